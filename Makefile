@@ -1,0 +1,26 @@
+# make run and make test need nothing but Go.
+.PHONY: help run build test check bench fuzz
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+run: ## run the server: embedded store in ./data, demo model, http://localhost:8080
+	go run ./cmd/server
+
+build: ## build bin/holdfast
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast ./cmd/server
+
+test: ## run all tests, with the race detector where a C compiler is there
+	go test $(shell command -v gcc >/dev/null 2>&1 && echo -race) ./...
+
+check: ## what CI checks besides the tests
+	test -z "$$(gofmt -l .)"
+	go vet ./...
+	go mod tidy -diff
+
+FUZZTIME ?= 10s
+fuzz: ## run every fuzz target for FUZZTIME
+	scripts/fuzz.sh $(FUZZTIME)
+
+bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md quotes
+	scripts/bench.sh

@@ -1,0 +1,284 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+func commitTests() map[string]func(*testing.T, holdfast.Store) {
+	return map[string]func(*testing.T, holdfast.Store){
+		"the zero position makes a thread":         testNewThread,
+		"a new thread needs the zero position":     testNewThreadPosition,
+		"every commit moves the head":              testHeadMoves,
+		"a nil state keeps the state":              testNilState,
+		"another fence is fenced":                  testFenced,
+		"the epoch alone is not the fence":         testSameEpoch,
+		"another etag or number is a conflict":     testConflict,
+		"the fence may change in a commit":         testFenceChange,
+		"a retry with the same id writes nothing":  testRetry,
+		"an older id is not a retry":               testOldID,
+		"a refused commit leaves nothing":          testRefused,
+		"a commit needs an id, a thread and names": testInvalid,
+		"a cancelled context":                      testCancelled,
+		"the committer's clock is kept":            testUpdatedAt,
+		"an unknown thread is not found":           testUnknownThread,
+	}
+}
+
+func testNewThread(t *testing.T, s holdfast.Store) {
+	c := &holdfast.Commit{
+		Key: key("t"), ID: "first", Expect: holdfast.Position{Next: 1}, User: "alice",
+		Fence: fence(1), Process: "p", UpdatedAt: start(), State: []byte("state"),
+	}
+	if err := s.Commit(t.Context(), c); err != nil {
+		t.Fatalf("Commit: %v", err)
+	}
+	got := must(s.Head(t.Context(), key("t")))(t)
+	sameHead(t, *got, holdfast.Head{
+		Key: key("t"), User: "alice", Fence: c.Fence, Process: "p", ETag: "first", Next: 1, UpdatedAt: start(), State: []byte("state"),
+	})
+	again := *c
+	again.ID = "second"
+	wantError(t, s.Commit(t.Context(), &again), holdfast.ErrConflict)
+}
+
+func testNewThreadPosition(t *testing.T, s holdfast.Store) {
+	commit := func(p holdfast.Position) error {
+		return s.Commit(t.Context(), &holdfast.Commit{Key: key("t"), ID: newID(), Expect: p, UpdatedAt: start()})
+	}
+	wantError(t, commit(holdfast.Position{Next: 0}), holdfast.ErrConflict)
+	wantError(t, commit(holdfast.Position{Next: 2}), holdfast.ErrConflict)
+	wantError(t, commit(holdfast.Position{Next: 1, ETag: "x"}), holdfast.ErrConflict)
+	wantError(t, commit(holdfast.Position{Next: 1, Fence: fence(1)}), holdfast.ErrFenced)
+	_, err := s.Head(t.Context(), key("t"))
+	wantError(t, err, holdfast.ErrNotFound)
+}
+
+func testHeadMoves(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	th.check()
+	th.commit(func(c *holdfast.Commit) {
+		c.User, c.Process, c.UpdatedAt, c.State = "bob", "p2", start().Add(time.Hour), []byte("new")
+		c.Records = [][]byte{[]byte("a"), []byte("b")}
+	})
+	th.check()
+	th.commit(func(c *holdfast.Commit) { c.Process = "" })
+	th.check()
+}
+
+func testNilState(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.State = []byte("one") })
+	for _, state := range [][]byte{nil, []byte("two"), nil, {}, nil, []byte(strings.Repeat("three ", 1000)), nil, []byte("four")} {
+		th.commit(func(c *holdfast.Commit) { c.State = state })
+		th.check()
+	}
+}
+
+func testFenced(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	old := th.next()
+	th.commit(func(c *holdfast.Commit) { c.Fence = fence(2) })
+	wantError(t, s.Commit(t.Context(), old), holdfast.ErrFenced)
+
+	stranger := th.next()
+	stranger.Expect.Fence = fence(3)
+	wantError(t, s.Commit(t.Context(), stranger), holdfast.ErrFenced)
+	th.check()
+}
+
+// testSameEpoch: a store that lost its last writes hands an epoch out twice.
+func testSameEpoch(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	c := th.next()
+	c.Expect.Fence.Nonce = fence(1).Nonce
+	wantError(t, s.Commit(t.Context(), c), holdfast.ErrFenced)
+	c = th.next()
+	c.Expect.Fence.Epoch++
+	wantError(t, s.Commit(t.Context(), c), holdfast.ErrFenced)
+}
+
+func testConflict(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("r")} })
+	for _, change := range []func(p *holdfast.Position){
+		func(p *holdfast.Position) { p.ETag = "other" },
+		func(p *holdfast.Position) { p.ETag = "" },
+		func(p *holdfast.Position) { p.Next++ },
+		func(p *holdfast.Position) { p.Next-- },
+		func(p *holdfast.Position) { *p = holdfast.Position{Next: 1} },
+	} {
+		c := th.next()
+		change(&c.Expect)
+		wantError(t, s.Commit(t.Context(), c), holdfast.ErrConflict)
+	}
+	th.check()
+}
+
+func testFenceChange(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("old")} })
+	tag := th.head.Fence.Tag()
+	th.commit(func(c *holdfast.Commit) { c.Fence, c.Records = fence(2), [][]byte{[]byte("new")} })
+	th.check()
+	got := must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 10))(t)
+	expect(t, "records", got, []holdfast.Record{
+		{Cursor: holdfast.Cursor{Number: 1, Tag: tag}, Data: []byte("old")},
+		{Cursor: holdfast.Cursor{Number: 2, Tag: th.head.Fence.Tag()}, Data: []byte("new")},
+	})
+}
+
+func testRetry(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	c := th.commit(func(c *holdfast.Commit) {
+		c.Records = [][]byte{[]byte("once")}
+		c.Messages = []holdfast.StoredMessage{{ID: "m"}}
+		c.Put = []holdfast.Value{{Kind: "k", ID: "v", Data: []byte("1")}}
+		c.Fence = fence(2)
+	})
+	for range 2 {
+		if err := s.Commit(t.Context(), c); err != nil {
+			t.Fatalf("a retry: %v", err)
+		}
+	}
+	th.check()
+	expect(t, "records", len(must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 10))(t)), 1)
+	expect(t, "messages", len(must(s.Messages(t.Context(), th.key))(t)), 1)
+}
+
+func testOldID(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	c := th.commit(nil)
+	th.commit(nil)
+	wantError(t, s.Commit(t.Context(), c), holdfast.ErrConflict)
+	th.check()
+}
+
+// full is a commit that does everything at once, on top of th.
+func full(th *thread) *holdfast.Commit {
+	c := th.next()
+	c.User, c.Process, c.Fence, c.UpdatedAt = "eve", "evil", fence(9), start().Add(time.Hour)
+	c.State = []byte("evil")
+	c.Records = [][]byte{[]byte("evil")}
+	c.Messages = []holdfast.StoredMessage{{ID: "evil", Parent: "m"}}
+	c.Put = []holdfast.Value{{Kind: "k", ID: "evil"}, {Kind: "k", ID: "v", Data: []byte("evil")}}
+	c.Delete = []holdfast.ValueID{{Kind: "k", ID: "v"}}
+	c.Clear = []holdfast.Kind{"k"}
+	c.Keep = map[holdfast.Kind]int{"k": 0}
+	c.InboxSeen = 1
+	return c
+}
+
+func testRefused(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), func(c *holdfast.Commit) {
+		c.State = []byte("state")
+		c.Records = [][]byte{[]byte("r")}
+		c.Messages = []holdfast.StoredMessage{{ID: "m", Data: []byte("m")}}
+		c.Put = []holdfast.Value{{Kind: "k", ID: "v", Data: []byte("v")}}
+	})
+	if err := s.Post(t.Context(), th.key, holdfast.InboxItem{ID: "i"}); err != nil {
+		t.Fatal(err)
+	}
+	before := everything(t, s, th.key)
+	wake, stop := s.Watch(th.key, holdfast.TopicRecords)
+	defer stop()
+
+	fenced, conflict, double, orphan := full(th), full(th), full(th), full(th)
+	fenced.Expect.Fence = fence(7)
+	conflict.Expect.ETag = "other"
+	double.Messages = append(double.Messages, holdfast.StoredMessage{ID: "m"})
+	orphan.Messages = append(orphan.Messages, holdfast.StoredMessage{ID: "x", Parent: "unknown"})
+	wantError(t, s.Commit(t.Context(), fenced), holdfast.ErrFenced)
+	wantError(t, s.Commit(t.Context(), conflict), holdfast.ErrConflict)
+	wantError(t, s.Commit(t.Context(), double), holdfast.ErrInvalid)
+	wantError(t, s.Commit(t.Context(), orphan), holdfast.ErrInvalid)
+
+	expect(t, "the thread after refused commits", everything(t, s, th.key), before)
+	expect(t, "threads of eve", len(must(s.Threads(t.Context(), holdfast.Principal{Tenant: "acme", User: "eve"}, time.Time{}, 10))(t)), 0)
+	expect(t, "owned", len(must(s.Owned(t.Context()))(t)), 0)
+	select {
+	case <-wake:
+		t.Error("a refused commit woke a watcher")
+	default:
+	}
+	th.commit(func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("good")} })
+	th.check()
+}
+
+// everything is what can be read of a thread, with kind k.
+func everything(t *testing.T, s holdfast.Store, k holdfast.ThreadKey) []any {
+	t.Helper()
+	head := must(s.Head(t.Context(), k))(t)
+	return []any{
+		text(*head), head.State,
+		must(s.Records(t.Context(), k, holdfast.Cursor{}, 1000))(t),
+		must(s.Messages(t.Context(), k))(t),
+		must(s.Values(t.Context(), k, "k", "", 0))(t),
+		must(s.Inbox(t.Context(), k))(t),
+	}
+}
+
+func testInvalid(t *testing.T, s holdfast.Store) {
+	long := strings.Repeat("x", holdfast.MaxName+1)
+	th := create(t, s, key("t"), nil)
+	for name, change := range map[string]func(c *holdfast.Commit){
+		"no id":            func(c *holdfast.Commit) { c.ID = "" },
+		"no thread":        func(c *holdfast.Commit) { c.Key.Thread = "" },
+		"no message id":    func(c *holdfast.Commit) { c.Messages = []holdfast.StoredMessage{{}} },
+		"a long thread":    func(c *holdfast.Commit) { c.Key.Thread = long },
+		"a long id":        func(c *holdfast.Commit) { c.ID = long },
+		"a long value id":  func(c *holdfast.Commit) { c.Put = []holdfast.Value{{Kind: "k", ID: long}} },
+		"a long message":   func(c *holdfast.Commit) { c.Messages = []holdfast.StoredMessage{{ID: long}} },
+		"the same message": func(c *holdfast.Commit) { c.Messages = []holdfast.StoredMessage{{ID: "m"}, {ID: "m"}} },
+	} {
+		c := th.next()
+		change(c)
+		if err := s.Commit(t.Context(), c); !errors.Is(err, holdfast.ErrInvalid) {
+			t.Errorf("%s: error is %v, want ErrInvalid", name, err)
+		}
+	}
+	wantError(t, s.Post(t.Context(), th.key, holdfast.InboxItem{ID: long}), holdfast.ErrInvalid)
+	th.check()
+}
+
+func testCancelled(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wantError(t, s.Commit(ctx, th.next()), context.Canceled)
+	wantError(t, s.Post(ctx, th.key, holdfast.InboxItem{ID: "i"}), context.Canceled)
+	_, err := s.Head(ctx, th.key)
+	wantError(t, err, context.Canceled)
+	th.check()
+	expect(t, "inbox", len(must(s.Inbox(t.Context(), th.key))(t)), 0)
+}
+
+func testUpdatedAt(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	for _, at := range []time.Time{
+		start().Add(time.Nanosecond), start().Add(-48 * time.Hour), {}, time.Unix(0, 0), time.Unix(-61, 5), time.Now(),
+		start().In(time.FixedZone("far", 9*3600)),
+	} {
+		th.commit(func(c *holdfast.Commit) { c.UpdatedAt = at })
+		th.check()
+	}
+}
+
+func testUnknownThread(t *testing.T, s holdfast.Store) {
+	ctx, k := t.Context(), key("unknown")
+	_, err := s.Head(ctx, k)
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Messages(ctx, k)
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Records(ctx, k, holdfast.Cursor{}, 1)
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Value(ctx, k, "k", "v")
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Values(ctx, k, "k", "", 0)
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Inbox(ctx, k)
+	wantError(t, err, holdfast.ErrNotFound)
+	wantError(t, s.Post(ctx, k, holdfast.InboxItem{ID: "i"}), holdfast.ErrNotFound)
+}

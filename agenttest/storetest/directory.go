@@ -1,0 +1,201 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+func directoryTests() map[string]func(*testing.T, holdfast.Store) {
+	return map[string]func(*testing.T, holdfast.Store){
+		"threads are listed last active first":    testThreads,
+		"a commit moves a thread in the list":     testThreadsMove,
+		"pages by time":                           testThreadsPages,
+		"a list is of one user of one tenant":     testThreadsOwner,
+		"a thread changes its user":               testThreadsUser,
+		"owned threads":                           testOwned,
+		"owned threads of all tenants":            testOwnedTenants,
+		"a process's name is what was given":      testOwnedNames,
+		"more threads in one minute than a page":  testThreadsBusy,
+		"threads of the same instant are ordered": testThreadsTies,
+	}
+}
+
+// wantThreads compares the listed threads with their names, in order.
+func wantThreads(t *testing.T, s holdfast.Store, owner holdfast.Principal, before time.Time, limit int, names ...string) {
+	t.Helper()
+	var got []string
+	for _, h := range must(s.Threads(t.Context(), owner, before, limit))(t) {
+		got = append(got, h.Key.Thread)
+	}
+	expect(t, fmt.Sprintf("%d threads of %v before %s", limit, owner, before), got, names)
+}
+
+func at(d time.Duration) func(c *holdfast.Commit) {
+	return func(c *holdfast.Commit) { c.UpdatedAt = start().Add(d) }
+}
+
+func testThreads(t *testing.T, s holdfast.Store) {
+	wantThreads(t, s, alice(), time.Time{}, 10)
+	a := create(t, s, key("a"), func(c *holdfast.Commit) {
+		c.State, c.Records, c.Process = []byte("state"), [][]byte{[]byte("r")}, "p"
+	})
+	create(t, s, key("b"), at(time.Nanosecond))
+	create(t, s, key("c"), at(-time.Second))
+	create(t, s, key("d"), at(24*time.Hour))
+	create(t, s, key("e"), at(-365*24*time.Hour))
+	wantThreads(t, s, alice(), time.Time{}, 10, "d", "b", "a", "c", "e")
+	wantThreads(t, s, alice(), time.Time{}, 2, "d", "b")
+	wantThreads(t, s, alice(), time.Time{}, 0)
+	want := a.head
+	want.State = nil
+	sameHead(t, must(s.Threads(t.Context(), alice(), time.Time{}, 10))(t)[2], want)
+}
+
+func testThreadsMove(t *testing.T, s holdfast.Store) {
+	a := create(t, s, key("a"), at(0))
+	b := create(t, s, key("b"), at(time.Second))
+	wantThreads(t, s, alice(), time.Time{}, 10, "b", "a")
+	for i, d := range []time.Duration{2 * time.Second, 3 * time.Minute, 400 * time.Hour} {
+		a.commit(at(d))
+		wantThreads(t, s, alice(), time.Time{}, 10, "a", "b")
+		b.commit(at(d + time.Millisecond))
+		wantThreads(t, s, alice(), time.Time{}, 10, "b", "a")
+		if i == 2 {
+			b.commit(at(0)) // a clock that goes back
+			wantThreads(t, s, alice(), time.Time{}, 10, "a", "b")
+		}
+	}
+}
+
+func testThreadsPages(t *testing.T, s holdfast.Store) {
+	var want []string
+	for i := range 20 {
+		name := fmt.Sprintf("t%02d", i)
+		create(t, s, key(name), at(time.Duration(i)*17*time.Second))
+		want = append([]string{name}, want...)
+	}
+	var before time.Time
+	var got []string
+	for range 10 {
+		page := must(s.Threads(t.Context(), alice(), before, 3))(t)
+		for _, h := range page {
+			got = append(got, h.Key.Thread)
+			before = h.UpdatedAt
+		}
+	}
+	expect(t, "threads, 3 at a time", got, want)
+	wantThreads(t, s, alice(), start(), 10)
+	wantThreads(t, s, alice(), start().Add(1), 10, "t00")
+	wantThreads(t, s, alice(), start().Add(time.Hour), 1, "t19")
+}
+
+func testThreadsOwner(t *testing.T, s holdfast.Store) {
+	make := func(tenant, user, thread string) {
+		create(t, s, holdfast.ThreadKey{Tenant: tenant, Thread: thread}, func(c *holdfast.Commit) { c.User = user })
+	}
+	make("acme", "alice", "mine")
+	make("acme", "alic", "shorter")
+	make("acme", "alicee", "longer")
+	make("acme", "bob", "bob's")
+	make("acm", "ealice", "joined")
+	make("", "acmealice", "all of it")
+	make("acme", "", "nobody's")
+	make("other", "alice", "another alice's")
+	wantThreads(t, s, alice(), time.Time{}, 10, "mine")
+	wantThreads(t, s, holdfast.Principal{Tenant: "acme", User: "bob"}, time.Time{}, 10, "bob's")
+	wantThreads(t, s, holdfast.Principal{Tenant: "acme"}, time.Time{}, 10, "nobody's")
+	wantThreads(t, s, holdfast.Principal{User: "acmealice"}, time.Time{}, 10, "all of it")
+	wantThreads(t, s, holdfast.Principal{Tenant: "other", User: "bob"}, time.Time{}, 10)
+}
+
+func testThreadsUser(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	th.commit(func(c *holdfast.Commit) { c.User = "bob" })
+	wantThreads(t, s, alice(), time.Time{}, 10)
+	wantThreads(t, s, holdfast.Principal{Tenant: "acme", User: "bob"}, time.Time{}, 10, "t")
+	th.commit(func(c *holdfast.Commit) { c.User, c.UpdatedAt = "alice", start().Add(time.Hour) })
+	wantThreads(t, s, alice(), time.Time{}, 10, "t")
+	wantThreads(t, s, holdfast.Principal{Tenant: "acme", User: "bob"}, time.Time{}, 10)
+}
+
+func testThreadsBusy(t *testing.T, s holdfast.Store) {
+	minute := start().Truncate(time.Minute)
+	for i := range 60 {
+		create(t, s, key(fmt.Sprintf("t%02d", i)), func(c *holdfast.Commit) {
+			c.UpdatedAt = minute.Add(time.Duration(i) * time.Second)
+		})
+	}
+	wantThreads(t, s, alice(), time.Time{}, 2, "t59", "t58")
+	wantThreads(t, s, alice(), minute.Add(30*time.Second), 2, "t29", "t28")
+	wantThreads(t, s, alice(), minute, 2)
+	wantThreads(t, s, alice(), minute.Add(time.Minute), 1, "t59")
+}
+
+func testThreadsTies(t *testing.T, s holdfast.Store) {
+	for _, name := range []string{"b", "d", "a", "c"} {
+		create(t, s, key(name), nil)
+	}
+	wantThreads(t, s, alice(), time.Time{}, 10, "a", "b", "c", "d")
+}
+
+// wantOwned compares the owned threads, in any order.
+func wantOwned(t *testing.T, s holdfast.Store, want ...holdfast.OwnedThread) {
+	t.Helper()
+	expect(t, "owned threads", sortOwned(must(s.Owned(t.Context()))(t)), sortOwned(want))
+}
+
+// sortOwned sorts, and shows each so that the names' ends can be seen.
+func sortOwned(owned []holdfast.OwnedThread) []string {
+	slices.SortFunc(owned, func(a, b holdfast.OwnedThread) int {
+		return cmp.Or(cmp.Compare(a.Key.Tenant, b.Key.Tenant), cmp.Compare(a.Key.Thread, b.Key.Thread))
+	})
+	var shown []string
+	for _, o := range owned {
+		shown = append(shown, fmt.Sprintf("%q %q %q", o.Key.Tenant, o.Key.Thread, o.Process))
+	}
+	return shown
+}
+
+func testOwned(t *testing.T, s holdfast.Store) {
+	wantOwned(t, s)
+	process := func(p string) func(c *holdfast.Commit) {
+		return func(c *holdfast.Commit) { c.Process = p }
+	}
+	a := create(t, s, key("a"), process("p1"))
+	b := create(t, s, key("b"), nil)
+	wantOwned(t, s, holdfast.OwnedThread{Key: a.key, Process: "p1"})
+	b.commit(process("p2"))
+	a.commit(process("p1"))
+	wantOwned(t, s, holdfast.OwnedThread{Key: a.key, Process: "p1"}, holdfast.OwnedThread{Key: b.key, Process: "p2"})
+	a.commit(process("p2"))
+	wantOwned(t, s, holdfast.OwnedThread{Key: a.key, Process: "p2"}, holdfast.OwnedThread{Key: b.key, Process: "p2"})
+	a.commit(process(""))
+	wantOwned(t, s, holdfast.OwnedThread{Key: b.key, Process: "p2"})
+	b.commit(process(""))
+	wantOwned(t, s)
+}
+
+func testOwnedTenants(t *testing.T, s holdfast.Store) {
+	var want []holdfast.OwnedThread
+	for i := range 10 {
+		k := holdfast.ThreadKey{Tenant: fmt.Sprint("tenant", i), Thread: "t"}
+		create(t, s, k, func(c *holdfast.Commit) { c.Process = "p" })
+		want = append(want, holdfast.OwnedThread{Key: k, Process: "p"})
+	}
+	wantOwned(t, s, want...)
+}
+
+func testOwnedNames(t *testing.T, s holdfast.Store) {
+	var want []holdfast.OwnedThread
+	for _, name := range oddNames() {
+		k := holdfast.ThreadKey{Tenant: name, Thread: name}
+		create(t, s, k, func(c *holdfast.Commit) { c.Process = name })
+		want = append(want, holdfast.OwnedThread{Key: k, Process: name})
+	}
+	wantOwned(t, s, want...)
+}

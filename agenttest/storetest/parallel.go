@@ -1,0 +1,172 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+func parallelTests() map[string]func(*testing.T, holdfast.Store) {
+	return map[string]func(*testing.T, holdfast.Store){
+		"one of many commits on a head wins":  func(t *testing.T, s holdfast.Store) { testRace(t, s, false) },
+		"one of many claims of a thread wins": func(t *testing.T, s holdfast.Store) { testRace(t, s, true) },
+		"one of many makes a thread":          testRaceNew,
+		"many threads at once":                testManyThreads,
+		"posts beside commits":                testPostsAndCommits,
+	}
+}
+
+// race makes all commits at once and returns the one that won.
+func race(t *testing.T, s holdfast.Store, commits []*holdfast.Commit, allowed ...error) *holdfast.Commit {
+	t.Helper()
+	var wg sync.WaitGroup
+	results := make([]error, len(commits))
+	for i, c := range commits {
+		wg.Go(func() { results[i] = s.Commit(t.Context(), c) })
+	}
+	wg.Wait()
+	var winner *holdfast.Commit
+	for i, err := range results {
+		switch {
+		case err == nil && winner == nil:
+			winner = commits[i]
+		case err == nil:
+			t.Fatalf("commits %s and %s both won", winner.ID, commits[i].ID)
+		default:
+			wantOneOf(t, err, allowed)
+		}
+	}
+	if winner == nil {
+		t.Fatal("no commit won")
+	}
+	return winner
+}
+
+func wantOneOf(t *testing.T, err error, allowed []error) {
+	t.Helper()
+	for _, want := range allowed {
+		if errors.Is(err, want) {
+			return
+		}
+	}
+	t.Errorf("error is %v, want one of %v", err, allowed)
+}
+
+func testRace(t *testing.T, s holdfast.Store, claim bool) {
+	const rounds, racers = 15, 8
+	th := create(t, s, key("t"), nil)
+	var want []string
+	for range rounds {
+		var commits []*holdfast.Commit
+		for range racers {
+			c := th.next()
+			c.Records = [][]byte{[]byte(c.ID)}
+			if claim {
+				c.Fence = fence(c.Expect.Fence.Epoch + 1)
+			}
+			commits = append(commits, c)
+		}
+		allowed := holdfast.ErrConflict
+		if claim {
+			allowed = holdfast.ErrFenced
+		}
+		winner := race(t, s, commits, allowed)
+		th.head = headAfter(th.head, winner)
+		want = append(want, winner.ID)
+	}
+	th.check()
+	var got []string
+	for _, r := range must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 1000))(t) {
+		got = append(got, string(r.Data))
+	}
+	expect(t, "records", got, want)
+}
+
+func testRaceNew(t *testing.T, s holdfast.Store) {
+	for round := range 10 {
+		k := key(fmt.Sprint("t", round))
+		var commits []*holdfast.Commit
+		for range 8 {
+			commits = append(commits, &holdfast.Commit{
+				Key: k, ID: newID(), Expect: holdfast.Position{Next: 1}, User: "alice", Fence: fence(1), UpdatedAt: start(),
+			})
+		}
+		winner := race(t, s, commits, holdfast.ErrConflict)
+		sameHead(t, *must(s.Head(t.Context(), k))(t), headAfter(holdfast.Head{Key: k, Next: 1}, winner))
+	}
+}
+
+func testManyThreads(t *testing.T, s holdfast.Store) {
+	const threads, commits = 16, 20
+	var wg sync.WaitGroup
+	for i := range threads {
+		wg.Go(func() {
+			th := &thread{t: t, s: s, key: key(fmt.Sprint("t", i)), head: holdfast.Head{User: "alice", Next: 1, Fence: holdfast.Fence{}}}
+			if err := th.grow(commits); err != nil {
+				t.Errorf("thread %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	expect(t, "threads", len(must(s.Threads(t.Context(), alice(), time.Time{}, 1000))(t)), threads)
+}
+
+// grow commits and reads what it has written. It does not end the test, so
+// that it may run in any goroutine.
+func (th *thread) grow(commits int) error {
+	for n := range commits {
+		c := th.next()
+		c.Fence = fence(uint64(n))
+		c.Records = [][]byte{fmt.Appendf(nil, "%s %d", th.key, n)}
+		c.Put = []holdfast.Value{{Kind: "k", ID: fmt.Sprintf("%04d", n), Data: c.Records[0]}}
+		c.Keep = map[holdfast.Kind]int{"k": 5}
+		if err := th.s.Commit(th.t.Context(), c); err != nil {
+			return err
+		}
+		th.head = headAfter(th.head, c)
+		after := holdfast.Cursor{}
+		records, err := th.s.Records(th.t.Context(), th.key, after, commits)
+		if err != nil {
+			return err
+		}
+		if len(records) != n+1 || string(records[n].Data) != string(c.Records[0]) {
+			return fmt.Errorf("%d records after %d commits", len(records), n+1)
+		}
+	}
+	return nil
+}
+
+func testPostsAndCommits(t *testing.T, s holdfast.Store) {
+	const posts = 40
+	th := create(t, s, key("t"), nil)
+	var wg sync.WaitGroup
+	var posted atomic.Int32
+	for i := range posts {
+		wg.Go(func() {
+			if err := s.Post(t.Context(), th.key, holdfast.InboxItem{ID: fmt.Sprint(i)}); err != nil {
+				t.Errorf("Post: %v", err)
+			}
+			posted.Add(1)
+		})
+	}
+	seen := map[uint64]bool{}
+	for last := false; !last; {
+		last = posted.Load() == posts // what is read after this is complete
+		var newest uint64
+		for _, it := range must(s.Inbox(t.Context(), th.key))(t) {
+			if seen[it.Number] || it.Number <= newest {
+				t.Errorf("item %d came again, or after %d", it.Number, newest)
+			}
+			seen[it.Number], newest = true, it.Number
+		}
+		th.commit(func(c *holdfast.Commit) { c.InboxSeen = newest })
+	}
+	wg.Wait()
+	expect(t, "items seen", len(seen), posts)
+	th.wantInbox()
+}

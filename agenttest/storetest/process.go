@@ -1,0 +1,165 @@
+package storetest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+func presenceTests() map[string]func(*testing.T, holdfast.Store) {
+	return map[string]func(*testing.T, holdfast.Store){
+		"announced and retired": testRetire,
+		"a lease runs out":      testExpire,
+		"a lease is renewed":    testRenew,
+	}
+}
+
+func wantAlive(t *testing.T, s holdfast.Store, process string, want bool) {
+	t.Helper()
+	if got := must(s.Alive(t.Context(), process))(t); got != want {
+		t.Errorf("Alive(%q) is %v, want %v", process, got, want)
+	}
+}
+
+func announce(t *testing.T, s holdfast.Store, process string, ttl time.Duration) {
+	t.Helper()
+	if err := s.Announce(t.Context(), process, ttl); err != nil {
+		t.Fatalf("Announce: %v", err)
+	}
+}
+
+func retire(t *testing.T, s holdfast.Store, process string) {
+	t.Helper()
+	if err := s.Retire(t.Context(), process); err != nil {
+		t.Fatalf("Retire: %v", err)
+	}
+}
+
+func testRetire(t *testing.T, s holdfast.Store) {
+	wantAlive(t, s, "p", false)
+	retire(t, s, "p")
+	announce(t, s, "p", time.Hour)
+	announce(t, s, "q", time.Hour)
+	wantAlive(t, s, "p", true)
+	wantAlive(t, s, "", false)
+	retire(t, s, "p")
+	wantAlive(t, s, "p", false)
+	wantAlive(t, s, "q", true)
+	announce(t, s, "p", time.Hour)
+	wantAlive(t, s, "p", true)
+}
+
+func testExpire(t *testing.T, s holdfast.Store) {
+	announce(t, s, "long", time.Hour)
+	begun := time.Now()
+	const ttl = 100 * time.Millisecond
+	announce(t, s, "short", ttl)
+	for must(s.Alive(t.Context(), "short"))(t) {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatalf("the lease of %s has not run out after %s", ttl, time.Since(begun))
+		}
+		time.Sleep(ttl / 20)
+	}
+	if lived := time.Since(begun); lived < ttl {
+		t.Errorf("the lease of %s ran out after %s", ttl, lived)
+	}
+	wantAlive(t, s, "long", true)
+}
+
+func testRenew(t *testing.T, s holdfast.Store) {
+	announce(t, s, "p", 50*time.Millisecond)
+	announce(t, s, "p", time.Hour)
+	time.Sleep(100 * time.Millisecond)
+	wantAlive(t, s, "p", true)
+}
+
+func watchTests() map[string]func(*testing.T, holdfast.Store) {
+	return map[string]func(*testing.T, holdfast.Store){
+		"a commit with records wakes":      testWatchRecords,
+		"a post wakes":                     testWatchInbox,
+		"no record is missed by a watcher": testWatchAll,
+		"many watchers, some stopped":      testWatchMany,
+	}
+}
+
+// wantWake waits for a wake-up.
+func wantWake(t *testing.T, wake <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-wake:
+	case <-time.After(10 * time.Second):
+		t.Fatal("no wake-up came")
+	}
+}
+
+// testWatchRecords also watches a thread that does not exist yet.
+func testWatchRecords(t *testing.T, s holdfast.Store) {
+	wake, stop := s.Watch(key("t"), holdfast.TopicRecords)
+	defer stop()
+	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("r")} })
+	wantWake(t, wake)
+	for range 5 {
+		th.commit(func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("r")} })
+		wantWake(t, wake)
+	}
+}
+
+func testWatchInbox(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	wake, stop := s.Watch(th.key, holdfast.TopicInbox)
+	defer stop()
+	for _, id := range []string{"a", "b", "c"} {
+		th.post(id, "")
+		wantWake(t, wake)
+	}
+}
+
+// testWatchAll: whoever reads after each wake-up, however slowly, sees
+// everything.
+func testWatchAll(t *testing.T, s holdfast.Store) {
+	const records = 200
+	th := create(t, s, key("t"), nil)
+	wake, stop := s.Watch(th.key, holdfast.TopicRecords)
+	defer stop()
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for range records {
+			c := th.next()
+			c.Records = [][]byte{[]byte("r")}
+			if err := s.Commit(t.Context(), c); err != nil {
+				t.Errorf("Commit: %v", err)
+				return
+			}
+			th.head = headAfter(th.head, c)
+		}
+	})
+	defer writer.Wait()
+	var last holdfast.Cursor
+	for last.Number < records {
+		wantWake(t, wake)
+		for _, r := range must(s.Records(t.Context(), th.key, last, records))(t) {
+			last = r.Cursor
+		}
+	}
+}
+
+func testWatchMany(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	var wakes []<-chan struct{}
+	for i := range 20 {
+		wake, stop := s.Watch(th.key, holdfast.TopicRecords)
+		if i%2 == 0 {
+			stop()
+			stop() // a second time does no harm
+			continue
+		}
+		defer stop()
+		wakes = append(wakes, wake)
+	}
+	th.commit(func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("r")} })
+	for _, wake := range wakes {
+		wantWake(t, wake)
+	}
+}

@@ -1,0 +1,56 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// testReopen: everything acknowledged is there after the store was closed, and
+// goes on as if it had not been.
+func testReopen(t *testing.T, s holdfast.Store, reopen func(t *testing.T, s holdfast.Store) holdfast.Store) {
+	var threads []*thread
+	before := map[string][]any{}
+	for i := range 5 {
+		th := create(t, s, key(fmt.Sprint("t", i)), func(c *holdfast.Commit) { c.UpdatedAt = start().Add(time.Duration(i) * time.Hour) })
+		th.commit(func(c *holdfast.Commit) { fillWith(c, string(prose(i*i*i*1000))) })
+		th.commit(func(c *holdfast.Commit) { c.Process, c.UpdatedAt = fmt.Sprint("p", i), c.UpdatedAt.Add(time.Duration(i)*time.Hour) })
+		th.post("seen", "")
+		th.post("waiting", "")
+		th.commit(func(c *holdfast.Commit) { c.InboxSeen = 1 })
+		threads = append(threads, th)
+		before[th.key.Thread] = everything(t, s, th.key)
+	}
+	listed := must(s.Threads(t.Context(), alice(), time.Time{}, 100))(t)
+	owned := must(s.Owned(t.Context()))(t)
+
+	s = reopen(t, s)
+	expect(t, "threads after reopening", heads(must(s.Threads(t.Context(), alice(), time.Time{}, 100))(t)), heads(listed))
+	wantOwned(t, s, owned...)
+	for _, th := range threads {
+		th.s = s
+		expect(t, "thread after reopening", everything(t, s, th.key), before[th.key.Thread])
+		th.check()
+		th.post("another", "")
+		th.wantInbox("2 waiting ", "3 another ")
+		stale := th.next()
+		stale.Expect.Fence = fence(1)
+		wantError(t, s.Commit(t.Context(), stale), holdfast.ErrFenced)
+		double := th.next()
+		double.Messages = []holdfast.StoredMessage{{ID: "m"}}
+		wantError(t, s.Commit(t.Context(), double), holdfast.ErrInvalid)
+		th.commit(func(c *holdfast.Commit) { c.Records, c.Messages = [][]byte{[]byte("on")}, []holdfast.StoredMessage{{ID: "n", Parent: "m"}} })
+		th.check()
+	}
+	create(t, s, key("a new one"), nil).check()
+}
+
+func heads(list []holdfast.Head) []string {
+	var shown []string
+	for _, h := range list {
+		shown = append(shown, text(h))
+	}
+	return shown
+}

@@ -1,0 +1,83 @@
+// Command server is Holdfast: a durable agent server that speaks AG-UI.
+// Built, it is called holdfast.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+// The exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	// The first signal shuts down in good order; a second one ends at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}
+
+// run is the program.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, getenv, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "holdfast: %v\n", err)
+		return exitUsage
+	case o.version:
+		fmt.Fprintln(stdout, "holdfast", version())
+		return exitOK
+	}
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	cfg, closeAll, err := o.config(log)
+	if err != nil {
+		fmt.Fprintf(stderr, "holdfast: %v\n", err)
+		return exitUsage
+	}
+	defer closeAll()
+	s, err := server.New(cfg)
+	if err != nil {
+		fmt.Fprintf(stderr, "holdfast: %v\n", err)
+		return exitFailed
+	}
+	if err := serve(ctx, s, o, stdout); err != nil {
+		fmt.Fprintf(stderr, "holdfast: %v\n", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+func serve(ctx context.Context, s *server.Server, o *options, stdout io.Writer) error {
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	o.banner(stdout, s.Addr())
+	<-ctx.Done()
+	fmt.Fprintln(stdout, "holdfast: shutting down; press Ctrl-C again to stop at once (runs are recovered at the next start)")
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.GracePeriod)
+	defer cancel()
+	return s.Shutdown(grace)
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}

@@ -1,0 +1,166 @@
+package agui
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// object writes the members of a JSON object. Every encoder of this package is
+// built on it, so that what may never happen on the wire (a null for an absent
+// member, a line break, invalid UTF-8) cannot happen anywhere.
+type object struct {
+	b     []byte
+	first bool
+}
+
+func begin(dst []byte) object { return object{append(dst, '{'), true} }
+
+func (o *object) end() []byte { return append(o.b, '}') }
+
+func (o *object) key(name string) {
+	if !o.first {
+		o.b = append(o.b, ',')
+	}
+	o.first = false
+	o.b = append(o.b, '"')
+	o.b = append(o.b, name...)
+	o.b = append(o.b, '"', ':')
+}
+
+// str writes a member that is always there; opt leaves it out when empty.
+func (o *object) str(name, s string) {
+	o.key(name)
+	o.b = appendString(o.b, s)
+}
+
+func (o *object) opt(name, s string) {
+	if s != "" {
+		o.str(name, s)
+	}
+}
+
+// raw writes JSON text as it is, on one line; optional when empty.
+func (o *object) raw(name string, v json.RawMessage) {
+	if len(v) > 0 {
+		o.key(name)
+		o.b = appendRaw(o.b, v)
+	}
+}
+
+// always writes JSON text, or null where there is none: for members that must
+// be present.
+func (o *object) always(name string, v json.RawMessage) {
+	if len(v) == 0 {
+		v = json.RawMessage("null")
+	}
+	o.raw(name, v)
+}
+
+func (o *object) int(name string, n *int64) {
+	if n != nil {
+		o.key(name)
+		o.b = strconv.AppendInt(o.b, *n, 10)
+	}
+}
+
+// appendRaw appends JSON text without line breaks, which would end an SSE data
+// line. Text that is not JSON is written as null: it cannot come from a decoder.
+func appendRaw(b []byte, v json.RawMessage) []byte {
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, v); err != nil {
+		return append(b, "null"...)
+	}
+	if !utf8.Valid(buf.Bytes()) {
+		return append(b, bytes.ToValidUTF8(buf.Bytes(), []byte("\uFFFD"))...)
+	}
+	return append(b, buf.Bytes()...)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends s as a JSON string. It escapes what JSON demands and
+// nothing else; invalid UTF-8 becomes U+FFFD.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c >= ' ' && c != '"' && c != '\\' {
+				i++
+				continue
+			}
+			b = append(b, s[start:i]...)
+			b = appendEscaped(b, c)
+			i++
+			start = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && size == 1 {
+			b = append(b, s[start:i]...)
+			b = append(b, "\uFFFD"...)
+			i++
+			start = i
+			continue
+		}
+		i += size
+	}
+	b = append(b, s[start:]...)
+	return append(b, '"')
+}
+
+func appendEscaped(b []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\t':
+		return append(b, '\\', 't')
+	}
+	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+}
+
+func (o *object) usage(list []holdfast.Usage) {
+	if len(list) == 0 {
+		return
+	}
+	o.key("usage")
+	o.b = append(o.b, '[')
+	for i := range list {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		u := &list[i]
+		e := begin(o.b)
+		e.opt("provider", u.Provider)
+		e.opt("model", u.Model)
+		e.int("inputTokens", u.InputTokens)
+		e.int("outputTokens", u.OutputTokens)
+		e.int("totalTokens", u.TotalTokens)
+		e.int("reasoningTokens", u.ReasoningTokens)
+		e.int("cachedInputTokens", u.CachedInput)
+		e.int("cacheWriteInputTokens", u.CacheWriteInput)
+		o.b = e.end()
+	}
+	o.b = append(o.b, ']')
+}
+
+func (o *object) strings(name string, list []string) {
+	o.key(name)
+	o.b = append(o.b, '[')
+	for i, s := range list {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = appendString(o.b, s)
+	}
+	o.b = append(o.b, ']')
+}

@@ -1,0 +1,290 @@
+package agui
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// RunAgentInput is what a client posts. State, ForwardedProps and everything
+// else of the application stays JSON text.
+type RunAgentInput struct {
+	ThreadID        string                 `json:"threadId"`
+	RunID           string                 `json:"runId"`
+	ProtocolVersion string                 `json:"protocolVersion"`
+	ParentRunID     string                 `json:"parentRunId"`
+	State           json.RawMessage        `json:"state"`
+	Messages        []Message              `json:"messages"`
+	Tools           []Tool                 `json:"tools"`
+	Context         []holdfast.ContextItem `json:"context"`
+	ForwardedProps  json.RawMessage        `json:"forwardedProps"`
+	Resume          []ResumeEntry          `json:"resume"`
+}
+
+// Tool is a tool that the frontend offers.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+}
+
+// ResumeEntry answers an interrupt.
+type ResumeEntry struct {
+	InterruptID string          `json:"interruptId"`
+	Status      string          `json:"status"`
+	Payload     json.RawMessage `json:"payload,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+}
+
+// The statuses of a resume entry: answered, or abandoned without an answer.
+const (
+	ResumeResolved  = "resolved"
+	ResumeCancelled = "cancelled"
+)
+
+// maxID bounds the ids that clients choose, in bytes.
+const maxID = 256
+
+// DecodeInput reads a client's input. It is lenient where older clients are
+// careless (nulls, missing lists, unknown members), and refuses whatever could be
+// misread. Errors are *holdfast.Error with CodeInvalidInput; they name the member
+// and never repeat what was in it.
+func DecodeInput(body []byte) (*RunAgentInput, error) {
+	if !utf8.Valid(body) {
+		return nil, invalid("", "The body is not UTF-8.", "Encode it as UTF-8.")
+	}
+	in := &RunAgentInput{}
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	if len(trimmed) == 0 || trimmed[0] != '{' {
+		return nil, invalid("", "The body is not a JSON object.", "Send a RunAgentInput: threadId, runId, messages.")
+	}
+	if err := json.Unmarshal(body, in); err != nil {
+		return nil, decodeError(err)
+	}
+	return in, in.check()
+}
+
+func invalid(field, message, hint string) *holdfast.Error {
+	e := holdfast.Errorf(holdfast.CodeInvalidInput, "%s", message).WithHint("%s", hint)
+	if field != "" {
+		e = e.With("field", field)
+	}
+	return e
+}
+
+// decodeError names the place of a mistake without what stands there.
+func decodeError(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind):
+		what, _, _ := strings.Cut(kind.Value, " ")
+		return invalid(kind.Field, fmt.Sprintf("%s has the wrong type: found %s, wanted %s.", kind.Field, what, jsonKind(kind)),
+			"Correct this member and send the request again.").Wrap(err)
+	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
+		return invalid("", "The body is not valid JSON.", "Send one JSON object, complete and with nothing after it.").Wrap(err)
+	}
+	return invalid("", "The body cannot be read.", "Send a RunAgentInput: threadId, runId, messages.").Wrap(err)
+}
+
+func jsonKind(e *json.UnmarshalTypeError) string {
+	switch e.Type.Kind().String() {
+	case "string":
+		return "a string"
+	case "slice":
+		return "a list"
+	case "struct":
+		return "an object"
+	}
+	return "another type"
+}
+
+func (in *RunAgentInput) check() error {
+	in.State, in.ForwardedProps = absentIfNull(in.State), absentIfNull(in.ForwardedProps)
+	for _, id := range []struct{ name, value string }{{"threadId", in.ThreadID}, {"runId", in.RunID}} {
+		if err := checkID(id.name, id.value); err != nil {
+			return err
+		}
+	}
+	if err := checkVersion(in.ProtocolVersion); err != nil {
+		return err
+	}
+	seen := make(map[string]bool, len(in.Messages))
+	for i := range in.Messages {
+		m := &in.Messages[i]
+		m.normalize()
+		if err := m.check(i); err != nil {
+			return err
+		}
+		if seen[m.ID] {
+			return invalid(at(i, "id"), "Two messages have the same id.", "Give each message an id of its own.")
+		}
+		seen[m.ID] = true
+	}
+	return in.checkRest()
+}
+
+func at(i int, member string) string { return "messages[" + strconv.Itoa(i) + "]." + member }
+
+func checkID(field, id string) error {
+	switch {
+	case id == "":
+		return invalid(field, field+" is missing or empty.", "Send a string, such as a UUID.")
+	case len(id) > maxID:
+		return invalid(field, fmt.Sprintf("%s is longer than %d bytes.", field, maxID), "Send a shorter id, such as a UUID.")
+	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return invalid(field, field+" holds control characters.", "Send printable characters only.")
+	}
+	return nil
+}
+
+// checkVersion accepts every minor of the major this server speaks: a newer
+// minor must be served (AG-UI spec, versioning).
+func checkVersion(v string) error {
+	if v == "" {
+		return nil
+	}
+	major, minor, ok := strings.Cut(v, ".")
+	if _, err := strconv.ParseUint(minor, 10, 16); !ok || err != nil {
+		return invalid("protocolVersion", "protocolVersion is not of the form MAJOR.MINOR.", `Send "1.0", or leave it out for the dialect before it.`)
+	}
+	n, err := strconv.ParseUint(major, 10, 16)
+	if err != nil || n > 1 {
+		return invalid("protocolVersion", "This major version of AG-UI is not known here.", `This server speaks "1.0".`)
+	}
+	return nil
+}
+
+func (m *Message) check(i int) error {
+	if err := checkID(at(i, "id"), m.ID); err != nil {
+		return err
+	}
+	kind := byte(0)
+	if len(m.Content) > 0 {
+		kind = m.Content[0]
+	}
+	ok := false
+	switch holdfast.Role(m.Role) {
+	case holdfast.RoleSystem, holdfast.RoleDeveloper, holdfast.RoleReasoning:
+		ok = kind == '"'
+	case holdfast.RoleUser:
+		ok = kind == '"' || kind == '['
+	case holdfast.RoleTool:
+		ok = kind == '"' || kind == '['
+		if m.ToolCallID == "" {
+			return invalid(at(i, "toolCallId"), "A tool message does not say which call it answers.", "Set toolCallId.")
+		}
+	case holdfast.RoleAssistant:
+		ok = kind == 0 || kind == '"'
+	case holdfast.RoleActivity:
+		ok = kind == '{' || kind == 0
+	default:
+		return invalid(at(i, "role"), "A message has an unknown role.", "Use user, assistant, tool, system, developer, reasoning or activity.")
+	}
+	if !ok {
+		return invalid(at(i, "content"), "The content of a message has the wrong type for its role.", "Send text; users and tools may send a list of parts.")
+	}
+	if kind == '[' {
+		if _, err := parts(m.Content); err != nil {
+			return invalid(at(i, "content"), "A content part cannot be used.", "A text part has text; a media part has a source with type and value.").Wrap(err)
+		}
+	}
+	for n, c := range m.ToolCalls {
+		if c.ID == "" || c.Function.Name == "" {
+			return invalid(at(i, "toolCalls["+strconv.Itoa(n)+"]"), "A tool call has no id or no name.", "Set id and function.name.")
+		}
+	}
+	return nil
+}
+
+func (in *RunAgentInput) checkRest() error {
+	for i := range in.Tools {
+		t := &in.Tools[i]
+		t.Parameters, t.Metadata = absentIfNull(t.Parameters), absentIfNull(t.Metadata)
+		if t.Name == "" {
+			return invalid("tools["+strconv.Itoa(i)+"].name", "A tool has no name.", "Set name.")
+		}
+	}
+	for i := range in.Resume {
+		r := &in.Resume[i]
+		r.Payload, r.Metadata = absentIfNull(r.Payload), absentIfNull(r.Metadata)
+		field := "resume[" + strconv.Itoa(i) + "]"
+		if r.InterruptID == "" {
+			return invalid(field+".interruptId", "A resume entry does not say what it answers.", "Set interruptId.")
+		}
+		if r.Status != ResumeResolved && r.Status != ResumeCancelled {
+			return invalid(field+".status", "A resume entry has an unknown status.", `Use "resolved" or "cancelled".`)
+		}
+	}
+	return nil
+}
+
+// AppendJSON appends the input in one canonical form.
+func (in *RunAgentInput) AppendJSON(dst []byte) []byte {
+	o := begin(dst)
+	o.str("threadId", in.ThreadID)
+	o.str("runId", in.RunID)
+	o.opt("protocolVersion", in.ProtocolVersion)
+	o.opt("parentRunId", in.ParentRunID)
+	o.raw("state", in.State)
+	o.list("messages", len(in.Messages), func(i int, b []byte) []byte { return in.Messages[i].AppendJSON(b) })
+	o.list("tools", len(in.Tools), func(i int, b []byte) []byte { return in.Tools[i].appendJSON(b) })
+	o.list("context", len(in.Context), func(i int, b []byte) []byte {
+		c := begin(b)
+		c.str("description", in.Context[i].Description)
+		c.str("value", in.Context[i].Value)
+		return c.end()
+	})
+	o.raw("forwardedProps", in.ForwardedProps)
+	if len(in.Resume) > 0 {
+		o.list("resume", len(in.Resume), func(i int, b []byte) []byte { return in.Resume[i].appendJSON(b) })
+	}
+	return o.end()
+}
+
+func (o *object) list(name string, n int, each func(i int, b []byte) []byte) {
+	o.key(name)
+	o.b = append(o.b, '[')
+	for i := range n {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = each(i, o.b)
+	}
+	o.b = append(o.b, ']')
+}
+
+func (t *Tool) appendJSON(dst []byte) []byte {
+	o := begin(dst)
+	o.str("name", t.Name)
+	o.str("description", t.Description)
+	o.raw("parameters", t.Parameters)
+	o.raw("metadata", t.Metadata)
+	return o.end()
+}
+
+func (r *ResumeEntry) appendJSON(dst []byte) []byte {
+	o := begin(dst)
+	o.str("interruptId", r.InterruptID)
+	o.str("status", r.Status)
+	o.raw("payload", r.Payload)
+	o.raw("metadata", r.Metadata)
+	return o.end()
+}
+
+// Hash recognises an input that is sent again. It is taken over this package's
+// own encoding, never over the client's bytes.
+func (in *RunAgentInput) Hash() string {
+	sum := sha256.Sum256(in.AppendJSON(nil))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,87 @@
+package agui
+
+import "encoding/json"
+
+// MessagesSnapshot replaces the client's messages.
+type MessagesSnapshot struct {
+	Base
+	Messages []Message `json:"messages"`
+}
+
+// EventType returns MESSAGES_SNAPSHOT.
+func (MessagesSnapshot) EventType() Type { return TypeMessagesSnapshot }
+
+// AppendJSON implements [Event].
+func (e MessagesSnapshot) AppendJSON(dst []byte) []byte {
+	encoded := make([][]byte, len(e.Messages))
+	for i := range e.Messages {
+		encoded[i] = e.Messages[i].AppendJSON(nil)
+	}
+	return AppendMessagesSnapshot(dst, e.Base, encoded)
+}
+
+// AppendMessagesSnapshot appends a MESSAGES_SNAPSHOT of messages that are
+// encoded already.
+func AppendMessagesSnapshot(dst []byte, base Base, messages [][]byte) []byte {
+	o := event(dst, TypeMessagesSnapshot)
+	o.key("messages")
+	o.b = append(o.b, '[')
+	for i, m := range messages {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = append(o.b, m...)
+	}
+	o.b = append(o.b, ']')
+	o.base(&base)
+	return o.end()
+}
+
+// AppendStateSnapshot appends a STATE_SNAPSHOT.
+func AppendStateSnapshot(dst []byte, base Base, state []byte) []byte {
+	return StateSnapshot{Base: base, Snapshot: state}.AppendJSON(dst)
+}
+
+// MessagesRef is a MESSAGES_SNAPSHOT as a log keeps it: a reference to the leaf
+// of the history, written out when it is sent, so that a log does not grow with
+// the history.
+type MessagesRef struct{ Leaf string }
+
+// EventType returns MESSAGES_SNAPSHOT.
+func (MessagesRef) EventType() Type { return TypeMessagesSnapshot }
+
+// AppendJSON implements [Event].
+func (e MessagesRef) AppendJSON(dst []byte) []byte {
+	o := event(dst, TypeMessagesSnapshot)
+	o.str("ref", e.Leaf)
+	return o.end()
+}
+
+// StateRef is a STATE_SNAPSHOT as a log keeps it: the id of the stored state,
+// empty where there is none.
+type StateRef struct{ ID string }
+
+// EventType returns STATE_SNAPSHOT.
+func (StateRef) EventType() Type { return TypeStateSnapshot }
+
+// AppendJSON implements [Event].
+func (e StateRef) AppendJSON(dst []byte) []byte {
+	o := event(dst, TypeStateSnapshot)
+	o.str("ref", e.ID)
+	return o.end()
+}
+
+// RefOf returns the reference of a stored snapshot; false for any other event.
+func RefOf(data []byte) (string, bool) {
+	t := TypeOf(data)
+	if t != TypeMessagesSnapshot && t != TypeStateSnapshot {
+		return "", false
+	}
+	var ref struct {
+		Ref *string `json:"ref"`
+	}
+	if json.Unmarshal(data, &ref) != nil || ref.Ref == nil {
+		return "", false
+	}
+	return *ref.Ref, true
+}

@@ -1,0 +1,113 @@
+// Package archtest holds the architecture's rules as tests: imports point one
+// way, and each package may use only the libraries it is there for.
+package archtest
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/holdfast-agents/holdfast"
+
+// rule says what a package of ours may import.
+type rule struct {
+	// ours are the packages of this module, without the module's path; "" is the
+	// root package.
+	ours []string
+	// libraries are the modules from elsewhere, by prefix.
+	libraries []string
+	why       string
+}
+
+// rules has every package that is compiled into the server. A package that is
+// not here fails the test: decide first what it may know.
+var rules = map[string]rule{
+	"":                        {ours: []string{"internal/schema"}, why: "the root package is the vocabulary; extension authors must be able to read all of it"},
+	"agenttest/storetest":     {ours: []string{""}, libraries: []string{"pgregory.net/rapid"}, why: "a store's author runs the suite from outside"},
+	"internal/schema":         {libraries: []string{"github.com/google/jsonschema-go", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}, why: "schema is a leaf"},
+	"internal/frame":          {ours: []string{""}, libraries: []string{"github.com/klauspost/compress"}, why: "frame is a leaf"},
+	"internal/agui":           {ours: []string{""}, why: "agui is the protocol and nothing else: no I/O, no stores, no HTTP"},
+	"internal/loop":           {ours: []string{"", "internal/agui"}, why: "the loop knows no HTTP, no particular store and no metrics"},
+	"internal/http":           {ours: []string{"", "internal/agui"}, libraries: []string{"github.com/go-chi/chi"}, why: "http decodes, makes one call and encodes; it does not know how a run advances"},
+	"internal/memstore":       {ours: []string{""}, why: "a store never parses what it stores"},
+	"internal/boltstore":      {ours: []string{"", "internal/frame"}, libraries: []string{"go.etcd.io/bbolt"}, why: "a store never parses what it stores"},
+	"internal/middleware":     {ours: []string{""}, why: "the built-ins are written with the public API, so that users can write theirs"},
+	"internal/model/scripted": {ours: []string{""}, why: "a model knows neither the loop nor AG-UI"},
+	"internal/tools":          {ours: []string{""}, why: "tools are written with the public API"},
+	"server": {ours: []string{"", "internal/boltstore", "internal/http", "internal/loop", "internal/memstore", "internal/middleware"},
+		why: "server wires; it is the only package that sees the parts together"},
+	"cmd/server":     {ours: []string{"", "server", "internal/model/scripted", "internal/tools"}, why: "cmd turns flags into a server.Config and nothing more"},
+	"examples/hello": {ours: []string{"", "server"}, why: "an example may use only what is public"},
+}
+
+// testOnly are packages that are not part of the server.
+var testOnly = []string{"internal/archtest", "internal/e2e", "bench", "bench/floor", "bench/load"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	GoFiles    []string
+}
+
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		if slices.Contains(testOnly, name) {
+			continue
+		}
+		r, ok := rules[name]
+		if !ok {
+			t.Errorf("package %q has no rule in internal/archtest: say there what it may import, and why", name)
+			continue
+		}
+		seen[name] = true
+		for _, imported := range p.Imports {
+			check(t, name, imported, r)
+		}
+	}
+	for name := range rules {
+		if !seen[name] {
+			t.Errorf("internal/archtest has a rule for %q, which does not exist", name)
+		}
+	}
+}
+
+func check(t *testing.T, name, imported string, r rule) {
+	t.Helper()
+	if rest, ours := strings.CutPrefix(imported, module); ours {
+		if !slices.Contains(r.ours, strings.TrimPrefix(rest, "/")) {
+			t.Errorf("%q imports our %q, but may import only %q: %s", name, rest, r.ours, r.why)
+		}
+		return
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	if !strings.Contains(first, ".") {
+		return // the standard library
+	}
+	if !slices.ContainsFunc(r.libraries, func(l string) bool { return strings.HasPrefix(imported, l) }) {
+		t.Errorf("%q imports %q; of other people's libraries it may use only %q: %s", name, imported, r.libraries, r.why)
+	}
+}
+
+func list(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,GoFiles", module+"/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []goPackage
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for dec.More() {
+		var p goPackage
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+	return packages
+}

@@ -1,0 +1,44 @@
+package boltstore
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/agenttest/storetest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open opens a store in a new folder; the test closes it.
+func open(t *testing.T) holdfast.Store {
+	return openAt(t, filepath.Join(t.TempDir(), "data", "holdfast.db"))
+}
+
+func openAt(t *testing.T, path string) *Store {
+	t.Helper()
+	s, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func reopen(t *testing.T, s holdfast.Store) holdfast.Store {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return openAt(t, s.(*Store).path)
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, open, storetest.Options{Reopen: reopen})
+}

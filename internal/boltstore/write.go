@@ -1,0 +1,312 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Commit implements [holdfast.Committer].
+func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	return s.submit(ctx, s.newCommit(c))
+}
+
+// Post implements [holdfast.Committer].
+func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.InboxItem) error {
+	if err := item.Validate(); err != nil {
+		return err
+	}
+	return s.submit(ctx, &post{key: key, id: item.ID, entry: newEntry(s.codec, appendName(nil, item.ID), item.Data)})
+}
+
+// commit is a commit whose values are framed, which the caller's goroutine has
+// done so that the committer does not have to.
+type commit struct {
+	*holdfast.Commit
+	state    entry
+	records  []entry
+	messages []entry
+	values   []entry
+	size     int
+
+	thread uint64 // 0: the thread is new
+	old    *hot
+}
+
+func (s *Store) newCommit(c *holdfast.Commit) *commit {
+	p := &commit{Commit: c}
+	frame := func(own, raw []byte) entry {
+		e := newEntry(s.codec, own, raw)
+		p.size += len(e.data)
+		return e
+	}
+	if c.State != nil {
+		p.state = frame(nil, c.State)
+	}
+	tag := appendName(nil, c.Fence.Tag())
+	for _, r := range c.Records {
+		// The buffer has room for the tag, the codec and the record.
+		own := append(make([]byte, 0, len(tag)+1+len(r)), tag...)
+		p.records = append(p.records, frame(own, r))
+	}
+	for _, m := range c.Messages {
+		p.messages = append(p.messages, frame(appendName(appendName(nil, m.ID), m.Parent), m.Data))
+	}
+	for _, v := range c.Put {
+		p.values = append(p.values, frame(nil, v.Data))
+	}
+	return p
+}
+
+func (c *commit) bytes() int { return c.size }
+
+func (c *commit) topic() (watched, bool) {
+	return watched{c.Key, holdfast.TopicRecords}, len(c.Records) > 0
+}
+
+// check compares the head with the one the commit builds on, and the messages
+// with the tree. A thread that does not exist has the zero fence.
+func (c *commit) check(t *txn) error {
+	c.old = &hot{Head: holdfast.Head{Next: 1}}
+	var known bool
+	if c.thread, known = t.find(c.Key); known {
+		var err error
+		if c.old, err = t.hot(c.thread); err != nil {
+			return err
+		}
+	}
+	var err error
+	switch {
+	case c.old.ETag == c.ID:
+		return errAlready
+	case c.old.Fence != c.Expect.Fence && c.Expect.Fence != holdfast.Fence{}:
+		err = holdfast.ErrFenced
+	case c.old.Position() != c.Expect:
+		err = holdfast.ErrConflict
+	default:
+		err = c.checkMessages(t)
+	}
+	if err != nil {
+		return fmt.Errorf("commit to thread %s: %w", c.Key, err)
+	}
+	return nil
+}
+
+func (c *commit) checkMessages(t *txn) error {
+	added := map[string]bool{}
+	known := func(id string) bool {
+		return added[id] || c.thread != 0 && t.data.Get(messageIDKey(c.thread, id)) != nil
+	}
+	for _, m := range c.Messages {
+		if known(m.ID) {
+			return fmt.Errorf("message %q is there already: %w", m.ID, holdfast.ErrInvalid)
+		}
+		if m.Parent != "" && !known(m.Parent) {
+			return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, holdfast.ErrInvalid)
+		}
+		added[m.ID] = true
+	}
+	return nil
+}
+
+func (c *commit) write(t *txn) error {
+	isNew := c.thread == 0
+	if isNew {
+		var err error
+		if c.thread, err = t.names.NextSequence(); err != nil {
+			return err
+		}
+		if err := t.names.Put(nameKey(c.Key), numberKey(c.thread)); err != nil {
+			return err
+		}
+	}
+	head := &hot{Head: holdfast.Head{
+		User: c.User, Fence: c.Fence, Process: c.Process, ETag: c.ID,
+		Next: c.old.Next + uint64(len(c.Records)), UpdatedAt: c.UpdatedAt,
+	}, messages: c.old.messages + uint64(len(c.Messages)), posted: c.old.posted}
+	if err := t.data.Put(sectionKey(c.thread, sectionHead), head.encode()); err != nil {
+		return err
+	}
+	steps := []func(*txn) error{c.writeLog, c.writeState, c.writeValues, c.consume}
+	for _, step := range steps {
+		if err := step(t); err != nil {
+			return err
+		}
+	}
+	if err := c.index(t, isNew); err != nil {
+		return err
+	}
+	return c.own(t)
+}
+
+// writeLog appends the records and the messages.
+func (c *commit) writeLog(t *txn) error {
+	for i, e := range c.records {
+		if err := t.put(numberedKey(c.thread, sectionRecords, c.old.Next+uint64(i)), e); err != nil {
+			return err
+		}
+	}
+	for i, e := range c.messages {
+		if err := t.put(numberedKey(c.thread, sectionMessages, c.old.messages+uint64(i)), e); err != nil {
+			return err
+		}
+		if err := t.data.Put(messageIDKey(c.thread, c.Messages[i].ID), []byte{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *commit) writeState(t *txn) error {
+	if c.State == nil {
+		return nil
+	}
+	return t.replace(sectionKey(c.thread, sectionState), c.state)
+}
+
+// writeValues clears, puts, deletes and trims, in this order.
+func (c *commit) writeValues(t *txn) error {
+	for _, kind := range c.Clear {
+		if err := t.trim(c.thread, kind, 0); err != nil {
+			return err
+		}
+	}
+	for i, v := range c.Put {
+		if err := t.replace(valueKey(c.thread, v.Kind, v.ID), c.values[i]); err != nil {
+			return err
+		}
+	}
+	for _, v := range c.Delete {
+		if err := t.delete(valueKey(c.thread, v.Kind, v.ID)); err != nil {
+			return err
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(c.Keep)) {
+		if err := t.trim(c.thread, kind, c.Keep[kind]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trim deletes all values of a kind but the newest.
+func (t *txn) trim(thread uint64, kind holdfast.Kind, keep int) error {
+	var doomed [][]byte
+	prefix := kindPrefix(thread, kind)
+	err := descend(t.data, prefix, after(prefix), func(k, _ []byte) (bool, error) {
+		if keep--; keep < 0 {
+			doomed = append(doomed, bytes.Clone(k))
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.deleteAll(doomed)
+}
+
+func (t *txn) deleteAll(keys [][]byte) error {
+	for _, k := range keys {
+		if err := t.delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// consume removes the inbox items that the owner has seen.
+func (c *commit) consume(t *txn) error {
+	if c.InboxSeen == 0 {
+		return nil
+	}
+	var doomed [][]byte
+	prefix := sectionKey(c.thread, sectionInbox)
+	last := numberedKey(c.thread, sectionInbox, c.InboxSeen)
+	err := ascend(t.data, prefix, prefix, func(k, _ []byte) (bool, error) {
+		if bytes.Compare(k, last) > 0 {
+			return false, nil
+		}
+		doomed = append(doomed, bytes.Clone(k))
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.deleteAll(doomed)
+}
+
+// index moves the thread in the active index, if its minute or its user is
+// another now.
+func (c *commit) index(t *txn, isNew bool) error {
+	before := holdfast.Principal{Tenant: c.Key.Tenant, User: c.old.User}
+	now := holdfast.Principal{Tenant: c.Key.Tenant, User: c.User}
+	was, is := minuteOf(c.old.UpdatedAt), minuteOf(c.UpdatedAt)
+	if !isNew {
+		if before == now && was == is {
+			return nil
+		}
+		if err := t.active.Delete(activeKey(before, was, c.thread)); err != nil {
+			return err
+		}
+	}
+	return t.active.Put(activeKey(now, is, c.thread), []byte(c.Key.Thread))
+}
+
+// own keeps the list of threads with an owner.
+func (c *commit) own(t *txn) error {
+	switch key := numberKey(c.thread); {
+	case c.Process == c.old.Process:
+		return nil
+	case c.Process == "":
+		return t.owned.Delete(key)
+	default:
+		return t.owned.Put(key, append(appendName(appendName(nil, c.Key.Tenant), c.Key.Thread), c.Process...))
+	}
+}
+
+// post is an inbox item on its way.
+type post struct {
+	key    holdfast.ThreadKey
+	id     string
+	entry  entry
+	thread uint64
+	head   *hot
+}
+
+func (p *post) bytes() int { return len(p.entry.data) }
+
+func (p *post) topic() (watched, bool) { return watched{p.key, holdfast.TopicInbox}, true }
+
+// check looks for the item among those that are not consumed, which are few:
+// an owner consumes at once.
+func (p *post) check(t *txn) (err error) {
+	if p.thread, err = t.thread(p.key); err != nil {
+		return err
+	}
+	if p.head, err = t.hot(p.thread); err != nil {
+		return err
+	}
+	prefix := sectionKey(p.thread, sectionInbox)
+	return ascend(t.data, prefix, prefix, func(_, v []byte) (bool, error) {
+		r := reader{b: v}
+		if r.name() == p.id {
+			return false, errAlready
+		}
+		return true, r.err
+	})
+}
+
+func (p *post) write(t *txn) error {
+	p.head.posted++
+	if err := t.put(numberedKey(p.thread, sectionInbox, p.head.posted), p.entry); err != nil {
+		return err
+	}
+	return t.data.Put(sectionKey(p.thread, sectionHead), p.head.encode())
+}

@@ -1,0 +1,311 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/boltstore"
+)
+
+const (
+	moments    = 20
+	iterations = 10
+)
+
+// TestKill9 kills the server at 20 different moments of a run with parallel
+// tools, at every checkpoint frequency, with recovery on and off. Each time the
+// run completes, the history is well formed, nothing that was finished is run
+// again, and the watcher has every record once.
+func TestKill9(t *testing.T) {
+	for _, frequency := range []string{"per_iteration", "per_turn", "manual"} {
+		for _, recovery := range []string{"on", "off"} {
+			t.Run(frequency+"/recover="+recovery, func(t *testing.T) {
+				t.Parallel()
+				k := newKiller(t, frequency, recovery)
+				total := k.rehearse()
+				for i := range moments {
+					k.trial(i, 1+i*total/moments)
+				}
+			})
+		}
+	}
+}
+
+type killer struct {
+	*testing.T
+	recovery string
+	addr     string
+	store    string
+	journal  string
+	args     []string
+	p        *process
+}
+
+func newKiller(t *testing.T, frequency, recovery string) *killer {
+	dir := t.TempDir()
+	k := &killer{T: t, recovery: recovery, addr: freeAddr(t), store: filepath.Join(dir, "holdfast.db"), journal: filepath.Join(dir, "journal")}
+	k.args = []string{"--recover=" + recovery, "--checkpoint-frequency=" + frequency, "--demo-delay=1ms", "--lease=300ms", "--demo-journal=" + k.journal}
+	k.p = start(t, k.addr, k.store, k.args...)
+	return k
+}
+
+func (k *killer) plan() map[string]any {
+	return userMessage("u1", fmt.Sprintf("plan %d steps", iterations))
+}
+
+// rehearse counts the records of a run that nobody disturbs.
+func (k *killer) rehearse() int {
+	res, err := post(k.Context(), k.p.url, input("rehearsal", "r1", k.plan()))
+	if err != nil {
+		k.Fatal(err)
+	}
+	defer res.Body.Close()
+	n := 0
+	if err := readStream(res.Body, func(record) bool { n++; return false }); err != nil {
+		k.Fatal(err)
+	}
+	return n
+}
+
+// trial runs one thread and kills the server once the watcher has seen so many
+// records.
+func (k *killer) trial(i, after int) {
+	w := &watcher{killer: k, thread: fmt.Sprintf("t%d", i), run: "r1"}
+	res, err := post(k.Context(), k.p.url, input(w.thread, w.run, k.plan()))
+	if err != nil {
+		k.Fatal(err)
+	}
+	// The error is the cut connection.
+	_ = readStream(res.Body, func(r record) bool {
+		w.take(r)
+		return len(w.seen) >= after
+	})
+	time.Sleep(rand.N(4 * time.Millisecond))
+	k.p.kill()
+	res.Body.Close()
+	finished := k.finished(w.thread)
+	mark := k.journalSize()
+	k.p = start(k.T, k.addr, k.store, k.args...)
+	w.finish()
+	w.checkLog()
+	k.checkHistory(w.thread)
+	k.checkRepeats(w.thread, finished, k.journalFrom(mark))
+}
+
+// done is what the store holds as finished.
+type done struct {
+	tools  map[string]bool // call ids with a saved result
+	models int             // committed answers
+}
+
+// finished reads the store of the dead server.
+func (k *killer) finished(thread string) done {
+	k.Helper()
+	s, err := boltstore.Open(k.store, boltstore.Options{})
+	if err != nil {
+		k.Fatal(err)
+	}
+	defer s.Close()
+	d := done{tools: map[string]bool{}}
+	messages, err := s.Messages(context.Background(), holdfast.ThreadKey{Tenant: "default", Thread: thread})
+	if errors.Is(err, holdfast.ErrNotFound) {
+		k.Fatalf("thread %s: accepted and lost", thread)
+	}
+	if err != nil {
+		k.Fatal(err)
+	}
+	for _, m := range messages {
+		var v struct{ Role, ToolCallID string }
+		if err := json.Unmarshal(m.Data, &v); err != nil {
+			k.Fatal(err)
+		}
+		switch v.Role {
+		case "tool":
+			d.tools[v.ToolCallID] = true
+		case "assistant":
+			d.models++
+		}
+	}
+	return d
+}
+
+func (k *killer) journalSize() int64 {
+	info, err := os.Stat(k.journal)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return info.Size()
+}
+
+func (k *killer) journalFrom(mark int64) []string {
+	b, err := os.ReadFile(k.journal)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(b[mark:])), "\n")
+}
+
+// checkRepeats counts in the fakes: no finished tool and no finished model call
+// is started again.
+func (k *killer) checkRepeats(thread string, d done, journal []string) {
+	k.Helper()
+	for _, line := range journal {
+		f := fields(line)
+		switch {
+		case strings.HasPrefix(line, "tool start") && strings.HasPrefix(f["key"], thread+"/"):
+			call := f["key"][strings.LastIndex(f["key"], "/")+1:]
+			if d.tools[call] {
+				k.Errorf("%s: a finished tool ran again: %s", thread, line)
+			}
+		case strings.HasPrefix(line, "model start") && f["thread"] == thread:
+			if n, err := strconv.Atoi(f["iteration"]); err != nil || n < d.models {
+				k.Errorf("%s: a finished model call ran again (%d are committed): %s", thread, d.models, line)
+			}
+		}
+	}
+}
+
+func fields(line string) map[string]string {
+	m := map[string]string{}
+	for _, f := range strings.Fields(line) {
+		if name, value, ok := strings.Cut(f, "="); ok {
+			m[name] = value
+		}
+	}
+	return m
+}
+
+// checkHistory: every call has exactly one result, after it and before the next
+// answer, and all steps are there.
+func (k *killer) checkHistory(thread string) {
+	k.Helper()
+	var body struct {
+		Messages []struct {
+			Role, ToolCallID string
+			ToolCalls        []struct{ ID string }
+		}
+	}
+	if code := getJSON(k.T, k.p.url+"/threads/"+thread+"/messages", &body); code != http.StatusOK {
+		k.Fatalf("%s: messages: %d", thread, code)
+	}
+	open := map[string]bool{}
+	answers := 0
+	for _, m := range body.Messages {
+		switch m.Role {
+		case "assistant":
+			if len(open) > 0 {
+				k.Errorf("%s: an answer follows calls without results: %v", thread, open)
+			}
+			if len(m.ToolCalls) > 0 {
+				answers++
+			}
+			for _, c := range m.ToolCalls {
+				open[c.ID] = true
+			}
+		case "tool":
+			if !open[m.ToolCallID] {
+				k.Errorf("%s: a result without an open call: %s", thread, m.ToolCallID)
+			}
+			delete(open, m.ToolCallID)
+		}
+	}
+	if answers != iterations || len(open) > 0 || body.Messages[len(body.Messages)-1].Role != "assistant" {
+		k.Errorf("%s: the run is not complete: %d steps, open calls %v", thread, answers, open)
+	}
+}
+
+// watcher reads a thread's log with a cursor, as a page does that survives its
+// server.
+type watcher struct {
+	*killer
+	thread string
+	run    string
+	seen   []record
+}
+
+func (w *watcher) take(r record) {
+	if r.ID != "" {
+		w.seen = append(w.seen, r)
+	}
+}
+
+// finish reconnects with the cursor until the run ends; where recovery is off,
+// the run was ended as cut off and an empty-messages POST continues it.
+func (w *watcher) finish() {
+	w.Helper()
+	end := w.follow()
+	if w.recovery == "off" && end.Data["code"] == holdfast.CodeCutOff {
+		w.run = "r2"
+		res, err := post(w.Context(), w.p.url, input(w.thread, w.run))
+		if err != nil || res.StatusCode != http.StatusOK {
+			w.Fatalf("%s: resume: %v %v", w.thread, err, res)
+		}
+		res.Body.Close() // the watcher goes on with its cursor
+		end = w.follow()
+	}
+	if end.kind() != "RUN_FINISHED" {
+		w.Fatalf("%s: ended with %s\nserver: %s", w.thread, end.Raw, w.p.out)
+	}
+}
+
+// follow reads from the cursor to the run's end and returns the last record.
+func (w *watcher) follow() record {
+	w.Helper()
+	req, err := http.NewRequestWithContext(w.Context(), http.MethodGet, w.p.url+"/threads/"+w.thread+"/runs/"+w.run+"/events", nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if len(w.seen) > 0 {
+		req.Header.Set("Last-Event-ID", w.seen[len(w.seen)-1].ID)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusNoContent {
+		return w.seen[len(w.seen)-1]
+	}
+	if res.StatusCode != http.StatusOK {
+		w.Fatalf("%s: follow: %d", w.thread, res.StatusCode)
+	}
+	if err := readStream(res.Body, func(r record) bool { w.take(r); return false }); err != nil {
+		w.Fatalf("%s: follow: %v", w.thread, err)
+	}
+	return w.seen[len(w.seen)-1]
+}
+
+// checkLog: the watcher has every record once, in order.
+func (w *watcher) checkLog() {
+	w.Helper()
+	for i, r := range w.seen {
+		number, _, _ := strings.Cut(r.ID, "-")
+		if number != strconv.Itoa(i+1) {
+			w.Fatalf("%s: record %d of the watcher has the id %s", w.thread, i+1, r.ID)
+		}
+	}
+	for n, run := range map[string]string{"first": "r1", "last": w.run} {
+		replay := &watcher{killer: w.killer, thread: w.thread, run: run}
+		replay.follow()
+		at := 0
+		if n == "last" {
+			at = len(w.seen) - len(replay.seen)
+		}
+		for i, r := range replay.seen {
+			if r.ID != w.seen[at+i].ID || r.Raw != w.seen[at+i].Raw {
+				w.Fatalf("%s: replay of %s differs at %s", w.thread, run, r.ID)
+			}
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSecondProcess: two servers on one file would both believe to own every
+// run, so the second does not start and says why.
+func TestSecondProcess(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "holdfast.db")
+	start(t, freeAddr(t), store)
+	second := launch(t, freeAddr(t), store)
+	select {
+	case <-second.done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the second server did not give up")
+	}
+	if code := second.cmd.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	for _, want := range []string{store, "another process"} {
+		if !strings.Contains(second.out.String(), want) {
+			t.Errorf("the second server does not mention %q: %s", want, second.out)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package http
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// localOnly guards a server without keys. A request must name this machine as
+// its Host, or a web page could reach it by a DNS name of its own (DNS
+// rebinding); and a page's Origin must be of this machine.
+func (h *handler) localOnly(next http.Handler) http.Handler {
+	if !h.LoopbackOnly {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopback(r.Host) {
+			h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenHost, "This server has no API keys, so it answers only as localhost.").
+				WithHint("Use http://localhost with its port; to serve other hosts, configure API keys."))
+			return
+		}
+		if origin := r.Header.Get("Origin"); origin != "" && !isLocalOrigin(origin) {
+			h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenOrigin, "This server has no API keys, so only pages from localhost may use it.").
+				WithHint("Serve the page from http://localhost; to allow other origins, configure API keys."))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isLoopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func isLocalOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && isLoopback(u.Host)
+}
+
+// cors lets pages of this machine's other ports read what they get. The origin
+// has been checked before.
+func cors(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		if origin == "" || !isLocalOrigin(origin) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Add("Vary", "Origin")
+		h.Set("Access-Control-Expose-Headers", "Retry-After, Holdfast-Run")
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			h.Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
+			h.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, Holdfast-Resume")
+			h.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,144 @@
+package http
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// postRun is POST /runs and POST /agents/{agent}/runs.
+func (h *handler) postRun(w http.ResponseWriter, r *http.Request) {
+	who, err := h.Authenticate(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	body, err := h.body(w, r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	in, err := agui.DecodeInput(body)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	reply, err := h.Runs.Post(r.Context(), who, chi.URLParam(r, "agent"), in)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	h.stream(w, r, reply)
+}
+
+// body reads a bounded JSON body.
+func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, holdfast.Errorf(holdfast.CodeUnsupportedMediaType, "The body must be JSON.").
+			WithHint("Send Content-Type: application/json.")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, holdfast.Errorf(holdfast.CodePayloadTooLarge, "The body is larger than %d bytes.", h.MaxBody).
+			WithHint("Send only what is new: the server keeps the history of a thread.").With("limit", h.MaxBody)
+	case err != nil:
+		return nil, holdfast.Errorf(holdfast.CodeInvalidInput, "The body could not be read to its end.").
+			WithHint("Send the request again.").Wrap(err)
+	}
+	return body, nil
+}
+
+// getEvents is GET /threads/{thread}/runs/{run}/events: replay from a cursor and
+// follow.
+func (h *handler) getEvents(w http.ResponseWriter, r *http.Request) {
+	who, err := h.Authenticate(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	after, dialect, err := streamParams(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	reply, err := h.Runs.Events(r.Context(), who, chi.URLParam(r, "thread"), chi.URLParam(r, "run"), after, dialect)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if reply == nil {
+		// The run has ended and the client has all of it; to an EventSource, 204
+		// says not to reconnect.
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	h.stream(w, r, reply)
+}
+
+// getStream is GET /threads/{thread}/stream: attach a page that knows nothing.
+func (h *handler) getStream(w http.ResponseWriter, r *http.Request) {
+	who, err := h.Authenticate(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	_, dialect, err := streamParams(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	reply, err := h.Runs.Attach(r.Context(), who, chi.URLParam(r, "thread"), dialect)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	h.stream(w, r, reply)
+}
+
+// streamParams reads the cursor (Last-Event-ID wins over ?after=, because a
+// browser sends it when it reconnects to the same URL) and the dialect, which is
+// 1.0 unless ?protocolVersion= says "none".
+func streamParams(r *http.Request) (holdfast.Cursor, agui.Dialect, error) {
+	id := r.Header.Get("Last-Event-ID")
+	if id == "" {
+		id = r.URL.Query().Get("after")
+	}
+	cursor, err := holdfast.ParseCursor(id)
+	if err != nil {
+		return cursor, 0, holdfast.Errorf(holdfast.CodeInvalidInput, "The cursor cannot be read.").
+			WithHint(`It is the id of the last event received, like "12-x7k2ab"; leave it out to begin at the run's start.`).Wrap(err)
+	}
+	switch r.URL.Query().Get("protocolVersion") {
+	case "none":
+		return cursor, agui.DialectLegacy, nil
+	default:
+		return cursor, agui.DialectV1, nil
+	}
+}
+
+// postCancel is POST /threads/{thread}/runs/{run}/cancel.
+func (h *handler) postCancel(w http.ResponseWriter, r *http.Request) {
+	who, err := h.Authenticate(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	info, err := h.Runs.Cancel(r.Context(), who, chi.URLParam(r, "thread"), chi.URLParam(r, "run"))
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	code := http.StatusOK
+	if info.Status == holdfast.StatusRunning {
+		code = http.StatusAccepted
+	}
+	writeJSON(w, code, info)
+}

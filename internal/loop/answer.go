@@ -1,0 +1,435 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// answer is one iteration's model call, tried again while that can help. It
+// streams the answer, then commits it as messages together with the intents of
+// its calls.
+func (r *run) answer() error {
+	for attempt := 0; ; attempt++ {
+		a := &answering{r: r, message: r.e.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
+		err := a.stream(attempt)
+		if err == nil {
+			return r.commitAnswer(a)
+		}
+		if r.ctx.Err() != nil {
+			// A cancel keeps what the person has already read.
+			if errors.Is(context.Cause(r.ctx), errCancelled) {
+				return errors.Join(errCancelled, r.keepPartial(a))
+			}
+			return context.Cause(r.ctx)
+		}
+		var failed *holdfast.ModelError
+		if !errors.As(err, &failed) || !failed.Retryable || attempt+1 >= r.e.cfg.ModelTries {
+			return err
+		}
+		r.e.cfg.Log.Warn("model call failed, trying again", "thread", r.key.Thread, "run", r.rec.ID,
+			"iteration", r.st.Iteration, "attempt", attempt, "error", err)
+		if a.shown {
+			if err := r.supersede("holdfast.retry", map[string]any{"iteration": r.st.Iteration, "attempt": attempt + 1}); err != nil {
+				return err
+			}
+		}
+		if err := r.pause(attempt, failed.RetryAfter); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits before another try: what the provider asked for, or a time that
+// doubles with each try.
+func (r *run) pause(attempt int, asked time.Duration) error {
+	d := min(200*time.Millisecond<<attempt, 10*time.Second)
+	if asked > 0 {
+		d = min(asked, time.Minute)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	}
+}
+
+func (r *run) modelRequest(attempt int) *holdfast.ModelRequest {
+	req := &holdfast.ModelRequest{
+		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: attempt,
+		Messages: slices.Clone(r.messages), Context: r.rec.Context, ForwardedProps: r.rec.ForwardedProps,
+	}
+	if r.agent.Instructions != "" {
+		req.Instructions = append(req.Instructions, r.agent.Instructions)
+	}
+	for _, raw := range r.rec.Instructions {
+		if m, err := agui.DecodeMessage(raw); err == nil {
+			if d, err := m.Domain(); err == nil {
+				req.Instructions = append(req.Instructions, d.PlainText())
+			}
+		}
+	}
+	for _, t := range r.agent.Tools {
+		req.Tools = append(req.Tools, t.Spec())
+	}
+	for _, t := range r.rec.Tools {
+		// A server's tool is never replaced by a frontend's of the same name.
+		if _, ours := r.tools[t.Name]; !ours {
+			req.Tools = append(req.Tools, holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata})
+		}
+	}
+	return req
+}
+
+// answering is a model's answer while it streams in.
+type answering struct {
+	r       *run
+	message string // the assistant message's id
+	shown   bool   // something was emitted
+	// order is the ids of the messages as they appeared: reasoning and answer.
+	order     []string
+	text      []byte
+	textOpen  bool
+	textSeen  bool
+	reasoning *reasoningBuilder
+	thoughts  map[string]*reasoningBuilder
+	calls     map[int]*callBuilder
+	sequence  []*callBuilder
+	finish    holdfast.FinishReason
+	usage     *holdfast.Usage
+}
+
+type reasoningBuilder struct {
+	id     string
+	text   []byte
+	secret string
+}
+
+type callBuilder struct {
+	given string // the provider's id
+	id    string // ours
+	name  string
+	args  []byte
+}
+
+func (a *answering) stream(attempt int) error {
+	ctx, cancel := context.WithCancel(a.r.ctx)
+	defer cancel()
+	for d, err := range a.r.call(ctx, a.r.modelRequest(attempt)) {
+		if err != nil {
+			return err
+		}
+		if err := a.take(&d); err != nil {
+			return err
+		}
+		if d.Finish != "" {
+			a.finish = d.Finish
+			return a.endReasoning()
+		}
+	}
+	if a.r.ctx.Err() != nil {
+		return context.Cause(a.r.ctx)
+	}
+	return &holdfast.ModelError{Retryable: true, Public: "The model's answer was cut off.", Err: holdfast.ErrTruncated}
+}
+
+func (a *answering) take(d *holdfast.Delta) error {
+	if d.Usage != nil {
+		a.usage = d.Usage
+	}
+	if d.Reasoning != "" || d.ReasoningSecret != "" {
+		if err := a.takeReasoning(d); err != nil {
+			return err
+		}
+	}
+	if d.Text != "" {
+		if err := a.takeText(d.Text); err != nil {
+			return err
+		}
+	}
+	if d.Call != nil {
+		return a.takeCall(d.Call)
+	}
+	return nil
+}
+
+func (a *answering) emit(ev agui.Event) error {
+	a.shown = true
+	return a.r.w.emit(ev)
+}
+
+func (a *answering) base() agui.Base { return agui.Base{Timestamp: a.r.now()} }
+
+func (a *answering) takeReasoning(d *holdfast.Delta) error {
+	if a.reasoning == nil {
+		if err := a.endText(); err != nil {
+			return err
+		}
+		b := &reasoningBuilder{id: a.r.e.cfg.NewID("msg")}
+		a.reasoning = b
+		a.order = append(a.order, b.id)
+		if a.thoughts == nil {
+			a.thoughts = map[string]*reasoningBuilder{}
+		}
+		a.thoughts[b.id] = b
+		if err := a.emit(agui.ReasoningStart{Base: a.base(), MessageID: b.id}); err != nil {
+			return err
+		}
+		if err := a.emit(agui.ReasoningMessageStart{Base: a.base(), MessageID: b.id}); err != nil {
+			return err
+		}
+	}
+	b := a.reasoning
+	if d.ReasoningSecret != "" {
+		b.secret += d.ReasoningSecret
+	}
+	if d.Reasoning == "" {
+		return nil
+	}
+	b.text = append(b.text, d.Reasoning...)
+	return a.r.w.delta(a.r.ctx, agui.TypeReasoningMessageContent, b.id, d.Reasoning)
+}
+
+func (a *answering) endReasoning() error {
+	b := a.reasoning
+	if b == nil {
+		return nil
+	}
+	a.reasoning = nil
+	if err := a.emit(agui.ReasoningMessageEnd{Base: a.base(), MessageID: b.id}); err != nil {
+		return err
+	}
+	if b.secret != "" {
+		ev := agui.ReasoningEncryptedValue{Base: a.base(), Subtype: "message", EntityID: b.id, EncryptedValue: b.secret}
+		if err := a.emit(ev); err != nil {
+			return err
+		}
+	}
+	return a.emit(agui.ReasoningEnd{Base: a.base(), MessageID: b.id})
+}
+
+// appear notes that the assistant message is on the screen now.
+func (a *answering) appear() {
+	if !slices.Contains(a.order, a.message) {
+		a.order = append(a.order, a.message)
+	}
+}
+
+func (a *answering) takeText(text string) error {
+	if err := a.endReasoning(); err != nil {
+		return err
+	}
+	if !a.textOpen {
+		a.appear()
+		a.textOpen, a.textSeen = true, true
+		if err := a.emit(agui.TextMessageStart{Base: a.base(), MessageID: a.message, Role: string(holdfast.RoleAssistant)}); err != nil {
+			return err
+		}
+	}
+	a.text = append(a.text, text...)
+	return a.r.w.delta(a.r.ctx, agui.TypeTextMessageContent, a.message, text)
+}
+
+func (a *answering) endText() error {
+	if !a.textOpen {
+		return nil
+	}
+	a.textOpen = false
+	return a.emit(agui.TextMessageEnd{Base: a.base(), MessageID: a.message})
+}
+
+// takeCall continues a call. Providers interleave the pieces of parallel calls
+// by index, and some use an index again for another call.
+func (a *answering) takeCall(d *holdfast.CallDelta) error {
+	if err := a.endReasoning(); err != nil {
+		return err
+	}
+	b := a.calls[d.Index]
+	if b == nil || (d.ID != "" && b.given != "" && d.ID != b.given) {
+		if err := a.endText(); err != nil {
+			return err
+		}
+		a.appear()
+		b = &callBuilder{given: d.ID, id: d.ID, name: d.Name}
+		// An id that is empty or was used in the thread (providers repeat call_0) is
+		// replaced by one of ours before anybody sees it.
+		if b.id == "" || a.r.used[b.id] || len(b.id) > maxIDLength {
+			b.id = a.r.e.cfg.NewID("call")
+		}
+		a.r.used[b.id] = true
+		a.calls[d.Index] = b
+		a.sequence = append(a.sequence, b)
+		ev := agui.ToolCallStart{Base: a.base(), ToolCallID: b.id, ToolCallName: b.name, ParentMessageID: a.message}
+		if err := a.emit(ev); err != nil {
+			return err
+		}
+	}
+	if d.Arguments == "" {
+		return nil
+	}
+	b.args = append(b.args, d.Arguments...)
+	return a.r.w.delta(a.r.ctx, agui.TypeToolCallArgs, b.id, d.Arguments)
+}
+
+const maxIDLength = 256
+
+// messages returns what has streamed in so far, in the order of appearance.
+// Without calls it is what a cancelled answer leaves behind.
+func (a *answering) messages(withCalls bool) []agui.Message {
+	var out []agui.Message
+	for _, id := range a.order {
+		if b := a.thoughts[id]; b != nil {
+			out = append(out, agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleReasoning, Text: string(b.text), EncryptedValue: b.secret}))
+			continue
+		}
+		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text)}
+		if withCalls {
+			for _, c := range a.sequence {
+				m.Calls = append(m.Calls, holdfast.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args)})
+			}
+		} else if !a.textSeen {
+			continue
+		}
+		out = append(out, agui.FromDomain(m))
+	}
+	return out
+}
+
+// commitAnswer ends the answer's items and commits, with their end, its
+// messages and the intents of its calls. Calls start only once that is durable.
+func (r *run) commitAnswer(a *answering) error {
+	events := a.ending()
+	r.addUsage(a.usage)
+	r.st.Calls = r.openCalls(a)
+	hooks := r.batchHooks(a)
+	err := r.append(a.messages(true), events, func(c *holdfast.Commit) {
+		if hooks == nil {
+			r.putIntents(c)
+		}
+	})
+	if err != nil || hooks != nil {
+		return errors.Join(err, hooks)
+	}
+	if len(r.st.Calls) == 0 {
+		r.st.Iteration++
+		return nil
+	}
+	return r.w.flush(r.ctx)
+}
+
+func (r *run) putIntents(c *holdfast.Commit) {
+	for i := range r.st.Calls {
+		putIntent(c, r.key.Thread, &r.st.Calls[i], r.e.cfg.Now())
+	}
+}
+
+// putIntent says that the call is about to start.
+func putIntent(c *holdfast.Commit, thread string, call *openCall, now time.Time) {
+	if call.Frontend {
+		return
+	}
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindIntent, ID: call.ID, Data: mustJSON(intent{
+		Tool: call.Name, Key: callKey(thread, call), At: now,
+	})})
+}
+
+// ending returns what ends the answer's open items. An answer without any
+// content is still a message, so that the history does not end in a question.
+func (a *answering) ending() []agui.Event {
+	var events []agui.Event
+	if len(a.sequence) == 0 && !a.textSeen {
+		a.appear()
+		a.textOpen, a.textSeen = true, true
+		events = append(events, agui.TextMessageStart{Base: a.base(), MessageID: a.message, Role: string(holdfast.RoleAssistant)})
+	}
+	if a.textOpen {
+		a.textOpen = false
+		events = append(events, agui.TextMessageEnd{Base: a.base(), MessageID: a.message})
+	}
+	for _, c := range a.sequence {
+		events = append(events, agui.ToolCallEnd{Base: a.base(), ToolCallID: c.id})
+	}
+	return events
+}
+
+// openCalls makes the answer's calls the thread's open ones.
+func (r *run) openCalls(a *answering) []openCall {
+	calls := make([]openCall, 0, len(a.sequence))
+	for _, c := range a.sequence {
+		_, ours := r.tools[c.name]
+		call := openCall{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
+		call.Cut = a.finish == holdfast.FinishLength && !json.Valid(c.args)
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+func (r *run) isFrontendTool(name string) bool {
+	for _, t := range r.rec.Tools {
+		if t.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// batchHooks shows the iteration's calls to the middleware before any starts.
+func (r *run) batchHooks(a *answering) error {
+	if len(a.sequence) == 0 {
+		return nil
+	}
+	list := make([]holdfast.ToolCall, len(a.sequence))
+	for i, c := range a.sequence {
+		list[i] = holdfast.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args)}
+	}
+	for _, m := range r.agent.Middleware {
+		if m.Batch == nil {
+			continue
+		}
+		if err := m.Batch(r.ctx, r.iteration(), list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) addUsage(u *holdfast.Usage) {
+	if u == nil {
+		return
+	}
+	for i := range r.st.Usage {
+		if r.st.Usage[i].Provider == u.Provider && r.st.Usage[i].Model == u.Model {
+			r.st.Usage[i] = sumUsage(r.st.Usage[i], *u)
+			return
+		}
+	}
+	r.st.Usage = append(r.st.Usage, *u)
+}
+
+func sumUsage(a, b holdfast.Usage) holdfast.Usage {
+	add := func(x, y *int64) *int64 {
+		if x == nil {
+			return y
+		}
+		if y == nil {
+			return x
+		}
+		s := *x + *y
+		return &s
+	}
+	a.InputTokens = add(a.InputTokens, b.InputTokens)
+	a.OutputTokens = add(a.OutputTokens, b.OutputTokens)
+	a.TotalTokens = add(a.TotalTokens, b.TotalTokens)
+	a.ReasoningTokens = add(a.ReasoningTokens, b.ReasoningTokens)
+	a.CachedInput = add(a.CachedInput, b.CachedInput)
+	a.CacheWriteInput = add(a.CacheWriteInput, b.CacheWriteInput)
+	return a
+}

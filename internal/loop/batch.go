@@ -1,0 +1,274 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// The results of calls that nothing was run for. Models and people read them.
+const (
+	textNotAnswered = "No result: the call was not answered."
+	textDeclined    = "No result: the person declined to answer."
+	textAbandoned   = "No result: the call was cut off before it finished, and was given up."
+	textCancelled   = "No result: the run was cancelled before the call finished."
+	textInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
+	textPanicked    = "The tool failed; the server's log has the cause."
+	textCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit. Make a shorter call."
+)
+
+// cancelGrace is how long tools get to return once their run is cancelled.
+const cancelGrace = time.Second
+
+// finished is what one call came to.
+type finished struct {
+	call    openCall
+	result  holdfast.ToolResult
+	err     error
+	updates []holdfast.StateUpdate
+}
+
+// batch runs the open calls in parallel and saves each result the moment it
+// exists. It reports true when the run has ended here: a person is asked, or the
+// frontend has calls to answer.
+func (r *run) batch() (ended bool, err error) {
+	if err := r.w.ready(r.ctx); err != nil {
+		return false, err
+	}
+	if err := r.runCalls(); err != nil {
+		return false, err
+	}
+	if open := r.st.interrupts(); len(open) > 0 {
+		return true, r.finish(&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}, phaseInterrupted, outcomeInterrupt)
+	}
+	if ids := r.st.pendingFrontend(); len(ids) > 0 {
+		return true, r.finish(&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: ids}, phaseIdle, outcomeSuccess)
+	}
+	return false, nil
+}
+
+func (r *run) runCalls() error {
+	results := make(chan finished, len(r.st.Calls))
+	slots := make(chan struct{}, r.e.cfg.MaxParallelTools)
+	running := 0
+	for _, call := range r.st.Calls {
+		if call.Frontend || call.waits() {
+			continue
+		}
+		if f, settled := r.settled(call); settled {
+			results <- f
+		} else {
+			c := r.toolCall(&call)
+			r.e.wg.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				results <- r.runCall(call, c)
+			})
+		}
+		running++
+	}
+	return r.collect(results, running)
+}
+
+// collect saves results as they come. Once the run is cancelled or stopped,
+// tools get a moment to return; what they finished is saved all the same.
+func (r *run) collect(results <-chan finished, running int) error {
+	stopped := r.ctx.Done()
+	var late <-chan time.Time
+	for ; running > 0; running-- {
+		select {
+		case f := <-results:
+			if r.ctx.Err() != nil && f.err != nil {
+				continue // cut off, not finished
+			}
+			if err := r.save(f); err != nil {
+				return err
+			}
+		case <-stopped:
+			stopped = nil
+			t := time.NewTimer(cancelGrace)
+			defer t.Stop()
+			late = t.C
+			running++
+		case <-late:
+			return context.Cause(r.ctx)
+		}
+	}
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	return nil
+}
+
+// settled returns the result of a call that must not be started.
+func (r *run) settled(call openCall) (finished, bool) {
+	fail := func(text string) (finished, bool) {
+		return finished{call: call, result: holdfast.ToolResult{Text: text, Failed: true}}, true
+	}
+	tool, known := r.tools[call.Name]
+	switch {
+	case call.Answer != nil && call.Answer.Declined:
+		return fail(textDeclined)
+	case call.Cut:
+		return fail(textCut)
+	case !known:
+		return fail(fmt.Sprintf("There is no tool %q.", call.Name))
+	case r.doubted[call.ID] && tool.Spec().Effect == holdfast.EffectOnce:
+		return fail(textInDoubt)
+	}
+	return finished{}, false
+}
+
+// callKey is the idempotency key: it stays the same when the call is run again.
+func callKey(thread string, call *openCall) string {
+	return thread + "/" + call.Run + "/" + call.ID
+}
+
+func (r *run) toolCall(call *openCall) holdfast.ToolCall {
+	c := holdfast.ToolCall{
+		ID: call.ID, Name: call.Name, Key: callKey(r.key.Thread, call), Principal: r.principal(),
+		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Answer: call.Answer,
+	}
+	for i := len(r.hist.path) - 1; i >= 0; i-- {
+		for _, made := range r.hist.path[i].ToolCalls {
+			if made.ID == call.ID {
+				c.Arguments = json.RawMessage(made.Function.Arguments)
+				return c
+			}
+		}
+	}
+	return c
+}
+
+// runCall runs one call through the middleware.
+func (r *run) runCall(call openCall, c holdfast.ToolCall) (f finished) {
+	f.call = call
+	if err := context.Cause(r.ctx); err != nil {
+		f.err = err
+		return f
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.e.cfg.Log.Error("panic in a tool or its middleware", "thread", r.key.Thread, "run", r.rec.ID, "tool", call.Name,
+				"panic", p, "stack", string(debug.Stack()))
+			f.result, f.err = holdfast.ToolResult{Text: textPanicked, Failed: true}, nil
+		}
+	}()
+	var u updates
+	f.result, f.err = r.handler(holdfast.ContextWithCall(r.ctx, c, u.add), r.tools[call.Name], c)
+	f.updates = u.take()
+	return f
+}
+
+// updates collects the state updates of a call. A tool that was given up at
+// its timeout may still add some; they are not taken.
+type updates struct {
+	mu   sync.Mutex
+	list []holdfast.StateUpdate
+}
+
+func (u *updates) add(f holdfast.StateUpdate) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.list = append(u.list, f)
+}
+
+func (u *updates) take() []holdfast.StateUpdate {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.list)
+}
+
+// save commits what a call came to: its result as a message and a pending
+// write, with the record that shows it and the state it changed; or the question
+// it asks.
+func (r *run) save(f finished) error {
+	var ask *holdfast.Interrupt
+	if errors.As(f.err, &ask) {
+		return r.saveQuestion(f.call, ask)
+	}
+	if f.err != nil {
+		f.result = holdfast.ToolResult{Text: f.err.Error(), Failed: true}
+	}
+	events, put, err := r.applyUpdates(&f)
+	if err != nil {
+		f.result = holdfast.ToolResult{Text: "The shared state could not be changed: " + err.Error(), Failed: true}
+	}
+	m := agui.FromDomain(holdfast.Message{ID: r.e.cfg.NewID("msg"), Role: holdfast.RoleTool, CallID: f.call.ID, Text: f.result.Text, Parts: f.result.Parts})
+	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
+	shown.Timestamp = r.now()
+	r.st.closeCall(f.call.ID)
+	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), func(c *holdfast.Commit) {
+		c.Put = append(c.Put, put...)
+		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindPending, ID: f.call.ID, Data: mustJSON(pendingWrite{
+			CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
+			Iteration: r.st.Iteration, CompletedAt: r.e.cfg.Now(),
+		})})
+	})
+}
+
+// applyUpdates computes the shared state after a successful call.
+func (r *run) applyUpdates(f *finished) ([]agui.Event, []holdfast.Value, error) {
+	if f.result.Failed || len(f.updates) == 0 {
+		return nil, nil, nil
+	}
+	state := json.RawMessage(r.shared)
+	if state == nil {
+		state = json.RawMessage("null")
+	}
+	for _, u := range f.updates {
+		next, err := u(state)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !json.Valid(next) {
+			return nil, nil, errors.New("the new state is not JSON")
+		}
+		state = next
+	}
+	r.shared = state
+	r.st.Shared = r.e.cfg.NewID("s")
+	blob := holdfast.Value{Kind: holdfast.KindBlob, ID: r.st.Shared, Data: state}
+	return []agui.Event{agui.StateRef{ID: r.st.Shared}}, []holdfast.Value{blob}, nil
+}
+
+// saveQuestion makes the call wait for a person.
+func (r *run) saveQuestion(call openCall, ask *holdfast.Interrupt) error {
+	i := &agui.Interrupt{
+		ID: r.e.cfg.NewID("int"), Reason: ask.Reason, Message: ask.Message, ToolCallID: call.ID,
+		ResponseSchema: ask.ResponseSchema, Metadata: ask.Metadata,
+	}
+	if i.Reason == "" {
+		i.Reason = "input_required"
+	}
+	if !ask.ExpiresAt.IsZero() {
+		i.ExpiresAt = ask.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	c := r.st.call(call.ID)
+	c.Interrupt, c.Answer = i, nil
+	id := call.ID
+	return r.w.step(nil, func(c *holdfast.Commit, _ holdfast.Cursor) {
+		// The question is what the call came to; it starts anew with the answer.
+		c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindIntent, ID: id})
+		c.State = r.st.encode()
+	})
+}
+
+// closeCalls answers every open call without running it.
+func (r *run) closeCalls(text string) error {
+	for len(r.st.Calls) > 0 {
+		f := finished{call: r.st.Calls[0], result: holdfast.ToolResult{Text: text, Failed: true}}
+		if err := r.save(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,334 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// begin makes the first commit of a run and starts its goroutine. The commit
+// is conditional on the head that was decided upon. It holds the run, RUN_STARTED,
+// the new messages, what an answer or a policy does to open calls, and the input
+// checkpoint.
+func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
+	if p.d.Do != actStore {
+		if e.stopping() {
+			return errShuttingDown()
+		}
+		if !e.acquire() {
+			return errTooManyRuns(e.cfg.MaxRuns)
+		}
+	}
+	b := e.newBeginning(who, p)
+	r, err := b.build(ctx)
+	if err == nil {
+		err = e.cfg.Store.Commit(ctx, b.c)
+	}
+	if err != nil {
+		if p.d.Do != actStore {
+			e.release()
+		}
+		return readUnlessMoved(err)
+	}
+	if p.d.Do == actStore {
+		return nil
+	}
+	if p.d.Do == actResume {
+		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
+	}
+	e.launch(r, headAfter(b.c), b.seq, recordsOf(b.c))
+	return nil
+}
+
+// beginning is a run's first commit in the making.
+type beginning struct {
+	e   *Engine
+	p   *plan
+	c   *holdfast.Commit
+	seq agui.Sequencer
+	r   *run
+	st  *state
+}
+
+func (e *Engine) newBeginning(who holdfast.Principal, p *plan) *beginning {
+	t := p.thread
+	if t.head == nil {
+		t.head = &holdfast.Head{Key: t.key, User: who.User, Next: 1}
+		t.st = &state{Format: Format, Phase: phaseIdle}
+		t.hist = newHistory()
+	}
+	c := e.claim(t, e.process)
+	st := t.st.clone()
+	p.rec = p.runRecord(e, who)
+	return &beginning{e: e, p: p, c: c, st: st, r: &run{rec: p.rec, agent: p.agent, st: st, hist: t.hist, resumed: p.d.Do == actResume}}
+}
+
+func (p *plan) runRecord(e *Engine, who holdfast.Principal) *runRecord {
+	rec := &runRecord{
+		Format: Format, ID: p.in.RunID, Agent: p.agent.Name, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
+		StartedAt: e.cfg.Now(), Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
+	}
+	for _, m := range p.req.Clean.Instructions {
+		rec.Instructions = append(rec.Instructions, m.AppendJSON(nil))
+	}
+	return rec
+}
+
+// build fills the commit in.
+func (b *beginning) build(ctx context.Context) (*run, error) {
+	if err := b.load(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.events(); err != nil {
+		return nil, err
+	}
+	if b.p.d.Do == actResume {
+		b.resume()
+	} else {
+		b.fresh()
+	}
+	b.messages()
+	b.st.Run, b.st.Agent = b.p.rec.ID, b.p.agent.Name
+	b.st.Phase, b.st.Outcome, b.st.Code, b.st.Text = phaseRunning, "", "", ""
+	b.st.GrantedAt, b.st.Claims, b.st.Usage = b.st.Iteration, 0, nil
+	if b.p.d.Do == actStore {
+		if err := b.stored(); err != nil {
+			return nil, err
+		}
+	}
+	b.snapshotLeaf()
+	last := b.c.Expect.Next - 1 + uint64(len(b.c.Records))
+	if b.p.d.Do == actStore {
+		putOutcome(b.c, b.p.rec.ID, runOutcome{Format: Format, Outcome: outcomeSuccess, EndedAt: b.e.cfg.Now(), Last: last})
+	}
+	b.st.Boundary = holdfast.Cursor{Number: last, Tag: b.c.Fence.Tag()}
+	addCheckpoint(b.c, b.st, "input", -1, b.e.cfg.Now(), b.e.cfg.KeepCheckpoints)
+	b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: b.p.rec.ID, Data: mustJSON(b.p.rec)})
+	b.c.State = b.st.encode()
+	return b.r, nil
+}
+
+// load reads what the run needs beyond the head and the history.
+func (b *beginning) load(ctx context.Context) (err error) {
+	key := b.p.key
+	if b.r.shared, err = b.e.shared(ctx, key, b.st.Shared); err != nil {
+		return err
+	}
+	b.p.rec.After = b.p.last()
+	if b.p.d.Do != actResume {
+		return nil
+	}
+	if b.r.doubted, err = b.e.intents(ctx, key); err != nil {
+		return err
+	}
+	return b.inherit(ctx)
+}
+
+// inherit takes the stopped run's tools, context and properties where a
+// resume's input has none of its own.
+func (b *beginning) inherit(ctx context.Context) error {
+	raw, err := b.e.cfg.Store.Value(ctx, b.p.key, holdfast.KindRun, b.st.Run)
+	if err != nil {
+		return err
+	}
+	var old runRecord
+	if err := decodeValue(raw, &old); err != nil {
+		return err
+	}
+	rec := b.p.rec
+	rec.Continues = old.ID
+	if len(rec.Tools) == 0 {
+		rec.Tools = old.Tools
+	}
+	if len(rec.Context) == 0 {
+		rec.Context = old.Context
+	}
+	if len(rec.ForwardedProps) == 0 {
+		rec.ForwardedProps = old.ForwardedProps
+	}
+	if len(rec.Instructions) == 0 {
+		rec.Instructions = old.Instructions
+	}
+	putOutcome(b.c, old.ID, runOutcome{Format: Format, Outcome: b.st.Outcome, Code: b.st.Code, EndedAt: b.p.head.UpdatedAt, Last: b.p.head.Next - 1, ContinuedBy: rec.ID})
+	return nil
+}
+
+func (b *beginning) record(ev agui.Event) error {
+	if _, err := b.seq.Next(ev); err != nil {
+		return err
+	}
+	b.c.Records = append(b.c.Records, ev.AppendJSON(nil))
+	return nil
+}
+
+// events opens the stream: RUN_STARTED, and the snapshots that a resume, or a
+// client whose list is not ours, needs. The snapshot's leaf is filled in last.
+func (b *beginning) events() error {
+	base := agui.Base{Timestamp: b.e.cfg.Now().UnixMilli()}
+	return b.record(agui.RunStarted{
+		Base: base, ThreadID: b.p.key.Thread, RunID: b.p.rec.ID, ParentRunID: b.p.rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion,
+	})
+}
+
+func (b *beginning) snapshotLeaf() {
+	resume := b.p.d.Do == actResume
+	if !resume && !b.p.req.Clean.Resync && b.p.d.Close == closeNone {
+		return
+	}
+	var refs [][]byte
+	if b.p.req.Clean.Reorder {
+		refs = append(refs, agui.MessagesRef{}.AppendJSON(nil))
+	}
+	refs = append(refs, agui.MessagesRef{Leaf: b.st.Leaf}.AppendJSON(nil))
+	if resume {
+		refs = append(refs, agui.StateRef{ID: b.st.Shared}.AppendJSON(nil))
+	}
+	b.c.Records = append(b.c.Records[:1:1], append(refs, b.c.Records[1:]...)...)
+}
+
+// fresh prepares a run with new messages: what is open is closed, the state
+// replaced, the iterations counted from 0.
+func (b *beginning) fresh() {
+	clean := &b.p.req.Clean
+	for i := range clean.Results {
+		b.st.closeCall(clean.Results[i].ToolCallID)
+	}
+	if b.p.d.Do == actFresh {
+		b.closeOpen()
+		b.st.Iteration, b.st.Answers = 0, nil
+	}
+	if (clean.Regenerate || clean.Diverged != nil) && clean.Parent != b.st.Leaf {
+		b.leaveTo(clean.Parent)
+	}
+	state := b.p.in.State
+	if len(state) > 0 && !bytes.Equal(state, []byte("{}")) && !bytes.Equal(state, b.r.shared) {
+		b.r.shared = state
+		b.st.Shared = b.e.cfg.NewID("s")
+		b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: b.st.Shared, Data: state})
+	}
+	b.c.Clear = append(b.c.Clear, holdfast.KindPending, holdfast.KindIntent)
+}
+
+// closeOpen answers calls that have no result, so that the history is well
+// formed, and remembers declined questions.
+func (b *beginning) closeOpen() {
+	text := map[closing]string{closeDeclined: textDeclined, closeAbandoned: textAbandoned, closeNotAnswered: textNotAnswered}[b.p.d.Close]
+	if text == "" {
+		text = textNotAnswered
+	}
+	for _, call := range b.st.Calls {
+		b.add(agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}))
+	}
+	b.st.Calls = nil
+}
+
+// leaveTo goes back to a message; what came after it stays in the tree as a
+// branch of its own.
+func (b *beginning) leaveTo(parent string) {
+	old := b.r.hist
+	h := newHistory()
+	h.elsewhere = old.elsewhere
+	keep := 0
+	if parent != "" {
+		keep = old.index[parent] + 1
+	}
+	for i := range old.path {
+		if i < keep {
+			h.add(old.path[i], old.raw[i])
+		} else {
+			h.elsewhere[old.path[i].ID] = old.path[i].Role
+		}
+	}
+	b.r.hist = h
+	b.st.Leaf = parent
+}
+
+// resume gives the open calls their answers; they start again in the loop.
+func (b *beginning) resume() {
+	answers := map[string]agui.ResumeEntry{}
+	for _, a := range b.p.d.Answers {
+		answers[a.InterruptID] = a
+	}
+	if len(answers) > 0 {
+		b.st.Answers = map[string]string{}
+	}
+	for i := range b.st.Calls {
+		call := &b.st.Calls[i]
+		if call.waits() {
+			a, ok := answers[call.Interrupt.ID]
+			if !ok {
+				continue
+			}
+			call.Answer = &holdfast.Answer{InterruptID: a.InterruptID, Payload: a.Payload, Metadata: a.Metadata, Declined: a.Status == agui.ResumeCancelled}
+			b.st.Answers[a.InterruptID] = answerHash(a)
+		}
+		if !b.r.doubted[call.ID] {
+			putIntent(b.c, b.p.key.Thread, call, b.e.cfg.Now())
+		}
+	}
+}
+
+// messages adds what is new to the tree. While calls are open, new user
+// messages wait for their results.
+func (b *beginning) messages() {
+	for _, m := range b.p.req.Clean.Results {
+		b.add(m)
+	}
+	if len(b.st.Calls) > 0 {
+		b.st.Queued = append(b.st.Queued, rawMessages(b.p.req.Clean.Users)...)
+		return
+	}
+	for _, m := range takeQueued(b.st) {
+		b.add(m)
+	}
+	for _, m := range b.p.req.Clean.Users {
+		b.add(m)
+	}
+}
+
+// add appends a message to the tree; one without an id gets one of ours.
+func (b *beginning) add(m agui.Message) {
+	if m.ID == "" {
+		m.ID = b.e.cfg.NewID("msg")
+	}
+	data := m.AppendJSON(nil)
+	b.c.Messages = append(b.c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: b.st.Leaf, Data: data})
+	b.st.Leaf = m.ID
+	b.r.hist.add(m, data)
+}
+
+// takeQueued returns the messages that came along with a resume and follow the
+// results it waits for.
+func takeQueued(st *state) []agui.Message {
+	var out []agui.Message
+	for _, raw := range st.Queued {
+		if m, err := agui.DecodeMessage(raw); err == nil {
+			out = append(out, m)
+		}
+	}
+	st.Queued = nil
+	return out
+}
+
+func rawMessages(messages []agui.Message) []json.RawMessage {
+	var out []json.RawMessage
+	for i := range messages {
+		out = append(out, messages[i].AppendJSON(nil))
+	}
+	return out
+}
+
+// stored ends a run that only brought some of the results that the frontend
+// owes: it names the rest.
+func (b *beginning) stored() error {
+	b.st.Phase, b.st.Outcome = phaseIdle, outcomeSuccess
+	b.c.Process = ""
+	ev := agui.RunFinished{ThreadID: b.p.key.Thread, RunID: b.p.rec.ID, Outcome: &agui.Outcome{
+		Type: agui.OutcomeSuccess, PendingToolCallIDs: b.st.pendingFrontend(),
+	}}
+	ev.Timestamp = b.e.cfg.Now().UnixMilli()
+	return b.record(ev)
+}

@@ -1,0 +1,340 @@
+package loop
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// history is a thread's messages: the path from the first to the leaf, and the
+// ids that are in the tree but not on the path.
+type history struct {
+	path      []agui.Message
+	raw       [][]byte // as stored, beside path
+	index     map[string]int
+	elsewhere map[string]string // id to role
+	queued    map[string]bool   // user messages that wait for open calls
+}
+
+func newHistory() *history {
+	return &history{index: map[string]int{}, elsewhere: map[string]string{}}
+}
+
+// add appends a message to the path.
+func (h *history) add(m agui.Message, raw []byte) {
+	h.index[m.ID] = len(h.path)
+	h.path = append(h.path, m)
+	h.raw = append(h.raw, raw)
+}
+
+// cleaned is the list of an input's messages, compared with the history.
+type cleaned struct {
+	// Users are the new user messages; for a thread without history, all
+	// messages that are imported, in order.
+	Users []agui.Message
+	// Results are the new results of open frontend calls.
+	Results []agui.Message
+	// Instructions are the system and developer messages before the first user
+	// message. They belong to the run, not to the history.
+	Instructions []agui.Message
+	// Parent is the message that new ones follow.
+	Parent string
+	// Resync: the client's list is not ours, so the run begins with a snapshot.
+	Resync bool
+	// Reorder: the client lacks messages before others that it shows. It would
+	// append them, so its list is emptied first.
+	Reorder bool
+	// ShowsAnswer: the client shows an assistant's message.
+	ShowsAnswer bool
+	// Regenerate: by the branch flag, the thread goes back to Parent and is
+	// answered anew.
+	Regenerate bool
+	// Diverged is what to answer if the branch flag is not set; Err is what to
+	// answer in any case.
+	Diverged *holdfast.Error
+	Err      *holdfast.Error
+}
+
+func (c *cleaned) hasNew() bool { return len(c.Users)+len(c.Results) > 0 }
+
+// clean is rules 2 and 3 of the design. Official clients resend the whole
+// history, after a cut with half a message in it, so on a thread with history
+// only user messages and results of open frontend calls can be new. The
+// server's history is the truth: whatever else the client shows is dropped.
+func clean(h *history, pending []string, sent []agui.Message, branch bool) cleaned {
+	var c cleaned
+	for len(sent) > 0 && (sent[0].Role == string(holdfast.RoleSystem) || sent[0].Role == string(holdfast.RoleDeveloper)) {
+		c.Instructions = append(c.Instructions, sent[0])
+		sent = sent[1:]
+	}
+	if h == nil || len(h.path) == 0 {
+		c.importAll(sent)
+		return c
+	}
+	w := walk{cleaned: &c, history: h, pending: pending, common: -1, shown: map[int]bool{}}
+	for _, m := range sent {
+		if w.take(m); c.Err != nil {
+			return c
+		}
+	}
+	w.place(branch)
+	return c
+}
+
+// walk goes through what a client sent, message by message.
+type walk struct {
+	*cleaned
+	history *history
+	pending []string
+	shown   map[int]bool
+	// common is the index in the path of the last message that the client shows
+	// unchanged, before anything of its own.
+	common  int
+	differs bool
+	dropped bool
+	known   bool
+}
+
+func (w *walk) take(m agui.Message) {
+	if m.Role == string(holdfast.RoleAssistant) {
+		w.ShowsAnswer = true
+	}
+	if i, ok := w.history.index[m.ID]; ok {
+		w.takeKnown(i, m)
+		return
+	}
+	if role, ok := w.history.elsewhere[m.ID]; ok {
+		w.takeElsewhere(role, m)
+		return
+	}
+	switch {
+	case w.history.queued[m.ID]:
+		w.known = true
+	case m.Role == string(holdfast.RoleUser):
+		w.Users = append(w.Users, m)
+	case m.Role == string(holdfast.RoleTool) && contains(w.pending, m.ToolCallID) && !w.answers(m.ToolCallID):
+		w.Results = append(w.Results, m)
+	case m.Role == string(holdfast.RoleActivity):
+		// Activities are the frontend's own; their absence is no difference.
+	default:
+		w.dropped = true
+	}
+}
+
+func (w *walk) takeKnown(i int, m agui.Message) {
+	ours := &w.history.path[i]
+	if ours.Role != m.Role {
+		w.Err = errRoleChanged(m.ID, ours.Role, m.Role)
+		return
+	}
+	w.known = true
+	w.shown[i] = true
+	same := sameMessage(ours, &m)
+	if m.Role == string(holdfast.RoleUser) && !same {
+		w.differs = true
+		// On a branch this is a new message; its id is taken, so it gets one of
+		// ours.
+		m.ID = ""
+		w.Users = append(w.Users, m)
+		return
+	}
+	if !same {
+		w.dropped = true
+	}
+	if !w.hasNew() && i > w.common {
+		w.common = i
+	}
+}
+
+// takeElsewhere is for messages of another branch: an assistant's is left
+// over on the client's screen, a user's shows that the client is on that branch.
+func (w *walk) takeElsewhere(role string, m agui.Message) {
+	if role != m.Role {
+		w.Err = errRoleChanged(m.ID, role, m.Role)
+		return
+	}
+	w.known, w.dropped = true, true
+	if m.Role == string(holdfast.RoleUser) {
+		w.differs = true
+	}
+}
+
+// place is rule 3: where what is new attaches.
+func (w *walk) place(branch bool) {
+	path := w.history.path
+	lastUser := -1
+	for i, m := range path {
+		if m.Role == string(holdfast.RoleUser) {
+			lastUser = i
+		}
+	}
+	atHead := !w.differs && (!w.known || lastUser < 0 || w.common >= lastUser)
+	w.Parent = path[len(path)-1].ID
+	lacks := w.lacks()
+	w.Resync = w.dropped || w.differs || lacks
+	if atHead {
+		return
+	}
+	shorter := !w.hasNew() && !w.differs
+	if !branch && shorter {
+		return
+	}
+	lastCommon := ""
+	if w.common >= 0 {
+		lastCommon = path[w.common].ID
+	}
+	w.Diverged = errHistoryDiverged(lastCommon, ids(path[w.common+1:]))
+	if branch {
+		w.Parent = lastCommon
+		w.Resync = true
+		w.Regenerate = shorter && w.common >= 0 && answerable(path[w.common].Role)
+	}
+}
+
+// lacks reports whether the client does not show all of the path. Reasoning
+// does not count: many clients do not send it back.
+func (w *walk) lacks() bool {
+	missing := false
+	for i, m := range w.history.path {
+		switch {
+		case w.shown[i]:
+			w.Reorder = w.Reorder || missing
+		case m.Role != string(holdfast.RoleReasoning):
+			missing = true
+		}
+	}
+	w.Reorder = w.Reorder || (missing && w.hasNew())
+	return missing
+}
+
+func (w *walk) answers(call string) bool {
+	for _, r := range w.Results {
+		if r.ToolCallID == call {
+			return true
+		}
+	}
+	return false
+}
+
+// answerable: a model may be asked to answer after a message of this role.
+func answerable(role string) bool {
+	return role == string(holdfast.RoleUser) || role == string(holdfast.RoleTool)
+}
+
+// importAll takes a whole list into a thread without history, and repairs it:
+// every tool call gets exactly one result, right after its message.
+func (c *cleaned) importAll(sent []agui.Message) {
+	results := map[string]agui.Message{}
+	made := map[string]bool{}
+	for _, m := range sent {
+		for _, call := range m.ToolCalls {
+			made[call.ID] = true
+		}
+		if m.Role == string(holdfast.RoleTool) {
+			if !made[m.ToolCallID] {
+				c.Err = errUnknownToolCall(m.ToolCallID)
+				return
+			}
+			if _, double := results[m.ToolCallID]; !double {
+				results[m.ToolCallID] = m
+			} else {
+				c.Resync = true
+			}
+		}
+	}
+	last := ""
+	for _, m := range sent {
+		switch holdfast.Role(m.Role) {
+		case holdfast.RoleActivity, holdfast.RoleTool:
+			if m.Role == string(holdfast.RoleTool) {
+				last = m.Role
+			}
+			continue
+		case holdfast.RoleAssistant:
+			c.importAssistant(m, results)
+		default:
+			c.Users = append(c.Users, m)
+		}
+		last = m.Role
+	}
+	if len(c.Users) > 0 && !answerable(last) {
+		c.Users = nil
+		c.Err = errNothingToRun()
+	}
+}
+
+// importAssistant adds the message and the results of its calls. A call whose
+// arguments were cut in the middle and that nobody answered never happened.
+func (c *cleaned) importAssistant(m agui.Message, results map[string]agui.Message) {
+	calls := make([]agui.ToolCall, 0, len(m.ToolCalls))
+	for _, call := range m.ToolCalls {
+		if _, answered := results[call.ID]; answered || json.Valid([]byte(call.Function.Arguments)) {
+			calls = append(calls, call)
+		} else {
+			c.Resync = true
+		}
+	}
+	m.ToolCalls = calls
+	if len(calls) == 0 && len(m.Content) == 0 {
+		c.Resync = true
+		return
+	}
+	c.Users = append(c.Users, m)
+	for _, call := range calls {
+		r, ok := results[call.ID]
+		if !ok {
+			r = agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: textNotAnswered})
+			c.Resync = true
+		}
+		c.Users = append(c.Users, r)
+	}
+}
+
+// sameMessage compares what a client shows with what is stored: content and
+// calls. Metadata is not compared, because clients merge it.
+func sameMessage(a, b *agui.Message) bool {
+	if !sameContent(a, b) || len(a.ToolCalls) != len(b.ToolCalls) {
+		return false
+	}
+	for i := range a.ToolCalls {
+		if a.ToolCalls[i].ID != b.ToolCalls[i].ID || a.ToolCalls[i].Function != b.ToolCalls[i].Function {
+			return false
+		}
+	}
+	return true
+}
+
+func sameContent(a, b *agui.Message) bool {
+	return bytes.Equal(a.Content, b.Content) || bytes.Equal(canonicalContent(a), canonicalContent(b))
+}
+
+func canonicalContent(m *agui.Message) []byte {
+	d, err := m.Domain()
+	if err != nil {
+		return m.Content
+	}
+	content := agui.FromDomain(holdfast.Message{ID: "m", Role: d.Role, Text: d.Text, Parts: d.Parts}).Content
+	if bytes.Equal(content, []byte(`""`)) {
+		return nil
+	}
+	return content
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+func ids(messages []agui.Message) []string {
+	out := make([]string, len(messages))
+	for i, m := range messages {
+		out[i] = m.ID
+	}
+	return out
+}

@@ -1,0 +1,312 @@
+package loop
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// The dimensions of a POST. Every combination is walked; the expectation comes
+// from the table of design §3, written down once more as data.
+
+type threadKind string
+
+const (
+	noHistory    threadKind = "no history"
+	running      threadKind = "running"
+	interrupted  threadKind = "interrupted"
+	stopped      threadKind = "stopped"
+	pendingCalls threadKind = "idle, frontend calls pending"
+	unanswered   threadKind = "idle, unanswered"
+	cancelled    threadKind = "idle, cancelled"
+	answered     threadKind = "idle, answered"
+)
+
+var threadKinds = []threadKind{noHistory, running, interrupted, stopped, pendingCalls, unanswered, cancelled, answered}
+
+type newKind string
+
+const (
+	nothing     newKind = "nothing"
+	users       newKind = "user messages"
+	someResults newKind = "some results"
+	allResults  newKind = "all results"
+)
+
+var newKinds = []newKind{nothing, users, someResults, allResults}
+
+type resumeKind string
+
+const (
+	noResume resumeKind = "none"
+	covers   resumeKind = "covers all"
+	partial  resumeKind = "partial"
+	repeats  resumeKind = "as answered before"
+	differs  resumeKind = "answered differently"
+	unknown  resumeKind = "unknown interrupt"
+	tooLate  resumeKind = "resolves an expired one"
+	giveUp   resumeKind = "cancels an expired one"
+)
+
+var resumeKinds = []resumeKind{noResume, covers, partial, repeats, differs, unknown, tooLate, giveUp}
+
+var (
+	testNow     = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	given       = agui.ResumeEntry{InterruptID: "old", Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}
+	otherAnswer = agui.ResumeEntry{InterruptID: "old", Status: agui.ResumeResolved, Payload: []byte(`"no"`)}
+)
+
+func situationOf(k threadKind, r resumeKind) situation {
+	s := situation{Exists: k != noHistory, Run: "run-1", Agent: "a", Iteration: 3, Answers: map[string]string{"old": answerHash(given)}}
+	switch k {
+	case noHistory:
+		return situation{}
+	case running:
+		s.Phase = phaseRunning
+	case interrupted:
+		s.Phase = phaseInterrupted
+		s.Interrupts = []agui.Interrupt{{ID: "i1"}, {ID: "i2"}}
+		if r == tooLate || r == giveUp {
+			s.Interrupts[0].ExpiresAt = testNow.Add(-time.Minute).Format(time.RFC3339)
+		}
+	case stopped:
+		s.Phase, s.Outcome = phaseStopped, outcomeError
+	case pendingCalls:
+		s.Phase, s.Outcome, s.Pending = phaseIdle, outcomeSuccess, []string{"c1", "c2"}
+	case unanswered:
+		s.Phase, s.Unanswered = phaseIdle, true
+	case cancelled:
+		s.Phase, s.Outcome = phaseIdle, outcomeCancelled
+	case answered:
+		s.Phase, s.Outcome = phaseIdle, outcomeSuccess
+	}
+	return s
+}
+
+func cleanedOf(n newKind) cleaned {
+	m := agui.Message{ID: "x"}
+	switch n {
+	case users:
+		return cleaned{Users: []agui.Message{m}}
+	case someResults:
+		return cleaned{Results: []agui.Message{m}}
+	case allResults:
+		return cleaned{Results: []agui.Message{m, m}}
+	}
+	return cleaned{}
+}
+
+func resumeOf(r resumeKind) []agui.ResumeEntry {
+	entry := func(id, status string) agui.ResumeEntry { return agui.ResumeEntry{InterruptID: id, Status: status} }
+	switch r {
+	case covers, tooLate:
+		return []agui.ResumeEntry{entry("i1", agui.ResumeResolved), entry("i2", agui.ResumeResolved)}
+	case giveUp:
+		return []agui.ResumeEntry{entry("i1", agui.ResumeCancelled), entry("i2", agui.ResumeResolved)}
+	case partial:
+		return []agui.ResumeEntry{entry("i2", agui.ResumeResolved)}
+	case repeats:
+		return []agui.ResumeEntry{given}
+	case differs:
+		return []agui.ResumeEntry{otherAnswer}
+	case unknown:
+		return []agui.ResumeEntry{entry("nobody", agui.ResumeResolved)}
+	}
+	return nil
+}
+
+// want is the table of design §3, row by row: what to do, or the code of the
+// error.
+func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
+	isNew := n != nothing
+	switch k {
+	case noHistory:
+		if !isNew {
+			return holdfast.CodeNothingToRun
+		}
+		return "fresh"
+	case running:
+		switch {
+		case isNew && p.OnBusy == holdfast.PolicyCancelAndRun:
+			return "cancel"
+		case isNew:
+			return holdfast.CodeRunInProgress
+		case r == noResume || r == repeats:
+			return "attach"
+		}
+		return holdfast.CodeInterruptAlreadyAnswered
+	case interrupted:
+		return wantInterrupted(isNew, r, p)
+	case stopped:
+		switch {
+		case r != noResume && r != repeats:
+			return holdfast.CodeInterruptAlreadyAnswered
+		case !isNew:
+			return "resume"
+		case p.OnUnfinished == holdfast.PolicyAbandon:
+			return "fresh/abandoned"
+		}
+		return holdfast.CodeMidExecution
+	case pendingCalls:
+		return map[newKind]string{nothing: "hydrate", users: "fresh/not_answered", someResults: "store", allResults: "fresh"}[n]
+	case unanswered:
+		return "fresh"
+	case answered:
+		if r == differs {
+			return holdfast.CodeInterruptAlreadyAnswered
+		}
+	}
+	if isNew {
+		return "fresh"
+	}
+	return "hydrate"
+}
+
+func wantInterrupted(isNew bool, r resumeKind, p holdfast.Policy) string {
+	switch r {
+	case covers, giveUp:
+		return "resume"
+	case tooLate:
+		return holdfast.CodeInterruptExpired
+	case noResume:
+		switch {
+		case !isNew:
+			return "hydrate"
+		case p.OnInterrupted == holdfast.PolicyDecline:
+			return "fresh/declined"
+		}
+		return holdfast.CodeInterrupted
+	}
+	if isNew {
+		return holdfast.CodeInterrupted
+	}
+	return "hydrate"
+}
+
+func said(d decision) string {
+	if d.Do == actReject {
+		return d.Err.Code
+	}
+	if d.Close != closeNone {
+		return string(d.Do) + "/" + string(d.Close)
+	}
+	return string(d.Do)
+}
+
+func policies() []holdfast.Policy {
+	var all []holdfast.Policy
+	for _, busy := range []string{"", holdfast.PolicyCancelAndRun} {
+		for _, waiting := range []string{"", holdfast.PolicyDecline} {
+			for _, unfinished := range []string{"", holdfast.PolicyAbandon} {
+				all = append(all, holdfast.Policy{OnBusy: busy, OnInterrupted: waiting, OnUnfinished: unfinished})
+			}
+		}
+	}
+	return all
+}
+
+func TestDecideWalksEveryCombination(t *testing.T) {
+	walked := 0
+	for _, k := range threadKinds {
+		for _, n := range newKinds {
+			for _, r := range resumeKinds {
+				for _, p := range policies() {
+					s := situationOf(k, r)
+					req := request{Agent: "a", RunID: "run-2", Hash: "h", Policy: policy{Policy: p}, Clean: cleanedOf(n), Resume: resumeOf(r)}
+					name := fmt.Sprintf("thread %s, new %s, resume %s, policy %+v", k, n, r, p)
+					got := decide(s, req, testNow)
+					if want := want(k, n, r, p); said(got) != want {
+						t.Errorf("%s:\n got %s\nwant %s", name, said(got), want)
+					}
+					checkFirstRules(t, name, s, req)
+					checkError(t, name, got)
+					walked++
+				}
+			}
+		}
+	}
+	t.Logf("%d combinations", walked)
+}
+
+// checkFirstRules: rules 0, 1 and 3 win over the table.
+func checkFirstRules(t *testing.T, name string, s situation, req request) {
+	t.Helper()
+	other := req
+	other.Agent = "b"
+	if got := said(decide(s, other, testNow)); unfinished(s) != (got == holdfast.CodeWrongAgent) {
+		t.Errorf("%s, other agent: %s", name, got)
+	}
+	diverged := req
+	diverged.Clean.Diverged = errHistoryDiverged("m", nil)
+	if got := said(decide(s, diverged, testNow)); s.Exists && got != holdfast.CodeHistoryDiverged {
+		t.Errorf("%s, diverged: %s", name, got)
+	}
+	diverged.Policy.Branch = true
+	if got := said(decide(s, diverged, testNow)); got == holdfast.CodeHistoryDiverged {
+		t.Errorf("%s, branch flag: %s", name, got)
+	}
+	if !s.Exists {
+		return
+	}
+	for _, hash := range []string{"h", "another"} {
+		known := s
+		known.Known = &knownRun{Hash: hash}
+		want := "replay"
+		if hash != req.Hash && (req.Clean.hasNew() || len(req.Resume) > 0) {
+			want = holdfast.CodeRunIDReused
+		}
+		if got := said(decide(known, req, testNow)); got != want {
+			t.Errorf("%s, known run, hash %s: got %s, want %s", name, hash, got, want)
+		}
+	}
+}
+
+// checkError: a person who gets an error knows what to do next.
+func checkError(t *testing.T, name string, d decision) {
+	t.Helper()
+	if d.Do != actReject {
+		return
+	}
+	if d.Err.Code == "" || d.Err.Message == "" || d.Err.Hint == "" {
+		t.Errorf("%s: the error %+v lacks code, message or hint", name, d.Err)
+	}
+}
+
+// TestDecideShowsAnswer: a client that has seen a part of its own run gets a
+// snapshot; from the first record it would show that part twice.
+func TestDecideShowsAnswer(t *testing.T) {
+	for phase, want := range map[phase]action{phaseRunning: actAttach, phaseIdle: actHydrate} {
+		s := situation{Exists: true, Phase: phase, Run: "run-1", Agent: "a", Outcome: outcomeSuccess, Known: &knownRun{Hash: "h"}}
+		req := request{RunID: "run-1", Hash: "other", Clean: cleaned{ShowsAnswer: true}}
+		if got := decide(s, req, testNow); got.Do != want {
+			t.Errorf("%s: %s, want %s", phase, got.Do, want)
+		}
+	}
+}
+
+func FuzzDecide(f *testing.F) {
+	f.Add(uint8(0), uint8(0), uint8(0), uint8(0), false, false)
+	f.Fuzz(func(t *testing.T, k, n, r, p uint8, known, branch bool) {
+		rk := resumeKinds[int(r)%len(resumeKinds)]
+		s := situationOf(threadKinds[int(k)%len(threadKinds)], rk)
+		if known && s.Exists {
+			s.Known = &knownRun{Hash: fmt.Sprint(p % 2)}
+		}
+		req := request{RunID: "x", Hash: "0", Clean: cleanedOf(newKinds[int(n)%len(newKinds)]), Resume: resumeOf(rk)}
+		req.Policy = policy{Policy: policies()[int(p)%8], Branch: branch}
+		d := decide(s, req, testNow)
+		if (d.Do == actReject) != (d.Err != nil) {
+			t.Fatalf("%+v", d)
+		}
+		if again := decide(s, req, testNow); said(again) != said(d) {
+			t.Fatalf("not a pure function: %s, then %s", said(d), said(again))
+		}
+		started := d.Do == actFresh || d.Do == actResume || d.Do == actStore
+		if started && s.Exists && s.Phase == phaseRunning {
+			t.Fatalf("a second run is started on a running thread: %s", said(d))
+		}
+	})
+}

@@ -1,0 +1,371 @@
+// Package loop runs agents: it decides what a POST means, runs iterations of
+// model call and tools, commits what they produce, and takes over what a dead
+// process left behind. It knows no HTTP and no particular store.
+package loop
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// Frequency says which loop checkpoints are listed. The head moves in every
+// commit whatever it is.
+type Frequency string
+
+// The frequencies.
+const (
+	PerIteration Frequency = "per_iteration"
+	PerTurn      Frequency = "per_turn"
+	Manual       Frequency = "manual"
+)
+
+// Config is what an Engine needs. Every member must be set, except where it
+// says otherwise.
+type Config struct {
+	Store  holdfast.Store
+	Agents []holdfast.Agent // the first is the default
+	// Recover: runs cut off by a crash are continued; else they are ended with
+	// RUN_ERROR cut_off and wait for an empty-messages POST.
+	Recover   bool
+	Frequency Frequency
+	// KeepCheckpoints is how many checkpoints of a thread stay listed.
+	KeepCheckpoints int
+	// Lease is how long a silent process counts as alive.
+	Lease time.Duration
+	// MaxRuns bounds the runs of this process at a time, MaxParallelTools the
+	// calls of one iteration that run at a time.
+	MaxRuns          int
+	MaxParallelTools int
+	// ModelTries is how often a model call is tried in all.
+	ModelTries int
+	// StoreTimeout is how long a run waits for a store that does not answer
+	// before it is given up here, to be recovered later.
+	StoreTimeout time.Duration
+	// BufferBytes bounds the deltas of a run that wait to be committed, and
+	// TailBytes the acknowledged records kept in memory for its watchers.
+	BufferBytes int
+	// KeepAlive is how long a stream may be silent; then it yields an empty
+	// batch.
+	KeepAlive time.Duration
+	TailBytes int
+	Log       *slog.Logger
+	Now       func() time.Time
+	// NewID makes a random id, unique and unguessable; prefix says of what.
+	NewID    func(prefix string) string
+	Observer Observer
+}
+
+// Observer is told what happens, for logs and metrics. Its methods are called
+// from many goroutines and must not block.
+type Observer interface {
+	RunStarted(key holdfast.ThreadKey, run, agent string, resumed bool)
+	RunEnded(key holdfast.ThreadKey, run, outcome, code string, took time.Duration)
+	TakenOver(key holdfast.ThreadKey, run string, iteration int)
+	CheckpointFailed(key holdfast.ThreadKey, err error)
+}
+
+// maxClaims is how often a run is taken over without making progress.
+const maxClaims = 3
+
+// Engine runs agents. One process has one.
+type Engine struct {
+	cfg     Config
+	agents  map[string]*holdfast.Agent
+	process string
+	seed    maphash.Seed
+	// locks serialise what this process decides about one thread.
+	locks [256]sync.Mutex
+	slots chan struct{}
+
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	wg   sync.WaitGroup // sweeper, runs, tools that outlive their call
+
+	mu       sync.Mutex
+	runs     map[holdfast.ThreadKey]*run
+	draining chan struct{} // closed when nothing new may start
+	closed   chan struct{} // closed when streams must end
+}
+
+// errStopped is the cause that ends runs at a shutdown.
+var errStopped = errors.New("the server stops")
+
+// New makes an Engine. Call Start before anything else.
+func New(cfg Config) *Engine {
+	e := &Engine{
+		cfg:      cfg,
+		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
+		process:  cfg.NewID("p"),
+		seed:     maphash.MakeSeed(),
+		slots:    make(chan struct{}, cfg.MaxRuns),
+		runs:     make(map[holdfast.ThreadKey]*run),
+		draining: make(chan struct{}),
+		closed:   make(chan struct{}),
+	}
+	for i := range cfg.Agents {
+		e.agents[cfg.Agents[i].Name] = &cfg.Agents[i]
+	}
+	e.ctx, e.stop = context.WithCancelCause(context.Background())
+	return e
+}
+
+// Start announces the process and begins to look for runs that a dead process
+// left behind. It returns when the engine can serve.
+func (e *Engine) Start(ctx context.Context) error {
+	if err := e.cfg.Store.Announce(ctx, e.process, e.cfg.Lease); err != nil {
+		return storeError(err)
+	}
+	e.wg.Go(e.keepLease)
+	e.wg.Go(e.sweep)
+	return nil
+}
+
+// Shutdown starts nothing new, lets every run come to the next boundary
+// between steps, and returns when all have, or when ctx is done; then what is
+// still in flight is cut, and recovered by whoever finds it. Streams end when
+// Shutdown returns.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.mu.Lock()
+	select {
+	case <-e.draining:
+	default:
+		close(e.draining)
+	}
+	runs := make([]*run, 0, len(e.runs))
+	for _, r := range e.runs {
+		runs = append(runs, r)
+	}
+	e.mu.Unlock()
+	var err error
+	for _, r := range runs {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	e.stop(errStopped)
+	for _, r := range runs {
+		<-r.done
+	}
+	e.mu.Lock()
+	select {
+	case <-e.closed:
+	default:
+		close(e.closed)
+	}
+	e.mu.Unlock()
+	e.wg.Wait()
+	retire, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	return errors.Join(err, e.cfg.Store.Retire(retire, e.process))
+}
+
+// Ready reports whether the store answers.
+func (e *Engine) Ready(ctx context.Context) error {
+	if e.stopping() {
+		return errShuttingDown()
+	}
+	if _, err := e.cfg.Store.Alive(ctx, e.process); err != nil {
+		return storeError(err)
+	}
+	return nil
+}
+
+// Running returns how many runs this process has.
+func (e *Engine) Running() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.runs)
+}
+
+func (e *Engine) stopping() bool {
+	select {
+	case <-e.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// keepLease renews the process's lease three times as often as it runs out.
+func (e *Engine) keepLease() {
+	tick := time.NewTicker(e.cfg.Lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.ctx.Done():
+			return
+		case <-tick.C:
+			if err := e.cfg.Store.Announce(e.ctx, e.process, e.cfg.Lease); err != nil && e.ctx.Err() == nil {
+				e.cfg.Log.Warn("the lease could not be renewed", "error", err)
+			}
+		}
+	}
+}
+
+func (e *Engine) lock(key holdfast.ThreadKey) *sync.Mutex {
+	m := &e.locks[maphash.Comparable(e.seed, key)%uint64(len(e.locks))]
+	m.Lock()
+	return m
+}
+
+// local returns the thread's run if this process has it.
+func (e *Engine) local(key holdfast.ThreadKey) *run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.runs[key]
+}
+
+// agent returns the named agent; "" is the default.
+func (e *Engine) agent(name string) (*holdfast.Agent, error) {
+	if name == "" {
+		return &e.cfg.Agents[0], nil
+	}
+	a, ok := e.agents[name]
+	if !ok {
+		return nil, errAgentNotFound(name)
+	}
+	return a, nil
+}
+
+// thread is what a request works with: a thread as it was when it was read.
+type thread struct {
+	key  holdfast.ThreadKey
+	head *holdfast.Head // nil for a thread that does not exist
+	st   *state
+	hist *history
+}
+
+// load reads a thread. Somebody else's thread is reported as not found.
+func (e *Engine) load(ctx context.Context, who holdfast.Principal, id string) (*thread, error) {
+	t, err := e.loadHead(ctx, who, id)
+	if err != nil || t.head == nil {
+		return t, err
+	}
+	if t.hist, err = e.loadHistory(ctx, t.key, t.st.Leaf); err != nil {
+		return nil, err
+	}
+	t.hist.queued = map[string]bool{}
+	for _, raw := range t.st.Queued {
+		m, err := agui.DecodeMessage(raw)
+		if err != nil {
+			return nil, readError(err)
+		}
+		t.hist.queued[m.ID] = true
+	}
+	return t, nil
+}
+
+// last is the position of the thread's last record. Every acquisition writes
+// a record, so the last one has the tag of the head's fence.
+func (t *thread) last() holdfast.Cursor {
+	if t.head.Next <= 1 {
+		return holdfast.Cursor{}
+	}
+	return holdfast.Cursor{Number: t.head.Next - 1, Tag: t.head.Fence.Tag()}
+}
+
+func (e *Engine) loadHead(ctx context.Context, who holdfast.Principal, id string) (*thread, error) {
+	t := &thread{key: holdfast.ThreadKey{Tenant: who.Tenant, Thread: id}}
+	head, err := e.cfg.Store.Head(ctx, t.key)
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return t, nil
+	}
+	if err != nil {
+		return nil, readError(err)
+	}
+	if head.User != who.User {
+		return nil, errThreadNotFound(id)
+	}
+	st, err := decodeState(head.State)
+	if err != nil {
+		return nil, readError(err)
+	}
+	t.head, t.st = head, st
+	return t, nil
+}
+
+// existing is loadHead for a thread that must exist.
+func (e *Engine) existing(ctx context.Context, who holdfast.Principal, id string) (*thread, error) {
+	t, err := e.loadHead(ctx, who, id)
+	if err == nil && t.head == nil {
+		return nil, errThreadNotFound(id)
+	}
+	return t, err
+}
+
+// readUnlessMoved is readError for a commit, which may also be refused.
+func readUnlessMoved(err error) error {
+	var pub *holdfast.Error
+	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) || errors.As(err, &pub) {
+		return err
+	}
+	return readError(err)
+}
+
+func readError(err error) error {
+	if errors.Is(err, holdfast.ErrVersionTooNew) {
+		return errTooNew(err)
+	}
+	return storeError(err)
+}
+
+// loadHistory reads the tree and follows it from the leaf to the first message.
+func (e *Engine) loadHistory(ctx context.Context, key holdfast.ThreadKey, leaf string) (*history, error) {
+	stored, err := e.cfg.Store.Messages(ctx, key)
+	if err != nil {
+		return nil, readError(err)
+	}
+	byID := make(map[string]int, len(stored))
+	for i := range stored {
+		byID[stored[i].ID] = i
+	}
+	var path []int
+	for id := leaf; id != ""; {
+		i, ok := byID[id]
+		if !ok || len(path) > len(stored) {
+			return nil, readError(errors.New("the message tree has a hole at " + id))
+		}
+		path = append(path, i)
+		id = stored[i].Parent
+	}
+	h := newHistory()
+	for n := len(path) - 1; n >= 0; n-- {
+		s := &stored[path[n]]
+		m, err := agui.DecodeMessage(s.Data)
+		if err != nil {
+			return nil, readError(err)
+		}
+		h.add(m, s.Data)
+	}
+	for i := range stored {
+		if _, on := h.index[stored[i].ID]; !on {
+			m, err := agui.DecodeMessage(stored[i].Data)
+			if err != nil {
+				return nil, readError(err)
+			}
+			h.elsewhere[stored[i].ID] = m.Role
+		}
+	}
+	return h, nil
+}
+
+// shared returns the thread's shared state; nil when it has none.
+func (e *Engine) shared(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
+	if id == "" {
+		return nil, nil
+	}
+	b, err := e.cfg.Store.Value(ctx, key, holdfast.KindBlob, id)
+	if err != nil {
+		return nil, readError(err)
+	}
+	return b, nil
+}

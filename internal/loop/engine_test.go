@@ -1,0 +1,629 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+var alice = holdfast.Principal{Tenant: "acme", User: "alice"}
+
+// mortal is a store as one process sees it; dead, it answers nothing any more.
+type mortal struct {
+	holdfast.Store
+	dead atomic.Bool
+}
+
+var errUnreachable = errors.New("unreachable")
+
+func (m *mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
+	if m.dead.Load() {
+		return errUnreachable
+	}
+	return m.Store.Commit(ctx, c)
+}
+
+func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration) error {
+	if m.dead.Load() {
+		return errUnreachable
+	}
+	return m.Store.Announce(ctx, process, ttl)
+}
+
+// nobody ignores what it observes.
+type nobody struct{}
+
+func (nobody) RunStarted(holdfast.ThreadKey, string, string, bool)                {}
+func (nobody) RunEnded(holdfast.ThreadKey, string, string, string, time.Duration) {}
+func (nobody) TakenOver(holdfast.ThreadKey, string, int)                          {}
+func (nobody) CheckpointFailed(holdfast.ThreadKey, error)                         {}
+
+var serial atomic.Int64
+
+// engine starts an engine on a store; the test ends it.
+func engine(t *testing.T, store holdfast.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
+	t.Helper()
+	cfg := Config{
+		Store: store, Agents: agents, Recover: true, Frequency: PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
+		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
+		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
+		NewID:    func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.Add(1)) },
+		Observer: nobody{},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	e := New(cfg)
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = e.Shutdown(ctx)
+	})
+	return e
+}
+
+// say is a model that answers with the text of turn n of the conversation.
+func say(turns ...holdfast.Delta) holdfast.Model {
+	return holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			n := 0
+			for _, m := range req.Messages {
+				if m.Role == holdfast.RoleAssistant {
+					n++
+				}
+			}
+			d := turns[min(n, len(turns)-1)]
+			if d.Finish == "" {
+				d.Finish = holdfast.FinishStop
+			}
+			yield(d, nil)
+		}
+	})
+}
+
+func calls(name, args string) holdfast.Delta {
+	return holdfast.Delta{Call: &holdfast.CallDelta{Name: name, Arguments: args}, Finish: holdfast.FinishToolCalls}
+}
+
+func tool(name string, effect holdfast.Effect, f func(context.Context) (string, error)) holdfast.Tool {
+	return holdfast.NewTool(name, name, func(ctx context.Context, _ struct{}) (string, error) { return f(ctx) }, holdfast.WithEffect(effect))
+}
+
+func runInput(thread, run string, messages ...agui.Message) *agui.RunAgentInput {
+	return &agui.RunAgentInput{ThreadID: thread, RunID: run, ProtocolVersion: agui.ProtocolVersion, Messages: messages}
+}
+
+func userSays(id, text string) agui.Message {
+	return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleUser, Text: text})
+}
+
+// collect reads a reply to its end. What it read is a legal stream.
+func collect(t *testing.T, reply *agui.Reply, err error) []agui.Event {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("post: %v", err)
+	}
+	var events []agui.Event
+	for frames, err := range reply.Frames {
+		if err != nil {
+			t.Fatalf("stream: %v", err)
+		}
+		for _, f := range frames {
+			ev, err := agui.DecodeEvent(f.Data)
+			if err != nil {
+				t.Fatalf("frame %s: %v", f.Data, err)
+			}
+			events = append(events, ev)
+		}
+	}
+	if err := agui.Verify(slices.Values(events)); err != nil {
+		t.Fatalf("not a legal stream: %v\n%s", err, show(events))
+	}
+	return events
+}
+
+func show(events []agui.Event) string {
+	var b strings.Builder
+	for _, ev := range events {
+		b.Write(ev.AppendJSON(nil))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func lastOf(events []agui.Event) agui.Event { return events[len(events)-1] }
+
+// succeeded checks that the stream ends in success.
+func succeeded(t *testing.T, events []agui.Event) agui.RunFinished {
+	t.Helper()
+	f, ok := lastOf(events).(agui.RunFinished)
+	if !ok || (f.Outcome != nil && f.Outcome.Type != agui.OutcomeSuccess) {
+		t.Fatalf("the run did not succeed:\n%s", show(events))
+	}
+	return f
+}
+
+// texts is the history, as "role:text".
+func texts(t *testing.T, e *Engine, thread string) []string {
+	t.Helper()
+	raw, err := e.Messages(t.Context(), alice, thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, r := range raw {
+		m, err := agui.DecodeMessage(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := m.Domain()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, string(d.Role)+":"+d.PlainText())
+	}
+	return out
+}
+
+func wantTexts(t *testing.T, e *Engine, thread string, want ...string) {
+	t.Helper()
+	if got := texts(t, e, thread); !slices.Equal(got, want) {
+		t.Errorf("history:\n got %q\nwant %q", got, want)
+	}
+}
+
+func code(err error) string {
+	if err == nil {
+		return ""
+	}
+	return holdfast.AsError(err).Code
+}
+
+func TestFreshRun(t *testing.T) {
+	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(holdfast.Delta{Text: "hello"})})
+	in := runInput("t", "r1", userSays("u1", "hi"))
+	reply, err := e.Post(t.Context(), alice, "", in)
+	events := collect(t, reply, err)
+	succeeded(t, events)
+	wantTexts(t, e, "t", "user:hi", "assistant:hello")
+
+	t.Run("the same input attaches to the same run", func(t *testing.T) {
+		reply, err := e.Post(t.Context(), alice, "", in)
+		if again := collect(t, reply, err); show(again) != show(events) {
+			t.Errorf("replay differs:\n%s", show(again))
+		}
+	})
+	t.Run("the same id with other input is refused", func(t *testing.T) {
+		_, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u9", "other")))
+		if code(err) != holdfast.CodeRunIDReused {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("somebody else's thread is not found", func(t *testing.T) {
+		for _, who := range []holdfast.Principal{{Tenant: "acme", User: "bob"}, {Tenant: "other", User: "alice"}} {
+			if _, err := e.Thread(t.Context(), who, "t"); code(err) != holdfast.CodeNotFound {
+				t.Errorf("%v: %v", who, err)
+			}
+			if list, err := e.Threads(t.Context(), who, time.Time{}, 10); err != nil || len(list) > 0 {
+				t.Errorf("%v lists %v, %v", who, list, err)
+			}
+		}
+		if _, err := e.Post(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "", runInput("t", "r2", userSays("b", "mine"))); code(err) != holdfast.CodeNotFound {
+			t.Errorf("bob posts: %v", err)
+		}
+	})
+}
+
+// TestRepeatedCallIDs: providers repeat call_0; nobody sees it twice.
+func TestRepeatedCallIDs(t *testing.T) {
+	d := calls("ping", "{}")
+	d.Call.ID = "call_0"
+	pong := tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
+	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(d, d, holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pong}})
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	events := collect(t, reply, err)
+	seen := map[string]bool{}
+	for _, ev := range events {
+		if s, ok := ev.(agui.ToolCallStart); ok {
+			if seen[s.ToolCallID] {
+				t.Errorf("call id %s is used twice", s.ToolCallID)
+			}
+			seen[s.ToolCallID] = true
+		}
+	}
+	wantTexts(t, e, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong", "assistant:done")
+}
+
+// TestCrash: a process dies while two tools run, one of them finished. Another
+// takes the run over: the finished tool is not run again, the once tool is in
+// doubt, the idempotent one runs again with the same key.
+func TestCrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &mortal{Store: shared}
+		started := map[string]*atomic.Int32{"finished": {}, "once": {}, "again": {}}
+		keys := make(chan string, 10)
+		agent := func(hang bool) holdfast.Agent {
+			step := func(name string, effect holdfast.Effect, hangs bool) holdfast.Tool {
+				return tool(name, effect, func(ctx context.Context) (string, error) {
+					started[name].Add(1)
+					if name == "again" {
+						keys <- holdfast.CallFrom(ctx).Key
+					}
+					if hangs && hang {
+						<-ctx.Done()
+						return "", ctx.Err()
+					}
+					return name + " result", nil
+				})
+			}
+			model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					if len(req.Messages) > 1 {
+						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+						return
+					}
+					for i, name := range []string{"finished", "once", "again"} {
+						if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil) {
+							return
+						}
+					}
+					yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+				}
+			})
+			return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
+				step("finished", holdfast.EffectOnce, false), step("once", holdfast.EffectOnce, true), step("again", holdfast.EffectIdempotent, true),
+			}}
+		}
+		one := engine(t, first, nil, agent(true))
+		reply, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = reply
+		synctest.Wait()
+		first.dead.Store(true)
+		two := engine(t, shared, nil, agent(false))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		wantTexts(t, two, "t", "user:go", "assistant:", "tool:finished result", "tool:"+textInDoubt, "tool:again result", "assistant:done")
+		for name, want := range map[string]int32{"finished": 1, "once": 1, "again": 2} {
+			if got := started[name].Load(); got != want {
+				t.Errorf("%s was started %d times, want %d", name, got, want)
+			}
+		}
+		if a, b := <-keys, <-keys; a != b {
+			t.Errorf("the key changed: %s, %s", a, b)
+		}
+		events, err := two.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+		succeeded(t, collect(t, events, err))
+	})
+}
+
+// TestFencedOwner: an owner that was only slow cannot write once another has
+// taken over.
+func TestFencedOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &mortal{Store: shared}
+		release := make(chan struct{})
+		hang := func(wait bool) holdfast.Agent {
+			slow := tool("slow", holdfast.EffectPure, func(context.Context) (string, error) {
+				if wait {
+					<-release
+					return "stale", nil
+				}
+				return "fresh", nil
+			})
+			return holdfast.Agent{Name: "a", Model: say(calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}}
+		}
+		one := engine(t, first, nil, hang(true))
+		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		first.dead.Store(true)
+		two := engine(t, shared, nil, hang(false))
+		time.Sleep(10 * time.Second)
+		first.dead.Store(false)
+		close(release)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		wantTexts(t, two, "t", "user:go", "assistant:", "tool:fresh", "assistant:done")
+	})
+}
+
+// TestGivesUp: a run that kills its owner each time ends.
+func TestGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		never := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) { <-ctx.Done() }
+		})
+		var e *Engine
+		for i := range maxClaims + 1 {
+			store := &mortal{Store: shared}
+			e = engine(t, store, nil, holdfast.Agent{Name: "a", Model: never})
+			if i == 0 {
+				if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(4 * time.Second)
+			synctest.Wait()
+			store.dead.Store(true)
+		}
+		last := engine(t, shared, nil, holdfast.Agent{Name: "a", Model: say(holdfast.Delta{Text: "now"})})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		info, err := last.Thread(t.Context(), alice, "t")
+		if err != nil || info.Status != holdfast.StatusStopped || info.Code != holdfast.CodeRecoveryGaveUp {
+			t.Fatalf("%+v, %v", info, err)
+		}
+		reply, err := last.Post(t.Context(), alice, "", runInput("t", "r2"))
+		succeeded(t, collect(t, reply, err))
+	})
+}
+
+// TestStoreAway: while the store does not answer, nothing is shown and no tool
+// starts; then the run goes on as if nothing had been.
+func TestStoreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &mortal{Store: memstore.New()}
+		ran := make(chan struct{}, 1)
+		probe := tool("probe", holdfast.EffectPure, func(context.Context) (string, error) { ran <- struct{}{}; return "ok", nil })
+		asked := make(chan struct{})
+		model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if len(req.Messages) > 1 {
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+					return
+				}
+				<-asked
+				yield(calls("probe", "{}"), nil)
+			}
+		})
+		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{probe}})
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		store.dead.Store(true)
+		close(asked)
+		synctest.Wait()
+		select {
+		case <-ran:
+			t.Error("a tool started before its intent was durable")
+		default:
+		}
+		store.dead.Store(false)
+		succeeded(t, collect(t, reply, err))
+		wantTexts(t, e, "t", "user:go", "assistant:", "tool:ok", "assistant:done")
+	})
+}
+
+// TestAttachAnywhere: from every record of a finished run a watcher gets exactly
+// the rest; a cursor that the log does not hold is a new start that says so.
+func TestAttachAnywhere(t *testing.T) {
+	e := engine(t, memstore.New(), nil, holdfast.Agent{
+		Name: "a", Model: say(calls("ping", "{}"), holdfast.Delta{Reasoning: "hm", Text: "done"}),
+		Tools: []holdfast.Tool{tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })},
+	})
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	var all []agui.Frame
+	for frames := range reply.Frames {
+		all = append(all, frames...)
+	}
+	if err != nil || len(all) < 8 {
+		t.Fatal(len(all), err)
+	}
+	for i := range all {
+		cursor, err := holdfast.ParseCursor(all[i].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, err := e.Events(t.Context(), alice, "t", "r1", cursor, agui.DialectV1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rest []agui.Frame
+		if reply != nil {
+			for frames := range reply.Frames {
+				rest = append(rest, frames...)
+			}
+		} else if i != len(all)-1 {
+			t.Fatalf("after record %d nothing is said to be missing", i+1)
+		}
+		if !slices.EqualFunc(rest, all[i+1:], func(a, b agui.Frame) bool { return a.ID == b.ID && bytes.Equal(a.Data, b.Data) }) {
+			t.Errorf("after record %d: got %d frames, want %d", i+1, len(rest), len(all)-i-1)
+		}
+	}
+	foreign, err := e.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{Number: 3, Tag: "nobody"}, agui.DialectV1)
+	started, ok := collect(t, foreign, err)[0].(agui.RunStarted)
+	if !ok || !strings.Contains(string(started.Metadata), `"resync":true`) {
+		t.Errorf("a foreign cursor is not answered by a resync: %s", started.Metadata)
+	}
+}
+
+// TestPolicies: every way out that an error names works.
+func TestPolicies(t *testing.T) {
+	ask := holdfast.NewTool("ask", "asks", func(ctx context.Context, _ struct{}) (string, error) {
+		if a := holdfast.CallFrom(ctx).Answer; a != nil {
+			return "they said " + string(a.Payload), nil
+		}
+		return "", &holdfast.Interrupt{Message: "well?"}
+	})
+	model := say(calls("ask", "{}"), holdfast.Delta{Text: "fine"})
+	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ask}})
+	post := func(thread, run string, change func(*agui.RunAgentInput), messages ...agui.Message) ([]agui.Event, error) {
+		in := runInput(thread, run, messages...)
+		if change != nil {
+			change(in)
+		}
+		reply, err := e.Post(t.Context(), alice, "", in)
+		if err != nil {
+			return nil, err
+		}
+		return collect(t, reply, nil), nil
+	}
+	props := func(s string) func(*agui.RunAgentInput) {
+		return func(in *agui.RunAgentInput) { in.ForwardedProps = json.RawMessage(s) }
+	}
+	t.Run("decline", func(t *testing.T) {
+		post("decline", "r1", nil, userSays("u1", "go"))
+		if _, err := post("decline", "r2", nil, userSays("u2", "never mind")); code(err) != holdfast.CodeInterrupted {
+			t.Fatal(err)
+		}
+		if _, err := post("decline", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`), userSays("u2", "never mind")); err != nil {
+			t.Fatal(err)
+		}
+		wantTexts(t, e, "decline", "user:go", "assistant:", "tool:"+textDeclined, "user:never mind", "assistant:fine")
+	})
+	t.Run("resume with a message", func(t *testing.T) {
+		events, _ := post("queue", "r1", nil, userSays("u1", "go"))
+		open := lastOf(events).(agui.RunFinished).Outcome.Interrupts
+		resume := func(in *agui.RunAgentInput) {
+			in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}}
+		}
+		if _, err := post("queue", "r2", resume, userSays("u2", "and then?")); err != nil {
+			t.Fatal(err)
+		}
+		wantTexts(t, e, "queue", "user:go", "assistant:", `tool:they said "yes"`, "user:and then?", "assistant:fine")
+		if events, err := post("queue", "r3", resume); err != nil || len(events) == 0 {
+			t.Errorf("the same answer again: %v", err)
+		}
+	})
+	t.Run("branch", func(t *testing.T) {
+		post("branch", "r1", props(`{"holdfast":{}}`), userSays("u1", "go"))
+		post("branch", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`), userSays("u2", "one"))
+		edited := []agui.Message{userSays("u1", "go back")}
+		if _, err := post("branch", "r3", nil, edited...); code(err) != holdfast.CodeHistoryDiverged {
+			t.Fatal(err)
+		}
+		if _, err := post("branch", "r3", props(`{"holdfast":{"branch":true,"onInterrupted":"decline"}}`), edited...); err != nil {
+			t.Fatal(err)
+		}
+		got := texts(t, e, "branch")
+		if got[0] != "user:go back" {
+			t.Errorf("the branch begins with %q", got)
+		}
+	})
+	t.Run("unknown policy", func(t *testing.T) {
+		if _, err := post("branch", "r9", props(`{"holdfast":{"onBusy":"panic"}}`), userSays("u9", "x")); code(err) != holdfast.CodeInvalidInput {
+			t.Error(err)
+		}
+	})
+}
+
+// TestIterationLimit: the run stops at the limit, and an empty-messages POST
+// grants the same number again.
+func TestIterationLimit(t *testing.T) {
+	limit := holdfast.Middleware{Name: "test.limit", Iteration: func(_ context.Context, it *holdfast.Iteration) error {
+		if it.Granted >= 2 {
+			return holdfast.Errorf(holdfast.CodeMaxIterations, "the limit of 2 iterations is reached at iteration %d", it.Number)
+		}
+		return nil
+	}}
+	again := calls("ping", "{}")
+	e := engine(t, memstore.New(), nil, holdfast.Agent{
+		Name: "a", Model: say(again, again, again, holdfast.Delta{Text: "done"}), Middleware: []holdfast.Middleware{limit},
+		Tools: []holdfast.Tool{tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })},
+	})
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	if failed, ok := lastOf(collect(t, reply, err)).(agui.RunError); !ok || failed.Code != holdfast.CodeMaxIterations {
+		t.Fatalf("%+v", failed)
+	}
+	_, err = e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "hello?")))
+	if code(err) != holdfast.CodeMidExecution || holdfast.AsError(err).Details["iteration"] != 2 {
+		t.Fatalf("scenario 4: %v", err)
+	}
+	reply, err = e.Post(t.Context(), alice, "", runInput("t", "r2"))
+	events := collect(t, reply, err)
+	succeeded(t, events)
+	for i, want := range []agui.Type{agui.TypeRunStarted, agui.TypeMessagesSnapshot, agui.TypeStateSnapshot} {
+		if events[i].EventType() != want {
+			t.Errorf("event %d of a resume is %s, want %s", i, events[i].EventType(), want)
+		}
+	}
+}
+
+// TestMaxRuns: beyond the bound a request is refused, and nothing is stored.
+func TestMaxRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		wait := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				<-hold
+				yield(holdfast.Delta{Text: "ok", Finish: holdfast.FinishStop}, nil)
+			}
+		})
+		e := engine(t, memstore.New(), func(c *Config) { c.MaxRuns = 1 }, holdfast.Agent{Name: "a", Model: wait})
+		first, err := e.Post(t.Context(), alice, "", runInput("t1", "r", userSays("u", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Post(t.Context(), alice, "", runInput("t2", "r", userSays("u", "go"))); code(err) != holdfast.CodeTooManyRuns {
+			t.Fatal(err)
+		}
+		if _, err := e.Thread(t.Context(), alice, "t2"); code(err) != holdfast.CodeNotFound {
+			t.Errorf("the refused run left a thread: %v", err)
+		}
+		close(hold)
+		succeeded(t, collect(t, first, nil))
+		synctest.Wait()
+		reply, err := e.Post(t.Context(), alice, "", runInput("t2", "r", userSays("u", "go")))
+		succeeded(t, collect(t, reply, err))
+	})
+}
+
+// TestShutdownHandsOver: a shutdown waits for the boundary between two steps;
+// the next process goes on, and streams say that they were cut.
+func TestShutdownHandsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		slow := tool("slow", holdfast.EffectOnce, func(context.Context) (string, error) { time.Sleep(time.Second); return "slept", nil })
+		agent := holdfast.Agent{Name: "a", Model: say(calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}}
+		one := engine(t, shared, nil, agent)
+		reply, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := make(chan error, 1)
+		go func() {
+			var last error
+			for _, err := range reply.Frames {
+				last = err
+			}
+			cut <- last
+		}()
+		synctest.Wait()
+		if err := one.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-cut; code(err) != holdfast.CodeStreamCut {
+			t.Errorf("the stream ended with %v", err)
+		}
+		if _, err := one.Post(t.Context(), alice, "", runInput("t3", "r", userSays("u", "x"))); code(err) != holdfast.CodeShuttingDown {
+			t.Errorf("a post after the shutdown: %v", err)
+		}
+		two := engine(t, shared, nil, agent)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		wantTexts(t, two, "t", "user:go", "assistant:", "tool:slept", "assistant:done")
+	})
+}

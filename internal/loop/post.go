@@ -1,0 +1,270 @@
+package loop
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// maxDecisions bounds how often a POST is decided again because the head moved
+// under it.
+const maxDecisions = 8
+
+// Post is what POST /runs does: decide, and then start, resume, attach or
+// hydrate. What it returns is the stream to send. An error means that nothing
+// was started and nothing was lost.
+func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+	if e.stopping() {
+		return nil, errShuttingDown()
+	}
+	if agent != "" {
+		if _, err := e.agent(agent); err != nil {
+			return nil, err
+		}
+	}
+	for range maxDecisions {
+		reply, err := e.try(ctx, who, agent, in)
+		if errors.Is(err, errDecideAgain) || errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
+			continue
+		}
+		return reply, err
+	}
+	return nil, holdfast.Errorf(holdfast.CodeCheckpointConflict, "The thread kept changing while this request was decided.").
+		WithHint("Try again.")
+}
+
+// errDecideAgain: the thread has moved; what was decided no longer holds.
+var errDecideAgain = errors.New("decide again")
+
+// try decides once and acts on it.
+func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+	p, err := e.decided(ctx, who, agent, in)
+	if err != nil {
+		return nil, err
+	}
+	if p.d.Warning != "" {
+		e.cfg.Log.Warn(p.d.Warning, "thread", in.ThreadID, "run", in.RunID)
+	}
+	if p.d.Do == actReject {
+		return nil, p.d.Err.With("threadId", in.ThreadID)
+	}
+	if p.d.Do == actCancel {
+		return nil, e.cancelAndWait(ctx, p.thread)
+	}
+	w, err := e.watch(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return w.reply(ctx), nil
+}
+
+// watch is the stream that answers a POST.
+func (e *Engine) watch(ctx context.Context, p *plan) (*watching, error) {
+	v := view{dialect: agui.DialectOf(p.in.ProtocolVersion)}
+	switch p.d.Do {
+	case actReplay:
+		rec, err := e.runRecord(ctx, p.key, p.in.RunID)
+		if err != nil {
+			return nil, err
+		}
+		return e.follow(p.key, rec, rec.After, v), nil
+	case actAttach, actHydrate:
+		v.echo = p.in.RunID
+		return e.attach(ctx, p.thread, v)
+	}
+	return e.follow(p.key, p.rec, p.rec.After, v), nil
+}
+
+// plan is a thread, what an input means for it, and what comes of that.
+type plan struct {
+	*thread
+	in    *agui.RunAgentInput
+	agent *holdfast.Agent
+	req   request
+	d     decision
+	rec   *runRecord
+}
+
+// decided reads, settles, decides, and makes the first commit of what is to be
+// started, all under the thread's lock.
+func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*plan, error) {
+	m := e.lock(holdfast.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})
+	defer m.Unlock()
+	t, err := e.load(ctx, who, in.ThreadID)
+	if err != nil {
+		return nil, err
+	}
+	moved, err := e.settle(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if moved {
+		return nil, errDecideAgain
+	}
+	p := &plan{thread: t, in: in}
+	if p.agent, err = e.agentFor(t, agent); err != nil {
+		return nil, err
+	}
+	s, err := e.situation(ctx, t, in.RunID)
+	if err != nil {
+		return nil, err
+	}
+	if p.req, err = p.request(agent); err != nil {
+		return nil, err
+	}
+	p.d = decide(s, p.req, e.cfg.Now())
+	switch p.d.Do {
+	case actFresh, actResume, actStore:
+		return p, e.begin(ctx, who, p)
+	}
+	return p, nil
+}
+
+// agentFor returns the agent that was asked for. A request that names none goes
+// to the one that has unfinished work on the thread.
+func (e *Engine) agentFor(t *thread, name string) (*holdfast.Agent, error) {
+	if name == "" && t.head != nil && (t.st.Phase != phaseIdle || len(t.st.Calls) > 0) {
+		return e.agent(t.st.Agent)
+	}
+	return e.agent(name)
+}
+
+// situation is what decide needs to know of the thread.
+func (e *Engine) situation(ctx context.Context, t *thread, run string) (situation, error) {
+	if t.head == nil {
+		return situation{}, nil
+	}
+	leaf := &t.hist.path[len(t.hist.path)-1]
+	s := situation{
+		Exists: true, Phase: t.st.Phase, Run: t.st.Run, Agent: t.st.Agent, Iteration: t.st.Iteration, Outcome: t.st.Outcome,
+		Interrupts: t.st.interrupts(), Pending: t.st.pendingFrontend(), Answers: t.st.Answers,
+		Unanswered: answerable(leaf.Role) && t.st.Outcome != outcomeCancelled,
+	}
+	raw, err := e.cfg.Store.Value(ctx, t.key, holdfast.KindRun, run)
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return s, nil
+	}
+	if err != nil {
+		return s, readError(err)
+	}
+	var rec runRecord
+	if err := decodeValue(raw, &rec); err != nil {
+		return s, readError(err)
+	}
+	s.Known = &knownRun{Hash: rec.Hash}
+	return s, nil
+}
+
+// request is what decide needs to know of the input.
+func (p *plan) request(agent string) (request, error) {
+	pol, err := policyOf(p.agent, p.in.ForwardedProps)
+	if err != nil {
+		return request{}, err
+	}
+	req := request{Agent: agent, RunID: p.in.RunID, Hash: p.in.Hash(), Policy: pol, Resume: p.in.Resume}
+	var pending []string
+	if p.st != nil {
+		pending = p.st.pendingFrontend()
+	}
+	req.Clean = clean(p.hist, pending, p.in.Messages, pol.Branch)
+	return req, nil
+}
+
+// policyOf joins the agent's policy with forwardedProps.holdfast, the one place
+// of choices per request.
+func policyOf(a *holdfast.Agent, props json.RawMessage) (policy, error) {
+	p := policy{Policy: a.Policy}
+	var outer struct {
+		Holdfast json.RawMessage `json:"holdfast"`
+	}
+	// Other applications' props may have any shape; only ours is read.
+	if json.Unmarshal(props, &outer) != nil || len(outer.Holdfast) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(outer.Holdfast, &p); err != nil {
+		return p, holdfast.Errorf(holdfast.CodeInvalidInput, "forwardedProps.holdfast cannot be read.").
+			WithHint(`It is an object with onBusy, onInterrupted, onUnfinished (strings) and branch (true or false).`).Wrap(err)
+	}
+	for _, c := range []struct{ name, value, other string }{
+		{"onBusy", p.OnBusy, holdfast.PolicyCancelAndRun},
+		{"onInterrupted", p.OnInterrupted, holdfast.PolicyDecline},
+		{"onUnfinished", p.OnUnfinished, holdfast.PolicyAbandon},
+	} {
+		if c.value != "" && c.value != holdfast.PolicyReject && c.value != c.other {
+			return p, holdfast.Errorf(holdfast.CodeInvalidInput, "forwardedProps.holdfast.%s has an unknown value.", c.name).
+				WithHint("Use %q or %q.", holdfast.PolicyReject, c.other)
+		}
+	}
+	return p, nil
+}
+
+// answerHash recognises an answer that is given again.
+func answerHash(r agui.ResumeEntry) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", r.InterruptID, r.Status, r.Payload))
+	return hex.EncodeToString(sum[:8])
+}
+
+// cancelAndWait cancels the thread's run and waits for its end, after which
+// the request is decided again.
+func (e *Engine) cancelAndWait(ctx context.Context, t *thread) error {
+	wake, stop := e.cfg.Store.Watch(t.key, holdfast.TopicRecords)
+	defer stop()
+	if err := e.postCancel(ctx, t.key, t.st.Run); err != nil {
+		return err
+	}
+	for {
+		head, err := e.cfg.Store.Head(ctx, t.key)
+		if err != nil {
+			return readError(err)
+		}
+		if head.Process == "" {
+			return errDecideAgain
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-e.closed:
+			return errShuttingDown()
+		}
+	}
+}
+
+func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run string) error {
+	item := holdfast.InboxItem{ID: "cancel/" + run, Data: mustJSON(inboxItem{Type: "cancel", Run: run})}
+	if err := e.cfg.Store.Post(ctx, key, item); err != nil {
+		return readError(err)
+	}
+	return nil
+}
+
+// Cancel asks the owner of a run to end it, and returns the thread as it is.
+// Cancelling a run that has ended changes nothing. What is asked is stored
+// first, so it outlives the owner.
+func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*holdfast.ThreadInfo, error) {
+	t, err := e.existing(ctx, who, thread)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.cfg.Store.Value(ctx, t.key, holdfast.KindRun, run); err != nil {
+		if errors.Is(err, holdfast.ErrNotFound) {
+			return nil, errRunNotFound(thread, run)
+		}
+		return nil, readError(err)
+	}
+	if t.st.Phase == phaseRunning && t.st.Run == run {
+		if err := e.postCancel(ctx, t.key, run); err != nil {
+			return nil, err
+		}
+		if err := e.recover(ctx, t.key); err != nil {
+			return nil, err
+		}
+	}
+	return t.info(), nil
+}

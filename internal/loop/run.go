@@ -1,0 +1,401 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// run is one run in this process. Its goroutine is the owner of the thread: it
+// alone changes st and history, and it alone writes.
+type run struct {
+	e      *Engine
+	key    holdfast.ThreadKey
+	rec    *runRecord
+	agent  *holdfast.Agent
+	tools  map[string]holdfast.Tool
+	st     *state
+	hist   *history
+	shared []byte
+	// messages is the history as models see it.
+	messages []holdfast.Message
+	// doubted are the calls that had been started by an owner that died.
+	doubted map[string]bool
+	w       *writer
+	feed    *feed
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	done    chan struct{}
+	started time.Time
+	resumed bool
+	call    holdfast.ModelCall
+	handler holdfast.ToolHandler
+	used    map[string]bool // tool call ids of the thread
+	// inboxSeen is the newest inbox item that was read.
+	inboxSeen atomic.Uint64
+}
+
+// errCancelled is the cause of a run that its user cancelled.
+var errCancelled = errors.New("cancelled by the user")
+
+// launch starts the goroutine of a run whose first commit has been made. head
+// is the head after that commit and first are its records. The caller holds a slot.
+func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first []holdfast.Record) {
+	r.e, r.key = e, head.Key
+	r.feed = newFeed(e.cfg.TailBytes)
+	if len(first) > 0 {
+		r.feed.append(first)
+	}
+	r.done = make(chan struct{})
+	r.started = e.cfg.Now()
+	r.ctx, r.cancel = context.WithCancelCause(e.ctx)
+	r.prepare()
+	r.w = newWriter(e, head, seq, r.feed.append)
+	e.mu.Lock()
+	e.runs[r.key] = r
+	e.mu.Unlock()
+	e.cfg.Observer.RunStarted(r.key, r.rec.ID, r.rec.Agent, r.resumed)
+	e.wg.Go(r.main)
+}
+
+// prepare builds what every iteration uses.
+func (r *run) prepare() {
+	r.tools = make(map[string]holdfast.Tool, len(r.agent.Tools))
+	for _, t := range r.agent.Tools {
+		r.tools[t.Spec().Name] = t
+	}
+	r.call = r.agent.Model.Stream
+	r.handler = func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+		return tool.Call(ctx, call)
+	}
+	for i := len(r.agent.Middleware) - 1; i >= 0; i-- {
+		if m := r.agent.Middleware[i].Model; m != nil {
+			r.call = m(r.call)
+		}
+		if t := r.agent.Middleware[i].Tool; t != nil {
+			r.handler = t(r.handler)
+		}
+	}
+	r.used = map[string]bool{}
+	for i := range r.hist.path {
+		r.remember(&r.hist.path[i])
+	}
+}
+
+// remember adds a message to what models see.
+func (r *run) remember(m *agui.Message) {
+	d, err := m.Domain()
+	if err != nil || d.Role == holdfast.RoleActivity {
+		return
+	}
+	for _, c := range d.Calls {
+		r.used[c.ID] = true
+	}
+	r.messages = append(r.messages, d)
+}
+
+// main is the run's goroutine. However it ends, the thread is either at an end
+// or a wait that the log shows, or has no living owner and is taken over.
+func (r *run) main() {
+	watch, stopWatch := context.WithCancel(r.ctx)
+	inbox := make(chan struct{})
+	go func() {
+		defer close(inbox)
+		r.watchInbox(watch)
+	}()
+	err := r.guard()
+	if err != nil {
+		err = r.end(err)
+	}
+	stopWatch()
+	<-inbox
+	if err != nil {
+		// The run ends here without an end in the log: the server stops, or the fence
+		// or the store is lost. Whoever finds the thread goes on from its head.
+		r.leave(err)
+		r.e.cfg.Log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
+	}
+	r.cancel(nil)
+	r.e.mu.Lock()
+	delete(r.e.runs, r.key)
+	r.e.mu.Unlock()
+	r.feed.end()
+	<-r.e.slots
+	close(r.done)
+}
+
+// leave stops the writer. At a shutdown what was finished is committed first,
+// with this process still named as the owner: gone, it is taken over.
+func (r *run) leave(cause error) {
+	if errors.Is(cause, errStopped) {
+		if err := r.w.close(context.WithoutCancel(r.ctx), r.e.process); err == nil {
+			return
+		}
+	}
+	r.w.abandon(cause)
+}
+
+// guard turns a panic of this package or of a middleware into an error.
+func (r *run) guard() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.e.cfg.Log.Error("panic in a run", "thread", r.key.Thread, "run", r.rec.ID, "panic", p, "stack", string(debug.Stack()))
+			err = holdfast.AsError(errors.New("panic"))
+		}
+	}()
+	return r.iterate()
+}
+
+// iterate is the loop: middleware, model, tools, checkpoint, again. It returns
+// nil when the run has ended in the log, and an error when something else has to
+// happen first.
+func (r *run) iterate() error {
+	for {
+		if r.answered() {
+			return r.finish(&agui.Outcome{Type: agui.OutcomeSuccess}, phaseIdle, outcomeSuccess)
+		}
+		if len(r.st.Calls) > 0 {
+			ended, err := r.batch()
+			if ended || err != nil {
+				return err
+			}
+			r.st.Iteration++
+			r.st.Claims = 0
+			if queued := takeQueued(r.st); len(queued) > 0 {
+				if err := r.append(queued, nil, nil); err != nil {
+					return err
+				}
+			}
+			if err := r.checkpoint(); err != nil {
+				return err
+			}
+		}
+		if r.e.stopping() {
+			return errStopped
+		}
+		if err := r.beforeIteration(); err != nil {
+			return err
+		}
+		if err := r.w.ready(r.ctx); err != nil {
+			return err
+		}
+		if err := r.answer(); err != nil {
+			return err
+		}
+	}
+}
+
+// answered reports whether the history ends in an answer without open calls.
+// It is asked first, because an owner may have died right after committing it.
+func (r *run) answered() bool {
+	leaf := len(r.hist.path) - 1
+	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.path[leaf].Role == string(holdfast.RoleAssistant)
+}
+
+func (r *run) iteration() *holdfast.Iteration {
+	return &holdfast.Iteration{
+		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID,
+		Number: r.st.Iteration, Granted: r.st.Iteration - r.st.GrantedAt,
+	}
+}
+
+func (r *run) principal() holdfast.Principal {
+	return holdfast.Principal{Tenant: r.key.Tenant, User: r.rec.User}
+}
+
+func (r *run) beforeIteration() error {
+	for _, m := range r.agent.Middleware {
+		if m.Iteration == nil {
+			continue
+		}
+		if err := m.Iteration(r.ctx, r.iteration()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkpoint lists the head between two iterations. It does not wait: what
+// follows is committed with it or after it.
+func (r *run) checkpoint() error {
+	return r.w.step(nil, func(c *holdfast.Commit, last holdfast.Cursor) {
+		r.st.Boundary = last
+		if r.e.cfg.Frequency == PerIteration {
+			r.listCheckpoint(c, "loop", r.st.Iteration)
+		}
+		c.Clear = append(c.Clear, holdfast.KindPending, holdfast.KindIntent)
+		c.State = r.st.encode()
+	})
+}
+
+func (r *run) listCheckpoint(c *holdfast.Commit, source string, step int) {
+	addCheckpoint(c, r.st, source, step, r.e.cfg.Now(), r.e.cfg.KeepCheckpoints)
+}
+
+// finish ends the run with RUN_FINISHED, the state and the final checkpoint in
+// one commit, and waits for it.
+func (r *run) finish(outcome *agui.Outcome, p phase, name string) error {
+	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Outcome: outcome, Usage: r.st.Usage}
+	ev.Timestamp = r.now()
+	return r.closeRun(ev, p, name, nil)
+}
+
+func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Error) error {
+	r.st.Phase, r.st.Outcome, r.st.Code, r.st.Text = p, name, "", ""
+	if cause != nil {
+		r.st.Code, r.st.Text = cause.Code, publicText(cause)
+	}
+	err := r.w.step([]agui.Event{ev}, func(c *holdfast.Commit, last holdfast.Cursor) {
+		r.st.Boundary = last
+		r.listCheckpoint(c, "loop", r.st.Iteration)
+		// What the stopped or waiting thread still needs stays.
+		if p == phaseIdle {
+			c.Clear = append(c.Clear, holdfast.KindPending, holdfast.KindIntent)
+		}
+		c.InboxSeen = r.inboxSeen.Load()
+		putOutcome(c, r.rec.ID, runOutcome{Format: Format, Outcome: name, Code: r.st.Code, EndedAt: r.e.cfg.Now(), Last: last.Number})
+		c.State = r.st.encode()
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.w.close(context.WithoutCancel(r.ctx), ""); err != nil {
+		return err
+	}
+	r.e.cfg.Observer.RunEnded(r.key, r.rec.ID, name, r.st.Code, r.e.cfg.Now().Sub(r.started))
+	return nil
+}
+
+// end brings a run to its end after an error. An error it returns means that
+// the log could not be written.
+func (r *run) end(cause error) error {
+	if c := context.Cause(r.ctx); c != nil {
+		cause = c
+	}
+	switch {
+	case errors.Is(cause, errStopped), errors.Is(cause, holdfast.ErrFenced), errors.Is(cause, holdfast.ErrConflict), errors.Is(cause, errWriterClosed):
+		return cause
+	case errors.Is(cause, errCancelled):
+		return r.endCancelled()
+	}
+	pub := publicError(cause)
+	r.e.cfg.Log.Warn("run failed", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", pub.Code, "error", cause)
+	ev := agui.RunError{Message: publicText(pub), Code: pub.Code, Usage: r.st.Usage}
+	ev.Timestamp = r.now()
+	return r.closeRun(ev, phaseStopped, outcomeError, pub)
+}
+
+// publicError is what a client may read of an error.
+func publicError(err error) *holdfast.Error {
+	var m *holdfast.ModelError
+	if errors.As(err, &m) {
+		text := m.Public
+		if text == "" {
+			text = "The model could not answer."
+		}
+		return holdfast.Errorf(holdfast.CodeModelFailed, "%s", text).WithHint("To try again, %s.", hintEmptyPost).Wrap(err)
+	}
+	return holdfast.AsError(err)
+}
+
+// publicText is a person's text of an error: RUN_ERROR has no place for a hint
+// of its own.
+func publicText(e *holdfast.Error) string {
+	if e.Hint == "" {
+		return e.Message
+	}
+	return e.Message + " " + e.Hint
+}
+
+func (r *run) now() int64 { return r.e.cfg.Now().UnixMilli() }
+
+// append adds messages to the tree, one after the other from the leaf on, in
+// one commit with the events and with whatever more adds.
+func (r *run) append(messages []agui.Message, events []agui.Event, more func(c *holdfast.Commit)) error {
+	stored := make([]holdfast.StoredMessage, len(messages))
+	for i, m := range messages {
+		stored[i] = holdfast.StoredMessage{ID: m.ID, Parent: r.st.Leaf, Data: m.AppendJSON(nil)}
+		r.st.Leaf = m.ID
+		r.hist.add(m, stored[i].Data)
+		r.remember(&m)
+	}
+	r.st.Claims = 0
+	return r.w.step(events, func(c *holdfast.Commit, last holdfast.Cursor) {
+		r.st.Boundary = last
+		c.Messages = append(c.Messages, stored...)
+		if more != nil {
+			more(c)
+		}
+		c.State = r.st.encode()
+	})
+}
+
+// setShared makes a new shared state the thread's.
+func (r *run) setShared(c *holdfast.Commit, data []byte) {
+	r.shared = data
+	r.st.Shared = r.e.cfg.NewID("s")
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: r.st.Shared, Data: data})
+}
+
+func addCheckpoint(c *holdfast.Commit, st *state, source string, step int, now time.Time, keep int) {
+	st.Checkpoints++
+	id := checkpointID(st.Checkpoints)
+	parent := st.LastCheckpoint
+	st.LastCheckpoint = id
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindCheckpoint, ID: id, Data: mustJSON(checkpoint{
+		Format: Format, ID: id, CreatedAt: now, Source: source, Step: step, Parent: parent, State: st,
+	})})
+	if c.Keep == nil {
+		c.Keep = map[holdfast.Kind]int{}
+	}
+	c.Keep[holdfast.KindCheckpoint] = keep
+}
+
+// checkpointID sorts as checkpoints were taken.
+func checkpointID(n int) string { return fmt.Sprintf("%012d", n) }
+
+func putOutcome(c *holdfast.Commit, run string, o runOutcome) {
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindOutcome, ID: run, Data: mustJSON(o)})
+}
+
+// inboxItem is what another process or a request leaves for the owner.
+type inboxItem struct {
+	Type string `json:"type"` // cancel
+	Run  string `json:"run"`
+}
+
+// watchInbox cancels the run when somebody asks for it.
+func (r *run) watchInbox(ctx context.Context) {
+	wake, stop := r.e.cfg.Store.Watch(r.key, holdfast.TopicInbox)
+	defer stop()
+	for {
+		items, err := r.e.cfg.Store.Inbox(ctx, r.key)
+		if err == nil && r.wantsCancel(items) {
+			r.cancel(errCancelled)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+		}
+	}
+}
+
+func (r *run) wantsCancel(items []holdfast.InboxItem) bool {
+	for _, it := range items {
+		r.inboxSeen.Store(it.Number)
+		var in inboxItem
+		if json.Unmarshal(it.Data, &in) == nil && in.Type == "cancel" && in.Run == r.rec.ID {
+			return true
+		}
+	}
+	return false
+}

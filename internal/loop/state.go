@@ -1,0 +1,247 @@
+package loop
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// Format is the version of the values this package stores. Data of every
+// earlier format is read; a newer one is refused untouched.
+const Format = 1
+
+// phase is where a thread stands. Whether a running thread is alive is never
+// stored: it follows from its owner's lease.
+type phase string
+
+const (
+	phaseRunning     phase = "running"
+	phaseInterrupted phase = "interrupted"
+	phaseStopped     phase = "stopped"
+	phaseIdle        phase = "idle"
+)
+
+// The ways a run ends.
+const (
+	outcomeSuccess   = "success"
+	outcomeInterrupt = "interrupt"
+	outcomeCancelled = "cancelled"
+	outcomeError     = "error"
+)
+
+// state is the part of a head that the store does not read. It holds what is
+// needed to go on from exactly here, and nothing that grows with the thread.
+type state struct {
+	Format int    `json:"format"`
+	Agent  string `json:"agent"`
+	// Leaf is the last message of the history.
+	Leaf    string `json:"leaf,omitempty"`
+	Phase   phase  `json:"phase"`
+	Run     string `json:"run"`
+	Outcome string `json:"outcome,omitempty"`
+	// Code and Text are the error of a run that ended in one.
+	Code string `json:"code,omitempty"`
+	Text string `json:"text,omitempty"`
+	// Iteration runs, or runs next. GrantedAt is the one at which the last
+	// request started or resumed the run.
+	Iteration int `json:"iteration"`
+	GrantedAt int `json:"grantedAt,omitempty"`
+	// Boundary is the last record that the messages up to Leaf account for.
+	// Records after it belong to an answer in the making.
+	Boundary holdfast.Cursor `json:"boundary"`
+	// Calls are the calls of the last assistant message that have no result
+	// yet.
+	Calls []openCall `json:"calls,omitempty"`
+	// Queued are user messages that follow the results of Calls.
+	Queued []json.RawMessage `json:"queued,omitempty"`
+	// Answers remembers, by interrupt id, the hash of the answer that was last
+	// given, so that a repeated resume is recognised.
+	Answers map[string]string `json:"answers,omitempty"`
+	// Shared names the blob with the shared state; empty when there is none.
+	Shared string `json:"shared,omitempty"`
+	// Checkpoints counts the checkpoints ever taken; LastCheckpoint is the
+	// parent of the next.
+	Checkpoints    int    `json:"checkpoints"`
+	LastCheckpoint string `json:"lastCheckpoint,omitempty"`
+	// Claims counts the takeovers since the run last made progress.
+	Claims int              `json:"claims,omitempty"`
+	Usage  []holdfast.Usage `json:"usage,omitempty"`
+}
+
+// openCall is a tool call without a result.
+type openCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Run is the one under which the call was first made; with it the
+	// idempotency key stays the same through every resume.
+	Run      string `json:"run"`
+	Frontend bool   `json:"frontend,omitempty"`
+	// Cut: the model was stopped in the middle of the arguments; the call is
+	// answered without being started.
+	Cut bool `json:"cut,omitempty"`
+	// Interrupt is the question the call waits for, Answer what a person said.
+	Interrupt *agui.Interrupt  `json:"interrupt,omitempty"`
+	Answer    *holdfast.Answer `json:"answer,omitempty"`
+}
+
+func (c *openCall) waits() bool { return c.Interrupt != nil && c.Answer == nil }
+
+func decodeState(b []byte) (*state, error) {
+	var s state
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, fmt.Errorf("read the head: %w", err)
+	}
+	if s.Format > Format {
+		return nil, fmt.Errorf("the head has format %d, this server reads up to %d: %w", s.Format, Format, holdfast.ErrVersionTooNew)
+	}
+	return &s, nil
+}
+
+func (s *state) encode() []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		// Every member is a plain value or JSON that was decoded before.
+		panic(fmt.Sprintf("loop: encode the head: %v", err))
+	}
+	return b
+}
+
+// clone copies what a commit may change, so that a refused commit leaves the
+// original as it was.
+func (s *state) clone() *state {
+	c := *s
+	c.Calls = slices.Clone(s.Calls)
+	c.Answers = maps.Clone(s.Answers)
+	c.Usage = slices.Clone(s.Usage)
+	return &c
+}
+
+// interrupts returns the open questions, in the order of their calls.
+func (s *state) interrupts() []agui.Interrupt {
+	var open []agui.Interrupt
+	for _, c := range s.Calls {
+		if c.waits() {
+			open = append(open, *c.Interrupt)
+		}
+	}
+	return open
+}
+
+// pendingFrontend returns the ids of the frontend's calls without a result.
+func (s *state) pendingFrontend() []string {
+	var ids []string
+	for _, c := range s.Calls {
+		if c.Frontend {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// closeCall takes the call off the list.
+func (s *state) closeCall(id string) {
+	s.Calls = slices.DeleteFunc(s.Calls, func(c openCall) bool { return c.ID == id })
+}
+
+func (s *state) call(id string) *openCall {
+	for i := range s.Calls {
+		if s.Calls[i].ID == id {
+			return &s.Calls[i]
+		}
+	}
+	return nil
+}
+
+// runRecord is how a run began. It is written once, with the commit that
+// accepts the run.
+type runRecord struct {
+	Format int    `json:"format"`
+	ID     string `json:"id"`
+	Agent  string `json:"agent"`
+	User   string `json:"user"`
+	// Hash is the input's; the same run id with the same input attaches.
+	Hash string `json:"hash"`
+	// Continues is the stopped or interrupted run that this one goes on with.
+	Continues   string `json:"continues,omitempty"`
+	ParentRunID string `json:"parentRunId,omitempty"`
+	// After is the last record before the run's first.
+	After     holdfast.Cursor `json:"after"`
+	StartedAt time.Time       `json:"startedAt"`
+
+	Instructions   []json.RawMessage      `json:"instructions,omitempty"`
+	Tools          []agui.Tool            `json:"tools,omitempty"`
+	Context        []holdfast.ContextItem `json:"context,omitempty"`
+	ForwardedProps json.RawMessage        `json:"forwardedProps,omitempty"`
+}
+
+// runOutcome is how a run ended.
+type runOutcome struct {
+	Format  int       `json:"format"`
+	Outcome string    `json:"outcome"`
+	Code    string    `json:"code,omitempty"`
+	EndedAt time.Time `json:"endedAt"`
+	// Last is the number of the run's last record.
+	Last uint64 `json:"last"`
+	// ContinuedBy is the run that resumed this one.
+	ContinuedBy string `json:"continuedBy,omitempty"`
+}
+
+// checkpoint is a head that is listed.
+type checkpoint struct {
+	Format    int       `json:"format"`
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Source is input, loop, update or fork; Step is the iteration that runs
+	// next, -1 for input.
+	Source string `json:"source"`
+	Step   int    `json:"step"`
+	Parent string `json:"parent,omitempty"`
+	State  *state `json:"state"`
+}
+
+// intent is written before a call starts.
+type intent struct {
+	Tool string    `json:"tool"`
+	Key  string    `json:"key"`
+	At   time.Time `json:"at"`
+}
+
+// pendingWrite is a finished tool result that no checkpoint holds yet. Its
+// content is the message; this entry says which call finished, when.
+type pendingWrite struct {
+	CallID      string    `json:"callId"`
+	Tool        string    `json:"tool"`
+	Message     string    `json:"messageId"`
+	Failed      bool      `json:"failed,omitempty"`
+	Iteration   int       `json:"iteration"`
+	CompletedAt time.Time `json:"completedAt"`
+}
+
+// mustJSON encodes one of this package's own stored values, which always can
+// be encoded.
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("loop: encode %T: %v", v, err))
+	}
+	return b
+}
+
+// decodeValue reads one of this package's stored values.
+func decodeValue(b []byte, v any) error {
+	var f struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(b, &f); err != nil {
+		return fmt.Errorf("read a stored value: %w", err)
+	}
+	if f.Format > Format {
+		return fmt.Errorf("a value has format %d, this server reads up to %d: %w", f.Format, Format, holdfast.ErrVersionTooNew)
+	}
+	return json.Unmarshal(b, v)
+}

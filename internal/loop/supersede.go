@@ -1,0 +1,324 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// Superseding is how an answer that cannot be finished is taken back: nothing
+// is removed from the log; what is open is closed, the reason is said, and
+// snapshots bring every watcher to the committed state. Takeover, retry after
+// partial output and cancel all go this way.
+
+// superseding returns the events that follow the closing of open items.
+func superseding(now int64, name string, value any, st *state) []agui.Event {
+	base := agui.Base{Timestamp: now}
+	return []agui.Event{
+		agui.Custom{Base: base, Name: name, Value: mustJSON(value)},
+		agui.MessagesRef{Leaf: st.Leaf},
+		agui.StateRef{ID: st.Shared},
+	}
+}
+
+// supersede takes back the answer in the making, in a living run.
+func (r *run) supersede(name string, value any) error {
+	if err := r.w.closeOpen(); err != nil {
+		return err
+	}
+	return r.w.step(superseding(r.now(), name, value, r.st), func(c *holdfast.Commit, last holdfast.Cursor) {
+		r.st.Boundary = last
+		c.State = r.st.encode()
+	})
+}
+
+// keepPartial commits the text of a cancelled answer: what a person has read
+// is not taken away. Calls that were still being written never happened.
+func (r *run) keepPartial(a *answering) error {
+	if err := r.w.closeOpen(); err != nil {
+		return err
+	}
+	if err := r.append(a.messages(false), nil, nil); err != nil {
+		return err
+	}
+	if len(a.sequence) == 0 {
+		return nil
+	}
+	return r.w.step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *holdfast.Commit, last holdfast.Cursor) {
+		r.st.Boundary = last
+		c.State = r.st.encode()
+	})
+}
+
+// endCancelled closes what is unfinished and ends the run as cancelled.
+func (r *run) endCancelled() error {
+	if err := r.closeCalls(textCancelled); err != nil {
+		return err
+	}
+	return r.finish(&agui.Outcome{Type: agui.OutcomeCancelled}, phaseIdle, outcomeCancelled)
+}
+
+// sweep looks for threads whose owner is gone: once at the start, then once a
+// lease.
+func (e *Engine) sweep() {
+	tick := time.NewTicker(e.cfg.Lease)
+	defer tick.Stop()
+	for {
+		e.sweepOnce()
+		select {
+		case <-e.ctx.Done():
+			return
+		case <-e.draining:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (e *Engine) sweepOnce() {
+	owned, err := e.cfg.Store.Owned(e.ctx)
+	if err != nil {
+		if e.ctx.Err() == nil {
+			e.cfg.Log.Warn("the sweep could not read the store", "error", err)
+		}
+		return
+	}
+	for _, o := range owned {
+		if e.stopping() {
+			return
+		}
+		if e.local(o.Key) != nil {
+			continue
+		}
+		if err := e.recover(e.ctx, o.Key); err != nil && e.ctx.Err() == nil {
+			e.cfg.Log.Warn("a run could not be recovered yet", "thread", o.Key.Thread, "error", err)
+		}
+	}
+}
+
+// recover takes the thread over if its owner is gone.
+func (e *Engine) recover(ctx context.Context, key holdfast.ThreadKey) error {
+	m := e.lock(key)
+	defer m.Unlock()
+	head, err := e.cfg.Store.Head(ctx, key)
+	if err != nil {
+		return err
+	}
+	st, err := decodeState(head.State)
+	if err != nil {
+		return err
+	}
+	t := &thread{key: key, head: head, st: st}
+	_, err = e.settle(ctx, t)
+	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
+		return nil // somebody else was faster
+	}
+	return err
+}
+
+// settle makes sure that a thread that claims to run has an owner that lives.
+// It reports true when the head has moved. The caller holds the thread's lock.
+func (e *Engine) settle(ctx context.Context, t *thread) (bool, error) {
+	if t.head == nil || t.st.Phase != phaseRunning || e.local(t.key) != nil {
+		return false, nil
+	}
+	if t.head.Process != e.process {
+		alive, err := e.cfg.Store.Alive(ctx, t.head.Process)
+		if err != nil {
+			return false, storeError(err)
+		}
+		if alive {
+			return false, nil
+		}
+	}
+	_, err := e.agent(t.st.Agent)
+	switch {
+	case err != nil:
+		return true, e.cut(ctx, t, holdfast.AsError(err))
+	case t.st.Claims >= maxClaims:
+		return true, e.cut(ctx, t, errGaveUp(t.st.Claims))
+	case !e.cfg.Recover:
+		return true, e.cut(ctx, t, errCutOff(t.st.Iteration))
+	}
+	return true, e.takeOver(ctx, t)
+}
+
+// claim prepares the commit that makes this process the owner, with the fence
+// that was seen as its condition.
+func (e *Engine) claim(t *thread, process string) *holdfast.Commit {
+	return &holdfast.Commit{
+		Key: t.key, ID: e.cfg.NewID("c"), Expect: t.head.Position(), User: t.head.User,
+		Fence:   holdfast.Fence{Epoch: t.head.Fence.Epoch + 1, Nonce: e.cfg.NewID("")},
+		Process: process, UpdatedAt: e.cfg.Now(),
+	}
+}
+
+// cut ends a run that nobody goes on with.
+func (e *Engine) cut(ctx context.Context, t *thread, reason *holdfast.Error) error {
+	st := t.st.clone()
+	ev := agui.RunError{Base: agui.Base{Timestamp: e.cfg.Now().UnixMilli()}, Message: publicText(reason), Code: reason.Code}
+	c := e.claim(t, "")
+	c.Records = [][]byte{ev.AppendJSON(nil)}
+	st.Phase, st.Outcome, st.Code, st.Text = phaseStopped, outcomeError, reason.Code, publicText(reason)
+	st.Boundary, st.Claims = holdfast.Cursor{Number: t.head.Next, Tag: c.Fence.Tag()}, 0
+	addCheckpoint(c, st, "loop", st.Iteration, e.cfg.Now(), e.cfg.KeepCheckpoints)
+	putOutcome(c, st.Run, runOutcome{Format: Format, Outcome: outcomeError, Code: reason.Code, EndedAt: e.cfg.Now(), Last: t.head.Next})
+	c.State = st.encode()
+	if err := e.cfg.Store.Commit(ctx, c); err != nil {
+		return err
+	}
+	e.cfg.Log.Warn("run cut off", "thread", t.key.Thread, "run", st.Run, "iteration", st.Iteration, "code", reason.Code)
+	return nil
+}
+
+// takeOver goes on with a run from its head: it closes what its owner left
+// open, says so, resynchronises, and starts the run's goroutine here.
+func (e *Engine) takeOver(ctx context.Context, t *thread) error {
+	r, err := e.rebuild(ctx, t.key, t.st.clone())
+	if err != nil {
+		return err
+	}
+	seq, open, err := e.reopen(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !e.acquire() {
+		return errTooManyRuns(e.cfg.MaxRuns)
+	}
+	r.st.Claims++
+	c := e.claim(t, e.process)
+	events := append(open, superseding(e.cfg.Now().UnixMilli(), "holdfast.takeover",
+		map[string]any{"epoch": c.Fence.Epoch, "iteration": r.st.Iteration, "reason": "owner_gone"}, r.st)...)
+	for _, ev := range events[len(open):] {
+		if _, err := seq.Next(ev); err != nil {
+			e.release()
+			return fmt.Errorf("take over: %w", err)
+		}
+	}
+	c.Records = encodeEvents(events)
+	r.st.Boundary = holdfast.Cursor{Number: t.head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
+	c.State = r.st.encode()
+	if err := e.cfg.Store.Commit(ctx, c); err != nil {
+		e.release()
+		return err
+	}
+	e.cfg.Observer.TakenOver(t.key, r.st.Run, r.st.Iteration)
+	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.key.Thread, "run", r.st.Run, "iteration", r.st.Iteration, "takeover", true)
+	r.resumed = true
+	e.launch(r, headAfter(c), seq, recordsOf(c))
+	return nil
+}
+
+// reopen replays the records after the boundary, and returns the sequence
+// machine where the log ends, with the events that close what is open.
+func (e *Engine) reopen(ctx context.Context, t *thread) (agui.Sequencer, []agui.Event, error) {
+	seq, err := e.replay(ctx, t, nil)
+	if err != nil {
+		return seq, nil, err
+	}
+	return seq, seq.Close(), nil
+}
+
+// replay runs the thread's records after the boundary, which belong to an
+// answer in the making, through a sequence machine and through each.
+func (e *Engine) replay(ctx context.Context, t *thread, each func(agui.Event)) (agui.Sequencer, error) {
+	var seq agui.Sequencer
+	if _, err := seq.Next(agui.RunStarted{ThreadID: t.key.Thread, RunID: t.st.Run}); err != nil {
+		return seq, err
+	}
+	after := t.st.Boundary
+	for after.Number+1 < t.head.Next {
+		records, err := e.cfg.Store.Records(ctx, t.key, after, int(min(t.head.Next-1-after.Number, 1024)))
+		if err != nil {
+			return seq, readError(err)
+		}
+		if len(records) == 0 {
+			return seq, readError(errors.New("the log ends before its head says"))
+		}
+		for _, rec := range records {
+			after = rec.Cursor
+			if _, isRef := agui.RefOf(rec.Data); isRef {
+				continue
+			}
+			ev, err := agui.DecodeEvent(rec.Data)
+			if err != nil {
+				return seq, readError(err)
+			}
+			if _, err := seq.Next(ev); err != nil {
+				return seq, readError(err)
+			}
+			if each != nil {
+				each(ev)
+			}
+		}
+	}
+	return seq, nil
+}
+
+// rebuild makes a run out of what is stored.
+func (e *Engine) rebuild(ctx context.Context, key holdfast.ThreadKey, st *state) (*run, error) {
+	raw, err := e.cfg.Store.Value(ctx, key, holdfast.KindRun, st.Run)
+	if err != nil {
+		return nil, readError(err)
+	}
+	r := &run{rec: &runRecord{}, st: st}
+	if err := decodeValue(raw, r.rec); err != nil {
+		return nil, readError(err)
+	}
+	if r.agent, err = e.agent(st.Agent); err != nil {
+		return nil, err
+	}
+	if r.hist, err = e.loadHistory(ctx, key, st.Leaf); err != nil {
+		return nil, err
+	}
+	if r.shared, err = e.shared(ctx, key, st.Shared); err != nil {
+		return nil, err
+	}
+	r.doubted, err = e.intents(ctx, key)
+	return r, err
+}
+
+// intents returns the calls that have been announced and have no result yet.
+func (e *Engine) intents(ctx context.Context, key holdfast.ThreadKey) (map[string]bool, error) {
+	values, err := e.cfg.Store.Values(ctx, key, holdfast.KindIntent, "", 0)
+	if err != nil {
+		return nil, readError(err)
+	}
+	calls := make(map[string]bool, len(values))
+	for _, v := range values {
+		calls[v.ID] = true
+	}
+	return calls, nil
+}
+
+func encodeEvents(events []agui.Event) [][]byte {
+	records := make([][]byte, len(events))
+	for i, ev := range events {
+		records[i] = ev.AppendJSON(nil)
+	}
+	return records
+}
+
+// headAfter is the head that a successful commit leaves.
+func headAfter(c *holdfast.Commit) *holdfast.Head {
+	return &holdfast.Head{
+		Key: c.Key, User: c.User, Fence: c.Fence, Process: c.Process, ETag: c.ID,
+		Next: c.Expect.Next + uint64(len(c.Records)), UpdatedAt: c.UpdatedAt, State: c.State,
+	}
+}
+
+// acquire takes a place among the runs of this process, release gives it back.
+func (e *Engine) acquire() bool {
+	select {
+	case e.slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *Engine) release() { <-e.slots }

@@ -1,0 +1,447 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// view is how a watcher wants to see a run.
+type view struct {
+	dialect agui.Dialect
+	// echo is the run id the watcher asked under; where it is not the run's own,
+	// RUN_STARTED and RUN_FINISHED carry it and name the real run in metadata.
+	echo string
+	// resync: the watcher's cursor is not in the log, so it starts anew.
+	resync bool
+}
+
+// follow streams a run's records after the cursor until the run ends.
+func (e *Engine) follow(key holdfast.ThreadKey, rec *runRecord, after holdfast.Cursor, v view) *watching {
+	return &watching{e: e, key: key, rec: rec, after: after, view: v}
+}
+
+// watching is a stream: a prelude built from committed state, then the log.
+// A watcher is a cursor; it holds nothing else.
+type watching struct {
+	e       *Engine
+	key     holdfast.ThreadKey
+	rec     *runRecord
+	after   holdfast.Cursor
+	prelude [][]byte
+	// ended: the prelude is all there is.
+	ended bool
+	view
+}
+
+// reply makes the stream a reply that ends with ctx.
+func (w *watching) reply(ctx context.Context) *agui.Reply {
+	return &agui.Reply{ThreadID: w.key.Thread, RunID: w.rec.ID, Frames: func(yield func([]agui.Frame, error) bool) {
+		if len(w.prelude) > 0 && !yield(w.preludeFrames(), nil) {
+			return
+		}
+		if w.ended {
+			return
+		}
+		err := w.tail(ctx, yield)
+		if err != nil && ctx.Err() == nil {
+			yield(nil, err)
+		}
+	}}
+}
+
+func (w *watching) preludeFrames() []agui.Frame {
+	frames := make([]agui.Frame, 0, len(w.prelude))
+	for _, data := range w.prelude {
+		if data, keep := w.dialect.Event(data); keep {
+			frames = append(frames, agui.Frame{Data: data})
+		}
+	}
+	return frames
+}
+
+// tail yields the log until the run's terminal record. While the run lives in
+// this process it reads the run's feed, else the store.
+func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) bool) error {
+	wake, stop := w.e.cfg.Store.Watch(w.key, holdfast.TopicRecords)
+	defer stop()
+	idle := time.NewTimer(w.e.cfg.KeepAlive)
+	defer idle.Stop()
+	for {
+		records, changed, err := w.read(ctx)
+		if err != nil {
+			return err
+		}
+		if len(records) > 0 {
+			frames, ended, err := w.render(ctx, records)
+			if err != nil {
+				return err
+			}
+			if !yield(frames, nil) || ended {
+				return nil
+			}
+			idle.Reset(w.e.cfg.KeepAlive)
+			continue
+		}
+		if changed != nil {
+			// The feed wakes after it has what the store's wake-up was about.
+			select {
+			case <-wake:
+			default:
+			}
+		}
+		if goOn, err := w.wait(ctx, changed, wake, idle, yield); !goOn {
+			return err
+		}
+	}
+}
+
+// wait sleeps until there may be more. It reports false when the stream ends.
+func (w *watching) wait(ctx context.Context, changed, wake <-chan struct{}, idle *time.Timer, yield func([]agui.Frame, error) bool) (bool, error) {
+	if changed != nil {
+		wake = nil
+	}
+	select {
+	case <-changed:
+	case <-wake:
+	case <-idle.C:
+		idle.Reset(w.e.cfg.KeepAlive)
+		return yield(nil, nil), nil
+	case <-ctx.Done():
+		return false, nil
+	case <-w.e.closed:
+		return false, errStreamCut(w.key.Thread, w.rec.ID)
+	}
+	return true, nil
+}
+
+// read returns what follows the cursor. changed is the feed's wake-up when the
+// run lives here.
+func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed <-chan struct{}, err error) {
+	if r := w.e.local(w.key); r != nil {
+		records, behind, wake := r.feed.after(w.after)
+		if !behind {
+			return records, wake, nil
+		}
+		changed = wake
+	}
+	records, err = w.e.cfg.Store.Records(ctx, w.key, w.after, 256)
+	if err != nil {
+		return nil, nil, readError(err)
+	}
+	return records, changed, nil
+}
+
+// render turns records into frames, up to the run's end.
+func (w *watching) render(ctx context.Context, records []holdfast.Record) (frames []agui.Frame, ended bool, err error) {
+	frames = make([]agui.Frame, 0, len(records))
+	for i := range records {
+		w.after = records[i].Cursor
+		data := records[i].Data
+		switch agui.TypeOf(data) {
+		case agui.TypeMessagesSnapshot, agui.TypeStateSnapshot:
+			if data, err = w.expand(ctx, data); err != nil {
+				return nil, false, err
+			}
+		case agui.TypeRunStarted:
+			data = w.echoed(data)
+		case agui.TypeRunFinished, agui.TypeRunError:
+			data = w.echoed(data)
+			ended = true
+		}
+		if data, keep := w.dialect.Event(data); keep {
+			frames = append(frames, agui.Frame{ID: records[i].Cursor.String(), Data: data})
+		}
+		if ended {
+			break
+		}
+	}
+	return frames, ended, nil
+}
+
+// expand writes a snapshot out: in the log it is a reference.
+func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
+	ref, ok := agui.RefOf(data)
+	if !ok {
+		return data, nil
+	}
+	if agui.TypeOf(data) == agui.TypeStateSnapshot {
+		return w.e.stateSnapshot(ctx, w.key, ref)
+	}
+	if ref == "" {
+		return agui.AppendMessagesSnapshot(nil, agui.Base{}, nil), nil
+	}
+	hist, err := w.e.loadHistory(ctx, w.key, ref)
+	if err != nil {
+		return nil, err
+	}
+	return messagesSnapshot(w.rec, hist.raw, nil), nil
+}
+
+// messagesSnapshot shows the run's instructions, which the client sent and
+// would otherwise lose, then the history, then what is still in the making.
+func messagesSnapshot(rec *runRecord, path [][]byte, making []agui.Message) []byte {
+	all := make([][]byte, 0, len(rec.Instructions)+len(path)+len(making))
+	for _, m := range rec.Instructions {
+		all = append(all, m)
+	}
+	all = append(all, path...)
+	for i := range making {
+		all = append(all, making[i].AppendJSON(nil))
+	}
+	return agui.AppendMessagesSnapshot(nil, agui.Base{}, all)
+}
+
+func (e *Engine) stateSnapshot(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
+	state, err := e.shared(ctx, key, id)
+	if err != nil {
+		return nil, err
+	}
+	if state == nil {
+		state = []byte("{}")
+	}
+	return agui.AppendStateSnapshot(nil, agui.Base{}, state), nil
+}
+
+// echoed gives a watcher under another id that id at the run's two ends.
+func (w *watching) echoed(data []byte) []byte {
+	if w.echo == "" || w.echo == w.rec.ID {
+		return data
+	}
+	ev, err := agui.DecodeEvent(data)
+	if err != nil {
+		return data
+	}
+	switch ev := ev.(type) {
+	case agui.RunStarted:
+		ev.RunID, ev.Metadata = w.echo, w.metadata()
+		return ev.AppendJSON(nil)
+	case agui.RunFinished:
+		ev.RunID, ev.Metadata = w.echo, w.metadata()
+		return ev.AppendJSON(nil)
+	}
+	return data
+}
+
+func (w *watching) metadata() json.RawMessage {
+	m := map[string]any{"runId": w.rec.ID}
+	if w.resync {
+		m["resync"] = true
+	}
+	return mustJSON(map[string]any{"holdfast": m})
+}
+
+// attach shows a thread to a watcher that may hold any part of it: snapshots,
+// then START again for every open item, then live. Stock clients digest this
+// whatever they have seen before. A thread that does not run is hydrated: the
+// stream ends as its last run did.
+func (e *Engine) attach(ctx context.Context, t *thread, v view) (*watching, error) {
+	rec, err := e.runRecord(ctx, t.key, t.st.Run)
+	if err != nil {
+		return nil, err
+	}
+	w := e.follow(t.key, rec, t.last(), v)
+	var assembled agui.Assembler
+	var reopen [][]byte
+	if t.st.Phase == phaseRunning {
+		seq, err := e.replay(ctx, t, assembled.Apply)
+		if err != nil {
+			return nil, err
+		}
+		reopen = encodeEvents(seq.Reopen())
+	}
+	state, err := e.stateSnapshot(ctx, t.key, t.st.Shared)
+	if err != nil {
+		return nil, err
+	}
+	started := agui.RunStarted{ThreadID: t.key.Thread, RunID: rec.ID, ParentRunID: rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion}
+	if v.resync {
+		started.Metadata = w.metadata()
+	}
+	w.prelude = append(w.prelude, w.echoed(started.AppendJSON(nil)), messagesSnapshot(rec, t.hist.raw, assembled.Messages()), state)
+	w.prelude = append(w.prelude, reopen...)
+	if t.st.Phase != phaseRunning {
+		w.prelude = append(w.prelude, w.echoed(t.ending(rec).AppendJSON(nil)))
+		w.ended = true
+	}
+	return w, nil
+}
+
+// ending is how a thread that does not run stands, as an event.
+func (t *thread) ending(rec *runRecord) agui.Event {
+	if t.st.Phase == phaseStopped {
+		return agui.RunError{Message: t.st.Text, Code: t.st.Code}
+	}
+	outcome := &agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: t.st.pendingFrontend()}
+	if open := t.st.interrupts(); len(open) > 0 {
+		outcome = &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}
+	} else if t.st.Outcome == outcomeCancelled {
+		outcome = &agui.Outcome{Type: agui.OutcomeCancelled}
+	}
+	return agui.RunFinished{ThreadID: t.key.Thread, RunID: rec.ID, Outcome: outcome}
+}
+
+func (e *Engine) runRecord(ctx context.Context, key holdfast.ThreadKey, id string) (*runRecord, error) {
+	raw, err := e.cfg.Store.Value(ctx, key, holdfast.KindRun, id)
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return nil, errRunNotFound(key.Thread, id)
+	}
+	if err != nil {
+		return nil, readError(err)
+	}
+	rec := &runRecord{}
+	if err := decodeValue(raw, rec); err != nil {
+		return nil, readError(err)
+	}
+	return rec, nil
+}
+
+// Events streams a run after the cursor: exactly the missing suffix, or, where
+// the log does not hold the cursor, a new start that says so. A nil reply means
+// that the run has ended and nothing is missing.
+func (e *Engine) Events(ctx context.Context, who holdfast.Principal, thread, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
+	if err := e.settled(ctx, who, thread); err != nil {
+		return nil, err
+	}
+	t, err := e.load(ctx, who, thread)
+	if err != nil {
+		return nil, err
+	}
+	if t.head == nil {
+		return nil, errThreadNotFound(thread)
+	}
+	rec, err := e.runRecord(ctx, t.key, run)
+	if err != nil {
+		return nil, err
+	}
+	if after.Number < rec.After.Number || after == (holdfast.Cursor{}) {
+		after = rec.After
+	}
+	if _, err := e.cfg.Store.Records(ctx, t.key, after, 1); err != nil {
+		if !errors.Is(err, holdfast.ErrCursor) {
+			return nil, readError(err)
+		}
+		w, err := e.attach(ctx, t, view{dialect: d, resync: true})
+		if err != nil {
+			return nil, err
+		}
+		return w.reply(ctx), nil
+	}
+	ended, err := e.ended(ctx, t.key, run)
+	if err != nil || (ended != nil && after.Number >= ended.Last) {
+		return nil, err
+	}
+	return e.follow(t.key, rec, after, view{dialect: d}).reply(ctx), nil
+}
+
+// ended returns the run's outcome; nil while it runs.
+func (e *Engine) ended(ctx context.Context, key holdfast.ThreadKey, run string) (*runOutcome, error) {
+	raw, err := e.cfg.Store.Value(ctx, key, holdfast.KindOutcome, run)
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, readError(err)
+	}
+	var o runOutcome
+	if err := decodeValue(raw, &o); err != nil {
+		return nil, readError(err)
+	}
+	return &o, nil
+}
+
+// settled makes sure that a thread which claims to run has a living owner, so
+// that nobody waits for a dead one.
+func (e *Engine) settled(ctx context.Context, who holdfast.Principal, thread string) error {
+	t, err := e.existing(ctx, who, thread)
+	if err != nil {
+		return err
+	}
+	if t.st.Phase != phaseRunning || e.local(t.key) != nil {
+		return nil
+	}
+	return e.recover(ctx, t.key)
+}
+
+// Attach streams a thread to a fresh page; see attach.
+func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error) {
+	if err := e.settled(ctx, who, thread); err != nil {
+		return nil, err
+	}
+	t, err := e.load(ctx, who, thread)
+	if err != nil {
+		return nil, err
+	}
+	if t.head == nil {
+		return nil, errThreadNotFound(thread)
+	}
+	w, err := e.attach(ctx, t, view{dialect: d})
+	if err != nil {
+		return nil, err
+	}
+	return w.reply(ctx), nil
+}
+
+// Threads lists the caller's threads, last active first, of those active
+// before the given time (zero: all).
+func (e *Engine) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]holdfast.ThreadInfo, error) {
+	heads, err := e.cfg.Store.Threads(ctx, who, before, limit)
+	if err != nil {
+		return nil, readError(err)
+	}
+	list := make([]holdfast.ThreadInfo, 0, len(heads))
+	for i := range heads {
+		info, err := e.Thread(ctx, who, heads[i].Key.Thread)
+		var pub *holdfast.Error
+		if errors.As(err, &pub) && pub.Code == holdfast.CodeNotFound {
+			continue // the list is a hint
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, *info)
+	}
+	return list, nil
+}
+
+// Thread describes one thread.
+func (e *Engine) Thread(ctx context.Context, who holdfast.Principal, thread string) (*holdfast.ThreadInfo, error) {
+	t, err := e.existing(ctx, who, thread)
+	if err != nil {
+		return nil, err
+	}
+	return t.info(), nil
+}
+
+func (t *thread) info() *holdfast.ThreadInfo {
+	info := &holdfast.ThreadInfo{
+		ID: t.key.Thread, Agent: t.st.Agent, Status: holdfast.ThreadStatus(t.st.Phase), Run: t.st.Run,
+		Outcome: t.st.Outcome, Code: t.st.Code, Iteration: t.st.Iteration, Cursor: t.last().String(),
+		PendingToolCalls: t.st.pendingFrontend(), UpdatedAt: t.head.UpdatedAt,
+	}
+	for _, i := range t.st.interrupts() {
+		info.Interrupts = append(info.Interrupts, i.ID)
+	}
+	return info
+}
+
+// Messages returns the thread's history, each message as AG-UI 1.0 JSON.
+func (e *Engine) Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error) {
+	t, err := e.load(ctx, who, thread)
+	if err != nil {
+		return nil, err
+	}
+	if t.head == nil {
+		return nil, errThreadNotFound(thread)
+	}
+	out := make([]json.RawMessage, 0, len(t.hist.raw))
+	for _, m := range slices.All(t.hist.raw) {
+		out = append(out, m)
+	}
+	return out, nil
+}

@@ -1,0 +1,381 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// writer is the one way from a run to its thread's log. It is a group commit
+// without a timer: at most one commit is in flight, and whatever arrives
+// meanwhile is the next one. Deltas of one message that wait together become
+// one record. Nothing is shown before the store has it.
+//
+// The run's goroutine is the only one that calls emit, delta and change; the
+// writer's own goroutine commits. The run owns the writer and waits for it.
+type writer struct {
+	store   holdfast.Store
+	key     holdfast.ThreadKey
+	user    string
+	fence   holdfast.Fence
+	process string
+	clock   func() time.Time
+	newID   func(prefix string) string
+	// shown is called with what the store has acknowledged, before anybody
+	// waiting is told.
+	shown func([]holdfast.Record)
+	// failing is called with each failed try, for the log and the metrics.
+	failing func(error)
+	// giveUp is how long the writer tries to reach the store, and limit how many
+	// bytes of deltas may wait meanwhile.
+	giveUp time.Duration
+	limit  int
+
+	mu        sync.Mutex
+	seq       agui.Sequencer
+	next      *batch // what will be committed next
+	last      uint64 // number of the last record emitted
+	committed holdfast.Position
+	err       error         // why nothing can be written any more
+	unhealthy chan struct{} // closed when commits work again; nil while they do
+	work      chan struct{}
+	idle      chan struct{} // closed when the goroutine has ended
+}
+
+// batch is what becomes one commit.
+type batch struct {
+	items   []item
+	bytes   int
+	commit  holdfast.Commit
+	closing bool
+	done    chan struct{}
+	err     error
+}
+
+// item is one record to be. Deltas stay as text until they are committed, so
+// that those that follow can join.
+type item struct {
+	kind agui.Type
+	id   string
+	text []byte
+	data []byte
+}
+
+func newBatch() *batch { return &batch{done: make(chan struct{})} }
+
+func newWriter(e *Engine, head *holdfast.Head, seq agui.Sequencer, shown func([]holdfast.Record)) *writer {
+	w := &writer{
+		store: e.cfg.Store, key: head.Key, user: head.User, fence: head.Fence, process: e.process,
+		clock: e.cfg.Now, newID: e.cfg.NewID, shown: shown, giveUp: e.cfg.StoreTimeout, limit: e.cfg.BufferBytes,
+		failing:   func(err error) { e.cfg.Observer.CheckpointFailed(head.Key, err) },
+		seq:       seq,
+		next:      newBatch(),
+		last:      head.Next - 1,
+		committed: head.Position(),
+		work:      make(chan struct{}, 1),
+		idle:      make(chan struct{}),
+	}
+	go w.run()
+	return w
+}
+
+// delta appends to an open item. It waits while too much is waiting to be
+// committed.
+func (w *writer) delta(ctx context.Context, kind agui.Type, id, text string) error {
+	w.mu.Lock()
+	if w.err != nil {
+		defer w.mu.Unlock()
+		return w.err
+	}
+	if err := w.seq.Delta(kind, id); err != nil {
+		w.mu.Unlock()
+		return err
+	}
+	b := w.next
+	if n := len(b.items); n > 0 && b.items[n-1].kind == kind && b.items[n-1].id == id {
+		b.items[n-1].text = append(b.items[n-1].text, text...)
+	} else {
+		b.items = append(b.items, item{kind: kind, id: id, text: []byte(text)})
+		w.last++
+	}
+	b.bytes += len(text)
+	full := b.bytes > w.limit
+	w.mu.Unlock()
+	w.wake()
+	if full {
+		return wait(ctx, b)
+	}
+	return nil
+}
+
+// emit appends events, and whatever must come before them: open items are
+// closed before the run's end.
+func (w *writer) emit(events ...agui.Event) error { return w.step(events, nil) }
+
+// step appends events and, in the same commit, whatever f adds. The function
+// gets the position of the last record emitted.
+func (w *writer) step(events []agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	for _, ev := range events {
+		before, err := w.seq.Next(ev)
+		if err != nil {
+			return fmt.Errorf("emit %s: %w", ev.EventType(), err)
+		}
+		for _, b := range before {
+			w.append(b)
+		}
+		w.append(ev)
+	}
+	if f != nil {
+		f(&w.next.commit, holdfast.Cursor{Number: w.last, Tag: w.fence.Tag()})
+	}
+	w.wake()
+	return nil
+}
+
+// closeOpen ends everything that is open.
+func (w *writer) closeOpen() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	for _, ev := range w.seq.Close() {
+		w.append(ev)
+	}
+	w.wake()
+	return nil
+}
+
+func (w *writer) append(ev agui.Event) {
+	w.next.items = append(w.next.items, item{kind: ev.EventType(), data: ev.AppendJSON(nil)})
+	w.last++
+}
+
+// flush waits until everything given to the writer is durable.
+func (w *writer) flush(ctx context.Context) error {
+	w.mu.Lock()
+	b := w.next
+	if w.err != nil {
+		defer w.mu.Unlock()
+		return w.err
+	}
+	// The next batch follows the one in flight, so waiting for it waits for both;
+	// it may be empty.
+	w.wake()
+	w.mu.Unlock()
+	return wait(ctx, b)
+}
+
+// close commits what is left, with process as the owner from then on ("" when
+// the run has ended), and stops. It returns once nothing runs any more.
+func (w *writer) close(ctx context.Context, process string) error {
+	w.mu.Lock()
+	if w.err != nil {
+		defer w.mu.Unlock()
+		return w.err
+	}
+	b := w.next
+	b.closing = true
+	w.process = process
+	w.wake()
+	w.mu.Unlock()
+	<-w.idle
+	return wait(ctx, b)
+}
+
+// abandon stops without committing what is left.
+func (w *writer) abandon(cause error) {
+	w.mu.Lock()
+	w.fail(cause)
+	w.mu.Unlock()
+	<-w.idle
+}
+
+// ready waits while the store cannot be reached, so that no model call and no
+// tool starts then.
+func (w *writer) ready(ctx context.Context) error {
+	w.mu.Lock()
+	sick, err := w.unhealthy, w.err
+	w.mu.Unlock()
+	if err != nil || sick == nil {
+		return err
+	}
+	select {
+	case <-sick:
+		return w.ready(ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (w *writer) wake() {
+	select {
+	case w.work <- struct{}{}:
+	default:
+	}
+}
+
+// fail ends the writer; the caller holds the lock.
+func (w *writer) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+	if w.next != nil {
+		w.next.err = w.err
+		close(w.next.done)
+		w.next = nil
+	}
+	w.wake()
+}
+
+func wait(ctx context.Context, b *batch) error {
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// run is the writer's goroutine.
+func (w *writer) run() {
+	defer close(w.idle)
+	for range w.work {
+		w.mu.Lock()
+		b := w.next
+		if b == nil {
+			w.mu.Unlock()
+			return
+		}
+		w.next = newBatch()
+		pos, process := w.committed, w.process
+		w.mu.Unlock()
+		err := w.write(b, pos, process)
+		w.mu.Lock()
+		b.err = err
+		close(b.done)
+		if err != nil || b.closing {
+			w.fail(errors.Join(err, errWriterClosed))
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+	}
+}
+
+var errWriterClosed = errors.New("the run's writer is closed")
+
+// write commits one batch, trying again while the store cannot be reached. A
+// retry has the same commit id, so it never writes twice.
+func (w *writer) write(b *batch, pos holdfast.Position, process string) error {
+	c := &b.commit
+	if len(b.items) == 0 && emptyCommit(c) && !b.closing {
+		return nil
+	}
+	c.Key, c.ID, c.Expect, c.User = w.key, w.newID("c"), pos, w.user
+	c.Fence, c.Process, c.UpdatedAt = w.fence, process, w.clock()
+	c.Records = encodeItems(b.items)
+	if err := w.commit(c); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.committed = holdfast.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
+	w.mu.Unlock()
+	if len(c.Records) > 0 {
+		w.shown(recordsOf(c))
+	}
+	return nil
+}
+
+func emptyCommit(c *holdfast.Commit) bool {
+	return c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 && len(c.Clear) == 0 && c.InboxSeen == 0
+}
+
+func recordsOf(c *holdfast.Commit) []holdfast.Record {
+	records := make([]holdfast.Record, len(c.Records))
+	tag := c.Fence.Tag()
+	for i, data := range c.Records {
+		records[i] = holdfast.Record{Cursor: holdfast.Cursor{Number: c.Expect.Next + uint64(i), Tag: tag}, Data: data}
+	}
+	return records
+}
+
+// commit tries until the store answers, the fence is lost or giveUp has
+// passed. A commit in flight is not cancelled with its run.
+func (w *writer) commit(c *holdfast.Commit) error {
+	ctx, cancel := context.WithTimeout(context.Background(), w.giveUp)
+	defer cancel()
+	pause := 10 * time.Millisecond
+	for {
+		err := w.store.Commit(ctx, c)
+		if err == nil || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrConflict) {
+			w.setHealthy(true)
+			return err
+		}
+		w.failing(err)
+		w.setHealthy(false)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("gave up after %s: %w", w.giveUp, err)
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+func (w *writer) setHealthy(ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case ok && w.unhealthy != nil:
+		close(w.unhealthy)
+		w.unhealthy = nil
+	case !ok && w.unhealthy == nil:
+		w.unhealthy = make(chan struct{})
+	}
+}
+
+// encodeItems writes the records into one buffer.
+func encodeItems(items []item) [][]byte {
+	if len(items) == 0 {
+		return nil
+	}
+	size := 0
+	for i := range items {
+		size += len(items[i].text) + len(items[i].data) + 96
+	}
+	buf := make([]byte, 0, size)
+	records := make([][]byte, len(items))
+	for i := range items {
+		it := &items[i]
+		if it.data != nil {
+			records[i] = it.data
+			continue
+		}
+		start := len(buf)
+		buf = appendDelta(buf, it)
+		records[i] = buf[start:len(buf):len(buf)]
+	}
+	return records
+}
+
+func appendDelta(buf []byte, it *item) []byte {
+	switch it.kind {
+	case agui.TypeTextMessageContent:
+		return agui.TextMessageContent{MessageID: it.id, Delta: string(it.text)}.AppendJSON(buf)
+	case agui.TypeReasoningMessageContent:
+		return agui.ReasoningMessageContent{MessageID: it.id, Delta: string(it.text)}.AppendJSON(buf)
+	default:
+		return agui.ToolCallArgs{ToolCallID: it.id, Delta: string(it.text)}.AppendJSON(buf)
+	}
+}

@@ -1,0 +1,186 @@
+// Package memstore keeps threads in memory. It is the executable specification
+// of [holdfast.Store]: maps and one mutex, and nothing that is not needed to
+// say what a store does. It ends with its process.
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+var _ holdfast.Store = (*Store)(nil)
+
+// Store is a store in memory. All its methods may be called concurrently.
+type Store struct {
+	mu       sync.Mutex
+	threads  map[holdfast.ThreadKey]*thread
+	alive    map[string]time.Time // until when, by process
+	watchers map[watched]map[chan struct{}]bool
+}
+
+// thread is everything about one thread.
+type thread struct {
+	head     holdfast.Head
+	messages []holdfast.StoredMessage
+	known    map[string]bool   // the ids of messages
+	records  []holdfast.Record // record n is at n-1
+	values   map[holdfast.Kind]map[string][]byte
+	inbox    []holdfast.InboxItem
+	posted   uint64 // the number of the last item ever posted
+}
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		threads:  map[holdfast.ThreadKey]*thread{},
+		alive:    map[string]time.Time{},
+		watchers: map[watched]map[chan struct{}]bool{},
+	}
+}
+
+// Close does nothing: there is nothing to release.
+func (s *Store) Close() error { return nil }
+
+// Commit implements [holdfast.Committer].
+func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.threads[c.Key]
+	if t == nil {
+		t = &thread{
+			head:   holdfast.Head{Key: c.Key, Next: 1},
+			known:  map[string]bool{},
+			values: map[holdfast.Kind]map[string][]byte{},
+		}
+	}
+	if t.head.ETag == c.ID {
+		return nil
+	}
+	if err := t.check(c); err != nil {
+		return fmt.Errorf("commit to thread %s: %w", c.Key, err)
+	}
+	t.apply(c)
+	s.threads[c.Key] = t
+	if len(c.Records) > 0 {
+		s.wake(c.Key, holdfast.TopicRecords)
+	}
+	return nil
+}
+
+// check says why the thread cannot take the commit. A thread that does not
+// exist has the zero fence.
+func (t *thread) check(c *holdfast.Commit) error {
+	switch {
+	case t.head.Fence != c.Expect.Fence && c.Expect.Fence != holdfast.Fence{}:
+		return holdfast.ErrFenced
+	case t.head.Position() != c.Expect:
+		return holdfast.ErrConflict
+	}
+	added := map[string]bool{}
+	for _, m := range c.Messages {
+		if t.known[m.ID] || added[m.ID] {
+			return fmt.Errorf("message %q is there already: %w", m.ID, holdfast.ErrInvalid)
+		}
+		if m.Parent != "" && !t.known[m.Parent] && !added[m.Parent] {
+			return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, holdfast.ErrInvalid)
+		}
+		added[m.ID] = true
+	}
+	return nil
+}
+
+func (t *thread) apply(c *holdfast.Commit) {
+	for i, data := range c.Records {
+		cursor := holdfast.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()}
+		t.records = append(t.records, holdfast.Record{Cursor: cursor, Data: bytes.Clone(data)})
+	}
+	for _, m := range c.Messages {
+		m.Data = bytes.Clone(m.Data)
+		t.messages = append(t.messages, m)
+		t.known[m.ID] = true
+	}
+	t.setValues(c)
+	t.inbox = slices.DeleteFunc(t.inbox, func(it holdfast.InboxItem) bool { return it.Number <= c.InboxSeen })
+	h := &t.head
+	h.User, h.Fence, h.Process, h.ETag = c.User, c.Fence, c.Process, c.ID
+	h.UpdatedAt = c.UpdatedAt.Round(0).UTC() // wall clock only, as a file would keep it
+	h.Next += uint64(len(c.Records))
+	if c.State != nil {
+		h.State = bytes.Clone(c.State)
+	}
+}
+
+// setValues clears, puts, deletes and trims, in this order.
+func (t *thread) setValues(c *holdfast.Commit) {
+	for _, kind := range c.Clear {
+		delete(t.values, kind)
+	}
+	for _, v := range c.Put {
+		if t.values[v.Kind] == nil {
+			t.values[v.Kind] = map[string][]byte{}
+		}
+		t.values[v.Kind][v.ID] = bytes.Clone(v.Data)
+	}
+	for _, id := range c.Delete {
+		delete(t.values[id.Kind], id.ID)
+	}
+	for kind, keep := range c.Keep {
+		for i, id := range t.newest(kind) {
+			if i >= keep {
+				delete(t.values[kind], id)
+			}
+		}
+	}
+}
+
+// newest returns the ids of a kind's values, largest first.
+func (t *thread) newest(kind holdfast.Kind) []string {
+	ids := slices.Sorted(maps.Keys(t.values[kind]))
+	slices.Reverse(ids)
+	return ids
+}
+
+// Post implements [holdfast.Committer].
+func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.InboxItem) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := item.Validate(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.thread(key)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(t.inbox, func(it holdfast.InboxItem) bool { return it.ID == item.ID }) {
+		return nil
+	}
+	t.posted++
+	item.Number, item.Data = t.posted, bytes.Clone(item.Data)
+	t.inbox = append(t.inbox, item)
+	s.wake(key, holdfast.TopicInbox)
+	return nil
+}
+
+// thread returns a thread that exists; the caller holds the lock.
+func (s *Store) thread(key holdfast.ThreadKey) (*thread, error) {
+	if t := s.threads[key]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("thread %s: %w", key, holdfast.ErrNotFound)
+}

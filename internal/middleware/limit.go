@@ -1,0 +1,116 @@
+// Package middleware has the built-in middleware, written with the public API
+// only: whatever is here could be written by anybody.
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// IterationLimit stops a run before it begins its iteration number maximum
+// since it was started or resumed. Without a positive maximum there is no limit.
+func IterationLimit(maximum int) holdfast.Middleware {
+	return holdfast.Middleware{
+		Name: "holdfast.iteration_limit",
+		Iteration: func(_ context.Context, it *holdfast.Iteration) error {
+			if maximum <= 0 || it.Granted < maximum {
+				return nil
+			}
+			return holdfast.Errorf(holdfast.CodeMaxIterations,
+				"The run stopped before iteration %d: it has used the %d iterations it was granted.", it.Number, maximum).
+				WithHint(`To grant it the same number again, POST the same threadId with "messages": [] and a new runId.`).
+				With("limit", maximum).With("iteration", it.Number)
+		},
+	}
+}
+
+// ToolResultLimit bounds what a tool call puts into the conversation. A longer
+// text is cut and says so, with both sizes; data that is too large, like an
+// image, is left out. Without a positive maximum there is no limit.
+func ToolResultLimit(maxBytes int) holdfast.Middleware {
+	return holdfast.Middleware{
+		Name: "holdfast.tool_result_limit",
+		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+			if maxBytes <= 0 {
+				return next
+			}
+			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+				result, err := next(ctx, tool, call)
+				if err != nil {
+					return cutError(err, maxBytes)
+				}
+				result.Text = cut(result.Text, maxBytes)
+				result.Parts = cutParts(result.Parts, maxBytes)
+				return result, nil
+			}
+		},
+	}
+}
+
+// cutError makes a result of an error whose text is too long, because the
+// model would read all of it.
+func cutError(err error, maxBytes int) (holdfast.ToolResult, error) {
+	var ask *holdfast.Interrupt
+	if errors.As(err, &ask) || len(err.Error()) <= maxBytes {
+		return holdfast.ToolResult{}, err
+	}
+	return holdfast.ToolResult{Text: cut(err.Error(), maxBytes), Failed: true}, nil
+}
+
+// cut shortens a text to at most limit bytes, between two characters, and adds
+// a note.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	n := limit
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s\n[This result was cut: %d of its %d bytes are shown.]", text[:n], n, len(text))
+}
+
+// cutParts shortens parts so that all of them together stay within limit. The
+// parts belong to the tool, so changes are made in a copy.
+func cutParts(parts []holdfast.Part, limit int) []holdfast.Part {
+	if partsSize(parts) <= limit {
+		return parts
+	}
+	out := make([]holdfast.Part, 0, len(parts))
+	left := limit
+	for _, p := range parts {
+		size := partSize(p)
+		switch {
+		case size <= left:
+			left -= size
+		case p.Type == holdfast.PartText:
+			p.Text = cut(p.Text, left)
+			left = 0
+		default:
+			p = holdfast.Part{Type: holdfast.PartText, ID: p.ID, Text: fmt.Sprintf(
+				"[This %s was left out: it has %d bytes, and a result may have %d.]", p.Type, size, limit)}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func partsSize(parts []holdfast.Part) int {
+	size := 0
+	for _, p := range parts {
+		size += partSize(p)
+	}
+	return size
+}
+
+func partSize(p holdfast.Part) int {
+	size := len(p.Text) + len(p.Metadata)
+	if p.Source != nil {
+		size += len(p.Source.Value)
+	}
+	return size
+}

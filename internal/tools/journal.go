@@ -1,0 +1,58 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Journal returns a tool that does what t does and writes a line to w when a
+// call starts and another when it ends:
+//
+//	tool start name=lookup key=thread/run/call
+//	tool end name=lookup key=thread/run/call outcome=ok
+//
+// The outcome is ok, failed or asked. Each line is one Write, so that a file
+// opened for appending has whole lines whatever happens to the process. w must be
+// safe for concurrent use, as an *os.File is.
+func Journal(t holdfast.Tool, w io.Writer) holdfast.Tool {
+	return &journaled{Tool: t, w: w}
+}
+
+type journaled struct {
+	holdfast.Tool
+	w io.Writer
+}
+
+// Call runs the tool between two lines. Without the first line nothing is run.
+func (j *journaled) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+	name, key := field(call.Name), field(call.Key)
+	if _, err := fmt.Fprintf(j.w, "tool start name=%s key=%s\n", name, key); err != nil {
+		return holdfast.ToolResult{}, errors.New("the journal cannot be written; nothing was run")
+	}
+	result, err := j.Tool.Call(ctx, call)
+	outcome := "ok"
+	var ask *holdfast.Interrupt
+	switch {
+	case errors.As(err, &ask):
+		outcome = "asked"
+	case err != nil || result.Failed:
+		outcome = "failed"
+	}
+	// The call has happened; a journal that fails now must not hide its result.
+	_, _ = fmt.Fprintf(j.w, "tool end name=%s key=%s outcome=%s\n", name, key, outcome)
+	return result, err
+}
+
+// field writes a value so that it stays one word of a line.
+func field(s string) string {
+	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '"' || !strconv.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}

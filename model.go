@@ -1,0 +1,121 @@
+package holdfast
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"time"
+)
+
+// Model answers a conversation, piece by piece.
+type Model interface {
+	// Stream calls the model. The sequence yields deltas until one with Finish
+	// set, which must be the last; a sequence that ends without it is a
+	// truncation and is retried, never a success. An error ends the sequence;
+	// wrap it in [ModelError] to say whether another try can help. Stream must
+	// return soon after ctx is done.
+	Stream(ctx context.Context, req *ModelRequest) iter.Seq2[Delta, error]
+}
+
+// ModelFunc is a function that is a [Model].
+type ModelFunc func(ctx context.Context, req *ModelRequest) iter.Seq2[Delta, error]
+
+// Stream calls f.
+func (f ModelFunc) Stream(ctx context.Context, req *ModelRequest) iter.Seq2[Delta, error] {
+	return f(ctx, req)
+}
+
+// ModelRequest is what a model is asked.
+type ModelRequest struct {
+	Thread    string
+	Run       string
+	Iteration int
+	// Attempt counts the tries of this iteration's call, from 0.
+	Attempt int
+	// Instructions are the agent's and the run's system texts, in order.
+	Instructions []string
+	// Messages is the well-formed history: every tool call has exactly one
+	// result. Reasoning messages are in it; activity messages are not.
+	Messages []Message
+	// Tools are the server's and the frontend's tools.
+	Tools []ToolSpec
+	// Context are read-only facts from the frontend.
+	Context []ContextItem
+	// ForwardedProps are the application's parameters, unread by the server.
+	ForwardedProps json.RawMessage
+}
+
+// ContextItem is a fact that the frontend gives to the model.
+type ContextItem struct {
+	Description string `json:"description"`
+	Value       string `json:"value"`
+}
+
+// Delta is one piece of a model's answer. Any of its fields may be set.
+type Delta struct {
+	// Text continues the answer.
+	Text string
+	// Reasoning continues the visible reasoning.
+	Reasoning string
+	// ReasoningSecret is the provider's encrypted reasoning, carried along with
+	// the reasoning message.
+	ReasoningSecret string
+	// Call continues a tool call.
+	Call *CallDelta
+	// Usage reports tokens; the last report counts.
+	Usage *Usage
+	// Finish says why the model stopped; it marks the last delta.
+	Finish FinishReason
+}
+
+// CallDelta is a piece of a tool call. Pieces with the same Index belong to
+// one call; the first has Name.
+type CallDelta struct {
+	Index int
+	// ID is the provider's id of the call; empty or repeated ids are replaced.
+	ID        string
+	Name      string
+	Arguments string
+}
+
+// FinishReason is why a model stopped.
+type FinishReason string
+
+// The reasons. A model that was cut by its token limit finishes with
+// FinishLength: what it said is kept, and calls it did not complete are not
+// started.
+const (
+	FinishStop      FinishReason = "stop"
+	FinishToolCalls FinishReason = "tool_calls"
+	FinishLength    FinishReason = "length"
+	FinishFilter    FinishReason = "content_filter"
+)
+
+// ModelError is a failed model call.
+type ModelError struct {
+	// Retryable says that another try may succeed: overload, timeout, a cut
+	// stream.
+	Retryable bool
+	// RetryAfter is how long the provider asked to wait; 0 when it did not.
+	RetryAfter time.Duration
+	// Public is a text that is safe to show to the caller; empty for a general
+	// one.
+	Public string
+	Err    error
+}
+
+// Error returns the cause's text, for the log.
+func (e *ModelError) Error() string {
+	if e.Err == nil {
+		return "model call failed: " + e.Public
+	}
+	return "model call failed: " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *ModelError) Unwrap() error { return e.Err }
+
+// ErrTruncated is the cause of the [ModelError] for a stream that ended
+// without a Finish.
+var ErrTruncated = errors.New("the model's stream ended before its answer was complete")

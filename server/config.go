@@ -1,0 +1,161 @@
+package server
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+)
+
+// Config is what a [Server] is made of. The zero value of every member is a
+// sensible default; only Agents must be set.
+type Config struct {
+	// Addr is where to listen; default "localhost:8080". Without Authenticate it
+	// must be a loopback address.
+	Addr string
+	// Store is where threads are kept: "bolt:PATH" or "memory:"; default
+	// "bolt:./data/holdfast.db".
+	Store string
+	// OpenStore, if set, is used instead of Store; the server closes it.
+	OpenStore func() (holdfast.Store, error)
+	// Agents are what can be run; the first is the default.
+	Agents []holdfast.Agent
+	// Authenticate says who calls, from headers, never from a body. Without it
+	// everybody on this machine is one user, and nobody else is let in.
+	Authenticate func(*http.Request) (holdfast.Principal, error)
+	// NoRecovery: runs cut off by a crash are ended with RUN_ERROR cut_off and
+	// wait for an empty-messages POST, instead of being continued.
+	NoRecovery bool
+	// CheckpointFrequency is per_iteration (default), per_turn or manual: which
+	// heads are listed. Nothing that is needed to go on depends on it.
+	CheckpointFrequency string
+	// KeepCheckpoints is how many checkpoints of a thread stay listed; default
+	// 100.
+	KeepCheckpoints int
+	// Lease is how long a silent process counts as alive; default 3s.
+	Lease time.Duration
+	// MaxRuns bounds concurrent runs; default 1000. MaxBody bounds a request's
+	// body in bytes; default 16 MiB.
+	MaxRuns int
+	MaxBody int64
+	// MaxIterations bounds a run between two requests; default 50.
+	MaxIterations int
+	// ModelTimeout bounds one model call, ModelIdleTimeout the time between two
+	// of its deltas, ToolTimeout one tool call; defaults 10m, 2m, 60s.
+	ModelTimeout     time.Duration
+	ModelIdleTimeout time.Duration
+	ToolTimeout      time.Duration
+	// MaxToolResult bounds a tool's result in bytes; default 256 KiB.
+	MaxToolResult int
+	// KeepAlive is how long a stream may be silent before a comment is sent;
+	// default 15s.
+	KeepAlive time.Duration
+	// Log gets what operators need to know; default: text to standard error.
+	Log *slog.Logger
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Addr, "localhost:8080")
+	setDefault(&c.Store, "bolt:./data/holdfast.db")
+	setDefault(&c.CheckpointFrequency, string(loop.PerIteration))
+	setDefault(&c.KeepCheckpoints, 100)
+	setDefault(&c.Lease, 3*time.Second)
+	setDefault(&c.MaxRuns, 1000)
+	setDefault(&c.MaxBody, 16<<20)
+	setDefault(&c.MaxIterations, 50)
+	setDefault(&c.ModelTimeout, 10*time.Minute)
+	setDefault(&c.ModelIdleTimeout, 2*time.Minute)
+	setDefault(&c.ToolTimeout, time.Minute)
+	setDefault(&c.MaxToolResult, 256<<10)
+	setDefault(&c.KeepAlive, 15*time.Second)
+	if c.Log == nil {
+		c.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+func (c *Config) validate() error {
+	if len(c.Agents) == 0 {
+		return errors.New("no agent is configured: set Config.Agents")
+	}
+	names := map[string]bool{}
+	for _, a := range c.Agents {
+		switch {
+		case a.Name == "":
+			return errors.New("an agent has no name: set Agent.Name")
+		case names[a.Name]:
+			return fmt.Errorf("two agents are named %q: give each a name of its own", a.Name)
+		case a.Model == nil:
+			return fmt.Errorf("agent %q has no model: set Agent.Model", a.Name)
+		}
+		names[a.Name] = true
+		if err := validateTools(a); err != nil {
+			return err
+		}
+	}
+	switch loop.Frequency(c.CheckpointFrequency) {
+	case loop.PerIteration, loop.PerTurn, loop.Manual:
+	default:
+		return fmt.Errorf("unknown checkpoint frequency %q: use per_iteration, per_turn or manual", c.CheckpointFrequency)
+	}
+	if c.Lease < 100*time.Millisecond {
+		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)
+	}
+	return c.validateAddr()
+}
+
+func validateTools(a holdfast.Agent) error {
+	tools := map[string]bool{}
+	for _, t := range a.Tools {
+		name := t.Spec().Name
+		if name == "" || tools[name] {
+			return fmt.Errorf("agent %q has a tool without a name, or two tools named %q: give each a name of its own", a.Name, name)
+		}
+		tools[name] = true
+	}
+	return nil
+}
+
+func (c *Config) validateAddr() error {
+	host, _, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		return fmt.Errorf("the address %q cannot be used: write host:port, like localhost:8080", c.Addr)
+	}
+	if c.Authenticate != nil || host == "localhost" {
+		return nil
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("without authentication the server listens on loopback only, not on %q: use localhost:PORT, or set Authenticate", c.Addr)
+	}
+	return nil
+}
+
+// newID makes an unguessable id: the prefix says of what, the rest is 80 random
+// bits. It is short because message ids are in every delta.
+func newID(prefix string) string {
+	id := strings.ToLower(rand.Text()[:16])
+	if prefix == "" {
+		return id
+	}
+	return prefix + "_" + id
+}

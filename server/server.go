@@ -1,0 +1,206 @@
+// Package server puts a durable agent server together: store, engine, HTTP.
+//
+//	s, err := server.New(server.Config{Agents: []holdfast.Agent{{Name: "helper", Model: m}}})
+//	if err != nil { … }
+//	err = s.Run(ctx) // until ctx is done, then a graceful shutdown
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/middleware"
+)
+
+// GracePeriod is how long a shutdown waits for what is in flight.
+const GracePeriod = 25 * time.Second
+
+// Server is a durable agent server. Make one with New; Start it; Shutdown it.
+type Server struct {
+	cfg      Config
+	store    holdfast.Store
+	engine   *loop.Engine
+	handler  http.Handler
+	http     *http.Server
+	listener net.Listener
+	tools    sync.WaitGroup // tools that outlive their timeout
+	served   chan error
+}
+
+// New checks the configuration and opens the store. Nothing runs yet.
+func New(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, served: make(chan error, 1)}
+	var err error
+	if s.store, err = openStore(cfg); err != nil {
+		return nil, err
+	}
+	s.engine = loop.New(s.loopConfig())
+	s.handler = hfhttp.New(hfhttp.Config{
+		Runs: s.engine, Threads: s.engine, Ready: s.engine.Ready,
+		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil,
+		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log,
+	})
+	s.http = &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ConnContext:       smallSendBuffer,
+	}
+	return s, nil
+}
+
+func openStore(cfg Config) (holdfast.Store, error) {
+	if cfg.OpenStore != nil {
+		return cfg.OpenStore()
+	}
+	kind, path, _ := strings.Cut(cfg.Store, ":")
+	switch kind {
+	case "memory":
+		return memstore.New(), nil
+	case "bolt":
+		if path == "" {
+			return nil, fmt.Errorf("the store %q has no path: write bolt:./data/holdfast.db", cfg.Store)
+		}
+		return boltstore.Open(path, boltstore.Options{})
+	}
+	return nil, fmt.Errorf("unknown store %q: use bolt:PATH or memory", cfg.Store)
+}
+
+func (s *Server) loopConfig() loop.Config {
+	c := s.cfg
+	agents := make([]holdfast.Agent, len(c.Agents))
+	for i, a := range c.Agents {
+		// The limits come first, so that they bound what other middleware does; the
+		// result limit comes last, next to the tool.
+		a.Middleware = append([]holdfast.Middleware{
+			middleware.IterationLimit(c.MaxIterations),
+			middleware.ModelTimeout(c.ModelTimeout, c.ModelIdleTimeout),
+			middleware.ToolTimeout(c.ToolTimeout, &s.tools),
+		}, a.Middleware...)
+		a.Middleware = append(a.Middleware, middleware.ToolResultLimit(c.MaxToolResult), middleware.Panics(c.Log))
+		agents[i] = a
+	}
+	return loop.Config{
+		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
+		KeepCheckpoints: c.KeepCheckpoints, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: 16, ModelTries: 3,
+		StoreTimeout: 30 * time.Second, BufferBytes: 256 << 10, TailBytes: 128 << 10, KeepAlive: c.KeepAlive,
+		Log: c.Log, Now: c.Now, NewID: newID, Observer: logObserver{c.Log},
+	}
+}
+
+// authenticate returns the configured function; without one, whoever reaches
+// the loopback address is the one user.
+func (s *Server) authenticate() func(*http.Request) (holdfast.Principal, error) {
+	if s.cfg.Authenticate != nil {
+		return s.cfg.Authenticate
+	}
+	return func(*http.Request) (holdfast.Principal, error) {
+		return holdfast.Principal{Tenant: "default", User: "local"}, nil
+	}
+}
+
+// smallSendBuffer keeps the kernel from taking minutes of a stream for a client
+// that does not read.
+func smallSendBuffer(ctx context.Context, c net.Conn) context.Context {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		// A connection that keeps its default buffer works all the same.
+		_ = tcp.SetWriteBuffer(64 << 10)
+	}
+	return ctx
+}
+
+// Handler is the server's HTTP handler, for use in another server. The engine
+// must have been started with Start or StartEngine.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// StartEngine starts everything but the listener.
+func (s *Server) StartEngine(ctx context.Context) error { return s.engine.Start(ctx) }
+
+// Start listens, and begins to serve and to recover runs. It returns when the
+// server can be used.
+func (s *Server) Start(ctx context.Context) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w", s.cfg.Addr, err)
+	}
+	if err := s.StartEngine(ctx); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	s.listener = l
+	go func() { s.served <- s.http.Serve(l) }()
+	return nil
+}
+
+// Addr returns the address in use, once started.
+func (s *Server) Addr() string {
+	if s.listener == nil {
+		return s.cfg.Addr
+	}
+	return s.listener.Addr().String()
+}
+
+// Shutdown starts nothing new, lets what is in flight come to the next
+// boundary, ends the streams, and closes the store. When ctx is done first, what
+// is still in flight is cut; it is recovered at the next start.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.engine.Shutdown(ctx)
+	if s.listener != nil {
+		// Streams have ended; what is left are short requests.
+		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		err = errors.Join(err, s.http.Shutdown(short))
+		if e := <-s.served; !errors.Is(e, http.ErrServerClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	return errors.Join(err, s.waitForTools(ctx), s.store.Close())
+}
+
+// waitForTools waits for tools that outlive their timeout. One that ignores
+// its context cannot be waited for for ever.
+func (s *Server) waitForTools(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.tools.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return errors.New("a tool that ignores its context was left behind")
+	}
+}
+
+// Run starts the server, waits until ctx is done or the listener fails, and
+// shuts down within GracePeriod.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.Start(ctx); err != nil {
+		return errors.Join(err, s.store.Close())
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+	case failed = <-s.served:
+		s.served <- http.ErrServerClosed
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), GracePeriod)
+	defer cancel()
+	return errors.Join(failed, s.Shutdown(grace))
+}

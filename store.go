@@ -1,0 +1,265 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Store keeps threads. Every implementation passes the same conformance suite,
+// agenttest/storetest, and package memstore is its executable specification.
+//
+// A store moves bytes and compares fences; it never parses the values it is
+// given. All methods may be called concurrently. Values that a store returns
+// belong to the caller; values given to it must not be changed afterwards.
+type Store interface {
+	Committer
+	Reader
+	Directory
+	Presence
+	Notifier
+	// Close waits for writes under way and releases the store.
+	Close() error
+}
+
+// Committer writes.
+type Committer interface {
+	// Commit writes all of c or nothing. It returns ErrFenced if the thread's
+	// fence is not c.Expect.Fence, and ErrConflict if the head has otherwise
+	// moved; a commit that expects no fence holds none that it could lose, so it
+	// gets ErrConflict. A commit whose ID is already the head's ETag has
+	// succeeded before (its reply was lost) and returns nil without writing.
+	// ErrInvalid is for a commit that no head can take: see [Commit.Validate] and
+	// Commit.Messages. After any other error, that of a cancelled context
+	// included, it is unknown whether c was written: try again with the same ID.
+	Commit(ctx context.Context, c *Commit) error
+	// Post puts an item into the thread's inbox. It is the one unfenced write:
+	// a cancel or an answer, for the owner to consume. An item whose ID is
+	// already there, not consumed yet, is not added again. Returns ErrNotFound
+	// for an unknown thread.
+	Post(ctx context.Context, key ThreadKey, item InboxItem) error
+}
+
+// Reader reads one thread. Its methods return ErrNotFound for an unknown
+// thread, run or blob.
+type Reader interface {
+	// Head returns where the thread stands.
+	Head(ctx context.Context, key ThreadKey) (*Head, error)
+	// Messages returns every message of the thread's tree in the order in which
+	// they were committed: a parent before its children.
+	Messages(ctx context.Context, key ThreadKey) ([]StoredMessage, error)
+	// Records returns up to limit records after the cursor, in order. It returns
+	// ErrCursor if the log does not hold the record that the cursor names, with
+	// its tag. An empty result means that the cursor is at the end.
+	Records(ctx context.Context, key ThreadKey, after Cursor, limit int) ([]Record, error)
+	// Value returns the value of one kind and id: a run, a blob, a checkpoint.
+	Value(ctx context.Context, key ThreadKey, kind Kind, id string) ([]byte, error)
+	// Values returns up to limit values of one kind with ids before the given
+	// one, newest (largest id) first; before "" is from the newest, limit 0 is
+	// all of them.
+	Values(ctx context.Context, key ThreadKey, kind Kind, before string, limit int) ([]Value, error)
+	// Inbox returns the items that are not consumed yet, oldest first.
+	Inbox(ctx context.Context, key ThreadKey) ([]InboxItem, error)
+}
+
+// Directory finds threads. Its answers are hints: the head decides.
+type Directory interface {
+	// Threads returns up to limit heads (without State) of a principal's
+	// threads, last active first (of the same instant, by thread id), of those
+	// active before the given time (zero: from the newest).
+	Threads(ctx context.Context, owner Principal, before time.Time, limit int) ([]Head, error)
+	// Owned returns the threads whose head names an owning process: those that
+	// run, and those that a process left behind when it died.
+	Owned(ctx context.Context) ([]OwnedThread, error)
+}
+
+// Presence is the lease: one per process, not one per run.
+type Presence interface {
+	// Announce says that the process is alive for ttl from now.
+	Announce(ctx context.Context, process string, ttl time.Duration) error
+	// Retire ends the process's lease now.
+	Retire(ctx context.Context, process string) error
+	// Alive reports whether the process's lease has not run out.
+	Alive(ctx context.Context, process string) (bool, error)
+}
+
+// Notifier wakes those who wait for a thread.
+type Notifier interface {
+	// Watch returns a channel that receives after a commit with records, or
+	// after a Post, depending on the topic. Several events may be one
+	// wake-up, and a wake-up may be spurious; none is lost between the call and
+	// stop. The caller must call stop.
+	Watch(key ThreadKey, topic Topic) (wake <-chan struct{}, stop func())
+}
+
+// Topic is what [Notifier.Watch] wakes for.
+type Topic uint8
+
+// The topics.
+const (
+	TopicRecords Topic = iota
+	TopicInbox
+)
+
+// Head is where a thread stands. It moves in every commit.
+type Head struct {
+	Key ThreadKey
+	// User owns the thread within its tenant.
+	User string
+	// Fence says who may write.
+	Fence Fence
+	// Process is the owner's process id; empty when nobody runs the thread.
+	Process string
+	// ETag is the id of the last commit.
+	ETag string
+	// Next is the number that the next record will get; 1 in a new thread.
+	Next uint64
+	// UpdatedAt is when the last commit was made, by the committer's clock.
+	UpdatedAt time.Time
+	// State is the rest, opaque to the store: leaf message, phase, iteration,
+	// middleware state.
+	State []byte
+}
+
+// Position returns what a commit that follows this head must expect.
+func (h *Head) Position() Position {
+	return Position{Fence: h.Fence, Next: h.Next, ETag: h.ETag}
+}
+
+// Position is the head that a commit builds on. The zero Position with Next 1
+// expects that the thread does not exist.
+type Position struct {
+	Fence Fence
+	Next  uint64
+	ETag  string
+}
+
+// Commit is one atomic step of a thread.
+type Commit struct {
+	Key ThreadKey
+	// ID is random and new for each commit; it becomes the head's ETag. A retry
+	// after a lost reply uses the same ID.
+	ID string
+	// Expect is the head this commit builds on.
+	Expect Position
+	// User, Fence, Process and UpdatedAt become the head's.
+	User      string
+	Fence     Fence
+	Process   string
+	UpdatedAt time.Time
+	// State becomes the head's State; nil leaves it as it is.
+	State []byte
+	// Records are appended to the log, numbered from Expect.Next on and tagged
+	// with Fence.Tag().
+	Records [][]byte
+	// Messages are added to the tree. Their ids are new in the thread and their
+	// parents are in the tree or before them in this list; otherwise the commit
+	// is ErrInvalid.
+	Messages []StoredMessage
+	// Put and Delete set and remove values, in this order.
+	Put    []Value
+	Delete []ValueID
+	// Clear removes all values of these kinds, before Put.
+	Clear []Kind
+	// Keep trims kinds to their newest (largest) ids, after Delete.
+	Keep map[Kind]int
+	// InboxSeen removes the inbox items up to this number.
+	InboxSeen uint64
+}
+
+// MaxName is the length, in bytes, of the longest tenant, user, thread,
+// process or id that a store keeps. Names are arbitrary bytes.
+const MaxName = 1024
+
+// ErrInvalid is what a [Store] returns for a commit or an item that it can
+// never write. It is a mistake of the caller: neither a retry nor reading the
+// head again helps.
+var ErrInvalid = errors.New("invalid commit")
+
+// Validate returns ErrInvalid if c has no ID or no thread, a message without
+// an id, or a name that is longer than [MaxName]. Every store calls it first.
+func (c *Commit) Validate() error {
+	if c.ID == "" || c.Key.Thread == "" {
+		return fmt.Errorf("a commit needs an id and a thread: %w", ErrInvalid)
+	}
+	names := []string{c.Key.Tenant, c.Key.Thread, c.ID, c.User, c.Process, c.Fence.Nonce}
+	for i := range c.Messages {
+		if c.Messages[i].ID == "" {
+			return fmt.Errorf("a message needs an id: %w", ErrInvalid)
+		}
+		names = append(names, c.Messages[i].ID, c.Messages[i].Parent)
+	}
+	for i := range c.Put {
+		names = append(names, string(c.Put[i].Kind), c.Put[i].ID)
+	}
+	return validateNames(names...)
+}
+
+// Validate returns ErrInvalid if the item's ID is longer than [MaxName]. Every
+// store calls it.
+func (i *InboxItem) Validate() error { return validateNames(i.ID) }
+
+func validateNames(names ...string) error {
+	for _, n := range names {
+		if len(n) > MaxName {
+			return fmt.Errorf("the name %.32q… has %d bytes, %d are allowed: %w", n, len(n), MaxName, ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// Kind is a family of values of a thread.
+type Kind string
+
+// The kinds of values that the server stores.
+const (
+	KindRun        Kind = "run"        // how a run began, by run id
+	KindOutcome    Kind = "outcome"    // how a run ended, by run id
+	KindBlob       Kind = "blob"       // immutable content the head refers to
+	KindCheckpoint Kind = "checkpoint" // by a fixed-width number
+	KindIntent     Kind = "intent"     // by tool call id
+	KindPending    Kind = "pending"    // pending writes, by tool call id
+)
+
+// ValueID names a value.
+type ValueID struct {
+	Kind Kind
+	ID   string
+}
+
+// Value is a value with its name.
+type Value struct {
+	Kind Kind
+	ID   string
+	Data []byte
+}
+
+// StoredMessage is a message in a thread's tree.
+type StoredMessage struct {
+	ID string
+	// Parent is the message before it; empty for the first.
+	Parent string
+	Data   []byte
+}
+
+// Record is one event in a thread's log.
+type Record struct {
+	Cursor
+	Data []byte
+}
+
+// InboxItem is a message to the owner of a thread.
+type InboxItem struct {
+	// ID makes posting idempotent.
+	ID string
+	// Number is given by the store: items are numbered from 1 as they come.
+	Number uint64
+	Data   []byte
+}
+
+// OwnedThread is a thread with an owner.
+type OwnedThread struct {
+	Key     ThreadKey
+	Process string
+}

@@ -1,0 +1,229 @@
+package holdfast
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/schema"
+)
+
+// Tool is something that an agent can do.
+type Tool interface {
+	// Spec says what the tool is called, what it does and what it takes.
+	Spec() ToolSpec
+	// Call does it. An error is a finished result that the model reads (its text
+	// included), unless it is an [*Interrupt], which asks a person first. The
+	// context carries the call: see [CallFrom].
+	Call(ctx context.Context, call ToolCall) (ToolResult, error)
+}
+
+// ToolSpec describes a tool to a model.
+type ToolSpec struct {
+	Name        string
+	Description string
+	// Parameters is the JSON Schema of the arguments.
+	Parameters json.RawMessage
+	// Effect says what running the tool twice would do. Empty means
+	// EffectIdempotent.
+	Effect Effect
+	// Timeout bounds one call; 0 means the server's default.
+	Timeout time.Duration
+	// Metadata travels with a frontend tool.
+	Metadata json.RawMessage
+}
+
+// Effect says what becomes of a call whose process died before its result was
+// saved.
+type Effect string
+
+// The effects. A call that was cut off is run again, with the same arguments
+// and the same key, if the tool is pure or idempotent. A tool that is once is
+// never started twice by the server: the model is told that the outcome is
+// unknown.
+const (
+	EffectPure       Effect = "pure"
+	EffectIdempotent Effect = "idempotent"
+	EffectOnce       Effect = "once"
+)
+
+// ToolCall is one call of a tool.
+type ToolCall struct {
+	// ID is unique in the thread.
+	ID   string
+	Name string
+	// Arguments is the JSON text that the model wrote.
+	Arguments json.RawMessage
+	// EncryptedValue is a provider's carry-over secret.
+	EncryptedValue string
+	Metadata       json.RawMessage
+
+	// Key is the call's idempotency key, "thread/run/call". It is the same when
+	// the call is run again after a crash: hand it to whatever the tool calls.
+	Key       string
+	Principal Principal
+	Thread    string
+	Run       string
+	Iteration int
+	// State is the thread's shared state when the call began; null when it has
+	// none. Change it with [UpdateState].
+	State json.RawMessage
+	// Answer is a person's answer, when the call had asked for one.
+	Answer *Answer
+}
+
+// ToolResult is what a tool returned.
+type ToolResult struct {
+	// Text is the result; for a result in parts it is empty and Parts is set.
+	Text  string
+	Parts []Part
+	// Failed marks a result that reports an error.
+	Failed bool
+}
+
+// Interrupt is the error a tool returns to ask a person. The run ends with the
+// question and waits without any goroutine, socket or timer; when the answer
+// comes, the tool is called again with [ToolCall.Answer] set.
+type Interrupt struct {
+	// Reason is "input_required", "confirmation", "tool_call" or a name of your
+	// own as "framework:name".
+	Reason  string
+	Message string
+	// ResponseSchema is the JSON Schema of the answer's payload.
+	ResponseSchema json.RawMessage
+	// ExpiresAt is when an answer comes too late; zero is never.
+	ExpiresAt time.Time
+	Metadata  json.RawMessage
+}
+
+// Error says that a person is needed.
+func (i *Interrupt) Error() string { return "a person is asked: " + i.Message }
+
+// Answer is a person's answer to an [Interrupt].
+type Answer struct {
+	InterruptID string `json:"interruptId"`
+	// Payload is the answer; null when the person gave none.
+	Payload  json.RawMessage `json:"payload,omitempty"`
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// Declined: the question was abandoned without an answer. Tools never see
+	// such an answer; the call's result says it.
+	Declined bool `json:"declined,omitempty"`
+}
+
+// ToolOption changes the [ToolSpec] of a new tool.
+type ToolOption func(*ToolSpec)
+
+// WithEffect declares what running the tool twice would do.
+func WithEffect(e Effect) ToolOption { return func(s *ToolSpec) { s.Effect = e } }
+
+// WithTimeout bounds one call of the tool.
+func WithTimeout(d time.Duration) ToolOption { return func(s *ToolSpec) { s.Timeout = d } }
+
+// NewTool makes a tool of a Go function. The JSON Schema of its arguments is
+// inferred from Args, a struct: json tags name the members, a jsonschema tag
+// describes one, omitempty makes it optional. Arguments that violate the schema
+// never reach the function: the model gets all violations in one message. A
+// string result is passed on as it is, anything else as JSON.
+//
+// NewTool panics if the name is empty or Args cannot be described, because that
+// is a mistake in the program; it is found at start-up.
+func NewTool[Args, Result any](name, description string, f func(context.Context, Args) (Result, error), options ...ToolOption) Tool {
+	if name == "" {
+		panic("holdfast.NewTool: a tool needs a name")
+	}
+	s, err := schema.For(reflect.TypeFor[Args]())
+	if err != nil {
+		panic(fmt.Sprintf("holdfast.NewTool(%q): the arguments cannot be described as JSON Schema: %v", name, err))
+	}
+	spec := ToolSpec{Name: name, Description: description, Parameters: s.JSON(), Effect: EffectIdempotent}
+	for _, o := range options {
+		o(&spec)
+	}
+	return &funcTool[Args, Result]{spec: spec, schema: s, f: f}
+}
+
+type funcTool[Args, Result any] struct {
+	spec   ToolSpec
+	schema *schema.Schema
+	f      func(context.Context, Args) (Result, error)
+}
+
+func (t *funcTool[Args, Result]) Spec() ToolSpec { return t.spec }
+
+func (t *funcTool[Args, Result]) Call(ctx context.Context, call ToolCall) (ToolResult, error) {
+	raw := call.Arguments
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if err := t.schema.Validate(raw); err != nil {
+		return ToolResult{}, fmt.Errorf("the arguments of %s are not valid, nothing was run: %w", t.spec.Name, err)
+	}
+	var args Args
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return ToolResult{}, fmt.Errorf("the arguments of %s cannot be read, nothing was run: %w", t.spec.Name, err)
+	}
+	result, err := t.f(ctx, args)
+	if err != nil {
+		return ToolResult{}, err
+	}
+	return resultOf(result)
+}
+
+func resultOf(v any) (ToolResult, error) {
+	switch r := v.(type) {
+	case ToolResult:
+		return r, nil
+	case string:
+		return ToolResult{Text: r}, nil
+	case json.RawMessage:
+		return ToolResult{Text: string(r)}, nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return ToolResult{}, fmt.Errorf("the result cannot be written as JSON: %w", err)
+	}
+	return ToolResult{Text: string(b)}, nil
+}
+
+type callKey struct{}
+
+type callContext struct {
+	call   ToolCall
+	update func(StateUpdate)
+}
+
+// StateUpdate computes a new shared state from the old one, which is null when
+// the thread has none.
+type StateUpdate func(state json.RawMessage) (json.RawMessage, error)
+
+// ContextWithCall returns a context that carries the call to a tool's function.
+// The server does this; a test of a tool may. State updates go to update.
+func ContextWithCall(ctx context.Context, call ToolCall, update func(StateUpdate)) context.Context {
+	return context.WithValue(ctx, callKey{}, callContext{call, update})
+}
+
+// CallFrom returns the call that a tool's function serves: its id, its
+// idempotency key, the person's answer. Outside a call it is the zero value.
+func CallFrom(ctx context.Context) ToolCall {
+	c, _ := ctx.Value(callKey{}).(callContext)
+	return c.call
+}
+
+// ErrNoCall is returned by [UpdateState] outside a tool call.
+var ErrNoCall = errors.New("there is no tool call in this context")
+
+// UpdateState changes the thread's shared state together with the result of
+// the running tool call: both are saved in one commit, so that neither a crash
+// nor a parallel tool loses or repeats the change. The update runs when the
+// call has succeeded; if the call fails, it does not.
+func UpdateState(ctx context.Context, update StateUpdate) error {
+	c, ok := ctx.Value(callKey{}).(callContext)
+	if !ok || c.update == nil {
+		return ErrNoCall
+	}
+	c.update(update)
+	return nil
+}
