@@ -36,7 +36,8 @@ type ModelRequest struct {
 	// Instructions are the agent's and the run's system texts, in order.
 	Instructions []string
 	// Messages is the well-formed history: every tool call has exactly one
-	// result. Reasoning messages are in it; activity messages are not.
+	// result. Reasoning messages are in it; activity messages are not. A model or
+	// middleware that changes a message works on a copy of the list.
 	Messages []Message
 	// Tools are the server's and the frontend's tools.
 	Tools []ToolSpec

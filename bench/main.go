@@ -28,6 +28,7 @@ func main() {
 	flag.IntVar(&c.rate, "rate", 50, "deltas per second and run")
 	flag.IntVar(&c.seconds, "seconds", 10, "how long")
 	flag.IntVar(&c.rounds, "rounds", 3, "how often both servers take turns")
+	growth := flag.Bool("growth", false, "instead of load: bytes written per iteration, at iteration 10 and at iteration 1,000")
 	flag.Float64Var(&c.limit, "limit", 6, "the highest allowed ratio of CPU per delta to the floor's; 0 is none")
 	floor := flag.String("floor", "", "serve as the floor server at this address (used by the program itself)")
 	flag.Parse()
@@ -35,8 +36,10 @@ func main() {
 	if *floor != "" {
 		var l net.Listener
 		if l, err = net.Listen("tcp", *floor); err == nil {
-			err = serveFloor(l, time.Second/time.Duration(c.rate))
+			err = serveFloor(l, time.Second/time.Duration(10*c.rate))
 		}
+	} else if *growth {
+		err = measureGrowth()
 	} else {
 		err = c.compare()
 	}
@@ -63,22 +66,17 @@ func (f figures) perDelta() time.Duration { return f.cpu / time.Duration(max(f.d
 
 // compare lets both servers take turns and compares medians.
 func (c config) compare() error {
-	dir, err := os.MkdirTemp("", "holdfast-bench-")
+	dir, binary, err := build()
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	binary := filepath.Join(dir, "holdfast")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/server")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("build the server: %w", err)
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	delay := time.Second / time.Duration(c.rate)
+	// "slow N" pauses ten times the delay before each word.
+	delay := time.Second / time.Duration(10*c.rate)
 	var ours, floor []time.Duration
 	for round := range c.rounds {
 		f, err := c.load(self, "-floor", "{addr}", "-rate", strconv.Itoa(c.rate))
@@ -99,6 +97,20 @@ func (c config) compare() error {
 		return errors.New("the ratio is above the limit")
 	}
 	return nil
+}
+
+// build makes the server in a new folder, which the caller removes.
+func build() (dir, binary string, err error) {
+	if dir, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
+		return "", "", err
+	}
+	binary = filepath.Join(dir, "holdfast")
+	cmd := exec.Command("go", "build", "-o", binary, "./cmd/server")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return dir, "", errors.Join(fmt.Errorf("build the server: %w", err), os.RemoveAll(dir))
+	}
+	return dir, binary, nil
 }
 
 func (f figures) String() string {
@@ -184,7 +196,7 @@ func (c config) load(program string, args ...string) (f figures, err error) {
 
 // one is one client with one run.
 func one(url, thread string, words int) (f figures, err error) {
-	body := fmt.Sprintf(`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"u","role":"user","content":"long %d"}]}`, thread, words)
+	body := fmt.Sprintf(`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"u","role":"user","content":"slow %d"}]}`, thread, words)
 	res, err := http.Post(url+"/runs", "application/json", strings.NewReader(body))
 	if err != nil {
 		return f, err

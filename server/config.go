@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -150,12 +151,16 @@ func (c *Config) validateAddr() error {
 	return nil
 }
 
-// newID makes an unguessable id: the prefix says of what, the rest is 80 random
-// bits. It is short because message ids are in every delta.
-func newID(prefix string) string {
-	id := strings.ToLower(rand.Text()[:16])
-	if prefix == "" {
-		return id
+// newID makes an id: the prefix says of what. Ids of things are in the order of
+// time, so that a store appends them side by side; without a prefix it is all
+// random, for fences.
+func newID(now func() time.Time) func(prefix string) string {
+	return func(prefix string) string {
+		random := strings.ToLower(rand.Text())
+		if prefix == "" {
+			return random[:16]
+		}
+		id := strconv.FormatInt(now().UnixMilli(), 32)
+		return prefix + "_" + id + random[:10]
 	}
-	return prefix + "_" + id
 }

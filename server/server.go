@@ -100,7 +100,7 @@ func (s *Server) loopConfig() loop.Config {
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: 16, ModelTries: 3,
 		StoreTimeout: 30 * time.Second, BufferBytes: 256 << 10, TailBytes: 128 << 10, KeepAlive: c.KeepAlive,
-		Log: c.Log, Now: c.Now, NewID: newID, Observer: logObserver{c.Log},
+		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: logObserver{c.Log},
 	}
 }
 

@@ -70,6 +70,14 @@ func testThreadsMove(t *testing.T, s holdfast.Store) {
 			wantThreads(t, s, alice(), time.Time{}, 10, "a", "b")
 		}
 	}
+	// One moves past another that stays.
+	create(t, s, key("still"), at(401*time.Hour))
+	for _, d := range []time.Duration{402 * time.Hour, 500 * time.Hour, 401*time.Hour + 1} {
+		a.commit(at(d))
+		wantThreads(t, s, alice(), time.Time{}, 2, "a", "still")
+		a.commit(at(time.Hour))
+		wantThreads(t, s, alice(), time.Time{}, 3, "still", "a", "b")
+	}
 }
 
 func testThreadsPages(t *testing.T, s holdfast.Store) {

@@ -16,7 +16,9 @@ func testReopen(t *testing.T, s holdfast.Store, reopen func(t *testing.T, s hold
 	for i := range 5 {
 		th := create(t, s, key(fmt.Sprint("t", i)), func(c *holdfast.Commit) { c.UpdatedAt = start().Add(time.Duration(i) * time.Hour) })
 		th.commit(func(c *holdfast.Commit) { fillWith(c, string(prose(i*i*i*1000))) })
-		th.commit(func(c *holdfast.Commit) { c.Process, c.UpdatedAt = fmt.Sprint("p", i), c.UpdatedAt.Add(time.Duration(i)*time.Hour) })
+		th.commit(func(c *holdfast.Commit) {
+			c.Process, c.UpdatedAt = fmt.Sprint("p", i), c.UpdatedAt.Add(time.Duration(i)*time.Hour)
+		})
 		th.post("seen", "")
 		th.post("waiting", "")
 		th.commit(func(c *holdfast.Commit) { c.InboxSeen = 1 })
@@ -41,7 +43,9 @@ func testReopen(t *testing.T, s holdfast.Store, reopen func(t *testing.T, s hold
 		double := th.next()
 		double.Messages = []holdfast.StoredMessage{{ID: "m"}}
 		wantError(t, s.Commit(t.Context(), double), holdfast.ErrInvalid)
-		th.commit(func(c *holdfast.Commit) { c.Records, c.Messages = [][]byte{[]byte("on")}, []holdfast.StoredMessage{{ID: "n", Parent: "m"}} })
+		th.commit(func(c *holdfast.Commit) {
+			c.Records, c.Messages = [][]byte{[]byte("on")}, []holdfast.StoredMessage{{ID: "n", Parent: "m"}}
+		})
 		th.check()
 	}
 	create(t, s, key("a new one"), nil).check()

@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -177,37 +176,5 @@ func wantError(t *testing.T, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("error is %v, want one that is %q", err, want)
-	}
-}
-
-// expect compares two things by how they are shown, for which nil and empty are
-// the same.
-func expect(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if g, w := show(got), show(want); g != w {
-		t.Errorf("%s: got %.300s, want %.300s", what, g, w)
-	}
-}
-
-func show(v any) string {
-	switch v := v.(type) {
-	case int:
-		return fmt.Sprint(v)
-	case []holdfast.Record:
-		// A record embeds a cursor, and with it a String method that leaves the data
-		// out.
-		var lines []string
-		for _, r := range v {
-			lines = append(lines, fmt.Sprintf("%d %q %q", r.Number, r.Tag, r.Data))
-		}
-		return strings.Join(lines, ", ")
-	case []any:
-		var parts []string
-		for _, part := range v {
-			parts = append(parts, show(part))
-		}
-		return strings.Join(parts, "; ")
-	default:
-		return fmt.Sprintf("%q", v)
 	}
 }

@@ -17,6 +17,7 @@ func valueTests() map[string]func(*testing.T, holdfast.Store) {
 		"clear, then put, then delete":         testOrder,
 		"keep trims to the newest":             testKeep,
 		"an empty value is not a missing one":  testEmptyValue,
+		"pages of many values":                 testManyValues,
 		"large values":                         testLargeValues,
 		"a replaced value leaves nothing over": testReplaceLarge,
 	}
@@ -123,6 +124,35 @@ func testKeep(t *testing.T, s holdfast.Store) {
 	th.wantValues("l", "2")
 	th.commit(func(c *holdfast.Commit) { c.Keep = map[holdfast.Kind]int{"k": 0} })
 	th.wantValues("k")
+}
+
+func testManyValues(t *testing.T, s holdfast.Store) {
+	const count = 1000
+	th := create(t, s, key("t"), nil)
+	var want []string // newest first
+	for i := range count {
+		want = append(want, fmt.Sprintf("%06d", count-i))
+	}
+	for i := range 10 {
+		th.commit(func(c *holdfast.Commit) {
+			for n := i; n < count; n += 10 {
+				c.Put = append(c.Put, put("k", want[n])...)
+			}
+		})
+	}
+	var got []string
+	for before := ""; len(got) < count; before = got[len(got)-1] {
+		page := must(s.Values(t.Context(), th.key, "k", before, 7))(t)
+		if len(page) == 0 {
+			break
+		}
+		for _, v := range page {
+			got = append(got, v.ID)
+		}
+	}
+	expect(t, "values, 7 at a time", got, want)
+	th.commit(func(c *holdfast.Commit) { c.Keep = map[holdfast.Kind]int{"k": 3} })
+	th.wantValues("k", want[:3]...)
 }
 
 func testEmptyValue(t *testing.T, s holdfast.Store) {

@@ -103,7 +103,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 			Name:        "demo",
 			Description: "A scripted agent that needs no key. Say help.",
 			Model:       scripted.New(scripted.Options{Delay: o.demoDelay, Journal: journal}),
-			Tools:       tools.Builtin(time.Now, journal),
+			Tools:       tools.Builtin(time.Now, o.demoDelay, journal),
 		}},
 	}, closeAll, nil
 }

@@ -226,12 +226,16 @@ func TestDecodeInputIsLenient(t *testing.T) {
 
 func TestDecodeInputNamesThePlace(t *testing.T) {
 	for body, field := range map[string]string{
-		`{"threadId":"t","runId":"r","messages":[{"id":7,"role":"user","content":"secret"}]}`:                      "messages.id",
+		`{"threadId":"t","runId":"r","messages":[{"id":7,"role":"user","content":"secret"}]}`:                      "messages[0].id",
 		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"a"},{"id":"2","role":"elf"}]}`: "messages[1].role",
 		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image"}]}]}`:          "messages[0].content",
 		`{"threadId":"t","runId":"r","messages":[],"tools":[{"description":"d"}]}`:                                 "tools[0].name",
 		`{"threadId":"t","runId":"r","messages":[],"resume":[{"interruptId":"","status":"resolved"}]}`:             "resume[0].interruptId",
-		`{"threadId":"t","runId":"r","protocolVersion":"1","messages":[]}`:                                         "protocolVersion",
+		`{"threadId":"t","runId":"r"}`: "messages",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"a"},{"id":"2","role":7}]}`: "messages[1].role",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"a","metadata":[]}]}`:       "messages[0].metadata",
+		`{"threadId":"t","runId":"r","parentRunId":"a\u0000","messages":[]}`:                                   "parentRunId",
+		`{"threadId":"t","runId":"r","protocolVersion":"1","messages":[]}`:                                     "protocolVersion",
 	} {
 		_, err := agui.DecodeInput([]byte(body))
 		e := holdfast.AsError(err)
@@ -265,6 +269,69 @@ func TestLegacyDialect(t *testing.T) {
 		data, keep := agui.DialectLegacy.Event(c.ev.AppendJSON(nil))
 		if keep != (c.want != "") || string(data) != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.ev.EventType(), data, c.want)
+		}
+	}
+}
+
+// TestLegacyAttribution: with the subagents, everything that names one goes, and
+// steps, whose names would meet, go altogether.
+func TestLegacyAttribution(t *testing.T) {
+	input := json.RawMessage(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c","content":[{"type":"text","text":"y"}]}]}`)
+	for _, c := range []struct {
+		ev   agui.Event
+		want string
+	}{
+		{agui.TextMessageStart{MessageID: "m", SubagentRunID: "a"}, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`},
+		{agui.StepStarted{StepName: "s", SubagentRunID: "a"}, ""},
+		{agui.StepStarted{Base: agui.Base{Metadata: json.RawMessage(`{"subagentRunId":"x"}`)}, StepName: "s"}, `{"type":"STEP_STARTED","stepName":"s","metadata":{"subagentRunId":"x"}}`},
+		{agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage(`"x"`), SubagentRunID: "a"}, `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":"x"}`},
+		{question("i"), `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"input_required"}]}}`},
+		{agui.RunStarted{ThreadID: "t", RunID: "r", Input: input},
+			`{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","content":"y","toolCallId":"c"}],"tools":[],"context":[]}}`},
+	} {
+		data, keep := agui.DialectLegacy.Event(c.ev.AppendJSON(nil))
+		if keep != (c.want != "") || keep && string(data) != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.ev.EventType(), data, c.want)
+		}
+	}
+}
+
+// TestEncodeNeverFailsAClient: what a program hands over by mistake is left out
+// or emptied, because a client would fail the whole run over it.
+func TestEncodeNeverFailsAClient(t *testing.T) {
+	minus := int64(-1)
+	for _, c := range []struct{ got, want string }{
+		{string(agui.Custom{Base: agui.Base{RawEvent: json.RawMessage("null"), Metadata: json.RawMessage("[]")}, Name: "n", Value: json.RawMessage("{")}.AppendJSON(nil)), `{"type":"CUSTOM","name":"n","value":null}`},
+		{string(agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage("{}")}.AppendJSON(nil)), `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":""}`},
+		{string(agui.RunError{Message: "x", Usage: []holdfast.Usage{{InputTokens: &minus}}}.AppendJSON(nil)), `{"type":"RUN_ERROR","message":"x","usage":[{}]}`},
+		{message(agui.Message{ID: "1", Role: "tool", Name: "n", ActivityType: "t"}), `{"id":"1","role":"tool","content":"","toolCallId":""}`},
+		{message(agui.Message{ID: "1", Role: "activity", EncryptedValue: "e"}), `{"id":"1","role":"activity","content":{},"activityType":""}`},
+		{message(agui.Message{ID: "1", Role: "reasoning", Name: "n", Metadata: json.RawMessage("1")}), `{"id":"1","role":"reasoning","content":""}`},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %s\nwant %s", c.got, c.want)
+		}
+	}
+}
+
+func message(m agui.Message) string { return string(m.AppendJSON(nil)) }
+
+// TestPartsAreWrittenAnew: what clients would warn about does not come back to
+// them.
+func TestPartsAreWrittenAnew(t *testing.T) {
+	for content, want := range map[string]string{
+		`[{"type":"binary","mimeType":"image/png","url":"u","filename":"f"}]`:         `[{"type":"image","source":{"type":"url","value":"u","mimeType":"image/png"},"metadata":{"filename":"f"}}]`,
+		`[{"type":"text","text":"x","extra":1},{"type":"hologram"}]`:                  `[{"type":"text","text":"x"}]`,
+		`[{"type":"image","source":{"type":"later","value":"v"}}]`:                    `[]`,
+		`[{"type":"image","source":{"type":"url","value":"v","provider":"p","x":1}}]`: `[{"type":"image","source":{"type":"url","value":"v"}}]`,
+		`[{"type":"binary","mimeType":"image/png"}]`:                                  "",
+		`[{"type":"image","source":{"type":"url"}}]`:                                  "",
+		`[{}]`:   "",
+		`[null]`: "",
+	} {
+		in, err := agui.DecodeInput([]byte(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":` + content + `}]}`))
+		if (err == nil) != (want != "") || err == nil && string(in.Messages[0].Content) != want {
+			t.Errorf("%s: %v", content, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
@@ -43,41 +44,71 @@ func (o *object) opt(name, s string) {
 	}
 }
 
-// raw writes JSON text as it is, on one line; optional when empty.
+// raw writes JSON text as it is, on one line. Null is left out: AG-UI 1.0 has no
+// null for an absent member.
 func (o *object) raw(name string, v json.RawMessage) {
-	if len(v) > 0 {
+	if len(v) == 0 {
+		return
+	}
+	if text := oneLine(v); string(text) != "null" {
 		o.key(name)
-		o.b = appendRaw(o.b, v)
+		o.b = append(o.b, text...)
+	}
+}
+
+// obj writes JSON text that clients accept only as an object, and leaves
+// anything else out.
+func (o *object) obj(name string, v json.RawMessage) {
+	if len(v) == 0 {
+		return
+	}
+	if text := oneLine(v); text[0] == '{' {
+		o.key(name)
+		o.b = append(o.b, text...)
 	}
 }
 
 // always writes JSON text, or null where there is none: for members that must
 // be present.
 func (o *object) always(name string, v json.RawMessage) {
-	if len(v) == 0 {
-		v = json.RawMessage("null")
-	}
-	o.raw(name, v)
+	o.key(name)
+	o.b = append(o.b, oneLine(v)...)
 }
 
+// kind writes a member that must be present and begin with one of the bytes in
+// first; anything else, which would fail a whole run, is written as otherwise.
+func (o *object) kind(name string, v json.RawMessage, first, otherwise string) {
+	o.key(name)
+	if text := oneLine(v); strings.IndexByte(first, text[0]) >= 0 {
+		o.b = append(o.b, text...)
+		return
+	}
+	o.b = append(o.b, otherwise...)
+}
+
+// int leaves out what no client accepts: AG-UI's integers are not negative.
 func (o *object) int(name string, n *int64) {
-	if n != nil {
+	if n != nil && *n >= 0 {
 		o.key(name)
 		o.b = strconv.AppendInt(o.b, *n, 10)
 	}
 }
 
-// appendRaw appends JSON text without line breaks, which would end an SSE data
-// line. Text that is not JSON is written as null: it cannot come from a decoder.
-func appendRaw(b []byte, v json.RawMessage) []byte {
+// oneLine returns JSON text without line breaks, which would end an SSE data
+// line. Text that is empty or not JSON becomes null: it cannot come from a
+// decoder.
+func oneLine(v json.RawMessage) []byte {
+	if len(v) == 0 {
+		return []byte("null")
+	}
 	var buf bytes.Buffer
 	if err := json.Compact(&buf, v); err != nil {
-		return append(b, "null"...)
+		return []byte("null")
 	}
 	if !utf8.Valid(buf.Bytes()) {
-		return append(b, bytes.ToValidUTF8(buf.Bytes(), []byte("\uFFFD"))...)
+		return bytes.ToValidUTF8(buf.Bytes(), []byte("\uFFFD"))
 	}
-	return append(b, buf.Bytes()...)
+	return buf.Bytes()
 }
 
 const hexDigits = "0123456789abcdef"

@@ -2,6 +2,7 @@ package agui
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -12,27 +13,38 @@ import (
 type Assembler struct {
 	order []string
 	byID  map[string]*making
-	calls map[string]*ToolCall
+	calls map[string]*calling
+	// the chunk item that a chunk without an id continues
+	chunk string
 }
 
 type making struct {
 	message Message
 	text    []byte
 	spoke   bool
-	calls   []*ToolCall
+	calls   []*calling
 }
 
-func (a *Assembler) get(id, role string) *making {
+// calling is a call whose arguments are still being written.
+type calling struct {
+	owner string
+	call  ToolCall
+	args  []byte
+}
+
+// get returns the message, and makes it with the subagent it is attributed to:
+// what opens it again must agree with that.
+func (a *Assembler) get(id, role, agent string) (m *making, made bool) {
 	if m := a.byID[id]; m != nil {
-		return m
+		return m, false
 	}
 	if a.byID == nil {
-		a.byID, a.calls = map[string]*making{}, map[string]*ToolCall{}
+		a.byID, a.calls = map[string]*making{}, map[string]*calling{}
 	}
-	m := &making{message: Message{ID: id, Role: role}}
+	m = &making{message: Message{ID: id, Role: role, SubagentRunID: agent}}
 	a.byID[id] = m
 	a.order = append(a.order, id)
-	return m
+	return m, true
 }
 
 // Apply takes the next event; those that make no message are ignored.
@@ -43,32 +55,86 @@ func (a *Assembler) Apply(ev Event) {
 		if role == "" {
 			role = string(holdfast.RoleAssistant)
 		}
-		m := a.get(e.MessageID, role)
-		m.message.Name, m.spoke = e.Name, true
-	case TextMessageContent:
-		m := a.get(e.MessageID, string(holdfast.RoleAssistant))
-		m.text = append(m.text, e.Delta...)
-	case ReasoningMessageStart:
-		a.get(e.MessageID, string(holdfast.RoleReasoning)).spoke = true
-	case ReasoningMessageContent:
-		m := a.get(e.MessageID, string(holdfast.RoleReasoning))
-		m.text = append(m.text, e.Delta...)
-	case ReasoningEncryptedValue:
-		if m := a.byID[e.EntityID]; m != nil && e.Subtype == "message" {
-			m.message.EncryptedValue = e.EncryptedValue
-		} else if c := a.calls[e.EntityID]; c != nil {
-			c.EncryptedValue = e.EncryptedValue
+		// A message that a call made has no content until it gets some.
+		if m, made := a.get(e.MessageID, role, e.SubagentRunID); made {
+			m.message.Name, m.spoke = e.Name, true
 		}
+	case TextMessageContent:
+		a.say(e.MessageID, e.Delta)
+	case ReasoningMessageStart:
+		if m, made := a.get(e.MessageID, string(holdfast.RoleReasoning), e.SubagentRunID); made {
+			m.spoke = true
+		}
+	case ReasoningMessageContent:
+		a.say(e.MessageID, e.Delta)
+	case ReasoningEncryptedValue:
+		a.secret(e)
 	case ToolCallStart:
 		a.call(e)
 	case ToolCallArgs:
 		if c := a.calls[e.ToolCallID]; c != nil {
-			c.Function.Arguments += e.Delta
+			c.args = append(c.args, e.Delta...)
 		}
 	case ToolCallResult:
-		m := a.get(e.MessageID, string(holdfast.RoleTool))
-		m.message.ToolCallID, m.message.Content = e.ToolCallID, e.Content
+		a.result(e)
+	case TextMessageChunk, ToolCallChunk, ReasoningMessageChunk:
+		a.chunked(ev)
 	}
+}
+
+func (a *Assembler) say(id, delta string) {
+	if m := a.byID[id]; m != nil {
+		m.text, m.spoke = append(m.text, delta...), true
+	}
+}
+
+func (a *Assembler) secret(e ReasoningEncryptedValue) {
+	if e.Subtype == "tool-call" {
+		if c := a.calls[e.EntityID]; c != nil {
+			c.call.EncryptedValue = e.EncryptedValue
+		}
+	} else if m := a.byID[e.EntityID]; m != nil {
+		m.message.EncryptedValue = e.EncryptedValue
+	}
+}
+
+// chunked takes a chunk for the START and the content that it stands for.
+func (a *Assembler) chunked(ev Event) {
+	_, _, start := unchunk(ev)
+	id, _, _ := identity(start)
+	if id != "" {
+		a.chunk = id
+		a.Apply(start)
+	}
+	switch e := ev.(type) {
+	case ToolCallChunk:
+		a.Apply(ToolCallArgs{ToolCallID: a.chunk, Delta: e.Delta})
+	case TextMessageChunk:
+		if e.Delta != "" {
+			a.say(a.chunk, e.Delta)
+		}
+	case ReasoningMessageChunk:
+		if e.Delta != "" {
+			a.say(a.chunk, e.Delta)
+		}
+	}
+}
+
+// result puts a tool's message behind the message that made the call, and the
+// results that are there already.
+func (a *Assembler) result(e ToolCallResult) {
+	m, made := a.get(e.MessageID, string(holdfast.RoleTool), e.SubagentRunID)
+	m.message.ToolCallID, m.message.Content = e.ToolCallID, e.Content
+	c := a.calls[e.ToolCallID]
+	if c == nil || !made {
+		return
+	}
+	last := len(a.order) - 1
+	at := slices.Index(a.order, c.owner) + 1
+	for at < last && a.byID[a.order[at]].message.Role == string(holdfast.RoleTool) {
+		at++
+	}
+	a.order = slices.Insert(a.order[:last], at, e.MessageID)
 }
 
 func (a *Assembler) call(e ToolCallStart) {
@@ -76,11 +142,11 @@ func (a *Assembler) call(e ToolCallStart) {
 	if parent == "" {
 		parent = e.ToolCallID
 	}
-	m := a.get(parent, string(holdfast.RoleAssistant))
 	if a.calls[e.ToolCallID] != nil {
 		return
 	}
-	c := &ToolCall{ID: e.ToolCallID, Type: "function", Function: Function{Name: e.ToolCallName}}
+	m, _ := a.get(parent, string(holdfast.RoleAssistant), e.SubagentRunID)
+	c := &calling{owner: parent, call: ToolCall{ID: e.ToolCallID, Type: "function", Function: Function{Name: e.ToolCallName}}}
 	a.calls[e.ToolCallID] = c
 	m.calls = append(m.calls, c)
 }
@@ -91,11 +157,13 @@ func (a *Assembler) Messages() []Message {
 	for _, id := range a.order {
 		m := a.byID[id]
 		msg := m.message
-		if m.spoke || len(m.text) > 0 {
+		if m.spoke {
 			msg.Content = json.RawMessage(appendString(nil, string(m.text)))
 		}
 		for _, c := range m.calls {
-			msg.ToolCalls = append(msg.ToolCalls, *c)
+			call := c.call
+			call.Function.Arguments = string(c.args)
+			msg.ToolCalls = append(msg.ToolCalls, call)
 		}
 		out = append(out, msg)
 	}

@@ -1,7 +1,10 @@
 package agui
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -31,45 +34,95 @@ func (d Dialect) Event(data []byte) ([]byte, bool) {
 	if d == DialectV1 {
 		return data, true
 	}
+	kept, attributed := unattributed(data)
 	switch t := TypeOf(data); t {
 	case TypeSubagentStarted, TypeSubagentFinished, TypeSubagentError:
 		return nil, false
-	case TypeRunFinished, TypeToolCallResult, TypeMessagesSnapshot:
+	case TypeStepStarted, TypeStepFinished:
+		// Steps have names per subagent; without it they could be opened twice.
+		return data, !attributed
+	case TypeRunStarted, TypeRunFinished, TypeToolCallResult, TypeMessagesSnapshot:
 		ev, err := DecodeEvent(data)
 		if err != nil {
 			return data, true
 		}
 		return legacy(ev).AppendJSON(nil), true
 	}
-	return data, true
+	return kept, true
+}
+
+// unattributed takes the event's subagent out, if it has one. The events that
+// announce subagents are left out, and what clients hear about a message has to
+// agree everywhere.
+func unattributed(data []byte) (kept []byte, attributed bool) {
+	if !bytes.Contains(data, []byte(`"subagentRunId":`)) {
+		return data, false
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil || members["subagentRunId"] == nil {
+		return data, false
+	}
+	o := event(nil, TypeOf(data))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if name != "type" && name != "subagentRunId" {
+			o.always(name, members[name])
+		}
+	}
+	return o.end(), true
 }
 
 // legacy takes out what clients before 1.0 fail on.
 func legacy(ev Event) Event {
 	switch e := ev.(type) {
+	case RunStarted:
+		e.Input = legacyInput(e.Input)
+		return e
 	case RunFinished:
 		// Success and cancelled are newer than these clients; no outcome at all is
 		// what they know as the end.
 		if e.Outcome != nil && e.Outcome.Type != OutcomeInterrupt {
 			e.Outcome = nil
 		}
+		if e.Outcome != nil {
+			for i := range e.Outcome.Interrupts {
+				e.Outcome.Interrupts[i].SubagentRunID = ""
+			}
+		}
 		return e
 	case ToolCallResult:
-		e.Content = plainContent(e.Content)
+		e.Content, e.SubagentRunID = plainContent(e.Content), ""
 		return e
 	case MessagesSnapshot:
-		for i := range e.Messages {
-			m := &e.Messages[i]
-			if m.Role == string(holdfast.RoleTool) {
-				m.Content = plainContent(m.Content)
-			} else {
-				m.Content = withoutFiles(m.Content)
-			}
-			m.SubagentRunID = ""
-		}
+		legacyMessages(e.Messages)
 		return e
 	}
 	return ev
+}
+
+func legacyMessages(messages []Message) {
+	for i := range messages {
+		m := &messages[i]
+		if m.Role == string(holdfast.RoleTool) {
+			m.Content = plainContent(m.Content)
+		} else {
+			m.Content = withoutFiles(m.Content)
+		}
+		m.SubagentRunID = ""
+	}
+}
+
+// legacyInput is the echo of an input, whose lists of tools and context are not
+// optional there.
+func legacyInput(input json.RawMessage) json.RawMessage {
+	if len(input) == 0 {
+		return nil
+	}
+	in, err := DecodeInput(input)
+	if err != nil {
+		return nil
+	}
+	legacyMessages(in.Messages)
+	return in.AppendJSON(nil)
 }
 
 // plainContent is a result as text: parts were not allowed there.

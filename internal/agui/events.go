@@ -90,7 +90,7 @@ func (o *object) base(b *Base) {
 		o.int("timestamp", &b.Timestamp)
 	}
 	o.raw("rawEvent", b.RawEvent)
-	o.raw("metadata", b.Metadata)
+	o.obj("metadata", b.Metadata)
 }
 
 func event(dst []byte, t Type) object {
@@ -118,7 +118,7 @@ func (e RunStarted) AppendJSON(dst []byte) []byte {
 	o.str("runId", e.RunID)
 	o.opt("protocolVersion", e.ProtocolVersion)
 	o.opt("parentRunId", e.ParentRunID)
-	o.raw("input", e.Input)
+	o.obj("input", e.Input)
 	o.base(&e.Base)
 	return o.end()
 }
@@ -205,9 +205,9 @@ func (i *Interrupt) appendJSON(dst []byte) []byte {
 	o.str("reason", i.Reason)
 	o.opt("message", i.Message)
 	o.opt("toolCallId", i.ToolCallID)
-	o.raw("responseSchema", i.ResponseSchema)
+	o.obj("responseSchema", i.ResponseSchema)
 	o.opt("expiresAt", i.ExpiresAt)
-	o.raw("metadata", i.Metadata)
+	o.obj("metadata", i.Metadata)
 	o.opt("subagentRunId", i.SubagentRunID)
 	return o.end()
 }

@@ -23,7 +23,7 @@ func (e ActivitySnapshot) AppendJSON(dst []byte) []byte {
 	o := event(dst, TypeActivitySnapshot)
 	o.str("messageId", e.MessageID)
 	o.str("activityType", e.ActivityType)
-	o.always("content", e.Content)
+	o.kind("content", e.Content, "{", "{}")
 	if e.Replace != nil {
 		o.key("replace")
 		o.b = strconv.AppendBool(o.b, *e.Replace)
@@ -50,7 +50,7 @@ func (e ActivityDelta) AppendJSON(dst []byte) []byte {
 	o := event(dst, TypeActivityDelta)
 	o.str("messageId", e.MessageID)
 	o.str("activityType", e.ActivityType)
-	o.always("patch", e.Patch)
+	o.kind("patch", e.Patch, "[", "[]")
 	o.opt("subagentRunId", e.SubagentRunID)
 	o.base(&e.Base)
 	return o.end()
@@ -241,7 +241,7 @@ func (e SubagentFinished) AppendJSON(dst []byte) []byte {
 	o := event(dst, TypeSubagentFinished)
 	o.str("subagentRunId", e.SubagentRunID)
 	o.raw("result", e.Result)
-	o.raw("outcome", e.Outcome)
+	o.obj("outcome", e.Outcome)
 	o.base(&e.Base)
 	return o.end()
 }

@@ -69,7 +69,7 @@ func DecodeInput(body []byte) (*RunAgentInput, error) {
 		return nil, invalid("", "The body is not a JSON object.", "Send a RunAgentInput: threadId, runId, messages.")
 	}
 	if err := json.Unmarshal(body, in); err != nil {
-		return nil, decodeError(err)
+		return nil, decodeError(err, body)
 	}
 	return in, in.check()
 }
@@ -83,18 +83,35 @@ func invalid(field, message, hint string) *holdfast.Error {
 }
 
 // decodeError names the place of a mistake without what stands there.
-func decodeError(err error) error {
+func decodeError(err error, body []byte) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
 		what, _, _ := strings.Cut(kind.Value, " ")
-		return invalid(kind.Field, fmt.Sprintf("%s has the wrong type: found %s, wanted %s.", kind.Field, what, jsonKind(kind)),
+		field := place(kind.Field, body)
+		return invalid(field, fmt.Sprintf("%s has the wrong type: found %s, wanted %s.", field, what, jsonKind(kind)),
 			"Correct this member and send the request again.").Wrap(err)
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
 		return invalid("", "The body is not valid JSON.", "Send one JSON object, complete and with nothing after it.").Wrap(err)
 	}
 	return invalid("", "The body cannot be read.", "Send a RunAgentInput: threadId, runId, messages.").Wrap(err)
+}
+
+// place adds to the name of a member of a message which message it is.
+func place(field string, body []byte) string {
+	member, found := strings.CutPrefix(field, "messages.")
+	var in struct{ Messages []json.RawMessage }
+	if !found || json.Unmarshal(body, &in) != nil {
+		return field
+	}
+	for i := range in.Messages {
+		var m Message
+		if json.Unmarshal(in.Messages[i], &m) != nil {
+			return at(i, member)
+		}
+	}
+	return field
 }
 
 func jsonKind(e *json.UnmarshalTypeError) string {
@@ -116,8 +133,18 @@ func (in *RunAgentInput) check() error {
 			return err
 		}
 	}
+	if in.ParentRunID != "" {
+		if err := checkID("parentRunId", in.ParentRunID); err != nil {
+			return err
+		}
+	}
 	if err := checkVersion(in.ProtocolVersion); err != nil {
 		return err
+	}
+	if in.Messages == nil {
+		// An empty list asks for something of its own, so that a forgotten one must
+		// not pass for it.
+		return invalid("messages", "messages is missing.", `Send the conversation, or "messages": [] to attach or to resume.`)
 	}
 	seen := make(map[string]bool, len(in.Messages))
 	for i := range in.Messages {
@@ -195,16 +222,33 @@ func (m *Message) check(i int) error {
 		return invalid(at(i, "content"), "The content of a message has the wrong type for its role.", "Send text; users and tools may send a list of parts.")
 	}
 	if kind == '[' {
-		if _, err := parts(m.Content); err != nil {
+		list, err := parts(m.Content)
+		if err != nil {
 			return invalid(at(i, "content"), "A content part cannot be used.", "A text part has text; a media part has a source with type and value.").Wrap(err)
 		}
+		// Written anew, because retired and unknown parts and members would come
+		// back to clients in snapshots.
+		m.Content = appendParts(nil, list)
 	}
 	for n, c := range m.ToolCalls {
+		call := at(i, "toolCalls["+strconv.Itoa(n)+"]")
 		if c.ID == "" || c.Function.Name == "" {
-			return invalid(at(i, "toolCalls["+strconv.Itoa(n)+"]"), "A tool call has no id or no name.", "Set id and function.name.")
+			return invalid(call, "A tool call has no id or no name.", "Set id and function.name.")
+		}
+		if err := checkObject(call+".metadata", c.Metadata); err != nil {
+			return err
 		}
 	}
-	return nil
+	return checkObject(at(i, "metadata"), m.Metadata)
+}
+
+// checkObject refuses metadata that is not an object: sent back in a snapshot it
+// would fail the client's run.
+func checkObject(field string, v json.RawMessage) error {
+	if len(v) == 0 || v[0] == '{' {
+		return nil
+	}
+	return invalid(field, field+" is not an object.", "Send an object, or leave it out.")
 }
 
 func (in *RunAgentInput) checkRest() error {
@@ -213,6 +257,9 @@ func (in *RunAgentInput) checkRest() error {
 		t.Parameters, t.Metadata = absentIfNull(t.Parameters), absentIfNull(t.Metadata)
 		if t.Name == "" {
 			return invalid("tools["+strconv.Itoa(i)+"].name", "A tool has no name.", "Set name.")
+		}
+		if err := checkObject("tools["+strconv.Itoa(i)+"].metadata", t.Metadata); err != nil {
+			return err
 		}
 	}
 	for i := range in.Resume {
@@ -224,6 +271,9 @@ func (in *RunAgentInput) checkRest() error {
 		}
 		if r.Status != ResumeResolved && r.Status != ResumeCancelled {
 			return invalid(field+".status", "A resume entry has an unknown status.", `Use "resolved" or "cancelled".`)
+		}
+		if err := checkObject(field+".metadata", r.Metadata); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -269,7 +319,7 @@ func (t *Tool) appendJSON(dst []byte) []byte {
 	o.str("name", t.Name)
 	o.str("description", t.Description)
 	o.raw("parameters", t.Parameters)
-	o.raw("metadata", t.Metadata)
+	o.obj("metadata", t.Metadata)
 	return o.end()
 }
 
@@ -278,7 +328,7 @@ func (r *ResumeEntry) appendJSON(dst []byte) []byte {
 	o.str("interruptId", r.InterruptID)
 	o.str("status", r.Status)
 	o.raw("payload", r.Payload)
-	o.raw("metadata", r.Metadata)
+	o.obj("metadata", r.Metadata)
 	return o.end()
 }
 

@@ -234,7 +234,7 @@ func (e ToolCallResult) AppendJSON(dst []byte) []byte {
 	o := event(dst, TypeToolCallResult)
 	o.str("messageId", e.MessageID)
 	o.str("toolCallId", e.ToolCallID)
-	o.always("content", e.Content)
+	o.kind("content", e.Content, "\"[", `""`)
 	o.opt("role", e.Role)
 	o.opt("subagentRunId", e.SubagentRunID)
 	o.base(&e.Base)
@@ -273,7 +273,7 @@ func (StateDelta) EventType() Type { return TypeStateDelta }
 // AppendJSON implements [Event].
 func (e StateDelta) AppendJSON(dst []byte) []byte {
 	o := event(dst, TypeStateDelta)
-	o.always("delta", e.Delta)
+	o.kind("delta", e.Delta, "[", "[]")
 	o.opt("subagentRunId", e.SubagentRunID)
 	o.base(&e.Base)
 	return o.end()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -71,30 +72,42 @@ func (m *Message) AppendJSON(dst []byte) []byte {
 	o := begin(dst)
 	o.str("id", m.ID)
 	o.str("role", m.Role)
-	if len(m.Content) == 0 && m.Role != string(holdfast.RoleAssistant) {
-		o.str("content", "")
-	} else {
-		o.raw("content", m.Content)
-	}
-	if len(m.ToolCalls) > 0 {
-		o.key("toolCalls")
-		o.b = append(o.b, '[')
-		for i := range m.ToolCalls {
-			if i > 0 {
-				o.b = append(o.b, ',')
-			}
-			o.b = m.ToolCalls[i].appendJSON(o.b)
-		}
-		o.b = append(o.b, ']')
-	}
-	o.opt("activityType", m.ActivityType)
-	o.opt("toolCallId", m.ToolCallID)
-	o.opt("error", m.Error)
-	o.opt("name", m.Name)
-	o.opt("encryptedValue", m.EncryptedValue)
-	o.raw("metadata", m.Metadata)
+	m.appendByRole(&o)
+	o.obj("metadata", m.Metadata)
 	o.opt("subagentRunId", m.SubagentRunID)
 	return o.end()
+}
+
+// appendByRole writes what the role has, and nothing it has not: the official
+// client warns about every member too many.
+func (m *Message) appendByRole(o *object) {
+	switch role := holdfast.Role(m.Role); role {
+	case holdfast.RoleActivity:
+		o.kind("content", m.Content, "{", "{}")
+		o.str("activityType", m.ActivityType)
+		return
+	case holdfast.RoleAssistant:
+		if len(m.Content) > 0 && m.Content[0] == '"' {
+			o.raw("content", m.Content)
+		}
+		if len(m.ToolCalls) > 0 {
+			o.list("toolCalls", len(m.ToolCalls), func(i int, b []byte) []byte { return m.ToolCalls[i].appendJSON(b) })
+		}
+		o.opt("name", m.Name)
+	case holdfast.RoleTool:
+		o.kind("content", m.Content, "\"[", `""`)
+		o.str("toolCallId", m.ToolCallID)
+		o.opt("error", m.Error)
+	case holdfast.RoleUser:
+		o.kind("content", m.Content, "\"[", `""`)
+		o.opt("name", m.Name)
+	default:
+		o.kind("content", m.Content, "\"", `""`)
+		if role != holdfast.RoleReasoning {
+			o.opt("name", m.Name)
+		}
+	}
+	o.opt("encryptedValue", m.EncryptedValue)
 }
 
 func (c *ToolCall) appendJSON(dst []byte) []byte {
@@ -107,7 +120,7 @@ func (c *ToolCall) appendJSON(dst []byte) []byte {
 	f.str("arguments", c.Function.Arguments)
 	o.b = f.end()
 	o.opt("encryptedValue", c.EncryptedValue)
-	o.raw("metadata", c.Metadata)
+	o.obj("metadata", c.Metadata)
 	return o.end()
 }
 
@@ -121,13 +134,14 @@ type part struct {
 	MIMEType string          `json:"mimeType"`
 	URL      string          `json:"url"`
 	Data     string          `json:"data"`
+	Filename string          `json:"filename"`
 }
 
 type source struct {
-	Type     string `json:"type"`
-	Value    string `json:"value"`
-	MIMEType string `json:"mimeType"`
-	Provider string `json:"provider"`
+	Type     string  `json:"type"`
+	Value    *string `json:"value"`
+	MIMEType string  `json:"mimeType"`
+	Provider string  `json:"provider"`
 }
 
 // Domain returns the message as models and middleware see it. Parts of unknown
@@ -182,6 +196,8 @@ func parts(content []byte) ([]holdfast.Part, error) {
 func (p *part) domain() (holdfast.Part, bool, error) {
 	d := holdfast.Part{Type: holdfast.PartType(p.Type), ID: p.ID, Metadata: absentIfNull(p.Metadata)}
 	switch d.Type {
+	case "":
+		return d, false, fmt.Errorf("a part has no type")
 	case holdfast.PartText:
 		if p.Text == nil {
 			return d, false, fmt.Errorf("a text part has no text")
@@ -189,37 +205,55 @@ func (p *part) domain() (holdfast.Part, bool, error) {
 		d.Text = *p.Text
 		return d, true, nil
 	case holdfast.PartImage, holdfast.PartAudio, holdfast.PartVideo, holdfast.PartDocument:
-		return d, true, p.source(&d)
+		return p.media(d)
 	case "binary":
-		return p.upgraded(), true, nil
+		return p.upgraded()
 	}
 	return d, false, nil
 }
 
-func (p *part) source(d *holdfast.Part) error {
-	if p.Source == nil {
-		return fmt.Errorf("a media part has no source")
+// media reads the source. A part with a source of a later version is skipped, as
+// a part of an unknown type is.
+func (p *part) media(d holdfast.Part) (holdfast.Part, bool, error) {
+	s := p.Source
+	if s == nil || s.Type == "" {
+		return d, false, fmt.Errorf("a media part has no source, or one without a type")
 	}
-	d.Source = &holdfast.Source{Type: holdfast.SourceType(p.Source.Type), Value: p.Source.Value, MIMEType: p.Source.MIMEType, Provider: p.Source.Provider}
+	d.Source = &holdfast.Source{Type: holdfast.SourceType(s.Type), MIMEType: s.MIMEType}
 	switch d.Source.Type {
-	case holdfast.SourceURL, holdfast.SourceFile:
+	case holdfast.SourceURL:
+	case holdfast.SourceFile:
+		d.Source.Provider = s.Provider
 	case holdfast.SourceData:
-		if d.Source.MIMEType == "" {
-			return fmt.Errorf("a data source has no mimeType")
+		if s.MIMEType == "" {
+			return d, false, fmt.Errorf("a data source has no mimeType")
 		}
 	default:
-		return fmt.Errorf("a source has an unknown type")
+		return d, false, nil
 	}
-	return nil
+	if s.Value == nil {
+		return d, false, fmt.Errorf("a source has no value")
+	}
+	d.Source.Value = *s.Value
+	return d, true, nil
 }
 
-// upgraded turns the retired binary part into one of today's.
-func (p *part) upgraded() holdfast.Part {
+// upgraded turns the retired binary part into one of today's, as the official
+// client does.
+func (p *part) upgraded() (holdfast.Part, bool, error) {
 	d := holdfast.Part{Type: holdfast.PartDocument, Source: &holdfast.Source{MIMEType: p.MIMEType}}
-	for prefix, t := range map[string]holdfast.PartType{"image/": holdfast.PartImage, "audio/": holdfast.PartAudio, "video/": holdfast.PartVideo} {
-		if len(p.MIMEType) > len(prefix) && p.MIMEType[:len(prefix)] == prefix {
+	if p.MIMEType == "" || p.Data == "" && p.URL == "" && p.ID == "" {
+		return d, false, fmt.Errorf("a binary part has no mimeType, or none of data, url and id")
+	}
+	for _, t := range []holdfast.PartType{holdfast.PartImage, holdfast.PartAudio, holdfast.PartVideo} {
+		if strings.HasPrefix(p.MIMEType, string(t)+"/") {
 			d.Type = t
 		}
+	}
+	if p.Filename != "" {
+		o := begin(nil)
+		o.str("filename", p.Filename)
+		d.Metadata = o.end()
 	}
 	switch {
 	case p.Data != "":
@@ -229,7 +263,7 @@ func (p *part) upgraded() holdfast.Part {
 	default:
 		d.Source.Type, d.Source.Value = holdfast.SourceFile, p.ID
 	}
-	return d
+	return d, true, nil
 }
 
 // FromDomain is the reverse of Domain.
@@ -269,7 +303,9 @@ func appendParts(b []byte, list []holdfast.Part) []byte {
 			s := event(o.b, Type(p.Source.Type))
 			s.str("value", p.Source.Value)
 			s.opt("mimeType", p.Source.MIMEType)
-			s.opt("provider", p.Source.Provider)
+			if p.Source.Type == holdfast.SourceFile {
+				s.opt("provider", p.Source.Provider)
+			}
 			o.b = s.end()
 		}
 		o.raw("metadata", p.Metadata)

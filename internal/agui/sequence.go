@@ -17,7 +17,8 @@ type Sequencer struct {
 	hasState    bool
 	open        []item
 	chunks      [3]string       // the open chunk item by lane: text, tool, reasoning
-	chunkAs     [3]string       // its role and name, or its tool's name
+	chunk       item            // the same item, to open it again
+	known       map[key]memory  // what was said about each id, also after it was closed
 	subagents   map[string]bool // announced in this run
 }
 
@@ -26,6 +27,7 @@ type item struct {
 	kind  Type // the type that opened it
 	id    string
 	agent string // subagent it is attributed to
+	role  string // what may not change: its role or its tool's name
 	start Event
 }
 
@@ -114,7 +116,7 @@ func (q *Sequencer) reset() {
 }
 
 func (q *Sequencer) endChunks() {
-	q.chunks, q.chunkAs = [3]string{}, [3]string{}
+	q.chunks, q.chunk = [3]string{}, item{}
 }
 
 func (q *Sequencer) runStarted(e RunStarted) error {
@@ -166,7 +168,7 @@ func (c *Outcome) check() error {
 func (q *Sequencer) inRun(t Type, ev Event) ([]Event, error) {
 	switch t {
 	case TypeTextMessageChunk, TypeToolCallChunk, TypeReasoningMessageChunk:
-		return nil, q.chunk(ev)
+		return nil, q.chunked(ev)
 	case TypeRaw, TypeActivitySnapshot, TypeActivityDelta, TypeReasoningEncryptedValue:
 		return nil, q.aside(ev)
 	case TypeSubagentStarted:
@@ -185,15 +187,27 @@ func (q *Sequencer) inRun(t Type, ev Event) ([]Event, error) {
 func (q *Sequencer) aside(ev Event) error {
 	switch e := ev.(type) {
 	case ActivitySnapshot:
-		return needIDs(TypeActivitySnapshot, e.MessageID, e.ActivityType)
+		return q.activity(e)
 	case ActivityDelta:
 		if err := needIDs(TypeActivityDelta, e.MessageID, e.ActivityType); err != nil {
 			return err
+		}
+		if m, known := q.known[key{id: e.MessageID}]; known && m.kind != "" && (m.kind != TypeActivitySnapshot || m.agent != e.SubagentRunID) {
+			return refuse(TypeActivityDelta, "%q is not an activity of this subagent", e.MessageID)
 		}
 		return checkPatch(TypeActivityDelta, e.Patch)
 	case ReasoningEncryptedValue:
 		if e.Subtype != "message" && e.Subtype != "tool-call" {
 			return refuse(TypeReasoningEncryptedValue, "its subtype is unknown")
+		}
+		spaces := []byte{0, spaceSpan}
+		if e.Subtype == "tool-call" {
+			spaces = []byte{spaceCall}
+		}
+		for _, space := range spaces {
+			if m, known := q.known[key{space, e.EntityID}]; known && m.agent != e.SubagentRunID {
+				return refuse(TypeReasoningEncryptedValue, "%q belongs to another subagent", e.EntityID)
+			}
 		}
 		return needIDs(TypeReasoningEncryptedValue, e.EntityID)
 	}
@@ -223,7 +237,7 @@ func (q *Sequencer) ordered(t Type, ev Event) error {
 		if q.find(TypeToolCallStart, e.ToolCallID) >= 0 || q.chunks[1] == e.ToolCallID {
 			return refuse(t, "call %q is still open", e.ToolCallID)
 		}
-		return needIDs(t, e.MessageID, e.ToolCallID)
+		return q.result(e)
 	case Custom:
 		return needIDs(t, e.Name)
 	case StateDelta:
@@ -239,6 +253,10 @@ func (q *Sequencer) ordered(t Type, ev Event) error {
 		if len(q.open) > 0 {
 			return refuse(t, "%s %q is open, and would lose what follows", q.open[0].kind, q.open[0].id)
 		}
+		if e, ok := ev.(MessagesSnapshot); ok {
+			return q.restate(e.Messages)
+		}
+		q.forget()
 	}
 	return nil
 }
@@ -287,12 +305,15 @@ func (q *Sequencer) start(t Type, ev Event, id, agent, role string) error {
 		return refuse(t, "%q is open in chunk form", id)
 	case t == TypeToolCallStart && role == "":
 		return refuse(t, "it has no tool name")
-	case t == TypeTextMessageStart && !slices.Contains([]string{"", "assistant", "user", "system", "developer"}, role):
+	case t == TypeTextMessageStart && !isTextRole(role):
 		return refuse(t, "a text message has no role %q", role)
 	case agent != "" && q.subagents != nil && !q.subagents[agent] && len(q.subagents) > 0:
 		return refuse(t, "subagent %q was not announced", agent)
 	}
-	q.open = append(q.open, item{kind: t, id: id, agent: agent, start: ev})
+	if err := q.remember(t, ev, id, agent, role); err != nil {
+		return err
+	}
+	q.open = append(q.open, item{kind: t, id: id, agent: agent, role: role, start: ev})
 	return nil
 }
 
@@ -341,9 +362,12 @@ func closer(i item) Event {
 // Reopen returns the events that open again, for another reader, what is open
 // here. Opening a known id appends to it, so such a reader continues it.
 func (q *Sequencer) Reopen() []Event {
-	out := make([]Event, len(q.open))
+	out := make([]Event, 0, len(q.open)+1)
 	for i := range q.open {
-		out[i] = q.open[i].start
+		out = append(out, q.open[i].start)
+	}
+	if q.chunk.start != nil {
+		out = append(out, q.chunk.start)
 	}
 	return out
 }

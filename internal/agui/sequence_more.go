@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-agents/holdfast"
 )
 
 // The chunk lanes.
@@ -16,19 +18,10 @@ const (
 // chunk accepts the compact form: the first chunk of an item names it, later
 // ones may repeat that name and nothing else. Anything else that comes ends the
 // item.
-func (q *Sequencer) chunk(ev Event) error {
-	var lane int
-	var id, as string
-	triad := TypeTextMessageStart
-	switch e := ev.(type) {
-	case TextMessageChunk:
-		lane, id, as = laneText, e.MessageID, e.Role+"\x00"+e.Name
-	case ToolCallChunk:
-		lane, id, as, triad = laneTool, e.ToolCallID, e.ToolCallName, TypeToolCallStart
-	case ReasoningMessageChunk:
-		lane, id, triad = laneReasoning, e.MessageID, TypeReasoningMessageStart
-	}
+func (q *Sequencer) chunked(ev Event) error {
 	t := ev.EventType()
+	lane, triad, start := unchunk(ev)
+	id, agent, as := identity(start)
 	if id == "" {
 		if q.chunks[lane] == "" {
 			return refuse(t, "the first chunk of an item names it")
@@ -39,17 +32,258 @@ func (q *Sequencer) chunk(ev Event) error {
 		return refuse(t, "%q is open in START and END form", id)
 	}
 	if id == q.chunks[lane] {
-		if strings.Trim(as, "\x00") != "" && as != q.chunkAs[lane] {
-			return refuse(t, "%q was begun with another role or name", id)
-		}
-		return nil
+		return q.continues(ev)
 	}
-	if lane == laneTool && as == "" {
+	switch {
+	case lane == laneTool && as == "":
 		return refuse(t, "the first chunk of a call has the tool's name")
+	case lane == laneText && !isTextRole(as):
+		return refuse(t, "a text message has no role %q", as)
+	}
+	if err := q.remember(triad, start, id, agent, as); err != nil {
+		return err
 	}
 	q.endChunks()
-	q.chunks[lane], q.chunkAs[lane] = id, as
+	q.chunks[lane], q.chunk = id, item{kind: t, id: id, agent: agent, role: as, start: withoutDelta(ev)}
 	return nil
+}
+
+// continues accepts the next chunk of the open chunk item: what it repeats is
+// what the first chunk said, and it is of the same subagent.
+func (q *Sequencer) continues(ev Event) error {
+	_, _, start := unchunk(ev)
+	_, agent, as := identity(start)
+	_, _, first := unchunk(q.chunk.start)
+	if agent != q.chunk.agent || (as != "" && as != q.chunk.role) {
+		return refuse(ev.EventType(), "%q was begun with another role, name or subagent", q.chunk.id)
+	}
+	if name, parent := particulars(start); name != "" || parent != "" {
+		oldName, oldParent := particulars(first)
+		if (name != "" && name != oldName) || (parent != "" && parent != oldParent) {
+			return refuse(ev.EventType(), "%q was begun with another name or parent", q.chunk.id)
+		}
+	}
+	return nil
+}
+
+// unchunk returns a chunk's lane and the START that its first chunk stands for.
+func unchunk(ev Event) (lane int, triad Type, start Event) {
+	switch e := ev.(type) {
+	case ToolCallChunk:
+		return laneTool, TypeToolCallStart, ToolCallStart{ToolCallID: e.ToolCallID, ToolCallName: e.ToolCallName, ParentMessageID: e.ParentMessageID, SubagentRunID: e.SubagentRunID}
+	case ReasoningMessageChunk:
+		return laneReasoning, TypeReasoningMessageStart, ReasoningMessageStart{MessageID: e.MessageID, SubagentRunID: e.SubagentRunID}
+	case TextMessageChunk:
+		return laneText, TypeTextMessageStart, TextMessageStart{MessageID: e.MessageID, Role: e.Role, Name: e.Name, SubagentRunID: e.SubagentRunID}
+	}
+	return laneText, "", nil
+}
+
+// withoutDelta returns the chunk that opens the same item and says nothing yet.
+func withoutDelta(ev Event) Event {
+	switch e := ev.(type) {
+	case ToolCallChunk:
+		e.Base, e.Delta = Base{}, ""
+		return e
+	case ReasoningMessageChunk:
+		e.Base, e.Delta = Base{}, ""
+		return e
+	case TextMessageChunk:
+		e.Base, e.Delta = Base{}, ""
+		return e
+	}
+	return ev
+}
+
+// key names an item of a stream: calls and spans of reasoning have ids of their
+// own, all kinds of messages share theirs.
+type key struct {
+	space byte // 0, spaceCall or spaceSpan
+	id    string
+}
+
+const (
+	spaceCall = 'c'
+	spaceSpan = 's'
+)
+
+// memory is what a stream has said about an id. Whatever comes later, also
+// after the item was closed, must agree: clients append to what they have, and
+// fail a run that gives it to another subagent (AG-UI spec, ownership).
+type memory struct {
+	kind               Type
+	agent              string
+	role, name, parent string
+	// implied: the message was made by a client for a call that named it.
+	implied bool
+}
+
+func isTextRole(role string) bool {
+	switch role {
+	case "", "assistant", "user", "system", "developer":
+		return true
+	}
+	return false
+}
+
+// particulars are what else a START says that may not change.
+func particulars(start Event) (name, parent string) {
+	switch e := start.(type) {
+	case TextMessageStart:
+		return e.Name, ""
+	case ToolCallStart:
+		return "", e.ParentMessageID
+	}
+	return "", ""
+}
+
+// remember checks a START against what is known about its id, and notes it.
+func (q *Sequencer) remember(t Type, start Event, id, agent, role string) error {
+	if t == TypeStepStarted {
+		return nil
+	}
+	name, parent := particulars(start)
+	if t == TypeTextMessageStart && role == "" {
+		role = "assistant"
+	}
+	k := key{id: id}
+	switch t {
+	case TypeToolCallStart:
+		k.space = spaceCall
+	case TypeReasoningStart:
+		k.space = spaceSpan
+	}
+	now := memory{kind: t, agent: agent, role: role, name: name, parent: parent}
+	old, seen := q.known[k]
+	switch {
+	case seen && old.agent != agent, q.twin(t, id, agent):
+		return refuse(t, "%q belongs to another subagent", id)
+	case seen && old.kind != "" && (old.kind != t || old.role != role || old.parent != parent || (old.name != name && !old.implied)):
+		return refuse(t, "%q was something else before", id)
+	}
+	if t == TypeToolCallStart && old.kind == "" {
+		if err := q.adopt(id, parent, agent); err != nil {
+			return err
+		}
+	}
+	q.note(k, now)
+	return nil
+}
+
+// twin reports whether the span or the reasoning message of the same id, which
+// has the same owner, has another one.
+func (q *Sequencer) twin(t Type, id, agent string) bool {
+	switch t {
+	case TypeReasoningStart:
+		m, seen := q.known[key{id: id}]
+		return seen && m.kind == TypeReasoningMessageStart && m.agent != agent
+	case TypeReasoningMessageStart:
+		m, seen := q.known[key{space: spaceSpan, id: id}]
+		return seen && m.agent != agent
+	}
+	return false
+}
+
+// adopt finds the message that a new call belongs to: an assistant's, of the
+// same subagent. Clients make one if there is none.
+func (q *Sequencer) adopt(call, parent, agent string) error {
+	k := key{id: parent}
+	if parent == "" {
+		k.id = call
+	}
+	m, seen := q.known[k]
+	if seen && m.kind == "" && m.agent == agent {
+		seen = false
+	}
+	if seen && (parent == "" || m.kind != TypeTextMessageStart || m.role != "assistant" || m.agent != agent) {
+		return refuse(TypeToolCallStart, "message %q cannot hold the call", k.id)
+	}
+	if !seen {
+		q.note(k, memory{kind: TypeTextMessageStart, agent: agent, role: "assistant", implied: true})
+	}
+	return nil
+}
+
+func (q *Sequencer) note(k key, m memory) {
+	if q.known == nil {
+		q.known = map[key]memory{}
+	}
+	q.known[k] = m
+}
+
+// result accepts a tool's result, which makes a message of its own.
+func (q *Sequencer) result(e ToolCallResult) error {
+	if err := needIDs(TypeToolCallResult, e.MessageID, e.ToolCallID); err != nil {
+		return err
+	}
+	if text := oneLine(e.Content); text[0] != '"' && text[0] != '[' {
+		return refuse(TypeToolCallResult, "its content is neither text nor a list of parts")
+	}
+	if m := q.known[key{id: e.MessageID}]; m.kind != "" {
+		return refuse(TypeToolCallResult, "message %q is there already", e.MessageID)
+	}
+	q.note(key{id: e.MessageID}, memory{kind: TypeToolCallResult, agent: e.SubagentRunID})
+	return nil
+}
+
+// activity accepts an activity, unless its id is a message's.
+func (q *Sequencer) activity(e ActivitySnapshot) error {
+	if err := needIDs(TypeActivitySnapshot, e.MessageID, e.ActivityType); err != nil {
+		return err
+	}
+	if oneLine(e.Content)[0] != '{' {
+		return refuse(TypeActivitySnapshot, "its content is not an object")
+	}
+	m, seen := q.known[key{id: e.MessageID}]
+	if seen && m.kind != "" && m.kind != TypeActivitySnapshot {
+		return refuse(TypeActivitySnapshot, "%q is a message", e.MessageID)
+	}
+	if !seen || e.Replace == nil || *e.Replace {
+		q.note(key{id: e.MessageID}, memory{kind: TypeActivitySnapshot, agent: e.SubagentRunID})
+	}
+	return nil
+}
+
+// restate takes over what a snapshot says about messages and their calls. It may
+// give them to somebody else, but not make them something else.
+func (q *Sequencer) restate(messages []Message) error {
+	for i := range messages {
+		if old := q.known[key{id: messages[i].ID}]; old.kind != "" && old.kind != restated(&messages[i]).kind {
+			return refuse(TypeMessagesSnapshot, "%q was something else before", messages[i].ID)
+		}
+	}
+	q.forget()
+	for i := range messages {
+		m := &messages[i]
+		q.note(key{id: m.ID}, restated(m))
+		for _, c := range m.ToolCalls {
+			q.note(key{space: spaceCall, id: c.ID}, memory{kind: TypeToolCallStart, agent: m.SubagentRunID, role: c.Function.Name, parent: m.ID})
+		}
+	}
+	return nil
+}
+
+// forget is what a snapshot does to what is not in it: clients drop it, so that
+// an answer which was taken back may use its ids again. They keep whose it was,
+// and they keep reasoning and activities.
+func (q *Sequencer) forget() {
+	for k, m := range q.known {
+		if m.kind != TypeReasoningMessageStart && m.kind != TypeActivitySnapshot {
+			q.known[k] = memory{agent: m.agent}
+		}
+	}
+}
+
+func restated(m *Message) memory {
+	switch holdfast.Role(m.Role) {
+	case holdfast.RoleTool:
+		return memory{kind: TypeToolCallResult, agent: m.SubagentRunID}
+	case holdfast.RoleReasoning:
+		return memory{kind: TypeReasoningMessageStart, agent: m.SubagentRunID}
+	case holdfast.RoleActivity:
+		return memory{kind: TypeActivitySnapshot, agent: m.SubagentRunID}
+	}
+	return memory{kind: TypeTextMessageStart, agent: m.SubagentRunID, role: m.Role, name: m.Name}
 }
 
 func (q *Sequencer) subagentStarted(ev Event) error {
@@ -103,20 +337,35 @@ func isChild(i item, parent string) bool {
 
 // checkPatch accepts a list of RFC 6902 operations.
 func checkPatch(t Type, patch json.RawMessage) error {
-	var ops []struct {
-		Op   string  `json:"op"`
-		Path *string `json:"path"`
-	}
-	if err := json.Unmarshal(patch, &ops); err != nil {
+	// A map, because names in a patch are matched exactly.
+	var ops []map[string]json.RawMessage
+	if err := json.Unmarshal(patch, &ops); err != nil || ops == nil {
 		return refuse(t, "it is not a list of operations")
 	}
 	for _, op := range ops {
-		if !slices.Contains([]string{"add", "remove", "replace", "move", "copy", "test"}, op.Op) {
-			return refuse(t, "operation %q is unknown", op.Op)
+		ok := isPointer(op["path"])
+		switch string(op["op"]) {
+		case `"add"`, `"replace"`, `"test"`:
+			ok = ok && len(op["value"]) > 0
+		case `"move"`, `"copy"`:
+			ok = ok && isPointer(op["from"])
+		case `"remove"`:
+		default:
+			return refuse(t, "an operation is unknown")
 		}
-		if op.Path == nil || (*op.Path != "" && !strings.HasPrefix(*op.Path, "/")) {
-			return refuse(t, "a path is not a JSON pointer")
+		if !ok {
+			return refuse(t, "an operation lacks its value or a JSON pointer")
 		}
 	}
 	return nil
+}
+
+// isPointer reports whether raw is a JSON string with an RFC 6901 pointer.
+func isPointer(raw json.RawMessage) bool {
+	var p *string
+	if json.Unmarshal(raw, &p) != nil || p == nil {
+		return false
+	}
+	escapes := strings.Count(*p, "~0") + strings.Count(*p, "~1")
+	return (*p == "" || (*p)[0] == '/') && strings.Count(*p, "~") == escapes
 }

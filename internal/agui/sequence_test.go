@@ -71,6 +71,27 @@ func TestIllegalSequences(t *testing.T) {
 		"subagent with an unknown parent":     {started, agui.SubagentStarted{SubagentRunID: "a", Name: "n", ParentSubagentRunID: "b"}},
 		"subagent ended without start":        {started, agui.SubagentFinished{SubagentRunID: "a"}},
 		"content attributed to somebody else": {started, agui.TextMessageStart{MessageID: "m", SubagentRunID: "a"}, agui.TextMessageContent{MessageID: "m", SubagentRunID: "b"}},
+		"message opened again by another":     {started, agui.TextMessageStart{MessageID: "m", SubagentRunID: "a"}, agui.TextMessageEnd{MessageID: "m", SubagentRunID: "a"}, text},
+		"message opened again as another":     {started, text, agui.TextMessageEnd{MessageID: "m"}, agui.TextMessageStart{MessageID: "m", Role: "user"}},
+		"call opened again as another":        {started, call, agui.ToolCallEnd{ToolCallID: "c"}, agui.ToolCallStart{ToolCallID: "c", ToolCallName: "g"}},
+		"call of a user's message":            {started, agui.TextMessageStart{MessageID: "m", Role: "user"}, agui.ToolCallStart{ToolCallID: "c", ToolCallName: "f", ParentMessageID: "m"}},
+		"call of another's message":           {started, text, agui.ToolCallStart{ToolCallID: "c", ToolCallName: "f", ParentMessageID: "m", SubagentRunID: "a"}},
+		"reasoning in another's span":         {started, agui.ReasoningStart{MessageID: "m"}, agui.ReasoningMessageStart{MessageID: "m", SubagentRunID: "a"}},
+		"secret of another's message":         {started, text, agui.ReasoningEncryptedValue{Subtype: "message", EntityID: "m", EncryptedValue: "e", SubagentRunID: "a"}},
+		"text in an activity":                 {started, agui.ActivitySnapshot{MessageID: "m", ActivityType: "t", Content: json.RawMessage(`{}`)}, text},
+		"activity over a message":             {started, text, agui.ActivitySnapshot{MessageID: "m", ActivityType: "t", Content: json.RawMessage(`{}`)}},
+		"activity that is a list":             {started, agui.ActivitySnapshot{MessageID: "m", ActivityType: "t", Content: json.RawMessage(`[]`)}},
+		"delta of a message as an activity":   {started, text, agui.ActivityDelta{MessageID: "m", ActivityType: "t", Patch: patch}},
+		"result with the id of a message":     {started, text, agui.ToolCallResult{MessageID: "m", ToolCallID: "c", Content: json.RawMessage(`""`)}},
+		"result without content":              {started, agui.ToolCallResult{MessageID: "r", ToolCallID: "c"}},
+		"chunk of another subagent":           {started, agui.TextMessageChunk{MessageID: "m"}, agui.TextMessageChunk{Delta: "x", SubagentRunID: "a"}},
+		"chunk of a call with another parent": {started, agui.ToolCallChunk{ToolCallID: "c", ToolCallName: "f"}, agui.ToolCallChunk{ToolCallID: "c", ParentMessageID: "m"}},
+		"chunk with an unknown role":          {started, agui.TextMessageChunk{MessageID: "m", Role: "tool"}},
+		"patch that is null":                  {started, agui.StateSnapshot{}, agui.StateDelta{Delta: json.RawMessage(`null`)}},
+		"patch without a value":               {started, agui.StateSnapshot{}, agui.StateDelta{Delta: json.RawMessage(`[{"op":"add","path":"/a"}]`)}},
+		"patch that moves from nowhere":       {started, agui.StateSnapshot{}, agui.StateDelta{Delta: json.RawMessage(`[{"op":"move","path":"/a"}]`)}},
+		"pointer with a bad escape":           {started, agui.StateSnapshot{}, agui.StateDelta{Delta: json.RawMessage(`[{"op":"remove","path":"/a~2"}]`)}},
+		"snapshot that changes what it was":   {started, text, agui.TextMessageEnd{MessageID: "m"}, agui.MessagesSnapshot{Messages: []agui.Message{{ID: "m", Role: "reasoning"}}}},
 		"content that lost its attribution":   {started, agui.TextMessageStart{MessageID: "m", SubagentRunID: "a"}, agui.TextMessageContent{MessageID: "m"}},
 	} {
 		var q agui.Sequencer
@@ -115,6 +136,89 @@ func TestFinishClosesInOrder(t *testing.T) {
 	}
 	if err := agui.Verify(slices.Values(append(append(sent, before...), finished))); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTakenBackAnswer: after a snapshot the ids of an answer that it does not
+// have are free, also for a call of another message.
+func TestTakenBackAnswer(t *testing.T) {
+	for _, snapshot := range []agui.Event{agui.MessagesRef{Leaf: "u"}, agui.MessagesSnapshot{}} {
+		var q agui.Sequencer
+		for _, ev := range []agui.Event{
+			started, agui.TextMessageStart{MessageID: "m"}, agui.TextMessageEnd{MessageID: "m"},
+			agui.ToolCallStart{ToolCallID: "c", ToolCallName: "f", ParentMessageID: "m"}, agui.ToolCallEnd{ToolCallID: "c"},
+			agui.ToolCallResult{MessageID: "r", ToolCallID: "c", Content: json.RawMessage(`""`)},
+			snapshot,
+			agui.ToolCallStart{ToolCallID: "c", ToolCallName: "g", ParentMessageID: "n"}, agui.ToolCallEnd{ToolCallID: "c"},
+			agui.ToolCallResult{MessageID: "r", ToolCallID: "c", Content: json.RawMessage(`""`)}, finished,
+		} {
+			if _, err := q.Next(ev); err != nil {
+				t.Errorf("%T: %v", snapshot, err)
+			}
+		}
+	}
+}
+
+// TestReopenChunk: a reader who comes in the middle of a chunk item gets its
+// first chunk again, without which the next one would fail the run.
+func TestReopenChunk(t *testing.T) {
+	var q agui.Sequencer
+	for _, ev := range []agui.Event{started, agui.ToolCallChunk{ToolCallID: "c", ToolCallName: "f", Delta: "{"}, agui.ToolCallChunk{Delta: "}"}} {
+		if _, err := q.Next(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := q.Reopen()
+	if len(open) != 1 || string(open[0].AppendJSON(nil)) != `{"type":"TOOL_CALL_CHUNK","toolCallId":"c","toolCallName":"f"}` {
+		t.Errorf("%v", open)
+	}
+}
+
+// TestAssembleAsTheClient: order, attribution and content are those of the
+// official client.
+func TestAssembleAsTheClient(t *testing.T) {
+	var a agui.Assembler
+	for _, ev := range []agui.Event{
+		agui.ToolCallStart{ToolCallID: "c", ToolCallName: "f", ParentMessageID: "m", SubagentRunID: "s"}, agui.TextMessageStart{MessageID: "m", SubagentRunID: "s"},
+		agui.TextMessageChunk{MessageID: "n", Delta: "a"}, agui.TextMessageChunk{Delta: "b"},
+		agui.ReasoningEncryptedValue{Subtype: "message", EntityID: "c", EncryptedValue: "e"},
+		agui.ToolCallResult{MessageID: "r", ToolCallID: "c", Content: json.RawMessage(`"x"`)},
+	} {
+		a.Apply(ev)
+	}
+	var got []byte
+	for _, m := range a.Messages() {
+		got = append(m.AppendJSON(got), '\n')
+	}
+	want := `{"id":"m","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":""}}],"subagentRunId":"s"}
+{"id":"r","role":"tool","content":"x","toolCallId":"c"}
+{"id":"n","role":"assistant","content":"ab"}
+`
+	if string(got) != want {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	text := agui.TextMessageStart{MessageID: "m", SubagentRunID: "a"}
+	for name, events := range map[string][]agui.Event{
+		"nothing":            {},
+		"no end":             {started},
+		"open at the end":    {started, text, finished},
+		"late error":         {started, finished, agui.RunError{Message: "x"}},
+		"another run":        {started, agui.RunFinished{ThreadID: "t", RunID: "r2"}},
+		"double interrupt":   {started, question("i", "i")},
+		"no interrupt":       {started, question()},
+		"another subagent":   {started, text, agui.TextMessageEnd{MessageID: "m", SubagentRunID: "b"}, finished},
+		"another's step":     {started, agui.StepStarted{StepName: "s"}, agui.StepFinished{StepName: "s", SubagentRunID: "a"}, finished},
+		"result while open":  {started, agui.ToolCallStart{ToolCallID: "c", ToolCallName: "f"}, agui.ToolCallResult{MessageID: "m", ToolCallID: "c"}},
+		"delta of no state":  {started, agui.StateDelta{}, finished},
+		"another's chunk":    {started, agui.TextMessageChunk{MessageID: "m"}, agui.TextMessageChunk{SubagentRunID: "a"}, finished},
+		"chunk after custom": {started, agui.TextMessageChunk{MessageID: "m"}, agui.Custom{Name: "n"}, agui.TextMessageChunk{}, finished},
+	} {
+		if err := agui.Verify(slices.Values(events)); err == nil {
+			t.Errorf("%s passed", name)
+		}
 	}
 }
 

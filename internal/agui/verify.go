@@ -9,7 +9,7 @@ import (
 // every event may come where it comes, and that the stream ends with a run's end.
 // It is for tests; a producer uses a [Sequencer].
 func Verify(events iter.Seq[Event]) error {
-	v := verifier{open: map[string]Type{}, agents: map[string]bool{}}
+	v := verifier{}
 	n := 0
 	for ev := range events {
 		n++
@@ -28,9 +28,11 @@ type verifier struct {
 	thread string
 	any    bool
 	failed bool
-	open   map[string]Type // "lane/id"
-	agents map[string]bool
+	open   map[string]Type   // "lane/id"
+	owners map[string]string // "lane/id", also of what is closed
+	state  bool
 	chunk  map[Type]string
+	chunks string // owner of the open chunk item
 }
 
 func (v *verifier) take(ev Event) error {
@@ -44,7 +46,7 @@ func (v *verifier) take(ev Event) error {
 			return fmt.Errorf("the thread changed")
 		}
 		v.run, v.thread = &e, e.ThreadID
-		v.open, v.agents, v.chunk = map[string]Type{}, map[string]bool{}, map[Type]string{}
+		v.open, v.owners, v.chunk = map[string]Type{}, map[string]string{}, map[Type]string{}
 		return nil
 	case RunError:
 		if v.run == nil && v.any {
@@ -63,6 +65,9 @@ func (v *verifier) take(ev Event) error {
 		for id := range v.open {
 			return fmt.Errorf("%s is open", id)
 		}
+		if err := verifyOutcome(e.Outcome); err != nil {
+			return err
+		}
 		v.run = nil
 		return nil
 	}
@@ -76,7 +81,18 @@ func (v *verifier) inside(ev Event) error {
 			clear(v.chunk)
 		}
 	}
+	if err := v.owned(ev); err != nil {
+		return err
+	}
 	switch e := ev.(type) {
+	case StateSnapshot, StateRef:
+		v.state = true
+	case StateDelta:
+		if !v.state {
+			return fmt.Errorf("there is no state to change")
+		}
+	case ToolCallResult:
+		return v.absent("call/" + e.ToolCallID)
 	case TextMessageStart:
 		return v.begin("text/"+e.MessageID, t)
 	case TextMessageContent:
@@ -100,9 +116,9 @@ func (v *verifier) inside(ev Event) error {
 	case ReasoningMessageEnd:
 		return v.finish("reasoning/" + e.MessageID)
 	case StepStarted:
-		return v.begin("step/"+e.StepName, t)
+		return v.begin("step/"+e.SubagentRunID+"/"+e.StepName, t)
 	case StepFinished:
-		return v.finish("step/" + e.StepName)
+		return v.finish("step/" + e.SubagentRunID + "/" + e.StepName)
 	case SubagentStarted:
 		return v.begin("subagent/"+e.SubagentRunID, t)
 	case SubagentFinished:
@@ -110,11 +126,73 @@ func (v *verifier) inside(ev Event) error {
 	case SubagentError:
 		return v.finish("subagent/" + e.SubagentRunID)
 	case TextMessageChunk:
-		return v.chunked(t, e.MessageID, "text/", true)
+		return v.chunked(t, e.MessageID, "text/", e.SubagentRunID, true)
 	case ToolCallChunk:
-		return v.chunked(t, e.ToolCallID, "call/", e.ToolCallName != "")
+		return v.chunked(t, e.ToolCallID, "call/", e.SubagentRunID, e.ToolCallName != "")
 	case ReasoningMessageChunk:
-		return v.chunked(t, e.MessageID, "reasoning/", true)
+		return v.chunked(t, e.MessageID, "reasoning/", e.SubagentRunID, true)
+	}
+	return nil
+}
+
+// owned checks that whatever names an item agrees with the subagent that was
+// first to name it. An event without a subagent agrees with every one.
+func (v *verifier) owned(ev Event) error {
+	item, agent := "", ""
+	switch e := ev.(type) {
+	case TextMessageStart:
+		item, agent = "text/"+e.MessageID, e.SubagentRunID
+	case TextMessageContent:
+		item, agent = "text/"+e.MessageID, e.SubagentRunID
+	case TextMessageEnd:
+		item, agent = "text/"+e.MessageID, e.SubagentRunID
+	case ToolCallStart:
+		item, agent = "call/"+e.ToolCallID, e.SubagentRunID
+	case ToolCallArgs:
+		item, agent = "call/"+e.ToolCallID, e.SubagentRunID
+	case ToolCallEnd:
+		item, agent = "call/"+e.ToolCallID, e.SubagentRunID
+	case ReasoningStart:
+		item, agent = "reasoning/"+e.MessageID, e.SubagentRunID
+	case ReasoningMessageStart:
+		item, agent = "reasoning/"+e.MessageID, e.SubagentRunID
+	case ReasoningMessageContent:
+		item, agent = "reasoning/"+e.MessageID, e.SubagentRunID
+	case ReasoningMessageEnd:
+		item, agent = "reasoning/"+e.MessageID, e.SubagentRunID
+	case ReasoningEnd:
+		item, agent = "reasoning/"+e.MessageID, e.SubagentRunID
+	default:
+		return nil
+	}
+	owner, seen := v.owners[item]
+	if seen && agent != "" && agent != owner {
+		return fmt.Errorf("%s belongs to another subagent", item)
+	}
+	if !seen {
+		v.owners[item] = agent
+	}
+	return nil
+}
+
+// verifyOutcome includes what the drafts after 1.0 add: no two interrupts of one
+// id.
+func verifyOutcome(o *Outcome) error {
+	if o == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, i := range o.Interrupts {
+		if seen[i.ID] {
+			return fmt.Errorf("two interrupts have one id")
+		}
+		seen[i.ID] = true
+	}
+	switch {
+	case o.Type == OutcomeInterrupt && len(seen) == 0:
+		return fmt.Errorf("an interrupt asks nothing")
+	case o.Type != OutcomeInterrupt && o.Type != OutcomeSuccess && o.Type != OutcomeCancelled:
+		return fmt.Errorf("the outcome is unknown")
 	}
 	return nil
 }
@@ -127,12 +205,17 @@ func closesNoChunk(t Type) bool {
 	return false
 }
 
-func (v *verifier) chunked(t Type, id, lane string, named bool) error {
+func (v *verifier) chunked(t Type, id, lane, agent string, named bool) error {
 	if id == "" {
-		if v.chunk[t] == "" {
+		if v.chunk[t] == "" || agent != v.chunks {
 			return fmt.Errorf("the first chunk has no id")
 		}
 		return nil
+	}
+	if owner, seen := v.owners[lane+id]; seen && agent != "" && agent != owner {
+		return fmt.Errorf("%s%s belongs to another subagent", lane, id)
+	} else if !seen {
+		v.owners[lane+id] = agent
 	}
 	if _, open := v.open[lane+id]; open {
 		return fmt.Errorf("%s%s is open in the other form", lane, id)
@@ -141,15 +224,22 @@ func (v *verifier) chunked(t Type, id, lane string, named bool) error {
 		return fmt.Errorf("the first chunk has no name")
 	}
 	clear(v.chunk)
-	v.chunk[t] = id
+	v.chunk[t], v.chunks = id, agent
 	return nil
 }
 
 func (v *verifier) begin(id string, t Type) error {
+	if err := v.absent(id); err != nil {
+		return err
+	}
+	v.open[id] = t
+	return nil
+}
+
+func (v *verifier) absent(id string) error {
 	if _, open := v.open[id]; open {
 		return fmt.Errorf("%s is open", id)
 	}
-	v.open[id] = t
 	return nil
 }
 

@@ -6,10 +6,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
-	"go.uber.org/goleak"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // open opens a store in a new folder; the test closes it.
 func open(t *testing.T) holdfast.Store {
@@ -41,4 +39,10 @@ func reopen(t *testing.T, s holdfast.Store) holdfast.Store {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, open, storetest.Options{Reopen: reopen})
+}
+
+func TestAgainstReference(t *testing.T) {
+	t.Parallel()
+	reference := func(*testing.T) holdfast.Store { return memstore.New() }
+	storetest.Compare(t, open, reference, storetest.Options{Reopen: reopen})
 }

@@ -107,15 +107,9 @@ func appendMinute(b []byte, minute int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(minute)^1<<63)
 }
 
-// minuteOf counts minutes from 1970, rounded down.
-func minuteOf(t time.Time) int64 {
-	const length = 60 // seconds
-	seconds := t.Unix()
-	if seconds < 0 {
-		seconds -= length - 1
-	}
-	return seconds / length
-}
+// minuteOf counts minutes from 1970. What matters is that a later time never
+// has a smaller one.
+func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
 // after returns the first key that is larger than every key with the prefix.
 // No prefix of ours is all 0xff.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -38,11 +39,11 @@ type Store struct {
 	presence
 	watchers
 
-	requests chan *request // to the committer, unbuffered: see submit
-	closing  chan struct{}
-	stopped  chan struct{} // closed when the committer has ended
-	close    sync.Once
-	closeErr error
+	requests  chan *request // to the committer, unbuffered: see submit
+	closing   chan struct{}
+	stopped   chan struct{} // closed when the committer has ended
+	closeOnce sync.Once
+	closeErr  error
 }
 
 // Open opens the store in the file at path, and makes the file and its folder
@@ -104,6 +105,9 @@ func openFile(path string, opts Options) (*bolt.DB, error) {
 
 // syncFolder makes the name of a new file as durable as its content will be.
 func syncFolder(folder string) error {
+	if runtime.GOOS == "windows" {
+		return nil // it cannot sync folders, and does not need to
+	}
 	f, err := os.Open(folder)
 	if err != nil {
 		return fmt.Errorf("sync the folder of the store: %w", err)
@@ -162,7 +166,7 @@ func checkFormat(tx *bolt.Tx) error {
 // Close implements [holdfast.Store]. What is being written is finished first;
 // what waits to be written is refused.
 func (s *Store) Close() error {
-	s.close.Do(func() {
+	s.closeOnce.Do(func() {
 		close(s.closing)
 		<-s.stopped
 		if err := s.db.Close(); err != nil {

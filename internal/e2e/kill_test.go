@@ -55,7 +55,7 @@ type killer struct {
 func newKiller(t *testing.T, frequency, recovery string) *killer {
 	dir := t.TempDir()
 	k := &killer{T: t, recovery: recovery, addr: freeAddr(t), store: filepath.Join(dir, "holdfast.db"), journal: filepath.Join(dir, "journal")}
-	k.args = []string{"--recover=" + recovery, "--checkpoint-frequency=" + frequency, "--demo-delay=1ms", "--lease=300ms", "--demo-journal=" + k.journal}
+	k.args = []string{"--recover=" + recovery, "--checkpoint-frequency=" + frequency, "--demo-delay=2ms", "--lease=300ms", "--demo-journal=" + k.journal}
 	k.p = start(t, k.addr, k.store, k.args...)
 	return k
 }
@@ -91,7 +91,7 @@ func (k *killer) trial(i, after int) {
 		w.take(r)
 		return len(w.seen) >= after
 	})
-	time.Sleep(rand.N(4 * time.Millisecond))
+	time.Sleep(rand.N(12 * time.Millisecond))
 	k.p.kill()
 	res.Body.Close()
 	finished := k.finished(w.thread)

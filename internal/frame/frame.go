@@ -74,6 +74,9 @@ func (c *Codec) Decode(data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("a compressed value: %w: %w", errUnreadable, err)
 		}
+		if len(raw) == 0 { // nothing at all is a valid input of zstd, but not one of ours
+			return nil, fmt.Errorf("a compressed value without content: %w", errUnreadable)
+		}
 		return raw, nil
 	default:
 		return nil, fmt.Errorf("a value is in codec %d, this version knows codecs up to %d: %w", data[0], zstd1, holdfast.ErrVersionTooNew)

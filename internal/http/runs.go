@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -37,12 +38,19 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request) {
 	h.stream(w, r, reply)
 }
 
+// bodyTimeout bounds the time that a request's body may take.
+const bodyTimeout = 30 * time.Second
+
 // body reads a bounded JSON body.
 func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, holdfast.Errorf(holdfast.CodeUnsupportedMediaType, "The body must be JSON.").
 			WithHint("Send Content-Type: application/json.")
 	}
+	// A body must come in reasonable time; what follows it may take any.
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
+	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody))
 	var tooLarge *http.MaxBytesError
 	switch {

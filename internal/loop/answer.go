@@ -65,7 +65,7 @@ func (r *run) pause(attempt int, asked time.Duration) error {
 func (r *run) modelRequest(attempt int) *holdfast.ModelRequest {
 	req := &holdfast.ModelRequest{
 		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: attempt,
-		Messages: slices.Clone(r.messages), Context: r.rec.Context, ForwardedProps: r.rec.ForwardedProps,
+		Messages: r.messages[:len(r.messages):len(r.messages)], Context: r.rec.Context, ForwardedProps: r.rec.ForwardedProps,
 	}
 	if r.agent.Instructions != "" {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)
@@ -254,6 +254,9 @@ func (a *answering) takeCall(d *holdfast.CallDelta) error {
 	}
 	b := a.calls[d.Index]
 	if b == nil || (d.ID != "" && b.given != "" && d.ID != b.given) {
+		if d.Name == "" {
+			return &holdfast.ModelError{Retryable: true, Public: "The model made a tool call without a name.", Err: errNamelessCall}
+		}
 		if err := a.endText(); err != nil {
 			return err
 		}
@@ -279,7 +282,10 @@ func (a *answering) takeCall(d *holdfast.CallDelta) error {
 	return a.r.w.delta(a.r.ctx, agui.TypeToolCallArgs, b.id, d.Arguments)
 }
 
+// maxIDLength bounds a provider's call id, in bytes.
 const maxIDLength = 256
+
+var errNamelessCall = errors.New("a tool call begins without a name")
 
 // messages returns what has streamed in so far, in the order of appearance.
 // Without calls it is what a cancelled answer leaves behind.

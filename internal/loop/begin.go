@@ -63,7 +63,7 @@ func (e *Engine) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	c := e.claim(t, e.process)
 	st := t.st.clone()
 	p.rec = p.runRecord(e, who)
-	return &beginning{e: e, p: p, c: c, st: st, r: &run{rec: p.rec, agent: p.agent, st: st, hist: t.hist, resumed: p.d.Do == actResume}}
+	return &beginning{e: e, p: p, c: c, st: st, r: &run{rec: p.rec, agent: p.agent, st: st, hist: t.hist, used: map[string]bool{}, resumed: p.d.Do == actResume}}
 }
 
 func (p *plan) runRecord(e *Engine, who holdfast.Principal) *runRecord {
@@ -81,6 +81,9 @@ func (p *plan) runRecord(e *Engine, who holdfast.Principal) *runRecord {
 func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.load(ctx); err != nil {
 		return nil, err
+	}
+	for _, m := range b.p.req.Clean.Results {
+		b.st.closeCall(m.ToolCallID)
 	}
 	if err := b.events(); err != nil {
 		return nil, err
@@ -193,9 +196,6 @@ func (b *beginning) snapshotLeaf() {
 // replaced, the iterations counted from 0.
 func (b *beginning) fresh() {
 	clean := &b.p.req.Clean
-	for i := range clean.Results {
-		b.st.closeCall(clean.Results[i].ToolCallID)
-	}
 	if b.p.d.Do == actFresh {
 		b.closeOpen()
 		b.st.Iteration, b.st.Answers = 0, nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"log/slog"
 	"slices"
@@ -61,7 +60,7 @@ func engine(t *testing.T, store holdfast.Store, change func(*Config), agents ...
 	cfg := Config{
 		Store: store, Agents: agents, Recover: true, Frequency: PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
 		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
-		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
+		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
 		NewID:    func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.Add(1)) },
 		Observer: nobody{},
 	}
@@ -315,6 +314,57 @@ func TestCrash(t *testing.T) {
 		}
 		events, err := two.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
 		succeeded(t, collect(t, events, err))
+	})
+}
+
+// TestCallIDsOfAbandonedAnswers: an answer that died with its owner has shown
+// call ids; the answer that takes its place does not use them again.
+func TestCallIDsOfAbandonedAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &mortal{Store: shared}
+		agent := func(hang bool) holdfast.Agent {
+			model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					if len(req.Messages) > 1 {
+						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+						return
+					}
+					if !yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Name: "ping", Arguments: "{"}}, nil) {
+						return
+					}
+					if hang {
+						<-ctx.Done()
+						return
+					}
+					if yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Arguments: "}"}}, nil) {
+						yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+					}
+				}
+			})
+			pong := tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
+			return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pong}}
+		}
+		one := engine(t, first, nil, agent(true))
+		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		first.dead.Store(true)
+		two := engine(t, shared, nil, agent(false))
+		time.Sleep(10 * time.Second)
+		reply, err := two.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+		events := collect(t, reply, err)
+		succeeded(t, events)
+		seen := map[string]int{}
+		for _, ev := range events {
+			if s, ok := ev.(agui.ToolCallStart); ok {
+				seen[s.ToolCallID]++
+			}
+		}
+		if len(seen) != 2 || seen["call_0"] != 1 {
+			t.Errorf("calls shown: %v", seen)
+		}
 	})
 }
 

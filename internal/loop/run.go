@@ -46,21 +46,25 @@ type run struct {
 var errCancelled = errors.New("cancelled by the user")
 
 // launch starts the goroutine of a run whose first commit has been made. head
-// is the head after that commit and first are its records. The caller holds a slot.
+// is the head after that commit and first are its records. The caller holds a
+// slot. At a shutdown nothing is started: the run has an owner that is about to
+// die, and is taken over.
 func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first []holdfast.Record) {
 	r.e, r.key = e, head.Key
 	r.feed = newFeed(e.cfg.TailBytes)
-	if len(first) > 0 {
-		r.feed.append(first)
-	}
+	r.feed.append(first)
 	r.done = make(chan struct{})
 	r.started = e.cfg.Now()
 	r.ctx, r.cancel = context.WithCancelCause(e.ctx)
 	r.prepare()
-	r.w = newWriter(e, head, seq, r.feed.append)
 	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopping() {
+		e.release()
+		return
+	}
+	r.w = newWriter(e, head, seq, r.feed.append)
 	e.runs[r.key] = r
-	e.mu.Unlock()
 	e.cfg.Observer.RunStarted(r.key, r.rec.ID, r.rec.Agent, r.resumed)
 	e.wg.Go(r.main)
 }
@@ -83,7 +87,6 @@ func (r *run) prepare() {
 			r.handler = t(r.handler)
 		}
 	}
-	r.used = map[string]bool{}
 	for i := range r.hist.path {
 		r.remember(&r.hist.path[i])
 	}
@@ -194,8 +197,12 @@ func (r *run) iterate() error {
 
 // answered reports whether the history ends in an answer without open calls.
 // It is asked first, because an owner may have died right after committing it.
+// An answer may end in reasoning.
 func (r *run) answered() bool {
 	leaf := len(r.hist.path) - 1
+	for leaf >= 0 && r.hist.path[leaf].Role == string(holdfast.RoleReasoning) {
+		leaf--
+	}
 	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.path[leaf].Role == string(holdfast.RoleAssistant)
 }
 

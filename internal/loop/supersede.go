@@ -182,10 +182,17 @@ func (e *Engine) takeOver(ctx context.Context, t *thread) error {
 	if err != nil {
 		return err
 	}
-	seq, open, err := e.reopen(ctx, t)
+	// Ids that the abandoned answer has shown are taken, or the next answer would
+	// continue its calls.
+	seq, err := e.replay(ctx, t, func(ev agui.Event) {
+		if call, ok := ev.(agui.ToolCallStart); ok {
+			r.used[call.ToolCallID] = true
+		}
+	})
 	if err != nil {
 		return err
 	}
+	open := seq.Close()
 	if !e.acquire() {
 		return errTooManyRuns(e.cfg.MaxRuns)
 	}
@@ -211,16 +218,6 @@ func (e *Engine) takeOver(ctx context.Context, t *thread) error {
 	r.resumed = true
 	e.launch(r, headAfter(c), seq, recordsOf(c))
 	return nil
-}
-
-// reopen replays the records after the boundary, and returns the sequence
-// machine where the log ends, with the events that close what is open.
-func (e *Engine) reopen(ctx context.Context, t *thread) (agui.Sequencer, []agui.Event, error) {
-	seq, err := e.replay(ctx, t, nil)
-	if err != nil {
-		return seq, nil, err
-	}
-	return seq, seq.Close(), nil
 }
 
 // replay runs the thread's records after the boundary, which belong to an
@@ -265,7 +262,7 @@ func (e *Engine) rebuild(ctx context.Context, key holdfast.ThreadKey, st *state)
 	if err != nil {
 		return nil, readError(err)
 	}
-	r := &run{rec: &runRecord{}, st: st}
+	r := &run{rec: &runRecord{}, st: st, used: map[string]bool{}}
 	if err := decodeValue(raw, r.rec); err != nil {
 		return nil, readError(err)
 	}

@@ -27,7 +27,7 @@ func converse(t *testing.T, user string) {
 	t.Helper()
 	byName := map[string]holdfast.Tool{}
 	req := &holdfast.ModelRequest{Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: user}}}
-	for _, tool := range tools.Builtin(time.Now, new(bytes.Buffer)) {
+	for _, tool := range tools.Builtin(time.Now, 0, new(bytes.Buffer)) {
 		byName[tool.Spec().Name] = tool
 		req.Tools = append(req.Tools, tool.Spec())
 	}

@@ -14,16 +14,23 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Builtin returns the demo agent's tools. With a journal, charge_card is one of
-// them, and every call of a tool leaves lines in the journal, see [Journal].
-func Builtin(clock func() time.Time, journal io.Writer) []holdfast.Tool {
+// Builtin returns the demo agent's tools. With a pace each call takes a few
+// times as long, each tool another number of times. With a journal, charge_card
+// is one of them, and every call of a tool leaves lines in the journal, see
+// [Journal].
+func Builtin(clock func() time.Time, pace time.Duration, journal io.Writer) []holdfast.Tool {
 	tools := []holdfast.Tool{CurrentTime(clock), Calculate(), Wait(), Lookup(), AskPerson(), UpdatePlan()}
-	if journal == nil {
-		return tools
+	if journal != nil {
+		tools = append(tools, Charge(journal))
 	}
-	tools = append(tools, Charge(journal))
 	for i, t := range tools {
-		tools[i] = Journal(t, journal)
+		if pace > 0 {
+			t = &paced{Tool: t, pause: time.Duration(2+i) * pace}
+		}
+		if journal != nil {
+			t = Journal(t, journal)
+		}
+		tools[i] = t
 	}
 	return tools
 }

@@ -66,10 +66,10 @@ func TestBuiltin(t *testing.T) {
 		return out
 	}
 	plain := []string{"current_time", "calculate", "wait", "lookup", "ask_person", "update_plan"}
-	if got := names(Builtin(clock, nil)); !slices.Equal(got, plain) {
+	if got := names(Builtin(clock, 0, nil)); !slices.Equal(got, plain) {
 		t.Errorf("got %v", got)
 	}
-	if got := names(Builtin(clock, &lines{})); !slices.Equal(got, append(plain, "charge_card")) {
+	if got := names(Builtin(clock, 0, &lines{})); !slices.Equal(got, append(plain, "charge_card")) {
 		t.Errorf("with a journal: got %v", got)
 	}
 }
@@ -261,7 +261,7 @@ func TestCharge(t *testing.T) {
 
 func TestJournal(t *testing.T) {
 	var journal lines
-	for _, tool := range Builtin(clock, &journal) {
+	for _, tool := range Builtin(clock, 0, &journal) {
 		switch tool.Spec().Name {
 		case "calculate":
 			_, _, _ = invoke(t, tool, args(`{"expression":"1"}`))
@@ -284,4 +284,30 @@ func TestJournal(t *testing.T) {
 	if _, _, err := invoke(t, Journal(Calculate(), &journal), args(`{"expression":"1"}`)); err == nil {
 		t.Error("a journal that cannot be written: no error")
 	}
+}
+
+// TestPace: paced tools that run in parallel finish one after the other, and a
+// cancelled one has run nothing.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		journal := &lines{}
+		seen := map[time.Duration]bool{}
+		for _, tool := range Builtin(time.Now, time.Second, journal) {
+			if name := tool.Spec().Name; name != "lookup" && name != "calculate" && name != "charge_card" {
+				continue
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			begin := time.Now()
+			_, _ = tool.Call(ctx, holdfast.ToolCall{Name: tool.Spec().Name, Arguments: []byte(`{}`)})
+			if took := time.Since(begin); took < time.Second || seen[took] {
+				t.Errorf("%s took %s", tool.Spec().Name, took)
+			}
+			seen[time.Since(begin)] = true
+			stop := errors.New("stop")
+			cancel(stop)
+			if _, err := tool.Call(ctx, holdfast.ToolCall{Name: tool.Spec().Name}); !errors.Is(err, stop) {
+				t.Errorf("%s went on: %v", tool.Spec().Name, err)
+			}
+		}
+	})
 }

@@ -1,0 +1,172 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"pgregory.net/rapid"
+)
+
+// Compare runs random commands against a store and against a reference side by
+// side, and expects that nobody can tell one from the other: the same results,
+// and after each command the same answers to all questions. Names, ids, fences
+// and times are few, so that commands meet each other's traces.
+//
+// open and openReference return new, empty stores. A failure is shrunk to the
+// shortest sequence of commands that shows it.
+func Compare(t *testing.T, open, openReference func(t *testing.T) holdfast.Store, opts Options) {
+	t.Helper()
+	rapid.Check(t, func(r *rapid.T) {
+		p := &pair{T: r, test: t, one: open(t), reference: openReference(t), reopen: opts.Reopen}
+		defer func() {
+			if err := errors.Join(p.one.Close(), p.reference.Close()); err != nil {
+				r.Errorf("Close: %v", err)
+			}
+		}()
+		actions := map[string]func(*rapid.T){
+			"commit": p.commit,
+			"retry":  p.retry,
+			"post":   p.post,
+			"read":   p.read,
+			"list":   p.list,
+			"":       p.observe,
+		}
+		if opts.Reopen != nil {
+			actions["reopen"] = p.reopenOne
+		}
+		r.Repeat(actions)
+	})
+}
+
+// pair is a store and its reference, which have been given the same commands.
+type pair struct {
+	*rapid.T
+	test           *testing.T
+	one, reference holdfast.Store
+	reopen         func(t *testing.T, s holdfast.Store) holdfast.Store
+	commits        []*holdfast.Commit // all that were tried
+}
+
+// same runs f on both stores and compares what it returns.
+func (p *pair) same(r *rapid.T, what string, f func(s holdfast.Store) (any, error)) {
+	r.Helper()
+	got, gotErr := f(p.one)
+	want, wantErr := f(p.reference)
+	if g, w := class(gotErr), class(wantErr); g != w {
+		r.Fatalf("%s: error %v (%s), the reference has %v (%s)", what, gotErr, g, wantErr, w)
+	}
+	if g, w := show(got), show(want); wantErr == nil && g != w {
+		r.Fatalf("%s:\n\t%.2000s\nthe reference has\n\t%.2000s", what, g, w)
+	}
+}
+
+// class is what callers can test an error for.
+func class(err error) string {
+	if err == nil {
+		return "none"
+	}
+	for _, known := range []error{
+		holdfast.ErrNotFound, holdfast.ErrFenced, holdfast.ErrConflict, holdfast.ErrCursor, holdfast.ErrInvalid,
+	} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "unknown"
+}
+
+// reopenOne is rarer than the other commands, because it takes longer.
+func (p *pair) reopenOne(r *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(r, "reopen?") == 0 {
+		p.one = p.reopen(p.test, p.one)
+	}
+}
+
+func (p *pair) commit(r *rapid.T) {
+	c := drawCommit(r, p)
+	p.commits = append(p.commits, c)
+	p.try(r, c)
+}
+
+// retry commits again what was tried before, with whatever success.
+func (p *pair) retry(r *rapid.T) {
+	if len(p.commits) == 0 {
+		r.Skip("nothing was committed yet")
+	}
+	last := p.commits[max(0, len(p.commits)-3):]
+	p.try(r, rapid.SampledFrom(last).Draw(r, "commit"))
+}
+
+func (p *pair) try(r *rapid.T, c *holdfast.Commit) {
+	p.same(r, "Commit", func(s holdfast.Store) (any, error) { return nil, s.Commit(p.test.Context(), c) })
+}
+
+func (p *pair) post(r *rapid.T) {
+	k := drawKey(r)
+	item := holdfast.InboxItem{ID: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(r, "id"), Data: drawData(r)}
+	p.same(r, "Post", func(s holdfast.Store) (any, error) { return nil, s.Post(p.test.Context(), k, item) })
+}
+
+// read reads with arguments that observe does not use.
+func (p *pair) read(r *rapid.T) {
+	ctx, k := p.test.Context(), drawKey(r)
+	limit := rapid.IntRange(0, 4).Draw(r, "limit")
+	cursor := holdfast.Cursor{
+		Number: rapid.Uint64Range(0, 8).Draw(r, "number"),
+		Tag:    rapid.SampledFrom(fences()).Draw(r, "fence").Tag(),
+	}
+	p.same(r, "Records", func(s holdfast.Store) (any, error) { return s.Records(ctx, k, cursor, limit) })
+	kind, id := drawKind(r), drawID(r)
+	p.same(r, "Value", func(s holdfast.Store) (any, error) { return s.Value(ctx, k, kind, id) })
+	p.same(r, "Values", func(s holdfast.Store) (any, error) { return s.Values(ctx, k, kind, id, limit) })
+}
+
+func (p *pair) list(r *rapid.T) {
+	owner := holdfast.Principal{Tenant: drawTenant(r), User: drawUser(r)}
+	before, limit := drawTime(r), rapid.IntRange(0, 4).Draw(r, "limit")
+	p.same(r, "Threads", func(s holdfast.Store) (any, error) {
+		list, err := s.Threads(p.test.Context(), owner, before, limit)
+		return heads(list), err
+	})
+}
+
+// observe asks both stores everything about everyone.
+func (p *pair) observe(r *rapid.T) {
+	for _, tenant := range tenants() {
+		for _, name := range threadNames() {
+			k := holdfast.ThreadKey{Tenant: tenant, Thread: name}
+			p.same(r, fmt.Sprintf("thread %q", k), func(s holdfast.Store) (any, error) { return p.thread(s, k) })
+		}
+		for _, user := range users() {
+			owner := holdfast.Principal{Tenant: tenant, User: user}
+			p.same(r, fmt.Sprintf("threads of %q", owner), func(s holdfast.Store) (any, error) {
+				list, err := s.Threads(p.test.Context(), owner, time.Time{}, 100)
+				return heads(list), err
+			})
+		}
+	}
+	p.same(r, "Owned", func(s holdfast.Store) (any, error) {
+		owned, err := s.Owned(p.test.Context())
+		return sortOwned(owned), err
+	})
+}
+
+func (p *pair) thread(s holdfast.Store, k holdfast.ThreadKey) (any, error) {
+	ctx := p.test.Context()
+	head, err := s.Head(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	records, err1 := s.Records(ctx, k, holdfast.Cursor{}, 1000)
+	messages, err2 := s.Messages(ctx, k)
+	inbox, err3 := s.Inbox(ctx, k)
+	all := []any{text(*head), head.State, records, messages, inbox}
+	for _, kind := range kinds() {
+		values, err4 := s.Values(ctx, k, kind, "", 0)
+		all, err1 = append(all, values), errors.Join(err1, err4)
+	}
+	return all, errors.Join(err1, err2, err3)
+}

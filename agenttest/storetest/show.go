@@ -1,0 +1,60 @@
+package storetest
+
+import (
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// expect compares two things by how they are shown, for which nil and empty are
+// the same.
+func expect(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if g, w := show(got), show(want); g != w {
+		t.Errorf("%s: got %.300s, want %.300s", what, g, w)
+	}
+}
+
+// show shows two things in the same way only if they are the same.
+func show(v any) string {
+	switch v := v.(type) {
+	case int:
+		return fmt.Sprint(v)
+	case []byte:
+		return brief(v)
+	case []any:
+		return join(v, show)
+	case []holdfast.Record:
+		// fmt would leave the data out, because a record embeds a cursor and with it
+		// a String method.
+		return join(v, func(r holdfast.Record) string { return fmt.Sprintf("%d %q %s", r.Number, r.Tag, brief(r.Data)) })
+	case []holdfast.StoredMessage:
+		return join(v, func(m holdfast.StoredMessage) string { return fmt.Sprintf("%q %q %s", m.ID, m.Parent, brief(m.Data)) })
+	case []holdfast.Value:
+		return join(v, func(x holdfast.Value) string { return fmt.Sprintf("%q %q %s", x.Kind, x.ID, brief(x.Data)) })
+	case []holdfast.InboxItem:
+		return join(v, func(it holdfast.InboxItem) string { return fmt.Sprintf("%d %q %s", it.Number, it.ID, brief(it.Data)) })
+	default:
+		return fmt.Sprintf("%q", v)
+	}
+}
+
+func join[T any](list []T, each func(T) string) string {
+	parts := make([]string, len(list))
+	for i, v := range list {
+		parts[i] = each(v)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// brief shows large data by its beginning, its length and a checksum.
+func brief(b []byte) string {
+	const limit = 64
+	if len(b) <= limit {
+		return fmt.Sprintf("%q", b)
+	}
+	return fmt.Sprintf("%q… (%d bytes, CRC %x)", b[:limit/4], len(b), crc32.ChecksumIEEE(b))
+}

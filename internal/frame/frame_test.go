@@ -1,0 +1,178 @@
+package frame_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/frame"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newCodec(tb testing.TB) *frame.Codec {
+	tb.Helper()
+	c, err := frame.New()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+func noise(size int) []byte {
+	b := make([]byte, size)
+	r := rand.NewChaCha8([32]byte{1})
+	_, _ = r.Read(b) // it never fails
+	return b
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	prose := []byte(strings.Repeat("All work and no play. ", 1<<18))
+	for _, size := range []int{0, 1, 1023, 1024, 1025, 3000, 100_000, 5 << 20} {
+		for name, raw := range map[string][]byte{"noise": noise(size), "prose": prose[:size]} {
+			data := c.Encode(nil, raw)
+			got, err := c.Decode(data)
+			if err != nil || !bytes.Equal(got, raw) {
+				t.Errorf("%d bytes of %s came back as %d bytes, %v", size, name, len(got), err)
+			}
+			if len(data) > len(raw)+1 {
+				t.Errorf("%d bytes of %s became %d", size, name, len(data))
+			}
+			if name == "prose" && size > 1024 && len(data) > size/2 {
+				t.Errorf("%d bytes of prose became %d: not compressed", size, len(data))
+			}
+		}
+	}
+}
+
+// TestStoredForever: what an earlier version has written. These bytes never
+// change.
+func TestStoredForever(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	for data, want := range map[string]string{
+		"\x00":      "",
+		"\x00hello": "hello",
+		"\x01(\xb5/\xfdd\b\x06\x8d\x00\x00Hholdfast \x01T\t\x03.\xfc2r\xb8\xa7\x00": strings.Repeat("holdfast ", 200),
+	} {
+		if got, err := c.Decode([]byte(data)); err != nil || string(got) != want {
+			t.Errorf("Decode(%q) is %q, %v, want %q", data, got, err, want)
+		}
+	}
+}
+
+func TestAppends(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	for _, raw := range [][]byte{[]byte("small"), bytes.Repeat([]byte("large "), 1000), noise(2000)} {
+		data := c.Encode([]byte("before"), raw)
+		rest, found := bytes.CutPrefix(data, []byte("before"))
+		got, err := c.Decode(rest)
+		if !found || err != nil || !bytes.Equal(got, raw) {
+			t.Errorf("%d bytes after a prefix: %v", len(raw), err)
+		}
+	}
+}
+
+func TestDecodeCopies(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	data := c.Encode(nil, []byte("small"))
+	got, err := c.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[1] = 'x'
+	if string(got) != "small" {
+		t.Errorf("the decoded value shares memory with its source: %q", got)
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	good := c.Encode(nil, bytes.Repeat([]byte("large "), 1000))
+	damaged := bytes.Clone(good)
+	damaged[len(damaged)/2] ^= 0x55
+	for name, data := range map[string][]byte{"nothing": nil, "cut": good[:len(good)-1], "damaged": damaged, "no zstd": {1, 2}, "empty zstd": {1}} {
+		if got, err := c.Decode(data); err == nil {
+			t.Errorf("%s: decoded to %d bytes, want an error", name, len(got))
+		} else if errors.Is(err, holdfast.ErrVersionTooNew) {
+			t.Errorf("%s: %v, but it is not newer", name, err)
+		}
+	}
+	for _, codec := range []byte{2, 99, 255} {
+		if _, err := c.Decode([]byte{codec, 1, 2, 3}); !errors.Is(err, holdfast.ErrVersionTooNew) {
+			t.Errorf("codec %d: %v, want ErrVersionTooNew", codec, err)
+		}
+	}
+}
+
+// TestBomb: a few bytes that would become more than the limit are refused
+// before the memory is taken.
+func TestBomb(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	// A frame that claims 1 TB.
+	bomb := []byte{1, 0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 1, 0, 0, 0x03, 0, 0}
+	if got, err := c.Decode(bomb); err == nil {
+		t.Errorf("the bomb became %d bytes", len(got))
+	}
+	// What is too large to be decoded is not compressed.
+	huge := make([]byte, 64<<20+1)
+	if got, err := c.Decode(c.Encode(nil, huge)); err != nil || len(got) != len(huge) {
+		t.Errorf("%d bytes came back as %d, %v", len(huge), len(got), err)
+	}
+}
+
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			raw := bytes.Repeat([]byte{byte(w)}, 3000)
+			for range 100 {
+				if got, err := c.Decode(c.Encode(nil, raw)); err != nil || !bytes.Equal(got, raw) {
+					t.Errorf("worker %d: %v", w, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func FuzzRoundTrip(f *testing.F) {
+	f.Add([]byte(nil), uint16(0))
+	f.Add([]byte("some text "), uint16(300))
+	c := newCodec(f)
+	f.Fuzz(func(t *testing.T, raw []byte, times uint16) {
+		raw = bytes.Repeat(raw, int(times%512)+1)
+		data := c.Encode(nil, raw)
+		got, err := c.Decode(data)
+		if err != nil || !bytes.Equal(got, raw) || len(data) > len(raw)+1 {
+			t.Errorf("%d bytes became %d and came back as %d, %v", len(raw), len(data), len(got), err)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	c := newCodec(f)
+	f.Add([]byte{})
+	f.Add([]byte{0, 1, 2})
+	f.Add([]byte{7})
+	f.Add(c.Encode(nil, bytes.Repeat([]byte("large "), 500)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		raw, err := c.Decode(data)
+		if err == nil && len(data) > 0 && data[0] > 1 {
+			t.Errorf("codec %d gave %d bytes", data[0], len(raw))
+		}
+	})
+}

@@ -1,0 +1,328 @@
+package http
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is the engine as closures.
+type fake struct {
+	post   func(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error)
+	events func(after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error)
+	info   *holdfast.ThreadInfo
+	err    error
+}
+
+func (f *fake) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+	return f.post(ctx, who, agent, in)
+}
+func (f *fake) Cancel(context.Context, holdfast.Principal, string, string) (*holdfast.ThreadInfo, error) {
+	return f.info, f.err
+}
+func (f *fake) Events(_ context.Context, _ holdfast.Principal, _, _ string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
+	return f.events(after, d)
+}
+func (f *fake) Attach(context.Context, holdfast.Principal, string, agui.Dialect) (*agui.Reply, error) {
+	return reply(), f.err
+}
+func (f *fake) Threads(context.Context, holdfast.Principal, time.Time, int) ([]holdfast.ThreadInfo, error) {
+	return []holdfast.ThreadInfo{*f.info}, f.err
+}
+func (f *fake) Thread(context.Context, holdfast.Principal, string) (*holdfast.ThreadInfo, error) {
+	return f.info, f.err
+}
+func (f *fake) Messages(context.Context, holdfast.Principal, string) ([]json.RawMessage, error) {
+	return []json.RawMessage{json.RawMessage(`{"id":"m"}`)}, f.err
+}
+
+// reply yields batches of frames; an error ends it.
+func reply(batches ...any) *agui.Reply {
+	return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
+		for _, b := range batches {
+			switch b := b.(type) {
+			case []agui.Frame:
+				if !yield(b, nil) {
+					return
+				}
+			case error:
+				yield(nil, b)
+				return
+			}
+		}
+	}}
+}
+
+func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
+	t.Helper()
+	if f.info == nil {
+		f.info = &holdfast.ThreadInfo{ID: "t", Status: holdfast.StatusIdle}
+	}
+	c := Config{
+		Runs: f, Threads: f, Ready: func(context.Context) error { return f.err }, MaxBody: 1 << 10, WriteTimeout: time.Second, LoopbackOnly: true,
+		Authenticate: func(*http.Request) (holdfast.Principal, error) {
+			return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
+		},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	if change != nil {
+		change(&c)
+	}
+	s := httptest.NewServer(New(c))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return s
+}
+
+func do(t *testing.T, method, url, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(b)
+}
+
+const minimal = `{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"hi"}]}`
+
+func TestStreamOnTheWire(t *testing.T) {
+	f := &fake{post: func(_ context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
+		if who.Tenant != "acme" || agent != "helper" || in.Messages[0].ID != "m" {
+			t.Errorf("%v %s %+v", who, agent, in)
+		}
+		return reply([]agui.Frame{{Data: []byte(`{"a":1}`)}}, []agui.Frame{}, []agui.Frame{{ID: "1-x", Data: []byte(`{"b":2}`)}, {ID: "2-x", Data: []byte(`{}`)}}), nil
+	}}
+	s := serve(t, f, nil)
+	res, body := do(t, "POST", s.URL+"/agents/helper/runs", minimal, "Content-Type", "application/json; charset=utf-8")
+	want := ": holdfast\n\ndata: {\"a\":1}\n\n: keep-alive\n\nid: 1-x\ndata: {\"b\":2}\n\nid: 2-x\ndata: {}\n\n"
+	if res.StatusCode != 200 || body != want {
+		t.Errorf("%d\n%q", res.StatusCode, body)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "text/event-stream", "X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-store, no-transform", "Holdfast-Run": "r",
+	} {
+		if got := res.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestCutStream: stock clients take a clean end for success, so they are told;
+// clients that resume get a clean end and a time to come back.
+func TestCutStream(t *testing.T) {
+	cut := holdfast.Errorf(holdfast.CodeStreamCut, "attach with GET …")
+	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+		return reply([]agui.Frame{{ID: "1-x", Data: []byte(`{}`)}}, cut), nil
+	}}
+	s := serve(t, f, nil)
+	_, body := do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json")
+	if !strings.HasSuffix(body, "data: {\"type\":\"RUN_ERROR\",\"message\":\"attach with GET …\",\"code\":\"stream_cut\"}\n\n") || strings.Count(body, "id: ") != 1 {
+		t.Errorf("stock client: %q", body)
+	}
+	_, body = do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json", "Holdfast-Resume", "1")
+	if strings.Contains(body, "RUN_ERROR") || !strings.HasPrefix(body, "retry: ") {
+		t.Errorf("resuming client: %q", body)
+	}
+}
+
+// TestInternalsStayInside: a cause reaches the log, never the client.
+func TestInternalsStayInside(t *testing.T) {
+	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+		return nil, errors.New("dial redis://:hunter2@10.0.0.1 refused")
+	}}
+	s := serve(t, f, nil)
+	res, body := do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json")
+	if res.StatusCode != 500 || strings.Contains(body, "hunter2") || !strings.Contains(body, `"code":"internal"`) {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	f.post = func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+		panic("hunter2")
+	}
+	res, body = do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json")
+	if res.StatusCode != 500 || strings.Contains(body, "hunter2") {
+		t.Errorf("panic: %d %s", res.StatusCode, body)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	s := serve(t, &fake{err: holdfast.Errorf(holdfast.CodeShuttingDown, "later").WithHint("wait")}, nil)
+	for _, path := range []string{"/readyz", "/threads"} {
+		if res, _ := do(t, "GET", s.URL+path, ""); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %q", path, res.StatusCode, res.Header.Get("Retry-After"))
+		}
+	}
+	if res, _ := do(t, "GET", s.URL+"/healthz", ""); res.StatusCode != 200 {
+		t.Errorf("/healthz: %d", res.StatusCode)
+	}
+}
+
+func TestEventsCursor(t *testing.T) {
+	var got holdfast.Cursor
+	var dialect agui.Dialect
+	f := &fake{events: func(after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
+		got, dialect = after, d
+		return nil, nil
+	}}
+	s := serve(t, f, nil)
+	res, _ := do(t, "GET", s.URL+"/threads/t/runs/r/events?after=1-a&protocolVersion=none", "", "Last-Event-ID", "7-b")
+	if res.StatusCode != http.StatusNoContent || got.String() != "7-b" || dialect != agui.DialectLegacy {
+		t.Errorf("%d %s %d", res.StatusCode, got, dialect)
+	}
+}
+
+func TestLoopbackOnly(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "localhost:8080": true, "127.0.0.1:1": true, "[::1]:80": true, "LOCALHOST.": true,
+		"example.com": false, "localhost.example.com": false, "10.0.0.1": false, "": false, "127.0.0.1.nip.io": false,
+	} {
+		if got := isLoopback(host); got != want {
+			t.Errorf("isLoopback(%q) = %v", host, got)
+		}
+	}
+	for origin, want := range map[string]bool{"http://localhost:3000": true, "https://127.0.0.1": true, "null": false, "http://evil.example": false, "file://localhost": false} {
+		if got := isLocalOrigin(origin); got != want {
+			t.Errorf("isLocalOrigin(%q) = %v", origin, got)
+		}
+	}
+}
+
+func TestPreflight(t *testing.T) {
+	s := serve(t, &fake{}, nil)
+	res, _ := do(t, "OPTIONS", s.URL+"/runs", "", "Origin", "http://localhost:3000", "Access-Control-Request-Method", "POST")
+	if res.StatusCode != http.StatusNoContent || res.Header.Get("Access-Control-Allow-Origin") != "http://localhost:3000" {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+}
+
+// TestStalledClient: a client that does not read is disconnected, and nobody
+// waits for it.
+func TestStalledClient(t *testing.T) {
+	ended := make(chan struct{})
+	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+		big := []agui.Frame{{ID: "1-x", Data: bytes.Repeat([]byte("x"), 1<<20)}}
+		return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
+			defer close(ended)
+			for yield(big, nil) {
+			}
+		}}, nil
+	}}
+	s := serve(t, f, func(c *Config) { c.WriteTimeout = 50 * time.Millisecond })
+	req, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+"/runs", strings.NewReader(minimal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the stream still waits for its client")
+	}
+}
+
+// FuzzFrame: however a stream is cut into frames, a reader of SSE gets each
+// frame's data and id back.
+func FuzzFrame(f *testing.F) {
+	f.Add("1-abc", "hello\nworld", uint8(3))
+	f.Add("", "\u2028\r\x00", uint8(1))
+	f.Fuzz(func(t *testing.T, id, delta string, n uint8) {
+		if strings.ContainsAny(id, "\r\n\x00") {
+			return // ids are cursors: digits, a dash, a tag
+		}
+		var frames []agui.Frame
+		for range n % 8 {
+			frames = append(frames, agui.Frame{ID: id, Data: agui.TextMessageContent{MessageID: "m", Delta: delta}.AppendJSON(nil)})
+		}
+		s := &sse{}
+		s.frames(frames)
+		got := parseSSE(s.buf)
+		if len(got) != len(frames) {
+			t.Fatalf("%d frames became %d: %q", len(frames), len(got), s.buf)
+		}
+		for i := range got {
+			if got[i].ID != frames[i].ID || !bytes.Equal(got[i].Data, frames[i].Data) {
+				t.Fatalf("%q became %q", frames[i], got[i])
+			}
+		}
+	})
+}
+
+// parseSSE reads a stream as the SSE standard says, comments left out.
+func parseSSE(b []byte) []agui.Frame {
+	var out []agui.Frame
+	var cur agui.Frame
+	for line := range lines(b) {
+		switch {
+		case line == "":
+			if cur.Data != nil {
+				out = append(out, cur)
+			}
+			cur = agui.Frame{}
+		case strings.HasPrefix(line, "id: "):
+			cur.ID = line[4:]
+		case strings.HasPrefix(line, "data: "):
+			cur.Data = append(cur.Data, line[6:]...)
+		}
+	}
+	return out
+}
+
+func lines(b []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		scan := bufio.NewScanner(bytes.NewReader(b))
+		scan.Buffer(nil, 1<<20)
+		scan.Split(splitSSE)
+		for scan.Scan() && yield(scan.Text()) {
+		}
+	}
+}
+
+// splitSSE ends a line at LF, CR or CRLF.
+func splitSSE(data []byte, atEOF bool) (int, []byte, error) {
+	if i := bytes.IndexAny(data, "\r\n"); i >= 0 {
+		if data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n' {
+			return i + 2, data[:i], nil
+		}
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}

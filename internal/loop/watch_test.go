@@ -1,0 +1,323 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// reduce is what a client makes of a stream: the messages on its screen.
+func reduce(events []agui.Event) []string {
+	var order []string
+	text := map[string]string{}
+	put := func(id, s string) {
+		if _, ok := text[id]; !ok {
+			order = append(order, id)
+		}
+		text[id] += s
+	}
+	for _, ev := range events {
+		switch e := ev.(type) {
+		case agui.MessagesSnapshot:
+			order, text = nil, map[string]string{}
+			for _, m := range e.Messages {
+				d, _ := m.Domain()
+				put(m.ID, string(d.Role)+":"+d.PlainText())
+				for _, c := range d.Calls {
+					put("call "+c.ID, c.Name+string(c.Arguments))
+				}
+			}
+		case agui.TextMessageStart:
+			if _, known := text[e.MessageID]; !known {
+				put(e.MessageID, "assistant:")
+			}
+		case agui.TextMessageContent:
+			put(e.MessageID, e.Delta)
+		case agui.ReasoningMessageStart:
+			if _, known := text[e.MessageID]; !known {
+				put(e.MessageID, "reasoning:")
+			}
+		case agui.ReasoningMessageContent:
+			put(e.MessageID, e.Delta)
+		case agui.ToolCallStart:
+			if _, known := text[e.ParentMessageID]; !known {
+				put(e.ParentMessageID, "assistant:")
+			}
+			if _, known := text["call "+e.ToolCallID]; !known {
+				put("call "+e.ToolCallID, e.ToolCallName)
+			}
+		case agui.ToolCallArgs:
+			put("call "+e.ToolCallID, e.Delta)
+		case agui.ToolCallResult:
+			var s string
+			_ = json.Unmarshal(e.Content, &s)
+			put(e.MessageID, "tool:"+s)
+		}
+	}
+	out := make([]string, len(order))
+	for i, id := range order {
+		out[i] = text[id]
+	}
+	return out
+}
+
+// TestAttachAtEveryMoment: whenever a fresh page attaches to a living run, its
+// stream is legal, and in the end it shows what the first watcher shows.
+func TestAttachAtEveryMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := make(chan struct{})
+		deltas := [][]holdfast.Delta{{
+			{Reasoning: "let "}, {Reasoning: "me see"}, {Text: "I "}, {Text: "look"},
+			{Call: &holdfast.CallDelta{Index: 0, ID: "c", Name: "ping", Arguments: "{"}},
+			{Call: &holdfast.CallDelta{Index: 1, ID: "c2", Name: "ping", Arguments: "{"}},
+			{Call: &holdfast.CallDelta{Index: 0, Arguments: "}"}}, {Call: &holdfast.CallDelta{Index: 1, Arguments: "}"}},
+			{Finish: holdfast.FinishToolCalls},
+		}, {{Text: "all "}, {Reasoning: "hm"}, {Text: "done"}, {Finish: holdfast.FinishStop}}}
+		model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				for _, d := range deltas[min(req.Iteration, 1)] {
+					<-step
+					if !yield(d, nil) {
+						return
+					}
+				}
+			}
+		})
+		ping := tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { <-step; return "pong", nil })
+		e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
+		first, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		seen := map[string][]agui.Event{}
+		watch := func(name string, reply *agui.Reply) {
+			wg.Go(func() {
+				var events []agui.Event
+				for frames := range reply.Frames {
+					for _, f := range frames {
+						ev, err := agui.DecodeEvent(f.Data)
+						if err != nil {
+							t.Errorf("%s: %v", name, err)
+						}
+						events = append(events, ev)
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				seen[name] = events
+			})
+		}
+		watch("first", first)
+		for i := range len(deltas[0]) + len(deltas[1]) + 2 {
+			synctest.Wait()
+			got, err := e.Attach(t.Context(), alice, "t", agui.DialectV1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			watch(fmt.Sprintf("attached at step %d", i), got)
+			posted, err := e.Post(t.Context(), alice, "", runInput("t", fmt.Sprintf("page-%d", i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			watch(fmt.Sprintf("posted at step %d", i), posted)
+			synctest.Wait()
+			step <- struct{}{}
+		}
+		synctest.Wait()
+		info, err := e.Thread(t.Context(), alice, "t")
+		if err != nil || info.Status == holdfast.StatusRunning {
+			t.Fatalf("the run has not ended: %+v %v", info, err)
+		}
+		wg.Wait()
+		want := reduce(seen["first"])[0:]
+		want = append([]string{"user:go"}, want...)
+		for name, events := range seen {
+			if err := agui.Verify(slices.Values(events)); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, show(events))
+			}
+			if name == "first" {
+				continue
+			}
+			if got := reduce(events); !slices.Equal(got, want) {
+				t.Errorf("%s shows\n%q, want\n%q", name, got, want)
+			}
+			if f := lastOf(events).(agui.RunFinished); strings.HasPrefix(name, "posted") != (f.RunID != "r1") {
+				t.Errorf("%s: the end names run %s", name, f.RunID)
+			}
+		}
+	})
+}
+
+// TestCancel: what was read and what was finished is kept, what was not is
+// closed, and the thread is ready for the next message.
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quick := tool("quick", holdfast.EffectPure, func(context.Context) (string, error) { return "finished", nil })
+		deaf := tool("deaf", holdfast.EffectPure, func(ctx context.Context) (string, error) { time.Sleep(time.Hour); return "late", nil })
+		model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if last := req.Messages[len(req.Messages)-1]; last.Text == "again" {
+					yield(holdfast.Delta{Text: "fine", Finish: holdfast.FinishStop}, nil)
+					return
+				}
+				yield(holdfast.Delta{Text: "working"}, nil)
+				yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, Name: "quick", Arguments: "{}"}}, nil)
+				yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Name: "deaf", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+			}
+		})
+		e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, deaf}})
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if info, err := e.Cancel(t.Context(), alice, "t", "r1"); err != nil || info.Status != holdfast.StatusRunning {
+			t.Fatalf("%+v %v", info, err)
+		}
+		events := collect(t, reply, nil)
+		if f, ok := lastOf(events).(agui.RunFinished); !ok || f.Outcome.Type != agui.OutcomeCancelled {
+			t.Fatalf("%s", show(events))
+		}
+		wantTexts(t, e, "t", "user:go", "assistant:working", "tool:finished", "tool:"+textCancelled)
+		if info, err := e.Cancel(t.Context(), alice, "t", "r1"); err != nil || info.Outcome != outcomeCancelled {
+			t.Errorf("cancelled twice: %+v %v", info, err)
+		}
+		// A cut connection and an empty-messages POST after a cancel show the end.
+		reply, err = e.Post(t.Context(), alice, "", runInput("t", "r2"))
+		if f, ok := lastOf(collect(t, reply, err)).(agui.RunFinished); !ok || f.Outcome.Type != agui.OutcomeCancelled {
+			t.Errorf("hydrate after a cancel: %+v", f)
+		}
+		reply, err = e.Post(t.Context(), alice, "", runInput("t", "r3", userSays("u2", "again")))
+		succeeded(t, collect(t, reply, err))
+	})
+}
+
+// TestCancelAndRun: a request may put an end to the run it finds.
+func TestCancelAndRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if !yield(holdfast.Delta{Text: "so"}, nil) {
+					return
+				}
+				if req.Messages[len(req.Messages)-1].Text == "go" {
+					<-ctx.Done()
+					return
+				}
+				yield(holdfast.Delta{Text: " be it", Finish: holdfast.FinishStop}, nil)
+			}
+		})
+		e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model})
+		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		in := runInput("t", "r2", userSays("u2", "stop"))
+		if _, err := e.Post(t.Context(), alice, "", in); code(err) != holdfast.CodeRunInProgress {
+			t.Fatal(err)
+		}
+		in.ForwardedProps = json.RawMessage(`{"holdfast":{"onBusy":"cancel_and_run"}}`)
+		reply, err := e.Post(t.Context(), alice, "", in)
+		succeeded(t, collect(t, reply, err))
+		wantTexts(t, e, "t", "user:go", "assistant:so", "user:stop", "assistant:so be it")
+	})
+}
+
+// TestInterruptBesideFrontendCall: a question and a frontend call of one batch;
+// the answer and the frontend's result come in one request.
+func TestInterruptBesideFrontendCall(t *testing.T) {
+	ask := holdfast.NewTool("ask", "asks", func(ctx context.Context, _ struct{}) (string, error) {
+		if a := holdfast.CallFrom(ctx).Answer; a != nil {
+			return string(a.Payload), nil
+		}
+		return "", &holdfast.Interrupt{Message: "well?"}
+	})
+	two := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			if len(req.Messages) > 1 {
+				yield(holdfast.Delta{Text: "ok", Finish: holdfast.FinishStop}, nil)
+				return
+			}
+			yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, Name: "ask", Arguments: "{}"}}, nil)
+			yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Name: "page", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+		}
+	})
+	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: two, Tools: []holdfast.Tool{ask}})
+	in := runInput("t", "r1", userSays("u1", "go"))
+	in.Tools = []agui.Tool{{Name: "page"}}
+	reply, err := e.Post(t.Context(), alice, "", in)
+	open := lastOf(collect(t, reply, err)).(agui.RunFinished).Outcome
+	if open.Type != agui.OutcomeInterrupt {
+		t.Fatalf("%+v", open)
+	}
+	info, err := e.Thread(t.Context(), alice, "t")
+	if err != nil || len(info.PendingToolCalls) != 1 || len(info.Interrupts) != 1 {
+		t.Fatalf("%+v %v", info, err)
+	}
+	result := agui.FromDomain(holdfast.Message{ID: "p1", Role: holdfast.RoleTool, CallID: info.PendingToolCalls[0], Text: "clicked"})
+	next := runInput("t", "r2", result)
+	next.Resume = []agui.ResumeEntry{{InterruptID: open.Interrupts[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}}
+	reply, err = e.Post(t.Context(), alice, "", next)
+	succeeded(t, collect(t, reply, err))
+	wantTexts(t, e, "t", "user:go", "assistant:", "tool:clicked", `tool:"yes"`, "assistant:ok")
+}
+
+// TestNewerFormat: what a newer version wrote is refused and left alone.
+func TestNewerFormat(t *testing.T) {
+	store := memstore.New()
+	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: say(holdfast.Delta{Text: "x"})})
+	key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
+	err := store.Commit(t.Context(), &holdfast.Commit{
+		Key: key, ID: "c1", Expect: holdfast.Position{Next: 1}, User: alice.User, Fence: holdfast.Fence{Epoch: 1, Nonce: "n"},
+		UpdatedAt: time.Now(), State: []byte(`{"format":999}`), Records: [][]byte{[]byte(`{}`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Post(t.Context(), alice, "", runInput("t", "r", userSays("u", "x"))); code(err) != holdfast.CodeVersionTooNew {
+		t.Errorf("got %v", err)
+	}
+	if head, err := store.Head(t.Context(), key); err != nil || head.ETag != "c1" {
+		t.Errorf("the thread was touched: %+v %v", head, err)
+	}
+}
+
+// TestAgentIsGone: a run whose agent is no longer configured ends, and says so.
+func TestAgentIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &mortal{Store: shared}
+		never := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(func(holdfast.Delta, error) bool) { <-ctx.Done() }
+		})
+		one := engine(t, first, nil, holdfast.Agent{Name: "old", Model: never})
+		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		first.dead.Store(true)
+		two := engine(t, shared, nil, holdfast.Agent{Name: "new", Model: never})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if info, err := two.Thread(t.Context(), alice, "t"); err != nil || info.Code != holdfast.CodeAgentNotFound {
+			t.Errorf("%+v %v", info, err)
+		}
+	})
+}
