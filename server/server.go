@@ -1,8 +1,6 @@
 // Package server puts a durable agent server together: store, engine, HTTP.
 //
-//	s, err := server.New(server.Config{Agents: []holdfast.Agent{{Name: "helper", Model: m}}})
-//	if err != nil { … }
-//	err = s.Run(ctx) // until ctx is done, then a graceful shutdown
+//	err := server.ListenAndServe(server.Config{Agents: []holdfast.Agent{{Name: "helper", Model: m}}})
 package server
 
 import (
@@ -11,8 +9,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -89,11 +90,12 @@ func (s *Server) loopConfig() loop.Config {
 		// The limits come first, so that they bound what other middleware does; the
 		// result limit comes last, next to the tool.
 		a.Middleware = append([]holdfast.Middleware{
+			middleware.Panics(c.Log),
 			middleware.IterationLimit(c.MaxIterations),
 			middleware.ModelTimeout(c.ModelTimeout, c.ModelIdleTimeout),
 			middleware.ToolTimeout(c.ToolTimeout, &s.tools),
 		}, a.Middleware...)
-		a.Middleware = append(a.Middleware, middleware.ToolResultLimit(c.MaxToolResult), middleware.Panics(c.Log))
+		a.Middleware = append(a.Middleware, middleware.ToolResultLimit(c.MaxToolResult))
 		agents[i] = a
 	}
 	return loop.Config{
@@ -186,6 +188,19 @@ func (s *Server) waitForTools(ctx context.Context) error {
 	case <-ctx.Done():
 		return errors.New("a tool that ignores its context was left behind")
 	}
+}
+
+// ListenAndServe makes a server and runs it until the process gets an
+// interrupt or SIGTERM; a second signal ends the process at once.
+func ListenAndServe(cfg Config) error {
+	s, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return s.Run(ctx)
 }
 
 // Run starts the server, waits until ctx is done or the listener fails, and

@@ -209,7 +209,7 @@ func (b *beginning) fresh() {
 		b.st.Shared = b.e.cfg.NewID("s")
 		b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: b.st.Shared, Data: state})
 	}
-	b.c.Clear = append(b.c.Clear, holdfast.KindPending, holdfast.KindIntent)
+	clearWork(b.c)
 }
 
 // closeOpen answers calls that have no result, so that the history is well

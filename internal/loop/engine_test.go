@@ -249,6 +249,25 @@ func TestRepeatedCallIDs(t *testing.T) {
 		}
 	}
 	wantTexts(t, e, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong", "assistant:done")
+	key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
+	for _, kind := range []holdfast.Kind{holdfast.KindPending, holdfast.KindIntent} {
+		if left, err := e.cfg.Store.Values(t.Context(), key, kind, "", 0); err != nil || len(left) > 0 {
+			t.Errorf("the final checkpoint left %s values: %v %v", kind, left, err)
+		}
+	}
+	if list, err := e.cfg.Store.Values(t.Context(), key, holdfast.KindCheckpoint, "", 0); err != nil || len(list) != 4 {
+		t.Errorf("%d checkpoints, want input, two of the loop and the final one (%v)", len(list), err)
+	}
+}
+
+// TestNoPendingWriteOutlivesItsCheckpoint: a result and the checkpoint that
+// holds it may be one commit.
+func TestNoPendingWriteOutlivesItsCheckpoint(t *testing.T) {
+	c := &holdfast.Commit{Put: []holdfast.Value{{Kind: holdfast.KindPending, ID: "c"}, {Kind: holdfast.KindBlob, ID: "s"}}}
+	clearWork(c)
+	if len(c.Put) != 1 || c.Put[0].Kind != holdfast.KindBlob || len(c.Clear) != 2 {
+		t.Errorf("%+v", c)
+	}
 }
 
 // TestCrash: a process dies while two tools run, one of them finished. Another

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -237,7 +238,7 @@ func (r *run) checkpoint() error {
 		if r.e.cfg.Frequency == PerIteration {
 			r.listCheckpoint(c, "loop", r.st.Iteration)
 		}
-		c.Clear = append(c.Clear, holdfast.KindPending, holdfast.KindIntent)
+		clearWork(c)
 		c.State = r.st.encode()
 	})
 }
@@ -264,7 +265,7 @@ func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Erro
 		r.listCheckpoint(c, "loop", r.st.Iteration)
 		// What the stopped or waiting thread still needs stays.
 		if p == phaseIdle {
-			c.Clear = append(c.Clear, holdfast.KindPending, holdfast.KindIntent)
+			clearWork(c)
 		}
 		c.InboxSeen = r.inboxSeen.Load()
 		putOutcome(c, r.rec.ID, runOutcome{Format: Format, Outcome: name, Code: r.st.Code, EndedAt: r.e.cfg.Now(), Last: last.Number})
@@ -349,6 +350,16 @@ func (r *run) setShared(c *holdfast.Commit, data []byte) {
 	r.shared = data
 	r.st.Shared = r.e.cfg.NewID("s")
 	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: r.st.Shared, Data: data})
+}
+
+// clearWork removes the intents and the pending writes: a checkpoint holds the
+// results now. A commit clears before it puts, so those that an earlier step has
+// put into the same commit are taken out of it.
+func clearWork(c *holdfast.Commit) {
+	c.Put = slices.DeleteFunc(c.Put, func(v holdfast.Value) bool {
+		return v.Kind == holdfast.KindPending || v.Kind == holdfast.KindIntent
+	})
+	c.Clear = append(c.Clear, holdfast.KindPending, holdfast.KindIntent)
 }
 
 func addCheckpoint(c *holdfast.Commit, st *state, source string, step int, now time.Time, keep int) {

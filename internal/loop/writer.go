@@ -310,7 +310,7 @@ func recordsOf(c *holdfast.Commit) []holdfast.Record {
 	return records
 }
 
-// commit tries until the store answers, the fence is lost or giveUp has
+// commit tries until the store answers, which may be a refusal, or giveUp has
 // passed. A commit in flight is not cancelled with its run.
 func (w *writer) commit(c *holdfast.Commit) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.giveUp)
@@ -318,7 +318,7 @@ func (w *writer) commit(c *holdfast.Commit) error {
 	pause := 10 * time.Millisecond
 	for {
 		err := w.store.Commit(ctx, c)
-		if err == nil || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrConflict) {
+		if err == nil || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrInvalid) {
 			w.setHealthy(true)
 			return err
 		}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func env(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+// TestOptions: every setting is a flag and an environment variable, and the
+// flag wins.
+func TestOptions(t *testing.T) {
+	o, err := parseOptions([]string{"--lease", "5s", "--addr=localhost:1"}, env(map[string]string{
+		"HOLDFAST_ADDR": "localhost:2", "HOLDFAST_MAX_RUNS": "7", "HOLDFAST_CHECKPOINT_FREQUENCY": "manual",
+	}), &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.addr != "localhost:1" || o.maxRuns != 7 || o.frequency != "manual" || o.lease != 5*time.Second || o.recovery != "on" {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestOptionMistakes(t *testing.T) {
+	for want, c := range map[string]struct {
+		args []string
+		env  map[string]string
+	}{
+		"use on or off":        {args: []string{"--recover=maybe"}},
+		"use demo":             {args: []string{"--model=skynet"}},
+		"must be at least 1":   {args: []string{"--max-runs=0"}},
+		"HOLDFAST_LEASE":       {env: map[string]string{"HOLDFAST_LEASE": "soon"}},
+		"unexpected argument":  {args: []string{"serve"}},
+		"not defined: -colour": {args: []string{"--colour"}},
+	} {
+		_, err := parseOptions(c.args, env(c.env), &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+// TestProgram runs the program from its banner to a clean end.
+func TestProgram(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	store := "bolt:" + filepath.Join(t.TempDir(), "holdfast.db")
+	out := &signalWriter{want: "recovery", seen: cancel}
+	var errOut bytes.Buffer
+	if code := run(ctx, []string{"--addr=localhost:0", "--store=" + store, "--demo-journal=" + filepath.Join(t.TempDir(), "j")}, env(nil), out, &errOut); code != exitOK {
+		t.Fatalf("exit %d: %s", code, errOut.String())
+	}
+	for _, want := range []string{"holdfast ", "http://localhost:", "no API keys", "synced to disk", "no API key needed", "per_iteration", "shutting down"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the program does not say %q:\n%s", want, out.String())
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+	}{{[]string{"--version"}, exitOK}, {[]string{"--help"}, exitOK}, {[]string{"--what"}, exitUsage}, {[]string{"--addr=0.0.0.0:1"}, exitFailed}} {
+		if code := run(t.Context(), append(c.args, "--store=memory:"), env(nil), &bytes.Buffer{}, &bytes.Buffer{}); code != c.code {
+			t.Errorf("%v: exit %d, want %d", c.args, code, c.code)
+		}
+	}
+}
+
+// signalWriter calls seen when it has been given the text it waits for.
+type signalWriter struct {
+	bytes.Buffer
+	want string
+	seen func()
+}
+
+func (w *signalWriter) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if strings.Contains(w.String(), w.want) {
+		w.seen()
+	}
+	return n, err
+}
