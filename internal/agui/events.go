@@ -110,8 +110,10 @@ type RunStarted struct {
 	Input           json.RawMessage `json:"input"`
 }
 
+// EventType returns RUN_STARTED.
 func (RunStarted) EventType() Type { return TypeRunStarted }
 
+// AppendJSON implements [Event].
 func (e RunStarted) AppendJSON(dst []byte) []byte {
 	o := event(dst, TypeRunStarted)
 	o.str("threadId", e.ThreadID)
@@ -133,8 +135,10 @@ type RunFinished struct {
 	Usage    []holdfast.Usage `json:"usage"`
 }
 
+// EventType returns RUN_FINISHED.
 func (RunFinished) EventType() Type { return TypeRunFinished }
 
+// AppendJSON implements [Event].
 func (e RunFinished) AppendJSON(dst []byte) []byte {
 	o := event(dst, TypeRunFinished)
 	o.str("threadId", e.ThreadID)
@@ -220,8 +224,10 @@ type RunError struct {
 	Usage   []holdfast.Usage `json:"usage"`
 }
 
+// EventType returns RUN_ERROR.
 func (RunError) EventType() Type { return TypeRunError }
 
+// AppendJSON implements [Event].
 func (e RunError) AppendJSON(dst []byte) []byte {
 	o := event(dst, TypeRunError)
 	o.str("message", e.Message)

@@ -63,7 +63,7 @@ func (e *Engine) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	c := e.claim(t, e.process)
 	st := t.st.clone()
 	p.rec = p.runRecord(e, who)
-	return &beginning{e: e, p: p, c: c, st: st, r: &run{rec: p.rec, agent: p.agent, st: st, hist: t.hist, used: map[string]bool{}, resumed: p.d.Do == actResume}}
+	return &beginning{e: e, p: p, c: c, st: st, r: &run{rec: p.rec, agent: p.agent, st: st, hist: t.hist, resumed: p.d.Do == actResume}}
 }
 
 func (p *plan) runRecord(e *Engine, who holdfast.Principal) *runRecord {
@@ -230,7 +230,7 @@ func (b *beginning) closeOpen() {
 func (b *beginning) leaveTo(parent string) {
 	old := b.r.hist
 	h := newHistory()
-	h.elsewhere = old.elsewhere
+	h.elsewhere, h.calls = old.elsewhere, old.calls
 	keep := 0
 	if parent != "" {
 		keep = old.index[parent] + 1

@@ -16,10 +16,11 @@ type history struct {
 	index     map[string]int
 	elsewhere map[string]string // id to role
 	queued    map[string]bool   // user messages that wait for open calls
+	calls     map[string]bool   // tool call ids of the whole tree
 }
 
 func newHistory() *history {
-	return &history{index: map[string]int{}, elsewhere: map[string]string{}}
+	return &history{index: map[string]int{}, elsewhere: map[string]string{}, calls: map[string]bool{}}
 }
 
 // add appends a message to the path.
@@ -27,6 +28,13 @@ func (h *history) add(m agui.Message, raw []byte) {
 	h.index[m.ID] = len(h.path)
 	h.path = append(h.path, m)
 	h.raw = append(h.raw, raw)
+	h.noteCalls(&m)
+}
+
+func (h *history) noteCalls(m *agui.Message) {
+	for i := range m.ToolCalls {
+		h.calls[m.ToolCalls[i].ID] = true
+	}
 }
 
 // cleaned is the list of an input's messages, compared with the history.

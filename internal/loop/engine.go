@@ -353,6 +353,7 @@ func (e *Engine) loadHistory(ctx context.Context, key holdfast.ThreadKey, leaf s
 				return nil, readError(err)
 			}
 			h.elsewhere[stored[i].ID] = m.Role
+			h.noteCalls(&m)
 		}
 	}
 	return h, nil

@@ -38,7 +38,6 @@ type run struct {
 	resumed bool
 	call    holdfast.ModelCall
 	handler holdfast.ToolHandler
-	used    map[string]bool // tool call ids of the thread
 	// inboxSeen is the newest inbox item that was read.
 	inboxSeen atomic.Uint64
 }
@@ -98,9 +97,6 @@ func (r *run) remember(m *agui.Message) {
 	d, err := m.Domain()
 	if err != nil || d.Role == holdfast.RoleActivity {
 		return
-	}
-	for _, c := range d.Calls {
-		r.used[c.ID] = true
 	}
 	r.messages = append(r.messages, d)
 }

@@ -186,7 +186,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread) error {
 	// continue its calls.
 	seq, err := e.replay(ctx, t, func(ev agui.Event) {
 		if call, ok := ev.(agui.ToolCallStart); ok {
-			r.used[call.ToolCallID] = true
+			r.hist.calls[call.ToolCallID] = true
 		}
 	})
 	if err != nil {
@@ -262,7 +262,7 @@ func (e *Engine) rebuild(ctx context.Context, key holdfast.ThreadKey, st *state)
 	if err != nil {
 		return nil, readError(err)
 	}
-	r := &run{rec: &runRecord{}, st: st, used: map[string]bool{}}
+	r := &run{rec: &runRecord{}, st: st}
 	if err := decodeValue(raw, r.rec); err != nil {
 		return nil, readError(err)
 	}
