@@ -3,8 +3,11 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -318,6 +321,87 @@ func TestAgentIsGone(t *testing.T) {
 		synctest.Wait()
 		if info, err := two.Thread(t.Context(), alice, "t"); err != nil || info.Code != holdfast.CodeAgentNotFound {
 			t.Errorf("%+v %v", info, err)
+		}
+	})
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestGoldenRun is a whole run on the wire, in both dialects: reasoning, a
+// retry after partial output, parallel tools, a question.
+func TestGoldenRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				switch {
+				case req.Iteration == 0 && req.Attempt == 0:
+					if yield(holdfast.Delta{Text: "I forg"}, nil) {
+						yield(holdfast.Delta{}, &holdfast.ModelError{Retryable: true})
+					}
+				case req.Iteration == 0:
+					for _, d := range []holdfast.Delta{
+						{Reasoning: "two at once"}, {Text: "Let me see."}, {Call: &holdfast.CallDelta{Index: 0, ID: "call_0", Name: "look", Arguments: "{}"}},
+						{Call: &holdfast.CallDelta{Index: 1, ID: "call_1", Name: "ask", Arguments: "{}"}}, {Finish: holdfast.FinishToolCalls},
+					} {
+						if !yield(d, nil) {
+							return
+						}
+					}
+				}
+			}
+		})
+		look := tool("look", holdfast.EffectPure, func(context.Context) (string, error) { return "seen", nil })
+		ask := tool("ask", holdfast.EffectPure, func(context.Context) (string, error) {
+			time.Sleep(time.Second)
+			return "", &holdfast.Interrupt{Message: "Which one?"}
+		})
+		n := 0
+		numbered := func(c *Config) {
+			var mu sync.Mutex
+			c.NewID = func(prefix string) string {
+				mu.Lock()
+				defer mu.Unlock()
+				if prefix == "" {
+					return "fence0"
+				}
+				if prefix == "c" || prefix == "p" {
+					return prefix + fmt.Sprint(serial.Add(1))
+				}
+				n++
+				return fmt.Sprintf("%s_%d", prefix, n)
+			}
+		}
+		e := engine(t, memstore.New(), numbered, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{look, ask}})
+		var out []byte
+		for _, version := range []string{"1.0", ""} {
+			in := runInput("t", "r1", userSays("u1", "go"))
+			in.ProtocolVersion = version
+			if version == "" {
+				in.RunID, in.Messages = "old-client", nil
+			}
+			reply, err := e.Post(t.Context(), alice, "", in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for frames := range reply.Frames {
+				for _, f := range frames {
+					out = fmt.Appendf(out, "%s\t%s\n", f.ID, f.Data)
+				}
+			}
+			out = append(out, '\n')
+		}
+		path := filepath.Join("testdata", "run.golden")
+		if *update {
+			if err := os.WriteFile(path, out, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(want) != string(out) {
+			t.Errorf("what goes over the wire has changed; rewrite %s with -update if that is meant. Got:\n%s", path, out)
 		}
 	})
 }

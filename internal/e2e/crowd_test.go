@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestCrowd kills a server with forty runs under way. The next one may run only
+// ten at a time; it brings all of them to their end.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	const crowd = 40
+	k := newKiller(t, "per_iteration", "on")
+	var wg sync.WaitGroup
+	for i := range crowd {
+		wg.Go(func() {
+			res, err := post(t.Context(), k.p.url, input(fmt.Sprintf("t%d", i), "r1", k.plan()))
+			if err != nil || res.StatusCode != http.StatusOK {
+				t.Errorf("thread %d: %v %v", i, res, err)
+				return
+			}
+			defer res.Body.Close()
+			n := 0
+			// The error of those that are cut is the cut connection.
+			_ = readStream(res.Body, func(record) bool { n++; return n > 40 })
+		})
+	}
+	wg.Wait()
+	k.p.kill()
+	k.p = start(t, k.addr, k.store, append(k.args, "--max-runs=10")...)
+	for i := range crowd {
+		w := &watcher{killer: k, thread: fmt.Sprintf("t%d", i), run: "r1"}
+		deadline := time.Now().Add(time.Minute)
+		for {
+			// Until a place is free the server says so, and nothing is lost.
+			res, err := http.Get(k.p.url + "/threads/" + w.thread + "/runs/r1/events")
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				break
+			}
+			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || time.Now().After(deadline) {
+				t.Fatalf("%s: %d", w.thread, res.StatusCode)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if end := w.follow(); end.kind() != "RUN_FINISHED" {
+			t.Errorf("%s: ended with %s", w.thread, end.Raw)
+		}
+		w.checkLog()
+		k.checkHistory(w.thread)
+	}
+}
