@@ -82,8 +82,10 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
+	// Results belong right after their calls, also when the thread branches off.
 	for _, m := range b.p.req.Clean.Results {
 		b.st.closeCall(m.ToolCallID)
+		b.add(m)
 	}
 	if err := b.events(); err != nil {
 		return nil, err
@@ -225,8 +227,9 @@ func (b *beginning) closeOpen() {
 	b.st.Calls = nil
 }
 
-// leaveTo goes back to a message; what came after it stays in the tree as a
-// branch of its own.
+// leaveTo goes back to a message, and to the results that follow it: calls and
+// results are never torn apart. What came after stays in the tree as a branch of
+// its own.
 func (b *beginning) leaveTo(parent string) {
 	old := b.r.hist
 	h := newHistory()
@@ -234,6 +237,10 @@ func (b *beginning) leaveTo(parent string) {
 	keep := 0
 	if parent != "" {
 		keep = old.index[parent] + 1
+	}
+	for keep > 0 && keep < len(old.path) && old.path[keep].Role == string(holdfast.RoleTool) {
+		parent = old.path[keep].ID
+		keep++
 	}
 	for i := range old.path {
 		if i < keep {
@@ -274,9 +281,6 @@ func (b *beginning) resume() {
 // messages adds what is new to the tree. While calls are open, new user
 // messages wait for their results.
 func (b *beginning) messages() {
-	for _, m := range b.p.req.Clean.Results {
-		b.add(m)
-	}
 	if len(b.st.Calls) > 0 {
 		b.st.Queued = append(b.st.Queued, rawMessages(b.p.req.Clean.Users)...)
 		return

@@ -103,7 +103,9 @@ func decide(s situation, req request, now time.Time) decision {
 	if !s.Exists {
 		return decideFirst(req)
 	}
-	if req.Clean.Diverged != nil && !req.Policy.Branch {
+	// An answer belongs to where the thread waits, so it cannot come with a branch.
+	resumes := s.Phase == phaseInterrupted && len(req.Resume) > 0
+	if req.Clean.Diverged != nil && (!req.Policy.Branch || resumes) {
 		return reject(req.Clean.Diverged)
 	}
 	switch s.Phase {

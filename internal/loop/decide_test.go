@@ -245,7 +245,8 @@ func checkFirstRules(t *testing.T, name string, s situation, req request) {
 		t.Errorf("%s, diverged: %s", name, got)
 	}
 	diverged.Policy.Branch = true
-	if got := said(decide(s, diverged, testNow)); got == holdfast.CodeHistoryDiverged {
+	resumes := s.Phase == phaseInterrupted && len(req.Resume) > 0
+	if got := said(decide(s, diverged, testNow)); resumes != (got == holdfast.CodeHistoryDiverged) {
 		t.Errorf("%s, branch flag: %s", name, got)
 	}
 	if !s.Exists {
