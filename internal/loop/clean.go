@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -122,7 +123,7 @@ func (w *walk) take(m agui.Message) {
 		w.known = true
 	case m.Role == string(holdfast.RoleUser):
 		w.Users = append(w.Users, m)
-	case m.Role == string(holdfast.RoleTool) && contains(w.pending, m.ToolCallID) && !w.answers(m.ToolCallID):
+	case m.Role == string(holdfast.RoleTool) && slices.Contains(w.pending, m.ToolCallID) && !w.answers(m.ToolCallID):
 		w.Results = append(w.Results, m)
 	case m.Role == string(holdfast.RoleActivity):
 		// Activities are the frontend's own; their absence is no difference.
@@ -234,9 +235,10 @@ func answerable(role string) bool {
 // importAll takes a whole list into a thread without history, and repairs it:
 // every tool call gets exactly one result, right after its message.
 func (c *cleaned) importAll(sent []agui.Message) {
-	results := map[string]agui.Message{}
+	results := map[string][]int{} // by call id, the places of its results
 	made := map[string]bool{}
-	for _, m := range sent {
+	last := ""
+	for i, m := range sent {
 		for _, call := range m.ToolCalls {
 			made[call.ID] = true
 		}
@@ -245,59 +247,60 @@ func (c *cleaned) importAll(sent []agui.Message) {
 				c.Err = errUnknownToolCall(m.ToolCallID)
 				return
 			}
-			if _, double := results[m.ToolCallID]; !double {
-				results[m.ToolCallID] = m
-			} else {
-				c.Resync = true
-			}
+			results[m.ToolCallID] = append(results[m.ToolCallID], i)
+		}
+		if m.Role != string(holdfast.RoleActivity) {
+			last = m.Role
 		}
 	}
-	last := ""
-	for _, m := range sent {
+	if len(sent) > 0 && !answerable(last) {
+		c.Err = errNothingToRun()
+		return
+	}
+	for i, m := range sent {
 		switch holdfast.Role(m.Role) {
 		case holdfast.RoleActivity, holdfast.RoleTool:
-			if m.Role == string(holdfast.RoleTool) {
-				last = m.Role
-			}
-			continue
 		case holdfast.RoleAssistant:
-			c.importAssistant(m, results)
+			c.importAssistant(i, sent, results)
 		default:
 			c.Users = append(c.Users, m)
 		}
-		last = m.Role
-	}
-	if len(c.Users) > 0 && !answerable(last) {
-		c.Users = nil
-		c.Err = errNothingToRun()
 	}
 }
 
-// importAssistant adds the message and the results of its calls. A call whose
-// arguments were cut in the middle and that nobody answered never happened.
-func (c *cleaned) importAssistant(m agui.Message, results map[string]agui.Message) {
-	calls := make([]agui.ToolCall, 0, len(m.ToolCalls))
+// importAssistant adds the message at place i and the results of its calls,
+// each the first that comes after it. A call whose arguments were cut in the
+// middle and that nobody answered never happened.
+func (c *cleaned) importAssistant(i int, sent []agui.Message, results map[string][]int) {
+	m := sent[i]
+	var calls []agui.ToolCall
+	var answers []agui.Message
+	taken := map[string]bool{}
 	for _, call := range m.ToolCalls {
-		if _, answered := results[call.ID]; answered || json.Valid([]byte(call.Function.Arguments)) {
-			calls = append(calls, call)
-		} else {
+		at := slices.IndexFunc(results[call.ID], func(place int) bool { return place > i })
+		switch {
+		case taken[call.ID]:
 			c.Resync = true
+			continue
+		case at >= 0:
+			answers = append(answers, sent[results[call.ID][at]])
+			results[call.ID] = results[call.ID][at+1:]
+		case json.Valid([]byte(call.Function.Arguments)):
+			answers = append(answers, agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: textNotAnswered}))
+			c.Resync = true
+		default:
+			c.Resync = true
+			continue
 		}
+		taken[call.ID] = true
+		calls = append(calls, call)
 	}
 	m.ToolCalls = calls
 	if len(calls) == 0 && len(m.Content) == 0 {
 		c.Resync = true
 		return
 	}
-	c.Users = append(c.Users, m)
-	for _, call := range calls {
-		r, ok := results[call.ID]
-		if !ok {
-			r = agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: textNotAnswered})
-			c.Resync = true
-		}
-		c.Users = append(c.Users, r)
-	}
+	c.Users = append(append(c.Users, m), answers...)
 }
 
 // sameMessage compares what a client shows with what is stored: content and
@@ -328,15 +331,6 @@ func canonicalContent(m *agui.Message) []byte {
 		return nil
 	}
 	return content
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 func ids(messages []agui.Message) []string {

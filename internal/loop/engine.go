@@ -308,6 +308,10 @@ func readUnlessMoved(err error) error {
 	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) || errors.As(err, &pub) {
 		return err
 	}
+	if errors.Is(err, holdfast.ErrInvalid) {
+		return holdfast.Errorf(holdfast.CodeInvalidInput, "These messages cannot be stored: an id is empty, too long or taken.").
+			WithHint("Give each message an id of its own.").Wrap(err)
+	}
 	return readError(err)
 }
 

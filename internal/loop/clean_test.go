@@ -1,0 +1,166 @@
+package loop
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+func msg(role, id, text string, calls ...string) agui.Message {
+	m := agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.Role(role), Text: text})
+	for _, c := range calls {
+		m.ToolCalls = append(m.ToolCalls, agui.ToolCall{ID: c, Type: "function", Function: agui.Function{Name: "f", Arguments: "{}"}})
+	}
+	if len(calls) > 0 && text == "" {
+		m.Content = nil
+	}
+	return m
+}
+
+func result(id, call string) agui.Message {
+	return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleTool, CallID: call, Text: "r"})
+}
+
+func historyOf(messages ...agui.Message) *history {
+	h := newHistory()
+	for _, m := range messages {
+		h.add(m, m.AppendJSON(nil))
+	}
+	return h
+}
+
+// short writes a list as "role:id role:id".
+func short(messages []agui.Message) string {
+	var out []string
+	for _, m := range messages {
+		out = append(out, m.Role+":"+m.ID+strings.Repeat("*", len(m.ToolCalls)))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestImport(t *testing.T) {
+	cut := msg("assistant", "a", "", "c1")
+	cut.ToolCalls[0].Function.Arguments = `{"half`
+	for name, c := range map[string]struct {
+		sent []agui.Message
+		want string
+		err  string
+	}{
+		"as it is":            {[]agui.Message{msg("user", "u", "x"), msg("assistant", "a", "y"), msg("user", "v", "z")}, "user:u assistant:a user:v", ""},
+		"results in place":    {[]agui.Message{msg("assistant", "a", "", "c1", "c2"), msg("user", "u", "x"), result("r2", "c2"), result("r1", "c1")}, "assistant:a** tool:r1 tool:r2 user:u", ""},
+		"missing result":      {[]agui.Message{msg("assistant", "a", "", "c1"), msg("user", "u", "x")}, "assistant:a* tool: user:u", ""},
+		"cut call":            {[]agui.Message{cut, msg("user", "u", "x")}, "user:u", ""},
+		"double result":       {[]agui.Message{msg("assistant", "a", "", "c1"), result("r1", "c1"), result("r2", "c1")}, "assistant:a* tool:r1", ""},
+		"repeated call id":    {[]agui.Message{msg("assistant", "a", "", "c"), result("r1", "c"), msg("assistant", "b", "", "c"), result("r2", "c")}, "assistant:a* tool:r1 assistant:b* tool:r2", ""},
+		"result before call":  {[]agui.Message{result("r", "c"), msg("assistant", "a", "", "c"), msg("user", "u", "x")}, "", holdfast.CodeUnknownToolCall},
+		"ends in an answer":   {[]agui.Message{msg("user", "u", "x"), msg("assistant", "a", "y")}, "", holdfast.CodeNothingToRun},
+		"instructions":        {[]agui.Message{msg("system", "s", "be brief"), msg("user", "u", "x")}, "user:u", ""},
+		"activities are ours": {[]agui.Message{msg("user", "u", "x"), {ID: "z", Role: "activity", Content: json.RawMessage(`{}`)}}, "user:u", ""},
+	} {
+		got := clean(nil, nil, c.sent, false)
+		switch {
+		case c.err != "":
+			if got.Err == nil || got.Err.Code != c.err {
+				t.Errorf("%s: %+v, want %s", name, got.Err, c.err)
+			}
+		case got.Err != nil || short(got.Users) != c.want:
+			t.Errorf("%s: %q (%v), want %q", name, short(got.Users), got.Err, c.want)
+		}
+	}
+}
+
+func TestClean(t *testing.T) {
+	h := func() *history {
+		return historyOf(msg("user", "u1", "one"), msg("assistant", "a1", "answer", "c1"), result("r1", "c1"), msg("assistant", "a2", "done"))
+	}
+	all := h().path
+	half := msg("assistant", "a2", "do")
+	for name, c := range map[string]struct {
+		sent     []agui.Message
+		branch   bool
+		want     string
+		parent   string
+		resync   bool
+		diverged bool
+		regen    bool
+		err      string
+	}{
+		"the whole history and something new": {sent: append(slices.Clone(all), msg("user", "u2", "two")), want: "user:u2", parent: "a2"},
+		"only what is new":                    {sent: []agui.Message{msg("user", "u2", "two")}, want: "user:u2", parent: "a2", resync: true},
+		"half a message, after a cut":         {sent: append(slices.Clone(all[:3]), half), want: "", parent: "a2", resync: true},
+		"a message the server never kept":     {sent: append(slices.Clone(all), msg("assistant", "ghost", "boo"), msg("user", "u2", "x")), want: "user:u2", parent: "a2", resync: true},
+		"a result nobody waits for":           {sent: append(slices.Clone(all), result("r9", "c9"), msg("user", "u2", "x")), want: "user:u2", parent: "a2", resync: true},
+		"a shorter list":                      {sent: nil, want: "", parent: "a2", resync: true},
+		"an edited question":                  {sent: []agui.Message{msg("user", "u1", "ONE")}, diverged: true, parent: "a2", resync: true},
+		"an edited question, branch":          {sent: []agui.Message{msg("user", "u1", "ONE")}, branch: true, want: "user:", diverged: true, parent: "", resync: true},
+		"a known id with another role":        {sent: []agui.Message{msg("assistant", "u1", "one")}, err: holdfast.CodeInvalidInput},
+	} {
+		got := clean(h(), nil, c.sent, c.branch)
+		if c.err != "" {
+			if got.Err == nil || got.Err.Code != c.err {
+				t.Errorf("%s: %v", name, got.Err)
+			}
+			continue
+		}
+		if !c.diverged && short(got.Users) != c.want || got.Parent != c.parent || got.Resync != c.resync || (got.Diverged != nil) != c.diverged || got.Regenerate != c.regen {
+			t.Errorf("%s: users %q parent %q resync %v diverged %v regenerate %v", name, short(got.Users), got.Parent, got.Resync, got.Diverged, got.Regenerate)
+		}
+	}
+}
+
+// FuzzImport: whatever history a client brings, what is imported is well formed.
+func FuzzImport(f *testing.F) {
+	f.Add([]byte("\x00\x10\x21\x32\x13\x24"))
+	f.Fuzz(func(t *testing.T, code []byte) {
+		var sent []agui.Message
+		for i, b := range code {
+			id := fmt.Sprint("m", i)
+			call := fmt.Sprint("c", b>>4&3)
+			switch b & 7 {
+			case 0, 1:
+				sent = append(sent, msg("user", id, "x"))
+			case 2:
+				sent = append(sent, msg("assistant", id, "y"))
+			case 3, 4:
+				sent = append(sent, msg("assistant", id, "", call, fmt.Sprint("c", b>>6)))
+			case 5, 6:
+				sent = append(sent, result(id, call))
+			case 7:
+				sent = append(sent, msg("reasoning", id, "hm"))
+			}
+		}
+		c := clean(nil, nil, sent, false)
+		if c.Err != nil {
+			return
+		}
+		open := map[string]bool{}
+		seen := map[string]bool{}
+		for _, m := range c.Users {
+			if m.ID != "" && seen[m.ID] {
+				t.Fatalf("%s is imported twice: %s", m.ID, short(c.Users))
+			}
+			seen[m.ID] = true
+			if m.Role == "tool" {
+				if !open[m.ToolCallID] {
+					t.Fatalf("a result without an open call: %s", short(c.Users))
+				}
+				delete(open, m.ToolCallID)
+				continue
+			}
+			if len(open) > 0 {
+				t.Fatalf("calls without results: %s", short(c.Users))
+			}
+			for _, call := range m.ToolCalls {
+				open[call.ID] = true
+			}
+		}
+		if len(open) > 0 {
+			t.Fatalf("calls without results: %s", short(c.Users))
+		}
+	})
+}
