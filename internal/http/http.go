@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -81,6 +82,20 @@ func New(c Config) http.Handler {
 	r.Get("/threads/{thread}/runs/{run}/events", h.getEvents)
 	r.Post("/threads/{thread}/runs/{run}/cancel", h.postCancel)
 	return r
+}
+
+// param returns a part of the path. Ids are the client's: they may hold a slash,
+// which is in the path as %2F, and then the router sees the path undecoded.
+func param(r *http.Request, name string) string {
+	v := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return v
+	}
+	decoded, err := url.PathUnescape(v)
+	if err != nil {
+		return v
+	}
+	return decoded
 }
 
 // health says that the process lives, whatever the store does.

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ type fake struct {
 	events func(after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error)
 	info   *holdfast.ThreadInfo
 	err    error
+	asked  string // the thread that was last asked for
 }
 
 func (f *fake) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
@@ -46,7 +48,8 @@ func (f *fake) Attach(context.Context, holdfast.Principal, string, agui.Dialect)
 func (f *fake) Threads(context.Context, holdfast.Principal, time.Time, int) ([]holdfast.ThreadInfo, error) {
 	return []holdfast.ThreadInfo{*f.info}, f.err
 }
-func (f *fake) Thread(context.Context, holdfast.Principal, string) (*holdfast.ThreadInfo, error) {
+func (f *fake) Thread(_ context.Context, _ holdfast.Principal, thread string) (*holdfast.ThreadInfo, error) {
+	f.asked = thread
 	return f.info, f.err
 }
 func (f *fake) Messages(context.Context, holdfast.Principal, string) ([]json.RawMessage, error) {
@@ -199,6 +202,17 @@ func TestEventsCursor(t *testing.T) {
 	res, _ := do(t, "GET", s.URL+"/threads/t/runs/r/events?after=1-a&protocolVersion=none", "", "Last-Event-ID", "7-b")
 	if res.StatusCode != http.StatusNoContent || got.String() != "7-b" || dialect != agui.DialectLegacy {
 		t.Errorf("%d %s %d", res.StatusCode, got, dialect)
+	}
+}
+
+// TestOddIDs: a thread is found by its id, whatever characters are in it.
+func TestOddIDs(t *testing.T) {
+	f := &fake{}
+	s := serve(t, f, nil)
+	for _, id := range []string{"plain", "a/b", "100%", "%2F", "ü ß", "a?b#c", "..", "a+b"} {
+		if res, body := do(t, "GET", s.URL+"/threads/"+url.PathEscape(id), ""); res.StatusCode != 200 || f.asked != id {
+			t.Errorf("%q was asked for as %q: %d %s", id, f.asked, res.StatusCode, body)
+		}
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
@@ -30,7 +28,7 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	reply, err := h.Runs.Post(r.Context(), who, chi.URLParam(r, "agent"), in)
+	reply, err := h.Runs.Post(r.Context(), who, param(r, "agent"), in)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -77,7 +75,7 @@ func (h *handler) getEvents(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	reply, err := h.Runs.Events(r.Context(), who, chi.URLParam(r, "thread"), chi.URLParam(r, "run"), after, dialect)
+	reply, err := h.Runs.Events(r.Context(), who, param(r, "thread"), param(r, "run"), after, dialect)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -103,7 +101,7 @@ func (h *handler) getStream(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	reply, err := h.Runs.Attach(r.Context(), who, chi.URLParam(r, "thread"), dialect)
+	reply, err := h.Runs.Attach(r.Context(), who, param(r, "thread"), dialect)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -139,7 +137,7 @@ func (h *handler) postCancel(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	info, err := h.Runs.Cancel(r.Context(), who, chi.URLParam(r, "thread"), chi.URLParam(r, "run"))
+	info, err := h.Runs.Cancel(r.Context(), who, param(r, "thread"), param(r, "run"))
 	if err != nil {
 		h.fail(w, r, err)
 		return

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/holdfast-agents/holdfast"
 )
 
@@ -60,7 +58,7 @@ func (h *handler) getThread(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	info, err := h.Threads.Thread(r.Context(), who, chi.URLParam(r, "thread"))
+	info, err := h.Threads.Thread(r.Context(), who, param(r, "thread"))
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -75,7 +73,7 @@ func (h *handler) getMessages(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	messages, err := h.Threads.Messages(r.Context(), who, chi.URLParam(r, "thread"))
+	messages, err := h.Threads.Messages(r.Context(), who, param(r, "thread"))
 	if err != nil {
 		h.fail(w, r, err)
 		return
