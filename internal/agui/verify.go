@@ -27,7 +27,6 @@ type verifier struct {
 	run    *RunStarted
 	thread string
 	any    bool
-	failed bool
 	open   map[string]Type   // "lane/id"
 	owners map[string]string // "lane/id", also of what is closed
 	state  bool

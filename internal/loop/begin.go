@@ -214,8 +214,8 @@ func (b *beginning) fresh() {
 	clearWork(b.c)
 }
 
-// closeOpen answers calls that have no result, so that the history is well
-// formed, and remembers declined questions.
+// closeOpen answers the calls that have no result, so that the history is well
+// formed.
 func (b *beginning) closeOpen() {
 	text := map[closing]string{closeDeclined: textDeclined, closeAbandoned: textAbandoned, closeNotAnswered: textNotAnswered}[b.p.d.Close]
 	if text == "" {

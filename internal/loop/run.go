@@ -341,13 +341,6 @@ func (r *run) append(messages []agui.Message, events []agui.Event, more func(c *
 	})
 }
 
-// setShared makes a new shared state the thread's.
-func (r *run) setShared(c *holdfast.Commit, data []byte) {
-	r.shared = data
-	r.st.Shared = r.e.cfg.NewID("s")
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: r.st.Shared, Data: data})
-}
-
 // clearWork removes the intents and the pending writes: a checkpoint holds the
 // results now. A commit clears before it puts, so those that an earlier step has
 // put into the same commit are taken out of it.
