@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// new event values by type, for decoding.
+// newEvent returns a pointer to a new event of the type, to decode into; nil for
+// an unknown one. It is long because there are 31 types.
 func newEvent(t Type) any {
 	switch t {
 	case TypeRunStarted:
@@ -74,7 +75,8 @@ func newEvent(t Type) any {
 	return nil
 }
 
-// value returns what a pointer from newEvent points to.
+// value returns what a pointer from newEvent points to. It is long because there
+// are 31 types.
 func value(p any) Event {
 	switch e := p.(type) {
 	case *RunStarted:

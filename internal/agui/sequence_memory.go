@@ -15,7 +15,7 @@ const (
 	laneReasoning
 )
 
-// chunk accepts the compact form: the first chunk of an item names it, later
+// chunked accepts the compact form: the first chunk of an item names it, later
 // ones may repeat that name and nothing else. Anything else that comes ends the
 // item.
 func (q *Sequencer) chunked(ev Event) error {
