@@ -47,7 +47,6 @@ const (
 	CodeRunInProgress            = "run_in_progress"
 	CodeStoreUnavailable         = "store_unavailable"
 	CodeStreamCut                = "stream_cut"
-	CodeTimeout                  = "timeout"
 	CodeTooManyRuns              = "too_many_runs"
 	CodeShuttingDown             = "shutting_down"
 	CodeUnknownToolCall          = "unknown_tool_call"

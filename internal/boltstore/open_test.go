@@ -25,7 +25,7 @@ func TestOpenLocked(t *testing.T) {
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("it took %s to give up", took)
 	}
-	for _, want := range []string{path, "another process has", "stop it", "another file"} {
+	for _, want := range []string{path, "another process: it has", "stop it", "another file"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the text does not say %q: %s", want, err)
 		}

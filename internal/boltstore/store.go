@@ -92,7 +92,7 @@ func openFile(path string, opts Options) (*bolt.DB, error) {
 	})
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%w: another process has %s open; stop it (is a server running already?) or use another file", holdfast.ErrStoreLocked, path)
+		return nil, fmt.Errorf("%w: it has %s open; stop it (is a server running already?) or use another file", holdfast.ErrStoreLocked, path)
 	case err != nil:
 		return nil, fmt.Errorf("open the store %s: %w", path, err)
 	case errors.Is(statErr, os.ErrNotExist):

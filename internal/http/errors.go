@@ -31,7 +31,6 @@ var status = map[string]int{
 	holdfast.CodeRunInProgress:            http.StatusConflict,
 	holdfast.CodeShuttingDown:             http.StatusServiceUnavailable,
 	holdfast.CodeStoreUnavailable:         http.StatusServiceUnavailable,
-	holdfast.CodeTimeout:                  http.StatusRequestTimeout,
 	holdfast.CodeTooManyRuns:              http.StatusServiceUnavailable,
 	holdfast.CodeUnknownToolCall:          http.StatusBadRequest,
 	holdfast.CodeUnsupportedMediaType:     http.StatusUnsupportedMediaType,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -88,13 +87,6 @@ func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) boo
 			idle.Reset(w.e.cfg.KeepAlive)
 			continue
 		}
-		if changed != nil {
-			// The feed wakes after it has what the store's wake-up was about.
-			select {
-			case <-wake:
-			default:
-			}
-		}
 		if goOn, err := w.wait(ctx, changed, wake, idle, yield); !goOn {
 			return err
 		}
@@ -104,6 +96,7 @@ func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) boo
 // wait sleeps until there may be more. It reports false when the stream ends.
 func (w *watching) wait(ctx context.Context, changed, wake <-chan struct{}, idle *time.Timer, yield func([]agui.Frame, error) bool) (bool, error) {
 	if changed != nil {
+		// The store wakes before the feed has what was committed; the feed, after.
 		wake = nil
 	}
 	select {
@@ -305,15 +298,9 @@ func (e *Engine) runRecord(ctx context.Context, key holdfast.ThreadKey, id strin
 // the log does not hold the cursor, a new start that says so. A nil reply means
 // that the run has ended and nothing is missing.
 func (e *Engine) Events(ctx context.Context, who holdfast.Principal, thread, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
-	if err := e.settled(ctx, who, thread); err != nil {
-		return nil, err
-	}
-	t, err := e.load(ctx, who, thread)
+	t, err := e.settled(ctx, who, thread)
 	if err != nil {
 		return nil, err
-	}
-	if t.head == nil {
-		return nil, errThreadNotFound(thread)
 	}
 	rec, err := e.runRecord(ctx, t.key, run)
 	if err != nil {
@@ -326,11 +313,7 @@ func (e *Engine) Events(ctx context.Context, who holdfast.Principal, thread, run
 		if !errors.Is(err, holdfast.ErrCursor) {
 			return nil, readError(err)
 		}
-		w, err := e.attach(ctx, t, view{dialect: d, resync: true})
-		if err != nil {
-			return nil, err
-		}
-		return w.reply(ctx), nil
+		return e.attached(ctx, t, view{dialect: d, resync: true})
 	}
 	ended, err := e.ended(ctx, t.key, run)
 	if err != nil || (ended != nil && after.Number >= ended.Last) {
@@ -355,32 +338,36 @@ func (e *Engine) ended(ctx context.Context, key holdfast.ThreadKey, run string) 
 	return &o, nil
 }
 
-// settled makes sure that a thread which claims to run has a living owner, so
-// that nobody waits for a dead one.
-func (e *Engine) settled(ctx context.Context, who holdfast.Principal, thread string) error {
+// settled reads the head of a thread that must exist, and makes sure that a
+// thread which claims to run has a living owner, so that nobody waits for a dead
+// one.
+func (e *Engine) settled(ctx context.Context, who holdfast.Principal, thread string) (*thread, error) {
 	t, err := e.existing(ctx, who, thread)
-	if err != nil {
-		return err
+	if err != nil || t.st.Phase != phaseRunning || e.local(t.key) != nil {
+		return t, err
 	}
-	if t.st.Phase != phaseRunning || e.local(t.key) != nil {
-		return nil
+	if err := e.recover(ctx, t.key); err != nil {
+		return nil, err
 	}
-	return e.recover(ctx, t.key)
+	return e.existing(ctx, who, thread)
 }
 
 // Attach streams a thread to a fresh page; see attach.
 func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error) {
-	if err := e.settled(ctx, who, thread); err != nil {
-		return nil, err
-	}
-	t, err := e.load(ctx, who, thread)
+	t, err := e.settled(ctx, who, thread)
 	if err != nil {
 		return nil, err
 	}
-	if t.head == nil {
-		return nil, errThreadNotFound(thread)
+	return e.attached(ctx, t, view{dialect: d})
+}
+
+// attached is attach for a thread of which only the head has been read.
+func (e *Engine) attached(ctx context.Context, t *thread, v view) (*agui.Reply, error) {
+	var err error
+	if t.hist, err = e.loadHistory(ctx, t.key, t.st.Leaf); err != nil {
+		return nil, err
 	}
-	w, err := e.attach(ctx, t, view{dialect: d})
+	w, err := e.attach(ctx, t, v)
 	if err != nil {
 		return nil, err
 	}
@@ -440,7 +427,7 @@ func (e *Engine) Messages(ctx context.Context, who holdfast.Principal, thread st
 		return nil, errThreadNotFound(thread)
 	}
 	out := make([]json.RawMessage, 0, len(t.hist.raw))
-	for _, m := range slices.All(t.hist.raw) {
+	for _, m := range t.hist.raw {
 		out = append(out, m)
 	}
 	return out, nil
