@@ -22,9 +22,13 @@ type Config struct {
 	// Addr is where to listen; default "localhost:8080". Without Authenticate it
 	// must be a loopback address.
 	Addr string
-	// Store is where threads are kept: "bolt:PATH" or "memory:"; default
+	// Store is where threads are kept: "bolt:PATH", "redis://HOST:PORT/DB" (also
+	// rediss, redis+sentinel and redis+cluster) or "memory:"; default
 	// "bolt:./data/holdfast.db".
 	Store string
+	// RedisPrefix begins every key in Redis, so that installations can share one;
+	// default "hf:".
+	RedisPrefix string
 	// OpenStore, if set, is used instead of Store; the server closes it.
 	OpenStore func() (holdfast.Store, error)
 	// Agents are what can be run; the first is the default.

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/middleware"
+	"github.com/holdfast-agents/holdfast/internal/redisstore"
 )
 
 // GracePeriod is how long a shutdown waits for what is in flight.
@@ -66,6 +67,9 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// storeOpenTimeout bounds how long a server waits for Redis before it starts.
+const storeOpenTimeout = 10 * time.Second
+
 func openStore(cfg Config) (holdfast.Store, error) {
 	if cfg.OpenStore != nil {
 		return cfg.OpenStore()
@@ -79,8 +83,13 @@ func openStore(cfg Config) (holdfast.Store, error) {
 			return nil, fmt.Errorf("the store %q has no path: write bolt:./data/holdfast.db", cfg.Store)
 		}
 		return boltstore.Open(path, boltstore.Options{})
+	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
+		ctx, cancel := context.WithTimeout(context.Background(), storeOpenTimeout)
+		defer cancel()
+		return redisstore.Open(ctx, cfg.Store, redisstore.Options{Prefix: cfg.RedisPrefix, Now: cfg.Now})
 	}
-	return nil, fmt.Errorf("unknown store %q: use bolt:PATH or memory", cfg.Store)
+	// What was given may hold a password.
+	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, redis://HOST:6379/0 or memory:", kind)
 }
 
 func (s *Server) loopConfig() loop.Config {

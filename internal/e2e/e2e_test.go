@@ -79,7 +79,7 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// start runs the server and waits until it is ready.
+// start runs the server on a store and waits until it is ready.
 func start(t *testing.T, addr, store string, args ...string) *process {
 	t.Helper()
 	p := launch(t, addr, store, args...)
@@ -106,7 +106,7 @@ func start(t *testing.T, addr, store string, args ...string) *process {
 func launch(t *testing.T, addr, store string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, url: "http://" + addr, out: &lockedBuffer{}, done: make(chan struct{})}
-	p.cmd = exec.Command(binary, append([]string{"--addr", addr, "--store", "bolt:" + store}, args...)...)
+	p.cmd = exec.Command(binary, append([]string{"--addr", addr, "--store", store}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -213,4 +213,17 @@ func needs(t *testing.T, program, how string) {
 		t.Fatalf("%s is not installed; %s", program, how)
 	}
 	t.Skipf("%s is not installed; %s", program, how)
+}
+
+func cancelRun(t *testing.T, url, thread, run string) {
+	t.Helper()
+	res, err := http.Post(url+"/threads/"+thread+"/runs/"+run+"/cancel", "application/json", nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusAccepted {
+		t.Errorf("cancel: %d", res.StatusCode)
+	}
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/redisstore"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
 const (
@@ -28,11 +30,22 @@ const (
 // run completes, the history is well formed, nothing that was finished is run
 // again, and the watcher has every record once.
 func TestKill9(t *testing.T) {
+	testKill9(t, newBolt)
+}
+
+func newBolt(t *testing.T) string { return "bolt:" + filepath.Join(t.TempDir(), "holdfast.db") }
+
+// TestKill9OnRedis is the same with the threads in Redis.
+func TestKill9OnRedis(t *testing.T) {
+	testKill9(t, redistest.Start(t).Database)
+}
+
+func testKill9(t *testing.T, newStore func(*testing.T) string) {
 	for _, frequency := range []string{"per_iteration", "per_turn", "manual"} {
 		for _, recovery := range []string{"on", "off"} {
 			t.Run(frequency+"/recover="+recovery, func(t *testing.T) {
 				t.Parallel()
-				k := newKiller(t, frequency, recovery)
+				k := newKiller(t, newStore(t), frequency, recovery)
 				total := k.rehearse()
 				for i := range moments {
 					k.trial(i, 1+i*total/moments)
@@ -46,15 +59,14 @@ type killer struct {
 	*testing.T
 	recovery string
 	addr     string
-	store    string
+	store    string // as the server is told
 	journal  string
 	args     []string
 	p        *process
 }
 
-func newKiller(t *testing.T, frequency, recovery string) *killer {
-	dir := t.TempDir()
-	k := &killer{T: t, recovery: recovery, addr: freeAddr(t), store: filepath.Join(dir, "holdfast.db"), journal: filepath.Join(dir, "journal")}
+func newKiller(t *testing.T, store, frequency, recovery string) *killer {
+	k := &killer{T: t, recovery: recovery, addr: freeAddr(t), store: store, journal: filepath.Join(t.TempDir(), "journal")}
 	k.args = []string{"--recover=" + recovery, "--checkpoint-frequency=" + frequency, "--demo-delay=2ms", "--lease=300ms", "--demo-journal=" + k.journal}
 	k.p = start(t, k.addr, k.store, k.args...)
 	return k
@@ -112,10 +124,7 @@ type done struct {
 // finished reads the store of the dead server.
 func (k *killer) finished(thread string) done {
 	k.Helper()
-	s, err := boltstore.Open(k.store, boltstore.Options{})
-	if err != nil {
-		k.Fatal(err)
-	}
+	s := openStore(k.T, k.store)
 	defer s.Close()
 	d := done{tools: map[string]bool{}}
 	messages, err := s.Messages(context.Background(), holdfast.ThreadKey{Tenant: "default", Thread: thread})
@@ -138,6 +147,22 @@ func (k *killer) finished(thread string) done {
 		}
 	}
 	return d
+}
+
+// openStore opens what a server was told to use.
+func openStore(t *testing.T, store string) holdfast.Store {
+	t.Helper()
+	var s holdfast.Store
+	var err error
+	if path, ok := strings.CutPrefix(store, "bolt:"); ok {
+		s, err = boltstore.Open(path, boltstore.Options{})
+	} else {
+		s, err = redisstore.Open(t.Context(), store, redisstore.Options{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func (k *killer) journalSize() int64 {

@@ -11,8 +11,8 @@ import (
 // run, so the second does not start and says why.
 func TestSecondProcess(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "holdfast.db")
-	start(t, freeAddr(t), store)
-	second := launch(t, freeAddr(t), store)
+	start(t, freeAddr(t), "bolt:"+store)
+	second := launch(t, freeAddr(t), "bolt:"+store)
 	select {
 	case <-second.done:
 	case <-time.After(20 * time.Second):

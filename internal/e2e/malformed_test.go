@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -14,7 +13,7 @@ import (
 // TestMalformedInput: every bad input gets a 4xx with JSON that says what to do,
 // leaks nothing, and the server lives on.
 func TestMalformedInput(t *testing.T) {
-	p := start(t, freeAddr(t), filepath.Join(t.TempDir(), "holdfast.db"), "--demo-delay=0s")
+	p := start(t, freeAddr(t), newBolt(t), "--demo-delay=0s")
 	const secret = "my-secret-prompt"
 	run := func(body string) *http.Request { return request(t, p, "POST", "/runs", "application/json", body) }
 	messages := func(list string) *http.Request {

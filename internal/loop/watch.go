@@ -65,10 +65,10 @@ func (w *watching) preludeFrames() []agui.Frame {
 }
 
 // tail yields the log until the run's terminal record. While the run lives in
-// this process it reads the run's feed, else the store.
+// this process it reads the run's feed, else the store, which is asked to wake
+// it only then.
 func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) bool) error {
-	wake, stop := w.e.cfg.Store.Watch(w.key, holdfast.TopicRecords)
-	defer stop()
+	var wake <-chan struct{}
 	idle := time.NewTimer(w.e.cfg.KeepAlive)
 	defer idle.Stop()
 	for {
@@ -86,6 +86,12 @@ func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) boo
 			}
 			idle.Reset(w.e.cfg.KeepAlive)
 			continue
+		}
+		if changed == nil && wake == nil {
+			var stop func()
+			wake, stop = w.e.cfg.Store.Watch(w.key, holdfast.TopicRecords)
+			defer stop()
+			continue // what came between the read and the watch is read now
 		}
 		if goOn, err := w.wait(ctx, changed, wake, idle, yield); !goOn {
 			return err

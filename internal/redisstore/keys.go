@@ -1,0 +1,81 @@
+package redisstore
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// keys makes the names of keys. {thread} is the escaped tenant and thread, in braces, so that a
+// cluster keeps all keys of a thread in one hash slot.
+//
+//	hf:{thread}:t          hash    the head, and the messages (fields "m:"+id)
+//	hf:{thread}:l          stream  the log; an entry's id is the number of its last record
+//	hf:{thread}:i          hash    the inbox, by item id
+//	hf:{thread}:v:KIND     hash    the values of a kind, by id
+//	hf:{thread}:h          zset    the ids of the checkpoints: the history
+//
+// Across threads there are only hints, each written before the commit that it
+// announces. A reader checks them against the heads and mends them.
+//
+//	hf:active:{owner}      zset    an owner's threads, by the minute of their last activity
+//	hf:owned:{process}     zset    the threads a process has taken, by when it said so
+//	hf:processes           zset    the processes, by the end of their lease
+//
+// The head's fields are single letters:
+//
+//	v format   e etag   f fence epoch   n fence nonce   x next record number
+//	u user     p process                d updated at (seconds.ns since 1970)
+//	s state    o number of messages     l id of the last message
+//	i number of the last inbox item     c number of checkpoints in the history
+//	w until when (ms since 1970) watchers elsewhere want to be told
+//
+// Every key and channel begins with the store's prefix, here "hf:". On the
+// channel hf:inbox every post is told, with the thread's tag; posts are rare, so
+// each process listens to all of them. A thread's log is also the name of the
+// channel of its commits.
+type keys struct{ prefix string }
+
+func (k keys) processes() string { return k.prefix + "processes" }
+
+func (k keys) inboxChannel() string { return k.prefix + "inbox" }
+
+// tag names a thread within keys: no two threads have the same one, and none
+// holds a brace.
+func tag(key holdfast.ThreadKey) string {
+	return url.QueryEscape(key.Tenant) + "/" + url.QueryEscape(key.Thread)
+}
+
+// parseTag is the reverse of tag.
+func parseTag(s string) (holdfast.ThreadKey, bool) {
+	tenant, thread, found := strings.Cut(s, "/")
+	t, err := url.QueryUnescape(tenant)
+	n, err2 := url.QueryUnescape(thread)
+	return holdfast.ThreadKey{Tenant: t, Thread: n}, found && err == nil && err2 == nil
+}
+
+func (k keys) thread(tag string) string { return k.prefix + "{" + tag + "}:t" }
+
+func (k keys) log(tag string) string { return k.prefix + "{" + tag + "}:l" }
+
+func (k keys) inbox(tag string) string { return k.prefix + "{" + tag + "}:i" }
+
+func (k keys) history(tag string) string { return k.prefix + "{" + tag + "}:h" }
+
+func (k keys) values(tag string, kind holdfast.Kind) string {
+	return k.prefix + "{" + tag + "}:v:" + url.QueryEscape(string(kind))
+}
+
+func (k keys) active(owner holdfast.Principal) string {
+	return k.prefix + "active:{" + url.QueryEscape(owner.Tenant) + "/" + url.QueryEscape(owner.User) + "}"
+}
+
+func (k keys) owned(process string) string {
+	return k.prefix + "owned:{" + url.QueryEscape(process) + "}"
+}
+
+// tagOf is the reverse of log, for channels.
+func (k keys) tagOf(log string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(log, k.prefix+"{"), "}:l")
+}

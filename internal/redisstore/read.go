@@ -1,0 +1,326 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/redis/go-redis/v9"
+)
+
+// errDamaged: Redis holds what no version of this package writes.
+var errDamaged = errors.New("the stored data is damaged")
+
+// headFields are what a head consists of, its state last.
+var headFields = []string{"v", "e", "f", "n", "x", "u", "p", "d", "s"}
+
+// Head implements [holdfast.Reader].
+func (s *Store) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
+	fields, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), headFields...).Result()
+	if err != nil {
+		return nil, failed("read the head of thread "+key.String(), err)
+	}
+	return s.decodeHead(key, fields)
+}
+
+// decodeHead reads the fields of headFields, of which the state may be missing.
+func (s *Store) decodeHead(key holdfast.ThreadKey, fields []any) (*holdfast.Head, error) {
+	text := func(i int) string {
+		v, _ := fields[i].(string)
+		return v
+	}
+	if fields[1] == nil {
+		return nil, notFound(key)
+	}
+	format, err := strconv.Atoi(text(0))
+	if err == nil && format > Format {
+		return nil, tooNew(key)
+	}
+	epoch, err2 := strconv.ParseUint(text(2), 10, 64)
+	next, err3 := strconv.ParseUint(text(4), 10, 64)
+	updated, err4 := decodeTime(text(7))
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		return nil, fmt.Errorf("the head of thread %s: %w: %w", key, errDamaged, err)
+	}
+	h := &holdfast.Head{
+		Key: key, ETag: text(1), Fence: holdfast.Fence{Epoch: epoch, Nonce: text(3)}, Next: next,
+		User: text(5), Process: text(6), UpdatedAt: updated,
+	}
+	if len(fields) == len(headFields) && fields[8] != nil {
+		if h.State, err = s.decode(key, text(8)); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// decodeTime is the reverse of encodeTime.
+func decodeTime(text string) (time.Time, error) {
+	seconds, nanos, _ := strings.Cut(text, ".")
+	s, err := strconv.ParseInt(seconds, 10, 64)
+	n, err2 := strconv.ParseInt(nanos, 10, 64)
+	return time.Unix(s, n).UTC(), errors.Join(err, err2)
+}
+
+func (s *Store) decode(key holdfast.ThreadKey, framed string) ([]byte, error) {
+	data, err := s.codec.Decode([]byte(framed))
+	if err != nil {
+		return nil, fmt.Errorf("thread %s: %w", key, err)
+	}
+	return data, nil
+}
+
+// Messages implements [holdfast.Reader].
+func (s *Store) Messages(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.StoredMessage, error) {
+	fields, err := s.client.HGetAll(ctx, s.keys.thread(tag(key))).Result()
+	switch {
+	case err != nil:
+		return nil, failed("read the messages of thread "+key.String(), err)
+	case fields["e"] == "":
+		return nil, notFound(key)
+	}
+	var messages []holdfast.StoredMessage
+	var order []int
+	for field, value := range fields {
+		id, isMessage := strings.CutPrefix(field, "m:")
+		if !isMessage {
+			continue
+		}
+		number, rest, _ := strings.Cut(value, ":")
+		n, err := strconv.Atoi(number)
+		parent, framed, ok := cutName(rest)
+		if err != nil || !ok {
+			return nil, fmt.Errorf("message %q of thread %s: %w", id, key, errDamaged)
+		}
+		data, err := s.decode(key, framed)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, holdfast.StoredMessage{ID: id, Parent: parent, Data: data})
+		order = append(order, n)
+	}
+	return inOrder(messages, order), nil
+}
+
+// inOrder sorts the list by the numbers of its members, which are distinct.
+func inOrder[T any](list []T, numbers []int) []T {
+	index := make([]int, len(list))
+	for i := range index {
+		index[i] = i
+	}
+	slices.SortFunc(index, func(a, b int) int { return cmp.Compare(numbers[a], numbers[b]) })
+	var sorted []T
+	for _, i := range index {
+		sorted = append(sorted, list[i])
+	}
+	return sorted
+}
+
+// cutName takes what appendName has put before the rest.
+func cutName(s string) (name, rest string, ok bool) {
+	n, size := binary.Uvarint([]byte(s[:min(len(s), binary.MaxVarintLen64)]))
+	if size <= 0 || n > uint64(len(s)-size) {
+		return "", "", false
+	}
+	return s[size : size+int(n)], s[size+int(n):], true
+}
+
+// pageEntries is how many entries of the log are read at a time. A commit is
+// one entry, of one record or many.
+const pageEntries = 128
+
+// Records implements [holdfast.Reader]. An entry's id is the number of its last
+// record, so the first entry from a number on is the one that holds it.
+func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
+	tag := tag(key)
+	from := after.Number
+	count := int64(min(max(limit, 0)+1, pageEntries))
+	pipe := s.client.Pipeline()
+	head := pipe.HGet(ctx, s.keys.thread(tag), "e")
+	page := pipe.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(from, 10), "+", count)
+	_, err := pipe.Exec(ctx)
+	if errors.Is(head.Err(), redis.Nil) {
+		return nil, notFound(key)
+	}
+	var found []holdfast.Record
+	held := after == holdfast.Cursor{}
+	for {
+		if err != nil {
+			return nil, failed("read the log of thread "+key.String(), err)
+		}
+		entries := page.Val()
+		for i := range entries {
+			records, err := s.decodeEntry(key, &entries[i])
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range records {
+				held = held || r.Cursor == after
+				if r.Number > after.Number && len(found) < limit {
+					found = append(found, r)
+				}
+			}
+			from = records[len(records)-1].Number + 1
+		}
+		if !held {
+			return nil, fmt.Errorf("thread %s, cursor %s: %w", key, after, holdfast.ErrCursor)
+		}
+		if len(found) >= limit || int64(len(entries)) < count {
+			return found, nil
+		}
+		page = s.client.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(from, 10), "+", count)
+		err = page.Err()
+	}
+}
+
+// decodeEntry reads what encodeEntry has made; there is at least one record.
+func (s *Store) decodeEntry(key holdfast.ThreadKey, entry *redis.XMessage) ([]holdfast.Record, error) {
+	value, _ := entry.Values[""].(string)
+	number, _, _ := strings.Cut(entry.ID, "-")
+	last, err := strconv.ParseUint(number, 10, 64)
+	fence, framed, ok := cutName(value)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
+	}
+	body, err := s.decode(key, framed)
+	if err != nil {
+		return nil, err
+	}
+	var records []holdfast.Record
+	for len(body) > 0 {
+		n, size := binary.Uvarint(body)
+		if size <= 0 || n > uint64(len(body)-size) {
+			return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
+		}
+		end := size + int(n)
+		records = append(records, holdfast.Record{Cursor: holdfast.Cursor{Tag: fence}, Data: body[size:end:end]})
+		body = body[end:]
+	}
+	if len(records) == 0 || uint64(len(records)) > last {
+		return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
+	}
+	for i := range records {
+		records[i].Number = last - uint64(len(records)-1-i)
+	}
+	return records, nil
+}
+
+// Value implements [holdfast.Reader].
+func (s *Store) Value(ctx context.Context, key holdfast.ThreadKey, kind holdfast.Kind, id string) ([]byte, error) {
+	framed, err := s.client.HGet(ctx, s.keys.values(tag(key), kind), id).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("thread %s, %s %q: %w", key, kind, id, holdfast.ErrNotFound)
+	}
+	if err != nil {
+		return nil, failed("read a value of thread "+key.String(), err)
+	}
+	return s.decode(key, framed)
+}
+
+// Values implements [holdfast.Reader]. Only the checkpoints are many, and they
+// have the history.
+func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfast.Kind, before string, limit int) ([]holdfast.Value, error) {
+	if kind == holdfast.KindCheckpoint {
+		return s.checkpoints(ctx, key, before, limit)
+	}
+	tag := tag(key)
+	pipe := s.client.Pipeline()
+	head := pipe.HExists(ctx, s.keys.thread(tag), "e")
+	all := pipe.HGetAll(ctx, s.keys.values(tag, kind))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, failed("read values of thread "+key.String(), err)
+	}
+	if !head.Val() {
+		return nil, notFound(key)
+	}
+	var values []holdfast.Value
+	for id, framed := range all.Val() {
+		if before != "" && id >= before {
+			continue
+		}
+		data, err := s.decode(key, framed)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, holdfast.Value{Kind: kind, ID: id, Data: data})
+	}
+	slices.SortFunc(values, func(a, b holdfast.Value) int { return cmp.Compare(b.ID, a.ID) })
+	if limit > 0 {
+		values = values[:min(len(values), limit)]
+	}
+	return values, nil
+}
+
+// checkpoints reads a page of the history, newest first.
+func (s *Store) checkpoints(ctx context.Context, key holdfast.ThreadKey, before string, limit int) ([]holdfast.Value, error) {
+	tag := tag(key)
+	page := &redis.ZRangeBy{Min: "-", Max: "+", Count: int64(limit)}
+	if before != "" {
+		page.Max = "(" + before
+	}
+	pipe := s.client.Pipeline()
+	head := pipe.HExists(ctx, s.keys.thread(tag), "e")
+	ids := pipe.ZRevRangeByLex(ctx, s.keys.history(tag), page)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, failed("read the history of thread "+key.String(), err)
+	}
+	switch {
+	case !head.Val():
+		return nil, notFound(key)
+	case len(ids.Val()) == 0:
+		return nil, nil
+	}
+	framed, err := s.client.HMGet(ctx, s.keys.values(tag, holdfast.KindCheckpoint), ids.Val()...).Result()
+	if err != nil {
+		return nil, failed("read checkpoints of thread "+key.String(), err)
+	}
+	var values []holdfast.Value
+	for i, id := range ids.Val() {
+		text, there := framed[i].(string)
+		if !there {
+			continue // trimmed since
+		}
+		data, err := s.decode(key, text)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, holdfast.Value{Kind: holdfast.KindCheckpoint, ID: id, Data: data})
+	}
+	return values, nil
+}
+
+// Inbox implements [holdfast.Reader].
+func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.InboxItem, error) {
+	tag := tag(key)
+	pipe := s.client.Pipeline()
+	head := pipe.HExists(ctx, s.keys.thread(tag), "e")
+	all := pipe.HGetAll(ctx, s.keys.inbox(tag))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, failed("read the inbox of thread "+key.String(), err)
+	}
+	if !head.Val() {
+		return nil, notFound(key)
+	}
+	var items []holdfast.InboxItem
+	for id, value := range all.Val() {
+		number, framed, _ := strings.Cut(value, ":")
+		n, err := strconv.ParseUint(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("inbox item %q of thread %s: %w", id, key, errDamaged)
+		}
+		data, err := s.decode(key, framed)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, holdfast.InboxItem{ID: id, Number: n, Data: data})
+	}
+	slices.SortFunc(items, func(a, b holdfast.InboxItem) int { return cmp.Compare(a.Number, b.Number) })
+	return items, nil
+}

@@ -1,0 +1,82 @@
+package redisstore
+
+import (
+	_ "embed" // the scripts are files, so that editors know what they are
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed commit.lua
+var commitLua string
+
+// scripts are compared and sent by their hash; a server that has forgotten one
+// gets its text again.
+type scripts struct {
+	commit, post, watch, release, announce, retire, alive *redis.Script
+}
+
+func newScripts() scripts {
+	return scripts{
+		commit:   redis.NewScript(commitLua),
+		post:     redis.NewScript(postLua),
+		watch:    redis.NewScript(watchLua),
+		release:  redis.NewScript(releaseLua),
+		announce: redis.NewScript(announceLua),
+		retire:   redis.NewScript(retireLua),
+		alive:    redis.NewScript(aliveLua),
+	}
+}
+
+// postLua adds an inbox item: KEYS thread, inbox; ARGV format, id, data, tag, channel.
+// Returns 1 for an unknown thread, 6 for one that is too new.
+const postLua = `
+local head = redis.call('HMGET', KEYS[1], 'v', 'e')
+if not head[2] then return 1 end
+if tonumber(head[1]) > tonumber(ARGV[1]) then return 6 end
+if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return 0 end
+local number = redis.call('HINCRBY', KEYS[1], 'i', 1)
+redis.call('HSET', KEYS[2], ARGV[2], number .. ':' .. ARGV[3])
+redis.call('PUBLISH', ARGV[5], ARGV[4])
+return 0
+`
+
+// watchLua asks for PUBLISH until a time: KEYS thread; ARGV that time in ms.
+// Returns 0 if there is no such thread yet.
+const watchLua = `
+if redis.call('HEXISTS', KEYS[1], 'e') == 0 then return 0 end
+local has = redis.call('HGET', KEYS[1], 'w')
+if not has or tonumber(has) < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'w', ARGV[1]) end
+return 1
+`
+
+// releaseLua removes a hint that a process has a thread, unless it has been
+// written again since: KEYS owned; ARGV tag, score.
+const releaseLua = `
+local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if score and tonumber(score) == tonumber(ARGV[2]) then redis.call('ZREM', KEYS[1], ARGV[1]) end
+return 0
+`
+
+// The leases are by the clock of Redis, which all processes share. Times are in
+// microseconds, which a score holds exactly.
+const (
+	clockLua = `
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+`
+	announceLua = clockLua + `
+redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
+return 0
+`
+	// A retired process stays in the list, because it may have left threads
+	// behind; see Owned.
+	retireLua = clockLua + `
+redis.call('ZADD', KEYS[1], 'XX', string.format('%.0f', now), ARGV[1])
+return 0
+`
+	aliveLua = clockLua + `
+local till = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if till and tonumber(till) > now then return 1 end
+return 0
+`
+)

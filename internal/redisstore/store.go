@@ -1,0 +1,169 @@
+// Package redisstore keeps threads in Redis, or in what speaks like it, so that
+// several servers share them: any of them takes over what another left behind.
+//
+// A commit is one Lua script, and all keys of a thread are in one hash slot, so
+// that a cluster can run it. What must be found across threads are hints,
+// which the heads correct. It needs Redis 6.2 or newer, and no modules.
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/frame"
+	"github.com/redis/go-redis/v9"
+)
+
+var _ holdfast.Store = (*Store)(nil)
+
+// Format is the version of a thread's layout, kept in each thread. A thread
+// with a larger one is refused.
+const Format = 1
+
+// Options are the choices of [New]; the zero value is right for a server.
+type Options struct {
+	// Prefix begins every key and channel, so that several installations share
+	// one Redis; default "hf:". It holds no braces.
+	Prefix string
+	// Now is the clock for hints; default time.Now. Leases go by Redis's own.
+	Now func() time.Time
+}
+
+// Store is a store in Redis. All its methods may be called concurrently.
+type Store struct {
+	client  redis.UniversalClient
+	cluster bool
+	codec   *frame.Codec
+	scripts scripts
+	keys    keys
+	now     func() time.Time
+	hints   hints
+	watchers
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// schemes are the URLs that Open takes, with what go-redis calls them.
+var schemes = map[string]string{
+	"redis": "redis", "rediss": "rediss", "unix": "unix",
+	"redis+sentinel": "redis", "rediss+sentinel": "rediss",
+	"redis+cluster": "redis", "rediss+cluster": "rediss",
+}
+
+// Open connects to the Redis that the URL names:
+//
+//	redis://user:password@host:6379/0
+//	rediss://…                              with TLS
+//	redis+sentinel://host:26379/0?master_name=mymaster&addr=host2:26379
+//	redis+cluster://host:6379?addr=host2:6379
+//
+// Further parameters are go-redis's own: pool_size, read_timeout and so on.
+// No error holds the password. The caller must call Close.
+func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
+	client, err := connect(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(ctx, client, opts)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return s, nil
+}
+
+func connect(rawURL string) (redis.UniversalClient, error) {
+	scheme, rest, _ := strings.Cut(rawURL, "://")
+	plain, known := schemes[scheme]
+	if !known {
+		return nil, errors.New("the store's URL must begin with redis://, rediss://, redis+sentinel:// or redis+cluster://")
+	}
+	switch _, kind, _ := strings.Cut(scheme, "+"); kind {
+	case "cluster":
+		o, err := redis.ParseClusterURL(plain + "://" + rest)
+		if err != nil {
+			return nil, badURL(err)
+		}
+		o.ContextTimeoutEnabled = true
+		return redis.NewClusterClient(o), nil
+	case "sentinel":
+		o, err := redis.ParseFailoverURL(plain + "://" + rest)
+		if err != nil {
+			return nil, badURL(err)
+		}
+		if o.MasterName == "" {
+			return nil, errors.New("the store's URL names no master: add ?master_name=…")
+		}
+		o.ContextTimeoutEnabled = true
+		return redis.NewFailoverClient(o), nil
+	default:
+		o, err := redis.ParseURL(plain + "://" + rest)
+		if err != nil {
+			return nil, badURL(err)
+		}
+		o.ContextTimeoutEnabled = true
+		return redis.NewClient(o), nil
+	}
+}
+
+// badURL keeps the URL, which may hold a password, out of the error.
+func badURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return fmt.Errorf("the store's URL cannot be used: %w; write redis://host:6379/0", err)
+}
+
+// New makes a store that works through the client, and closes it in the end.
+// The client should have ContextTimeoutEnabled, so that deadlines hold.
+func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Store, error) {
+	codec, err := frame.New()
+	if err != nil {
+		return nil, err
+	}
+	if opts.Prefix == "" {
+		opts.Prefix = "hf:"
+	}
+	if strings.ContainsAny(opts.Prefix, "{}") {
+		return nil, fmt.Errorf("the prefix %q holds a brace, which has a meaning in keys; leave it out", opts.Prefix)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if err := client.Ping(ctx).Err(); err != nil {
+		return nil, fmt.Errorf("cannot reach Redis: %w; is it running, and is the address right?", err)
+	}
+	_, cluster := client.(*redis.ClusterClient)
+	s := &Store{client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
+	s.watchers.start(s)
+	return s, nil
+}
+
+// Close implements [holdfast.Store].
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() {
+		s.watchers.stop()
+		if err := s.client.Close(); err != nil {
+			s.closeErr = fmt.Errorf("close the connections to Redis: %w", err)
+		}
+	})
+	return s.closeErr
+}
+
+// failed wraps an error of Redis with what was tried. Deadlines and
+// cancellations stay recognisable.
+func failed(what string, err error) error { return fmt.Errorf("%s: redis: %w", what, err) }
+
+func tooNew(key holdfast.ThreadKey) error {
+	return fmt.Errorf("thread %s was written in a format newer than %d: %w; install a newer version", key, Format, holdfast.ErrVersionTooNew)
+}
+
+func notFound(key holdfast.ThreadKey) error {
+	return fmt.Errorf("thread %s: %w", key, holdfast.ErrNotFound)
+}

@@ -1,0 +1,137 @@
+// Package redistest starts real Redis servers for tests.
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is a redis-server process that belongs to a test.
+type Server struct {
+	// Addr is host:port.
+	Addr string
+	cmd  *exec.Cmd
+	args []string
+
+	databases atomic.Int64
+}
+
+// Start starts a redis-server on a free port, with what it keeps in a folder of
+// the test, and stops it when the test ends. Further arguments are given to it.
+// Without redis-server on this machine the test is skipped, or fails where
+// HOLDFAST_REQUIRE_ALL is set.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("HOLDFAST_REQUIRE_ALL") != "" {
+			t.Fatal("redis-server is missing: run scripts/install-test-deps.sh")
+		}
+		t.Skip("redis-server is missing: run scripts/install-test-deps.sh")
+	}
+	_, port, err := net.SplitHostPort(freeAddr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Addr: "127.0.0.1:" + port}
+	s.args = append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--daemonize", "no"}, args...)
+	s.Run(t)
+	t.Cleanup(func() { s.Kill(t) })
+	return s
+}
+
+// StartCluster starts a one-node cluster, which refuses what spans hash slots.
+func StartCluster(t testing.TB) *Server {
+	t.Helper()
+	s := Start(t, "--cluster-enabled", "yes", "--cluster-port", port(freeAddr(t)))
+	c := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer c.Close()
+	ctx := context.Background()
+	if err := c.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() error {
+		info, err := c.ClusterInfo(ctx).Result()
+		if err == nil && !strings.Contains(info, "cluster_state:ok") {
+			err = fmt.Errorf("the cluster is not ready: %s", info)
+		}
+		return err
+	})
+	return s
+}
+
+// Run starts the server's process again after Kill, with what is on its disk.
+func (s *Server) Run(t testing.TB) {
+	t.Helper()
+	s.cmd = exec.Command("redis-server", s.args...)
+	s.cmd.Stderr = os.Stderr
+	if err := s.cmd.Start(); err != nil {
+		t.Fatalf("start redis-server: %v", err)
+	}
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, DialerRetries: 1})
+	defer c.Close()
+	await(t, func() error { return c.Ping(context.Background()).Err() })
+}
+
+// Kill ends the server at once, as a crash would.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	if s.cmd == nil {
+		return
+	}
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// It ends by the signal, which Wait reports as an error.
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+// URL names the server, as a store is configured.
+func (s *Server) URL() string { return "redis://" + s.Addr }
+
+// Database names a database of the server that no other call has named; there
+// are 16.
+func (s *Server) Database(t *testing.T) string {
+	t.Helper()
+	n := s.databases.Add(1) - 1
+	if n > 15 {
+		t.Fatal("the server has 16 databases only")
+	}
+	return fmt.Sprintf("%s/%d", s.URL(), n)
+}
+
+// await tries until f succeeds: there is no signal to wait for.
+func await(t testing.TB, f func() error) {
+	t.Helper()
+	var err error
+	for begun := time.Now(); time.Since(begun) < 15*time.Second; time.Sleep(10 * time.Millisecond) {
+		if err = f(); err == nil {
+			return
+		}
+	}
+	t.Fatalf("redis-server does not get ready: %v", err)
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func port(addr string) string {
+	_, p, _ := strings.Cut(addr, ":")
+	return p
+}
