@@ -86,7 +86,7 @@ func openStore(cfg Config) (holdfast.Store, error) {
 	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
 		ctx, cancel := context.WithTimeout(context.Background(), storeOpenTimeout)
 		defer cancel()
-		return redisstore.Open(ctx, cfg.Store, redisstore.Options{Prefix: cfg.RedisPrefix, Now: cfg.Now})
+		return redisstore.Open(ctx, cfg.Store, redisstore.Options{Prefix: cfg.RedisPrefix, Now: cfg.Now, Log: cfg.Log})
 	}
 	// What was given may hold a password.
 	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, redis://HOST:6379/0 or memory:", kind)

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
@@ -33,6 +34,17 @@ type Options struct {
 	Prefix string
 	// Now is the clock for hints; default time.Now. Leases go by Redis's own.
 	Now func() time.Time
+	// Log gets what go-redis has to say about connections, which it says once for
+	// the whole process; default: nothing is said. Errors are returned anyway.
+	Log *slog.Logger
+}
+
+// connectionLog passes on what go-redis logs.
+type connectionLog struct{ log *slog.Logger }
+
+// Printf implements go-redis's logger.
+func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
+	l.log.Debug("redis connection", "message", fmt.Sprintf(format, args...))
 }
 
 // Store is a store in Redis. All its methods may be called concurrently.
@@ -66,6 +78,10 @@ var schemes = map[string]string{
 // Further parameters are go-redis's own: pool_size, read_timeout and so on.
 // No error holds the password. The caller must call Close.
 func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	redis.SetLogger(connectionLog{opts.Log})
 	client, err := connect(rawURL)
 	if err != nil {
 		return nil, err

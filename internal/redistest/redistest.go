@@ -68,6 +68,12 @@ func StartCluster(t testing.TB) *Server {
 	return s
 }
 
+// quiet is a logger: that a server which is starting refuses connections is
+// nothing to tell.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
 // Run starts the server's process again after Kill, with what is on its disk.
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
@@ -76,6 +82,7 @@ func (s *Server) Run(t testing.TB) {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatalf("start redis-server: %v", err)
 	}
+	redis.SetLogger(quiet{})
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, DialerRetries: 1})
 	defer c.Close()
 	await(t, func() error { return c.Ping(context.Background()).Err() })
