@@ -56,7 +56,8 @@ func BenchmarkCommit(b *testing.B) {
 				next[client]++
 				i := next[client]
 				pipe.XAdd(context.Background(), &redis.XAddArgs{Stream: s.keys.log(tag), ID: fmt.Sprint(i, "-0"), Values: []any{"", record}})
-				pipe.HSet(context.Background(), s.keys.thread(tag), "e", fmt.Sprintf("c%016x", i), "n", "0123456789abcdef", "f", 1, "x", i, "u", "u", "p", "p", "d", encodeTime(time.Now()))
+				c := &holdfast.Commit{ID: fmt.Sprintf("c%016x", i), User: "u", Fence: holdfast.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, Process: "p", UpdatedAt: time.Now()}
+				pipe.HSet(context.Background(), s.keys.thread(tag), "h", appendHead(nil, c, uint64(i)))
 				_, err := pipe.Exec(context.Background())
 				return err
 			})

@@ -1,63 +1,81 @@
 -- Writes one commit, all or nothing. Every check comes before the first write.
--- KEYS: thread, log, inbox, history, then the hashes of values that are named by
--- their place. ARGV is read in order; Go writes it in the same order (write.go).
+-- KEYS: thread, log, then what is named by its place. ARGV[1] holds numbers, then
+-- come the head that is expected and the head that will be, then the rest in the
+-- order in which Go writes it (write.go).
 -- Returns 0, or a code: 1 written before, 2 fenced, 3 conflict, 6 too new; and
 -- 8*n+4 or 8*n+5 for message n, which is there already or has no parent.
-local T, LOG, INBOX, HISTORY = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local at = 0
+local T, LOG = KEYS[1], KEYS[2]
+local at = 3
 local function arg()
   at = at + 1
   return ARGV[at]
 end
-local function num() return tonumber(arg()) end
+local function numbers(text)
+  local list = {}
+  for n in text:gmatch('%d+') do list[#list + 1] = tonumber(n) end
+  return unpack(list)
+end
 -- Lua's stack bounds how many arguments a call can have.
 local function each(n, f)
   for from = 1, n, 1000 do f(from, math.min(from + 999, n)) end
 end
 
-local format, id, etag, nonce, epoch, nxt = num(), arg(), arg(), arg(), arg(), arg()
-local user, newNonce, newEpoch, newNext = arg(), arg(), arg(), arg()
-local process, updated, now, seen = arg(), arg(), num(), num()
+local format, now, repeated, seen, inboxAt, historyAt, hasEntry, hasState, nMessages, nClear, nPut, nDelete, nKeep = numbers(ARGV[1])
+local INBOX, HISTORY = KEYS[inboxAt], KEYS[historyAt]
+local expected, new = ARGV[2], ARGV[3]
 
-local nMessages = num()
-local fields, messages = { 'v', 'e', 'n', 'f', 'x', 'o', 'l', 'c', 'w' }, {}
+local fields, messages = { 'v', 'h', 'o', 'l', 'c', 'w' }, {}
 local nHead = #fields
 for n = 1, nMessages do
   local m = { id = arg(), parent = arg(), data = arg() }
   messages[n] = m
   fields[nHead + n] = 'm:' .. m.id
 end
-
-local head = {}
+local got = {}
 each(#fields, function(from, to)
-  local got = redis.call('HMGET', T, unpack(fields, from, to))
-  for n = from, to do head[n] = got[n - from + 1] end
+  local page = redis.call('HMGET', T, unpack(fields, from, to))
+  for n = from, to do got[n] = page[n - from + 1] end
 end)
-if head[1] and tonumber(head[1]) > format then return 6 end
-if head[2] == id then return 1 end
-local hasNonce, hasEpoch = head[3] or '', head[4] or '0'
-if (nonce ~= '' or epoch ~= '0') and (hasNonce ~= nonce or hasEpoch ~= epoch) then return 2 end
-if hasNonce ~= nonce or hasEpoch ~= epoch or (head[5] or '1') ~= nxt or (head[2] or '') ~= etag then return 3 end
 
-local added, last, count = {}, head[7] or '', tonumber(head[6] or '0')
+-- A head begins with its position: etag and nonce, each after its length, then
+-- epoch and next record number.
+local head = got[2] or '0:0:0,1;'
+if got[1] and tonumber(got[1]) > format then return 6 end
+if repeated == 1 or head:sub(1, #expected) ~= expected then
+  local function position(h)
+    local n, rest = h:match('^(%d+):(.*)$')
+    n = tonumber(n)
+    local etag = rest:sub(1, n)
+    local k, more = rest:sub(n + 1):match('^(%d+):(.*)$')
+    k = tonumber(k)
+    return etag, more:sub(1, k), more:sub(k + 1):match('^%d+')
+  end
+  local etag, nonce, epoch = position(head)
+  local _, wantNonce, wantEpoch = position(expected)
+  if etag == position(new) then return 1 end
+  if (wantNonce ~= '' or wantEpoch ~= '0') and (nonce ~= wantNonce or epoch ~= wantEpoch) then return 2 end
+  return 3
+end
+
+local added, last, count = {}, got[4] or '', tonumber(got[3] or '0')
 for n, m in ipairs(messages) do
-  if head[nHead + n] or added[m.id] then return 8 * n + 4 end
+  if got[nHead + n] or added[m.id] then return 8 * n + 4 end
   if m.parent ~= '' and m.parent ~= last and not added[m.parent]
     and redis.call('HEXISTS', T, 'm:' .. m.parent) == 0 then return 8 * n + 5 end
   added[m.id] = true
 end
 
-local entry = arg()
-if entry ~= '' then
-  -- First, because a log that does not fit the head makes it fail.
-  redis.call('XADD', LOG, string.format('%.0f', tonumber(newNext) - 1) .. '-0', '', entry)
+if hasEntry > 0 then
+  -- First, because a log that does not fit the head makes it fail. hasEntry is
+  -- the number of the entry's last record.
+  redis.call('XADD', LOG, string.format('%.0f', hasEntry) .. '-0', '', arg())
 end
 
-local set = { 'e', id, 'n', newNonce, 'f', newEpoch, 'x', newNext, 'u', user, 'p', process, 'd', updated }
-if not head[1] then
+local set = { 'h', new }
+if not got[1] then
   set[#set + 1], set[#set + 2] = 'v', format
 end
-if arg() == '1' then
+if hasState == 1 then
   set[#set + 1], set[#set + 2] = 's', arg()
 end
 if nMessages > 0 then
@@ -68,42 +86,38 @@ if nMessages > 0 then
   set[#set + 1], set[#set + 2] = 'l', messages[nMessages].id
 end
 
-local history = tonumber(head[8] or '0')
-local function hdel(key, ids, listed)
-  each(#ids, function(from, to)
-    redis.call('HDEL', key, unpack(ids, from, to))
-    if listed then history = history - redis.call('ZREM', HISTORY, unpack(ids, from, to)) end
-  end)
-end
-
-local nClear = num()
+local history = tonumber(got[5] or '0')
 if nClear > 0 then
-  local keys = {}
+  local keys = { numbers(arg()) }
   for n = 1, nClear do
-    keys[n] = KEYS[num()]
+    keys[n] = KEYS[keys[n]]
     if keys[n] == HISTORY then history = 0 end
   end
   redis.call('DEL', unpack(keys))
 end
 
-for _ = 1, num() do -- put, by kind
-  local key, listed, n = KEYS[num()], arg() == '1', num()
-  local pairs_, ids = {}, {}
+for _ = 1, nPut do
+  local place, listed, n = numbers(arg())
+  local values, ids = {}, {}
   for k = 1, n do
-    local value = arg()
-    pairs_[2 * k - 1], pairs_[2 * k] = value, arg()
-    ids[2 * k - 1], ids[2 * k] = 0, value
+    local id = arg()
+    values[2 * k - 1], values[2 * k] = id, arg()
+    ids[2 * k - 1], ids[2 * k] = 0, id
   end
   each(2 * n, function(from, to)
-    redis.call('HSET', key, unpack(pairs_, from, to))
-    if listed then history = history + redis.call('ZADD', HISTORY, unpack(ids, from, to)) end
+    redis.call('HSET', KEYS[place], unpack(values, from, to))
+    if listed == 1 then history = history + redis.call('ZADD', HISTORY, unpack(ids, from, to)) end
   end)
 end
 
-for _ = 1, num() do -- delete, by kind
-  local key, listed, ids = KEYS[num()], arg() == '1', {}
-  for k = 1, num() do ids[k] = arg() end
-  hdel(key, ids, listed)
+for _ = 1, nDelete do
+  local place, listed, n = numbers(arg())
+  local ids = {}
+  for k = 1, n do ids[k] = arg() end
+  each(n, function(from, to)
+    redis.call('HDEL', KEYS[place], unpack(ids, from, to))
+    if listed == 1 then history = history - redis.call('ZREM', HISTORY, unpack(ids, from, to)) end
+  end)
 end
 
 -- Strings compare by locale in Lua; ids compare by bytes.
@@ -115,9 +129,10 @@ local function less(a, b)
   return #a < #b
 end
 
-for _ = 1, num() do -- keep, by kind
-  local key, listed, keep = KEYS[num()], arg() == '1', num()
-  if not listed then
+for _ = 1, nKeep do
+  local place, listed, keep = numbers(arg())
+  local key = KEYS[place]
+  if listed == 0 then
     local ids = redis.call('HKEYS', key)
     table.sort(ids, less)
     while #ids > 0 and #ids > keep do
@@ -132,7 +147,7 @@ for _ = 1, num() do -- keep, by kind
     each(#ids, function(from, to) redis.call('HDEL', key, unpack(ids, from, to)) end)
   end
 end
-if history ~= tonumber(head[8] or '0') then
+if history ~= tonumber(got[5] or '0') then
   set[#set + 1], set[#set + 2] = 'c', history
 end
 
@@ -144,5 +159,5 @@ if seen > 0 then
 end
 
 each(#set, function(from, to) redis.call('HSET', T, unpack(set, from, to)) end)
-if entry ~= '' and head[9] and tonumber(head[9]) > now then redis.call('PUBLISH', LOG, '') end
+if hasEntry > 0 and got[6] and tonumber(got[6]) > now then redis.call('PUBLISH', LOG, '') end
 return 0

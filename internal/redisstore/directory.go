@@ -100,7 +100,8 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.C
 	} else {
 		n, err = s.runScript(ctx, s.scripts.commit, keys, args...)
 	}
-	if err != nil || n > codeAlready {
+	if err != nil || n != codeOK {
+		// Whatever this commit says of the thread, the head says otherwise or may.
 		s.hints.drop(tag)
 		return n, err
 	}
@@ -188,7 +189,7 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 		return holdfast.ThreadKey{Tenant: owner.Tenant, Thread: thread}
 	}
 	for i := range entries {
-		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag(keyOf(i))), headFields[:8]...)
+		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag(keyOf(i))), "v", "h")
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, failed("list threads", err)
@@ -198,7 +199,7 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 	for i, reply := range replies {
 		key := keyOf(i)
 		old := int64(entries[i].Score) < minuteOf(s.now().Add(-hintAge))
-		h, err := s.decodeHead(key, reply.Val())
+		h, err := decodeHead(key, reply.Val())
 		switch {
 		case errors.Is(err, holdfast.ErrNotFound) || err == nil && h.User != owner.User:
 			if old {
@@ -275,7 +276,7 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 	pipe := s.client.Pipeline()
 	replies := make([]*redis.StringCmd, len(claims))
 	for i := range claims {
-		replies[i] = pipe.HGet(ctx, s.keys.thread(claims[i].tag), "p")
+		replies[i] = pipe.HGet(ctx, s.keys.thread(claims[i].tag), "h")
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, failed("list owned threads", err)
@@ -284,7 +285,10 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 	seen := map[holdfast.ThreadKey]bool{}
 	var owned []holdfast.OwnedThread
 	for i, c := range claims {
-		process := replies[i].Val()
+		process := ""
+		if h, ok := parseHead(replies[i].Val()); ok {
+			process = h.Process
+		}
 		if process != c.process && c.score < old {
 			s.scripts.release.Eval(ctx, mend, []string{s.keys.owned(c.process)}, c.tag, c.score)
 		}

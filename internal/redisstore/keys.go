@@ -25,9 +25,8 @@ import (
 //
 // The head's fields are single letters:
 //
-//	v format   e etag   f fence epoch   n fence nonce   x next record number
-//	u user     p process                d updated at (seconds.ns since 1970)
-//	s state    o number of messages     l id of the last message
+//	v format    h the head: position, user, process, time; see appendHead
+//	s state     o number of messages   l id of the last message
 //	i number of the last inbox item     c number of checkpoints in the history
 //	w until when (ms since 1970) watchers elsewhere want to be told
 //

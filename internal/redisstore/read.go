@@ -18,55 +18,69 @@ import (
 // errDamaged: Redis holds what no version of this package writes.
 var errDamaged = errors.New("the stored data is damaged")
 
-// headFields are what a head consists of, its state last.
-var headFields = []string{"v", "e", "f", "n", "x", "u", "p", "d", "s"}
-
 // Head implements [holdfast.Reader].
 func (s *Store) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
-	fields, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), headFields...).Result()
+	fields, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), "v", "h", "s").Result()
 	if err != nil {
 		return nil, failed("read the head of thread "+key.String(), err)
 	}
-	return s.decodeHead(key, fields)
-}
-
-// decodeHead reads the fields of headFields, of which the state may be missing.
-func (s *Store) decodeHead(key holdfast.ThreadKey, fields []any) (*holdfast.Head, error) {
-	text := func(i int) string {
-		v, _ := fields[i].(string)
-		return v
+	h, err := decodeHead(key, fields)
+	if state, there := fields[2].(string); err == nil && there {
+		h.State, err = s.decode(key, state)
 	}
-	if fields[1] == nil {
-		return nil, notFound(key)
-	}
-	format, err := strconv.Atoi(text(0))
-	if err == nil && format > Format {
-		return nil, tooNew(key)
-	}
-	epoch, err2 := strconv.ParseUint(text(2), 10, 64)
-	next, err3 := strconv.ParseUint(text(4), 10, 64)
-	updated, err4 := decodeTime(text(7))
-	if err := errors.Join(err, err2, err3, err4); err != nil {
-		return nil, fmt.Errorf("the head of thread %s: %w: %w", key, errDamaged, err)
-	}
-	h := &holdfast.Head{
-		Key: key, ETag: text(1), Fence: holdfast.Fence{Epoch: epoch, Nonce: text(3)}, Next: next,
-		User: text(5), Process: text(6), UpdatedAt: updated,
-	}
-	if len(fields) == len(headFields) && fields[8] != nil {
-		if h.State, err = s.decode(key, text(8)); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	return h, nil
 }
 
-// decodeTime is the reverse of encodeTime.
-func decodeTime(text string) (time.Time, error) {
-	seconds, nanos, _ := strings.Cut(text, ".")
-	s, err := strconv.ParseInt(seconds, 10, 64)
-	n, err2 := strconv.ParseInt(nanos, 10, 64)
-	return time.Unix(s, n).UTC(), errors.Join(err, err2)
+// decodeHead reads the fields v and h.
+func decodeHead(key holdfast.ThreadKey, fields []any) (*holdfast.Head, error) {
+	format, _ := fields[0].(string)
+	text, exists := fields[1].(string)
+	if !exists {
+		return nil, notFound(key)
+	}
+	if n, err := strconv.Atoi(format); err != nil || n < 1 {
+		return nil, fmt.Errorf("thread %s has the format %q: %w", key, format, errDamaged)
+	} else if n > Format {
+		return nil, tooNew(key)
+	}
+	h, ok := parseHead(text)
+	if !ok {
+		return nil, fmt.Errorf("the head of thread %s: %w", key, errDamaged)
+	}
+	h.Key = key
+	return h, nil
+}
+
+// parseHead reads what appendHead has written.
+func parseHead(text string) (*holdfast.Head, bool) {
+	h := &holdfast.Head{}
+	ok := true
+	name := func() string {
+		number, rest, found := strings.Cut(text, ":")
+		n, err := strconv.Atoi(number)
+		if ok = ok && found && err == nil && n >= 0 && n <= len(rest); !ok {
+			return ""
+		}
+		text = rest[n:]
+		return rest[:n]
+	}
+	until := func(end string) string {
+		number, rest, found := strings.Cut(text, end)
+		ok = ok && found
+		text = rest
+		return number
+	}
+	h.ETag, h.Fence.Nonce = name(), name()
+	epoch, err1 := strconv.ParseUint(until(","), 10, 64)
+	next, err2 := strconv.ParseUint(until(";"), 10, 64)
+	h.User, h.Process = name(), name()
+	seconds, err3 := strconv.ParseInt(until("."), 10, 64)
+	nanos, err4 := strconv.ParseInt(text, 10, 64)
+	h.Fence.Epoch, h.Next, h.UpdatedAt = epoch, next, time.Unix(seconds, nanos).UTC()
+	return h, ok && errors.Join(err1, err2, err3, err4) == nil
 }
 
 func (s *Store) decode(key holdfast.ThreadKey, framed string) ([]byte, error) {
@@ -83,7 +97,7 @@ func (s *Store) Messages(ctx context.Context, key holdfast.ThreadKey) ([]holdfas
 	switch {
 	case err != nil:
 		return nil, failed("read the messages of thread "+key.String(), err)
-	case fields["e"] == "":
+	case fields["h"] == "":
 		return nil, notFound(key)
 	}
 	var messages []holdfast.StoredMessage
@@ -143,10 +157,10 @@ func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdf
 	from := after.Number
 	count := int64(min(max(limit, 0)+1, pageEntries))
 	pipe := s.client.Pipeline()
-	head := pipe.HGet(ctx, s.keys.thread(tag), "e")
+	head := pipe.HExists(ctx, s.keys.thread(tag), "h")
 	page := pipe.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(from, 10), "+", count)
 	_, err := pipe.Exec(ctx)
-	if errors.Is(head.Err(), redis.Nil) {
+	if err == nil && !head.Val() {
 		return nil, notFound(key)
 	}
 	var found []holdfast.Record
@@ -232,7 +246,7 @@ func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfas
 	}
 	tag := tag(key)
 	pipe := s.client.Pipeline()
-	head := pipe.HExists(ctx, s.keys.thread(tag), "e")
+	head := pipe.HExists(ctx, s.keys.thread(tag), "h")
 	all := pipe.HGetAll(ctx, s.keys.values(tag, kind))
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, failed("read values of thread "+key.String(), err)
@@ -266,7 +280,7 @@ func (s *Store) checkpoints(ctx context.Context, key holdfast.ThreadKey, before 
 		page.Max = "(" + before
 	}
 	pipe := s.client.Pipeline()
-	head := pipe.HExists(ctx, s.keys.thread(tag), "e")
+	head := pipe.HExists(ctx, s.keys.thread(tag), "h")
 	ids := pipe.ZRevRangeByLex(ctx, s.keys.history(tag), page)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, failed("read the history of thread "+key.String(), err)
@@ -300,7 +314,7 @@ func (s *Store) checkpoints(ctx context.Context, key holdfast.ThreadKey, before 
 func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.InboxItem, error) {
 	tag := tag(key)
 	pipe := s.client.Pipeline()
-	head := pipe.HExists(ctx, s.keys.thread(tag), "e")
+	head := pipe.HExists(ctx, s.keys.thread(tag), "h")
 	all := pipe.HGetAll(ctx, s.keys.inbox(tag))
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, failed("read the inbox of thread "+key.String(), err)

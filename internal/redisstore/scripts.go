@@ -30,7 +30,7 @@ func newScripts() scripts {
 // postLua adds an inbox item: KEYS thread, inbox; ARGV format, id, data, tag, channel.
 // Returns 1 for an unknown thread, 6 for one that is too new.
 const postLua = `
-local head = redis.call('HMGET', KEYS[1], 'v', 'e')
+local head = redis.call('HMGET', KEYS[1], 'v', 'h')
 if not head[2] then return 1 end
 if tonumber(head[1]) > tonumber(ARGV[1]) then return 6 end
 if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return 0 end
@@ -43,7 +43,7 @@ return 0
 // watchLua asks for PUBLISH until a time: KEYS thread; ARGV that time in ms.
 // Returns 0 if there is no such thread yet.
 const watchLua = `
-if redis.call('HEXISTS', KEYS[1], 'e') == 0 then return 0 end
+if redis.call('HEXISTS', KEYS[1], 'h') == 0 then return 0 end
 local has = redis.call('HGET', KEYS[1], 'w')
 if not has or tonumber(has) < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'w', ARGV[1]) end
 return 1

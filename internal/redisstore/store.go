@@ -105,7 +105,8 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		if err != nil {
 			return nil, badURL(err)
 		}
-		o.ContextTimeoutEnabled = true
+		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize)
+		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 		return redis.NewClusterClient(o), nil
 	case "sentinel":
 		o, err := redis.ParseFailoverURL(plain + "://" + rest)
@@ -115,15 +116,32 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		if o.MasterName == "" {
 			return nil, errors.New("the store's URL names no master: add ?master_name=…")
 		}
-		o.ContextTimeoutEnabled = true
+		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize)
+		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 		return redis.NewFailoverClient(o), nil
 	default:
 		o, err := redis.ParseURL(plain + "://" + rest)
 		if err != nil {
 			return nil, badURL(err)
 		}
-		o.ContextTimeoutEnabled = true
+		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize)
+		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 		return redis.NewClient(o), nil
+	}
+}
+
+// tune sets what the URL does not. RESP2 has no push messages to look for at
+// every reply. Every run writes on its own, so connections are as many as writes
+// are under way; some wait, because dialling is slow. One pool is enough:
+// pipelines are short.
+func tune(protocol, pool, idle, pipelines *int) {
+	for _, o := range []struct {
+		value   *int
+		setting int
+	}{{protocol, 2}, {pool, 64}, {idle, 4}, {pipelines, -1}} {
+		if *o.value == 0 {
+			*o.value = o.setting
+		}
 	}
 }
 

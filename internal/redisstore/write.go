@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/redis/go-redis/v9"
@@ -78,85 +77,132 @@ type arguments struct {
 	list  []any
 }
 
-// commitArgs writes a commit as the script reads it.
+// commitArgs writes a commit as the script reads it. Most commits are one
+// record, so what is not there costs no argument.
 func (s *Store) commitArgs(tag string, c *holdfast.Commit) ([]string, []any) {
-	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag), s.keys.inbox(tag), s.keys.history(tag)}}
-	a.list = make([]any, 0, 32)
-	a.add(Format, c.ID, c.Expect.ETag, c.Expect.Fence.Nonce, c.Expect.Fence.Epoch, c.Expect.Next)
-	a.add(c.User, c.Fence.Nonce, c.Fence.Epoch, c.Expect.Next+uint64(len(c.Records)))
-	a.add(c.Process, encodeTime(c.UpdatedAt), s.now().UnixMilli(), c.InboxSeen)
-	a.add(len(c.Messages))
+	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}}
+	next := c.Expect.Next + uint64(len(c.Records))
+	a.list = make([]any, 3, 32)
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		a.add(m.ID, m.Parent, s.codec.Encode(appendName(nil, m.Parent), m.Data))
 	}
-	a.add(s.encodeEntry(c))
-	if c.State == nil {
-		a.add(0)
-	} else {
-		a.add(1, s.codec.Encode(nil, c.State))
+	entry, hasState, inboxAt, historyAt, repeated := uint64(0), 0, 0, 0, 0
+	if c.ID == c.Expect.ETag {
+		repeated = 1 // written before, if the head is as expected
 	}
-	s.valueArgs(a, c)
+	if len(c.Records) > 0 {
+		entry = next - 1
+		a.add(s.encodeEntry(c))
+	}
+	if c.State != nil {
+		hasState = 1
+		a.add(s.codec.Encode(nil, c.State))
+	}
+	if c.InboxSeen > 0 {
+		inboxAt = a.place(s.keys.inbox(tag))
+	}
+	if touchesHistory(c) {
+		historyAt = a.place(s.keys.history(tag))
+	}
+	clear, put, del := s.valueArgs(a, c, historyAt)
+	a.list[0] = fmt.Sprint(Format, s.now().UnixMilli(), repeated, c.InboxSeen, inboxAt, historyAt, entry, hasState,
+		len(c.Messages), clear, put, del, len(c.Keep))
+	a.list[1] = appendPosition(nil, c.Expect)
+	a.list[2] = appendHead(nil, c, next)
 	return a.keys, a.list
 }
 
 func (a *arguments) add(values ...any) { a.list = append(a.list, values...) }
 
-// kind adds the place of the kind's hash among the keys, and whether the
-// history lists its values.
-func (a *arguments) kind(k holdfast.Kind) {
-	key := a.names.values(a.tag, k)
-	at := slices.Index(a.keys, key)
-	if at < 0 {
-		at = len(a.keys)
-		a.keys = append(a.keys, key)
+// place is where the key stands among the keys, from 1; it is added if it is
+// not there.
+func (a *arguments) place(key string) int {
+	if at := slices.Index(a.keys, key); at >= 0 {
+		return at + 1
 	}
-	a.add(at + 1)
-	if k == holdfast.KindCheckpoint {
-		a.add(1)
-	} else {
-		a.add(0)
-	}
+	a.keys = append(a.keys, key)
+	return len(a.keys)
 }
 
-// valueArgs writes what is cleared, put, deleted and kept.
-func (s *Store) valueArgs(a *arguments, c *holdfast.Commit) {
-	clear := slices.Compact(slices.Sorted(slices.Values(c.Clear)))
-	if slices.Contains(clear, holdfast.KindCheckpoint) {
-		a.add(len(clear) + 1)
-		a.add(4) // the history
-	} else {
-		a.add(len(clear))
+// kind adds the place of a kind's hash, whether the history lists its values,
+// and a number.
+func (a *arguments) kind(k holdfast.Kind, n int) {
+	listed := 0
+	if k == holdfast.KindCheckpoint {
+		listed = 1
 	}
-	for _, k := range clear {
-		a.kind(k)
-		a.list = a.list[:len(a.list)-1] // the place is enough
+	a.add(fmt.Sprint(a.place(a.names.values(a.tag, k)), listed, n))
+}
+
+// touchesHistory reports whether c changes the list of checkpoints.
+func touchesHistory(c *holdfast.Commit) bool {
+	const k = holdfast.KindCheckpoint
+	_, keeps := c.Keep[k]
+	return keeps || slices.Contains(c.Clear, k) ||
+		slices.ContainsFunc(c.Put, func(v holdfast.Value) bool { return v.Kind == k }) ||
+		slices.ContainsFunc(c.Delete, func(v holdfast.ValueID) bool { return v.Kind == k })
+}
+
+// valueArgs writes what is cleared, put, deleted and kept, by kind, and returns
+// how many keys are cleared and how many kinds are put and deleted.
+func (s *Store) valueArgs(a *arguments, c *holdfast.Commit, historyAt int) (cleared, put, deleted int) {
+	var places []int
+	for _, k := range slices.Compact(slices.Sorted(slices.Values(c.Clear))) {
+		places = append(places, a.place(s.keys.values(a.tag, k)))
+		if k == holdfast.KindCheckpoint {
+			places = append(places, historyAt)
+		}
 	}
-	put := map[holdfast.Kind][]any{}
+	if len(places) > 0 {
+		a.add(fmt.Sprint(places))
+	}
+	values := map[holdfast.Kind][]any{}
 	for _, v := range c.Put {
-		put[v.Kind] = append(put[v.Kind], v.ID, s.codec.Encode(nil, v.Data))
+		values[v.Kind] = append(values[v.Kind], v.ID, s.codec.Encode(nil, v.Data))
 	}
-	a.add(len(put))
-	for _, k := range slices.Sorted(maps.Keys(put)) {
-		a.kind(k)
-		a.add(len(put[k]) / 2)
-		a.add(put[k]...)
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		a.kind(k, len(values[k])/2)
+		a.add(values[k]...)
 	}
-	del := map[holdfast.Kind][]any{}
+	ids := map[holdfast.Kind][]any{}
 	for _, v := range c.Delete {
-		del[v.Kind] = append(del[v.Kind], v.ID)
+		ids[v.Kind] = append(ids[v.Kind], v.ID)
 	}
-	a.add(len(del))
-	for _, k := range slices.Sorted(maps.Keys(del)) {
-		a.kind(k)
-		a.add(len(del[k]))
-		a.add(del[k]...)
+	for _, k := range slices.Sorted(maps.Keys(ids)) {
+		a.kind(k, len(ids[k]))
+		a.add(ids[k]...)
 	}
-	a.add(len(c.Keep))
 	for _, k := range slices.Sorted(maps.Keys(c.Keep)) {
-		a.kind(k)
-		a.add(max(c.Keep[k], 0))
+		a.kind(k, max(c.Keep[k], 0))
 	}
+	return len(places), len(values), len(ids)
+}
+
+// appendPosition writes what a commit expects: it is how the head begins, so
+// one comparison of bytes compares all of it.
+func appendPosition(b []byte, p holdfast.Position) []byte {
+	b = appendText(b, p.ETag)
+	b = appendText(b, p.Fence.Nonce)
+	b = strconv.AppendUint(b, p.Fence.Epoch, 10)
+	b = strconv.AppendUint(append(b, ','), p.Next, 10)
+	return append(b, ';')
+}
+
+// appendHead writes the head after a commit: its position, user, process and
+// time. The time is in seconds since 1970 and nanoseconds, which hold any.
+func appendHead(b []byte, c *holdfast.Commit, next uint64) []byte {
+	b = appendPosition(b, holdfast.Position{ETag: c.ID, Fence: c.Fence, Next: next})
+	b = appendText(b, c.User)
+	b = appendText(b, c.Process)
+	b = strconv.AppendInt(b, c.UpdatedAt.Unix(), 10)
+	return strconv.AppendInt(append(b, '.'), int64(c.UpdatedAt.Nanosecond()), 10)
+}
+
+// appendText writes a text after its length.
+func appendText(b []byte, text string) []byte {
+	b = strconv.AppendInt(b, int64(len(text)), 10)
+	return append(append(b, ':'), text...)
 }
 
 // encodeEntry makes one log entry of a commit's records: the tag, then the
@@ -175,11 +221,6 @@ func (s *Store) encodeEntry(c *holdfast.Commit) []byte {
 		body = append(binary.AppendUvarint(body, uint64(len(r))), r...)
 	}
 	return s.codec.Encode(appendName(nil, c.Fence.Tag()), body)
-}
-
-// encodeTime writes seconds since 1970 and nanoseconds, which hold any time.
-func encodeTime(t time.Time) string {
-	return strconv.FormatInt(t.Unix(), 10) + "." + strconv.Itoa(t.Nanosecond())
 }
 
 func appendName(b []byte, name string) []byte {
