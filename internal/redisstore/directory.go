@@ -75,7 +75,7 @@ func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 // announceAndCommit writes the hints that are new and runs the commit script. A
 // hint is there before its commit, so whatever is committed can be found. A
 // thread that gets a new fence is acquired, and announced again in any case.
-func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.Commit, keys []string, args []any) (int, error) {
+func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.Commit, do call) (int, error) {
 	has, known := s.hints.get(tag)
 	want := hint{
 		owner:   holdfast.Principal{Tenant: c.Key.Tenant, User: c.User},
@@ -96,9 +96,9 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.C
 			pipe.ZAddNX(ctx, s.keys.processes(), redis.Z{Score: float64(want.score), Member: want.process})
 			pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag})
 		}
-		n, err = s.execWithCommit(ctx, pipe, keys, args)
+		n, err = s.execWithCommit(ctx, pipe, do)
 	} else {
-		n, err = s.runScript(ctx, s.scripts.commit, keys, args...)
+		n, err = s.run(ctx, do)
 	}
 	if err != nil || n != codeOK {
 		// Whatever this commit says of the thread, the head says otherwise or may.
@@ -115,17 +115,17 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.C
 
 // execWithCommit runs the pipeline and then the commit. One server keeps the
 // order within a pipeline; the nodes of a cluster do not.
-func (s *Store) execWithCommit(ctx context.Context, pipe redis.Pipeliner, keys []string, args []any) (int, error) {
+func (s *Store) execWithCommit(ctx context.Context, pipe redis.Pipeliner, do call) (int, error) {
 	if s.cluster {
 		if _, err := pipe.Exec(ctx); err != nil {
 			return 0, err
 		}
-		return s.runScript(ctx, s.scripts.commit, keys, args...)
+		return s.run(ctx, do)
 	}
-	commit := pipe.EvalSha(ctx, s.scripts.commit.Hash(), keys, args...)
+	commit := pipe.EvalSha(ctx, do.script.Hash(), do.keys, do.args...)
 	_, err := pipe.Exec(ctx)
 	if redis.HasErrorPrefix(commit.Err(), "NOSCRIPT") {
-		return s.runScript(ctx, s.scripts.commit, keys, args...)
+		return s.run(ctx, do)
 	}
 	if err != nil {
 		return 0, err

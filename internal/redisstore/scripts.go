@@ -9,15 +9,19 @@ import (
 //go:embed commit.lua
 var commitLua string
 
+//go:embed append.lua
+var appendLua string
+
 // scripts are compared and sent by their hash; a server that has forgotten one
 // gets its text again.
 type scripts struct {
-	commit, post, watch, release, announce, retire, alive *redis.Script
+	commit, append, post, watch, release, announce, retire, alive *redis.Script
 }
 
 func newScripts() scripts {
 	return scripts{
 		commit:   redis.NewScript(commitLua),
+		append:   redis.NewScript(appendLua),
 		post:     redis.NewScript(postLua),
 		watch:    redis.NewScript(watchLua),
 		release:  redis.NewScript(releaseLua),

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,8 @@ var _ holdfast.Store = (*Store)(nil)
 // Format is the version of a thread's layout, kept in each thread. A thread
 // with a larger one is refused.
 const Format = 1
+
+var formatText = strconv.Itoa(Format)
 
 // Options are the choices of [New]; the zero value is right for a server.
 type Options struct {

@@ -21,6 +21,7 @@ const (
 	codeDouble
 	codeParent
 	codeTooNew
+	codeUnclear
 )
 
 // Commit implements [holdfast.Committer]: one script, and before the first
@@ -33,8 +34,13 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 		return err
 	}
 	tag := tag(c.Key)
-	keys, args := s.commitArgs(tag, c)
-	n, err := s.announceAndCommit(ctx, tag, c, keys, args)
+	n, err := codeUnclear, error(nil)
+	if appends(c) {
+		n, err = s.announceAndCommit(ctx, tag, c, s.appendCall(tag, c))
+	}
+	if n == codeUnclear && err == nil {
+		n, err = s.announceAndCommit(ctx, tag, c, s.commitCall(tag, c))
+	}
 	if err != nil {
 		return failed("commit to thread "+c.Key.String(), err)
 	}
@@ -69,6 +75,33 @@ func (s *Store) runScript(ctx context.Context, script *redis.Script, keys []stri
 	return script.Run(ctx, s.client, keys, args...).Int()
 }
 
+// call is a script with what it is given.
+type call struct {
+	script *redis.Script
+	keys   []string
+	args   []any
+}
+
+func (s *Store) run(ctx context.Context, c call) (int, error) {
+	return s.runScript(ctx, c.script, c.keys, c.args...)
+}
+
+// appends reports whether c does nothing but append to the log of a thread, and
+// is new.
+func appends(c *holdfast.Commit) bool {
+	return len(c.Records) > 0 && c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 &&
+		len(c.Clear) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.ID != c.Expect.ETag
+}
+
+// appendCall writes a commit as append.lua reads it.
+func (s *Store) appendCall(tag string, c *holdfast.Commit) call {
+	next := c.Expect.Next + uint64(len(c.Records))
+	return call{s.scripts.append, []string{s.keys.thread(tag), s.keys.log(tag)}, []any{
+		appendPosition(nil, c.Expect), appendHead(nil, c, next), strconv.FormatUint(next-1, 10) + "-0", s.encodeEntry(c),
+		formatText, s.now().UnixMilli(),
+	}}
+}
+
 // arguments collects what the commit script reads, in its order.
 type arguments struct {
 	names keys
@@ -77,9 +110,9 @@ type arguments struct {
 	list  []any
 }
 
-// commitArgs writes a commit as the script reads it. Most commits are one
-// record, so what is not there costs no argument.
-func (s *Store) commitArgs(tag string, c *holdfast.Commit) ([]string, []any) {
+// commitCall writes a commit as commit.lua reads it. What is not there costs no
+// argument.
+func (s *Store) commitCall(tag string, c *holdfast.Commit) call {
 	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}}
 	next := c.Expect.Next + uint64(len(c.Records))
 	a.list = make([]any, 3, 32)
@@ -110,7 +143,7 @@ func (s *Store) commitArgs(tag string, c *holdfast.Commit) ([]string, []any) {
 		len(c.Messages), clear, put, del, len(c.Keep))
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)
-	return a.keys, a.list
+	return call{s.scripts.commit, a.keys, a.list}
 }
 
 func (a *arguments) add(values ...any) { a.list = append(a.list, values...) }
@@ -220,7 +253,8 @@ func (s *Store) encodeEntry(c *holdfast.Commit) []byte {
 	for _, r := range c.Records {
 		body = append(binary.AppendUvarint(body, uint64(len(r))), r...)
 	}
-	return s.codec.Encode(appendName(nil, c.Fence.Tag()), body)
+	tag := c.Fence.Tag()
+	return s.codec.Encode(appendName(make([]byte, 0, len(tag)+len(body)+16), tag), body)
 }
 
 func appendName(b []byte, name string) []byte {
@@ -237,7 +271,7 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 	}
 	tag := tag(key)
 	n, err := s.runScript(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)},
-		strconv.Itoa(Format), item.ID, s.codec.Encode(nil, item.Data), tag, s.keys.inboxChannel())
+		formatText, item.ID, s.codec.Encode(nil, item.Data), tag, s.keys.inboxChannel())
 	switch {
 	case err != nil:
 		return failed("post to thread "+key.String(), err)

@@ -1,0 +1,10 @@
+-- Writes a commit that only appends to the log, which most commits do. Whatever
+-- is not as expected is for commit.lua to judge: this returns 7 then.
+-- KEYS: thread, log. ARGV: the expected position, the new head, the entry's id
+-- and the entry, the format, and the time in ms.
+local t = redis.call('HMGET', KEYS[1], 'h', 'v', 'w')
+if not t[1] or t[1]:sub(1, #ARGV[1]) ~= ARGV[1] or t[2] ~= ARGV[5] then return 7 end
+redis.call('XADD', KEYS[2], ARGV[3], '', ARGV[4])
+redis.call('HSET', KEYS[1], 'h', ARGV[2])
+if t[3] and tonumber(t[3]) > tonumber(ARGV[6]) then redis.call('PUBLISH', KEYS[2], '') end
+return 0
