@@ -13,14 +13,15 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 )
 
 // Config is what a [Server] is made of. The zero value of every member is a
 // sensible default; only Agents must be set.
 type Config struct {
-	// Addr is where to listen; default "localhost:8080". Without Authenticate it
-	// must be a loopback address.
+	// Addr is where to listen; default "localhost:8080". Without Authenticate
+	// or AllowAnonymous it must be a loopback address.
 	Addr string
 	// Store is where threads are kept: "bolt:PATH", "redis://HOST:PORT/DB" (also
 	// rediss, redis+sentinel and redis+cluster) or "memory:"; default
@@ -36,6 +37,17 @@ type Config struct {
 	// Authenticate says who calls, from headers, never from a body. Without it
 	// everybody on this machine is one user, and nobody else is let in.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
+	// AllowAnonymous: without Authenticate, serve everybody who reaches Addr, which
+	// may then be any address. All of them are one user, who sees every thread.
+	AllowAnonymous bool
+	// AllowedOrigins are the pages of other origins that may use the server from a
+	// browser: "https://app.example.com", "https://*.example.com", or "*" alone.
+	// Pages of this machine may always use a server without keys.
+	AllowedOrigins []string
+	// UI is served at / and /ui/; nil is none.
+	UI http.Handler
+	// Version is the program's own, for those who ask.
+	Version string
 	// NoRecovery: runs cut off by a crash are ended with RUN_ERROR cut_off and
 	// wait for an empty-messages POST, instead of being continued.
 	NoRecovery bool
@@ -60,6 +72,8 @@ type Config struct {
 	ToolTimeout      time.Duration
 	// MaxToolResult bounds a tool's result in bytes; default 256 KiB.
 	MaxToolResult int
+	// Limits are limits of single agents, by name; what is zero there is as above.
+	Limits map[string]Limits
 	// KeepAlive is how long a stream may be silent before a comment is sent;
 	// default 15s.
 	KeepAlive time.Duration
@@ -67,6 +81,27 @@ type Config struct {
 	Log *slog.Logger
 	// Now is the clock; default time.Now.
 	Now func() time.Time
+}
+
+// Limits bound what one agent may use. They mean what the members of [Config]
+// with the same names mean.
+type Limits struct {
+	MaxIterations    int
+	ModelTimeout     time.Duration
+	ModelIdleTimeout time.Duration
+	ToolTimeout      time.Duration
+	MaxToolResult    int
+}
+
+// limits returns an agent's limits, with the server's where it has none.
+func (c Config) limits(agent string) Limits {
+	l := c.Limits[agent]
+	setDefault(&l.MaxIterations, c.MaxIterations)
+	setDefault(&l.ModelTimeout, c.ModelTimeout)
+	setDefault(&l.ModelIdleTimeout, c.ModelIdleTimeout)
+	setDefault(&l.ToolTimeout, c.ToolTimeout)
+	setDefault(&l.MaxToolResult, c.MaxToolResult)
+	return l
 }
 
 func (c Config) withDefaults() Config {
@@ -126,6 +161,13 @@ func (c *Config) validate() error {
 	if c.Lease < 100*time.Millisecond {
 		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)
 	}
+	origins, err := hfhttp.ParseOrigins(c.AllowedOrigins, false)
+	if err != nil {
+		return err
+	}
+	if c.Authenticate == nil && !c.AllowAnonymous && origins.Any() {
+		return errors.New(`the origin "*" lets any page use a server without keys: configure API keys, or list the origins that you mean`)
+	}
 	return c.validateAddr()
 }
 
@@ -146,11 +188,11 @@ func (c *Config) validateAddr() error {
 	if err != nil {
 		return fmt.Errorf("the address %q cannot be used: write host:port, like localhost:8080", c.Addr)
 	}
-	if c.Authenticate != nil || host == "localhost" {
+	if c.Authenticate != nil || c.AllowAnonymous || host == "localhost" {
 		return nil
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("without authentication the server listens on loopback only, not on %q: use localhost:PORT, or set Authenticate", c.Addr)
+		return fmt.Errorf("without authentication the server listens on loopback only, not on %q: use localhost:PORT, configure API keys (HOLDFAST_API_KEYS, or Config.Authenticate), or let everybody in with HOLDFAST_ALLOW_ANONYMOUS=1", c.Addr)
 	}
 	return nil
 }

@@ -52,10 +52,15 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.engine = loop.New(s.loopConfig())
+	origins, err := hfhttp.ParseOrigins(cfg.AllowedOrigins, false)
+	if err != nil {
+		return nil, errors.Join(err, s.store.Close())
+	}
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.engine, Threads: s.engine, Ready: s.engine.Ready,
-		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil,
-		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log,
+		Runs: s.engine, Threads: s.engine, Agents: cfg.agentList(), Ready: s.engine.Ready,
+		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil && !cfg.AllowAnonymous, Anonymous: cfg.Authenticate == nil,
+		AllowedOrigins: origins, UI: cfg.UI, Version: cfg.Version,
+		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log, Now: cfg.Now,
 	})
 	s.http = &http.Server{
 		Handler:           s.handler,
@@ -96,27 +101,28 @@ func (s *Server) loopConfig() loop.Config {
 	c := s.cfg
 	agents := make([]holdfast.Agent, len(c.Agents))
 	for i, a := range c.Agents {
+		l := c.limits(a.Name)
 		// The limits come first, so that they bound what other middleware does; the
 		// result limit comes last, next to the tool.
 		a.Middleware = append([]holdfast.Middleware{
 			middleware.Panics(c.Log),
-			middleware.IterationLimit(c.MaxIterations),
-			middleware.ModelTimeout(c.ModelTimeout, c.ModelIdleTimeout),
-			middleware.ToolTimeout(c.ToolTimeout, &s.tools),
+			middleware.IterationLimit(l.MaxIterations),
+			middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout),
+			middleware.ToolTimeout(l.ToolTimeout, &s.tools),
 		}, a.Middleware...)
-		a.Middleware = append(a.Middleware, middleware.ToolResultLimit(c.MaxToolResult))
+		a.Middleware = append(a.Middleware, middleware.ToolResultLimit(l.MaxToolResult))
 		agents[i] = a
 	}
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
-		KeepCheckpoints: c.KeepCheckpoints, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: 16, ModelTries: 3,
+		KeepCheckpoints: c.KeepCheckpoints, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: 3,
 		StoreTimeout: 30 * time.Second, BufferBytes: 256 << 10, TailBytes: 128 << 10, KeepAlive: c.KeepAlive,
 		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: logObserver{c.Log},
 	}
 }
 
 // authenticate returns the configured function; without one, whoever reaches
-// the loopback address is the one user.
+// the server is the one user.
 func (s *Server) authenticate() func(*http.Request) (holdfast.Principal, error) {
 	if s.cfg.Authenticate != nil {
 		return s.cfg.Authenticate

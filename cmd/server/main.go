@@ -33,6 +33,9 @@ func main() {
 
 // run is the program.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	if code, ok := command(args, getenv, stdout, stderr); ok {
+		return code
+	}
 	o, err := parseOptions(args, getenv, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/model/scripted"
-	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -28,6 +25,8 @@ type options struct {
 	maxSteps    int
 	demoDelay   time.Duration
 	demoJournal string
+	configFile  string
+	apiKeys     string
 	version     bool
 }
 
@@ -45,6 +44,8 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	fs.IntVar(&o.maxSteps, "max-iterations", 50, "how many iterations a run gets between two requests (HOLDFAST_MAX_ITERATIONS)")
 	fs.DurationVar(&o.demoDelay, "demo-delay", 20*time.Millisecond, "the demo model's pause between two words (HOLDFAST_DEMO_DELAY)")
 	fs.StringVar(&o.demoJournal, "demo-journal", "", "a file that gets one line per model and tool call, to count after a kill -9; adds the tool charge_card (HOLDFAST_DEMO_JOURNAL)")
+	fs.StringVar(&o.configFile, "config", "", "the file with the agents; default holdfast.yaml if it is there (HOLDFAST_CONFIG)")
+	o.apiKeys = getenv("HOLDFAST_API_KEYS") // no flag: arguments are visible to everybody on the machine
 	fs.BoolVar(&o.version, "version", false, "print the version and exit")
 	var bad error
 	fs.VisitAll(func(f *flag.Flag) {
@@ -96,15 +97,18 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 			}
 		}
 	}
+	agents, limits, err := o.configured(journal)
+	if err != nil {
+		return cfg, closeAll, err
+	}
+	authenticate, err := o.authenticate()
+	if err != nil {
+		return cfg, closeAll, err
+	}
 	return server.Config{
 		Addr: o.addr, Store: o.store, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
 		Lease: o.lease, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps, Log: log,
-		Agents: []holdfast.Agent{{
-			Name:        "demo",
-			Description: "A scripted agent that needs no key. Say help.",
-			Model:       scripted.New(scripted.Options{Delay: o.demoDelay, Journal: journal}),
-			Tools:       tools.Builtin(time.Now, o.demoDelay, journal),
-		}},
+		Agents: agents, Limits: limits, Authenticate: authenticate,
 	}, closeAll, nil
 }
 

@@ -31,11 +31,14 @@ var status = map[string]int{
 	holdfast.CodeRunInProgress:            http.StatusConflict,
 	holdfast.CodeShuttingDown:             http.StatusServiceUnavailable,
 	holdfast.CodeStoreUnavailable:         http.StatusServiceUnavailable,
+	holdfast.CodeStreamCut:                http.StatusServiceUnavailable,
 	holdfast.CodeTooManyRuns:              http.StatusServiceUnavailable,
 	holdfast.CodeUnknownToolCall:          http.StatusBadRequest,
 	holdfast.CodeUnsupportedMediaType:     http.StatusUnsupportedMediaType,
 	holdfast.CodeVersionTooNew:            http.StatusConflict,
 	holdfast.CodeWrongAgent:               http.StatusConflict,
+	holdfast.CodeNotAcceptable:            http.StatusNotAcceptable,
+	holdfast.CodeUnauthenticated:          http.StatusUnauthorized,
 }
 
 // retryAfter is how many seconds a client should wait after a 503.
@@ -62,8 +65,12 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if code >= http.StatusInternalServerError {
 		h.Log.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", code, "code", e.Code, "error", err)
 	}
-	if code == http.StatusServiceUnavailable {
+	switch code {
+	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+	case http.StatusUnauthorized:
+		// RFC 9110, 11.6.1: a 401 names the scheme to use.
+		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	var body errorBody
 	body.Error.Code, body.Error.Message, body.Error.Hint, body.Error.Details = e.Code, e.Message, e.Hint, e.Details
@@ -71,14 +78,18 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func writeJSON(w http.ResponseWriter, code int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(code)
+	jsonHeader(w, code)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	// A client that went away cannot be told.
 	_ = enc.Encode(v)
+}
+
+func jsonHeader(w http.ResponseWriter, code int) {
+	w.Header().Set("Content-Type", typeJSON)
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
 }
 
 // recoverPanics keeps a mistake in a handler from taking the connection down
@@ -94,6 +105,11 @@ func (h *handler) recoverPanics(next http.Handler) http.Handler {
 				panic(p)
 			}
 			h.Log.Error("panic in a handler", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			if rec, ok := w.(*recorder); ok && rec.code != 0 {
+				// The answer has begun. Cutting the connection is the only way left to
+				// say that this is not its end.
+				panic(http.ErrAbortHandler)
+			}
 			h.fail(w, r, errors.New("panic"))
 		}()
 		next.ServeHTTP(w, r)

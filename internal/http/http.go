@@ -1,6 +1,6 @@
-// Package http is the HTTP surface: URLs, status codes, limits, the Server-Sent
-// Events framing. A handler decodes, makes one call, and encodes. It knows neither
-// how a run advances nor what is stored.
+// Package http is the HTTP surface: URLs, status codes, limits, negotiation, the
+// Server-Sent Events framing. A handler decodes, makes one call, and encodes. It
+// knows neither how a run advances nor what is stored.
 package http
 
 import (
@@ -38,50 +38,99 @@ type Threads interface {
 	Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error)
 }
 
-// Config is what a Handler needs. Every member must be set.
+// Config is what a Handler needs. Every member must be set, except where it says
+// that it is optional.
 type Config struct {
 	Runs    Runs
 	Threads Threads
+	// Agents names what can be run. Optional: without it the routes below /agents
+	// that describe agents answer 404.
+	Agents Agents
 	// Ready reports why the server cannot serve; nil when it can.
 	Ready func(ctx context.Context) error
 	// Authenticate says who calls. It never reads the body.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
 	// LoopbackOnly refuses requests whose Host or Origin is not this machine, so
-	// that no web page from elsewhere can use a server without keys.
+	// that no web page from elsewhere can use a server without keys. Origins that
+	// AllowedOrigins names are let in all the same; "*" names none.
 	LoopbackOnly bool
+	// Anonymous: everybody may call without a key, from anywhere. Optional; it
+	// only says so in /openapi.json.
+	Anonymous bool
+	// AllowedOrigins are the pages of other origins that may use this server; see
+	// [ParseOrigins]. Optional: the zero value allows none.
+	AllowedOrigins Origins
+	// UI serves GET / and GET /ui/*, with the path as it came. Optional.
+	UI http.Handler
+	// Metrics serves GET /metrics. Optional.
+	Metrics http.Handler
+	// Observer is told of requests and streams. Optional.
+	Observer Observer
+	// Version is the server's own version, for /openapi.json. Optional.
+	Version string
 	// MaxBody bounds a request's body, in bytes.
 	MaxBody int64
 	// WriteTimeout bounds one write to a client that does not read.
 	WriteTimeout time.Duration
 	Log          *slog.Logger
+	// Now is the clock that requests are timed with. Optional: time.Now.
+	Now func() time.Time
 }
 
-type handler struct{ Config }
+type handler struct {
+	Config
+	// document is what GET /openapi.json answers.
+	document []byte
+	// methods is what a preflight is told.
+	methods string
+}
 
 // New returns the handler of all routes.
-func New(c Config) http.Handler {
-	h := &handler{c}
+func New(c Config) http.Handler { return newRouter(c) }
+
+func newRouter(c Config) *chi.Mux {
+	if c.Observer == nil {
+		c.Observer = nobody{}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	h := &handler{Config: c, document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version), methods: methodsOf(routes)}
 	r := chi.NewRouter()
-	r.Use(h.recoverPanics, h.localOnly, cors)
-	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		h.fail(w, r, holdfast.Errorf(holdfast.CodeNotFound, "There is no %s.", r.URL.Path).
-			WithHint("POST /runs starts a run; GET /threads lists the threads."))
-	})
-	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		h.fail(w, r, holdfast.Errorf(holdfast.CodeMethodNotAllowed, "%s does not take %s.", r.URL.Path, r.Method).
-			WithHint("The Allow header names what it takes."))
-	})
-	r.Get("/healthz", h.health)
-	r.Get("/readyz", h.readiness)
-	r.Post("/runs", h.postRun)
-	r.Post("/agents/{agent}/runs", h.postRun)
-	r.Get("/threads", h.listThreads)
-	r.Get("/threads/{thread}", h.getThread)
-	r.Get("/threads/{thread}/messages", h.getMessages)
-	r.Get("/threads/{thread}/stream", h.getStream)
-	r.Get("/threads/{thread}/runs/{run}/events", h.getEvents)
-	r.Post("/threads/{thread}/runs/{run}/cancel", h.postCancel)
+	r.Use(h.observe, h.recoverPanics, h.localOnly, h.cors)
+	r.NotFound(h.serve(func(_ *handler, _ http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+		return holdfast.Errorf(holdfast.CodeNotFound, "There is no %s.", r.URL.Path).
+			WithHint("POST /runs starts a run; GET /threads lists the threads; GET /openapi.json describes every route.")
+	}, true))
+	r.MethodNotAllowed(h.serve(func(_ *handler, _ http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+		return holdfast.Errorf(holdfast.CodeMethodNotAllowed, "%s does not take %s.", r.URL.Path, r.Method).
+			WithHint("The Allow header names what it takes.")
+	}, true))
+	for _, route := range routes {
+		r.Method(route.method, route.path, h.serve(route.do, route.open))
+	}
 	return r
+}
+
+// endpoint is one route: it answers, or returns the error to answer with. Before
+// an open one nobody is authenticated, and who is empty.
+type endpoint func(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error
+
+// serve makes an endpoint a handler.
+func (h *handler) serve(do endpoint, open bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var who holdfast.Principal
+		var err error
+		if !open {
+			who, err = h.Authenticate(r)
+		}
+		if err == nil {
+			err = do(h, w, r, who)
+		}
+		if err != nil {
+			h.fail(w, r, err)
+		}
+	}
 }
 
 // param returns a part of the path. Ids are the client's: they may hold a slash,
@@ -99,17 +148,18 @@ func param(r *http.Request, name string) string {
 }
 
 // health says that the process lives, whatever the store does.
-func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
+func (h *handler) health(w http.ResponseWriter, _ *http.Request, _ holdfast.Principal) error {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	return nil
 }
 
 // readiness says whether a run could be started.
-func (h *handler) readiness(w http.ResponseWriter, r *http.Request) {
+func (h *handler) readiness(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
 	if err := h.Ready(ctx); err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+	return nil
 }

@@ -31,6 +31,8 @@ type fake struct {
 	info   *holdfast.ThreadInfo
 	err    error
 	asked  string // the thread that was last asked for
+	// attached is what Attach shows.
+	attached []any
 }
 
 func (f *fake) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
@@ -43,7 +45,10 @@ func (f *fake) Events(_ context.Context, _ holdfast.Principal, _, _ string, afte
 	return f.events(after, d)
 }
 func (f *fake) Attach(context.Context, holdfast.Principal, string, agui.Dialect) (*agui.Reply, error) {
-	return reply(), f.err
+	if f.err != nil {
+		return nil, f.err
+	}
+	return reply(f.attached...), nil
 }
 func (f *fake) Threads(context.Context, holdfast.Principal, time.Time, int) ([]holdfast.ThreadInfo, error) {
 	return []holdfast.ThreadInfo{*f.info}, f.err
@@ -53,7 +58,7 @@ func (f *fake) Thread(_ context.Context, _ holdfast.Principal, thread string) (*
 	return f.info, f.err
 }
 func (f *fake) Messages(context.Context, holdfast.Principal, string) ([]json.RawMessage, error) {
-	return []json.RawMessage{json.RawMessage(`{"id":"m"}`)}, f.err
+	return []json.RawMessage{json.RawMessage(`{"id":"m","role":"user","content":"hi"}`)}, f.err
 }
 
 // reply yields batches of frames; an error ends it.

@@ -22,9 +22,9 @@ func (h *handler) localOnly(next http.Handler) http.Handler {
 				WithHint("Use http://localhost with its port; to serve other hosts, configure API keys."))
 			return
 		}
-		if origin := r.Header.Get("Origin"); origin != "" && !isLocalOrigin(origin) {
+		if origin := r.Header.Get("Origin"); origin != "" && !h.mayUse(origin) {
 			h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenOrigin, "This server has no API keys, so only pages from localhost may use it.").
-				WithHint("Serve the page from http://localhost; to allow other origins, configure API keys."))
+				WithHint("Serve the page from http://localhost, or add its origin to the allowed ones."))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -46,28 +46,4 @@ func isLoopback(host string) bool {
 func isLocalOrigin(origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && isLoopback(u.Host)
-}
-
-// cors lets pages of this machine's other ports read what they get. The origin
-// has been checked before.
-func cors(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		if origin == "" || !isLocalOrigin(origin) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		h := w.Header()
-		h.Set("Access-Control-Allow-Origin", origin)
-		h.Add("Vary", "Origin")
-		h.Set("Access-Control-Expose-Headers", "Retry-After, Holdfast-Run")
-		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-			h.Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
-			h.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, Holdfast-Resume")
-			h.Set("Access-Control-Max-Age", "600")
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }

@@ -12,28 +12,33 @@ import (
 )
 
 // postRun is POST /runs and POST /agents/{agent}/runs.
-func (h *handler) postRun(w http.ResponseWriter, r *http.Request) {
-	who, err := h.Authenticate(r)
+func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	asJSON, err := wantsJSON(r.Header.Values("Accept"))
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	body, err := h.body(w, r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	in, err := agui.DecodeInput(body)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
+	}
+	note(r, in.ThreadID, in.RunID)
+	if asJSON && in.ProtocolVersion == "" {
+		// One object is no dialect of AG-UI: it says what the one before 1.0 cannot.
+		in.ProtocolVersion = agui.ProtocolVersion
 	}
 	reply, err := h.Runs.Post(r.Context(), who, param(r, "agent"), in)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
+	}
+	if asJSON {
+		return h.answer(w, r, who, reply)
 	}
 	h.stream(w, r, reply)
+	return nil
 }
 
 // bodyTimeout bounds the time that a request's body may take.
@@ -41,7 +46,7 @@ const bodyTimeout = 30 * time.Second
 
 // body reads a bounded JSON body.
 func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != typeJSON {
 		return nil, holdfast.Errorf(holdfast.CodeUnsupportedMediaType, "The body must be JSON.").
 			WithHint("Send Content-Type: application/json.")
 	}
@@ -64,49 +69,37 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // getEvents is GET /threads/{thread}/runs/{run}/events: replay from a cursor and
 // follow.
-func (h *handler) getEvents(w http.ResponseWriter, r *http.Request) {
-	who, err := h.Authenticate(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
+func (h *handler) getEvents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	after, dialect, err := streamParams(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	reply, err := h.Runs.Events(r.Context(), who, param(r, "thread"), param(r, "run"), after, dialect)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	if reply == nil {
 		// The run has ended and the client has all of it; to an EventSource, 204
 		// says not to reconnect.
 		w.WriteHeader(http.StatusNoContent)
-		return
+		return nil
 	}
 	h.stream(w, r, reply)
+	return nil
 }
 
 // getStream is GET /threads/{thread}/stream: attach a page that knows nothing.
-func (h *handler) getStream(w http.ResponseWriter, r *http.Request) {
-	who, err := h.Authenticate(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
+func (h *handler) getStream(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	_, dialect, err := streamParams(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	reply, err := h.Runs.Attach(r.Context(), who, param(r, "thread"), dialect)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	h.stream(w, r, reply)
+	return nil
 }
 
 // streamParams reads the cursor (Last-Event-ID wins over ?after=, because a
@@ -131,20 +124,15 @@ func streamParams(r *http.Request) (holdfast.Cursor, agui.Dialect, error) {
 }
 
 // postCancel is POST /threads/{thread}/runs/{run}/cancel.
-func (h *handler) postCancel(w http.ResponseWriter, r *http.Request) {
-	who, err := h.Authenticate(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
+func (h *handler) postCancel(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	info, err := h.Runs.Cancel(r.Context(), who, param(r, "thread"), param(r, "run"))
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	code := http.StatusOK
 	if info.Status == holdfast.StatusRunning {
 		code = http.StatusAccepted
 	}
 	writeJSON(w, code, info)
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -14,9 +13,11 @@ import (
 // because that is all the official client understands; comments keep proxies from
 // closing an idle connection; everything that is there is sent with one flush.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Reply) {
-	s := &sse{w: w, rc: http.NewResponseController(w), timeout: h.WriteTimeout}
+	h.Observer.StreamOpened()
+	defer h.Observer.StreamClosed()
+	s := &sse{w: w, rc: http.NewResponseController(w)}
 	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
+	header.Set("Content-Type", typeSSE)
 	// no-transform and X-Accel-Buffering keep proxies from collecting or
 	// compressing the stream.
 	header.Set("Cache-Control", "no-cache, no-store, no-transform")
@@ -61,10 +62,9 @@ func (h *handler) cut(s *sse, r *http.Request, err error, resumes bool) {
 
 // sse writes frames.
 type sse struct {
-	w       http.ResponseWriter
-	rc      *http.ResponseController
-	timeout time.Duration
-	buf     []byte
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	buf []byte
 }
 
 // frames appends to what the next flush sends; none is a keep-alive.
@@ -92,13 +92,9 @@ func appendFrame(b []byte, f agui.Frame) []byte {
 // maxBuffer is the largest buffer a connection keeps between two flushes.
 const maxBuffer = 16 << 10
 
-// flush sends everything with one write. A client that does not read for the
-// timeout is disconnected; the run does not wait for it.
+// flush sends everything. A client that does not read is disconnected (see
+// recorder); the run does not wait for it.
 func (s *sse) flush() error {
-	if s.timeout > 0 {
-		// A writer that cannot have deadlines (a test recorder) does without.
-		_ = s.rc.SetWriteDeadline(time.Now().Add(s.timeout))
-	}
 	_, err := s.w.Write(s.buf)
 	if cap(s.buf) > maxBuffer {
 		s.buf = nil

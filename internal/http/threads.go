@@ -15,23 +15,17 @@ const (
 )
 
 // listThreads is GET /threads?limit=&before=, last active first.
-func (h *handler) listThreads(w http.ResponseWriter, r *http.Request) {
-	who, err := h.Authenticate(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
+func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	limit, before, err := listParams(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	threads, err := h.Threads.Threads(r.Context(), who, before, limit)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"threads": threads})
+	return nil
 }
 
 func listParams(r *http.Request) (limit int, before time.Time, err error) {
@@ -52,31 +46,21 @@ func listParams(r *http.Request) (limit int, before time.Time, err error) {
 }
 
 // getThread is GET /threads/{thread}.
-func (h *handler) getThread(w http.ResponseWriter, r *http.Request) {
-	who, err := h.Authenticate(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
+func (h *handler) getThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	info, err := h.Threads.Thread(r.Context(), who, param(r, "thread"))
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusOK, info)
+	return nil
 }
 
 // getMessages is GET /threads/{thread}/messages.
-func (h *handler) getMessages(w http.ResponseWriter, r *http.Request) {
-	who, err := h.Authenticate(r)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
+func (h *handler) getMessages(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	messages, err := h.Threads.Messages(r.Context(), who, param(r, "thread"))
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"messages": messages})
+	return nil
 }

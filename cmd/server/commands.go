@@ -1,0 +1,129 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/auth"
+	"github.com/holdfast-agents/holdfast/internal/config"
+	"github.com/holdfast-agents/holdfast/internal/tools"
+)
+
+// defaultConfig is read if it is there.
+const defaultConfig = "holdfast.yaml"
+
+// known is what a configuration may refer to. charge_card is there only with a
+// demo journal.
+func known(journal io.Writer) config.Known {
+	k := config.Known{Models: []string{"demo"}}
+	for _, t := range tools.Builtin(time.Now, 0, journal) {
+		k.Tools = append(k.Tools, t.Spec().Name)
+	}
+	return k
+}
+
+// command runs the subcommand that args begins with; ok is false if there is
+// none.
+func command(args []string, getenv func(string) string, stdout, stderr io.Writer) (code int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	var err error
+	switch args[0] {
+	case "validate":
+		err = validateCommand(args[1:], getenv, stdout, stderr)
+	case "key":
+		err = keyCommand(args[1:], stdout, stderr)
+	default:
+		return 0, false
+	}
+	var mistakes *config.Error
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return exitOK, true
+	case errors.As(err, &mistakes):
+		// One line per mistake, which editors can follow; a prefix would break it.
+		fmt.Fprintln(stderr, err)
+	default:
+		fmt.Fprintf(stderr, "holdfast %s: %v\n", args[0], err)
+	}
+	return exitUsage, true
+}
+
+// parseCommand parses the flags of a subcommand.
+func parseCommand(fs *flag.FlagSet, args []string, stderr io.Writer) error {
+	fs.SetOutput(stderr)
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: it takes only flags, see --help", fs.Arg(0))
+	}
+	return nil
+}
+
+func validateCommand(args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	path := getenv("HOLDFAST_CONFIG")
+	if path == "" {
+		path = defaultConfig
+	}
+	flags := flag.NewFlagSet("holdfast validate", flag.ContinueOnError)
+	flags.StringVar(&path, "config", path, "the file to check (HOLDFAST_CONFIG)")
+	if err := parseCommand(flags, args, stderr); err != nil {
+		return err
+	}
+	f, err := config.Load(path, known(nil))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no file %s: copy holdfast.example.yaml, or name another with --config", path)
+	}
+	if err != nil {
+		return err
+	}
+	agents := make([]string, len(f.Agents))
+	for i, a := range f.Agents {
+		agents[i] = a.Name + " (" + orDefault(a.Model, "default model") + ")"
+	}
+	noun := "agents"
+	if len(agents) == 1 {
+		noun = "agent"
+	}
+	fmt.Fprintf(stdout, "%s: ok, %d %s: %s\n", f.Name, len(agents), noun, strings.Join(agents, ", "))
+	return nil
+}
+
+func orDefault(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+func keyCommand(args []string, stdout, stderr io.Writer) error {
+	var tenant, user string
+	flags := flag.NewFlagSet("holdfast key", flag.ContinueOnError)
+	flags.StringVar(&tenant, "tenant", "", "whose data the key opens; nothing of one tenant is visible to another")
+	flags.StringVar(&user, "user", "", "who the key's owner is within the tenant")
+	if err := parseCommand(flags, args, stderr); err != nil {
+		return err
+	}
+	key, entry, err := auth.NewKey(rand.Reader, tenant, user)
+	if err != nil {
+		return fmt.Errorf("%w: use --tenant TENANT --user USER", err)
+	}
+	fmt.Fprintf(stdout, `The key, shown only now. Give it to its user, who sends it as "Authorization: Bearer KEY":
+
+  %s
+
+Add this entry to HOLDFAST_API_KEYS (commas between entries), or as a line to the file it names with @, and
+restart the server:
+
+  %s
+`, key, entry)
+	return nil
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/auth"
+)
+
+func runCommand(t *testing.T, getenv func(string) string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code = run(t.Context(), args, getenv, &out, &errOut)
+	return code, out.String(), errOut.String()
+}
+
+func TestValidateCommand(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "holdfast.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fromEnv := env(map[string]string{"HOLDFAST_CONFIG": path})
+
+	code, _, errOut := runCommand(t, fromEnv, "validate")
+	if code != exitUsage || !strings.Contains(errOut, "there is no file "+path) {
+		t.Errorf("no file: %d %s", code, errOut)
+	}
+	write("agents:\n  - name: a\n    model: demo\n    tools: [lookup]\n  - name: b\n")
+	code, out, errOut := runCommand(t, fromEnv, "validate")
+	if want := path + ": ok, 2 agents: a (demo), b (default model)\n"; code != exitOK || out != want || errOut != "" {
+		t.Errorf("good: %d %q %q", code, out, errOut)
+	}
+	write("agents:\n  - name: a\n    tools: [lokup]\n    modle: demo\n")
+	code, out, errOut = runCommand(t, env(nil), "validate", "--config", path)
+	want := path + ":3:13: unknown tool \"lokup\"; did you mean \"lookup\"?\n" + path + ":4:5: unknown key \"modle\"; did you mean \"model\"?\n"
+	if code != exitUsage || out != "" || errOut != want {
+		t.Errorf("bad: %d %q %q", code, out, errOut)
+	}
+	if code, _, errOut = runCommand(t, env(nil), "validate", path); code != exitUsage || !strings.Contains(errOut, "unexpected argument") {
+		t.Errorf("argument: %d %q", code, errOut)
+	}
+}
+
+func TestKeyCommand(t *testing.T) {
+	code, out, errOut := runCommand(t, env(nil), "key", "--tenant", "acme", "--user", "alice@example.com")
+	if code != exitOK || errOut != "" {
+		t.Fatalf("%d %q", code, errOut)
+	}
+	key := regexp.MustCompile(`hf_[a-z2-7]{32}`).FindString(out)
+	entry := regexp.MustCompile(`acme/\S+:sha256:[0-9a-f]{64}`).FindString(out)
+	keys, err := auth.Parse(entry, os.ReadFile)
+	if err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	r := &http.Request{Header: http.Header{"Authorization": {"Bearer " + key}}}
+	if who, err := keys.Authenticate(r); err != nil || who != (holdfast.Principal{Tenant: "acme", User: "alice@example.com"}) {
+		t.Errorf("%+v, %v", who, err)
+	}
+	if code, _, errOut = runCommand(t, env(nil), "key", "--tenant", "acme"); code != exitUsage || !strings.Contains(errOut, "the user is empty") {
+		t.Errorf("no user: %d %q", code, errOut)
+	}
+}

@@ -1,0 +1,93 @@
+// Package auth knows who calls by the API key of the request.
+//
+// Keys are never configured and never stored: an operator configures the
+// SHA-256 of each. A fast hash is right here, and only here, because a key is
+// 160 random bits ([NewKey]): nobody can guess it, so nothing has to be made
+// slow. For passwords, which people choose, it would be wrong.
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// maxToken bounds what is hashed for a caller that nobody knows yet, in bytes.
+const maxToken = 512
+
+// digest is the SHA-256 of a key.
+type digest = [sha256.Size]byte
+
+// indexLength is how much of a digest finds its candidates.
+const indexLength = 8
+
+// Keys are the configured API keys. It is read-only and safe for concurrent
+// use.
+type Keys struct {
+	// byIndex finds candidates by the first bytes of the digest; the whole digest
+	// is then compared in constant time. What the time of the lookup can tell is
+	// a few bytes of a digest, and a digest does not lead to its key. Comparing
+	// with every key instead would tell nothing either, but cost each request
+	// more with each key.
+	byIndex map[[indexLength]byte][]entry
+	count   int
+}
+
+type entry struct {
+	digest    digest
+	principal holdfast.Principal
+	// where names the entry in messages.
+	where string
+}
+
+// Len is the number of keys.
+func (k *Keys) Len() int { return k.count }
+
+// Authenticate says who sent r, by its header "Authorization: Bearer KEY" (RFC
+// 6750; the scheme in any case). The error has the code unauthenticated. It
+// tells a missing key from a wrong one, but not an unknown key from a malformed
+// one, and never has the key.
+func (k *Keys) Authenticate(r *http.Request) (holdfast.Principal, error) {
+	headers := r.Header.Values("Authorization")
+	if len(headers) == 0 {
+		return holdfast.Principal{}, holdfast.Errorf(holdfast.CodeUnauthenticated, "This server needs an API key.").
+			WithHint("Send the header Authorization: Bearer YOUR_KEY. Who runs the server makes keys with: holdfast key --tenant TENANT --user USER")
+	}
+	if token, ok := bearer(headers); ok {
+		if principal, known := k.lookup(sha256.Sum256([]byte(token))); known {
+			return principal, nil
+		}
+	}
+	return holdfast.Principal{}, holdfast.Errorf(holdfast.CodeUnauthenticated, "The API key is not valid.").
+		WithHint("Send the whole key, without quotes, as Authorization: Bearer YOUR_KEY. If it was replaced, ask who runs the server for the new one.")
+}
+
+// bearer returns the token of the one Authorization header.
+func bearer(headers []string) (string, bool) {
+	// Two headers could be read as two different callers along the way.
+	if len(headers) != 1 {
+		return "", false
+	}
+	scheme, token, _ := strings.Cut(headers[0], " ")
+	token = strings.Trim(token, " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
+		return "", false
+	}
+	return token, true
+}
+
+// lookup compares with every candidate, also after it has found one, so that
+// the time does not depend on which it is.
+func (k *Keys) lookup(d digest) (holdfast.Principal, bool) {
+	var principal holdfast.Principal
+	known := false
+	for _, e := range k.byIndex[[indexLength]byte(d[:indexLength])] {
+		if subtle.ConstantTimeCompare(e.digest[:], d[:]) == 1 {
+			principal, known = e.principal, true
+		}
+	}
+	return principal, known
+}

@@ -1,0 +1,39 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// keyPrefix makes our keys easy to find for people and for scanners that look
+// for secrets in code.
+const keyPrefix = "hf_"
+
+// keyBytes are the random bytes of a key: 160 bits, 32 characters in base32.
+const keyBytes = 20
+
+const keyLength = len(keyPrefix) + keyBytes*8/5
+
+// NewKey makes a key for a user, and the entry for HOLDFAST_API_KEYS that lets
+// it in. random must be crypto/rand.Reader outside of tests. The key is not
+// kept anywhere; whoever gets it must store it. The error says what is wrong
+// with the names, or that random failed.
+func NewKey(random io.Reader, tenant, user string) (key, entry string, err error) {
+	principal := holdfast.Principal{Tenant: tenant, User: user}
+	if err := checkName(principal); err != nil {
+		return "", "", err
+	}
+	var b [keyBytes]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", "", fmt.Errorf("read random bytes for a key: %w", err)
+	}
+	key = keyPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+	sum := sha256.Sum256([]byte(key))
+	return key, formatName(principal) + separator + hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,165 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// separator stands between the principal and the digest of an entry.
+const separator = ":sha256:"
+
+// maxName bounds a tenant's and a user's name, in bytes: they are part of every
+// storage key.
+const maxName = 128
+
+// Parse reads the value of HOLDFAST_API_KEYS: entries between commas, blanks or
+// newlines, each "tenant/user:sha256:HEX", where HEX is the SHA-256 of a key,
+// and tenant and user are query-escaped (a blank is %20, a plus %2B). An entry
+// "@PATH" stands for a file with one entry per line and comments after #; it is
+// read with readFile.
+//
+// A user may have several keys, so that one can be replaced without a gap. All
+// mistakes are reported, each with the place of its entry, but never with more
+// of it than tenant and user. A value without any entry is a mistake too: it
+// must not open the server to everybody.
+func Parse(s string, readFile func(path string) ([]byte, error)) (*Keys, error) {
+	p := &parser{keys: &Keys{byIndex: map[[indexLength]byte][]entry{}}}
+	isSeparator := func(r rune) bool { return r == ',' || unicode.IsSpace(r) }
+	for i, text := range strings.FieldsFunc(s, isSeparator) {
+		if path, ok := strings.CutPrefix(text, "@"); ok {
+			p.file(path, readFile)
+			continue
+		}
+		p.entry(fmt.Sprintf("API key %d", i+1), text)
+	}
+	if len(p.mistakes) == 0 && p.keys.count == 0 {
+		p.mistakes = append(p.mistakes, errors.New("no API key is configured; make one with: holdfast key --tenant TENANT --user USER"))
+	}
+	if err := errors.Join(p.mistakes...); err != nil {
+		return nil, err
+	}
+	return p.keys, nil
+}
+
+type parser struct {
+	keys     *Keys
+	mistakes []error
+}
+
+func (p *parser) mistake(where, format string, args ...any) {
+	p.mistakes = append(p.mistakes, fmt.Errorf("%s: "+format, append([]any{where}, args...)...))
+}
+
+func (p *parser) file(path string, readFile func(string) ([]byte, error)) {
+	data, err := readFile(path)
+	if err != nil {
+		p.mistakes = append(p.mistakes, fmt.Errorf("the file of API keys cannot be read: %w", err))
+		return
+	}
+	before := p.keys.count + len(p.mistakes)
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		// A # within a name is escaped, so it can only begin a comment.
+		text, _, _ := strings.Cut(line, "#")
+		if text = strings.TrimSpace(text); text != "" {
+			p.entry(fmt.Sprintf("%s:%d", path, number), text)
+		}
+	}
+	if p.keys.count+len(p.mistakes) == before {
+		p.mistake(path, "the file has no API key; make one with: holdfast key --tenant TENANT --user USER")
+	}
+}
+
+// entry adds one entry. Until it is known that the text is in the right form,
+// any part of it may be a secret and is not shown.
+func (p *parser) entry(where, text string) {
+	name, sum, ok := strings.Cut(text, separator)
+	if !ok {
+		hint := "write tenant/user:sha256:HEX; make it with: holdfast key --tenant TENANT --user USER"
+		if strings.Contains(text, keyPrefix) {
+			hint = "this looks like the key itself, which must not be configured; " + hint
+		}
+		p.mistake(where, "not an entry: %s", hint)
+		return
+	}
+	principal, err := parseName(name)
+	if err != nil {
+		p.mistake(where, "%w", err)
+		return
+	}
+	where = fmt.Sprintf("%s (%s)", where, formatName(principal))
+	var d digest
+	if n, err := hex.Decode(d[:], []byte(sum[:min(len(sum), 2*len(d))])); err != nil || n != len(d) || len(sum) != 2*len(d) {
+		p.mistake(where, "what follows sha256: must be exactly 64 hexadecimal digits")
+		return
+	}
+	if d == sha256.Sum256(nil) || d == sha256.Sum256([]byte("\n")) {
+		p.mistake(where, "this is the SHA-256 of nothing: the key was empty when it was hashed")
+		return
+	}
+	index := [indexLength]byte(d[:indexLength])
+	for _, other := range p.keys.byIndex[index] {
+		if other.digest == d {
+			p.mistake(where, "the same key is already at %s; give every user a key of their own", other.where)
+			return
+		}
+	}
+	p.keys.byIndex[index] = append(p.keys.byIndex[index], entry{digest: d, principal: principal, where: where})
+	p.keys.count++
+}
+
+// parseName reads "tenant/user". Its errors hold nothing of the text.
+func parseName(s string) (holdfast.Principal, error) {
+	tenant, user, ok := strings.Cut(s, "/")
+	switch {
+	case !ok:
+		return holdfast.Principal{}, errors.New("before :sha256: there must be tenant/user")
+	case strings.ContainsAny(user, "/:") || strings.Contains(tenant, ":"):
+		return holdfast.Principal{}, errors.New("tenant and user must be query-escaped: write / as %2F and : as %3A")
+	case strings.Contains(s, "+"):
+		// Query escapes read a plus as a blank, and people who write an address
+		// like a+b@example.com mean a plus. To guess would let one in as another.
+		return holdfast.Principal{}, errors.New("tenant and user must be query-escaped: write + as %2B and a blank as %20")
+	case strings.Contains(s, keyPrefix) && len(s) > keyLength:
+		return holdfast.Principal{}, errors.New("this looks like the key itself, which must not be configured; write tenant/user:sha256:HEX")
+	}
+	var principal holdfast.Principal
+	var err error
+	if principal.Tenant, err = url.QueryUnescape(tenant); err == nil {
+		principal.User, err = url.QueryUnescape(user)
+	}
+	if err != nil {
+		// Without the cause, which quotes the text.
+		return holdfast.Principal{}, errors.New("tenant or user is not query-escaped: write % as %25")
+	}
+	return principal, checkName(principal)
+}
+
+func checkName(p holdfast.Principal) error {
+	for _, part := range []struct{ what, name string }{{"tenant", p.Tenant}, {"user", p.User}} {
+		switch {
+		case part.name == "":
+			return fmt.Errorf("the %s is empty: write tenant/user, like acme/alice", part.what)
+		case len(part.name) > maxName:
+			return fmt.Errorf("the %s is longer than %d bytes", part.what, maxName)
+		case !utf8.ValidString(part.name) || strings.ContainsFunc(part.name, unicode.IsControl):
+			return fmt.Errorf("the %s has control characters or is not UTF-8", part.what)
+		}
+	}
+	return nil
+}
+
+// formatName writes what parseName reads.
+func formatName(p holdfast.Principal) string {
+	escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+	return escape(p.Tenant) + "/" + escape(p.User)
+}

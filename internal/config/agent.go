@@ -1,0 +1,300 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+	"go.yaml.in/yaml/v4"
+)
+
+func (p *parser) file(f *File, root *yaml.Node) {
+	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
+		p.mistake(position(root), "the file is empty; it needs agents, see holdfast.example.yaml")
+		return
+	}
+	found := false
+	names := map[string]int{}
+	p.object(root, "the file", fields{
+		"agents": func(n *yaml.Node) {
+			found = true
+			p.list(n, "agents", func(n *yaml.Node) { f.Agents = append(f.Agents, p.agent(n, names)) })
+			if n = resolve(n); n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+				p.mistake(position(n), "agents has no agent; it needs at least one")
+			}
+		},
+	})
+	if !found && resolve(root).Kind == yaml.MappingNode {
+		p.mistake(position(root), "the file has no agents; begin with agents: and a list of them, see holdfast.example.yaml")
+	}
+}
+
+// agent reads one entry of agents. names has the line of every name so far.
+func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
+	a := Agent{Line: n.Line, name: p.name, start: position(n)}
+	var inline, file *yaml.Node
+	a.at = p.object(n, "an agent", fields{
+		"name":        func(n *yaml.Node) { a.Name = p.agentName(n, names) },
+		"description": func(n *yaml.Node) { a.Description, _ = p.text(n, "description") },
+		"model":       func(n *yaml.Node) { a.Model = p.model(n) },
+		"baseURL":     func(n *yaml.Node) { a.BaseURL = p.baseURL(n) },
+		"apiKeyEnv":   func(n *yaml.Node) { a.APIKeyEnv = p.apiKeyEnv(n) },
+		"params": func(n *yaml.Node) {
+			if resolve(n).Kind != yaml.MappingNode {
+				p.wrongType(resolve(n), "params", "a mapping (key: value)")
+				return
+			}
+			a.Params, _ = p.free(n, "params").(map[string]any)
+		},
+		"instructions":     func(n *yaml.Node) { inline = n; a.Instructions, _ = p.text(n, "instructions") },
+		"instructionsFile": func(n *yaml.Node) { file = n },
+		"tools":            func(n *yaml.Node) { a.Tools = p.tools(n) },
+		"limits":           func(n *yaml.Node) { a.Limits = p.limits(n) },
+		"policy":           func(n *yaml.Node) { a.Policy = p.policy(n) },
+	})
+	if _, ok := a.at["name"]; !ok && resolve(n).Kind == yaml.MappingNode {
+		p.mistake(position(n), "this agent has no name; add name:, requests use it")
+	}
+	switch {
+	case inline != nil && file != nil:
+		p.mistake(later(a.at["instructions"], a.at["instructionsFile"]), "instructions and instructionsFile are both here; keep one")
+	case file != nil:
+		a.InstructionsFile, a.Instructions = p.instructionsFile(file)
+	}
+	return a
+}
+
+func later(a, b place) place {
+	if a.line > b.line || (a.line == b.line && a.column > b.column) {
+		return a
+	}
+	return b
+}
+
+// agentNames are what stands in a URL without escapes: POST /agents/{name}/runs.
+// A name of dots alone would be taken for a directory.
+var agentNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func (p *parser) agentName(n *yaml.Node, names map[string]int) string {
+	name, ok := p.text(n, "name")
+	if !ok {
+		return ""
+	}
+	if !agentNames.MatchString(name) {
+		p.mistake(position(n), "the name %s cannot stand in a URL; use up to 64 letters, digits, dots, - and _, a letter or digit first", show(name))
+	}
+	if line, twice := names[name]; twice {
+		p.mistake(position(n), "two agents are named %s, the first on line %d; give each a name of its own", show(name), line)
+		return name
+	}
+	names[name] = n.Line
+	return name
+}
+
+func (p *parser) model(n *yaml.Node) string {
+	model, ok := p.text(n, "model")
+	if !ok {
+		return ""
+	}
+	for _, known := range p.known.Models {
+		rest, found := strings.CutPrefix(model, known)
+		if prefix := strings.HasSuffix(known, "/"); found && (prefix && rest != "" && !strings.ContainsAny(rest, " \t\n") || !prefix && rest == "") {
+			return model
+		}
+	}
+	shapes := make([]string, len(p.known.Models))
+	for i, known := range p.known.Models {
+		shapes[i] = known
+		if strings.HasSuffix(known, "/") {
+			shapes[i] += "<model>"
+		}
+	}
+	provider, rest, slash := strings.Cut(model, "/")
+	hint := listing(shapes)
+	if !slash {
+		if meant := closest(model, p.known.Models); meant != "" && !strings.HasSuffix(meant, "/") {
+			hint = suggest(model, []string{meant})
+		}
+	} else if meant := closest(provider+"/", p.known.Models); strings.HasSuffix(meant, "/") && rest != "" && meant != provider+"/" && !looksLikeKey(rest) {
+		hint = "; did you mean " + show(meant+rest) + "?"
+	}
+	p.mistake(position(resolve(n)), "unknown model %s%s", show(model), hint)
+	return ""
+}
+
+func (p *parser) baseURL(n *yaml.Node) string {
+	text, ok := p.text(n, "baseURL")
+	if !ok {
+		return ""
+	}
+	at := position(resolve(n))
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		// Not shown: what cannot be parsed may hold a password anywhere.
+		p.mistake(at, "baseURL is not a URL; write it in full, like http://localhost:11434/v1")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		p.mistake(at, "baseURL must not hold a user, a password, a ? or a #; name the key's environment variable in apiKeyEnv")
+	default:
+		return strings.TrimSuffix(text, "/")
+	}
+	return ""
+}
+
+var variableNames = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// apiKeyEnv never shows the value: it may be the key itself.
+func (p *parser) apiKeyEnv(n *yaml.Node) string {
+	name, ok := p.text(n, "apiKeyEnv")
+	if !ok {
+		return ""
+	}
+	at := position(resolve(n))
+	switch {
+	case looksLikeKey(name):
+		p.mistake(at, "apiKeyEnv holds what looks like the key itself; write the NAME of an environment variable, like OPENAI_API_KEY, and replace that key, it is not secret any more")
+	case !variableNames.MatchString(name):
+		p.mistake(at, "apiKeyEnv must be the NAME of an environment variable, like OPENAI_API_KEY: letters, digits and _")
+	default:
+		return name
+	}
+	return ""
+}
+
+func (p *parser) instructionsFile(n *yaml.Node) (path, text string) {
+	path, ok := p.text(n, "instructionsFile")
+	if !ok {
+		return "", ""
+	}
+	at, shown := position(resolve(n)), show(path)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(p.name), path)
+	}
+	data, err := p.readFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		p.mistake(at, "there is no file %s; the path begins where this file is", shown)
+	case err != nil:
+		p.mistake(at, "instructionsFile cannot be read: %v", err)
+	case len(data) > MaxSize:
+		p.mistake(at, "the file %s is larger than 1 MiB; instructions are sent with every model call", shown)
+	case !utf8.Valid(data):
+		p.mistake(at, "the file %s is not UTF-8 text", shown)
+	case strings.TrimSpace(string(data)) == "":
+		p.mistake(at, "the file %s is empty", shown)
+	default:
+		return path, string(data)
+	}
+	return "", ""
+}
+
+func (p *parser) tools(n *yaml.Node) []string {
+	var tools []string
+	p.list(n, "tools", func(n *yaml.Node) {
+		name, ok := p.text(n, "a tool")
+		switch {
+		case !ok:
+		case slices.Contains(tools, name):
+			p.mistake(position(n), "the tool %s is here twice", show(name))
+		case !slices.Contains(p.known.Tools, name):
+			p.mistake(position(n), "unknown tool %s%s", show(name), suggest(name, p.known.Tools))
+		default:
+			tools = append(tools, name)
+		}
+	})
+	return tools
+}
+
+func (p *parser) limits(n *yaml.Node) (l Limits) {
+	p.object(n, "limits", fields{
+		"maxIterations":    func(n *yaml.Node) { l.MaxIterations = p.count(n, "maxIterations") },
+		"modelTimeout":     func(n *yaml.Node) { l.ModelTimeout = p.duration(n, "modelTimeout") },
+		"modelIdleTimeout": func(n *yaml.Node) { l.ModelIdleTimeout = p.duration(n, "modelIdleTimeout") },
+		"toolTimeout":      func(n *yaml.Node) { l.ToolTimeout = p.duration(n, "toolTimeout") },
+		"maxToolResult":    func(n *yaml.Node) { l.MaxToolResult = p.size(n, "maxToolResult") },
+	})
+	return l
+}
+
+func (p *parser) policy(n *yaml.Node) (policy holdfast.Policy) {
+	oneOf := func(dst *string, what string, known ...string) func(*yaml.Node) {
+		return func(n *yaml.Node) {
+			value, ok := p.text(n, what)
+			if ok && !slices.Contains(known, value) {
+				p.mistake(position(resolve(n)), "%s cannot be %s%s", what, show(value), suggest(value, known))
+				return
+			}
+			*dst = value
+		}
+	}
+	p.object(n, "policy", fields{
+		"onBusy":        oneOf(&policy.OnBusy, "onBusy", holdfast.PolicyReject, holdfast.PolicyCancelAndRun),
+		"onInterrupted": oneOf(&policy.OnInterrupted, "onInterrupted", holdfast.PolicyReject, holdfast.PolicyDecline),
+		"onUnfinished":  oneOf(&policy.OnUnfinished, "onUnfinished", holdfast.PolicyReject, holdfast.PolicyAbandon),
+	})
+	return policy
+}
+
+// scalar returns what the file says, whatever YAML takes it for: 30 is a number
+// to YAML and 30s is text.
+func (p *parser) scalar(n *yaml.Node, what, want string) (string, bool) {
+	n = resolve(n)
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		p.wrongType(n, what, want)
+		return "", false
+	}
+	return n.Value, true
+}
+
+func (p *parser) count(n *yaml.Node, what string) int {
+	text, ok := p.scalar(n, what, "a number")
+	if !ok {
+		return 0
+	}
+	v, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || v < 1 {
+		p.mistake(position(resolve(n)), "%s cannot be %s; write a whole number from 1, like 20", what, show(text))
+		return 0
+	}
+	return int(v)
+}
+
+func (p *parser) duration(n *yaml.Node, what string) time.Duration {
+	text, ok := p.scalar(n, what, "a duration")
+	if !ok {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		p.mistake(position(resolve(n)), "%s cannot be %s; write a duration above 0 with its unit, like 30s, 2m or 1h30m", what, show(text))
+		return 0
+	}
+	return d
+}
+
+// maxBytes is 1 GiB: the largest size that makes sense here, and an int on
+// every machine.
+const maxBytes = 1 << 30
+
+func (p *parser) size(n *yaml.Node, what string) int {
+	text, ok := p.scalar(n, what, "a size")
+	if !ok {
+		return 0
+	}
+	digits := strings.TrimRight(text, "KMGiB")
+	unit, known := map[string]int64{"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[text[len(digits):]]
+	v, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 32)
+	if !known || err != nil || v < 1 || v > maxBytes/unit {
+		p.mistake(position(resolve(n)), "%s cannot be %s; write a size from 1B to 1GiB with its unit, like 256KiB or 1MiB", what, show(text))
+		return 0
+	}
+	return int(v * unit)
+}

@@ -1,0 +1,128 @@
+// Package config reads the one YAML file that describes agents. It is strict:
+// whatever it does not know is a mistake, and all mistakes are reported at
+// once, each with its line and column.
+//
+// It knows no tool, no model and no HTTP. What exists is told by the caller in
+// [Known]; what the file says is returned as plain values.
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// MaxSize bounds the file, and each file of instructions it names, in bytes.
+const MaxSize = 1 << 20
+
+// Known is what the file may refer to.
+type Known struct {
+	// Tools are the names of the built-in tools.
+	Tools []string
+	// Models are names like "demo", and prefixes that end in a slash, like
+	// "openai/", behind which any name may stand.
+	Models []string
+}
+
+// File is a configuration without mistakes.
+type File struct {
+	// Name is the file's name as it was given to [Load] or [Parse].
+	Name string
+	// Agents has at least one; the first is the default.
+	Agents []Agent
+}
+
+// Agent is one entry of agents. A member that is not in the file is zero: the
+// caller has the defaults.
+type Agent struct {
+	// Line is where the agent begins in the file, from 1.
+	Line        int
+	Name        string
+	Description string
+	// Model is one of Known.Models, or a prefix of them and a name. Empty means
+	// the server's default model.
+	Model string
+	// BaseURL is an absolute http or https URL without credentials.
+	BaseURL string
+	// APIKeyEnv is the name of the environment variable that holds the key.
+	APIKeyEnv string
+	// Params is passed to the provider with each call. Its values are strings,
+	// booleans, numbers, nil, []any and map[string]any, as JSON has them.
+	Params map[string]any
+	// Instructions is the text itself, also when the file names another file.
+	Instructions string
+	// InstructionsFile is the path that instructionsFile gave, made absolute or
+	// relative to the working directory; empty without one.
+	InstructionsFile string
+	Tools            []string
+	Limits           Limits
+	Policy           holdfast.Policy
+
+	name  string
+	start place
+	at    map[string]place
+}
+
+// Limits bounds a run. Zero means not set; everything that is set is positive.
+type Limits struct {
+	MaxIterations    int
+	ModelTimeout     time.Duration
+	ModelIdleTimeout time.Duration
+	ToolTimeout      time.Duration
+	// MaxToolResult is in bytes.
+	MaxToolResult int
+}
+
+// Errorf makes a mistake of a check that only the caller can do: a variable
+// that is not set, a model that cannot be made. It is reported where the
+// agent's key stands, or else where the agent begins.
+func (a Agent) Errorf(key, format string, args ...any) error {
+	at, ok := a.at[key]
+	if !ok {
+		at = a.start
+	}
+	return &Error{File: a.name, Mistakes: []Mistake{mistakeAt(at, format, args...)}}
+}
+
+// Load reads and checks the file at path. The error is an [*Error] with every
+// mistake, or it says why the file cannot be read; if there is none, it wraps
+// fs.ErrNotExist.
+func Load(path string, known Known) (*File, error) {
+	data, err := readBounded(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	return Parse(path, data, known, readBounded)
+}
+
+// Parse checks the content of a file. name is used in mistakes, and relative
+// instructionsFile paths begin at its directory; they are read with readFile.
+// The error is an [*Error] with every mistake.
+func Parse(name string, data []byte, known Known, readFile func(path string) ([]byte, error)) (*File, error) {
+	p := &parser{name: name, known: known, readFile: readFile}
+	f := &File{Name: name}
+	if root := p.document(data); root != nil {
+		p.file(f, root)
+	}
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// readBounded reads at most one byte more than is allowed, so that a device or
+// a wrong path cannot fill the memory and the parser still sees that it is too
+// much.
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return nil, err
+	}
+	// Nothing was written, so a failed close loses nothing.
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, MaxSize+1))
+}

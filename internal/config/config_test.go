@@ -1,0 +1,252 @@
+package config_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/config"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.txt anew")
+
+func known() config.Known {
+	return config.Known{
+		Tools:  []string{"current_time", "calculate", "wait", "lookup", "ask_person", "update_plan"},
+		Models: []string{"demo", "openai/"},
+	}
+}
+
+// noFiles is for configurations that name no file of instructions.
+func noFiles(path string) ([]byte, error) { return nil, fs.ErrNotExist }
+
+// TestMistakes: each file in testdata has its mistakes beside it, all of them,
+// as a person would see them.
+func TestMistakes(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			got := "ok"
+			_, err := config.Load(file, known())
+			if err != nil {
+				got = err.Error()
+			}
+			got = strings.ReplaceAll(got, filepath.ToSlash("testdata/"), "") + "\n"
+			golden := strings.TrimSuffix(file, ".yaml") + ".txt"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+			if strings.Contains(strings.ToLower(got), "secret-") || strings.Contains(got, "verysecret") || strings.Contains(got, "me:secret") {
+				t.Errorf("a secret is shown:\n%s", got)
+			}
+		})
+	}
+}
+
+func TestLoad(t *testing.T) {
+	f, err := config.Load("testdata/good.yaml", known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Name != "testdata/good.yaml" || len(f.Agents) != 3 {
+		t.Fatalf("%+v", f)
+	}
+	limits := config.Limits{MaxIterations: 20, ModelTimeout: 2 * time.Minute, ModelIdleTimeout: 30 * time.Second,
+		ToolTimeout: 90 * time.Minute, MaxToolResult: 256 << 10}
+	a := f.Agents[0]
+	if a.Name != "support" || a.Line != 2 || a.Description != "Answers customers." || a.Model != "openai/gpt-5-mini" ||
+		a.BaseURL != "http://localhost:11434/v1" || a.APIKeyEnv != "SUPPORT_KEY" || a.Instructions != "You are support.\n" ||
+		a.InstructionsFile != filepath.Join("testdata", "support.md") || a.Limits != limits ||
+		!reflect.DeepEqual(a.Tools, []string{"lookup", "calculate"}) ||
+		a.Policy != (holdfast.Policy{OnBusy: "cancel_and_run", OnInterrupted: "decline", OnUnfinished: "abandon"}) {
+		t.Errorf("%+v", a)
+	}
+	params, err := json.Marshal(a.Params)
+	if want := `{"deep":{"on":true},"seed":7,"stop":["a","b"],"temperature":0.2,"user":null}`; err != nil || string(params) != want {
+		t.Errorf("params %s, %v", params, err)
+	}
+	if b := f.Agents[1]; b.Model != "demo" || b.Instructions != "Be short.\nBe kind.\n" || b.Limits != limits || b.Line != 12 {
+		t.Errorf("%+v", b)
+	}
+	if c := f.Agents[2]; c.Name != "bare" || c.Model != "" || c.Params != nil || c.Limits != (config.Limits{}) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestErrorf: a check of the caller points into the file too.
+func TestErrorf(t *testing.T) {
+	f, err := config.Load("testdata/good.yaml", known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, got := range map[string]error{
+		"testdata/good.yaml:6:5: SUPPORT_KEY is not set": f.Agents[0].Errorf("apiKeyEnv", "%s is not set", "SUPPORT_KEY"),
+		"testdata/good.yaml:18:5: no default model":      f.Agents[2].Errorf("model", "no default model"),
+	} {
+		if got.Error() != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestLoadUnreadable(t *testing.T) {
+	_, err := config.Load(filepath.Join(t.TempDir(), "holdfast.yaml"), known())
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if _, err := config.Load(t.TempDir(), known()); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a directory: %v", err)
+	}
+}
+
+func TestParseBounds(t *testing.T) {
+	instructions := func(data []byte, err error) func(string) ([]byte, error) {
+		return func(string) ([]byte, error) { return data, err }
+	}
+	byFile := "agents:\n  - name: a\n    instructionsFile: a.md\n"
+	for _, tt := range []struct {
+		name string
+		data string
+		read func(string) ([]byte, error)
+		want string
+	}{
+		{"large", "#" + strings.Repeat("x", config.MaxSize), noFiles, "c.yaml:1:1: the file is larger than 1 MiB"},
+		{"deep", "agents: " + strings.Repeat("[", 60) + strings.Repeat("]", 60), noFiles, "nested deeper"},
+		{"very deep", "agents: " + strings.Repeat("[", 20000), noFiles, "this is not YAML"},
+		{"long texts", "agents: [&a \"" + strings.Repeat("x", 100_000) + "\"" + strings.Repeat(", *a", 1000) + "]", noFiles, "write fewer aliases"},
+		{"NUL", "agents:\n  - name: a\n    description: \"a\\0b\"\n", noFiles, "c.yaml:3:18: description has a NUL character"},
+		{"control character", "agents: \x01", noFiles, "this is not YAML"},
+		{"large instructions", byFile, instructions(make([]byte, config.MaxSize+1), nil), `c.yaml:3:23: the file "a.md" is larger than 1 MiB`},
+		{"binary instructions", byFile, instructions([]byte{0xff, 0xfe}, nil), "is not UTF-8 text"},
+		{"blank instructions", byFile, instructions([]byte(" \n"), nil), "is empty"},
+		{"unreadable instructions", byFile, instructions(nil, errors.New("permission denied")), "permission denied"},
+		{"no instructions", byFile, noFiles, `there is no file "a.md"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := config.Parse("c.yaml", []byte(tt.data), known(), tt.read)
+			var mistakes *config.Error
+			if !errors.As(err, &mistakes) || len(mistakes.Mistakes) != 1 || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("want %q, got %v", tt.want, err)
+			}
+		})
+	}
+}
+
+// TestManyMistakes: a file that is something else altogether does not fill the
+// screen, but says how much is left.
+func TestManyMistakes(t *testing.T) {
+	var data bytes.Buffer
+	for i := range 70 {
+		fmt.Fprintf(&data, "key%d: x\n", i)
+	}
+	_, err := config.Parse("c.yaml", data.Bytes(), known(), noFiles)
+	if err == nil {
+		t.Fatal("no mistakes")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 51 || lines[50] != "c.yaml: and 21 more mistakes" {
+		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+	}
+}
+
+// TestExampleFile: what people copy works, and shows every key.
+func TestExampleFile(t *testing.T) {
+	const path = "../../holdfast.example.yaml"
+	f, err := config.Load(path, known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Agents) < 2 || f.Agents[0].Model != "demo" {
+		t.Errorf("the example's first agent must run without a key: %+v", f.Agents)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"name", "description", "model", "baseURL", "apiKeyEnv", "params", "instructions", "instructionsFile", "tools",
+		"limits", "maxIterations", "modelTimeout", "modelIdleTimeout", "toolTimeout", "maxToolResult", "policy", "onBusy", "onInterrupted", "onUnfinished"} {
+		if !bytes.Contains(data, []byte(key+":")) {
+			t.Errorf("the example does not show %s", key)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := config.Parse("c.yaml", data, known(), noFiles)
+		if err != nil {
+			var mistakes *config.Error
+			if !errors.As(err, &mistakes) || len(mistakes.Mistakes) == 0 {
+				t.Fatalf("%T: %v", err, err)
+			}
+			for _, m := range mistakes.Mistakes {
+				if m.Line < 1 || m.Column < 1 || m.Text == "" {
+					t.Errorf("%+v", m)
+				}
+			}
+			return
+		}
+		names := map[string]bool{}
+		for _, a := range file.Agents {
+			if a.Name == "" || names[a.Name] || a.Limits.MaxIterations < 0 || a.Limits.MaxToolResult < 0 || a.Limits.ToolTimeout < 0 {
+				t.Errorf("%+v", a)
+			}
+			names[a.Name] = true
+			if _, err := json.Marshal(a.Params); err != nil {
+				t.Errorf("params that no provider can get: %v", err)
+			}
+		}
+		if len(names) == 0 {
+			t.Error("a configuration without agents")
+		}
+	})
+}
+
+func ExampleParse() {
+	data := []byte(`
+agents:
+  - name: support
+    model: opnai/gpt-5-mini
+    instuctions: Be kind.
+    limits: {toolTimeout: 30}
+`)
+	_, err := config.Parse("holdfast.yaml", data, config.Known{Models: []string{"demo", "openai/"}}, os.ReadFile)
+	fmt.Println(err)
+	// Output:
+	// holdfast.yaml:4:12: unknown model "opnai/gpt-5-mini"; did you mean "openai/gpt-5-mini"?
+	// holdfast.yaml:5:5: unknown key "instuctions"; did you mean "instructions"?
+	// holdfast.yaml:6:27: toolTimeout cannot be "30"; write a duration above 0 with its unit, like 30s, 2m or 1h30m
+}

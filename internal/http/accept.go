@@ -1,0 +1,102 @@
+package http
+
+import (
+	"mime"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// The two forms in which a POST is answered.
+const (
+	typeSSE  = "text/event-stream"
+	typeJSON = "application/json"
+)
+
+// wantsJSON says whether a POST waits for the end of its run and answers with one
+// JSON object. It does if the Accept header prefers JSON to Server-Sent Events;
+// where both are as welcome, and where there is no preference at all, it streams,
+// because that is what AG-UI clients expect.
+func wantsJSON(accept []string) (bool, error) {
+	ranges := parseAccept(accept)
+	if len(ranges) == 0 {
+		return false, nil
+	}
+	sse, json := quality(ranges, typeSSE), quality(ranges, typeJSON)
+	if sse <= 0 && json <= 0 {
+		return false, holdfast.Errorf(holdfast.CodeNotAcceptable, "The Accept header allows none of the forms in which a run can be answered.").
+			WithHint("Accept %s to watch the run, or %s to wait for its end and get one object.", typeSSE, typeJSON)
+	}
+	return json > sse, nil
+}
+
+// mediaRange is an element of an Accept header.
+type mediaRange struct {
+	kind string // "type/subtype", "type/*" or "*/*", in lower case
+	q    float64
+}
+
+// parseAccept reads the elements of all Accept headers (RFC 9110, 12.5.1). What
+// cannot be read is left out, so that a careless header is one without
+// preference. Parameters other than q are not looked at: the forms have none.
+func parseAccept(headers []string) []mediaRange {
+	var out []mediaRange
+	for _, header := range headers {
+		for _, element := range splitQuoted(header) {
+			kind, params, err := mime.ParseMediaType(element)
+			if err != nil || !strings.Contains(kind, "/") {
+				continue
+			}
+			q := 1.0
+			if s, there := params["q"]; there {
+				if q, err = strconv.ParseFloat(s, 64); err != nil || !(q >= 0 && q <= 1) {
+					continue
+				}
+			}
+			out = append(out, mediaRange{kind, q})
+		}
+	}
+	return out
+}
+
+// splitQuoted splits a header at its commas, but not at those in quoted strings.
+func splitQuoted(s string) []string {
+	var out []string
+	start, quoted := 0, false
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && quoted:
+			i++
+		case s[i] == '"':
+			quoted = !quoted
+		case s[i] == ',' && !quoted:
+			out = append(out, s[start:i])
+			start = i + 1
+		}
+	}
+	return append(out, s[start:])
+}
+
+// quality is how welcome a media type is: the q of the most specific range that
+// it is in, 0 if it is in none.
+func quality(ranges []mediaRange, kind string) float64 {
+	group, _, _ := strings.Cut(kind, "/")
+	best, q := 0, 0.0
+	for _, r := range ranges {
+		specific := 0
+		switch r.kind {
+		case kind:
+			specific = 3
+		case group + "/*":
+			specific = 2
+		case "*/*":
+			specific = 1
+		}
+		// Of a range that is named twice the more welcome one counts.
+		if specific > best || (specific == best && specific > 0 && r.q > q) {
+			best, q = specific, r.q
+		}
+	}
+	return q
+}

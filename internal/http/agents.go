@@ -1,0 +1,173 @@
+package http
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Agents names what can be run.
+type Agents interface {
+	// Agents returns every agent, the default one first. The list does not change
+	// while the server runs.
+	Agents() []AgentInfo
+}
+
+// AgentInfo is what the server knows of an agent: facts of its configuration,
+// from which the capabilities are computed, so that nothing is claimed that is
+// not served.
+type AgentInfo struct {
+	Name        string
+	Description string
+	Tools       []holdfast.ToolSpec
+	// ParallelTools is how many calls of one answer run at the same time.
+	ParallelTools int
+	// MaxIterations bounds a run between two requests; 0 is no bound.
+	MaxIterations int
+	// Persistent: threads outlive the process.
+	Persistent bool
+}
+
+// agentView is an agent as GET /agents shows it.
+type agentView struct {
+	Name         string       `json:"name"`
+	Description  string       `json:"description"`
+	Default      bool         `json:"default"`
+	Tools        []toolView   `json:"tools"`
+	Capabilities capabilities `json:"capabilities"`
+}
+
+// toolView is a tool of the server's. Effect says what running it twice would do.
+type toolView struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Effect      holdfast.Effect `json:"effect"`
+}
+
+// capabilities are AG-UI's AgentCapabilities (AG-UI 1.0, capabilities). A group
+// or a member that is absent is not declared, which is not the same as no: what
+// depends on the model behind an agent is left out.
+type capabilities struct {
+	Identity       identityCap  `json:"identity"`
+	Transport      transportCap `json:"transport"`
+	Tools          toolsCap     `json:"tools"`
+	State          stateCap     `json:"state"`
+	Execution      *executeCap  `json:"execution,omitempty"`
+	HumanInTheLoop humanCap     `json:"humanInTheLoop"`
+}
+
+type identityCap struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Description string `json:"description,omitempty"`
+	Version     string `json:"version,omitempty"`
+}
+
+type transportCap struct {
+	Streaming         bool `json:"streaming"`
+	Websocket         bool `json:"websocket"`
+	HTTPBinary        bool `json:"httpBinary"`
+	PushNotifications bool `json:"pushNotifications"`
+	Resumable         bool `json:"resumable"`
+}
+
+type toolsCap struct {
+	Supported      bool       `json:"supported"`
+	Items          []toolItem `json:"items"`
+	ParallelCalls  bool       `json:"parallelCalls"`
+	ClientProvided bool       `json:"clientProvided"`
+}
+
+// toolItem is AG-UI's Tool.
+type toolItem struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+type stateCap struct {
+	Snapshots       bool `json:"snapshots"`
+	Deltas          bool `json:"deltas"`
+	PersistentState bool `json:"persistentState"`
+}
+
+type executeCap struct {
+	MaxIterations int `json:"maxIterations"`
+}
+
+type humanCap struct {
+	Supported  bool `json:"supported"`
+	Interrupts bool `json:"interrupts"`
+}
+
+// getAgents is GET /agents.
+func (h *handler) getAgents(w http.ResponseWriter, _ *http.Request, _ holdfast.Principal) error {
+	if h.Agents == nil {
+		return errNoAgents()
+	}
+	agents := h.Agents.Agents()
+	views := make([]agentView, len(agents))
+	for i := range agents {
+		views[i] = h.view(&agents[i], i == 0)
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"agents": views})
+	return nil
+}
+
+// getCapabilities is GET /agents/{agent}/capabilities, where AG-UI clients look
+// for them by custom; the standard names no place.
+func (h *handler) getCapabilities(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+	if h.Agents == nil {
+		return errNoAgents()
+	}
+	name := param(r, "agent")
+	for _, a := range h.Agents.Agents() {
+		if a.Name == name {
+			writeJSON(w, http.StatusOK, h.capabilities(&a))
+			return nil
+		}
+	}
+	return holdfast.Errorf(holdfast.CodeAgentNotFound, "There is no agent %q.", name).WithHint("GET /agents lists them.")
+}
+
+func errNoAgents() error {
+	return holdfast.Errorf(holdfast.CodeNotFound, "This server does not list its agents.").
+		WithHint("POST /runs uses the default agent.")
+}
+
+func (h *handler) view(a *AgentInfo, first bool) agentView {
+	v := agentView{
+		Name: a.Name, Description: a.Description, Default: first,
+		Tools: make([]toolView, len(a.Tools)), Capabilities: h.capabilities(a),
+	}
+	for i, t := range a.Tools {
+		v.Tools[i] = toolView{Name: t.Name, Description: t.Description, Effect: t.Effect}
+		if t.Effect == "" {
+			v.Tools[i].Effect = holdfast.EffectIdempotent
+		}
+	}
+	return v
+}
+
+// capabilities says what the routes of this package serve, and what the agent is
+// configured with.
+func (h *handler) capabilities(a *AgentInfo) capabilities {
+	c := capabilities{
+		Identity: identityCap{Name: a.Name, Type: "holdfast", Description: a.Description, Version: h.Version},
+		// Resumable: GET …/events goes on after Last-Event-ID.
+		Transport: transportCap{Streaming: true, Resumable: true},
+		Tools: toolsCap{
+			Supported: true, Items: make([]toolItem, len(a.Tools)), ParallelCalls: a.ParallelTools > 1, ClientProvided: true,
+		},
+		State:          stateCap{Snapshots: true, PersistentState: a.Persistent},
+		HumanInTheLoop: humanCap{Supported: true, Interrupts: true},
+	}
+	for i, t := range a.Tools {
+		c.Tools.Items[i] = toolItem{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
+	}
+	if a.MaxIterations > 0 {
+		c.Execution = &executeCap{MaxIterations: a.MaxIterations}
+	}
+	return c
+}

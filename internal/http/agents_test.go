@@ -1,0 +1,63 @@
+package http
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+type agentList []AgentInfo
+
+func (l agentList) Agents() []AgentInfo { return l }
+
+var twoAgents = agentList{
+	{
+		Name: "helper", Description: "Helps.", ParallelTools: 16, MaxIterations: 50, Persistent: true,
+		Tools: []holdfast.ToolSpec{
+			{Name: "pay", Description: "Pays.", Effect: holdfast.EffectOnce, Parameters: json.RawMessage(`{"type":"object"}`)},
+			{Name: "look", Description: "Looks."},
+		},
+	},
+	{Name: "bare"},
+}
+
+func TestAgents(t *testing.T) {
+	s := serve(t, &fake{}, func(c *Config) { c.Agents = twoAgents })
+	res, body := do(t, "GET", s.URL+"/agents", "")
+	var got struct{ Agents []agentView }
+	if err := json.Unmarshal([]byte(body), &got); err != nil || res.StatusCode != 200 || len(got.Agents) != 2 {
+		t.Fatalf("%d %s", res.StatusCode, body)
+	}
+	helper, bare := got.Agents[0], got.Agents[1]
+	if helper.Name != "helper" || !helper.Default || bare.Default {
+		t.Errorf("the first is the default: %+v", got.Agents)
+	}
+	if helper.Tools[0].Effect != holdfast.EffectOnce || helper.Tools[1].Effect != holdfast.EffectIdempotent {
+		t.Errorf("effects: %+v", helper.Tools)
+	}
+	if strings.Contains(body, "null") {
+		t.Errorf("clients of AG-UI 1.0 do not expect null: %s", body)
+	}
+	c := helper.Capabilities
+	if !c.Tools.ParallelCalls || c.Execution.MaxIterations != 50 || !c.State.PersistentState || string(c.Tools.Items[0].Parameters) != `{"type":"object"}` {
+		t.Errorf("helper: %+v", c)
+	}
+	if c = bare.Capabilities; c.Tools.ParallelCalls || c.Execution != nil || c.State.PersistentState || len(c.Tools.Items) != 0 {
+		t.Errorf("what is not configured is claimed: %+v", c)
+	}
+}
+
+func TestCapabilities(t *testing.T) {
+	s := serve(t, &fake{}, func(c *Config) { c.Agents, c.Version = twoAgents, "1.2.3" })
+	res, body := do(t, "GET", s.URL+"/agents/helper/capabilities", "")
+	var c capabilities
+	if err := json.Unmarshal([]byte(body), &c); err != nil || res.StatusCode != 200 || c.Identity.Name != "helper" || c.Identity.Version != "1.2.3" {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	res, body = do(t, "GET", s.URL+"/agents/nobody/capabilities", "")
+	if res.StatusCode != 404 || !strings.Contains(body, holdfast.CodeAgentNotFound) || !strings.Contains(body, "GET /agents") {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+}

@@ -1,0 +1,169 @@
+package http
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Origins are the origins whose pages may use a server from a browser (Fetch
+// standard, CORS protocol). The zero value is none. Make one with [ParseOrigins].
+type Origins struct {
+	any         bool
+	exact       map[string]bool
+	below       []wildcard
+	credentials bool
+}
+
+// wildcard is every subdomain of a domain.
+type wildcard struct {
+	scheme string // with "://"
+	suffix string // ".example.com"
+	port   string // ":8443", or empty
+}
+
+// ParseOrigins reads a list of origins: exact ones ("https://app.example.com",
+// "http://localhost:3000"), every subdomain at any depth
+// ("https://*.example.com", which is not example.com itself), or "*" alone for
+// all. With credentials, browsers may send cookies along, for servers whose own
+// authentication reads them; then "*" is refused, because any page could act as
+// the person who visits it. Errors name the entry and say what to write instead.
+func ParseOrigins(list []string, credentials bool) (Origins, error) {
+	o := Origins{exact: map[string]bool{}, credentials: credentials}
+	for _, s := range list {
+		if s == "*" {
+			if len(list) > 1 || credentials {
+				return Origins{}, fmt.Errorf(`the origin "*" allows every page, so it stands alone and without credentials: list the origins that you mean`)
+			}
+			return Origins{any: true}, nil
+		}
+		if err := o.add(s); err != nil {
+			return Origins{}, fmt.Errorf("the origin %q cannot be used: %w", s, err)
+		}
+	}
+	return o, nil
+}
+
+func (o *Origins) add(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme == "" || u.Hostname() == "":
+		return fmt.Errorf("write scheme://host or scheme://host:port, like https://app.example.com")
+	case u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "#"):
+		return fmt.Errorf("an origin is scheme, host and port only; leave out what follows, the last slash too")
+	case strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }):
+		return fmt.Errorf("write the host as browsers send it, in ASCII (xn--…)")
+	}
+	host, star := strings.CutPrefix(u.Hostname(), "*.")
+	if strings.Contains(host, "*") {
+		return fmt.Errorf("a * stands only at the beginning of the host, for its subdomains: https://*.example.com")
+	}
+	if !star {
+		o.exact[normalOrigin(u)] = true
+		return nil
+	}
+	if !strings.Contains(strings.Trim(host, "."), ".") || net.ParseIP(host) != nil {
+		return fmt.Errorf("name at least a domain of your own after the *: https://*.example.com")
+	}
+	normal, err := url.Parse(normalOrigin(u))
+	if err != nil {
+		return err
+	}
+	w := wildcard{scheme: normal.Scheme + "://", suffix: strings.TrimPrefix(normal.Hostname(), "*")}
+	if port := normal.Port(); port != "" {
+		w.port = ":" + port
+	}
+	o.below = append(o.below, w)
+	return nil
+}
+
+// normalOrigin is an origin as browsers write it: lower case, no default port.
+func normalOrigin(u *url.URL) string {
+	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	switch scheme {
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	}
+	return scheme + "://" + host
+}
+
+// Any reports whether every page may use the server. A server that knows nobody,
+// because it has no authentication, should not be made with such Origins.
+func (o Origins) Any() bool { return o.any }
+
+// names reports whether the origin is listed; "*" lists none.
+func (o Origins) names(origin string) bool {
+	return o.exact[origin] || slices.ContainsFunc(o.below, func(w wildcard) bool { return w.covers(origin) })
+}
+
+func (w wildcard) covers(origin string) bool {
+	host, ok := strings.CutPrefix(origin, w.scheme)
+	if !ok {
+		return false
+	}
+	if host, ok = strings.CutSuffix(host, w.suffix+w.port); !ok || host == "" {
+		return false
+	}
+	return !strings.ContainsFunc(host, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+	})
+}
+
+// mayUse reports whether a page of the origin may use a server without keys.
+func (h *handler) mayUse(origin string) bool {
+	return isLocalOrigin(origin) || h.AllowedOrigins.names(origin)
+}
+
+// cors answers preflights, before anybody is authenticated, because browsers send
+// them without credentials; and lets allowed pages read what they get. A request
+// of any other page is served without that: it may be of the same origin, seen
+// through a proxy, and browsers keep the answer from the rest.
+func (h *handler) cors(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		header := w.Header()
+		if !h.AllowedOrigins.any {
+			header.Add("Vary", "Origin")
+		}
+		preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+		allowed := origin != "" && h.allow(header, origin)
+		switch {
+		case !preflight:
+			next.ServeHTTP(w, r)
+		case !allowed:
+			h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenOrigin, "Pages of this origin may not use this server.").
+				WithHint("Operators add it to the allowed origins."))
+		default:
+			header.Set("Access-Control-Allow-Methods", h.methods)
+			header.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, Holdfast-Resume")
+			header.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
+}
+
+// allow sets what lets a page read the answer, if it may.
+func (h *handler) allow(header http.Header, origin string) bool {
+	switch {
+	case h.AllowedOrigins.names(origin):
+		if h.AllowedOrigins.credentials {
+			header.Set("Access-Control-Allow-Credentials", "true")
+		}
+		header.Set("Access-Control-Allow-Origin", origin)
+	case h.LoopbackOnly && isLocalOrigin(origin):
+		header.Set("Access-Control-Allow-Origin", origin)
+	case h.AllowedOrigins.any:
+		header.Set("Access-Control-Allow-Origin", "*")
+	default:
+		return false
+	}
+	header.Set("Access-Control-Expose-Headers", "Retry-After, Holdfast-Run")
+	return true
+}

@@ -1,0 +1,136 @@
+package http
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+func TestParseOrigins(t *testing.T) {
+	for _, c := range []struct{ list, origin string }{
+		{"https://app.example.com", "https://app.example.com"},
+		{"HTTPS://App.Example.com:443", "https://app.example.com"},
+		{"http://localhost:3000", "http://localhost:3000"},
+		{"http://a.example:80", "http://a.example"},
+		{"http://[::1]:3000", "http://[::1]:3000"},
+		{"capacitor://localhost", "capacitor://localhost"},
+		{"https://*.example.com", "https://a.example.com"},
+		{"https://*.Example.com", "https://a.b.example.com"},
+		{"https://*.example.com:8443", "https://a.example.com:8443"},
+		{"https://x.example https://y.example", "https://y.example"},
+	} {
+		o, err := ParseOrigins(strings.Fields(c.list), true)
+		if err != nil || !o.names(c.origin) {
+			t.Errorf("%s does not allow %s: %v", c.list, c.origin, err)
+		}
+	}
+	for _, c := range []struct{ list, origin string }{
+		{"https://app.example.com", "http://app.example.com"},
+		{"https://app.example.com", "https://app.example.com:8443"},
+		{"https://app.example.com", "https://app.example.com.evil.example"},
+		{"https://*.example.com", "https://example.com"},
+		{"https://*.example.com", "http://a.example.com"},
+		{"https://*.example.com", "https://evilexample.com"},
+		{"https://*.example.com", "https://.example.com"},
+		{"https://*.example.com", "https://evil.example/.example.com"},
+		{"https://*.example.com", "https://evil@a.example.com"},
+		{"https://*.example.com", "https://a.example.com:8443"},
+		{"https://*.example.com:8443", "https://a.example.com"},
+		{"https://app.example.com", "null"},
+		{"", "https://app.example.com"},
+	} {
+		o, err := ParseOrigins(strings.Fields(c.list), false)
+		if err != nil || o.names(c.origin) {
+			t.Errorf("%q allows %s: %v", c.list, c.origin, err)
+		}
+	}
+}
+
+// TestOriginMistakes: a mistake in the configuration is found at the start, and
+// says what to write.
+func TestOriginMistakes(t *testing.T) {
+	for _, list := range []string{
+		"null", "example.com", "localhost:3000", "https://", "https://a.example/", "https://a.example/x", "https://a.example?", "https://u:p@a.example",
+		"https://*", "https://*.com", "https://*.1.2.3.4", "https://a.*.example.com", "https://*a.example.com", "https://ü.example", "* https://a.example", "https://a.example #",
+	} {
+		if _, err := ParseOrigins(strings.Fields(list), false); err == nil {
+			t.Errorf("%q is accepted", list)
+		}
+	}
+	if _, err := ParseOrigins([]string{"*"}, true); err == nil {
+		t.Error("every page may act as the person who visits it")
+	}
+	if o, err := ParseOrigins([]string{"*"}, false); err != nil || !o.Any() {
+		t.Errorf("*: %v", err)
+	}
+}
+
+func origins(t *testing.T, credentials bool, list ...string) Origins {
+	t.Helper()
+	o, err := ParseOrigins(list, credentials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestCORS(t *testing.T) {
+	nobodyKnown := func(c *Config) {
+		c.LoopbackOnly = false
+		c.Authenticate = func(*http.Request) (holdfast.Principal, error) {
+			return holdfast.Principal{}, holdfast.Errorf(holdfast.CodeUnauthenticated, "Who are you?").WithHint("Send a key.")
+		}
+	}
+	const local, app, evil = "http://localhost:3000", "https://app.example.com", "https://evil.example"
+	for name, c := range map[string]struct {
+		change    func(*Config)
+		origin    string
+		allow     string // Access-Control-Allow-Origin
+		get       int
+		preflight int
+	}{
+		"no keys, this machine": {nil, local, local, 200, 204},
+		"no keys, elsewhere":    {nil, evil, "", 403, 403},
+		"no keys, allowed":      {func(c *Config) { c.AllowedOrigins = origins(t, false, app) }, app, app, 200, 204},
+		"no keys, * names none": {func(c *Config) { c.AllowedOrigins = origins(t, false, "*") }, evil, "", 403, 403},
+		// A page seen through a proxy has an Origin too; it is served, and others
+		// cannot read the answer.
+		"keys, none allowed":       {nobodyKnown, app, "", 401, 403},
+		"keys, not this machine":   {nobodyKnown, local, "", 401, 403},
+		"keys, allowed":            {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, app) }, app, app, 401, 204},
+		"keys, another is allowed": {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, app) }, evil, "", 401, 403},
+		"keys, all":                {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, "*") }, evil, "*", 401, 204},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, &fake{}, c.change)
+			res, body := do(t, "GET", s.URL+"/threads", "", "Origin", c.origin)
+			if res.StatusCode != c.get || res.Header.Get("Access-Control-Allow-Origin") != c.allow {
+				t.Errorf("GET: %d %v %s", res.StatusCode, res.Header, body)
+			}
+			if res.Header.Get("Access-Control-Allow-Credentials") != "" {
+				t.Error("credentials are allowed")
+			}
+			if c.get == 401 && res.Header.Get("WWW-Authenticate") != "Bearer" {
+				t.Errorf("WWW-Authenticate: %q", res.Header.Get("WWW-Authenticate"))
+			}
+			res, _ = do(t, "OPTIONS", s.URL+"/runs", "", "Origin", c.origin, "Access-Control-Request-Method", "POST")
+			if res.StatusCode != c.preflight || res.Header.Get("Access-Control-Allow-Origin") != c.allow {
+				t.Errorf("preflight: %d %v", res.StatusCode, res.Header)
+			}
+			if c.preflight == 204 && res.Header.Get("Access-Control-Allow-Methods") != "GET, HEAD, OPTIONS, POST" {
+				t.Errorf("methods: %q", res.Header.Get("Access-Control-Allow-Methods"))
+			}
+		})
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	s := serve(t, &fake{}, func(c *Config) { c.AllowedOrigins = origins(t, true, "https://*.example.com") })
+	res, _ := do(t, "GET", s.URL+"/threads", "", "Origin", "https://a.example.com")
+	if res.Header.Get("Access-Control-Allow-Credentials") != "true" || res.Header.Get("Vary") != "Origin" ||
+		res.Header.Get("Access-Control-Expose-Headers") != "Retry-After, Holdfast-Run" {
+		t.Errorf("%v", res.Header)
+	}
+}

@@ -1,0 +1,35 @@
+package http
+
+import (
+	"net/http"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// page is GET / and GET /ui/*: the web UI, where there is one.
+func (h *handler) page(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+	if h.UI == nil {
+		return holdfast.Errorf(holdfast.CodeNotFound, "This server has no web page.").
+			WithHint("POST /runs starts a run; GET /openapi.json describes every route.")
+	}
+	h.UI.ServeHTTP(w, r)
+	return nil
+}
+
+// metrics is GET /metrics, where metrics are on.
+func (h *handler) metrics(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+	if h.Metrics == nil {
+		return holdfast.Errorf(holdfast.CodeNotFound, "This server keeps no metrics.").
+			WithHint("Operators turn them on in the server's configuration.")
+	}
+	h.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
+// openAPI is GET /openapi.json.
+func (h *handler) openAPI(w http.ResponseWriter, _ *http.Request, _ holdfast.Principal) error {
+	jsonHeader(w, http.StatusOK)
+	// A client that went away cannot be told.
+	_, _ = w.Write(h.document)
+	return nil
+}

@@ -1,0 +1,66 @@
+package http
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+func says(text string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, text+" "+r.URL.Path)
+	})
+}
+
+// TestMounted: what is mounted is reached without a key, because browsers load
+// pages, and Prometheus its metrics, without one.
+func TestMounted(t *testing.T) {
+	locked := func(*http.Request) (holdfast.Principal, error) {
+		return holdfast.Principal{}, holdfast.Errorf(holdfast.CodeUnauthenticated, "Who are you?").WithHint("Send a key.")
+	}
+	s := serve(t, &fake{}, func(c *Config) { c.Authenticate, c.UI, c.Metrics = locked, says("page"), says("metrics") })
+	for path, want := range map[string]string{"/": "page /", "/ui/": "page /ui/", "/ui/a/b.js": "page /ui/a/b.js", "/metrics": "metrics /metrics"} {
+		if res, body := do(t, "GET", s.URL+path, ""); res.StatusCode != 200 || body != want {
+			t.Errorf("%s: %d %q", path, res.StatusCode, body)
+		}
+	}
+	for _, path := range []string{"/", "/ui/app.js"} {
+		if res, _ := do(t, "HEAD", s.URL+path, ""); res.StatusCode != 200 {
+			t.Errorf("HEAD %s: %d", path, res.StatusCode)
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/openapi.json"} {
+		if res, _ := do(t, "GET", s.URL+path, ""); res.StatusCode != 200 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+	for _, path := range []string{"/threads", "/agents"} {
+		if res, _ := do(t, "GET", s.URL+path, ""); res.StatusCode != 401 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+}
+
+func TestNotMounted(t *testing.T) {
+	s := serve(t, &fake{}, nil)
+	for _, path := range []string{"/", "/ui/", "/metrics", "/agents", "/agents/a/capabilities"} {
+		if res, body := do(t, "GET", s.URL+path, ""); res.StatusCode != 404 || !strings.Contains(body, `"hint"`) {
+			t.Errorf("%s: %d %s", path, res.StatusCode, body)
+		}
+	}
+}
+
+// TestMountedLocally: without keys a page from elsewhere gets at nothing, the
+// metrics included.
+func TestMountedLocally(t *testing.T) {
+	s := serve(t, &fake{}, func(c *Config) { c.UI, c.Metrics = says("page"), says("metrics") })
+	for _, path := range []string{"/", "/ui/", "/metrics", "/openapi.json", "/healthz"} {
+		if res, _ := do(t, "GET", s.URL+path, "", "Origin", "https://evil.example"); res.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package http
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// Observer is told what the HTTP surface does. Its methods are called by many
+// goroutines at a time and must not block.
+type Observer interface {
+	// RequestDone: a request has been answered. route is the pattern that it
+	// matched, like "/threads/{thread}", or "other"; method is a standard one, or
+	// "OTHER"; code is the status, 499 if the client went away before there was
+	// one. So the number of values is bounded, whatever clients send.
+	RequestDone(route, method string, code int, took time.Duration)
+	// StreamOpened and StreamClosed: a Server-Sent Events stream begins, and ends.
+	StreamOpened()
+	StreamClosed()
+}
+
+// nobody is the Observer of a server without one.
+type nobody struct{}
+
+func (nobody) RequestDone(string, string, int, time.Duration) {}
+func (nobody) StreamOpened()                                  {}
+func (nobody) StreamClosed()                                  {}
+
+const (
+	otherRoute  = "other"
+	otherMethod = "OTHER"
+	// statusClientClosed is nginx's status for a client that did not wait; it is
+	// never sent.
+	statusClientClosed = 499
+)
+
+// observe reports each request when it is done, to the observer and to the log.
+// Query strings and bodies are never logged: they may hold what people wrote.
+func (h *handler) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := h.Now()
+		rec := &recorder{ResponseWriter: w, rc: http.NewResponseController(w), timeout: h.WriteTimeout}
+		notes := &notes{}
+		r = r.WithContext(context.WithValue(r.Context(), notesKey{}, notes))
+		// Deferred, because a handler may end its connection with a panic.
+		defer func() {
+			rec.deadline()
+			took, route, method, code := h.Now().Sub(began), routeOf(r), methodOf(r), rec.status(r)
+			h.Observer.RequestDone(route, method, code, took)
+			attrs := []slog.Attr{
+				slog.String("method", method), slog.String("route", route), slog.Int("status", code), slog.Duration("took", took),
+			}
+			level := slog.LevelDebug
+			if method == http.MethodPost && (route == routeRuns || route == routeAgentRuns) {
+				level = slog.LevelInfo
+				attrs = append(attrs, slog.String("thread", notes.thread), slog.String("run", notes.run))
+			}
+			h.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
+		}()
+		next.ServeHTTP(rec, r)
+	})
+}
+
+// routeOf is the pattern of the route that was matched.
+func routeOf(r *http.Request) string {
+	if pattern := chi.RouteContext(r.Context()).RoutePattern(); pattern != "" {
+		return pattern
+	}
+	return otherRoute
+}
+
+func methodOf(r *http.Request) string {
+	if slices.Contains(standardMethods, r.Method) {
+		return r.Method
+	}
+	return otherMethod
+}
+
+var standardMethods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+	http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace,
+}
+
+type notesKey struct{}
+
+// notes is what a handler adds to its line in the log.
+type notes struct{ thread, run string }
+
+// note says which run the request wants.
+func note(r *http.Request, thread, run string) {
+	if n, ok := r.Context().Value(notesKey{}).(*notes); ok {
+		n.thread, n.run = thread, run
+	}
+}
+
+// recorder remembers the status, and bounds each write: a client that does not
+// read is disconnected after the timeout, whatever is sent to it.
+type recorder struct {
+	http.ResponseWriter
+	rc      *http.ResponseController
+	timeout time.Duration
+	code    int
+}
+
+// Unwrap lets [http.ResponseController] find Flush and the deadlines.
+func (rec *recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
+
+func (rec *recorder) WriteHeader(code int) {
+	if rec.code == 0 && code >= http.StatusOK {
+		rec.code = code
+	}
+	rec.ResponseWriter.WriteHeader(code)
+}
+
+// maxWrite is how much a client has to take in one timeout, in bytes.
+const maxWrite = 64 << 10
+
+func (rec *recorder) Write(b []byte) (int, error) {
+	if rec.code == 0 {
+		rec.code = http.StatusOK
+	}
+	done := 0
+	for {
+		rec.deadline()
+		piece := b[done:min(len(b), done+maxWrite)]
+		n, err := rec.ResponseWriter.Write(piece)
+		done += n
+		if err != nil || done >= len(b) {
+			return done, err
+		}
+	}
+}
+
+// deadline bounds what is written from now on, the last flush included. net/http
+// takes it away before the next request.
+func (rec *recorder) deadline() {
+	if rec.timeout > 0 {
+		// A writer that cannot have deadlines (a test recorder) does without.
+		_ = rec.rc.SetWriteDeadline(time.Now().Add(rec.timeout))
+	}
+}
+
+func (rec *recorder) status(r *http.Request) int {
+	switch {
+	case rec.code != 0:
+		return rec.code
+	case r.Context().Err() != nil:
+		return statusClientClosed
+	}
+	return http.StatusOK
+}

@@ -1,0 +1,139 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// observed is an Observer that passes on what it is told.
+type observed struct {
+	done           chan string
+	opened, closed atomic.Int64
+	took           atomic.Int64
+}
+
+func (o *observed) RequestDone(route, method string, code int, took time.Duration) {
+	o.took.Store(int64(took))
+	o.done <- fmt.Sprintf("%s %s %d", method, route, code)
+}
+func (o *observed) StreamOpened() { o.opened.Add(1) }
+func (o *observed) StreamClosed() { o.closed.Add(1) }
+
+// TestObserver: each request is counted once, under names that clients cannot
+// make up.
+func TestObserver(t *testing.T) {
+	seen := &observed{done: make(chan string, 1)}
+	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+		return &agui.Reply{Frames: func(func([]agui.Frame, error) bool) {
+			if seen.opened.Load() != 1 || seen.closed.Load() != 0 {
+				t.Errorf("in a stream %d are opened and %d closed", seen.opened.Load(), seen.closed.Load())
+			}
+		}}, nil
+	}}
+	var ticks atomic.Int64
+	s := serve(t, f, func(c *Config) {
+		c.Observer = seen
+		c.Now = func() time.Time { return time.Unix(ticks.Add(1), 0) }
+	})
+	for _, c := range []struct{ method, path, body, want string }{
+		{"GET", "/threads/secret%2Fid/messages", "", "GET /threads/{thread}/messages 200"},
+		{"POST", "/runs", minimal, "POST /runs 200"},
+		{"POST", "/agents/a/runs", "{", "POST /agents/{agent}/runs 400"},
+		{"GET", "/", "", "GET / 404"},
+		{"GET", "/ui/app.js", "", "GET /ui/* 404"},
+		{"GET", "/no/such/thing", "", "GET other 404"},
+		{"DELETE", "/threads", "", "DELETE other 405"},
+		{"BREW", "/coffee", "", "OTHER other 405"},
+		{"OPTIONS", "/runs", "", "OPTIONS other 405"},
+	} {
+		do(t, c.method, s.URL+c.path, c.body, "Content-Type", "application/json")
+		if got := <-seen.done; got != c.want {
+			t.Errorf("%s %s: observed %q, want %q", c.method, c.path, got, c.want)
+		}
+		if took := time.Duration(seen.took.Load()); took != time.Second {
+			t.Errorf("%s %s took %s by the clock given", c.method, c.path, took)
+		}
+	}
+	if seen.opened.Load() != 1 || seen.closed.Load() != 1 {
+		t.Errorf("%d streams opened, %d closed", seen.opened.Load(), seen.closed.Load())
+	}
+	f.post = func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+		return &agui.Reply{Frames: func(func([]agui.Frame, error) bool) { panic("in a stream") }}, nil
+	}
+	res, err := http.Post(s.URL+"/runs", "application/json", strings.NewReader(minimal))
+	if err == nil {
+		_, err = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+	}
+	if err == nil {
+		t.Error("a stream that panicked looks like one that has ended")
+	}
+	<-seen.done
+	if seen.closed.Load() != 2 {
+		t.Error("a stream that panicked is still open")
+	}
+}
+
+// syncBuffer is a log that is read while it is written.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.buf.Reset()
+	return b.buf.String()
+}
+
+// TestAccessLog: who starts runs is seen at the usual level, the rest when
+// looking closer; what people wrote is never there.
+func TestAccessLog(t *testing.T) {
+	seen := &observed{done: make(chan string, 1)}
+	log := &syncBuffer{}
+	h := New(Config{
+		Runs: posting([]agui.Frame{}), Ready: func(context.Context) error { return nil }, MaxBody: 1 << 10, Observer: seen,
+		Authenticate: func(*http.Request) (holdfast.Principal, error) { return holdfast.Principal{}, nil },
+		Log:          slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	request := func(method, target, body string) string {
+		req := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(httptest.NewRecorder(), req)
+		<-seen.done
+		return log.take()
+	}
+	line := request("POST", "/runs?key=hunter2", strings.Replace(minimal, "hi", "hunter2", 1))
+	for _, want := range []string{"level=INFO", "method=POST", "route=/runs", "status=200", "thread=t", "run=r"} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%s is not in %s", want, line)
+		}
+	}
+	if strings.Contains(line, "hunter2") || strings.Count(line, "\n") != 1 {
+		t.Errorf("%s", line)
+	}
+	line = request("GET", "/healthz?key=hunter2", "")
+	if !strings.Contains(line, "level=DEBUG") || !strings.Contains(line, "route=/healthz") || strings.Contains(line, "hunter2") {
+		t.Errorf("%s", line)
+	}
+}

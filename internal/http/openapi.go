@@ -1,0 +1,156 @@
+package http
+
+import (
+	_ "embed" // for the schemas
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// components are the schemas and the parameters, as OpenAPI's components object.
+// The schema of the error codes is made of the status table.
+//
+//go:embed components.json
+var componentsJSON []byte
+
+// object is a JSON object of the document.
+type object = map[string]any
+
+// openAPI makes the OpenAPI 3.1 document of the routes. With keys, the routes
+// that are not open say that they want one.
+func openAPI(routes []route, keys bool, version string) []byte {
+	if version == "" {
+		version = "development"
+	}
+	components := object{}
+	if err := json.Unmarshal(componentsJSON, &components); err != nil {
+		// It is part of the program; a test reads it.
+		panic(fmt.Sprintf("http: read components.json: %v", err))
+	}
+	components["schemas"].(object)["ErrorCode"] = errorCodes()
+	if keys {
+		components["securitySchemes"] = object{"key": object{
+			"type": "http", "scheme": "bearer", "description": "An API key, as this deployment hands them out.",
+		}}
+	}
+	paths := object{}
+	for _, r := range routes {
+		path, _ := paths[documented(r.path)].(object)
+		if path == nil {
+			path = object{}
+			paths[documented(r.path)] = path
+		}
+		path[strings.ToLower(r.method)] = r.operation(keys)
+	}
+	b, err := json.Marshal(object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "Holdfast", "version": version,
+			"description": "A durable agent server that speaks AG-UI 1.0 over Server-Sent Events.",
+		},
+		"paths": paths, "components": components,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("http: write the OpenAPI document: %v", err)) // it holds nothing that could fail
+	}
+	return b
+}
+
+// documented is a pattern of the router as OpenAPI writes it, which knows no
+// rest of a path.
+func documented(pattern string) string { return strings.Replace(pattern, "*", "{path}", 1) }
+
+func ref(kind, name string) object { return object{"$ref": "#/components/" + kind + "/" + name} }
+
+func (r *route) operation(keys bool) object {
+	op := object{"operationId": r.id, "summary": r.summary, "responses": r.responses(keys)}
+	var params []any
+	for _, part := range strings.Split(documented(r.path), "/") {
+		if name, isParam := strings.CutPrefix(part, "{"); isParam {
+			params = append(params, ref("parameters", strings.TrimSuffix(name, "}")))
+		}
+	}
+	for _, name := range r.params {
+		params = append(params, ref("parameters", name))
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if r.body != "" {
+		op["requestBody"] = object{"required": true, "content": object{typeJSON: object{"schema": ref("schemas", r.body)}}}
+	}
+	if keys && !r.open {
+		op["security"] = []any{object{"key": []string{}}}
+	}
+	return op
+}
+
+func (r *route) responses(keys bool) object {
+	out := object{}
+	for _, a := range r.answers {
+		response, _ := out[strconv.Itoa(a.code)].(object)
+		if response == nil {
+			response = object{"description": a.text}
+			out[strconv.Itoa(a.code)] = response
+		} else {
+			response["description"] = response["description"].(string) + " " + a.text
+		}
+		if a.kind == "" {
+			continue
+		}
+		content, _ := response["content"].(object)
+		if content == nil {
+			content = object{}
+			response["content"] = content
+		}
+		schema := object{"type": "string"}
+		if a.schema != "" {
+			schema = ref("schemas", a.schema)
+		}
+		content[a.kind] = object{"schema": schema}
+	}
+	for code, names := range r.errorsByStatus(keys) {
+		out[strconv.Itoa(code)] = errorResponse(strings.Join(names, ", "))
+	}
+	out["default"] = errorResponse("Any other error.")
+	return out
+}
+
+func errorResponse(text string) object {
+	return object{"description": text, "content": object{typeJSON: object{"schema": ref("schemas", "Error")}}}
+}
+
+// errorsByStatus groups the route's error codes, those of every route included.
+func (r *route) errorsByStatus(keys bool) map[int][]string {
+	codes := slices.Clone(r.errors)
+	switch {
+	case !keys:
+		codes = append(codes, holdfast.CodeForbiddenHost, holdfast.CodeForbiddenOrigin)
+	case !r.open:
+		codes = append(codes, holdfast.CodeUnauthenticated)
+	}
+	slices.Sort(codes)
+	out := map[int][]string{}
+	for _, c := range codes {
+		out[status[c]] = append(out[status[c]], c)
+	}
+	return out
+}
+
+// errorCodes is the schema of the codes, with the status of each.
+func errorCodes() object {
+	codes := slices.Sorted(maps.Keys(status))
+	var text strings.Builder
+	text.WriteString("Stable and machine-readable. Extensions may answer with codes of their own.")
+	for _, c := range codes {
+		fmt.Fprintf(&text, "\n* `%s`: %d %s", c, status[c], http.StatusText(status[c]))
+	}
+	fmt.Fprintf(&text, "\n* `%s` and any other: 500 %s", holdfast.CodeInternal, http.StatusText(http.StatusInternalServerError))
+	return object{"type": "string", "description": text.String(), "examples": append(codes, holdfast.CodeInternal)}
+}

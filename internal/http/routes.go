@@ -1,0 +1,163 @@
+package http
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// route is a method and a path, what serves them, and what /openapi.json says of
+// them. The router and the document come from the same table, so they cannot say
+// different things.
+type route struct {
+	method, path string
+	do           endpoint
+	// open needs no authentication.
+	open bool
+
+	id      string // OpenAPI's operationId
+	summary string
+	params  []string // names of components.parameters besides those in the path
+	body    string   // the schema of the JSON body, if there is one
+	answers []answer
+	errors  []string // the codes that it may answer with, besides those that any may
+}
+
+// answer is a way in which a route succeeds.
+type answer struct {
+	code int
+	text string
+	kind string // a media type; empty without a body
+	// schema names one of components.schemas; empty is text.
+	schema string
+}
+
+// The patterns that start runs.
+const (
+	routeRuns      = "/runs"
+	routeAgentRuns = "/agents/{agent}/runs"
+)
+
+// routes are all of them. It is read only.
+var routes = []route{
+	{
+		method: "POST", path: routeRuns, do: (*handler).postRun, id: "postRun", body: "RunAgentInput", params: resumeParams,
+		summary: "Start, resume, attach to or hydrate a run of the default agent.", answers: runAnswers, errors: runErrors,
+	},
+	{
+		method: "POST", path: routeAgentRuns, do: (*handler).postRun, id: "postAgentRun", body: "RunAgentInput", params: resumeParams,
+		summary: "Start, resume, attach to or hydrate a run of the named agent.", answers: runAnswers, errors: runErrors,
+	},
+	{
+		method: "GET", path: "/threads/{thread}/runs/{run}/events", do: (*handler).getEvents, id: "getEvents",
+		summary: "Replay a run after a cursor and follow it.", params: []string{"LastEventID", "after", "protocolVersion", "HoldfastResume"},
+		answers: []answer{eventStream, {code: http.StatusNoContent, text: "The run has ended and nothing is missing."}},
+		errors:  slices.Concat(readErrors, []string{holdfast.CodeInvalidInput}),
+	},
+	{
+		method: "GET", path: "/threads/{thread}/stream", do: (*handler).getStream, id: "attach",
+		summary: "Attach a page that knows nothing: snapshots, reopened items, then live.",
+		params:  []string{"protocolVersion", "HoldfastResume"},
+		answers: []answer{eventStream}, errors: slices.Concat(readErrors, []string{holdfast.CodeInvalidInput}),
+	},
+	{
+		method: "POST", path: "/threads/{thread}/runs/{run}/cancel", do: (*handler).postCancel, id: "cancelRun",
+		summary: "Ask for the end of a run. Cancelling twice changes nothing.",
+		answers: []answer{
+			{http.StatusOK, "The run has ended.", typeJSON, "ThreadInfo"},
+			{http.StatusAccepted, "The run is ending.", typeJSON, "ThreadInfo"},
+		},
+		errors: readErrors,
+	},
+	{
+		method: "GET", path: "/threads", do: (*handler).listThreads, id: "listThreads", params: []string{"limit", "before"},
+		summary: "List your threads, last active first.",
+		answers: []answer{{http.StatusOK, "The threads.", typeJSON, "ThreadList"}},
+		errors:  []string{holdfast.CodeInvalidInput, holdfast.CodeStoreUnavailable, holdfast.CodeVersionTooNew},
+	},
+	{
+		method: "GET", path: "/threads/{thread}", do: (*handler).getThread, id: "getThread",
+		summary: "Status, run, iteration, open questions, cursor.",
+		answers: []answer{{http.StatusOK, "The thread.", typeJSON, "ThreadInfo"}}, errors: readErrors,
+	},
+	{
+		method: "GET", path: "/threads/{thread}/messages", do: (*handler).getMessages, id: "getMessages",
+		summary: "The history, as AG-UI messages.",
+		answers: []answer{{http.StatusOK, "The messages.", typeJSON, "MessageList"}}, errors: readErrors,
+	},
+	{
+		method: "GET", path: "/agents", do: (*handler).getAgents, id: "listAgents",
+		summary: "List the agents with their tools and capabilities, the default one first.",
+		answers: []answer{{http.StatusOK, "The agents.", typeJSON, "AgentList"}}, errors: []string{holdfast.CodeNotFound},
+	},
+	{
+		method: "GET", path: "/agents/{agent}/capabilities", do: (*handler).getCapabilities, id: "getCapabilities",
+		summary: "What the agent can do, as AG-UI capabilities.",
+		answers: []answer{{http.StatusOK, "The capabilities.", typeJSON, "Capabilities"}},
+		errors:  []string{holdfast.CodeAgentNotFound, holdfast.CodeNotFound},
+	},
+	{
+		method: "GET", path: "/healthz", do: (*handler).health, open: true, id: "health", summary: "The process lives.",
+		answers: []answer{{http.StatusOK, "It does.", typeJSON, "Health"}},
+	},
+	{
+		method: "GET", path: "/readyz", do: (*handler).readiness, open: true, id: "ready", summary: "A run could be started.",
+		answers: []answer{{http.StatusOK, "It could.", typeJSON, "Health"}},
+		errors:  []string{holdfast.CodeShuttingDown, holdfast.CodeStoreUnavailable},
+	},
+	{
+		method: "GET", path: "/metrics", do: (*handler).metrics, open: true, id: "metrics", summary: "Prometheus metrics, where they are on.",
+		answers: []answer{{http.StatusOK, "The metrics.", "text/plain", ""}}, errors: []string{holdfast.CodeNotFound},
+	},
+	{
+		method: "GET", path: "/openapi.json", do: (*handler).openAPI, open: true, id: "openapi", summary: "This document.",
+		answers: []answer{{http.StatusOK, "The document.", typeJSON, "Document"}},
+	},
+	{
+		method: "GET", path: "/", do: (*handler).page, open: true, id: "home", summary: "The web UI, where there is one.",
+		answers: pageAnswers, errors: []string{holdfast.CodeNotFound},
+	},
+	{
+		method: "HEAD", path: "/", do: (*handler).page, open: true, id: "headHome", summary: "The web UI's headers.",
+		answers: headAnswers, errors: []string{holdfast.CodeNotFound},
+	},
+	{
+		method: "GET", path: "/ui/*", do: (*handler).page, open: true, id: "page", summary: "A file of the web UI, where there is one.",
+		answers: pageAnswers, errors: []string{holdfast.CodeNotFound},
+	},
+	{
+		method: "HEAD", path: "/ui/*", do: (*handler).page, open: true, id: "headPage", summary: "The headers of a file of the web UI.",
+		answers: headAnswers, errors: []string{holdfast.CodeNotFound},
+	},
+}
+
+// What several routes share.
+var (
+	eventStream  = answer{http.StatusOK, "The run's AG-UI events, as Server-Sent Events.", typeSSE, ""}
+	runAnswers   = []answer{eventStream, {http.StatusOK, "As JSON, if Accept prefers it: the run, when it has ended.", typeJSON, "RunResult"}}
+	pageAnswers  = []answer{{http.StatusOK, "The page.", "text/html", ""}}
+	headAnswers  = []answer{{code: http.StatusOK, text: "The page is there."}}
+	resumeParams = []string{"HoldfastResume"}
+
+	readErrors = []string{holdfast.CodeNotFound, holdfast.CodeShuttingDown, holdfast.CodeStoreUnavailable, holdfast.CodeVersionTooNew}
+	runErrors  = []string{
+		holdfast.CodeNotAcceptable, holdfast.CodeAgentNotFound, holdfast.CodeCheckpointConflict, holdfast.CodeHistoryDiverged,
+		holdfast.CodeInterruptAlreadyAnswered, holdfast.CodeInterruptExpired, holdfast.CodeInterrupted, holdfast.CodeInvalidInput,
+		holdfast.CodeMidExecution, holdfast.CodeNotFound, holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge,
+		holdfast.CodeRunIDReused, holdfast.CodeRunInProgress, holdfast.CodeShuttingDown, holdfast.CodeStoreUnavailable,
+		holdfast.CodeStreamCut, holdfast.CodeTooManyRuns, holdfast.CodeUnknownToolCall, holdfast.CodeUnsupportedMediaType,
+		holdfast.CodeVersionTooNew, holdfast.CodeWrongAgent,
+	}
+)
+
+// methodsOf is what a preflight is told.
+func methodsOf(routes []route) string {
+	methods := []string{http.MethodOptions}
+	for _, r := range routes {
+		methods = append(methods, r.method)
+	}
+	slices.Sort(methods)
+	return strings.Join(slices.Compact(methods), ", ")
+}

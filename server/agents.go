@@ -1,0 +1,32 @@
+package server
+
+import (
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
+)
+
+// maxParallelTools is how many calls of one answer run at the same time.
+const maxParallelTools = 16
+
+// agentList is what clients are told of the configured agents.
+type agentList []hfhttp.AgentInfo
+
+// Agents returns them, the default one first.
+func (l agentList) Agents() []hfhttp.AgentInfo { return l }
+
+func (c *Config) agentList() agentList {
+	list := make(agentList, len(c.Agents))
+	for i, a := range c.Agents {
+		list[i] = hfhttp.AgentInfo{
+			Name: a.Name, Description: a.Description, ParallelTools: maxParallelTools, MaxIterations: c.limits(a.Name).MaxIterations,
+			Persistent: c.OpenStore != nil || !strings.HasPrefix(c.Store, "memory"),
+			Tools:      make([]holdfast.ToolSpec, len(a.Tools)),
+		}
+		for n, t := range a.Tools {
+			list[i].Tools[n] = t.Spec()
+		}
+	}
+	return list
+}
