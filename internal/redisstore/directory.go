@@ -84,22 +84,23 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.C
 	}
 	moves := !known || has.owner != want.owner || has.minute != want.minute
 	acquires := want.process != "" && (has.process != want.process || c.Fence != c.Expect.Fence)
-	var n int
-	var err error
-	if moves || acquires {
-		pipe := s.client.Pipeline()
-		if moves {
-			pipe.ZAdd(ctx, s.keys.active(want.owner), redis.Z{Score: float64(want.minute), Member: c.Key.Thread})
-		}
-		if acquires {
-			want.score = s.hints.score(s.now())
-			pipe.ZAddNX(ctx, s.keys.processes(), redis.Z{Score: float64(want.score), Member: want.process})
-			pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag})
-		}
-		n, err = s.execWithCommit(ctx, pipe, do)
-	} else {
-		n, err = s.run(ctx, do)
+	if acquires {
+		want.score = s.hints.score(s.now())
 	}
+	var hints hintWriter
+	if moves || acquires {
+		hints = func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
+			if moves {
+				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.active(want.owner), redis.Z{Score: float64(want.minute), Member: c.Key.Thread}))
+			}
+			if acquires {
+				cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.processes(), redis.Z{Score: float64(want.score), Member: want.process}),
+					pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag}))
+			}
+			return cmds
+		}
+	}
+	n, err := s.execWithHints(ctx, hints, do)
 	if err != nil || n != codeOK {
 		// Whatever this commit says of the thread, the head says otherwise or may.
 		s.hints.drop(tag)
@@ -113,24 +114,18 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.C
 	return n, nil
 }
 
-// execWithCommit runs the pipeline and then the commit. One server keeps the
+// execWithHints writes the hints and then the commit. One server keeps the
 // order within a pipeline; the nodes of a cluster do not.
-func (s *Store) execWithCommit(ctx context.Context, pipe redis.Pipeliner, do call) (int, error) {
-	if s.cluster {
+func (s *Store) execWithHints(ctx context.Context, hints hintWriter, do call) (int, error) {
+	if s.cluster && hints != nil {
+		pipe := s.client.Pipeline()
+		hints(pipe)
 		if _, err := pipe.Exec(ctx); err != nil {
 			return 0, err
 		}
-		return s.run(ctx, do)
+		hints = nil
 	}
-	commit := pipe.EvalSha(ctx, do.script.Hash(), do.keys, do.args...)
-	_, err := pipe.Exec(ctx)
-	if redis.HasErrorPrefix(commit.Err(), "NOSCRIPT") {
-		return s.run(ctx, do)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return commit.Int()
+	return s.committer.submit(ctx, &request{hints: hints, do: do})
 }
 
 // Threads implements [holdfast.Directory]. It reads the owner's threads by the

@@ -132,7 +132,9 @@ func TestQuietWithoutWatchers(t *testing.T) {
 	}
 	wake, stop := other.Watch(aThread("t"), holdfast.TopicRecords)
 	defer stop()
-	wantWake(t, wake, "the subscription")
+	for !s.client.HExists(t.Context(), s.keys.thread(tag(aThread("t"))), "w").Val() {
+		wantWake(t, wake, "the subscription") // there are two: it begins, and the thread is asked
+	}
 	if n := executed(t, s, func() { advance(t, s, aThread("t"), nil) })["publish"]; n != 1 {
 		t.Errorf("a commit was told %d times, want once", n)
 	}

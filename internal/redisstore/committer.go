@@ -1,0 +1,133 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// committers is how many pipelines of commits are under way at a time, and
+	// maxPipeline how many commits one holds.
+	committers  = 2
+	maxPipeline = 64
+	// commitTimeout bounds a pipeline, so that one that hangs does not stop all.
+	commitTimeout = 10 * time.Second
+)
+
+var errClosed = errors.New("the store is closed")
+
+// committer sends commits. What comes while pipelines are under way goes
+// together in the next one: nobody waits for a timer, and the more runs write,
+// the fewer trips to Redis each costs.
+type committer struct {
+	requests chan *request // unbuffered: what waits is in its sender's hands
+	closing  chan struct{}
+	running  sync.WaitGroup
+}
+
+// request is a commit, with the hints that must be written before it.
+type request struct {
+	hints hintWriter // nil without any
+	do    call
+	// what Redis says to them
+	hinted []redis.Cmder
+	reply  *redis.Cmd
+	done   chan result // holds one
+}
+
+// hintWriter adds the commands that write hints to a pipeline.
+type hintWriter func(redis.Pipeliner) []redis.Cmder
+
+type result struct {
+	code int
+	err  error
+}
+
+func (c *committer) start(s *Store) {
+	c.requests, c.closing = make(chan *request), make(chan struct{})
+	for range committers {
+		c.running.Go(func() { c.run(s) })
+	}
+}
+
+func (c *committer) stop() {
+	close(c.closing)
+	c.running.Wait()
+}
+
+// submit hands a commit over and waits for its result. Until it is taken it
+// can be cancelled without a trace; then it is sent, whoever still waits.
+func (c *committer) submit(ctx context.Context, r *request) (int, error) {
+	r.done = make(chan result, 1)
+	select {
+	case c.requests <- r:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-c.closing:
+		return 0, errClosed
+	}
+	select {
+	case res := <-r.done:
+		return res.code, res.err
+	case <-ctx.Done():
+		return 0, fmt.Errorf("stopped waiting for a commit under way, its result is unknown: %w", ctx.Err())
+	}
+}
+
+func (c *committer) run(s *Store) {
+	var batch []*request
+	for {
+		select {
+		case r := <-c.requests:
+			batch = append(batch[:0], r)
+		case <-c.closing:
+			return
+		}
+		for waiting := true; waiting && len(batch) < maxPipeline; {
+			select {
+			case r := <-c.requests:
+				batch = append(batch, r)
+			default:
+				waiting = false
+			}
+		}
+		s.send(batch)
+	}
+}
+
+// send runs the batch and tells everybody's result.
+func (s *Store) send(batch []*request) {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+	defer cancel()
+	if len(batch) == 1 && batch[0].hints == nil {
+		code, err := s.run(ctx, batch[0].do)
+		batch[0].done <- result{code, err}
+		return
+	}
+	pipe := s.client.Pipeline()
+	for _, r := range batch {
+		if r.hints != nil {
+			r.hinted = r.hints(pipe)
+		}
+		r.reply = pipe.EvalSha(ctx, r.do.script.Hash(), r.do.keys, r.do.args...)
+	}
+	// Each command has its own error.
+	_, _ = pipe.Exec(ctx)
+	for _, r := range batch {
+		code, err := r.reply.Int()
+		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+			// Within a pipeline the text of the script cannot follow its hash.
+			code, err = s.run(ctx, r.do)
+		}
+		for _, h := range r.hinted {
+			// The commit may stand. Trying again then writes only the hints.
+			err = errors.Join(err, h.Err())
+		}
+		r.done <- result{code, err}
+	}
+}
