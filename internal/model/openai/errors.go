@@ -1,0 +1,159 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+const (
+	// maxErrorBody bounds what is read of an error's body, maxErrorText what is
+	// logged of it, in bytes.
+	maxErrorBody = 64 << 10
+	maxErrorText = 500
+	// maxRetryAfter bounds how long a provider can make a run wait.
+	maxRetryAfter = 2 * time.Minute
+)
+
+// errStopped: the caller wants no more deltas.
+var errStopped = errors.New("stopped")
+
+// apiError is what providers say in an error, as an object or as a text.
+type apiError struct {
+	Message string `json:"message"`
+	Type    string `json:"type"`
+	Code    any    `json:"code"`
+}
+
+// UnmarshalJSON takes an object, or a bare text for the message.
+func (e *apiError) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &e.Message)
+	}
+	type plain apiError
+	return json.Unmarshal(b, (*plain)(e))
+}
+
+func (e *apiError) code() string {
+	switch c := e.Code.(type) {
+	case string:
+		return c
+	case float64:
+		return strconv.Itoa(int(c))
+	}
+	return ""
+}
+
+// status is the HTTP status that some gateways put into an error's code.
+func (e *apiError) status() int {
+	n, _ := strconv.Atoi(e.code())
+	return n
+}
+
+// final are the codes and types of errors that another try does not mend.
+var final = []string{
+	"context_length_exceeded", "insufficient_quota", "billing_hard_limit_reached", "invalid_request_error", "invalid_api_key",
+	"authentication_error", "permission_error", "not_found_error", "model_not_found", "content_filter", "content_policy_violation",
+}
+
+// refused makes the error of an answer that is not 200. What the provider says
+// is for the log: it may repeat prompts.
+func (m *Model) refused(res *http.Response, body []byte) error {
+	var v struct {
+		Error   *apiError `json:"error"`
+		Message string    `json:"message"`
+	}
+	// Proxies answer with HTML, which is quoted as it is.
+	if json.Unmarshal(body, &v) != nil || v.Error == nil {
+		v.Error = &apiError{Message: v.Message}
+		if v.Message == "" {
+			v.Error.Message = string(body)
+		}
+	}
+	e := m.classify(res.StatusCode, v.Error)
+	e.RetryAfter = m.retryAfter(res.Header)
+	return e
+}
+
+// classify says whether another try can help, and what the caller may read.
+func (m *Model) classify(status int, a *apiError) *holdfast.ModelError {
+	e := &holdfast.ModelError{Err: fmt.Errorf("status %d, type %q, code %q: %s", status, a.Type, a.code(), m.quote(a.Message))}
+	is := func(words ...string) bool { return slices.Contains(words, a.Type) || slices.Contains(words, a.code()) }
+	switch {
+	case is("context_length_exceeded"):
+		e.Public = "The conversation is too long for the model."
+	case is("insufficient_quota", "billing_hard_limit_reached"):
+		e.Public = "The account at the model's provider has no quota left."
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || is("invalid_api_key", "authentication_error", "permission_error"):
+		e.Public = "The model's provider refused the server's key."
+	case status == http.StatusNotFound || is("model_not_found", "not_found_error"):
+		e.Public = "The model's provider does not know the model that is configured."
+	case is("content_filter", "content_policy_violation"):
+		e.Public = "The model's provider refused the request by its content policy."
+	case status == http.StatusTooManyRequests:
+		e.Public, e.Retryable = "The model's provider limits the rate of requests.", true
+	case status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooEarly:
+		e.Public, e.Retryable = "The model's provider is overloaded or broken.", true
+	case status == http.StatusOK:
+		// In the middle of a stream there is no status.
+		e.Public, e.Retryable = "The model's provider broke its answer off.", !is(final...)
+	default:
+		e.Public = "The model's provider refused the request."
+	}
+	return e
+}
+
+// quote shortens a provider's text for the log, and keeps the key out of it.
+func (m *Model) quote(text string) string {
+	if m.key != "" {
+		text = strings.ReplaceAll(text, m.key, "[key]")
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxErrorText {
+		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
+	}
+	return text
+}
+
+// retryAfter reads how long to wait: retry-after-ms, or Retry-After in seconds
+// or as a date (RFC 9110, section 10.2.3).
+func (m *Model) retryAfter(h http.Header) time.Duration {
+	var d time.Duration
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		d = time.Duration(ms * float64(time.Millisecond))
+	} else if s, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil {
+		d = time.Duration(s * float64(time.Second))
+	} else if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
+		d = at.Sub(m.now())
+	}
+	return min(max(d, 0), maxRetryAfter)
+}
+
+// failed makes any error a ModelError: what is not one yet is a connection that
+// could not be made or broke, which another try may mend.
+func (m *Model) failed(ctx context.Context, err error) error {
+	var known *holdfast.ModelError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &known):
+		return err
+	default:
+		return &holdfast.ModelError{Retryable: true, Public: "The connection to the model's provider failed.", Err: errors.New(m.quote(err.Error()))}
+	}
+}
+
+func truncated(cause error) error {
+	return &holdfast.ModelError{
+		Retryable: true, Public: "The model's answer was cut off.",
+		Err: errors.Join(holdfast.ErrTruncated, cause),
+	}
+}

@@ -1,0 +1,162 @@
+// Package openai speaks OpenAI's chat completions, as OpenAI, Ollama, vLLM, the
+// llama.cpp server, OpenRouter and many others offer it.
+//
+// It is a client of our own because a durable server must know when an answer is
+// whole: a stream is complete only after its terminal marker, and whatever else
+// ends it is a truncation. Whether to try again is the loop's to decide, which
+// knows what was shown already; the errors here say whether it can help.
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// DefaultBaseURL is OpenAI's own.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+// Options are what a [Model] is made of. Only Model must be set.
+type Options struct {
+	// BaseURL is what comes before /chat/completions; default DefaultBaseURL. It
+	// may be plain http, for servers on the same machine or network.
+	BaseURL string
+	// APIKey is sent as a bearer token; empty for servers that need none.
+	APIKey string
+	// Model is the provider's name of the model.
+	Model string
+	// Params are further members of each request: temperature, top_p,
+	// reasoning_effort and whatever else the provider knows.
+	Params map[string]any
+	// HTTP makes the requests; default: a client with connections of its own. It
+	// must have no overall timeout, because an answer may take any time.
+	HTTP *http.Client
+	// Now is the clock for Retry-After dates; default time.Now.
+	Now func() time.Time
+}
+
+// Model is a model behind an OpenAI-compatible API. It may be used concurrently.
+type Model struct {
+	url    string
+	key    string
+	name   string
+	params map[string]any
+	http   *http.Client
+	now    func() time.Time
+}
+
+var _ holdfast.Model = (*Model)(nil)
+
+// ours are the members of a request that Params cannot set.
+var ours = []string{"model", "messages", "tools", "stream", "stream_options", "n"}
+
+// New checks the options. Nothing is sent yet.
+func New(o Options) (*Model, error) {
+	if o.BaseURL == "" {
+		o.BaseURL = DefaultBaseURL
+	}
+	if o.Model == "" {
+		return nil, errors.New("the model has no name: give the name that the provider knows it by")
+	}
+	u, err := url.Parse(o.BaseURL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("the model's base URL must be absolute, like https://api.openai.com/v1 or http://localhost:11434/v1")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("the model's base URL must hold nothing but scheme, host and path; the key is set apart")
+	}
+	for name := range o.Params {
+		if slices.Contains(ours, name) {
+			return nil, fmt.Errorf("the parameter %q cannot be set: the server sets it itself", name)
+		}
+	}
+	if _, err := json.Marshal(o.Params); err != nil {
+		return nil, fmt.Errorf("the parameters cannot be written as JSON: %w", err)
+	}
+	if o.HTTP == nil {
+		o.HTTP = newClient()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Model{
+		url: strings.TrimRight(o.BaseURL, "/") + "/chat/completions", key: o.APIKey, name: o.Model,
+		params: o.Params, http: o.HTTP, now: o.Now,
+	}, nil
+}
+
+// headerTimeout bounds the time until a provider begins to answer. Some queue a
+// request first.
+const headerTimeout = 5 * time.Minute
+
+func newClient() *http.Client {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return &http.Client{}
+	}
+	t = t.Clone()
+	t.ResponseHeaderTimeout = headerTimeout
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
+	return &http.Client{Transport: t}
+}
+
+// Stream implements [holdfast.Model]. It reads in the caller's goroutine.
+func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+	return func(yield func(holdfast.Delta, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		res, err := m.post(ctx, req)
+		if err != nil {
+			yield(holdfast.Delta{}, m.failed(ctx, err))
+			return
+		}
+		defer res.Body.Close()
+		a := &answer{model: m, yield: yield, cancel: cancel}
+		if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/json" {
+			err = a.whole(res.Body)
+		} else {
+			err = a.stream(res.Body)
+		}
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(holdfast.Delta{}, m.failed(ctx, err))
+		}
+	}
+}
+
+func (m *Model) post(ctx context.Context, req *holdfast.ModelRequest) (*http.Response, error) {
+	body, err := m.body(req)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream, application/json")
+	if m.key != "" {
+		r.Header.Set("Authorization", "Bearer "+m.key)
+	}
+	res, err := m.http.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		defer res.Body.Close()
+		text, readErr := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+		return nil, errors.Join(m.refused(res, text), readErr)
+	}
+	return res, nil
+}

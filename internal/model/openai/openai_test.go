@@ -1,0 +1,413 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const key = "sk-very-secret-key"
+
+// provider answers with f.
+func provider(t *testing.T, f http.HandlerFunc) *Model {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A server notices that its client has gone once it has read the request.
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return
+		}
+		f(w, r)
+	}))
+	t.Cleanup(s.Close)
+	m, err := New(Options{BaseURL: s.URL + "/v1/", APIKey: key, Model: "m1", HTTP: s.Client()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// says answers with a stream of these bytes, cleanly ended.
+func says(stream string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, stream)
+	}
+}
+
+// said is what came of an answer.
+type said struct {
+	text, reasoning string
+	calls           []string // "index id name arguments"
+	finish          holdfast.FinishReason
+	usage           string
+	err             *holdfast.ModelError
+}
+
+func ask(ctx context.Context, t *testing.T, m *Model) said {
+	t.Helper()
+	var s said
+	type building struct{ id, name, args string }
+	calls := map[int]*building{}
+	for d, err := range m.Stream(ctx, &holdfast.ModelRequest{Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "private prompt"}}}) {
+		if s.finish != "" || s.err != nil {
+			t.Error("something came after the end")
+		}
+		if err != nil {
+			if !errors.As(err, &s.err) {
+				t.Fatalf("the error is no ModelError: %v", err)
+			}
+			continue
+		}
+		s.text, s.reasoning, s.finish = s.text+d.Text, s.reasoning+d.Reasoning, d.Finish
+		if d.Usage != nil {
+			b, _ := json.Marshal(d.Usage)
+			s.usage = string(b)
+		}
+		if c := d.Call; c != nil {
+			if calls[c.Index] == nil {
+				calls[c.Index] = &building{id: c.ID, name: c.Name}
+			}
+			calls[c.Index].args += c.Arguments
+		}
+	}
+	for i := range len(calls) {
+		s.calls = append(s.calls, fmt.Sprintf("%d %s %s %s", i, calls[i].id, calls[i].name, calls[i].args))
+	}
+	if s.finish == "" && s.err == nil {
+		t.Error("the stream ended without an end")
+	}
+	return s
+}
+
+func event(json string) string { return "data: " + json + "\n\n" }
+
+func delta(json string) string { return event(`{"choices":[{"index":0,"delta":` + json + `}]}`) }
+
+func finish(reason string) string {
+	return event(`{"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}`)
+}
+
+const done = "data: [DONE]\n\n"
+
+// TestAnswers is how providers differ when they answer in full.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	const begin = `{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}]}`
+	for name, c := range map[string]struct {
+		stream string
+		want   said
+	}{
+		"two interleaved calls, reasoning, usage": {
+			delta(`{"role":"assistant","content":null,"reasoning_content":"think "}`) + delta(`{"reasoning":"more"}`) + delta(`{"content":"Hel"}`) + delta(`{"content":"lo"}`) +
+				delta(fmt.Sprintf(begin, 0, "a", "one", "")) + delta(fmt.Sprintf(begin, 1, "b", "two", "{")) +
+				delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}}]}`) + delta(`{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]}`) +
+				delta(`{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}`) + finish("tool_calls") +
+				event(`{"model":"m1-2026","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}`) + done,
+			said{text: "Hello", reasoning: "think more", calls: []string{`0 a one {"x":1}`, "1 b two {}"}, finish: holdfast.FinishToolCalls,
+				usage: `{"provider":"openai","model":"m1-2026","inputTokens":7,"outputTokens":5,"totalTokens":12,"reasoningTokens":2,"cachedInputTokens":3}`},
+		},
+		"index 0 again with another id": {
+			delta(fmt.Sprintf(begin, 0, "a", "one", "{}")) + delta(fmt.Sprintf(begin, 0, "b", "two", `{"y":2}`)) + finish("tool_calls") + done,
+			said{calls: []string{"0 a one {}", `1 b two {"y":2}`}, finish: holdfast.FinishToolCalls},
+		},
+		"calls without index, pieces without id": {
+			delta(`{"tool_calls":[{"id":"a","function":{"name":"one","arguments":"{"}}]}`) + delta(`{"tool_calls":[{"function":{"arguments":"}"}}]}`) +
+				delta(`{"tool_calls":[{"id":"b","function":{"name":"two","arguments":"{}"}}]}`) + finish("stop") + done,
+			said{calls: []string{"0 a one {}", "1 b two {}"}, finish: holdfast.FinishToolCalls},
+		},
+		"calls without ids": {
+			delta(`{"tool_calls":[{"index":0,"function":{"name":"one","arguments":"{}"}},{"index":1,"function":{"name":"two","arguments":""}}]}`) +
+				delta(`{"tool_calls":[{"index":1,"function":{"arguments":"{}"}}]}`) + finish("tool_calls") + done,
+			said{calls: []string{"0  one {}", "1  two {}"}, finish: holdfast.FinishToolCalls},
+		},
+		"arguments as an object": {
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"one","arguments":{"x":1}}}]}`) + finish("tool_calls") + done,
+			said{calls: []string{`0 a one {"x":1}`}, finish: holdfast.FinishToolCalls},
+		},
+		"no [DONE]":                 {delta(`{"content":"x"}`) + finish("stop"), said{text: "x", finish: holdfast.FinishStop}},
+		"no finish reason":          {delta(`{"content":"x"}`) + done, said{text: "x", finish: holdfast.FinishStop}},
+		"no last line end":          {delta(`{"content":"x"}`) + finish("stop") + "data: [DONE]", said{text: "x", finish: holdfast.FinishStop}},
+		"finish with the text":      {event(`{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`) + done, said{text: "x", finish: holdfast.FinishStop}},
+		"a finish reason of a kind": {delta(`{"content":"x"}`) + finish("eos") + done, said{text: "x", finish: holdfast.FinishStop}},
+		"cut by its limit":          {delta(`{"content":"x"}`) + finish("length") + done, said{text: "x", finish: holdfast.FinishLength}},
+		"cut by a filter":           {delta(`{"refusal":"no"}`) + finish("content_filter") + done, said{text: "no", finish: holdfast.FinishFilter}},
+		"nothing to say":            {finish("stop") + done, said{finish: holdfast.FinishStop}},
+		"line ends of all kinds":    {": hi\r\n\r\nevent: x\r\ndata:{\"choices\":[{\"delta\":{\"content\":\r\ndata: \"x\"}}]}\r\n\r\n" + finish("stop") + done, said{text: "x", finish: holdfast.FinishStop}},
+		"content in parts":          {delta(`{"content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}`) + finish("stop") + done, said{text: "xy", finish: holdfast.FinishStop}},
+		"usage before the finish":   {event(`{"choices":[{"delta":{"content":"x"}}],"usage":{"prompt_tokens":1}}`) + finish("stop") + done, said{text: "x", finish: holdfast.FinishStop, usage: `{"provider":"openai","model":"m1","inputTokens":1}`}},
+		"a long line":               {delta(`{"content":"`+strings.Repeat("x", 1<<20)+`"}`) + finish("stop") + done, said{text: strings.Repeat("x", 1<<20), finish: holdfast.FinishStop}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := ask(t.Context(), t, provider(t, says(c.stream)))
+			if fmt.Sprint(got) != fmt.Sprint(c.want) {
+				t.Errorf("got  %.300v\nwant %.300v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestMisbehaviour is how providers fail: never a success, and it is said
+// whether another try can help.
+func TestMisbehaviour(t *testing.T) {
+	t.Parallel()
+	status := func(code int, kind, body string, header ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			for i := 0; i+1 < len(header); i += 2 {
+				w.Header().Set(header[i], header[i+1])
+			}
+			w.WriteHeader(code)
+			fmt.Fprint(w, body)
+		}
+	}
+	apiErr := func(code, message string) string {
+		return fmt.Sprintf(`{"error":{"message":%q,"type":"x","code":%q}}`, message, code)
+	}
+	for name, c := range map[string]struct {
+		f          http.HandlerFunc
+		text       string
+		retry      bool
+		after      time.Duration
+		public     string
+		truncation bool
+		cause      string
+	}{
+		"a clean end too early": {f: says(delta(`{"content":"half"}`)), text: "half", retry: true, public: "cut off", truncation: true},
+		"nothing at all":        {f: says(""), retry: true, public: "cut off", truncation: true},
+		"an aborted connection": {f: func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, delta(`{"content":"half"}`))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, text: "half", retry: true, public: "cut off", truncation: true},
+		"no JSON in the middle":       {f: says(delta(`{"content":"half"}`) + event(`{"choices":[{"del`)), text: "half", retry: true, public: "cut off", truncation: true},
+		"an error in the middle":      {f: says(delta(`{"content":"half"}`) + event(apiErr("server_error", "GPU on fire")) + done), text: "half", retry: true, public: "broke its answer off", cause: "GPU on fire"},
+		"an error as a text":          {f: says(event(`{"error":"GPU on fire"}`)), retry: true, public: "broke its answer off", cause: "GPU on fire"},
+		"a final error in the middle": {f: says(event(apiErr("context_length_exceeded", "too long"))), public: "too long for the model", cause: "too long"},
+		"a status in the middle":      {f: says(event(`{"error":{"message":"slow down","code":429}}`)), retry: true, public: "limits the rate", cause: "slow down"},
+		"503":                         {f: status(503, "application/json", apiErr("", "busy")), retry: true, public: "overloaded", cause: "busy"},
+		"502 in HTML":                 {f: status(502, "text/html", "<html>bad gateway</html>"), retry: true, public: "overloaded", cause: "<html>bad gateway"},
+		"429 in seconds":              {f: status(429, "application/json", apiErr("rate_limit_exceeded", "slow down"), "Retry-After", "7"), retry: true, after: 7 * time.Second, public: "limits the rate"},
+		"429 in milliseconds":         {f: status(429, "application/json", "{}", "Retry-After", "7", "Retry-After-Ms", "1500"), retry: true, after: 1500 * time.Millisecond, public: "limits the rate"},
+		"429 for a day":               {f: status(429, "application/json", "{}", "Retry-After", "86400"), retry: true, after: maxRetryAfter, public: "limits the rate"},
+		"429 in the past":             {f: status(429, "application/json", "{}", "Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT"), retry: true, public: "limits the rate"},
+		"no quota left":               {f: status(429, "application/json", apiErr("insufficient_quota", "pay")), public: "no quota", cause: "pay"},
+		"a wrong key":                 {f: status(401, "application/json", apiErr("invalid_api_key", "wrong key "+key)), public: "refused the server's key", cause: "wrong key [key]"},
+		"an unknown model":            {f: status(404, "application/json", apiErr("model_not_found", "m1?")), public: "does not know the model", cause: "m1?"},
+		"too long":                    {f: status(400, "application/json", apiErr("context_length_exceeded", "private prompt is too long")), public: "too long for the model"},
+		"a bad request":               {f: status(400, "application/json", apiErr("", "what?")), public: "refused the request", cause: "what?"},
+		"an error with status 200":    {f: status(200, "application/json", apiErr("server_error", "oops")), retry: true, public: "broke its answer off", cause: "oops"},
+		"half an answer as JSON":      {f: status(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`), text: "x", retry: true, public: "cut off", truncation: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := ask(t.Context(), t, provider(t, c.f))
+			if got.err == nil {
+				t.Fatalf("it was taken for an answer: %v", got)
+			}
+			if got.text != c.text || got.err.Retryable != c.retry || got.err.RetryAfter != c.after || !strings.Contains(got.err.Public, c.public) {
+				t.Errorf("text %q, retry %v after %v, public %q", got.text, got.err.Retryable, got.err.RetryAfter, got.err.Public)
+			}
+			if errors.Is(got.err, holdfast.ErrTruncated) != c.truncation {
+				t.Errorf("truncation is %v, want %v: %v", !c.truncation, c.truncation, got.err)
+			}
+			if !strings.Contains(got.err.Error(), c.cause) {
+				t.Errorf("the log does not say %q: %v", c.cause, got.err)
+			}
+			for _, secret := range []string{key, "private prompt"} {
+				if strings.Contains(got.err.Public, secret) || secret == key && strings.Contains(got.err.Error(), secret) {
+					t.Errorf("%q is shown: %v", secret, got.err)
+				}
+			}
+		})
+	}
+}
+
+// TestNotStreamed: some gateways answer in one piece whatever they are asked.
+func TestNotStreamed(t *testing.T) {
+	t.Parallel()
+	m := provider(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		fmt.Fprint(w, `{"model":"m2","choices":[{"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"total_tokens":3}}`)
+	})
+	got := ask(t.Context(), t, m)
+	if got.text != "hi" || fmt.Sprint(got.calls) != "[0 a f {}]" || got.finish != holdfast.FinishToolCalls || !strings.Contains(got.usage, `"totalTokens":3`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestUnreachable: a server that is not there.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(nil)
+	s.Close()
+	m, err := New(Options{BaseURL: s.URL, Model: "m", APIKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t.Context(), t, m); got.err == nil || !got.err.Retryable || !strings.Contains(got.err.Public, "connection") {
+		t.Errorf("%v", got.err)
+	}
+}
+
+// TestHang: a provider that falls silent does not hold a caller that gives up,
+// before its answer and within it.
+func TestHang(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]string{"at once": "", "in the middle": delta(`{"content":"x"}`)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			gaveUp := errors.New("gave up")
+			asked := make(chan struct{})
+			m := provider(t, func(w http.ResponseWriter, r *http.Request) {
+				if first != "" {
+					fmt.Fprint(w, first)
+					_ = http.NewResponseController(w).Flush()
+				} else {
+					close(asked)
+				}
+				<-r.Context().Done()
+			})
+			if first == "" {
+				go func() { <-asked; cancel(gaveUp) }()
+			}
+			var last error
+			for d, err := range m.Stream(ctx, &holdfast.ModelRequest{}) {
+				if d.Text == "x" {
+					cancel(gaveUp)
+				}
+				last = err
+			}
+			if !errors.Is(last, gaveUp) {
+				t.Errorf("the stream ended with %v", last)
+			}
+			cancel(nil)
+		})
+	}
+}
+
+// TestStop: a caller that wants no more ends the request.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	m := provider(t, func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		fmt.Fprint(w, delta(`{"content":"x"}`))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	for range m.Stream(t.Context(), &holdfast.ModelRequest{}) {
+		break
+	}
+	<-ended
+}
+
+// TestRequest: what is sent, byte for byte.
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	m, err := New(Options{Model: "m1", Params: map[string]any{"temperature": 0.5, "max_tokens": 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := func(kind holdfast.SourceType, mime, value, provider string) *holdfast.Source {
+		return &holdfast.Source{Type: kind, MIMEType: mime, Value: value, Provider: provider}
+	}
+	body, err := m.body(&holdfast.ModelRequest{
+		Instructions: []string{"Be kind.", "Be brief."},
+		Context:      []holdfast.ContextItem{{Description: "page", Value: "/home"}},
+		Messages: []holdfast.Message{
+			{Role: holdfast.RoleUser, Name: "ann", Parts: []holdfast.Part{
+				{Type: holdfast.PartText, Text: "look"}, {Type: holdfast.PartImage, Source: src(holdfast.SourceURL, "", "https://x/y.png", "")},
+				{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/png", "AAAA", "")}, {Type: holdfast.PartAudio, Source: src(holdfast.SourceData, "audio/mpeg", "BBBB", "")},
+				{Type: holdfast.PartDocument, Source: src(holdfast.SourceData, "application/pdf", "CCCC", "")}, {Type: holdfast.PartDocument, Source: src(holdfast.SourceFile, "", "file-1", "openai")},
+				{Type: holdfast.PartVideo, Source: src(holdfast.SourceURL, "", "https://x/y.mp4", "")},
+			}},
+			{Role: holdfast.RoleReasoning, Text: "hm"},
+			{Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage(`{"at":1}`)}, {ID: "c2", Name: "ask", Arguments: json.RawMessage(`{}`)}}},
+			{Role: holdfast.RoleTool, CallID: "c1", Text: "seen"},
+			{Role: holdfast.RoleTool, CallID: "c2", Error: "closed"},
+			{Role: holdfast.RoleAssistant},
+			{Role: holdfast.RoleUser, Parts: []holdfast.Part{{Type: holdfast.PartVideo}}},
+		},
+		Tools: []holdfast.ToolSpec{{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "ask"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata", "request.json")
+	if *update {
+		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(file, append(body, '\n'), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(body)+"\n" != string(want) {
+		t.Errorf("the request is\n%s\nwant\n%s", body, want)
+	}
+}
+
+// TestHeaders: the key is a bearer token, and there is none without a key.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	var path, auth string
+	m := provider(t, func(w http.ResponseWriter, r *http.Request) {
+		path, auth = r.URL.Path, r.Header.Get("Authorization")
+		says(done)(w, r)
+	})
+	ask(t.Context(), t, m)
+	if path != "/v1/chat/completions" || auth != "Bearer "+key {
+		t.Errorf("%s with %q", path, auth)
+	}
+	m.key = ""
+	if ask(t.Context(), t, m); auth != "" {
+		t.Errorf("without a key there is %q", auth)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]Options{
+		"no model":       {},
+		"no host":        {Model: "m", BaseURL: "/v1"},
+		"another scheme": {Model: "m", BaseURL: "ftp://host/v1"},
+		"a key in it":    {Model: "m", BaseURL: "https://user:" + key + "@host/v1"},
+		"a query":        {Model: "m", BaseURL: "https://host/v1?key=" + key},
+		"not a URL":      {Model: "m", BaseURL: "https://" + key + "%zz"},
+		"our parameter":  {Model: "m", Params: map[string]any{"stream": false}},
+		"no JSON":        {Model: "m", Params: map[string]any{"x": func() {}}},
+	} {
+		if _, err := New(o); err == nil || strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func ExampleNew() {
+	model, err := New(Options{BaseURL: "http://localhost:11434/v1", Model: "llama3.2"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = holdfast.Agent{Name: "local", Model: model}
+}

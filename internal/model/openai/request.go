@@ -1,0 +1,162 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// body writes a request. The same request is the same bytes.
+func (m *Model) body(req *holdfast.ModelRequest) ([]byte, error) {
+	body := maps.Clone(m.params)
+	if body == nil {
+		body = map[string]any{}
+	}
+	body["model"] = m.name
+	body["messages"] = messages(req)
+	body["stream"] = true
+	body["stream_options"] = map[string]any{"include_usage": true}
+	if len(req.Tools) > 0 {
+		body["tools"] = tools(req.Tools)
+	}
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, &holdfast.ModelError{Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err)}
+	}
+	return b, nil
+}
+
+// wireMessage is a message as the API has it.
+type wireMessage struct {
+	Role       string     `json:"role"`
+	Content    any        `json:"content"` // a text, parts, or null
+	Name       string     `json:"name,omitempty"`
+	ToolCalls  []wireCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+}
+
+type wireCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function wireFunction `json:"function"`
+}
+
+type wireFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func messages(req *holdfast.ModelRequest) []wireMessage {
+	list := make([]wireMessage, 0, len(req.Messages)+len(req.Instructions)+1)
+	for _, text := range req.Instructions {
+		list = append(list, wireMessage{Role: "system", Content: text})
+	}
+	if len(req.Context) > 0 {
+		list = append(list, wireMessage{Role: "system", Content: contextText(req.Context)})
+	}
+	for i := range req.Messages {
+		if w, ok := message(&req.Messages[i]); ok {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// contextText tells the model what the frontend knows.
+func contextText(items []holdfast.ContextItem) string {
+	var b strings.Builder
+	b.WriteString("Context that the application gives:")
+	for _, c := range items {
+		fmt.Fprintf(&b, "\n- %s: %s", c.Description, c.Value)
+	}
+	return b.String()
+}
+
+// message writes one message. Reasoning stays here: the API has no place for
+// it.
+func message(m *holdfast.Message) (wireMessage, bool) {
+	switch m.Role {
+	case holdfast.RoleSystem, holdfast.RoleDeveloper:
+		return wireMessage{Role: "system", Content: m.PlainText()}, true
+	case holdfast.RoleUser:
+		return wireMessage{Role: "user", Content: content(m), Name: m.Name}, true
+	case holdfast.RoleAssistant:
+		w := wireMessage{Role: "assistant"}
+		for _, c := range m.Calls {
+			w.ToolCalls = append(w.ToolCalls, wireCall{ID: c.ID, Type: "function", Function: wireFunction{Name: c.Name, Arguments: string(c.Arguments)}})
+		}
+		if text := m.PlainText(); text != "" || len(w.ToolCalls) == 0 {
+			w.Content = text
+		}
+		return w, true
+	case holdfast.RoleTool:
+		text := m.PlainText()
+		if text == "" && m.Error != "" {
+			text = "Error: " + m.Error
+		}
+		return wireMessage{Role: "tool", Content: text, ToolCallID: m.CallID}, true
+	}
+	return wireMessage{}, false
+}
+
+// content is a text, or the parts that the API can take. If none is left, it
+// says so, so that the model does not answer an empty question.
+func content(m *holdfast.Message) any {
+	if len(m.Parts) == 0 {
+		return m.Text
+	}
+	var parts []map[string]any
+	for _, p := range m.Parts {
+		if w := part(&p); w != nil {
+			parts = append(parts, w)
+		}
+	}
+	if len(parts) == 0 {
+		return "(The message has only content that this model cannot take.)"
+	}
+	return parts
+}
+
+func part(p *holdfast.Part) map[string]any {
+	if p.Type == holdfast.PartText {
+		return map[string]any{"type": "text", "text": p.Text}
+	}
+	if p.Source == nil {
+		return nil
+	}
+	data := "data:" + p.Source.MIMEType + ";base64," + p.Source.Value
+	switch {
+	case p.Type == holdfast.PartImage && p.Source.Type == holdfast.SourceURL:
+		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": p.Source.Value}}
+	case p.Type == holdfast.PartImage && p.Source.Type == holdfast.SourceData:
+		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": data}}
+	case p.Type == holdfast.PartAudio && p.Source.Type == holdfast.SourceData:
+		_, format, _ := strings.Cut(p.Source.MIMEType, "/")
+		if format == "mpeg" {
+			format = "mp3"
+		}
+		return map[string]any{"type": "input_audio", "input_audio": map[string]any{"data": p.Source.Value, "format": strings.TrimPrefix(format, "x-")}}
+	case p.Type == holdfast.PartDocument && p.Source.Type == holdfast.SourceData:
+		return map[string]any{"type": "file", "file": map[string]any{"filename": "document", "file_data": data}}
+	case p.Source.Type == holdfast.SourceFile && p.Source.Provider == "openai":
+		return map[string]any{"type": "file", "file": map[string]any{"file_id": p.Source.Value}}
+	}
+	return nil
+}
+
+func tools(specs []holdfast.ToolSpec) []map[string]any {
+	list := make([]map[string]any, len(specs))
+	for i, t := range specs {
+		schema := t.Parameters
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		list[i] = map[string]any{"type": "function", "function": map[string]any{
+			"name": t.Name, "description": t.Description, "parameters": schema,
+		}}
+	}
+	return list
+}
