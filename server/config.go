@@ -54,6 +54,9 @@ type Config struct {
 	// CheckpointFrequency is per_iteration (default), per_turn or manual: which
 	// heads are listed. Nothing that is needed to go on depends on it.
 	CheckpointFrequency string
+	// NoPendingWrites: results of pure and idempotent tools are not saved the moment
+	// they exist, but when all calls of an answer are done.
+	NoPendingWrites bool
 	// KeepCheckpoints is how many checkpoints of a thread stay listed; default
 	// 100.
 	KeepCheckpoints int

@@ -1,31 +1,127 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/loop"
 )
 
-// logObserver writes what happens to the log.
+// logObserver writes to the log what operators need to know of the engine.
+// Threads, runs and iterations are here and never labels of metrics, where each
+// would be a series of its own.
 type logObserver struct{ log *slog.Logger }
 
-func (o logObserver) RunStarted(key holdfast.ThreadKey, run, agent string, resumed bool) {
-	o.log.Info("run started", "thread", key.Thread, "run", run, "agent", agent, "resumed", resumed)
+func (o logObserver) RunStarted(at holdfast.Iteration, resumed bool, kept int) {
+	attrs := append(place(at), "agent", at.Agent, "resumed", resumed)
+	if resumed {
+		attrs = append(attrs, "kept", kept)
+	}
+	o.log.Info("run started", attrs...)
 }
 
-func (o logObserver) RunEnded(key holdfast.ThreadKey, run, outcome, code string, took time.Duration) {
-	attrs := []any{"thread", key.Thread, "run", run, "outcome", outcome, "took", took.Round(time.Millisecond)}
+func (o logObserver) RunEnded(at holdfast.Iteration, outcome, code string, took time.Duration) {
+	if outcome == loop.OutcomeLeft {
+		return // the engine logs why
+	}
+	attrs := append(place(at), "outcome", outcome, "took", took.Round(time.Millisecond))
 	if code != "" {
 		attrs = append(attrs, "code", code)
 	}
 	o.log.Info("run ended", attrs...)
 }
 
-func (o logObserver) TakenOver(key holdfast.ThreadKey, run string, iteration int) {
-	o.log.Warn("run taken over", "thread", key.Thread, "run", run, "iteration", iteration)
+func (o logObserver) Claimed(at holdfast.Iteration, result, _ string) {
+	// The engine logs the other results, with their cause.
+	if result == loop.ClaimTaken {
+		o.log.Warn("run taken over", place(at)...)
+	}
 }
 
-func (o logObserver) CheckpointFailed(key holdfast.ThreadKey, err error) {
-	o.log.Warn("failed to checkpoint; nothing uncommitted is shown, trying again", "thread", key.Thread, "error", err)
+func (o logObserver) ModelCalled(at holdfast.Iteration, result string, first, took time.Duration, _ *holdfast.Usage) {
+	o.debug("model called", at, "result", result, "first", first, "took", took)
+}
+
+func (o logObserver) ToolCalled(at holdfast.Iteration, tool, result string, took time.Duration) {
+	o.debug("tool called", at, "tool", tool, "result", result, "took", took)
+}
+
+func (o logObserver) IterationDone(at holdfast.Iteration, results int) {
+	o.debug("iteration done", at, "results", results)
+}
+
+func (o logObserver) Committed(at holdfast.Iteration, _ *holdfast.Commit, _ time.Duration, err error) {
+	// A lost race is decided again, and an invalid commit is the caller's error.
+	if err == nil || errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrInvalid) ||
+		errors.Is(err, context.Canceled) {
+		return
+	}
+	o.log.Warn("failed to checkpoint; nothing uncommitted is shown", append(place(at), "error", err)...)
+}
+
+// LeaseRenewed is silent: the engine logs a failure.
+func (o logObserver) LeaseRenewed(error) {}
+
+func (o logObserver) debug(message string, at holdfast.Iteration, attrs ...any) {
+	if o.log.Enabled(context.Background(), slog.LevelDebug) {
+		o.log.Debug(message, append(place(at), attrs...)...)
+	}
+}
+
+func place(at holdfast.Iteration) []any {
+	return []any{"thread", at.Thread, "run", at.Run, "iteration", at.Number}
+}
+
+// observers tells each of its members, in order.
+type observers []loop.Observer
+
+func (o observers) RunStarted(at holdfast.Iteration, resumed bool, kept int) {
+	for _, each := range o {
+		each.RunStarted(at, resumed, kept)
+	}
+}
+
+func (o observers) RunEnded(at holdfast.Iteration, outcome, code string, took time.Duration) {
+	for _, each := range o {
+		each.RunEnded(at, outcome, code, took)
+	}
+}
+
+func (o observers) Claimed(at holdfast.Iteration, result, code string) {
+	for _, each := range o {
+		each.Claimed(at, result, code)
+	}
+}
+
+func (o observers) ModelCalled(at holdfast.Iteration, result string, first, took time.Duration, usage *holdfast.Usage) {
+	for _, each := range o {
+		each.ModelCalled(at, result, first, took, usage)
+	}
+}
+
+func (o observers) ToolCalled(at holdfast.Iteration, tool, result string, took time.Duration) {
+	for _, each := range o {
+		each.ToolCalled(at, tool, result, took)
+	}
+}
+
+func (o observers) IterationDone(at holdfast.Iteration, results int) {
+	for _, each := range o {
+		each.IterationDone(at, results)
+	}
+}
+
+func (o observers) Committed(at holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error) {
+	for _, each := range o {
+		each.Committed(at, c, took, err)
+	}
+}
+
+func (o observers) LeaseRenewed(err error) {
+	for _, each := range o {
+		each.LeaseRenewed(err)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/internal/middleware"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
 )
@@ -32,6 +33,7 @@ const GracePeriod = 25 * time.Second
 type Server struct {
 	cfg      Config
 	store    holdfast.Store
+	metrics  *metrics.Metrics
 	engine   *loop.Engine
 	handler  http.Handler
 	http     *http.Server
@@ -46,7 +48,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, served: make(chan error, 1)}
+	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), served: make(chan error, 1)}
 	var err error
 	if s.store, err = openStore(cfg); err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func New(cfg Config) (*Server, error) {
 	s.handler = hfhttp.New(hfhttp.Config{
 		Runs: s.engine, Threads: s.engine, Agents: cfg.agentList(), Ready: s.engine.Ready,
 		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil && !cfg.AllowAnonymous, Anonymous: cfg.Authenticate == nil,
-		AllowedOrigins: origins, UI: cfg.UI, Version: cfg.Version,
+		AllowedOrigins: origins, UI: cfg.UI, Metrics: s.metrics.Handler(), Observer: s.metrics, Version: cfg.Version,
 		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log, Now: cfg.Now,
 	})
 	s.http = &http.Server{
@@ -115,9 +117,9 @@ func (s *Server) loopConfig() loop.Config {
 	}
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
-		KeepCheckpoints: c.KeepCheckpoints, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: 3,
+		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: 3,
 		StoreTimeout: 30 * time.Second, BufferBytes: 256 << 10, TailBytes: 128 << 10, KeepAlive: c.KeepAlive,
-		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: logObserver{c.Log},
+		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: observers{logObserver{c.Log}, s.metrics},
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func (r *run) answer() error {
 	for attempt := 0; ; attempt++ {
 		a := &answering{r: r, message: r.e.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
-		err := a.stream(attempt)
+		err := a.observed(attempt)
 		if err == nil {
 			return r.commitAnswer(a)
 		}
@@ -105,6 +105,8 @@ type answering struct {
 	sequence  []*callBuilder
 	finish    holdfast.FinishReason
 	usage     *holdfast.Usage
+	began     time.Time
+	first     time.Duration // time to the first delta; negative before it
 }
 
 type reasoningBuilder struct {
@@ -120,12 +122,24 @@ type callBuilder struct {
 	args  []byte
 }
 
+// observed is stream, told to the observer.
+func (a *answering) observed(attempt int) error {
+	now := a.r.e.cfg.Now
+	a.began, a.first = now(), -1
+	err := a.stream(attempt)
+	a.r.e.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, now().Sub(a.began), a.usage)
+	return err
+}
+
 func (a *answering) stream(attempt int) error {
 	ctx, cancel := context.WithCancel(a.r.ctx)
 	defer cancel()
 	for d, err := range a.r.call(ctx, a.r.modelRequest(attempt)) {
 		if err != nil {
 			return err
+		}
+		if a.first < 0 {
+			a.first = a.r.e.cfg.Now().Sub(a.began)
 		}
 		if err := a.take(&d); err != nil {
 			return err
@@ -311,12 +325,13 @@ func (a *answering) messages(withCalls bool) []agui.Message {
 
 // commitAnswer ends the answer's items and commits, with their end, its
 // messages and the intents of its calls. Calls start only once that is durable.
+// Pure ones need no intent: to run them again changes nothing.
 func (r *run) commitAnswer(a *answering) error {
 	events := a.ending()
 	r.addUsage(a.usage)
 	r.st.Calls = r.openCalls(a)
 	hooks := r.batchHooks(a)
-	err := r.append(a.messages(true), events, func(c *holdfast.Commit) {
+	err := r.append(a.messages(true), events, soon, func(c *holdfast.Commit) {
 		if hooks == nil {
 			r.putIntents(c)
 		}
@@ -324,8 +339,13 @@ func (r *run) commitAnswer(a *answering) error {
 	if err != nil || hooks != nil {
 		return errors.Join(err, hooks)
 	}
+	for i := range r.st.Calls {
+		if r.st.Calls[i].Frontend {
+			r.e.cfg.Observer.ToolCalled(r.place(), r.st.Calls[i].Name, ToolFrontend, 0)
+		}
+	}
 	if len(r.st.Calls) == 0 {
-		r.st.Iteration++
+		r.nextIteration()
 		return nil
 	}
 	return r.w.flush(r.ctx)
@@ -333,8 +353,17 @@ func (r *run) commitAnswer(a *answering) error {
 
 func (r *run) putIntents(c *holdfast.Commit) {
 	for i := range r.st.Calls {
-		putIntent(c, r.key.Thread, &r.st.Calls[i], r.e.cfg.Now())
+		if r.hasEffects(r.st.Calls[i]) {
+			putIntent(c, r.key.Thread, &r.st.Calls[i], r.e.cfg.Now())
+		}
 	}
+}
+
+// hasEffects reports whether a call's tool is not declared pure. Then its intent
+// is saved before it starts, and its result the moment it exists.
+func (r *run) hasEffects(call openCall) bool {
+	tool, ours := r.tools[call.Name]
+	return !ours || tool.Spec().Effect != holdfast.EffectPure
 }
 
 // putIntent says that the call is about to start.

@@ -50,6 +50,7 @@ func (r *run) batch() (ended bool, err error) {
 		return true, r.finish(&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}, phaseInterrupted, outcomeInterrupt)
 	}
 	if ids := r.st.pendingFrontend(); len(ids) > 0 {
+		r.e.cfg.Observer.IterationDone(r.place(), r.results)
 		return true, r.finish(&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: ids}, phaseIdle, outcomeSuccess)
 	}
 	return false, nil
@@ -64,6 +65,7 @@ func (r *run) runCalls() error {
 			continue
 		}
 		if f, settled := r.settled(call); settled {
+			r.e.cfg.Observer.ToolCalled(r.place(), call.Name, ToolRefused, 0)
 			results <- f
 		} else {
 			c := r.toolCall(&call)
@@ -155,6 +157,10 @@ func (r *run) runCall(call openCall, c holdfast.ToolCall) (f finished) {
 		f.err = err
 		return f
 	}
+	began := r.e.cfg.Now()
+	defer func() {
+		r.e.cfg.Observer.ToolCalled(r.place(), call.Name, toolResult(r.ctx, &f), r.e.cfg.Now().Sub(began))
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			r.e.cfg.Log.Error("panic in a tool or its middleware", "thread", r.key.Thread, "run", r.rec.ID, "tool", call.Name,
@@ -206,13 +212,36 @@ func (r *run) save(f finished) error {
 	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
 	shown.Timestamp = r.now()
 	r.st.closeCall(f.call.ID)
-	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), func(c *holdfast.Commit) {
+	r.results++
+	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *holdfast.Commit) {
 		c.Put = append(c.Put, put...)
+		if r.e.cfg.NoPendingWrites && r.repeatable(f.call) {
+			return
+		}
 		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindPending, ID: f.call.ID, Data: mustJSON(pendingWrite{
 			CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
 			Iteration: r.st.Iteration, CompletedAt: r.e.cfg.Now(),
 		})})
 	})
+}
+
+// when says how soon a call's result is committed: at once, unless its tool is
+// pure, or pending writes are off and it can be run again.
+func (r *run) when(call openCall) urgency {
+	switch {
+	case r.e.cfg.NoPendingWrites && r.repeatable(call):
+		return withNext
+	case r.hasEffects(call):
+		return atOnce
+	default:
+		return soon
+	}
+}
+
+// repeatable reports whether a call that was cut off is run again.
+func (r *run) repeatable(call openCall) bool {
+	tool, ours := r.tools[call.Name]
+	return !ours || tool.Spec().Effect != holdfast.EffectOnce
 }
 
 // applyUpdates computes the shared state after a successful call.

@@ -25,7 +25,7 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 	b := e.newBeginning(who, p)
 	r, err := b.build(ctx)
 	if err == nil {
-		err = e.cfg.Store.Commit(ctx, b.c)
+		err = e.commit(ctx, b.place(), b.c)
 	}
 	if err != nil {
 		if p.d.Do != actStore {
@@ -51,6 +51,14 @@ type beginning struct {
 	seq agui.Sequencer
 	r   *run
 	st  *state
+}
+
+// place is where the run begins.
+func (b *beginning) place() holdfast.Iteration {
+	return holdfast.Iteration{
+		Agent: b.p.agent.Name, Principal: holdfast.Principal{Tenant: b.p.key.Tenant, User: b.p.rec.User},
+		Thread: b.p.key.Thread, Run: b.p.rec.ID, Number: b.st.Iteration,
+	}
 }
 
 func (e *Engine) newBeginning(who holdfast.Principal, p *plan) *beginning {

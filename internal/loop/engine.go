@@ -37,6 +37,10 @@ type Config struct {
 	Frequency Frequency
 	// KeepCheckpoints is how many checkpoints of a thread stay listed.
 	KeepCheckpoints int
+	// NoPendingWrites: results of pure and idempotent tools are saved when all
+	// calls of their answer are done, not the moment they exist. Those of others
+	// always are.
+	NoPendingWrites bool
 	// Lease is how long a silent process counts as alive.
 	Lease time.Duration
 	// MaxRuns bounds the runs of this process at a time, MaxParallelTools the
@@ -60,15 +64,6 @@ type Config struct {
 	// NewID makes a random id, unique and unguessable; prefix says of what.
 	NewID    func(prefix string) string
 	Observer Observer
-}
-
-// Observer is told what happens, for logs and metrics. Its methods are called
-// from many goroutines and must not block.
-type Observer interface {
-	RunStarted(key holdfast.ThreadKey, run, agent string, resumed bool)
-	RunEnded(key holdfast.ThreadKey, run, outcome, code string, took time.Duration)
-	TakenOver(key holdfast.ThreadKey, run string, iteration int)
-	CheckpointFailed(key holdfast.ThreadKey, err error)
 }
 
 // maxClaims is how often a run is taken over without making progress.
@@ -204,7 +199,12 @@ func (e *Engine) keepLease() {
 		case <-e.ctx.Done():
 			return
 		case <-tick.C:
-			if err := e.cfg.Store.Announce(e.ctx, e.process, e.cfg.Lease); err != nil && e.ctx.Err() == nil {
+			err := e.cfg.Store.Announce(e.ctx, e.process, e.cfg.Lease)
+			if e.ctx.Err() != nil {
+				return
+			}
+			e.cfg.Observer.LeaseRenewed(err)
+			if err != nil {
 				e.cfg.Log.Warn("the lease could not be renewed", "error", err)
 			}
 		}

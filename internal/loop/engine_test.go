@@ -47,10 +47,15 @@ func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration
 // nobody ignores what it observes.
 type nobody struct{}
 
-func (nobody) RunStarted(holdfast.ThreadKey, string, string, bool)                {}
-func (nobody) RunEnded(holdfast.ThreadKey, string, string, string, time.Duration) {}
-func (nobody) TakenOver(holdfast.ThreadKey, string, int)                          {}
-func (nobody) CheckpointFailed(holdfast.ThreadKey, error)                         {}
+func (nobody) RunStarted(holdfast.Iteration, bool, int)                   {}
+func (nobody) RunEnded(holdfast.Iteration, string, string, time.Duration) {}
+func (nobody) Claimed(holdfast.Iteration, string, string)                 {}
+func (nobody) ModelCalled(holdfast.Iteration, string, time.Duration, time.Duration, *holdfast.Usage) {
+}
+func (nobody) ToolCalled(holdfast.Iteration, string, string, time.Duration)         {}
+func (nobody) IterationDone(holdfast.Iteration, int)                                {}
+func (nobody) Committed(holdfast.Iteration, *holdfast.Commit, time.Duration, error) {}
+func (nobody) LeaseRenewed(error)                                                   {}
 
 var serial atomic.Int64
 
@@ -483,6 +488,42 @@ func TestStoreAway(t *testing.T) {
 		store.dead.Store(false)
 		succeeded(t, collect(t, reply, err))
 		wantTexts(t, e, "t", "user:go", "assistant:", "tool:ok", "assistant:done")
+	})
+}
+
+// TestStoreAwayTooLong: a run that waits for a store is given up in time, and
+// goes on when the store is back, in the same process if there is no other.
+func TestStoreAwayTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &mortal{Store: memstore.New()}
+		nap := func(name string, d time.Duration) holdfast.Tool {
+			return tool(name, holdfast.EffectPure, func(context.Context) (string, error) { time.Sleep(d); return name, nil })
+		}
+		model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				switch {
+				case len(req.Messages) > 1:
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+				case yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "short", Arguments: "{}"}}, nil):
+					yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Name: "long", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+				}
+			}
+		})
+		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{nap("short", time.Second), nap("long", 2*time.Second)}})
+		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		store.dead.Store(true)
+		time.Sleep(40 * time.Second)
+		synctest.Wait()
+		if n := e.Running(); n != 0 {
+			t.Errorf("%d runs wait for a store that was given up", n)
+		}
+		store.dead.Store(false)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		wantTexts(t, e, "t", "user:go", "assistant:", "tool:short", "tool:long", "assistant:done")
 	})
 }
 

@@ -54,21 +54,21 @@ func (f *feed) end() {
 
 // after returns the records after the cursor; the caller must not change them.
 // behind means that the feed does not reach back to the cursor, so the store
-// must be asked; else wake is closed when there is more. The slice is only
-// appended to, so it can be read without the lock.
+// must be asked; else wake is closed when there is more, and nil when there
+// will be no more here. The slice is only appended to, so it can be read without
+// the lock.
 func (f *feed) after(c holdfast.Cursor) (records []holdfast.Record, behind bool, wake <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.records) == 0 {
-		return nil, true, f.wake
+	if wake = f.wake; f.ended {
+		wake = nil
 	}
-	first := f.records[0].Number
-	if c.Number+1 < first {
-		return nil, true, f.wake
+	if len(f.records) == 0 || c.Number+1 < f.records[0].Number {
+		return nil, true, wake
 	}
-	n := c.Number + 1 - first
+	n := c.Number + 1 - f.records[0].Number
 	if n >= uint64(len(f.records)) {
-		return nil, false, f.wake
+		return nil, false, wake
 	}
-	return f.records[n:len(f.records):len(f.records)], false, f.wake
+	return f.records[n:len(f.records):len(f.records)], false, wake
 }

@@ -38,6 +38,10 @@ type run struct {
 	resumed bool
 	call    holdfast.ModelCall
 	handler holdfast.ToolHandler
+	// number is st.Iteration, for other goroutines.
+	number atomic.Int64
+	// results counts the results that no checkpoint holds yet.
+	results int
 	// inboxSeen is the newest inbox item that was read.
 	inboxSeen atomic.Uint64
 }
@@ -56,6 +60,8 @@ func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first [
 	r.done = make(chan struct{})
 	r.started = e.cfg.Now()
 	r.ctx, r.cancel = context.WithCancelCause(e.ctx)
+	r.number.Store(int64(r.st.Iteration))
+	r.results = r.kept()
 	r.prepare()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -63,9 +69,9 @@ func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first [
 		e.release()
 		return
 	}
-	r.w = newWriter(e, head, seq, r.feed.append)
+	r.w = newWriter(r, head, seq)
 	e.runs[r.key] = r
-	e.cfg.Observer.RunStarted(r.key, r.rec.ID, r.rec.Agent, r.resumed)
+	e.cfg.Observer.RunStarted(r.place(), r.resumed, r.results)
 	e.wg.Go(r.main)
 }
 
@@ -120,6 +126,7 @@ func (r *run) main() {
 		// The run ends here without an end in the log: the server stops, or the fence
 		// or the store is lost. Whoever finds the thread goes on from its head.
 		r.leave(err)
+		r.e.cfg.Observer.RunEnded(r.place(), OutcomeLeft, "", r.e.cfg.Now().Sub(r.started))
 		r.e.cfg.Log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
 	}
 	r.cancel(nil)
@@ -166,10 +173,10 @@ func (r *run) iterate() error {
 			if ended || err != nil {
 				return err
 			}
-			r.st.Iteration++
+			r.nextIteration()
 			r.st.Claims = 0
 			if queued := takeQueued(r.st); len(queued) > 0 {
-				if err := r.append(queued, nil, nil); err != nil {
+				if err := r.append(queued, nil, soon, nil); err != nil {
 					return err
 				}
 			}
@@ -229,7 +236,7 @@ func (r *run) beforeIteration() error {
 // checkpoint lists the head between two iterations. It does not wait: what
 // follows is committed with it or after it.
 func (r *run) checkpoint() error {
-	return r.w.step(nil, func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.add(nil, soon, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		if r.e.cfg.Frequency == PerIteration {
 			r.listCheckpoint(c, "loop", r.st.Iteration)
@@ -256,7 +263,7 @@ func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Erro
 	if cause != nil {
 		r.st.Code, r.st.Text = cause.Code, publicText(cause)
 	}
-	err := r.w.step([]agui.Event{ev}, func(c *holdfast.Commit, last holdfast.Cursor) {
+	err := r.w.finish(context.WithoutCancel(r.ctx), ev, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		r.listCheckpoint(c, "loop", r.st.Iteration)
 		// What the stopped or waiting thread still needs stays.
@@ -270,10 +277,7 @@ func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Erro
 	if err != nil {
 		return err
 	}
-	if err := r.w.close(context.WithoutCancel(r.ctx), ""); err != nil {
-		return err
-	}
-	r.e.cfg.Observer.RunEnded(r.key, r.rec.ID, name, r.st.Code, r.e.cfg.Now().Sub(r.started))
+	r.e.cfg.Observer.RunEnded(r.place(), name, r.st.Code, r.e.cfg.Now().Sub(r.started))
 	return nil
 }
 
@@ -321,8 +325,8 @@ func publicText(e *holdfast.Error) string {
 func (r *run) now() int64 { return r.e.cfg.Now().UnixMilli() }
 
 // append adds messages to the tree, one after the other from the leaf on, in
-// one commit with the events and with whatever more adds.
-func (r *run) append(messages []agui.Message, events []agui.Event, more func(c *holdfast.Commit)) error {
+// one commit with the events and with whatever more adds. It does not wait.
+func (r *run) append(messages []agui.Message, events []agui.Event, u urgency, more func(c *holdfast.Commit)) error {
 	stored := make([]holdfast.StoredMessage, len(messages))
 	for i, m := range messages {
 		stored[i] = holdfast.StoredMessage{ID: m.ID, Parent: r.st.Leaf, Data: m.AppendJSON(nil)}
@@ -331,7 +335,7 @@ func (r *run) append(messages []agui.Message, events []agui.Event, more func(c *
 		r.remember(&m)
 	}
 	r.st.Claims = 0
-	return r.w.step(events, func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.add(events, u, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		c.Messages = append(c.Messages, stored...)
 		if more != nil {

@@ -42,7 +42,7 @@ func (r *run) keepPartial(a *answering) error {
 	if err := r.w.closeOpen(); err != nil {
 		return err
 	}
-	if err := r.append(a.messages(false), nil, nil); err != nil {
+	if err := r.append(a.messages(false), nil, soon, nil); err != nil {
 		return err
 	}
 	if len(a.sequence) == 0 {
@@ -135,16 +135,25 @@ func (e *Engine) settle(ctx context.Context, t *thread) (bool, error) {
 			return false, nil
 		}
 	}
+	err := e.claimRun(ctx, t)
+	if err != nil && ctx.Err() == nil {
+		e.cfg.Observer.Claimed(t.place(), claimResult(err), "")
+	}
+	return true, err
+}
+
+// claimRun goes on with a run whose owner is gone, or ends it.
+func (e *Engine) claimRun(ctx context.Context, t *thread) error {
 	_, err := e.agent(t.st.Agent)
 	switch {
 	case err != nil:
-		return true, e.cut(ctx, t, holdfast.AsError(err))
+		return e.cut(ctx, t, holdfast.AsError(err))
 	case t.st.Claims >= maxClaims:
-		return true, e.cut(ctx, t, errGaveUp(t.st.Claims))
+		return e.cut(ctx, t, errGaveUp(t.st.Claims))
 	case !e.cfg.Recover:
-		return true, e.cut(ctx, t, errCutOff(t.st.Iteration))
+		return e.cut(ctx, t, errCutOff(t.st.Iteration))
 	}
-	return true, e.takeOver(ctx, t)
+	return e.takeOver(ctx, t)
 }
 
 // claim prepares the commit that makes this process the owner, with the fence
@@ -168,9 +177,10 @@ func (e *Engine) cut(ctx context.Context, t *thread, reason *holdfast.Error) err
 	addCheckpoint(c, st, "loop", st.Iteration, e.cfg.Now(), e.cfg.KeepCheckpoints)
 	putOutcome(c, st.Run, runOutcome{Format: Format, Outcome: outcomeError, Code: reason.Code, EndedAt: e.cfg.Now(), Last: t.head.Next})
 	c.State = st.encode()
-	if err := e.cfg.Store.Commit(ctx, c); err != nil {
+	if err := e.commit(ctx, t.place(), c); err != nil {
 		return err
 	}
+	e.cfg.Observer.Claimed(t.place(), ClaimCut, reason.Code)
 	e.cfg.Log.Warn("run cut off", "thread", t.key.Thread, "run", st.Run, "iteration", st.Iteration, "code", reason.Code)
 	return nil
 }
@@ -209,11 +219,11 @@ func (e *Engine) takeOver(ctx context.Context, t *thread) error {
 	c.Records = encodeEvents(events)
 	r.st.Boundary = holdfast.Cursor{Number: t.head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
 	c.State = r.st.encode()
-	if err := e.cfg.Store.Commit(ctx, c); err != nil {
+	if err := e.commit(ctx, t.place(), c); err != nil {
 		e.release()
 		return err
 	}
-	e.cfg.Observer.TakenOver(t.key, r.st.Run, r.st.Iteration)
+	e.cfg.Observer.Claimed(t.place(), ClaimTaken, "")
 	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.key.Thread, "run", r.st.Run, "iteration", r.st.Iteration, "takeover", true)
 	r.resumed = true
 	e.launch(r, headAfter(c), seq, recordsOf(c))

@@ -33,6 +33,8 @@ type watching struct {
 	rec     *runRecord
 	after   holdfast.Cursor
 	prelude [][]byte
+	// feed is the run's, while it lives in this process; nil else.
+	feed *feed
 	// ended: the prelude is all there is.
 	ended bool
 	view
@@ -122,12 +124,21 @@ func (w *watching) wait(ctx context.Context, changed, wake <-chan struct{}, idle
 // read returns what follows the cursor. changed is the feed's wake-up when the
 // run lives here.
 func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed <-chan struct{}, err error) {
-	if r := w.e.local(w.key); r != nil {
-		records, behind, wake := r.feed.after(w.after)
-		if !behind {
-			return records, wake, nil
+	if w.feed == nil {
+		if r := w.e.local(w.key); r != nil {
+			w.feed = r.feed
 		}
-		changed = wake
+	}
+	if w.feed != nil {
+		records, behind, wake := w.feed.after(w.after)
+		switch {
+		case len(records) > 0 || !behind && wake != nil:
+			return records, wake, nil
+		case wake == nil:
+			w.feed = nil // the run is not here any more, and this was all of it
+		default:
+			changed = wake
+		}
 	}
 	records, err = w.e.cfg.Store.Records(ctx, w.key, w.after, 256)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 // The run's goroutine is the only one that calls emit, delta and change; the
 // writer's own goroutine commits. The run owns the writer and waits for it.
 type writer struct {
-	store   holdfast.Store
 	key     holdfast.ThreadKey
 	user    string
 	fence   holdfast.Fence
@@ -29,8 +28,8 @@ type writer struct {
 	// shown is called with what the store has acknowledged, before anybody
 	// waiting is told.
 	shown func([]holdfast.Record)
-	// failing is called with each failed try, for the log and the metrics.
-	failing func(error)
+	// try makes one try to commit.
+	try func(context.Context, *holdfast.Commit) error
 	// giveUp is how long the writer tries to reach the store, and limit how many
 	// bytes of deltas may wait meanwhile.
 	giveUp time.Duration
@@ -68,11 +67,12 @@ type item struct {
 
 func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
-func newWriter(e *Engine, head *holdfast.Head, seq agui.Sequencer, shown func([]holdfast.Record)) *writer {
+func newWriter(r *run, head *holdfast.Head, seq agui.Sequencer) *writer {
+	e := r.e
 	w := &writer{
-		store: e.cfg.Store, key: head.Key, user: head.User, fence: head.Fence, process: e.process,
-		clock: e.cfg.Now, newID: e.cfg.NewID, shown: shown, giveUp: e.cfg.StoreTimeout, limit: e.cfg.BufferBytes,
-		failing:   func(err error) { e.cfg.Observer.CheckpointFailed(head.Key, err) },
+		key: head.Key, user: head.User, fence: head.Fence, process: e.process,
+		clock: e.cfg.Now, newID: e.cfg.NewID, shown: r.feed.append, giveUp: e.cfg.StoreTimeout, limit: e.cfg.BufferBytes,
+		try:       func(ctx context.Context, c *holdfast.Commit) error { return e.commit(ctx, r.place(), c) },
 		seq:       seq,
 		next:      newBatch(),
 		last:      head.Next - 1,
@@ -120,6 +120,28 @@ func (w *writer) emit(events ...agui.Event) error { return w.step(events, nil) }
 // step appends events and, in the same commit, whatever f adds. The function
 // gets the position of the last record emitted.
 func (w *writer) step(events []agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
+	return w.add(events, atOnce, f)
+}
+
+// urgency is how soon what was added is committed, if nothing else has it
+// committed before.
+type urgency int
+
+const (
+	atOnce urgency = iota
+	// soon is for what nobody waits for: results of parallel pure tools, the
+	// checkpoint after them, and the beginning of the next answer, if it comes at
+	// once, are then one commit.
+	soon
+	// withNext waits for whatever comes next.
+	withNext
+)
+
+// company is how long soon is.
+const company = 5 * time.Millisecond
+
+// add is step with a choice of urgency.
+func (w *writer) add(events []agui.Event, u urgency, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -138,7 +160,12 @@ func (w *writer) step(events []agui.Event, f func(c *holdfast.Commit, last holdf
 	if f != nil {
 		f(&w.next.commit, holdfast.Cursor{Number: w.last, Tag: w.fence.Tag()})
 	}
-	w.wake()
+	switch u {
+	case atOnce:
+		w.wake()
+	case soon:
+		time.AfterFunc(company, w.wake)
+	}
 	return nil
 }
 
@@ -193,6 +220,24 @@ func (w *writer) close(ctx context.Context, process string) error {
 	return wait(ctx, b)
 }
 
+// finish is step for the run's last event: in the same commit the thread has no
+// owner any more. A commit of its own for that would have no record, so it would
+// wake nobody who waits for the thread to be free. It returns once nothing runs
+// any more.
+func (w *writer) finish(ctx context.Context, ev agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
+	var b *batch
+	err := w.step([]agui.Event{ev}, func(c *holdfast.Commit, last holdfast.Cursor) {
+		f(c, last)
+		b = w.next
+		b.closing, w.process = true, ""
+	})
+	if err != nil {
+		return err
+	}
+	<-w.idle
+	return wait(ctx, b)
+}
+
 // abandon stops without committing what is left.
 func (w *writer) abandon(cause error) {
 	w.mu.Lock()
@@ -229,6 +274,10 @@ func (w *writer) wake() {
 func (w *writer) fail(err error) {
 	if w.err == nil {
 		w.err = err
+	}
+	if w.unhealthy != nil { // there is nothing to wait for any more
+		close(w.unhealthy)
+		w.unhealthy = nil
 	}
 	if w.next != nil {
 		w.next.err = w.err
@@ -317,12 +366,11 @@ func (w *writer) commit(c *holdfast.Commit) error {
 	defer cancel()
 	pause := 10 * time.Millisecond
 	for {
-		err := w.store.Commit(ctx, c)
+		err := w.try(ctx, c)
 		if err == nil || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrInvalid) {
 			w.setHealthy(true)
 			return err
 		}
-		w.failing(err)
 		w.setHealthy(false)
 		select {
 		case <-ctx.Done():

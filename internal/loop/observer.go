@@ -1,0 +1,172 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Observer is told what happens, for logs and metrics. Its methods are called
+// from many goroutines and must neither block nor keep what they are given.
+// Nothing is reported for each token: the finest step is a commit.
+type Observer interface {
+	RunObserver
+	StepObserver
+	StoreObserver
+}
+
+// RunObserver is told of runs. A place has the agent, the principal, the thread,
+// the run and the iteration; Granted is not set.
+type RunObserver interface {
+	// RunStarted: this process runs the run from now on. One that was resumed or
+	// taken over found kept finished results of the iteration it goes on with;
+	// their tools do not run again.
+	RunStarted(at holdfast.Iteration, resumed bool, kept int)
+	// RunEnded: this process does not run it any more. The outcome is one of
+	// success, interrupt, cancelled, error (with a code) and [OutcomeLeft]. There
+	// is one RunEnded for each RunStarted.
+	RunEnded(at holdfast.Iteration, outcome, code string, took time.Duration)
+	// Claimed: this process found a run whose owner is gone, and tried to take
+	// it. The result is one of the Claim constants; the code is the error with
+	// which a run that nobody goes on with has ended.
+	Claimed(at holdfast.Iteration, result, code string)
+}
+
+// StepObserver is told of the steps of a run.
+type StepObserver interface {
+	// ModelCalled: one try of a model call is over. The result is one of the
+	// Model constants. first is the time to the first delta, negative if there
+	// was none; usage is nil if the model did not report it.
+	ModelCalled(at holdfast.Iteration, result string, first, took time.Duration, usage *holdfast.Usage)
+	// ToolCalled: a tool call is over, or was not made by this server. The result
+	// is one of the Tool constants. The name is what the model wrote: only with a
+	// result of a call that was started is it sure to be a configured tool's.
+	ToolCalled(at holdfast.Iteration, tool, result string, took time.Duration)
+	// IterationDone: the answer is committed, and each of its calls has a result
+	// or is the frontend's. results is how many results were saved before the
+	// checkpoint that includes them.
+	IterationDone(at holdfast.Iteration, results int)
+}
+
+// StoreObserver is told what the store answers.
+type StoreObserver interface {
+	// Committed: one try to commit is over, with err as the store's answer. The
+	// commit must not be changed.
+	Committed(at holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error)
+	// LeaseRenewed: one try to renew the lease of this process is over.
+	LeaseRenewed(err error)
+}
+
+// OutcomeLeft is how a run ends in a process that loses it or stops: whoever
+// finds it goes on. It is never stored.
+const OutcomeLeft = "left"
+
+// What becomes of a claim.
+const (
+	ClaimTaken   = "taken_over" // the run goes on here
+	ClaimLost    = "lost"       // another process was faster
+	ClaimCut     = "cut"        // the run was ended, with an error
+	ClaimRefused = "refused"    // no place is free here; it is tried again
+	ClaimFailed  = "failed"     // the store did not answer; it is tried again
+)
+
+// What becomes of a try of a model call.
+const (
+	ModelSuccess   = "success"
+	ModelTruncated = "truncated" // the stream ended without its end
+	ModelFailed    = "error"
+	ModelCancelled = "cancelled" // the run was cancelled, lost or stopped
+)
+
+// What becomes of a tool call.
+const (
+	ToolSuccess   = "success"
+	ToolFailed    = "error"
+	ToolAsked     = "interrupt" // a person is asked; the call starts anew with the answer
+	ToolCancelled = "cancelled" // cut off with its run
+	ToolRefused   = "refused"   // not started: unknown, cut, declined or in doubt
+	ToolFrontend  = "frontend"  // the frontend makes the call
+)
+
+func claimResult(err error) string {
+	var pub *holdfast.Error
+	switch {
+	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced):
+		return ClaimLost
+	case errors.As(err, &pub) && pub.Code == holdfast.CodeTooManyRuns:
+		return ClaimRefused
+	}
+	return ClaimFailed
+}
+
+func modelResult(ctx context.Context, err error) string {
+	switch {
+	case err == nil:
+		return ModelSuccess
+	case ctx.Err() != nil, errors.Is(err, errWriterClosed), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrConflict):
+		return ModelCancelled
+	case errors.Is(err, holdfast.ErrTruncated):
+		return ModelTruncated
+	}
+	return ModelFailed
+}
+
+func toolResult(ctx context.Context, f *finished) string {
+	var ask *holdfast.Interrupt
+	switch {
+	case errors.As(f.err, &ask):
+		return ToolAsked
+	case f.err != nil && ctx.Err() != nil:
+		return ToolCancelled
+	case f.err != nil, f.result.Failed:
+		return ToolFailed
+	}
+	return ToolSuccess
+}
+
+// place is where a thread stands, for the observer.
+func (t *thread) place() holdfast.Iteration {
+	return holdfast.Iteration{
+		Agent: t.st.Agent, Principal: holdfast.Principal{Tenant: t.key.Tenant, User: t.head.User},
+		Thread: t.key.Thread, Run: t.st.Run, Number: t.st.Iteration,
+	}
+}
+
+// place is where the run stands. The goroutines of its writer and its tools may
+// ask too.
+func (r *run) place() holdfast.Iteration {
+	return holdfast.Iteration{
+		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID, Number: int(r.number.Load()),
+	}
+}
+
+// kept counts the finished results that a resumed run found of the iteration it
+// goes on with. While calls are open, all of the last results are; else only
+// those that no checkpoint holds yet, whose calls are still announced.
+func (r *run) kept() int {
+	n := 0
+	for i := len(r.hist.path) - 1; r.resumed && i >= 0 && r.hist.path[i].Role == string(holdfast.RoleTool); i-- {
+		if len(r.st.Calls) > 0 || r.doubted[r.hist.path[i].ToolCallID] {
+			n++
+		}
+	}
+	return n
+}
+
+// nextIteration goes on counting.
+func (r *run) nextIteration() {
+	r.e.cfg.Observer.IterationDone(r.place(), r.results)
+	r.st.Iteration++
+	r.number.Store(int64(r.st.Iteration))
+	r.results = 0
+}
+
+// commit makes one try to commit, and tells the observer.
+func (e *Engine) commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error {
+	began := e.cfg.Now()
+	err := e.cfg.Store.Commit(ctx, c)
+	e.cfg.Observer.Committed(at, c, e.cfg.Now().Sub(began), err)
+	return err
+}

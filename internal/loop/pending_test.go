@@ -1,0 +1,80 @@
+package loop
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// TestPendingWritesOff: a process dies while one of three calls still runs. With
+// pending writes, what the two others came to is there; without, only the result
+// of the tool that must not run again is, and the other one runs once more.
+func TestPendingWritesOff(t *testing.T) {
+	for name, off := range map[string]bool{"on": false, "off": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				started := map[string]*atomic.Int32{"once": {}, "idempotent": {}, "slow": {}}
+				agent := func(hang bool) holdfast.Agent {
+					step := func(name string, effect holdfast.Effect) holdfast.Tool {
+						return tool(name, effect, func(ctx context.Context) (string, error) {
+							started[name].Add(1)
+							switch {
+							case name == "slow" && hang:
+								<-ctx.Done()
+								return "", ctx.Err()
+							case name == "idempotent":
+								time.Sleep(time.Second) // after the other one was saved
+							}
+							return name, nil
+						})
+					}
+					model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+						return func(yield func(holdfast.Delta, error) bool) {
+							if len(req.Messages) > 1 {
+								yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+								return
+							}
+							for i, name := range []string{"once", "idempotent", "slow"} {
+								if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil) {
+									return
+								}
+							}
+							yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+						}
+					})
+					return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
+						step("once", holdfast.EffectOnce), step("idempotent", holdfast.EffectIdempotent), step("slow", holdfast.EffectPure),
+					}}
+				}
+				shared := memstore.New()
+				first := &mortal{Store: shared}
+				pending := func(c *Config) { c.NoPendingWrites = off }
+				one := engine(t, first, pending, agent(true))
+				if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Second)
+				first.dead.Store(true)
+				two := engine(t, shared, pending, agent(false))
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				again, results := int32(1), []string{"tool:idempotent", "tool:slow"}
+				if off {
+					again, results = 2, []string{"tool:slow", "tool:idempotent"}
+				}
+				for name, want := range map[string]int32{"once": 1, "idempotent": again, "slow": 2} {
+					if got := started[name].Load(); got != want {
+						t.Errorf("%s was started %d times, want %d", name, got, want)
+					}
+				}
+				wantTexts(t, two, "t", append(append([]string{"user:go", "assistant:", "tool:once"}, results...), "assistant:done")...)
+			})
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/metrics"
+)
+
+// named is a tool that does nothing.
+func named(name string) holdfast.Tool {
+	return holdfast.NewTool(name, name, func(context.Context, struct{}) (string, error) { return "", nil })
+}
+
+// TestErrorTypes: what a store answers is told apart as far as an operator acts
+// differently on it.
+func TestErrorTypes(t *testing.T) {
+	for kind, errs := range map[string][]error{
+		"conflict":        {holdfast.ErrConflict},
+		"fenced":          {holdfast.ErrFenced},
+		"invalid":         {holdfast.ErrInvalid},
+		"version_too_new": {holdfast.ErrVersionTooNew},
+		"cancelled":       {context.Canceled},
+		"timeout":         {context.DeadlineExceeded, os.ErrDeadlineExceeded, &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}},
+		"unavailable": {
+			&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, io.EOF, net.ErrClosed, &os.PathError{Op: "write", Path: "holdfast.db", Err: syscall.ENOSPC},
+			holdfast.Errorf(holdfast.CodeStoreUnavailable, "away"),
+		},
+		"other": {errors.New("OOM command not allowed")},
+	} {
+		for _, err := range errs {
+			m := metrics.New(nil)
+			m.Committed(holdfast.Iteration{}, &holdfast.Commit{}, 0, fmt.Errorf("commit: %w", err))
+			want(t, m, map[string]string{fmt.Sprintf(`holdfast_checkpoint_errors_total{error_type=%q}`, kind): "1", "holdfast_checkpoint_duration_seconds_count": "0"})
+		}
+	}
+}
+
+// TestPendingWrites: a commit's pending writes are counted one by one, and what
+// clears them as one operation.
+func TestPendingWrites(t *testing.T) {
+	m := metrics.New(nil)
+	put := []holdfast.Value{{Kind: holdfast.KindPending, ID: "1"}, {Kind: holdfast.KindIntent, ID: "2"}, {Kind: holdfast.KindPending, ID: "3"}}
+	cleared := []holdfast.Kind{holdfast.KindPending, holdfast.KindIntent, holdfast.KindPending}
+	m.Committed(holdfast.Iteration{}, &holdfast.Commit{Put: put}, 0, nil)
+	m.Committed(holdfast.Iteration{}, &holdfast.Commit{Put: put}, 0, io.EOF)
+	m.Committed(holdfast.Iteration{}, &holdfast.Commit{Clear: cleared}, 0, nil)
+	want(t, m, map[string]string{
+		`holdfast_pending_writes_saved_total`:   "2",
+		`holdfast_pending_writes_errors_total`:  "2",
+		`holdfast_pending_writes_deleted_total`: "1",
+	})
+}
+
+// TestClosedSets: what is in no closed set is other, and a provider's nonsense is
+// no panic.
+func TestClosedSets(t *testing.T) {
+	m := metrics.New([]holdfast.Agent{{Name: "a", Tools: []holdfast.Tool{named("look")}}})
+	at := holdfast.Iteration{Agent: "b"}
+	negative := int64(-1)
+	m.ModelCalled(at, "dreamt", -1, 0, &holdfast.Usage{InputTokens: &negative})
+	m.ToolCalled(at, "look\xff", "broken", 0)
+	m.RunEnded(at, "vanished", "", 0)
+	m.Claimed(at, "stolen", "")
+	m.RequestDone("/x", "GET", 1000, 0)
+	want(t, m, map[string]string{
+		`holdfast_model_calls_total{agent="other",result="other"}`:           "1",
+		`holdfast_tool_calls_total{result="other",tool="other"}`:             "1",
+		`holdfast_runs_total{agent="other",outcome="other"}`:                 "1",
+		`holdfast_claims_total{result="other"}`:                              "1",
+		`holdfast_http_requests_total{code="other",method="GET",route="/x"}`: "1",
+		`holdfast_tokens_total{agent="a",kind="input"}`:                      "0",
+		`holdfast_time_to_first_delta_seconds_count`:                         "0",
+	})
+}
+
+// TestResultsAreKnown: every result that the engine reports is in its closed set.
+func TestResultsAreKnown(t *testing.T) {
+	m := metrics.New([]holdfast.Agent{{Name: "a", Tools: []holdfast.Tool{named("look")}}})
+	at := holdfast.Iteration{Agent: "a"}
+	for _, r := range []string{loop.ModelSuccess, loop.ModelTruncated, loop.ModelFailed, loop.ModelCancelled} {
+		m.ModelCalled(at, r, 0, 0, nil)
+	}
+	for _, r := range []string{loop.ToolSuccess, loop.ToolFailed, loop.ToolAsked, loop.ToolCancelled, loop.ToolRefused, loop.ToolFrontend} {
+		m.ToolCalled(at, "look", r, 0)
+	}
+	for _, r := range []string{loop.ClaimTaken, loop.ClaimLost, loop.ClaimCut, loop.ClaimRefused, loop.ClaimFailed} {
+		m.Claimed(at, r, "")
+	}
+	m.RunEnded(at, loop.OutcomeLeft, "", 0)
+	for name := range series(t, m) {
+		if name != `holdfast_run_errors_total{code="other"}` && name != `holdfast_checkpoint_errors_total{error_type="other"}` && strings.Contains(name, `="other"`) {
+			t.Errorf("a result of the engine is not known here: %s", name)
+		}
+	}
+}

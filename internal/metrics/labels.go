@@ -1,0 +1,110 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+const (
+	// other is every value that is not in a label's closed set.
+	other = "other"
+	// frontendTool is every tool of a frontend: clients choose those names.
+	frontendTool   = "frontend"
+	resultFrontend = "frontend"
+)
+
+func outcomes() []string { return []string{"success", "interrupt", "cancelled", "error", "left"} }
+
+func modelResults() []string { return []string{"success", "truncated", "error", "cancelled"} }
+
+func toolResults() []string {
+	return []string{"success", "error", "interrupt", "cancelled", "refused", resultFrontend}
+}
+
+func claimResults() []string { return []string{"taken_over", "lost", "cut", "refused", "failed"} }
+
+// codes are the error codes of the root package. An extension's code is other.
+func codes() []string {
+	return []string{
+		holdfast.CodeAgentNotFound, holdfast.CodeCheckpointConflict, holdfast.CodeCutOff, holdfast.CodeForbiddenHost,
+		holdfast.CodeForbiddenOrigin, holdfast.CodeHistoryDiverged, holdfast.CodeInternal, holdfast.CodeInterruptAlreadyAnswered,
+		holdfast.CodeInterruptExpired, holdfast.CodeInterrupted, holdfast.CodeInvalidInput, holdfast.CodeMaxIterations,
+		holdfast.CodeMethodNotAllowed, holdfast.CodeMidExecution, holdfast.CodeModelFailed, holdfast.CodeNotAcceptable, holdfast.CodeNotFound,
+		holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge, holdfast.CodeRecoveryGaveUp, holdfast.CodeRunIDReused,
+		holdfast.CodeRunInProgress, holdfast.CodeStoreUnavailable, holdfast.CodeStreamCut, holdfast.CodeTooManyRuns,
+		holdfast.CodeShuttingDown, holdfast.CodeUnauthenticated, holdfast.CodeUnknownToolCall, holdfast.CodeUnsupportedMediaType, holdfast.CodeVersionTooNew,
+		holdfast.CodeWrongAgent,
+	}
+}
+
+// errorTypes are the values of error_type. conflict, fenced and cancelled are no
+// fault of the store: a race that was lost, an owner that was replaced, a client
+// that went away.
+func errorTypes() []string {
+	return []string{"conflict", "fenced", "cancelled", "timeout", "unavailable", "invalid", "version_too_new", other}
+}
+
+// errorType is the error_type of a commit's error.
+func errorType(err error) string {
+	var (
+		network net.Error
+		system  syscall.Errno
+		public  *holdfast.Error
+	)
+	switch {
+	case errors.Is(err, holdfast.ErrConflict):
+		return "conflict"
+	case errors.Is(err, holdfast.ErrFenced):
+		return "fenced"
+	case errors.Is(err, holdfast.ErrInvalid):
+		return "invalid"
+	case errors.Is(err, holdfast.ErrVersionTooNew):
+		return "version_too_new"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return "timeout"
+	case network != nil, errors.As(err, &system), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, net.ErrClosed), errors.As(err, &public) && public.Code == holdfast.CodeStoreUnavailable:
+		return "unavailable"
+	}
+	return other
+}
+
+// oneOf returns the value if it is in the set.
+func oneOf(set []string, value string) string {
+	if slices.Contains(set, value) {
+		return value
+	}
+	return other
+}
+
+// agent and tool return the label of a configured name.
+func (m *Metrics) agent(name string) string { return configured(m.agents, name) }
+
+func (m *Metrics) tool(name string) string { return configured(m.tools, name) }
+
+func configured(labels map[string]string, name string) string {
+	if l, ok := labels[name]; ok {
+		return l
+	}
+	return other
+}
+
+// label makes a name a legal label.
+func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
+
+func statusCode(code int) string {
+	if code < 100 || code > 599 {
+		return other
+	}
+	return strconv.Itoa(code)
+}

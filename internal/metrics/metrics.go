@@ -1,0 +1,218 @@
+// Package metrics counts and times what the engine and the HTTP surface report,
+// for Prometheus. Every metric is described in docs/metrics.md.
+//
+// The number of series is bounded by the configuration: a label is the name of
+// a configured agent or tool, a route's pattern, or one of a closed set. Threads,
+// runs and users are never labels; they are in the log.
+package metrics
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Metrics is the metrics of one server. It is an observer of the engine and of
+// the HTTP surface; all of its methods may be called concurrently.
+type Metrics struct {
+	registry *prometheus.Registry
+	handler  http.Handler
+	// agents and tools are the configured names: nothing else becomes a label.
+	agents, tools map[string]string
+
+	runs      runMetrics
+	steps     stepMetrics
+	store     storeMetrics
+	endpoints httpMetrics
+}
+
+type runMetrics struct {
+	total     *prometheus.CounterVec
+	errors    *prometheus.CounterVec
+	duration  prometheus.Histogram
+	running   prometheus.Gauge
+	claims    *prometheus.CounterVec
+	takeovers prometheus.Counter
+}
+
+type stepMetrics struct {
+	iterations    prometheus.Counter
+	modelCalls    *prometheus.CounterVec
+	modelDuration prometheus.Histogram
+	firstDelta    prometheus.Histogram
+	tokens        *prometheus.CounterVec
+	toolCalls     *prometheus.CounterVec
+	toolDuration  *prometheus.HistogramVec
+}
+
+type storeMetrics struct {
+	duration      prometheus.Histogram
+	errors        *prometheus.CounterVec
+	records       prometheus.Counter
+	saved         prometheus.Counter
+	loaded        prometheus.Counter
+	deleted       prometheus.Counter
+	perCheckpoint prometheus.Histogram
+	saveErrors    prometheus.Counter
+	lease         *prometheus.CounterVec
+}
+
+type httpMetrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	streams  prometheus.Gauge
+}
+
+// New makes the metrics of a server with these agents, in a registry of their
+// own. Every series that the configuration decides is there from the start, at
+// 0, so that the first event is already an increase.
+func New(agents []holdfast.Agent) *Metrics {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	f := promauto.With(r)
+	m := &Metrics{
+		registry: r, handler: promhttp.HandlerFor(r, promhttp.HandlerOpts{}),
+		agents: map[string]string{}, tools: map[string]string{},
+		runs: newRunMetrics(f), steps: newStepMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
+	}
+	for i := range agents {
+		m.agents[agents[i].Name] = label(agents[i].Name)
+		for _, t := range agents[i].Tools {
+			m.tools[t.Spec().Name] = label(t.Spec().Name)
+		}
+	}
+	m.zero()
+	return m
+}
+
+// Handler serves the metrics, in the format that the scraper asks for. It asks
+// for no key: whoever reaches it reads the names of agents and tools, so keep it
+// inside.
+func (m *Metrics) Handler() http.Handler { return m.handler }
+
+// Registry is where these metrics are, to gather them or to add one's own.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+func newRunMetrics(f promauto.Factory) runMetrics {
+	return runMetrics{
+		total: f.NewCounterVec(counter("holdfast_runs_total",
+			"Runs that have ended in this process, by outcome; left: another process goes on with it."), []string{"agent", "outcome"}),
+		errors: f.NewCounterVec(counter("holdfast_run_errors_total",
+			"Runs that have ended in RUN_ERROR, by its code."), []string{"code"}),
+		duration: f.NewHistogram(histogram("holdfast_run_duration_seconds",
+			"Time from a run's start, resume or takeover in this process to its end.",
+			.1, .5, 1, 5, 15, 60, 300, 900, 3600, 14400)),
+		running: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_runs_running", Help: "Runs that this process runs now."}),
+		claims: f.NewCounterVec(counter("holdfast_claims_total",
+			"Tries to take a run whose owner is gone, by result."), []string{"result"}),
+		takeovers: f.NewCounter(counter("holdfast_takeovers_total",
+			"Runs taken over from an owner that was gone.")),
+	}
+}
+
+func newStepMetrics(f promauto.Factory) stepMetrics {
+	return stepMetrics{
+		iterations: f.NewCounter(counter("holdfast_iterations_total",
+			"Iterations done: an answer, and a result for each of its calls.")),
+		modelCalls: f.NewCounterVec(counter("holdfast_model_calls_total",
+			"Tries of model calls, by result."), []string{"agent", "result"}),
+		// From a tenth of a second to the default timeout of a model call.
+		modelDuration: f.NewHistogram(histogram("holdfast_model_call_duration_seconds",
+			"Time from the start of a try of a model call to its end.",
+			.1, .25, .5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600)),
+		firstDelta: f.NewHistogram(histogram("holdfast_time_to_first_delta_seconds",
+			"Time from the start of a try of a model call to its first delta.",
+			.05, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60)),
+		tokens: f.NewCounterVec(counter("holdfast_tokens_total",
+			"Tokens that models reported; cached is part of input, reasoning of output."), []string{"agent", "kind"}),
+		toolCalls: f.NewCounterVec(counter("holdfast_tool_calls_total",
+			"Tool calls, by result; the frontend's tools are one."), []string{"tool", "result"}),
+		// From a plain function to the default timeout of a tool call.
+		toolDuration: f.NewHistogramVec(histogram("holdfast_tool_call_duration_seconds",
+			"Time from the start of a tool call in this process to its end.",
+			.001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60), []string{"tool"}),
+	}
+}
+
+func newStoreMetrics(f promauto.Factory) storeMetrics {
+	return storeMetrics{
+		// A commit is a disk's sync or a round trip; after ten seconds something is
+		// wrong.
+		duration: f.NewHistogram(histogram("holdfast_checkpoint_duration_seconds",
+			"Time that the store took for a successful commit; each moves the thread's head.",
+			.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)),
+		errors: f.NewCounterVec(counter("holdfast_checkpoint_errors_total",
+			"Tries to commit that the store refused or did not answer."), []string{"error_type"}),
+		records: f.NewCounter(counter("holdfast_records_total",
+			"Records (AG-UI events) committed to the logs of threads.")),
+		saved: f.NewCounter(counter("holdfast_pending_writes_saved_total",
+			"Tool results saved before the checkpoint that includes them.")),
+		loaded: f.NewCounter(counter("holdfast_pending_writes_loaded_total",
+			"Resumes and takeovers that found such results; their tools did not run again.")),
+		deleted: f.NewCounter(counter("holdfast_pending_writes_deleted_total",
+			"Commits that cleared a thread's pending writes.")),
+		perCheckpoint: f.NewHistogram(histogram("holdfast_pending_writes_per_checkpoint",
+			"Tool results per checkpoint that includes any.", 1, 2, 3, 5, 8, 16, 32, 64)),
+		saveErrors: f.NewCounter(counter("holdfast_pending_writes_errors_total",
+			"Pending writes in tries to commit that failed; most are tried again.")),
+		lease: f.NewCounterVec(counter("holdfast_lease_renewals_total",
+			"Tries to renew this process's lease, three per lease, by result."), []string{"result"}),
+	}
+}
+
+func newHTTPMetrics(f promauto.Factory) httpMetrics {
+	return httpMetrics{
+		requests: f.NewCounterVec(counter("holdfast_http_requests_total",
+			"Requests answered, by the pattern of their route."), []string{"route", "method", "code"}),
+		duration: f.NewHistogramVec(histogram("holdfast_http_request_duration_seconds",
+			"Time to answer a request; a stream's is the time it was open.",
+			.001, .005, .025, .1, .5, 2.5, 10, 60, 600), []string{"route", "method"}),
+		streams: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_open_streams", Help: "Server-Sent Events streams that are open."}),
+	}
+}
+
+func counter(name, help string) prometheus.CounterOpts {
+	return prometheus.CounterOpts{Name: name, Help: help}
+}
+
+func histogram(name, help string, buckets ...float64) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}
+}
+
+// zero makes every series whose labels are known.
+func (m *Metrics) zero() {
+	for _, agent := range m.agents {
+		for _, outcome := range outcomes() {
+			m.runs.total.WithLabelValues(agent, outcome)
+		}
+		for _, result := range modelResults() {
+			m.steps.modelCalls.WithLabelValues(agent, result)
+		}
+		for _, kind := range []string{"input", "output", "cached", "reasoning"} {
+			m.steps.tokens.WithLabelValues(agent, kind)
+		}
+	}
+	for _, tool := range m.tools {
+		m.steps.toolDuration.WithLabelValues(tool)
+		for _, result := range []string{"success", "error", "interrupt", "cancelled", "refused"} {
+			m.steps.toolCalls.WithLabelValues(tool, result)
+		}
+	}
+	m.steps.toolCalls.WithLabelValues(frontendTool, resultFrontend)
+	for _, code := range append(codes(), other) {
+		m.runs.errors.WithLabelValues(code)
+	}
+	for _, result := range claimResults() {
+		m.runs.claims.WithLabelValues(result)
+	}
+	for _, kind := range errorTypes() {
+		m.store.errors.WithLabelValues(kind)
+	}
+	m.store.lease.WithLabelValues("success")
+	m.store.lease.WithLabelValues("error")
+}

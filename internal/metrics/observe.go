@@ -1,0 +1,142 @@
+package metrics
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// RunStarted counts the run as running. Finished results that a resume or a
+// takeover found are a load of pending writes.
+func (m *Metrics) RunStarted(_ holdfast.Iteration, _ bool, kept int) {
+	m.runs.running.Inc()
+	if kept > 0 {
+		m.store.loaded.Inc()
+	}
+}
+
+// RunEnded counts the run by its outcome. A run that was left to another process
+// has not ended, so it has no duration.
+func (m *Metrics) RunEnded(at holdfast.Iteration, outcome, code string, took time.Duration) {
+	m.runs.running.Dec()
+	m.ended(at, outcome, code)
+	if outcome != "left" {
+		m.runs.duration.Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) ended(at holdfast.Iteration, outcome, code string) {
+	m.runs.total.WithLabelValues(m.agent(at.Agent), oneOf(outcomes(), outcome)).Inc()
+	if code != "" {
+		m.runs.errors.WithLabelValues(oneOf(codes(), code)).Inc()
+	}
+}
+
+// Claimed counts the claim. A run that nobody goes on with has ended in an error
+// without having run here.
+func (m *Metrics) Claimed(at holdfast.Iteration, result, code string) {
+	m.runs.claims.WithLabelValues(oneOf(claimResults(), result)).Inc()
+	switch result {
+	case "taken_over":
+		m.runs.takeovers.Inc()
+	case "cut":
+		m.ended(at, "error", code)
+	}
+}
+
+// ModelCalled counts and times a try of a model call, and its tokens whatever
+// came of it: they were paid for.
+func (m *Metrics) ModelCalled(at holdfast.Iteration, result string, first, took time.Duration, usage *holdfast.Usage) {
+	agent := m.agent(at.Agent)
+	m.steps.modelCalls.WithLabelValues(agent, oneOf(modelResults(), result)).Inc()
+	m.steps.modelDuration.Observe(took.Seconds())
+	if first >= 0 {
+		m.steps.firstDelta.Observe(first.Seconds())
+	}
+	if usage == nil {
+		return
+	}
+	m.tokens(agent, "input", usage.InputTokens)
+	m.tokens(agent, "output", usage.OutputTokens)
+	m.tokens(agent, "cached", usage.CachedInput)
+	m.tokens(agent, "reasoning", usage.ReasoningTokens)
+}
+
+// tokens adds what a provider reported; a negative number is a provider's
+// mistake, and would be a panic.
+func (m *Metrics) tokens(agent, kind string, n *int64) {
+	if n != nil && *n > 0 {
+		m.steps.tokens.WithLabelValues(agent, kind).Add(float64(*n))
+	}
+}
+
+// ToolCalled counts a tool call, and times it if it ran here. A frontend's tool
+// and one that is not configured have names that a client or a model chose:
+// they are never labels.
+func (m *Metrics) ToolCalled(_ holdfast.Iteration, tool, result string, took time.Duration) {
+	if result == resultFrontend {
+		m.steps.toolCalls.WithLabelValues(frontendTool, resultFrontend).Inc()
+		return
+	}
+	name := m.tool(tool)
+	m.steps.toolCalls.WithLabelValues(name, oneOf(toolResults(), result)).Inc()
+	if result != "refused" {
+		m.steps.toolDuration.WithLabelValues(name).Observe(took.Seconds())
+	}
+}
+
+// IterationDone counts the iteration, and the results that its checkpoint takes
+// over from pending writes.
+func (m *Metrics) IterationDone(_ holdfast.Iteration, results int) {
+	m.steps.iterations.Inc()
+	if results > 0 {
+		m.store.perCheckpoint.Observe(float64(results))
+	}
+}
+
+// Committed times a commit that succeeded and counts one that did not, with the
+// pending writes in it.
+func (m *Metrics) Committed(_ holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error) {
+	pending := 0
+	for i := range c.Put {
+		if c.Put[i].Kind == holdfast.KindPending {
+			pending++
+		}
+	}
+	if err != nil {
+		m.store.errors.WithLabelValues(errorType(err)).Inc()
+		m.store.saveErrors.Add(float64(pending))
+		return
+	}
+	m.store.duration.Observe(took.Seconds())
+	m.store.records.Add(float64(len(c.Records)))
+	m.store.saved.Add(float64(pending))
+	if slices.Contains(c.Clear, holdfast.KindPending) {
+		m.store.deleted.Inc()
+	}
+}
+
+// LeaseRenewed counts the try. An idle server that has lost its store shows it
+// here first.
+func (m *Metrics) LeaseRenewed(err error) {
+	result := "success"
+	if err != nil {
+		result = "error"
+	}
+	m.store.lease.WithLabelValues(result).Inc()
+}
+
+// RequestDone counts and times a request. The route is the pattern it matched
+// and the method a standard one, or a fixed word for every other; the caller sees
+// to that.
+func (m *Metrics) RequestDone(route, method string, code int, took time.Duration) {
+	m.endpoints.requests.WithLabelValues(route, method, statusCode(code)).Inc()
+	m.endpoints.duration.WithLabelValues(route, method).Observe(took.Seconds())
+}
+
+// StreamOpened counts a stream as open.
+func (m *Metrics) StreamOpened() { m.endpoints.streams.Inc() }
+
+// StreamClosed counts it as closed.
+func (m *Metrics) StreamClosed() { m.endpoints.streams.Dec() }
