@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -21,7 +23,7 @@ const defaultConfig = "holdfast.yaml"
 // known is what a configuration may refer to. charge_card is there only with a
 // demo journal.
 func known(journal io.Writer) config.Known {
-	k := config.Known{Models: []string{"demo"}}
+	k := config.Known{Models: []string{"demo", "openai/"}}
 	for _, t := range tools.Builtin(time.Now, 0, journal) {
 		k.Tools = append(k.Tools, t.Spec().Name)
 	}
@@ -40,6 +42,8 @@ func command(args []string, getenv func(string) string, stdout, stderr io.Writer
 		err = validateCommand(args[1:], getenv, stdout, stderr)
 	case "key":
 		err = keyCommand(args[1:], stdout, stderr)
+	case "healthcheck":
+		err = healthCommand(args[1:], getenv, stdout, stderr)
 	default:
 		return 0, false
 	}
@@ -125,5 +129,34 @@ restart the server:
 
   %s
 `, key, entry)
+	return nil
+}
+
+// healthCommand asks a running server whether it can serve: for containers,
+// which have nothing else in them to ask with.
+func healthCommand(args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	addr := orDefault(getenv("HOLDFAST_ADDR"), "localhost:8080")
+	flags := flag.NewFlagSet("holdfast healthcheck", flag.ContinueOnError)
+	flags.StringVar(&addr, "addr", addr, "where the server listens (HOLDFAST_ADDR)")
+	if err := parseCommand(flags, args, stderr); err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("the address %q cannot be used: write host:port", addr)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	client := &http.Client{Timeout: 5 * time.Second}
+	res, err := client.Get("http://" + net.JoinHostPort(host, port) + "/readyz")
+	if err != nil {
+		return fmt.Errorf("the server does not answer: %w", err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server is not ready: status %d", res.StatusCode)
+	}
+	fmt.Fprintln(stdout, "ready")
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -47,7 +46,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintln(stdout, "holdfast", version())
 		return exitOK
 	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
+	log := o.log(stderr)
 	cfg, closeAll, err := o.config(log)
 	if err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
@@ -59,18 +58,18 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitFailed
 	}
-	if err := serve(ctx, s, o, stdout); err != nil {
+	if err := serve(ctx, s, o, cfg, stdout); err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitFailed
 	}
 	return exitOK
 }
 
-func serve(ctx context.Context, s *server.Server, o *options, stdout io.Writer) error {
+func serve(ctx context.Context, s *server.Server, o *options, cfg server.Config, stdout io.Writer) error {
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	o.banner(stdout, s.Addr())
+	o.banner(stdout, s.Addr(), cfg)
 	<-ctx.Done()
 	fmt.Fprintln(stdout, "holdfast: shutting down; press Ctrl-C again to stop at once (runs are recovered at the next start)")
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.GracePeriod)

@@ -33,7 +33,8 @@ func TestOptionMistakes(t *testing.T) {
 		env  map[string]string
 	}{
 		"use on or off":        {args: []string{"--recover=maybe"}},
-		"use demo":             {args: []string{"--model=skynet"}},
+		"use demo, or openai/": {args: []string{"--model=skynet"}},
+		"full:N":               {args: []string{"--retention=some"}},
 		"must be at least 1":   {args: []string{"--max-runs=0"}},
 		"HOLDFAST_LEASE":       {env: map[string]string{"HOLDFAST_LEASE": "soon"}},
 		"unexpected argument":  {args: []string{"serve"}},

@@ -6,53 +6,86 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/web"
 )
 
 // options are the program's settings: each is a flag and an environment
-// variable of the same name, and the flag wins.
+// variable of the same name, and the flag wins. Secrets are variables only,
+// because arguments are visible to everybody on the machine.
 type options struct {
-	addr        string
-	store       string
-	model       string
-	recovery    string
-	frequency   string
-	lease       time.Duration
-	maxRuns     int
-	maxSteps    int
-	demoDelay   time.Duration
-	demoJournal string
-	configFile  string
-	apiKeys     string
-	version     bool
+	addr          string
+	store         string
+	redisPrefix   string
+	model         string
+	configFile    string
+	retention     string
+	frequency     string
+	pendingWrites string
+	recovery      string
+	lease         time.Duration
+	maxRuns       int
+	maxSteps      int
+	anonymous     bool
+	origins       string
+	logFormat     string
+	logLevel      slog.Level
+	demoDelay     time.Duration
+	demoJournal   string
+	version       bool
+
+	getenv func(string) string
+}
+
+// flags declares the settings; docs/configuration.md has the same table.
+func (o *options) flags(stderr io.Writer) *flag.FlagSet {
+	fs := flag.NewFlagSet("holdfast", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&o.addr, "addr", "localhost:8080", "where to listen")
+	fs.StringVar(&o.store, "store", "bolt:./data/holdfast.db", "where threads are kept: bolt:PATH, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
+	fs.StringVar(&o.redisPrefix, "redis-prefix", "hf:", "what every key in Redis begins with")
+	fs.StringVar(&o.model, "model", "", "the default model: demo (scripted, needs no key) or openai/NAME; without it, openai/gpt-5-mini if OPENAI_API_KEY is set, else demo")
+	fs.StringVar(&o.configFile, "config", "", "the file with the agents; default holdfast.yaml if it is there")
+	fs.StringVar(&o.retention, "retention", "full", "which checkpoints stay listed: full (the newest 100), full:N, or latest")
+	fs.StringVar(&o.frequency, "checkpoint-frequency", "per_iteration", "which checkpoints are listed: per_iteration, per_turn or manual")
+	fs.StringVar(&o.pendingWrites, "pending-writes", "on", "on: each tool result is saved the moment it exists; off: results of pure and idempotent tools are saved when all calls of an answer are done")
+	fs.StringVar(&o.recovery, "recover", "on", "on: runs cut off by a crash are continued; off: they wait for an empty-messages POST")
+	fs.DurationVar(&o.lease, "lease", 3*time.Second, "how long a silent process counts as alive")
+	fs.IntVar(&o.maxRuns, "max-runs", 1000, "how many runs may run at a time; beyond it 503")
+	fs.IntVar(&o.maxSteps, "max-iterations", 50, "how many iterations a run gets between two requests")
+	fs.BoolVar(&o.anonymous, "allow-anonymous", false, "serve everybody who reaches the address, without API keys")
+	fs.StringVar(&o.origins, "origins", "", "the pages of other origins that may use the server: https://app.example.com, with commas between; or *")
+	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	fs.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	fs.DurationVar(&o.demoDelay, "demo-delay", 20*time.Millisecond, "the demo model's pause between two words")
+	fs.StringVar(&o.demoJournal, "demo-journal", "", "a file that gets one line per model and tool call, to count after a kill -9; adds the tool charge_card")
+	fs.BoolVar(&o.version, "version", false, "print the version and exit")
+	fs.VisitAll(func(f *flag.Flag) {
+		if f.Name != "version" {
+			f.Usage += " (" + variable(f.Name) + ")"
+		}
+	})
+	return fs
+}
+
+// variable is the environment variable of a flag.
+func variable(name string) string {
+	return "HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
 func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (*options, error) {
-	o := &options{}
-	fs := flag.NewFlagSet("holdfast", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.StringVar(&o.addr, "addr", "localhost:8080", "where to listen (HOLDFAST_ADDR)")
-	fs.StringVar(&o.store, "store", "bolt:./data/holdfast.db", "where threads are kept: bolt:PATH or memory: (HOLDFAST_STORE)")
-	fs.StringVar(&o.model, "model", "demo", "the model: demo is scripted and needs no key (HOLDFAST_MODEL)")
-	fs.StringVar(&o.recovery, "recover", "on", "on: runs cut off by a crash are continued; off: they wait for an empty-messages POST (HOLDFAST_RECOVER)")
-	fs.StringVar(&o.frequency, "checkpoint-frequency", "per_iteration", "which checkpoints are listed: per_iteration, per_turn or manual (HOLDFAST_CHECKPOINT_FREQUENCY)")
-	fs.DurationVar(&o.lease, "lease", 3*time.Second, "how long a silent process counts as alive (HOLDFAST_LEASE)")
-	fs.IntVar(&o.maxRuns, "max-runs", 1000, "how many runs may run at a time; beyond it 503 (HOLDFAST_MAX_RUNS)")
-	fs.IntVar(&o.maxSteps, "max-iterations", 50, "how many iterations a run gets between two requests (HOLDFAST_MAX_ITERATIONS)")
-	fs.DurationVar(&o.demoDelay, "demo-delay", 20*time.Millisecond, "the demo model's pause between two words (HOLDFAST_DEMO_DELAY)")
-	fs.StringVar(&o.demoJournal, "demo-journal", "", "a file that gets one line per model and tool call, to count after a kill -9; adds the tool charge_card (HOLDFAST_DEMO_JOURNAL)")
-	fs.StringVar(&o.configFile, "config", "", "the file with the agents; default holdfast.yaml if it is there (HOLDFAST_CONFIG)")
-	o.apiKeys = getenv("HOLDFAST_API_KEYS") // no flag: arguments are visible to everybody on the machine
-	fs.BoolVar(&o.version, "version", false, "print the version and exit")
+	o := &options{getenv: getenv}
+	fs := o.flags(stderr)
 	var bad error
 	fs.VisitAll(func(f *flag.Flag) {
-		name := "HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if v := getenv(name); v != "" && f.Name != "version" && bad == nil {
+		if v := getenv(variable(f.Name)); v != "" && f.Name != "version" && bad == nil {
 			if err := fs.Set(f.Name, v); err != nil {
-				bad = fmt.Errorf("%s=%q cannot be used: %w", name, v, err)
+				bad = fmt.Errorf("%s=%q cannot be used: %w", variable(f.Name), v, err)
 			}
 		}
 	})
@@ -63,22 +96,64 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 		return nil, err
 	}
 	if fs.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q: holdfast takes only flags, see --help", fs.Arg(0))
+		return nil, fmt.Errorf("unexpected argument %q: besides flags there are the commands validate, key and healthcheck; see --help", fs.Arg(0))
+	}
+	if o.model == "" {
+		o.model = "demo"
+		if getenv("OPENAI_API_KEY") != "" {
+			o.model = "openai/gpt-5-mini"
+		}
 	}
 	return o, o.validate()
 }
 
 func (o *options) validate() error {
-	if o.recovery != "on" && o.recovery != "off" {
-		return fmt.Errorf("--recover=%s is not known: use on or off", o.recovery)
+	for _, c := range []struct {
+		flag, value string
+		known       []string
+	}{
+		{"recover", o.recovery, []string{"on", "off"}},
+		{"pending-writes", o.pendingWrites, []string{"on", "off"}},
+		{"log-format", o.logFormat, []string{"text", "json"}},
+	} {
+		if !slices.Contains(c.known, c.value) {
+			return fmt.Errorf("--%s=%s is not known: use %s", c.flag, c.value, strings.Join(c.known, " or "))
+		}
 	}
-	if o.model != "demo" {
-		return fmt.Errorf("--model=%s is not known: use demo", o.model)
+	if _, err := o.keepCheckpoints(); err != nil {
+		return err
+	}
+	if name, ok := strings.CutPrefix(o.model, "openai/"); o.model != "demo" && (!ok || name == "") {
+		return fmt.Errorf("--model=%s is not known: use demo, or openai/NAME with the name that the provider gives the model", o.model)
 	}
 	if o.maxRuns < 1 || o.maxSteps < 1 {
 		return fmt.Errorf("--max-runs and --max-iterations must be at least 1")
 	}
 	return nil
+}
+
+// keepCheckpoints reads --retention.
+func (o *options) keepCheckpoints() (int, error) {
+	switch number, numbered := strings.CutPrefix(o.retention, "full:"); {
+	case o.retention == "full":
+		return 100, nil
+	case o.retention == "latest":
+		return 1, nil
+	case numbered:
+		if n, err := strconv.Atoi(number); err == nil && n >= 1 {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("--retention=%s is not known: use full, full:N with a number from 1, or latest", o.retention)
+}
+
+// log makes the program's log.
+func (o *options) log(w io.Writer) *slog.Logger {
+	h := &slog.HandlerOptions{Level: o.logLevel}
+	if o.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, h))
+	}
+	return slog.New(slog.NewTextHandler(w, h))
 }
 
 // config makes the server's configuration. closeAll releases what it opened.
@@ -105,30 +180,28 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 	if err != nil {
 		return cfg, closeAll, err
 	}
+	keep, err := o.keepCheckpoints()
+	if err != nil {
+		return cfg, closeAll, err
+	}
+	if o.anonymous && authenticate == nil {
+		log.Warn("everybody who reaches the address may use this server and see every thread: HOLDFAST_ALLOW_ANONYMOUS is set")
+	}
 	return server.Config{
-		Addr: o.addr, Store: o.store, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
-		Lease: o.lease, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps, Log: log,
-		Agents: agents, Limits: limits, Authenticate: authenticate,
+		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
+		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off", Lease: o.lease, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
+		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous, AllowedOrigins: list(o.origins),
+		UI: web.Handler(), Version: version(),
 	}, closeAll, nil
 }
 
-// banner says in a few lines what the server runs on.
-func (o *options) banner(w io.Writer, addr string) {
-	recovery := "on: runs cut off by a crash are continued"
-	if o.recovery == "off" {
-		recovery = "off: runs cut off by a crash wait for an empty-messages POST"
+// list splits at commas.
+func list(text string) []string {
+	var entries []string
+	for entry := range strings.SplitSeq(text, ",") {
+		if entry = strings.TrimSpace(entry); entry != "" {
+			entries = append(entries, entry)
+		}
 	}
-	fmt.Fprintf(w, `holdfast %s
-  listening   http://%s  (loopback only: no API keys are set)
-  store       %s
-  model       demo: scripted, no API key needed; say "help"
-  recovery    %s; checkpoints %s
-`, version(), strings.Replace(addr, "127.0.0.1", "localhost", 1), storeText(o.store), recovery, o.frequency)
-}
-
-func storeText(store string) string {
-	if path, ok := strings.CutPrefix(store, "bolt:"); ok {
-		return path + "  (embedded; every commit is synced to disk)"
-	}
-	return "memory  (nothing survives the process)"
+	return entries
 }

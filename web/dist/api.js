@@ -1,0 +1,101 @@
+
+import { frames } from './sse.js';
+import { isEnd } from './reduce.js';
+export class ApiError extends Error {
+constructor(status, error, retryAfter = 0) {
+super(error?.message ?? `The server answered ${status}.`);
+this.status = status;
+this.code = error?.code ?? `http_${status}`;
+this.hint = error?.hint ?? '';
+this.details = error?.details ?? {};
+this.retryAfter = retryAfter;
+}
+}
+export const requester = (base, key, unauthorized) => async (method, path, { body, headers = {}, signal } = {}) => {
+for (;;) {
+const sent = key();
+const response = await fetch(base + path, {
+method, signal, cache: 'no-store', credentials: 'same-origin',
+body: body === undefined ? undefined : JSON.stringify(body),
+headers: { ...headers, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...(sent ? { Authorization: 'Bearer ' + sent } : {}) },
+});
+if (response.ok) return response;
+if (response.status === 401) {
+if (sent === key()) await unauthorized();
+continue;
+}
+const error = await response.json().then((b) => b.error, () => undefined);
+throw new ApiError(response.status, error, Number(response.headers.get('Retry-After')) || 0);
+}
+};
+function passes(err, accepted) {
+if (!(err instanceof ApiError)) return true; // the network
+return [429, 502, 503, 504].includes(err.status) || (accepted && err.status >= 500);
+}
+const part = encodeURIComponent;
+export async function follow(o) {
+const at = { run: '', cursor: '', posted: !o.body, retry: 250, tries: 0, ended: false };
+for (;;) {
+let wait = 0;
+try {
+await attempt(o, at);
+if (at.ended) return;
+} catch (err) {
+if (o.signal.aborted) throw err;
+if (at.ended) return;
+if (!passes(err, at.posted)) {
+if (!(err instanceof ApiError) || err.status !== 404 || !at.cursor) throw err;
+at.cursor = ''; // the run is gone; the thread may be there
+}
+wait = err instanceof ApiError ? err.retryAfter * 1000 : 0;
+}
+o.onState('reconnecting');
+const backoff = Math.min(10_000, at.retry * 2 ** at.tries++);
+await o.sleep(Math.max(wait, backoff * (0.5 + o.random() / 2)));
+o.signal.throwIfAborted();
+}
+}
+async function attempt(o, at) {
+const connection = new AbortController();
+const stop = () => connection.abort();
+o.signal.addEventListener('abort', stop, { once: true });
+let timer;
+const alive = () => {
+clearTimeout(timer);
+timer = setTimeout(stop, o.silence ?? 40_000);
+};
+try {
+alive();
+const response = await open(o, at, connection.signal);
+if (response.status === 204 || !response.body) {
+at.cursor = ''; // nothing is missing, but the end was not seen: ask how the thread stands
+return;
+}
+for await (const frame of frames(response.body, alive)) {
+if (frame.retry !== undefined) at.retry = frame.retry;
+if (frame.data) take(o, at, frame);
+}
+} finally {
+clearTimeout(timer);
+o.signal.removeEventListener('abort', stop);
+}
+}
+function open(o, at, signal) {
+const headers = { 'Holdfast-Resume': '1', Accept: 'text/event-stream' };
+if (!at.posted) return o.request('POST', 'runs', { body: o.body, headers, signal });
+if (!at.cursor) return o.request('GET', `threads/${part(o.thread)}/stream`, { headers, signal });
+return o.request('GET', `threads/${part(o.thread)}/runs/${part(at.run)}/events`, { headers: { ...headers, 'Last-Event-ID': at.cursor }, signal });
+}
+function take(o, at, frame) {
+const event = JSON.parse(frame.data);
+at.posted = true;
+at.tries = 0;
+if (event.type === 'RUN_STARTED') {
+at.run = event.metadata?.holdfast?.runId ?? event.runId;
+at.cursor = ''; // without an id of its own this is a new start
+}
+if (frame.id) at.cursor = frame.id;
+if (isEnd(event)) at.ended = true;
+o.onState('live');
+o.onEvent(event, frame.id);
+}

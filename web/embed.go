@@ -1,0 +1,176 @@
+// Package web is the page that the server shows at /: a chat that survives
+// reloads and restarts. It is hand-written, needs no other host and no build:
+// src holds the sources, dist what is embedded; see build.mjs.
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+//go:embed dist
+var dist embed.FS
+
+// policy lets the page load and reach nothing but its own server, and nobody
+// frame it. There is no inline script or style, so none is allowed.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// kinds are the media types of what is embedded. The table is ours because the
+// standard library asks the machine, and machines differ.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// asset is one file, in the two forms in which it is sent.
+type asset struct {
+	kind          string
+	plain, packed []byte
+	// tag is the hash of the content, without quotes.
+	tag string
+}
+
+// Handler serves the page at / and its files below /ui/, with the path as the
+// browser sent it; 404 for everything else, 405 for methods other than GET and
+// HEAD. Files have stable names and are revalidated by a strong ETag, so a new
+// version of the server is seen at the next load. They are compressed once,
+// here.
+func Handler() http.Handler {
+	files, err := fs.Sub(dist, "dist")
+	if err == nil {
+		var assets map[string]*asset
+		if assets, err = load(files); err == nil {
+			return handler(assets)
+		}
+	}
+	// The files are compiled in: this is a mistake in the build, not in the world.
+	panic(fmt.Sprintf("web: %v", err))
+}
+
+// load reads every file; the keys are the paths at which they are served.
+func load(files fs.FS) (map[string]*asset, error) {
+	assets := map[string]*asset{}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		kind, known := kinds[path.Ext(name)]
+		if !known {
+			return fmt.Errorf("%s is of a kind that is not served", name)
+		}
+		packed, err := pack(content)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(content)
+		at := "/ui/" + name
+		if name == "index.html" {
+			at = "/"
+		}
+		assets[at] = &asset{kind: kind, plain: content, packed: packed, tag: hex.EncodeToString(sum[:12])}
+		return nil
+	})
+	return assets, err
+}
+
+func pack(content []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(content); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+type handler map[string]*asset
+
+// ServeHTTP implements http.Handler.
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	a, found := h[r.URL.Path]
+	if !found {
+		http.Error(w, "There is no such file.", http.StatusNotFound)
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "Only GET and HEAD.", http.StatusMethodNotAllowed)
+		return
+	}
+	a.send(w, r)
+}
+
+func (a *asset) send(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Cache-Control", "no-cache")
+	header.Set("Vary", "Accept-Encoding")
+	body, tag := a.plain, a.tag
+	if takesGzip(r.Header.Values("Accept-Encoding")) {
+		// A strong tag names bytes, so the two forms have two (RFC 9110, 8.8.3.3).
+		body, tag = a.packed, a.tag+"-gz"
+		header.Set("Content-Encoding", "gzip")
+	}
+	header.Set("ETag", `"`+tag+`"`)
+	if matches(r.Header.Values("If-None-Match"), tag) {
+		header.Del("Content-Encoding")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	header.Set("Content-Type", a.kind)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method == http.MethodGet {
+		// A client that went away cannot be told.
+		_, _ = w.Write(body)
+	}
+}
+
+// takesGzip reads Accept-Encoding: gzip or *, and not with q=0.
+func takesGzip(values []string) bool {
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")
+		name = strings.TrimSpace(name)
+		if !strings.EqualFold(name, "gzip") && name != "*" {
+			continue
+		}
+		q, found := strings.CutPrefix(strings.ReplaceAll(params, " ", ""), "q=")
+		weight, err := strconv.ParseFloat(q, 64)
+		return !found || (err == nil && weight > 0)
+	}
+	return false
+}
+
+// matches reads If-None-Match, which compares weakly (RFC 9110, 13.1.2).
+func matches(values []string, tag string) bool {
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		part = strings.TrimPrefix(strings.TrimSpace(part), "W/")
+		if part == "*" || part == `"`+tag+`"` {
+			return true
+		}
+	}
+	return false
+}
