@@ -1,8 +1,8 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test check bench fuzz
+.PHONY: help run build test check bench fuzz web verify-web browser
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 run: ## run the server: embedded store in ./data, demo model, http://localhost:8080
 	go run ./cmd/server
@@ -24,3 +24,13 @@ fuzz: ## run every fuzz target for FUZZTIME
 
 bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md quotes
 	scripts/bench.sh
+
+web: ## make web/dist from web/src (needs Node, no packages)
+	node web/build.mjs
+
+verify-web: ## web/dist is what web/src gives, and the page's own tests
+	node web/build.mjs --check
+	node --test web/test/*.test.mjs
+
+browser: build ## the page in a real browser, with reload and kill -9
+	node web/test/browser.mjs bin/holdfast

@@ -216,5 +216,5 @@ func node(t *testing.T, args ...string) {
 func TestDistIsWhatSrcGives(t *testing.T) { node(t, "build.mjs", "--check") }
 
 func TestScripts(t *testing.T) {
-	node(t, "--test", "test/api.test.mjs", "test/markdown.test.mjs", "test/patch.test.mjs", "test/reduce.test.mjs", "test/sse.test.mjs")
+	node(t, "--test", "test/api.test.mjs", "test/markdown.test.mjs", "test/patch.test.mjs", "test/reduce.test.mjs", "test/session.test.mjs", "test/sse.test.mjs")
 }

@@ -34,14 +34,14 @@ return [429, 502, 503, 504].includes(err.status) || (accepted && err.status >= 5
 }
 const part = encodeURIComponent;
 export async function follow(o) {
-const at = { run: '', cursor: '', posted: !o.body, retry: 250, tries: 0, ended: false };
+const at = { run: '', cursor: '', posted: !o.body, retry: 250, tries: 0, ended: false, broken: false };
 for (;;) {
 let wait = 0;
 try {
 await attempt(o, at);
 if (at.ended) return;
 } catch (err) {
-if (o.signal.aborted) throw err;
+if (o.signal.aborted || at.broken) throw err;
 if (at.ended) return;
 if (!passes(err, at.posted)) {
 if (!(err instanceof ApiError) || err.status !== 404 || !at.cursor) throw err;
@@ -96,6 +96,11 @@ at.cursor = ''; // without an id of its own this is a new start
 }
 if (frame.id) at.cursor = frame.id;
 if (isEnd(event)) at.ended = true;
+try {
 o.onState('live');
 o.onEvent(event, frame.id);
+} catch (err) {
+at.broken = true; // a mistake in the page: asking again would only repeat it
+throw err;
+}
 }

@@ -38,7 +38,8 @@ let drawn = true;
 function changed() {
 if (!drawn) return;
 drawn = false;
-requestAnimationFrame(redraw);
+if (document.hidden) setTimeout(redraw, 250);
+else requestAnimationFrame(redraw);
 }
 function redraw() {
 drawn = true;
@@ -251,8 +252,10 @@ say($('text').value);
 document.addEventListener('keydown', (e) => {
 const typing = e.target instanceof Element && e.target.matches('input, textarea, select');
 if (e.key === 'Escape' && !e.isComposing && !$('key').open) {
-if (document.documentElement.classList.contains('side-open')) toggleSide(false);
-else if (!$('stop').hidden) stop();
+if (document.documentElement.classList.contains('side-open')) {
+toggleSide(false);
+$('open-side').focus();
+} else if (!$('stop').hidden) stop();
 } else if (e.key === '/' && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) {
 e.preventDefault();
 if (innerWidth < 900) toggleSide(true);
@@ -263,7 +266,7 @@ $('stop').addEventListener('click', stop);
 $('skip').addEventListener('click', (e) => { e.preventDefault(); $('text').focus(); });
 $('new').addEventListener('click', () => { location.hash = '#/'; toggleSide(false); $('text').focus(); });
 $('filter').addEventListener('input', () => drawThreads(threads, session?.thread ?? '', Date.now()));
-$('open-side').addEventListener('click', () => toggleSide(!document.documentElement.classList.contains('side-open')));
+$('open-side').addEventListener('click', () => { toggleSide(true); $('new').focus(); });
 $('open-panel').addEventListener('click', togglePanel);
 $('close-panel').addEventListener('click', () => { togglePanel(); $('open-panel').focus(); });
 $('whole').addEventListener('click', wholeRun);
@@ -281,6 +284,7 @@ $('examples').append(...examples.map(([text, what]) => h('button', { type: 'butt
 addEventListener('hashchange', route);
 addEventListener('online', () => session?.wake());
 document.addEventListener('visibilitychange', () => {
+redraw();
 if (document.hidden) return;
 session?.wake();
 refresh();

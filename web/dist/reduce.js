@@ -58,6 +58,8 @@ status: 'running', start: old?.start, end: old?.end,
 }
 }
 function reset(view, messages) {
+if (!messages.length) return { ...view, items: [], aside: view.items };
+if (view.aside) view = { ...view, items: [...view.aside, ...view.items], aside: undefined };
 const fresh = [];
 for (const m of messages) fromMessage(view, m, fresh);
 const keys = new Set(fresh.map((i) => i.key));

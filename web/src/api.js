@@ -73,14 +73,14 @@ const part = encodeURIComponent;
  * @param {Following} o
  */
 export async function follow(o) {
-  const at = { run: '', cursor: '', posted: !o.body, retry: 250, tries: 0, ended: false };
+  const at = { run: '', cursor: '', posted: !o.body, retry: 250, tries: 0, ended: false, broken: false };
   for (;;) {
     let wait = 0;
     try {
       await attempt(o, at);
       if (at.ended) return;
     } catch (err) {
-      if (o.signal.aborted) throw err;
+      if (o.signal.aborted || at.broken) throw err;
       if (at.ended) return;
       if (!passes(err, at.posted)) {
         if (!(err instanceof ApiError) || err.status !== 404 || !at.cursor) throw err;
@@ -143,6 +143,11 @@ function take(o, at, frame) {
   }
   if (frame.id) at.cursor = frame.id;
   if (isEnd(event)) at.ended = true;
-  o.onState('live');
-  o.onEvent(event, frame.id);
+  try {
+    o.onState('live');
+    o.onEvent(event, frame.id);
+  } catch (err) {
+    at.broken = true; // a mistake in the page: asking again would only repeat it
+    throw err;
+  }
 }

@@ -132,6 +132,7 @@ export function conversation(list) {
     /** @type {typeof rows} */
     const next = new Map();
     for (const item of items) {
+      /** @type {Row & {item?: Item}} */
       const row = rows.get(item.key) ?? kinds[item.kind]();
       if (row.item !== item) row.update(item);
       row.item = item;

@@ -33,6 +33,7 @@ import { apply } from './patch.js';
  * @property {any} state the shared state; undefined if nothing was said of it
  * @property {any[]} interrupts open questions
  * @property {any[]} usage tokens of the last run
+ * @property {Item[]} [aside] what an empty snapshot took away, until the full one
  * @property {{text: string, call: string, reasoning: string}} chunks items that CHUNK events opened
  */
 
@@ -107,7 +108,7 @@ function fromMessage(view, m, out) {
   } else if (m.role === 'tool') {
     const at = out.findLastIndex((i) => i.key === 'c:' + m.toolCallId);
     const call = at < 0 ? { kind: /** @type {const} */ ('call'), key: 'c:' + m.toolCallId, id: m.toolCallId, name: 'tool', args: '' } : out[at];
-    const done = { ...call, status: /** @type {const} */ (failed(m) ? 'failed' : 'done'), result: resultOf(m.content) || m.error || '' };
+    const done = { ...call, status: /** @type {'failed' | 'done'} */ (failed(m) ? 'failed' : 'done'), result: resultOf(m.content) || m.error || '' };
     if (at < 0) out.push(done);
     else out[at] = done;
   } else if (m.role === 'activity') {
@@ -128,10 +129,13 @@ function fromMessage(view, m, out) {
 /**
  * The snapshot is the truth about messages: what it lacks was taken back. Remarks,
  * activities, steps and subagents are not in it; each stays behind the last message
- * before it that is left.
+ * before it that is left. For the sake of stock clients the server may send an empty
+ * snapshot before the full one; the two are taken as one.
  * @param {View} view @param {any[]} messages @returns {View}
  */
 function reset(view, messages) {
+  if (!messages.length) return { ...view, items: [], aside: view.items };
+  if (view.aside) view = { ...view, items: [...view.aside, ...view.items], aside: undefined };
   /** @type {Item[]} */
   const fresh = [];
   for (const m of messages) fromMessage(view, m, fresh);
@@ -152,7 +156,7 @@ function reset(view, messages) {
 function closeAll(view, waiting) {
   const items = view.items.map((i) => {
     if (i.kind === 'call' && (i.status === 'pending' || i.status === 'running' || i.status === 'waiting')) {
-      return { ...i, status: /** @type {const} */ (waiting.has(i.id ?? '') ? 'waiting' : 'none') };
+      return { ...i, status: /** @type {'waiting' | 'none'} */ (waiting.has(i.id ?? '') ? 'waiting' : 'none') };
     }
     if (i.kind === 'agent' && i.status === 'running') return { ...i, status: /** @type {const} */ ('none') };
     return i.open ? { ...i, open: false } : i;

@@ -108,6 +108,11 @@ test('a page that leaves the thread stops asking', async () => {
   assert.equal(r.asked.length, 1);
 });
 
+test('a mistake in the page is not taken for the network', async () => {
+  const r = await play([ev('1-a', began)], { onEvent() { throw new TypeError('undefined is not a function'); } });
+  assert.deepEqual([r.err?.name, r.asked.length, r.slept], ['TypeError', 1, []]);
+});
+
 test('errors of the server, and of something before it', async (t) => {
   const answers = [new Response('{"error":{"code":"c","message":"m","hint":"h","details":{"a":1}}}', { status: 503, headers: { 'Retry-After': '2' } }), new Response('<html>', { status: 502 })];
   t.mock.method(globalThis, 'fetch', async () => answers.shift());

@@ -197,6 +197,8 @@ const parts = {
     await other.until("document.querySelector('.note.error')");
     await say('help');
     await other.until(`${answers}.join('').includes('kill the server')`, 40);
+    await other.close();
+    await page.send('Page.bringToFront');
     await page.until(idle);
     await page.look({ width: 360, height: 720 });
     await shoot('text-narrow');

@@ -117,6 +117,17 @@ test('a snapshot keeps the times that it does not hold, and activities', () => {
   assert.deepEqual([view.items[0].start, view.items[0].end], [10, 30]);
 });
 
+test('an empty snapshot before the full one takes nothing away', () => {
+  const takeover = { type: 'CUSTOM', name: 'holdfast.takeover', value: { epoch: 2 } };
+  const messages = [user('u', 'go'), { id: 'x', role: 'reasoning', content: 'so' }, { id: 'm', role: 'assistant', content: 'done' }];
+  const reasoning = [{ type: 'REASONING_MESSAGE_START', messageId: 'x', role: 'reasoning', timestamp: 5 }, { type: 'REASONING_MESSAGE_END', messageId: 'x', timestamp: 905 }];
+  const first = run([began, { type: 'MESSAGES_SNAPSHOT', messages: [user('u', 'go')] }, takeover, ...reasoning, ...text('m', 'done'), finished()]);
+  const next = addLocal(first, user('u2', 'more'));
+  const view = run([{ ...began, runId: 'r2' }, { type: 'MESSAGES_SNAPSHOT', messages: [] }, { type: 'MESSAGES_SNAPSHOT', messages: [...messages, user('u2', 'more')] }], next);
+  assert.deepEqual(rows(view), ['text go', 'note The server took this run over and went on.', 'reasoning so', 'text done', 'text more']);
+  assert.equal(view.items[2].end - view.items[2].start, 900);
+});
+
 test('a prelude that comes again changes nothing that can be seen', () => {
   const prelude = [began, { type: 'MESSAGES_SNAPSHOT', messages: [user('u', 'go'), { id: 'm', role: 'assistant', content: 'Hel' }] }, { type: 'STATE_SNAPSHOT', snapshot: {} }, ...text('m')];
   const view = run([...prelude, { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: 'lo' }]);
