@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -25,26 +24,15 @@ func measureGrowth() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	addr, err := freeAddr()
+	p, err := launch(0, nil, binary, "--addr", "{addr}", "--store", "bolt:"+filepath.Join(dir, "growth.db"), "--demo-delay=1ms", "--max-iterations=1100")
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(binary, "--addr", addr, "--store", "bolt:"+filepath.Join(dir, "growth.db"), "--demo-delay=1ms", "--max-iterations=1100")
-	if err := cmd.Start(); err != nil {
+	defer p.stop()
+	if _, err := written(p.url, "before", 200, p.cmd.Process.Pid); err != nil {
 		return err
 	}
-	defer func() {
-		// The server is only there to be measured.
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	if err := ready("http://" + addr); err != nil {
-		return err
-	}
-	if _, err := written("http://"+addr, "before", 200, cmd.Process.Pid); err != nil {
-		return err
-	}
-	at, err := written("http://"+addr, "measured", 1000, cmd.Process.Pid)
+	at, err := written(p.url, "measured", 1000, p.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}

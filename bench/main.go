@@ -1,47 +1,41 @@
-// Command bench loads the built server and a floor server in the same run, on
-// the same machine, and prints the ratios that docs/benchmarks.md quotes.
+// Command bench puts the same load on a floor server and on Holdfast, with its
+// threads in Redis and in a file, in the same run on the same machine, and
+// prints the ratios that docs/benchmarks.md quotes. It fails if a bar is missed.
 //
-//	go run ./bench -runs 100 -rate 50 -seconds 10
+//	go run ./bench                  every scenario
+//	go run ./bench -only paced1k    one of them
+//	go run ./bench -growth          bytes to disk of the embedded store
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"time"
 )
 
 func main() {
-	var c config
-	flag.IntVar(&c.runs, "runs", 100, "concurrent runs")
-	flag.IntVar(&c.rate, "rate", 50, "deltas per second and run")
-	flag.IntVar(&c.seconds, "seconds", 10, "how long")
-	flag.IntVar(&c.rounds, "rounds", 3, "how often both servers take turns")
-	growth := flag.Bool("growth", false, "instead of load: bytes written per iteration, at iteration 10 and at iteration 1,000")
-	flag.Float64Var(&c.limit, "limit", 6, "the highest allowed ratio of CPU per delta to the floor's; 0 is none")
-	floor := flag.String("floor", "", "serve as the floor server at this address (used by the program itself)")
+	var b bench
+	flag.IntVar(&b.repeat, "repeat", 3, "how often the servers take turns; medians are compared")
+	flag.StringVar(&b.only, "only", "", "only the scenarios whose names begin with this")
+	growth := flag.Bool("growth", false, "instead of load: bytes written to disk per iteration, around iteration 20 and 980")
+	serve := flag.String("serve", "", "be a helper of the bench: model or floor")
+	addr := flag.String("addr", "", "where a helper listens")
+	model := flag.String("model", "", "the model's URL, for the floor")
+	redisURL := flag.String("redis", "", "the Redis URL, for the floor")
 	flag.Parse()
 	var err error
-	if *floor != "" {
-		var l net.Listener
-		if l, err = net.Listen("tcp", *floor); err == nil {
-			err = serveFloor(l, time.Second/time.Duration(10*c.rate))
-		}
-	} else if *growth {
+	switch {
+	case *serve != "":
+		err = helper(*serve, *addr, *model, *redisURL)
+	case *growth:
 		err = measureGrowth()
-	} else {
-		err = c.compare()
+	default:
+		err = b.run()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -49,214 +43,167 @@ func main() {
 	}
 }
 
-type config struct {
-	runs, rate, seconds, rounds int
-	limit                       float64
-}
-
-// figures are what one server did under load.
-type figures struct {
-	frames int
-	deltas int
-	cpu    time.Duration
-	gaps   []time.Duration // between frames, as a client sees them
-}
-
-func (f figures) perDelta() time.Duration { return f.cpu / time.Duration(max(f.deltas, 1)) }
-
-// compare lets both servers take turns and compares medians.
-func (c config) compare() error {
-	dir, binary, err := build()
+func helper(what, addr, model, redisURL string) error {
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	self, err := os.Executable()
-	if err != nil {
+	if what == "model" {
+		return serveModel(l)
+	}
+	return serveFloor(l, model, redisURL)
+}
+
+// target is a server under load.
+type target struct {
+	*process
+	name  string
+	redis *redisServer
+	part  string // makes thread names unique
+}
+
+// thread names a thread that no other run of the bench has.
+func (t *target) thread(client, n int) string { return fmt.Sprintf("%s-%d-%d", t.part, client, n) }
+
+// bench runs the scenarios.
+type bench struct {
+	repeat int
+	only   string
+
+	dir, binary, self string
+	redis             *redisServer
+	model             *process
+	// modelFirst is what the model itself takes to its first token, in ms.
+	modelFirst float64
+	missed     []string
+}
+
+// The targets, in the order of turns.
+const (
+	onFloor = "floor"
+	onRedis = "holdfast redis"
+	onBolt  = "holdfast bolt"
+	// onWindow is Holdfast on Redis with a delta window.
+	onWindow = "with --delta-window=1s"
+)
+
+func (b *bench) run() (err error) {
+	if b.dir, b.binary, err = build(); err != nil {
 		return err
 	}
-	// "slow N" pauses ten times the delay before each word.
-	delay := time.Second / time.Duration(10*c.rate)
-	var ours, floor []time.Duration
-	for round := range c.rounds {
-		f, err := c.load(self, "-floor", "{addr}", "-rate", strconv.Itoa(c.rate))
-		if err != nil {
-			return fmt.Errorf("floor: %w", err)
-		}
-		store := "bolt:" + filepath.Join(dir, fmt.Sprintf("bench%d.db", round))
-		h, err := c.load(binary, "--addr", "{addr}", "--store", store, "--demo-delay", delay.String())
-		if err != nil {
-			return fmt.Errorf("holdfast: %w", err)
-		}
-		fmt.Printf("round %d  floor    %s\n         holdfast %s\n", round+1, f, h)
-		floor, ours = append(floor, f.perDelta()), append(ours, h.perDelta())
+	defer os.RemoveAll(b.dir)
+	if b.self, err = os.Executable(); err != nil {
+		return err
 	}
-	ratio := float64(median(ours)) / float64(median(floor))
-	fmt.Printf("CPU per delta at %d runs x %d/s on bbolt: %.2f x the floor (limit %g)\n", c.runs, c.rate, ratio, c.limit)
-	if c.limit > 0 && ratio > c.limit {
-		return errors.New("the ratio is above the limit")
+	if b.redis, err = startRedis(); err != nil {
+		return err
+	}
+	defer b.redis.stop()
+	if b.model, err = launch(1, nil, b.self, "-serve", "model", "-addr", "{addr}"); err != nil {
+		return err
+	}
+	defer b.model.stop()
+	if b.modelFirst, err = firstToken(b.model.url); err != nil {
+		return err
+	}
+	for _, s := range scenarios() {
+		if strings.HasPrefix(s.name, b.only) {
+			if err := b.scenario(s); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+	}
+	if len(b.missed) > 0 {
+		return errors.New("missed: " + strings.Join(b.missed, "; "))
 	}
 	return nil
 }
 
-// build makes the server in a new folder, which the caller removes.
-func build() (dir, binary string, err error) {
-	if dir, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
-		return "", "", err
-	}
-	binary = filepath.Join(dir, "holdfast")
-	cmd := exec.Command("go", "build", "-o", binary, "./cmd/server")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return dir, "", errors.Join(fmt.Errorf("build the server: %w", err), os.RemoveAll(dir))
-	}
-	return dir, binary, nil
-}
-
-func (f figures) String() string {
-	slices.Sort(f.gaps)
-	return fmt.Sprintf("%7d deltas in %7d frames, CPU %6.2fs = %6.1f µs a delta, frame gap p50 %s p99 %s",
-		f.deltas, f.frames, f.cpu.Seconds(), float64(f.perDelta().Nanoseconds())/1000, percentile(f.gaps, 50), percentile(f.gaps, 99))
-}
-
-func median(d []time.Duration) time.Duration {
-	d = slices.Clone(d)
-	slices.Sort(d)
-	return d[len(d)/2]
-}
-
-func percentile(sorted []time.Duration, p int) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(len(sorted)-1, len(sorted)*p/100)].Round(10 * time.Microsecond)
-}
-
-// load starts a server, puts the load on it and measures its process.
-func (c config) load(program string, args ...string) (f figures, err error) {
-	addr, err := freeAddr()
-	if err != nil {
-		return f, err
-	}
-	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "{addr}", addr)
-	}
-	cmd := exec.Command(program, args...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		return f, err
-	}
-	defer func() {
-		// The server is only there to be measured.
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	if err := ready("http://" + addr); err != nil {
-		return f, fmt.Errorf("%w: %s", err, out.String())
-	}
-	before, err := cpuTime(cmd.Process.Pid)
-	if err != nil {
-		return f, err
-	}
-	words := c.rate * c.seconds
-	results := make(chan figures, c.runs)
-	errs := make(chan error, c.runs)
-	var wg sync.WaitGroup
-	for i := range c.runs {
-		wg.Go(func() {
-			// Spread over one period, as independent users are.
-			time.Sleep(time.Duration(i) * time.Second / time.Duration(c.rate) / time.Duration(c.runs))
-			r, err := one("http://"+addr, fmt.Sprintf("t%d", i), words)
+// scenario lets the targets take turns, each time with a new process.
+func (b *bench) scenario(s scenario) error {
+	results := map[string][]*result{}
+	for n := range b.repeat {
+		for _, name := range s.targets {
+			t, err := b.launch(name, fmt.Sprintf("%s%d", s.name, n))
 			if err != nil {
-				errs <- err
-				return
+				return err
 			}
-			results <- r
-		})
-	}
-	wg.Wait()
-	close(results)
-	select {
-	case err := <-errs:
-		return f, err
-	default:
-	}
-	after, err := cpuTime(cmd.Process.Pid)
-	if err != nil {
-		return f, err
-	}
-	for r := range results {
-		f.frames += r.frames
-		f.gaps = append(f.gaps, r.gaps...)
-	}
-	f.deltas, f.cpu = words*c.runs, after-before
-	return f, nil
-}
-
-// one is one client with one run.
-func one(url, thread string, words int) (f figures, err error) {
-	body := fmt.Sprintf(`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"u","role":"user","content":"slow %d"}]}`, thread, words)
-	res, err := http.Post(url+"/runs", "application/json", strings.NewReader(body))
-	if err != nil {
-		return f, err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return f, fmt.Errorf("status %d", res.StatusCode)
-	}
-	finished := false
-	last := time.Now()
-	for scan := bufio.NewScanner(res.Body); scan.Scan(); {
-		line := scan.Bytes()
-		if !bytes.HasPrefix(line, []byte("data: ")) {
-			continue
+			if s.before != nil {
+				err = s.before(t)
+			}
+			var r *result
+			if err == nil {
+				r, err = s.run(t)
+			}
+			if err != nil {
+				err = fmt.Errorf("%s: %w\n%s", name, err, t.out.String())
+			}
+			t.stop()
+			if err != nil {
+				return err
+			}
+			results[name] = append(results[name], r)
 		}
-		f.frames++
-		now := time.Now()
-		f.gaps = append(f.gaps, now.Sub(last))
-		last = now
-		finished = bytes.Contains(line, []byte(`"RUN_FINISHED"`))
 	}
-	if !finished {
-		return f, errors.New("a run did not finish")
+	fmt.Printf("== %s: %s\n", s.name, s.about)
+	for _, f := range s.figures {
+		b.report(s, f, results)
 	}
-	return f, nil
+	return nil
 }
 
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
-func ready(url string) error {
-	for range 2000 {
-		if res, err := http.Get(url + "/readyz"); err == nil {
-			res.Body.Close()
-			return nil
+// report prints one figure of all targets, and compares it with its bar.
+func (b *bench) report(s scenario, f figure, results map[string][]*result) {
+	of := func(name string) float64 {
+		var all []float64
+		for _, r := range results[name] {
+			all = append(all, f.of(r))
 		}
-		time.Sleep(5 * time.Millisecond)
+		return median(all)
 	}
-	return errors.New("the server did not start")
+	line := fmt.Sprintf("   %-32s", f.name)
+	for _, name := range s.targets {
+		line += fmt.Sprintf("  %s %.4g", name, of(name))
+	}
+	name := onRedis
+	if slices.Contains(s.targets, onWindow) {
+		name = onWindow
+	}
+	got, what := of(name), "at most"
+	if f.ratio {
+		got /= of(onFloor)
+		what = "ratio " + fmt.Sprintf("%.2f", got) + ", at most"
+	}
+	if f.added {
+		got -= b.modelFirst
+		what = fmt.Sprintf("%.2f more than the model alone, at most", got)
+	}
+	if f.limit > 0 {
+		verdict := "ok"
+		if got > f.limit {
+			verdict = "MISSED"
+			b.missed = append(b.missed, fmt.Sprintf("%s: %s is %.4g, at most %g", s.name, f.name, got, f.limit))
+		}
+		line += fmt.Sprintf("  (%s %g: %s)", what, f.limit, verdict)
+	}
+	fmt.Println(line)
 }
 
-// cpuTime is what the process has used so far, user and system, from
-// /proc/PID/stat in ticks of 10 ms.
-func cpuTime(pid int) (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, fmt.Errorf("the load bench needs Linux: %w", err)
+func (b *bench) launch(name, part string) (t *target, err error) {
+	t = &target{name: name, redis: b.redis, part: strings.ReplaceAll(name, " ", "-") + "-" + part}
+	if name == onFloor {
+		t.process, err = launch(0, nil, b.self, "-serve", "floor", "-addr", "{addr}", "-model", b.model.url+"/v1", "-redis", b.redis.url())
+		return t, err
 	}
-	_, rest, ok := strings.Cut(string(b), ") ")
-	f := strings.Fields(rest)
-	if !ok || len(f) < 13 {
-		return 0, errors.New("/proc/PID/stat has an unknown form")
+	store := b.redis.url()
+	if name == onBolt {
+		store = "bolt:" + filepath.Join(b.dir, t.part+".db")
 	}
-	user, err1 := strconv.Atoi(f[11])
-	system, err2 := strconv.Atoi(f[12])
-	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err1, err2)
+	args := []string{"--addr", "{addr}", "--store", store, "--model", "openai/bench", "--max-iterations", "2000", "--lease", "30s"}
+	if name == onWindow {
+		args = append(args, "--delta-window=1s")
+	}
+	env := []string{"OPENAI_BASE_URL=" + b.model.url + "/v1", "OPENAI_API_KEY=bench"}
+	t.process, err = launch(0, env, b.binary, args...)
+	return t, err
 }

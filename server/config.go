@@ -77,6 +77,10 @@ type Config struct {
 	MaxToolResult int
 	// Limits are limits of single agents, by name; what is zero there is as above.
 	Limits map[string]Limits
+	// DeltaWindow is how long a model's deltas may wait for more before they are
+	// stored and shown: fewer writes for text that comes in larger pieces; default
+	// 0, every piece at once.
+	DeltaWindow time.Duration
 	// KeepAlive is how long a stream may be silent before a comment is sent;
 	// default 15s.
 	KeepAlive time.Duration
@@ -160,6 +164,9 @@ func (c *Config) validate() error {
 	case loop.PerIteration, loop.PerTurn, loop.Manual:
 	default:
 		return fmt.Errorf("unknown checkpoint frequency %q: use per_iteration, per_turn or manual", c.CheckpointFrequency)
+	}
+	if c.DeltaWindow < 0 || c.DeltaWindow > 10*time.Second {
+		return fmt.Errorf("a delta window of %s is not possible: use 0s to 10s", c.DeltaWindow)
 	}
 	if c.Lease < 100*time.Millisecond {
 		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)

@@ -52,7 +52,7 @@ func (o *options) configured(journal io.Writer) ([]holdfast.Agent, map[string]se
 func (o *options) onlyAgent(journal io.Writer) (holdfast.Agent, error) {
 	a := holdfast.Agent{
 		Name: "demo", Description: "A scripted agent that needs no key. Say help.",
-		Tools: tools.Builtin(time.Now, o.demoDelay, journal),
+		Tools: o.builtin(o.model, journal),
 	}
 	if o.model != "demo" {
 		a.Name, a.Description = "assistant", "An assistant on "+o.model+", with the tools that come with the server."
@@ -89,9 +89,19 @@ func (o *options) newModel(name string, a config.Agent, journal io.Writer) (hold
 	return openai.New(openai.Options{BaseURL: base, APIKey: key, Model: strings.TrimPrefix(name, "openai/"), Params: a.Params})
 }
 
+// builtin returns the tools that come with the server. They take their time only
+// for the demo, where people watch.
+func (o *options) builtin(model string, journal io.Writer) []holdfast.Tool {
+	pace := time.Duration(0)
+	if model == "demo" {
+		pace = o.demoDelay
+	}
+	return tools.Builtin(time.Now, pace, journal)
+}
+
 // toolsOf returns the tools that an agent lists, in its order.
 func (o *options) toolsOf(a config.Agent, journal io.Writer) []holdfast.Tool {
-	builtin := tools.Builtin(time.Now, o.demoDelay, journal)
+	builtin := o.builtin(orDefault(a.Model, o.model), journal)
 	var chosen []holdfast.Tool
 	for _, name := range a.Tools {
 		if i := slices.IndexFunc(builtin, func(t holdfast.Tool) bool { return t.Spec().Name == name }); i >= 0 {

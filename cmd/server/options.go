@@ -29,6 +29,7 @@ type options struct {
 	pendingWrites string
 	recovery      string
 	lease         time.Duration
+	deltaWindow   time.Duration
 	maxRuns       int
 	maxSteps      int
 	anonymous     bool
@@ -56,6 +57,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&o.pendingWrites, "pending-writes", "on", "on: each tool result is saved the moment it exists; off: results of pure and idempotent tools are saved when all calls of an answer are done")
 	fs.StringVar(&o.recovery, "recover", "on", "on: runs cut off by a crash are continued; off: they wait for an empty-messages POST")
 	fs.DurationVar(&o.lease, "lease", 3*time.Second, "how long a silent process counts as alive")
+	fs.DurationVar(&o.deltaWindow, "delta-window", 0, "how long a model's words may wait for more before they are stored and shown; 0s: every piece at once")
 	fs.IntVar(&o.maxRuns, "max-runs", 1000, "how many runs may run at a time; beyond it 503")
 	fs.IntVar(&o.maxSteps, "max-iterations", 50, "how many iterations a run gets between two requests")
 	fs.BoolVar(&o.anonymous, "allow-anonymous", false, "serve everybody who reaches the address, without API keys")
@@ -189,7 +191,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 	}
 	return server.Config{
 		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
-		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off", Lease: o.lease, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
+		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off", Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous, AllowedOrigins: list(o.origins),
 		UI: web.Handler(), Version: version(),
 	}, closeAll, nil

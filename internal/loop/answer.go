@@ -354,6 +354,7 @@ func (r *run) commitAnswer(a *answering) error {
 func (r *run) putIntents(c *holdfast.Commit) {
 	for i := range r.st.Calls {
 		if r.hasEffects(r.st.Calls[i]) {
+			r.noteWork(c)
 			putIntent(c, r.key.Thread, &r.st.Calls[i], r.e.cfg.Now())
 		}
 	}

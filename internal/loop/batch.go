@@ -211,6 +211,11 @@ func (r *run) save(f finished) error {
 	m := agui.FromDomain(holdfast.Message{ID: r.e.cfg.NewID("msg"), Role: holdfast.RoleTool, CallID: f.call.ID, Text: f.result.Text, Parts: f.result.Parts})
 	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
 	shown.Timestamp = r.now()
+	if f.result.Failed {
+		// The protocol has no word for it that a result is an error's text.
+		m.Metadata = json.RawMessage(`{"holdfast":{"failed":true}}`)
+		shown.Metadata = m.Metadata
+	}
 	r.st.closeCall(f.call.ID)
 	r.results++
 	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *holdfast.Commit) {
@@ -218,6 +223,7 @@ func (r *run) save(f finished) error {
 		if r.e.cfg.NoPendingWrites && r.repeatable(f.call) {
 			return
 		}
+		r.noteWork(c)
 		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindPending, ID: f.call.ID, Data: mustJSON(pendingWrite{
 			CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
 			Iteration: r.st.Iteration, CompletedAt: r.e.cfg.Now(),

@@ -55,6 +55,9 @@ type Config struct {
 	// BufferBytes bounds the deltas of a run that wait to be committed, and
 	// TailBytes the acknowledged records kept in memory for its watchers.
 	BufferBytes int
+	// DeltaWindow is how long a model's deltas may wait for more before they are
+	// committed and shown; 0: not at all.
+	DeltaWindow time.Duration
 	// KeepAlive is how long a stream may be silent; then it yields an empty
 	// batch.
 	KeepAlive time.Duration

@@ -42,6 +42,11 @@ type run struct {
 	number atomic.Int64
 	// results counts the results that no checkpoint holds yet.
 	results int
+	// clean: when the run last looked, the store held no intents and no pending
+	// writes of the thread. Since then they were put into workIn, and if clean is
+	// false, into commits before it.
+	clean  bool
+	workIn *holdfast.Commit
 	// inboxSeen is the newest inbox item that was read.
 	inboxSeen atomic.Uint64
 }
@@ -241,7 +246,7 @@ func (r *run) checkpoint() error {
 		if r.e.cfg.Frequency == PerIteration {
 			r.listCheckpoint(c, "loop", r.st.Iteration)
 		}
-		clearWork(c)
+		r.clearWork(c)
 		c.State = r.st.encode()
 	})
 }
@@ -268,7 +273,7 @@ func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Erro
 		r.listCheckpoint(c, "loop", r.st.Iteration)
 		// What the stopped or waiting thread still needs stays.
 		if p == phaseIdle {
-			clearWork(c)
+			r.clearWork(c)
 		}
 		c.InboxSeen = r.inboxSeen.Load()
 		putOutcome(c, r.rec.ID, runOutcome{Format: Format, Outcome: name, Code: r.st.Code, EndedAt: r.e.cfg.Now(), Last: last.Number})
@@ -355,6 +360,25 @@ func clearWork(c *holdfast.Commit) {
 	c.Clear = append(c.Clear, holdfast.KindPending, holdfast.KindIntent)
 }
 
+// noteWork is called for a commit that puts intents or pending writes.
+func (r *run) noteWork(c *holdfast.Commit) {
+	if r.workIn != nil && r.workIn != c {
+		r.clean = false
+	}
+	r.workIn = c
+}
+
+// clearWork is the same for a run, which knows whether there is anything to
+// clear.
+func (r *run) clearWork(c *holdfast.Commit) {
+	cleared := c.Clear
+	clearWork(c)
+	if r.clean && (r.workIn == nil || r.workIn == c) {
+		c.Clear = cleared
+	}
+	r.clean, r.workIn = true, nil
+}
+
 func addCheckpoint(c *holdfast.Commit, st *state, source string, step int, now time.Time, keep int) {
 	st.Checkpoints++
 	id := checkpointID(st.Checkpoints)
@@ -382,13 +406,19 @@ type inboxItem struct {
 	Run  string `json:"run"`
 }
 
-// watchInbox cancels the run when somebody asks for it.
+// watchInbox cancels the run when somebody asks for it. It waits as long as the
+// run lives, thousands of times on a busy server, so it reads the store in a
+// goroutine of its own: the stack that takes is not kept.
 func (r *run) watchInbox(ctx context.Context) {
 	wake, stop := r.e.cfg.Store.Watch(r.key, holdfast.TopicInbox)
 	defer stop()
 	for {
-		items, err := r.e.cfg.Store.Inbox(ctx, r.key)
-		if err == nil && r.wantsCancel(items) {
+		cancelled := make(chan bool)
+		go func() {
+			items, err := r.e.cfg.Store.Inbox(ctx, r.key)
+			cancelled <- err == nil && r.wantsCancel(items)
+		}()
+		if <-cancelled {
 			r.cancel(errCancelled)
 			return
 		}

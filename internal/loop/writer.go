@@ -34,6 +34,12 @@ type writer struct {
 	// bytes of deltas may wait meanwhile.
 	giveUp time.Duration
 	limit  int
+	// window is how long deltas may wait for more.
+	window time.Duration
+	// ctx is of all commits, because one with a timeout for each costs more than
+	// its commit has to; deadline cancels it, and the writer with it.
+	ctx      context.Context
+	deadline *time.Timer
 
 	mu        sync.Mutex
 	seq       agui.Sequencer
@@ -42,6 +48,8 @@ type writer struct {
 	committed holdfast.Position
 	err       error         // why nothing can be written any more
 	unhealthy chan struct{} // closed when commits work again; nil while they do
+	soon      *time.Timer   // wakes for what may wait; nil when nothing does
+	within    time.Duration // how long soon takes
 	work      chan struct{}
 	idle      chan struct{} // closed when the goroutine has ended
 }
@@ -71,7 +79,7 @@ func newWriter(r *run, head *holdfast.Head, seq agui.Sequencer) *writer {
 	e := r.e
 	w := &writer{
 		key: head.Key, user: head.User, fence: head.Fence, process: e.process,
-		clock: e.cfg.Now, newID: e.cfg.NewID, shown: r.feed.append, giveUp: e.cfg.StoreTimeout, limit: e.cfg.BufferBytes,
+		clock: e.cfg.Now, newID: e.cfg.NewID, shown: r.feed.append, giveUp: e.cfg.StoreTimeout, limit: e.cfg.BufferBytes, window: e.cfg.DeltaWindow,
 		try:       func(ctx context.Context, c *holdfast.Commit) error { return e.commit(ctx, r.place(), c) },
 		seq:       seq,
 		next:      newBatch(),
@@ -80,7 +88,13 @@ func newWriter(r *run, head *holdfast.Head, seq agui.Sequencer) *writer {
 		work:      make(chan struct{}, 1),
 		idle:      make(chan struct{}),
 	}
-	go w.run()
+	ctx, cancel := context.WithCancel(context.Background())
+	w.ctx, w.deadline = ctx, time.AfterFunc(w.giveUp, cancel)
+	w.deadline.Stop()
+	go func() {
+		defer cancel()
+		w.run()
+	}()
 	return w
 }
 
@@ -105,8 +119,12 @@ func (w *writer) delta(ctx context.Context, kind agui.Type, id, text string) err
 	}
 	b.bytes += len(text)
 	full := b.bytes > w.limit
+	if full {
+		w.wake()
+	} else {
+		w.wakeWithin(w.window)
+	}
 	w.mu.Unlock()
-	w.wake()
 	if full {
 		return wait(ctx, b)
 	}
@@ -164,7 +182,7 @@ func (w *writer) add(events []agui.Event, u urgency, f func(c *holdfast.Commit, 
 	case atOnce:
 		w.wake()
 	case soon:
-		time.AfterFunc(company, w.wake)
+		w.wakeWithin(company)
 	}
 	return nil
 }
@@ -275,6 +293,7 @@ func (w *writer) fail(err error) {
 	if w.err == nil {
 		w.err = err
 	}
+	w.stopTimer()
 	if w.unhealthy != nil { // there is nothing to wait for any more
 		close(w.unhealthy)
 		w.unhealthy = nil
@@ -285,6 +304,28 @@ func (w *writer) fail(err error) {
 		w.next = nil
 	}
 	w.wake()
+}
+
+// wakeWithin has what was added committed within d, if nothing else has it
+// committed before; the caller holds the lock.
+func (w *writer) wakeWithin(d time.Duration) {
+	switch {
+	case d <= 0:
+		w.wake()
+	case w.soon == nil:
+		w.soon, w.within = time.AfterFunc(d, w.wake), d
+	case d < w.within:
+		w.soon.Reset(d)
+		w.within = d
+	}
+}
+
+// stopTimer is for when everything is committed; the caller holds the lock.
+func (w *writer) stopTimer() {
+	if w.soon != nil {
+		w.soon.Stop()
+		w.soon = nil
+	}
 }
 
 func wait(ctx context.Context, b *batch) error {
@@ -307,6 +348,7 @@ func (w *writer) run() {
 			return
 		}
 		w.next = newBatch()
+		w.stopTimer()
 		pos, process := w.committed, w.process
 		w.mu.Unlock()
 		err := w.write(b, pos, process)
@@ -362,8 +404,9 @@ func recordsOf(c *holdfast.Commit) []holdfast.Record {
 // commit tries until the store answers, which may be a refusal, or giveUp has
 // passed. A commit in flight is not cancelled with its run.
 func (w *writer) commit(c *holdfast.Commit) error {
-	ctx, cancel := context.WithTimeout(context.Background(), w.giveUp)
-	defer cancel()
+	w.deadline.Reset(w.giveUp)
+	defer w.deadline.Stop()
+	ctx := w.ctx
 	pause := 10 * time.Millisecond
 	for {
 		err := w.try(ctx, c)

@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 const (
 	// committers is how many pipelines of commits are under way at a time, and
-	// maxPipeline how many commits one holds.
+	// maxPipeline how many commits one holds. The client's own timeouts bound a
+	// pipeline, so that one that hangs does not stop all.
 	committers  = 2
 	maxPipeline = 64
-	// commitTimeout bounds a pipeline, so that one that hangs does not stop all.
-	commitTimeout = 10 * time.Second
 )
 
 var errClosed = errors.New("the store is closed")
@@ -102,8 +100,7 @@ func (c *committer) run(s *Store) {
 
 // send runs the batch and tells everybody's result.
 func (s *Store) send(batch []*request) {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
-	defer cancel()
+	ctx := context.Background()
 	if len(batch) == 1 && batch[0].hints == nil {
 		code, err := s.run(ctx, batch[0].do)
 		batch[0].done <- result{code, err}

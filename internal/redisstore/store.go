@@ -109,7 +109,7 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		if err != nil {
 			return nil, badURL(err)
 		}
-		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize)
+		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 		return redis.NewClusterClient(o), nil
 	case "sentinel":
@@ -120,7 +120,7 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		if o.MasterName == "" {
 			return nil, errors.New("the store's URL names no master: add ?master_name=…")
 		}
-		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize)
+		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 		return redis.NewFailoverClient(o), nil
 	default:
@@ -128,21 +128,20 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 		if err != nil {
 			return nil, badURL(err)
 		}
-		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize)
+		tune(&o.Protocol, &o.PoolSize, &o.MinIdleConns, &o.PipelinePoolSize, &o.ReadBufferSize, &o.WriteBufferSize)
 		o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 		return redis.NewClient(o), nil
 	}
 }
 
 // tune sets what the URL does not. RESP2 has no push messages to look for at
-// every reply. Every run writes on its own, so connections are as many as writes
-// are under way; some wait, because dialling is slow. One pool is enough:
-// pipelines are short.
-func tune(protocol, pool, idle, pipelines *int) {
+// every reply. Commits share a few connections, so the pool is for reads; some
+// wait, because dialling is slow. One pool is enough: pipelines are short.
+func tune(protocol, pool, idle, pipelines, read, write *int) {
 	for _, o := range []struct {
 		value   *int
 		setting int
-	}{{protocol, 2}, {pool, 64}, {idle, 4}, {pipelines, -1}} {
+	}{{protocol, 2}, {pool, 32}, {idle, 4}, {pipelines, -1}, {read, 16 << 10}, {write, 16 << 10}} {
 		if *o.value == 0 {
 			*o.value = o.setting
 		}

@@ -22,7 +22,9 @@ type events struct {
 	some bool   // the event has data
 }
 
-func newEvents(r io.Reader) *events { return &events{r: bufio.NewReaderSize(r, 4<<10)} }
+// newEvents has a small buffer: the connection has one too, and thousands of
+// streams wait at a time.
+func newEvents(r io.Reader) *events { return &events{r: bufio.NewReaderSize(r, 512)} }
 
 // next returns the data of the next event; it is valid until the next call. An
 // event that was begun when the stream ends counts, because some providers

@@ -8,7 +8,6 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +19,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -109,6 +109,9 @@ func newClient() *http.Client {
 	t = t.Clone()
 	t.ResponseHeaderTimeout = headerTimeout
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
+	// A stream holds its connection for a long time, and gets its text in small
+	// pieces.
+	t.ReadBufferSize, t.WriteBufferSize = 2<<10, 1<<10
 	return &http.Client{Transport: t}
 }
 
@@ -140,10 +143,15 @@ func (m *Model) post(ctx context.Context, req *holdfast.ModelRequest) (*http.Res
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
+	sent := &sending{body: body}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, sent.reader())
 	if err != nil {
 		return nil, err
 	}
+	r.ContentLength = int64(len(body))
+	r.GetBody = func() (io.ReadCloser, error) { return sent.reader(), nil }
+	// An answer takes its time, and the connection remembers the request.
+	defer sent.forget()
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream, application/json")
 	if m.key != "" {
@@ -160,3 +168,38 @@ func (m *Model) post(ctx context.Context, req *holdfast.ModelRequest) (*http.Res
 	}
 	return res, nil
 }
+
+// sending is a request's body, which is the whole conversation. It is forgotten
+// once the answer begins.
+type sending struct {
+	mu   sync.Mutex
+	body []byte
+}
+
+func (s *sending) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.body = nil
+}
+
+func (s *sending) reader() io.ReadCloser { return &bodyReader{of: s} }
+
+type bodyReader struct {
+	of *sending
+	at int
+}
+
+// Read implements io.Reader.
+func (r *bodyReader) Read(p []byte) (int, error) {
+	r.of.mu.Lock()
+	defer r.of.mu.Unlock()
+	if r.at >= len(r.of.body) {
+		return 0, io.EOF
+	}
+	n := copy(p, r.of.body[r.at:])
+	r.at += n
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (r *bodyReader) Close() error { return nil }

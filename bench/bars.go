@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// scenario is a load, and what is read from it.
+type scenario struct {
+	name, about string
+	targets     []string
+	before      func(t *target) error
+	run         func(t *target) (*result, error)
+	figures     []figure
+}
+
+// figure is a number, and the bar it must stay under: itself, its ratio to the
+// floor's, or what it adds to the model's own time to its first token.
+type figure struct {
+	name         string
+	of           func(r *result) float64
+	limit        float64
+	ratio, added bool
+}
+
+func value(name string, limit float64) figure {
+	return figure{name: name, of: func(r *result) float64 { return r.values[name] }, limit: limit}
+}
+
+func latency(p float64, limit float64) figure {
+	return figure{name: fmt.Sprintf("token latency p%g, ms", p), of: func(r *result) float64 { return ms(percentile(r.latency, p)) }, limit: limit}
+}
+
+func perToken(limit float64) figure {
+	return figure{name: "CPU per token, µs", of: (*result).cpuPerToken, limit: limit, ratio: true}
+}
+
+// scenarios returns them with their bars, which are for Redis.
+func scenarios() []scenario {
+	all := []string{onFloor, onRedis, onBolt}
+	redis := []string{onFloor, onRedis}
+	return []scenario{
+		{name: "saturated", about: "16 clients, 200 tokens a run, a model without pauses", targets: all, run: saturated, figures: []figure{
+			perToken(2.5),
+			{name: "tokens per second", of: func(r *result) float64 { return float64(r.tokens) / r.wall.Seconds() }},
+		}},
+		{name: "paced1k", about: "20 streams of 50 tokens/s", targets: all, run: paced(20), figures: []figure{perToken(1.6), latency(50, 0), latency(99, 2)}},
+		{name: "paced5k", about: "100 streams of 50 tokens/s", targets: all, run: paced(100), figures: []figure{perToken(0), latency(50, 0), latency(99, 6)}},
+		{name: "tools", about: "4 clients, 10 rounds of two tool calls, then 20 tokens", targets: all, run: tooled, figures: []figure{
+			{name: "ms per iteration", of: func(r *result) float64 { return r.values["ms per iteration"] }, limit: 2, ratio: true},
+			{name: "CPU per iteration, ms", of: func(r *result) float64 { return ms(r.cpu) / float64(r.runs*11) }},
+		}},
+		{name: "quiet", about: "one client, answers of one token", targets: all, run: quiet, figures: []figure{
+			{name: "time to first token p50, ms", of: func(r *result) float64 { return ms(percentile(r.first, 50)) }, limit: 1.2, added: true},
+			latency(50, 0), latency(99, 0),
+		}},
+		{name: "full", about: "the same with 1,000,000 foreign keys in Redis", targets: redis, before: populate, run: quiet, figures: []figure{
+			{name: "time to first token p50, ms", of: func(r *result) float64 { return ms(percentile(r.first, 50)) }, limit: 1.2, added: true},
+		}},
+		{name: "growth", about: "one thread, one call an iteration", targets: redis, run: growth, figures: []figure{
+			value("commands per iteration at 10", 8), value("commands per iteration at 90", 8),
+			value("requests per iteration at 10", 0), value("requests per iteration at 90", 0),
+			value("bytes per iteration at 10", 3072), value("bytes per iteration at 90", 3072),
+		}},
+		{name: "slow", about: "one answer of 100 tokens, 20 ms apart", targets: []string{onFloor, onRedis, onWindow}, run: slow, figures: []figure{
+			value("commands per slow answer", 40), value("requests per slow answer", 0), value("bytes per slow answer", 0),
+		}},
+		{name: "idle", about: "streams that wait", targets: all, run: idle, figures: []figure{value("KB per idle stream", 80)}},
+	}
+}
+
+// populate puts keys into Redis that are nobody's.
+func populate(t *target) error {
+	return t.redis.client.Do(context.Background(), "DEBUG", "POPULATE", 1_000_000, "foreign").Err()
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// script is what a user message tells the fake model to do.
+type script struct {
+	rounds, calls int           // rounds of tool calls before the answer
+	tokens        int           // tokens of the answer
+	every         time.Duration // the pause between two tokens; 0 is none
+	hold          time.Duration // how long the answer stays open after its last token
+}
+
+// String is the message.
+func (s script) String() string {
+	return fmt.Sprintf("bench %d %d %d %d %d end", s.rounds, s.calls, s.tokens, s.every.Nanoseconds(), s.hold.Nanoseconds())
+}
+
+func parseScript(body []byte) (s script, err error) {
+	at := bytes.LastIndex(body, []byte("bench "))
+	if at < 0 {
+		return s, fmt.Errorf("no script in the request")
+	}
+	var every, hold int64
+	_, err = fmt.Sscanf(string(body[at:min(len(body), at+120)]), "bench %d %d %d %d %d", &s.rounds, &s.calls, &s.tokens, &every, &hold)
+	s.every, s.hold = time.Duration(every), time.Duration(hold)
+	return s, err
+}
+
+// tokenLength is the length of a token: the time it was sent, in hex, and a
+// blank.
+const tokenLength = 17
+
+// appendToken appends a token that was sent now.
+func appendToken(b []byte) []byte {
+	start := len(b)
+	b = strconv.AppendInt(b, time.Now().UnixNano(), 16)
+	for len(b)-start < tokenLength {
+		b = append(b, ' ')
+	}
+	return b
+}
+
+// serveModel is a provider's chat completions, as cheap as it can be: one write
+// per token.
+func serveModel(l net.Listener) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		s, err2 := parseScript(body)
+		if err != nil || err2 != nil {
+			http.Error(w, "bad request", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		m := modelAnswer{w: w, rc: http.NewResponseController(w)}
+		if bytes.Count(body, []byte(`"role":"assistant"`)) < s.rounds {
+			m.calls(s.calls)
+			return
+		}
+		m.text(r, s)
+	})
+	return http.Serve(l, mux)
+}
+
+type modelAnswer struct {
+	w   io.Writer
+	rc  *http.ResponseController
+	buf []byte
+}
+
+func (m *modelAnswer) flush() {
+	// A client that went away is not this program's business.
+	_, _ = m.w.Write(m.buf)
+	_ = m.rc.Flush()
+	m.buf = m.buf[:0]
+}
+
+func (m *modelAnswer) calls(n int) {
+	for i := range n {
+		m.buf = fmt.Appendf(m.buf, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"call_%x_%d","type":"function","function":{"name":"lookup","arguments":"{\"term\":\"checkpoint\"}"}}]}}]}`+"\n\n", i, time.Now().UnixNano(), i)
+	}
+	m.buf = append(m.buf, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"...)
+	m.flush()
+}
+
+func (m *modelAnswer) text(r *http.Request, s script) {
+	next := time.Now()
+	for range s.tokens {
+		if s.every > 0 {
+			next = next.Add(s.every)
+			time.Sleep(time.Until(next))
+		}
+		m.buf = append(m.buf, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"`...)
+		m.buf = appendToken(m.buf)
+		m.buf = append(m.buf, `"}}]}`+"\n\n"...)
+		m.flush()
+	}
+	if s.hold > 0 {
+		select {
+		case <-time.After(s.hold):
+		case <-r.Context().Done():
+		}
+	}
+	m.buf = append(m.buf, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n"...)
+	m.flush()
+}

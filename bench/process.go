@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// build makes the server in a new folder, which the caller removes.
+func build() (dir, binary string, err error) {
+	if dir, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
+		return "", "", err
+	}
+	binary = filepath.Join(dir, "holdfast")
+	cmd := exec.Command("go", "build", "-o", binary, "./cmd/server")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return dir, "", errors.Join(fmt.Errorf("build the server: %w", err), os.RemoveAll(dir))
+	}
+	return dir, binary, nil
+}
+
+// process is a program that is there to be measured, or to measure against.
+type process struct {
+	url string
+	cmd *exec.Cmd
+	out bytes.Buffer
+}
+
+// launch starts a program and waits until it answers; {addr} in its arguments
+// is replaced by a free address. Where there are several CPUs, it gets one for
+// itself, and everybody else shares another.
+func launch(cpu int, env []string, program string, args ...string) (*process, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{url: "http://" + addr}
+	full := []string{program}
+	for _, a := range args {
+		full = append(full, strings.ReplaceAll(a, "{addr}", addr))
+	}
+	if _, err := exec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
+		full = append([]string{"taskset", "-c", strconv.Itoa(cpu)}, full...)
+	}
+	p.cmd = exec.Command(full[0], full[1:]...)
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for range 2000 {
+		if res, err := http.Get(p.url + "/readyz"); err == nil {
+			res.Body.Close()
+			return p, nil
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	p.stop()
+	return nil, fmt.Errorf("%s did not start: %s", program, p.out.String())
+}
+
+func (p *process) stop() {
+	// It was only there to be measured.
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// cpu is what the process has used so far, user and system, from
+// /proc/PID/stat in ticks of 10 ms.
+func (p *process) cpu() (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("the load bench needs Linux: %w", err)
+	}
+	_, rest, ok := strings.Cut(string(b), ") ")
+	f := strings.Fields(rest)
+	if !ok || len(f) < 13 {
+		return 0, errors.New("/proc/PID/stat has an unknown form")
+	}
+	user, err1 := strconv.Atoi(f[11])
+	system, err2 := strconv.Atoi(f[12])
+	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err1, err2)
+}
+
+// memory is the process's resident set, in bytes.
+func (p *process) memory() (int64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("the load bench needs Linux: %w", err)
+	}
+	f := strings.Fields(string(b))
+	if len(f) < 2 {
+		return 0, errors.New("/proc/PID/statm has an unknown form")
+	}
+	pages, err := strconv.ParseInt(f[1], 10, 64)
+	return pages * int64(os.Getpagesize()), err
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// redisServer is a redis-server for the bench, on the CPU of everybody else.
+type redisServer struct {
+	*process
+	addr   string
+	client *redis.Client
+}
+
+func startRedis() (*redisServer, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "holdfast-bench-redis-")
+	if err != nil {
+		return nil, err
+	}
+	s := &redisServer{process: &process{}, addr: addr}
+	args := []string{"redis-server", "--port", port, "--dir", dir, "--save", "", "--enable-debug-command", "yes", "--appendonly", "yes", "--appendfsync", "everysec"}
+	if _, err := exec.LookPath("taskset"); err == nil {
+		args = append([]string{"taskset", "-c", "1"}, args...)
+	}
+	s.cmd = exec.Command(args[0], args[1:]...)
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start redis-server: %w", err)
+	}
+	s.client = redis.NewClient(&redis.Options{Addr: addr})
+	for range 500 {
+		if err = s.client.Ping(context.Background()).Err(); err == nil {
+			return s, nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.stop()
+	return nil, fmt.Errorf("redis-server does not answer: %w", err)
+}
+
+func (s *redisServer) url() string { return "redis://" + s.addr }
+
+// usage is what Redis was asked so far.
+type usage struct {
+	commands int64 // executed, those inside scripts and transactions too
+	requests int64 // of them, those that came over the network
+	bytes    int64 // received
+}
+
+// usage reads INFO. It waits until a second has passed in which nothing but
+// leases came.
+func (s *redisServer) usage() (u usage, err error) {
+	time.Sleep(200 * time.Millisecond)
+	text, err := s.client.Info(context.Background(), "stats", "commandstats").Result()
+	if err != nil {
+		return u, err
+	}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch {
+		case name == "total_net_input_bytes":
+			u.bytes, err = strconv.ParseInt(value, 10, 64)
+		case strings.HasPrefix(name, "cmdstat_"):
+			calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
+			var n int64
+			n, err = strconv.ParseInt(calls, 10, 64)
+			u.commands += n
+			switch strings.TrimPrefix(name, "cmdstat_") {
+			case "evalsha", "eval", "exec":
+				u.requests += n
+			}
+		}
+		if err != nil {
+			return u, err
+		}
+	}
+	return u, nil
+}

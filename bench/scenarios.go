@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// result is what one server did in one scenario.
+type result struct {
+	seen
+	wall   time.Duration
+	cpu    time.Duration
+	values map[string]float64 // further figures
+}
+
+func (r *result) cpuPerToken() float64 { return us(r.cpu) / float64(max(r.tokens, 1)) }
+
+func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// crowd lets clients make runs side by side, each so many one after the other.
+// Starts are spread over spread, as independent users are.
+func crowd(t *target, clients, runs int, spread time.Duration, s script) (*result, error) {
+	c := newClient(t.url)
+	defer c.http.CloseIdleConnections()
+	begun, err := t.cpu()
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	r := &result{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var failed error
+	for i := range clients {
+		wg.Go(func() {
+			time.Sleep(time.Duration(i) * spread / time.Duration(clients))
+			for n := range runs {
+				one, err := c.run(context.Background(), t.thread(i, n), s)
+				mu.Lock()
+				failed = errors.Join(failed, err)
+				r.add(one)
+				mu.Unlock()
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	r.wall = time.Since(start)
+	ended, err := t.cpu()
+	r.cpu = ended - begun
+	return r, errors.Join(failed, err)
+}
+
+// saturated: 16 clients, a model that does not pause, answers of 200 tokens.
+func saturated(t *target) (*result, error) {
+	return crowd(t, 16, 40, 0, script{tokens: 200})
+}
+
+// paced: 20 streams of 50 tokens/s are 1,000 tokens/s; 100 are 5,000.
+func paced(streams int) func(t *target) (*result, error) {
+	return func(t *target) (*result, error) {
+		every := 20 * time.Millisecond
+		return crowd(t, streams, 1, every, script{tokens: 250, every: every})
+	}
+}
+
+// tooled: 4 clients, 10 rounds of two tool calls and an answer of 20 tokens.
+func tooled(t *target) (*result, error) {
+	r, err := crowd(t, 4, 25, 0, script{rounds: 10, calls: 2, tokens: 20})
+	if err == nil {
+		r.values = map[string]float64{"ms per iteration": ms(r.wall) * 4 / float64(r.runs*11)}
+	}
+	return r, err
+}
+
+// quiet: one client, one token at a time: what a server adds to the model's own
+// time to its first token, which is the latency of a token that is sent at once.
+func quiet(t *target) (*result, error) {
+	return crowd(t, 1, 300, 0, script{tokens: 1})
+}
+
+// idle opens streams that get one token and then wait, and measures what the
+// second hundred of them cost in memory.
+func idle(t *target) (*result, error) {
+	c := newClient(t.url)
+	defer c.http.CloseIdleConnections()
+	ctx, cancel := context.WithCancel(context.Background())
+	var streams sync.WaitGroup
+	defer streams.Wait()
+	defer cancel()
+	var at [3]int64
+	for hundred := range 3 {
+		if hundred > 0 {
+			opened := make(chan error, 100)
+			for i := range 100 {
+				streams.Go(func() {
+					told := false
+					err := c.stream(ctx, t.thread(hundred, i), script{tokens: 1, hold: time.Minute}, func(line []byte) bool {
+						if !told && bytes.Contains(line, contentMark) {
+							told = true
+							opened <- nil
+						}
+						return true
+					})
+					if !told {
+						opened <- fmt.Errorf("a stream did not open: %w", err)
+					}
+				})
+			}
+			for range 100 {
+				if err := <-opened; err != nil {
+					return nil, err
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		var err error
+		if at[hundred], err = t.memory(); err != nil {
+			return nil, err
+		}
+	}
+	return &result{values: map[string]float64{"KB per idle stream": float64(at[2]-at[1]) / 100 / 1024}}, nil
+}
+
+// rounds runs one thread of so many iterations with one call each, and counts
+// what Redis is asked between the iterations from and to.
+func rounds(t *target, n int) (*result, error) {
+	before, err := t.redis.usage()
+	if err != nil {
+		return nil, err
+	}
+	of := *t
+	of.part += fmt.Sprintf("-%d", n)
+	r, err := crowd(&of, 1, 1, 0, script{rounds: n, calls: 1, tokens: 50})
+	if err != nil {
+		return nil, err
+	}
+	after, err := t.redis.usage()
+	r.values = map[string]float64{
+		"commands": float64(after.commands - before.commands),
+		"requests": float64(after.requests - before.requests),
+		"bytes":    float64(after.bytes - before.bytes),
+	}
+	return r, err
+}
+
+// growth compares an iteration around the tenth with one around the
+// hundredth, by the difference of runs of different length.
+func growth(t *target) (*result, error) {
+	out := &result{values: map[string]float64{}}
+	var got [4]*result
+	for i, n := range []int{2, 22, 80, 100} {
+		var err error
+		if got[i], err = rounds(t, n); err != nil {
+			return nil, err
+		}
+	}
+	for _, what := range []string{"commands", "requests", "bytes"} {
+		out.values[what+" per iteration at 10"] = (got[1].values[what] - got[0].values[what]) / 20
+		out.values[what+" per iteration at 90"] = (got[3].values[what] - got[2].values[what]) / 20
+	}
+	return out, nil
+}
+
+// slow is one answer of 100 tokens that arrive one by one.
+func slow(t *target) (*result, error) {
+	before, err := t.redis.usage()
+	if err != nil {
+		return nil, err
+	}
+	r, err := crowd(t, 1, 1, 0, script{tokens: 100, every: 20 * time.Millisecond})
+	if err != nil {
+		return nil, err
+	}
+	after, err := t.redis.usage()
+	r.values = map[string]float64{
+		"commands per slow answer": float64(after.commands - before.commands),
+		"requests per slow answer": float64(after.requests - before.requests),
+		"bytes per slow answer":    float64(after.bytes - before.bytes),
+	}
+	return r, err
+}
