@@ -1,0 +1,222 @@
+package e2e
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+var writeGolden = flag.Bool("write-golden", false, "write the golden stores of a format that is new; those that are there never change")
+
+// goldenFormats are the formats that every version reads. A new one is added;
+// none is ever removed or changed.
+var goldenFormats = []string{"v1"}
+
+// golden is what a store of a format held when it was written.
+type golden struct {
+	Messages map[string]json.RawMessage // by thread
+	Replay   []record                   // the finished run, frame by frame
+	Question string                     // the open interrupt's id
+}
+
+// TestGoldenStores: stores that an earlier version left behind, one of its runs
+// cut off in the middle, are read and gone on with.
+func TestGoldenStores(t *testing.T) {
+	if *writeGolden {
+		for kind := range goldenStores {
+			writeGoldenStore(t, kind, goldenFormats[len(goldenFormats)-1])
+		}
+	}
+	for _, format := range goldenFormats {
+		for kind, open := range goldenStores {
+			t.Run(format+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				unpack(t, goldenFile(format, kind+".gz"), filepath.Join(dir, "store"))
+				store, _ := open(t, dir)
+				text, err := os.ReadFile(goldenFile(format, kind+".json"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want golden
+				if err := json.Unmarshal(text, &want); err != nil {
+					t.Fatal(err)
+				}
+				checkGolden(t, start(t, freeAddr(t), store, "--demo-delay=1ms", "--lease=300ms"), want)
+			})
+		}
+	}
+}
+
+// goldenStores open a store whose data is in the file "store" of a folder, and
+// return how to write what it holds to that file.
+var goldenStores = map[string]func(t *testing.T, dir string) (store string, save func()){
+	"bolt": func(_ *testing.T, dir string) (string, func()) { return "bolt:" + filepath.Join(dir, "store"), func() {} },
+	"redis": func(t *testing.T, dir string) (string, func()) {
+		s := redistest.Start(t, "--dir", dir, "--dbfilename", "store")
+		return s.URL(), func() {
+			c := redis.NewClient(&redis.Options{Addr: s.Addr})
+			defer c.Close()
+			if err := c.Save(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	},
+}
+
+func goldenFile(format, name string) string { return filepath.Join("../../testdata", format, name) }
+
+func checkGolden(t *testing.T, p *process, want golden) {
+	for thread, messages := range want.Messages {
+		var got, wanted any
+		if code := getJSON(t, p.url+"/threads/"+thread+"/messages", &got); code != http.StatusOK {
+			t.Fatalf("%s: %d", thread, code)
+		}
+		if err := json.Unmarshal(messages, &wanted); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := mustText(t, got), mustText(t, wanted); a != b {
+			t.Errorf("the messages of %s are\n%s\nwant\n%s", thread, a, b)
+		}
+	}
+	k := &killer{T: t, p: p}
+	replay := &watcher{killer: k, thread: "finished", run: "r1"}
+	replay.follow()
+	if len(replay.seen) != len(want.Replay) {
+		t.Fatalf("the finished run has %d records, want %d", len(replay.seen), len(want.Replay))
+	}
+	for i, r := range replay.seen {
+		if r.ID != want.Replay[i].ID || r.Raw != want.Replay[i].Raw {
+			t.Errorf("record %d is %s %s, want %s %s", i, r.ID, r.Raw, want.Replay[i].ID, want.Replay[i].Raw)
+		}
+	}
+	// The run that was cut off goes on, and the question can be answered.
+	if end := (&watcher{killer: k, thread: "cut", run: "r1"}).follow(); end.kind() != "RUN_FINISHED" {
+		t.Errorf("the run that was cut off ended with %s", end.Raw)
+	}
+	answer := `{"threadId":"asked","runId":"r2","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":"` + want.Question + `","status":"resolved","payload":{"answer":"tea"}}]}`
+	res, err := post(t.Context(), p.url, []byte(answer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var end record
+	if err := readStream(res.Body, func(r record) bool { end = r; return false }); err != nil || end.kind() != "RUN_FINISHED" || !strings.Contains(end.Raw, "success") {
+		t.Errorf("the answered question ended with %d %s, %v", res.StatusCode, end.Raw, err)
+	}
+}
+
+func mustText(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// writeGoldenStore makes a store with a finished, an asking, a cancelled and a
+// cut-off run.
+func writeGoldenStore(t *testing.T, kind, format string) {
+	dir := t.TempDir()
+	store, save := goldenStores[kind](t, dir)
+	p := start(t, freeAddr(t), store, "--demo-delay=2ms")
+	want := golden{Messages: map[string]json.RawMessage{}}
+	run := func(thread, text string, each func(record) bool) {
+		res, err := post(t.Context(), p.url, input(thread, "r1", userMessage("u1", text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if err := readStream(res.Body, each); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("finished", "plan 3 steps", func(r record) bool { want.Replay = append(want.Replay, r); return false })
+	run("asked", "ask me tea or coffee?", func(r record) bool {
+		if outcome, ok := r.Data["outcome"].(map[string]any); ok {
+			want.Question = outcome["interrupts"].([]any)[0].(map[string]any)["id"].(string)
+		}
+		return false
+	})
+	n := 0
+	run("cancelled", "slow 1000", func(record) bool {
+		if n++; n == 5 {
+			cancelRun(t, p.url, "cancelled", "r1")
+		}
+		return false
+	})
+	for _, thread := range []string{"finished", "asked", "cancelled"} {
+		var body json.RawMessage
+		getJSON(t, p.url+"/threads/"+thread+"/messages", &body)
+		want.Messages[thread] = body
+	}
+	n = 0
+	run("cut", "plan 20 steps", func(record) bool { n++; return n == 150 })
+	p.kill()
+	save()
+	pack(t, filepath.Join(dir, "store"), goldenFile(format, kind+".gz"))
+	if err := os.WriteFile(goldenFile(format, kind+".json"), []byte(mustText(t, want)+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pack(t *testing.T, from, to string) {
+	t.Helper()
+	if _, err := os.Stat(to); err == nil {
+		t.Fatalf("%s is there: golden stores never change", to)
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewWriterLevel(f, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z.ModTime = time.Time{}
+	if _, err := z.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func unpack(t *testing.T, from, to string) {
+	t.Helper()
+	f, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
