@@ -1,0 +1,289 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// mortal is a store as one process sees it; dead, it answers nothing any more.
+type mortal struct {
+	holdfast.Store
+	dead atomic.Bool
+}
+
+var errUnreachable = errors.New("unreachable")
+
+func (m *mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
+	if m.dead.Load() {
+		return errUnreachable
+	}
+	return m.Store.Commit(ctx, c)
+}
+
+func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration) error {
+	if m.dead.Load() {
+		return errUnreachable
+	}
+	return m.Store.Announce(ctx, process, ttl)
+}
+
+// TestCrash: a process dies while two tools run, one of them finished. Another
+// takes the run over: the finished tool is not run again, the once tool is in
+// doubt, the idempotent one runs again with the same key.
+func TestCrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &mortal{Store: shared}
+		started := map[string]*atomic.Int32{"finished": {}, "once": {}, "again": {}}
+		keys := make(chan string, 10)
+		agent := func(hang bool) holdfast.Agent {
+			step := func(name string, effect holdfast.Effect, hangs bool) holdfast.Tool {
+				return tool(name, effect, func(ctx context.Context) (string, error) {
+					started[name].Add(1)
+					if name == "again" {
+						keys <- holdfast.CallFrom(ctx).Key
+					}
+					if hangs && hang {
+						<-ctx.Done()
+						return "", ctx.Err()
+					}
+					return name + " result", nil
+				})
+			}
+			model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					if len(req.Messages) > 1 {
+						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+						return
+					}
+					for i, name := range []string{"finished", "once", "again"} {
+						if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil) {
+							return
+						}
+					}
+					yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+				}
+			})
+			return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
+				step("finished", holdfast.EffectOnce, false), step("once", holdfast.EffectOnce, true), step("again", holdfast.EffectIdempotent, true),
+			}}
+		}
+		one := engine(t, first, nil, agent(true))
+		reply, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = reply
+		synctest.Wait()
+		first.dead.Store(true)
+		two := engine(t, shared, nil, agent(false))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		wantTexts(t, two, "t", "user:go", "assistant:", "tool:finished result", "tool:"+textInDoubt, "tool:again result", "assistant:done")
+		for name, want := range map[string]int32{"finished": 1, "once": 1, "again": 2} {
+			if got := started[name].Load(); got != want {
+				t.Errorf("%s was started %d times, want %d", name, got, want)
+			}
+		}
+		if a, b := <-keys, <-keys; a != b {
+			t.Errorf("the key changed: %s, %s", a, b)
+		}
+		events, err := two.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+		succeeded(t, collect(t, events, err))
+	})
+}
+
+// TestCallIDsOfAbandonedAnswers: an answer that died with its owner has shown
+// call ids; the answer that takes its place does not use them again.
+func TestCallIDsOfAbandonedAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &mortal{Store: shared}
+		agent := func(hang bool) holdfast.Agent {
+			model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				return func(yield func(holdfast.Delta, error) bool) {
+					if len(req.Messages) > 1 {
+						yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+						return
+					}
+					if !yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Name: "ping", Arguments: "{"}}, nil) {
+						return
+					}
+					if hang {
+						<-ctx.Done()
+						return
+					}
+					if yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "call_0", Arguments: "}"}}, nil) {
+						yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+					}
+				}
+			})
+			pong := tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
+			return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pong}}
+		}
+		one := engine(t, first, nil, agent(true))
+		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		first.dead.Store(true)
+		two := engine(t, shared, nil, agent(false))
+		time.Sleep(10 * time.Second)
+		reply, err := two.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+		events := collect(t, reply, err)
+		succeeded(t, events)
+		seen := map[string]int{}
+		for _, ev := range events {
+			if s, ok := ev.(agui.ToolCallStart); ok {
+				seen[s.ToolCallID]++
+			}
+		}
+		if len(seen) != 2 || seen["call_0"] != 1 {
+			t.Errorf("calls shown: %v", seen)
+		}
+	})
+}
+
+// TestFencedOwner: an owner that was only slow cannot write once another has
+// taken over.
+func TestFencedOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &mortal{Store: shared}
+		release := make(chan struct{})
+		hang := func(wait bool) holdfast.Agent {
+			slow := tool("slow", holdfast.EffectPure, func(context.Context) (string, error) {
+				if wait {
+					<-release
+					return "stale", nil
+				}
+				return "fresh", nil
+			})
+			return holdfast.Agent{Name: "a", Model: say(calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}}
+		}
+		one := engine(t, first, nil, hang(true))
+		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		first.dead.Store(true)
+		two := engine(t, shared, nil, hang(false))
+		time.Sleep(10 * time.Second)
+		first.dead.Store(false)
+		close(release)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		wantTexts(t, two, "t", "user:go", "assistant:", "tool:fresh", "assistant:done")
+	})
+}
+
+// TestGivesUp: a run that kills its owner each time ends.
+func TestGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		never := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) { <-ctx.Done() }
+		})
+		var e *Engine
+		for i := range maxClaims + 1 {
+			store := &mortal{Store: shared}
+			e = engine(t, store, nil, holdfast.Agent{Name: "a", Model: never})
+			if i == 0 {
+				if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(4 * time.Second)
+			synctest.Wait()
+			store.dead.Store(true)
+		}
+		last := engine(t, shared, nil, holdfast.Agent{Name: "a", Model: say(holdfast.Delta{Text: "now"})})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		info, err := last.Thread(t.Context(), alice, "t")
+		if err != nil || info.Status != holdfast.StatusStopped || info.Code != holdfast.CodeRecoveryGaveUp {
+			t.Fatalf("%+v, %v", info, err)
+		}
+		reply, err := last.Post(t.Context(), alice, "", runInput("t", "r2"))
+		succeeded(t, collect(t, reply, err))
+	})
+}
+
+// TestStoreAway: while the store does not answer, nothing is shown and no tool
+// starts; then the run goes on as if nothing had been.
+func TestStoreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &mortal{Store: memstore.New()}
+		ran := make(chan struct{}, 1)
+		probe := tool("probe", holdfast.EffectPure, func(context.Context) (string, error) { ran <- struct{}{}; return "ok", nil })
+		asked := make(chan struct{})
+		model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if len(req.Messages) > 1 {
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+					return
+				}
+				<-asked
+				yield(calls("probe", "{}"), nil)
+			}
+		})
+		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{probe}})
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		store.dead.Store(true)
+		close(asked)
+		synctest.Wait()
+		select {
+		case <-ran:
+			t.Error("a tool started before its intent was durable")
+		default:
+		}
+		store.dead.Store(false)
+		succeeded(t, collect(t, reply, err))
+		wantTexts(t, e, "t", "user:go", "assistant:", "tool:ok", "assistant:done")
+	})
+}
+
+// TestStoreAwayTooLong: a run that waits for a store is given up in time, and
+// goes on when the store is back, in the same process if there is no other.
+func TestStoreAwayTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &mortal{Store: memstore.New()}
+		nap := func(name string, d time.Duration) holdfast.Tool {
+			return tool(name, holdfast.EffectPure, func(context.Context) (string, error) { time.Sleep(d); return name, nil })
+		}
+		model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				switch {
+				case len(req.Messages) > 1:
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+				case yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "short", Arguments: "{}"}}, nil):
+					yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Name: "long", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+				}
+			}
+		})
+		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{nap("short", time.Second), nap("long", 2*time.Second)}})
+		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		store.dead.Store(true)
+		time.Sleep(40 * time.Second)
+		synctest.Wait()
+		if n := e.Running(); n != 0 {
+			t.Errorf("%d runs wait for a store that was given up", n)
+		}
+		store.dead.Store(false)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		wantTexts(t, e, "t", "user:go", "assistant:", "tool:short", "tool:long", "assistant:done")
+	})
+}
