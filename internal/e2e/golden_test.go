@@ -61,7 +61,9 @@ func TestGoldenStores(t *testing.T) {
 // goldenStores open a store whose data is in the file "store" of a folder, and
 // return how to write what it holds to that file.
 var goldenStores = map[string]func(t *testing.T, dir string) (store string, save func()){
-	"bolt": func(_ *testing.T, dir string) (string, func()) { return "bolt:" + filepath.Join(dir, "store"), func() {} },
+	"bolt": func(_ *testing.T, dir string) (string, func()) {
+		return "bolt:" + filepath.Join(dir, "store"), func() {}
+	},
 	"redis": func(t *testing.T, dir string) (string, func()) {
 		s := redistest.Start(t, "--dir", dir, "--dbfilename", "store")
 		return s.URL(), func() {

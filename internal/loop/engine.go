@@ -8,6 +8,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -81,6 +82,7 @@ type Engine struct {
 	// locks serialise what this process decides about one thread.
 	locks [256]sync.Mutex
 	slots chan struct{}
+	turns chan struct{} // see turn
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -103,6 +105,7 @@ func New(cfg Config) *Engine {
 		process:  cfg.NewID("p"),
 		seed:     maphash.MakeSeed(),
 		slots:    make(chan struct{}, cfg.MaxRuns),
+		turns:    make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
 		runs:     make(map[holdfast.ThreadKey]*run),
 		draining: make(chan struct{}),
 		closed:   make(chan struct{}),

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -94,6 +95,7 @@ type plan struct {
 // decided reads, settles, decides, and makes the first commit of what is to be
 // started, all under the thread's lock.
 func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*plan, error) {
+	defer e.turn(ctx)()
 	m := e.lock(holdfast.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})
 	defer m.Unlock()
 	t, err := e.load(ctx, who, in.ThreadID)
@@ -124,6 +126,32 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 		return p, e.begin(ctx, who, p)
 	}
 	return p, nil
+}
+
+// turnWait bounds how long a request waits for its turn. A store that is far away
+// makes turns long, but not the processor busy.
+const turnWait = 50 * time.Millisecond
+
+// turn waits until it is a request's turn to be decided, and returns what ends
+// it. When many come at once, each is then begun as if it had come alone, instead
+// of all of them step by step: the first ones answer sooner, and their words do
+// not come in bursts ever after.
+func (e *Engine) turn(ctx context.Context) (end func()) {
+	end = func() { <-e.turns }
+	select {
+	case e.turns <- struct{}{}:
+		return end
+	default:
+	}
+	t := time.NewTimer(turnWait)
+	defer t.Stop()
+	select {
+	case e.turns <- struct{}{}:
+		return end
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return func() {}
 }
 
 // agentFor returns the agent that was asked for. A request that names none goes

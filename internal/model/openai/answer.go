@@ -1,14 +1,17 @@
 package openai
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -53,6 +56,9 @@ type text string
 // UnmarshalJSON never fails for valid JSON.
 func (t *text) UnmarshalJSON(b []byte) error {
 	switch {
+	case len(b) > 1 && b[0] == '"' && bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b):
+		*t = text(b[1 : len(b)-1]) // most of them: nothing in it to decode
+		return nil
 	case len(b) > 0 && b[0] == '"':
 		return json.Unmarshal(b, (*string)(t))
 	case bytes.Equal(b, []byte("null")):
@@ -77,7 +83,8 @@ type usage struct {
 	Completion    *int64 `json:"completion_tokens"`
 	Total         *int64 `json:"total_tokens"`
 	PromptDetails struct {
-		Cached *int64 `json:"cached_tokens"`
+		Cached     *int64 `json:"cached_tokens"`
+		CacheWrite *int64 `json:"cache_write_tokens"` // OpenRouter
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
 		Reasoning *int64 `json:"reasoning_tokens"`
@@ -97,39 +104,81 @@ type answer struct {
 	timer  *time.Timer
 }
 
-// call is a tool call that has begun. Its place in calls is the index that the
-// loop sees.
-type call struct {
-	index int // the provider's; -1 when it gave none
-	id    string
-}
+const (
+	// afterFinish is how long the end of a stream may take after its finish
+	// reason; the usage comes between them.
+	afterFinish = 5 * time.Second
+	// afterDone is how long the connection's end of the answer may take after
+	// [DONE], and maxAfterDone what it may say, in bytes. A connection whose answer
+	// was read to that end is used again.
+	afterDone    = 100 * time.Millisecond
+	maxAfterDone = 4 << 10
+)
 
-// afterFinish is how long the end of a stream may take after its finish reason;
-// the usage comes between them.
-const afterFinish = 5 * time.Second
-
-// stream reads events until the stream's end.
-func (a *answer) stream(body io.Reader) error {
+// read reads an answer of any kind to its end.
+func (a *answer) read(body *bufio.Reader) error {
 	defer func() {
 		if a.timer != nil {
 			a.timer.Stop()
 		}
 	}()
-	events := newEvents(body)
-	for {
-		data, err := events.next()
-		switch {
-		case errors.Is(err, errTooLong):
-			return &holdfast.ModelError{Public: "The model's provider sent more than the server takes.", Err: err}
-		case err != nil:
-			return a.ended(err)
-		case bytes.Equal(data, []byte("[DONE]")):
-			return a.done()
+	// What the headers call it is not always what it is.
+	switch firstByte(body) {
+	case '{', '[':
+		return a.whole(body)
+	case '<':
+		return a.page(body)
+	}
+	return a.stream(body)
+}
+
+// firstByte looks ahead to the first byte that is not a space; 0 without one.
+func firstByte(r *bufio.Reader) byte {
+	for n := 1; n <= r.Size(); n++ {
+		b, err := r.Peek(n)
+		if err != nil {
+			return 0
 		}
-		if err := a.take(data); err != nil {
-			return err
+		if len(bytes.TrimSpace(b)) > 0 {
+			return b[n-1]
 		}
 	}
+	return 0
+}
+
+// stream reads events until the stream's end.
+func (a *answer) stream(body io.Reader) error {
+	events := newEvents(body)
+	for {
+		ev, err := events.next()
+		switch {
+		case errors.Is(err, errTooLong):
+			return tooMuch()
+		case err != nil:
+			return a.ended(err)
+		case string(ev.data) == "[DONE]":
+			err := a.done()
+			a.within(afterDone)
+			// Nothing in it matters, nor that it cannot be read.
+			_, _ = io.CopyN(io.Discard, events.r, maxAfterDone)
+			return err
+		}
+		if err := a.take(ev); err != nil {
+			if a.finish == "" || errors.Is(err, errStopped) {
+				return err
+			}
+			return a.done()
+		}
+	}
+}
+
+// within gives up reading after d.
+func (a *answer) within(d time.Duration) {
+	if a.timer == nil {
+		a.timer = time.AfterFunc(d, a.cancel)
+		return
+	}
+	a.timer.Reset(d)
 }
 
 // ended judges a stream that ends without [DONE]: some providers send only a
@@ -151,9 +200,9 @@ func (a *answer) whole(body io.Reader) error {
 	case err != nil:
 		return truncated(err)
 	case len(data) > maxLine:
-		return &holdfast.ModelError{Public: "The model's provider sent more than the server takes.", Err: errTooLong}
+		return tooMuch()
 	}
-	if err := a.take(data); err != nil {
+	if err := a.take(event{data: unwrapped(data)}); err != nil {
 		return err
 	}
 	if a.finish == "" {
@@ -162,11 +211,22 @@ func (a *answer) whole(body io.Reader) error {
 	return a.done()
 }
 
+// page is what a base URL that is not an API's answers, and some gateways in
+// trouble.
+func (a *answer) page(body io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
+	return &holdfast.ModelError{
+		Retryable: true, Public: "The model's provider answered with a web page. If that stays so, the model's base URL is wrong: most end in /v1.",
+		Err: errors.Join(errors.New("a web page: "+a.model.quote(string(text))), err),
+	}
+}
+
 // take passes on what an event says.
-func (a *answer) take(data []byte) error {
+func (a *answer) take(ev event) error {
 	var c chunk
-	if err := json.Unmarshal(data, &c); err != nil {
-		return truncated(fmt.Errorf("an event is not JSON: %w", err))
+	broken := json.Unmarshal(ev.data, &c)
+	if c.Error == nil && len(c.Choices) == 0 && c.Usage == nil && ev.isError() {
+		c.Error = errorOf(ev.data)
 	}
 	if c.Error != nil {
 		status := c.Error.status()
@@ -174,6 +234,9 @@ func (a *answer) take(data []byte) error {
 			status = http.StatusOK
 		}
 		return a.model.classify(status, c.Error)
+	}
+	if broken != nil {
+		return truncated(fmt.Errorf("an event is not JSON of the kind expected: %w", broken))
 	}
 	if c.Model != "" {
 		a.name = c.Model
@@ -191,9 +254,12 @@ func (a *answer) take(data []byte) error {
 			return err
 		}
 	}
+	if first.FinishReason == "error" { // OpenRouter
+		return a.model.classify(http.StatusOK, &apiError{Message: "the finish reason is an error"})
+	}
 	if first.FinishReason != "" && a.finish == "" {
 		a.finish = first.FinishReason
-		a.timer = time.AfterFunc(afterFinish, a.cancel)
+		a.within(afterFinish)
 	}
 	return nil
 }
@@ -221,43 +287,6 @@ func (a *answer) piece(p *piece) error {
 	return nil
 }
 
-// call passes on a piece of a tool call. Pieces belong together by index and
-// id: some providers use an index again for the next call, others give none.
-func (a *answer) call(t *toolCall) error {
-	at := a.find(t)
-	d := holdfast.CallDelta{Arguments: string(t.Function.Arguments)}
-	if at < 0 {
-		at = len(a.calls)
-		begun := &call{index: -1, id: t.ID}
-		if t.Index != nil {
-			begun.index = *t.Index
-		}
-		a.calls = append(a.calls, begun)
-		d.ID, d.Name = t.ID, t.Function.Name
-	} else if a.calls[at].id == "" {
-		a.calls[at].id = t.ID
-	}
-	d.Index = at
-	return a.emit(holdfast.Delta{Call: &d})
-}
-
-// find returns the place of the call that a piece continues, or -1.
-func (a *answer) find(t *toolCall) int {
-	for at := len(a.calls) - 1; at >= 0; at-- {
-		c := a.calls[at]
-		sameID := t.ID == c.id || t.ID == "" || c.id == ""
-		switch {
-		case t.Index != nil && *t.Index == c.index && sameID:
-			return at
-		case t.Index == nil && t.ID != "" && t.ID == c.id:
-			return at
-		case t.Index == nil && t.ID == "" && t.Function.Name == "":
-			return at // the one that came last
-		}
-	}
-	return -1
-}
-
 func (a *answer) emit(d holdfast.Delta) error {
 	if !a.yield(d, nil) {
 		return errStopped
@@ -267,6 +296,9 @@ func (a *answer) emit(d holdfast.Delta) error {
 
 // done ends the answer with its last delta.
 func (a *answer) done() error {
+	if err := a.nameless(); err != nil {
+		return err
+	}
 	return a.emit(holdfast.Delta{Usage: a.usage, Finish: a.reason()})
 }
 
@@ -278,7 +310,7 @@ func (a *answer) reason() holdfast.FinishReason {
 		return holdfast.FinishFilter
 	}
 	// Whatever they call it, an answer with calls wants them made.
-	if len(a.calls) > 0 {
+	if slices.ContainsFunc(a.calls, func(c *call) bool { return c.name != "" }) {
 		return holdfast.FinishToolCalls
 	}
 	return holdfast.FinishStop
@@ -291,6 +323,6 @@ func (a *answer) usageOf(u *usage) *holdfast.Usage {
 	}
 	return &holdfast.Usage{
 		Provider: "openai", Model: name, InputTokens: u.Prompt, OutputTokens: u.Completion, TotalTokens: u.Total,
-		ReasoningTokens: u.CompletionDetails.Reasoning, CachedInput: u.PromptDetails.Cached,
+		ReasoningTokens: u.CompletionDetails.Reasoning, CachedInput: u.PromptDetails.Cached, CacheWriteInput: u.PromptDetails.CacheWrite,
 	}
 }

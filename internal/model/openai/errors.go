@@ -33,13 +33,44 @@ type apiError struct {
 	Code    any    `json:"code"`
 }
 
-// UnmarshalJSON takes an object, or a bare text for the message.
+// UnmarshalJSON never fails: what is not an object as expected is all message.
 func (e *apiError) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &e.Message)
-	}
 	type plain apiError
-	return json.Unmarshal(b, (*plain)(e))
+	if json.Unmarshal(b, (*plain)(e)) == nil {
+		return nil
+	}
+	*e = apiError{}
+	if json.Unmarshal(b, &e.Message) != nil {
+		e.Message = string(b)
+	}
+	return nil
+}
+
+// errorOf reads an error that is not a member of anything.
+func errorOf(data []byte) *apiError {
+	e := &apiError{}
+	if json.Unmarshal(data, e) != nil {
+		e.Message = string(data)
+	}
+	return e
+}
+
+// isError reports whether an event without choices is an error all the same: by
+// its name, or as an object that says so, which vLLM sent for a time.
+func (ev *event) isError() bool {
+	var o struct {
+		Object string `json:"object"`
+	}
+	return ev.failed || json.Unmarshal(ev.data, &o) == nil && o.Object == "error"
+}
+
+// unwrapped takes an answer out of a list of one, in which Gemini has its errors.
+func unwrapped(data []byte) []byte {
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) == nil && len(list) > 0 {
+		return list[0]
+	}
+	return data
 }
 
 func (e *apiError) code() string {
@@ -62,21 +93,22 @@ func (e *apiError) status() int {
 var final = []string{
 	"context_length_exceeded", "insufficient_quota", "billing_hard_limit_reached", "invalid_request_error", "invalid_api_key",
 	"authentication_error", "permission_error", "not_found_error", "model_not_found", "content_filter", "content_policy_violation",
+	"exceed_context_size_error",
 }
 
 // refused makes the error of an answer that is not 200. What the provider says
 // is for the log: it may repeat prompts.
 func (m *Model) refused(res *http.Response, body []byte) error {
+	body = unwrapped(body)
 	var v struct {
-		Error   *apiError `json:"error"`
-		Message string    `json:"message"`
+		Error *apiError `json:"error"`
 	}
-	// Proxies answer with HTML, which is quoted as it is.
 	if json.Unmarshal(body, &v) != nil || v.Error == nil {
-		v.Error = &apiError{Message: v.Message}
-		if v.Message == "" {
-			v.Error.Message = string(body)
-		}
+		v.Error = errorOf(body)
+	}
+	if v.Error.Message == "" {
+		// Proxies answer with HTML or JSON of their own.
+		v.Error.Message = string(body)
 	}
 	e := m.classify(res.StatusCode, v.Error)
 	e.RetryAfter = m.retryAfter(res.Header)
@@ -85,19 +117,19 @@ func (m *Model) refused(res *http.Response, body []byte) error {
 
 // classify says whether another try can help, and what the caller may read.
 func (m *Model) classify(status int, a *apiError) *holdfast.ModelError {
-	e := &holdfast.ModelError{Err: fmt.Errorf("status %d, type %q, code %q: %s", status, a.Type, a.code(), m.quote(a.Message))}
+	e := &holdfast.ModelError{Err: errors.New(m.quote(fmt.Sprintf("status %d, type %q, code %q: %s", status, a.Type, a.code(), a.Message)))}
 	is := func(words ...string) bool { return slices.Contains(words, a.Type) || slices.Contains(words, a.code()) }
 	switch {
-	case is("context_length_exceeded"):
-		e.Public = "The conversation is too long for the model."
-	case is("insufficient_quota", "billing_hard_limit_reached"):
-		e.Public = "The account at the model's provider has no quota left."
-	case status == http.StatusUnauthorized || status == http.StatusForbidden || is("invalid_api_key", "authentication_error", "permission_error"):
-		e.Public = "The model's provider refused the server's key."
-	case status == http.StatusNotFound || is("model_not_found", "not_found_error"):
-		e.Public = "The model's provider does not know the model that is configured."
+	case is("context_length_exceeded", "exceed_context_size_error") || a.saysTooLong(status):
+		e.Public = "The conversation is too long for the model. Start a new one, or choose a model that takes more."
+	case is("insufficient_quota", "billing_hard_limit_reached") || status == http.StatusPaymentRequired:
+		e.Public = "The account at the model's provider has no quota left; the server's operator has to renew it."
 	case is("content_filter", "content_policy_violation"):
 		e.Public = "The model's provider refused the request by its content policy."
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || is("invalid_api_key", "authentication_error", "permission_error"):
+		e.Public = "The model's provider refused the server's key; the server's operator has to check it."
+	case status == http.StatusNotFound || is("model_not_found", "not_found_error"):
+		e.Public = "The model's provider does not know the model that is configured; the server's operator has to check its name and the base URL."
 	case status == http.StatusTooManyRequests:
 		e.Public, e.Retryable = "The model's provider limits the rate of requests.", true
 	case status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooEarly:
@@ -111,10 +143,20 @@ func (m *Model) classify(status int, a *apiError) *holdfast.ModelError {
 	return e
 }
 
-// quote shortens a provider's text for the log, and keeps the key out of it.
+// saysTooLong reports whether the words of an error say that the conversation is
+// too long: vLLM and llama.cpp have no code for it, or had none.
+func (e *apiError) saysTooLong(status int) bool {
+	if status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusOK {
+		return false
+	}
+	text := strings.ToLower(e.Message)
+	return strings.Contains(text, "context length") || strings.Contains(text, "context size")
+}
+
+// quote shortens a provider's text for the log, and keeps secrets out of it.
 func (m *Model) quote(text string) string {
-	if m.key != "" {
-		text = strings.ReplaceAll(text, m.key, "[key]")
+	for _, s := range m.secrets {
+		text = strings.ReplaceAll(text, s, "[secret]")
 	}
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > maxErrorText {
@@ -126,15 +168,18 @@ func (m *Model) quote(text string) string {
 // retryAfter reads how long to wait: retry-after-ms, or Retry-After in seconds
 // or as a date (RFC 9110, section 10.2.3).
 func (m *Model) retryAfter(h http.Header) time.Duration {
-	var d time.Duration
+	var d float64
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		d = time.Duration(ms * float64(time.Millisecond))
+		d = ms * float64(time.Millisecond)
 	} else if s, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil {
-		d = time.Duration(s * float64(time.Second))
+		d = s * float64(time.Second)
 	} else if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
-		d = at.Sub(m.now())
+		d = float64(at.Sub(m.now()))
 	}
-	return min(max(d, 0), maxRetryAfter)
+	if !(d > 0) { // which includes what is not a number
+		return 0
+	}
+	return time.Duration(min(d, float64(maxRetryAfter)))
 }
 
 // failed makes any error a ModelError: what is not one yet is a connection that
@@ -156,4 +201,8 @@ func truncated(cause error) error {
 		Retryable: true, Public: "The model's answer was cut off.",
 		Err: errors.Join(holdfast.ErrTruncated, cause),
 	}
+}
+
+func tooMuch() error {
+	return &holdfast.ModelError{Public: "The model's provider sent more than the server takes.", Err: errTooLong}
 }

@@ -12,61 +12,79 @@ const maxLine = 32 << 20
 
 var errTooLong = errors.New("an event is too long")
 
-// events reads the data of Server-Sent Events (WHATWG HTML, section 9.2). It
-// knows the parts that providers use: data lines, several of which are one
-// event, comments, and any of the line ends.
+// event is what one Server-Sent Event says.
+type event struct {
+	data []byte
+	// failed: it is an error by its name, or by a field of that name, which
+	// llama.cpp sent in place of data until late in 2025.
+	failed bool
+}
+
+// events reads Server-Sent Events (WHATWG HTML, section 9.2). It knows the
+// parts that providers use: data lines, several of which are one event, the name
+// "error", comments, and both line feeds and CRLF.
 type events struct {
 	r    *bufio.Reader
 	line []byte // a line that did not fit the reader's buffer
-	data []byte // the event so far
-	some bool   // the event has data
+	now  event  // the event so far
+	some bool   // it has a line of data
 }
 
-// newEvents has a small buffer: the connection has one too, and thousands of
-// streams wait at a time.
-func newEvents(r io.Reader) *events { return &events{r: bufio.NewReaderSize(r, 512)} }
+// readBuffer is small, in bytes: the connection has a buffer too, and thousands
+// of streams wait at a time.
+const readBuffer = 512
 
-// next returns the data of the next event; it is valid until the next call. An
+func newEvents(r io.Reader) *events { return &events{r: bufio.NewReaderSize(r, readBuffer)} }
+
+// next returns the next event that has data; it is valid until the next call. An
 // event that was begun when the stream ends counts, because some providers
 // leave its last line end out.
-func (e *events) next() ([]byte, error) {
-	e.data, e.some = e.data[:0], false
+func (e *events) next() (event, error) {
+	e.reset()
 	for {
 		line, err := e.readLine()
-		switch {
-		case errors.Is(err, io.EOF) && (len(line) > 0 || e.some):
-			if err := e.add(line); err != nil {
-				return nil, err
+		if len(line) > 0 {
+			if tooLong := e.add(line); tooLong != nil {
+				return event{}, tooLong
 			}
-			if e.some {
-				return e.data, nil
+		}
+		if err == nil && len(line) == 0 || errors.Is(err, io.EOF) {
+			if data := bytes.TrimSpace(e.now.data); len(data) > 0 {
+				return event{data: data, failed: e.now.failed}, nil
 			}
-			return nil, io.EOF
-		case err != nil:
-			return nil, err
-		case len(line) > 0:
-			if err := e.add(line); err != nil {
-				return nil, err
-			}
-		case e.some:
-			return e.data, nil
+			e.reset()
+		}
+		if err != nil {
+			return event{}, err
 		}
 	}
 }
 
-// add takes a line. Fields other than data mean nothing here.
+func (e *events) reset() {
+	e.now, e.some = event{data: e.now.data[:0]}, false
+}
+
+// add takes a line. Fields other than these mean nothing here.
 func (e *events) add(line []byte) error {
-	value, isData := bytes.CutPrefix(line, []byte("data:"))
-	if !isData {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "data":
+	case "error":
+		e.now.failed = true
+	case "event":
+		e.now.failed = string(value) == "error"
+		return nil
+	default:
 		return nil
 	}
-	if len(e.data)+len(value) > maxLine {
+	if len(e.now.data)+len(value) > maxLine {
 		return errTooLong
 	}
 	if e.some {
-		e.data = append(e.data, '\n')
+		e.now.data = append(e.now.data, '\n')
 	}
-	e.data, e.some = append(e.data, bytes.TrimPrefix(value, []byte(" "))...), true
+	e.now.data, e.some = append(e.now.data, value...), true
 	return nil
 }
 

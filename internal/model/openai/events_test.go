@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -17,8 +18,12 @@ import (
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(delta(`{"content":"x"}`) + finish("stop") + done))
 	f.Add([]byte(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`) + done))
+	f.Add([]byte("error: {\"message\":\"x\"}\n\n" + done))
+	f.Add([]byte("event: error\ndata: x\n\n"))
+	f.Add([]byte(delta(`{"tool_calls":[{"id":"a"},{"index":0,"function":{"arguments":"{}"}},{"index":0,"id":"b","function":{"name":"f"}}]}`) + finish("length")))
+	f.Add([]byte(" [{\"error\":{}}]"))
 	f.Add([]byte("data: {\r\ndata: }\r\n\r\n: c\ndata:[DONE]"))
-	f.Add([]byte(event(`{"error":{"message":"x","code":1e99}}`)))
+	f.Add([]byte(sse(`{"error":{"message":"x","code":1e99}}`)))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		whole := readAll(t, bytes.NewReader(stream))
 		pieces := readAll(t, iotest.OneByteReader(bytes.NewReader(stream)))
@@ -43,7 +48,7 @@ func readAll(t *testing.T, r io.Reader) string {
 		fmt.Fprintf(&log, "%q %q %s %s\n", d.Text, d.Reasoning, call, d.Finish)
 		return true
 	}}
-	err := a.stream(r)
+	err := a.read(bufio.NewReaderSize(r, readBuffer))
 	if (err == nil) != finished {
 		t.Errorf("finished %v with the error %v", finished, err)
 	}
@@ -77,11 +82,11 @@ func BenchmarkDelta(b *testing.B) {
 		a := &answer{model: &Model{name: "m"}, cancel: func() {}, yield: func(holdfast.Delta, error) bool { return true }}
 		e := newEvents(&repeating{text: []byte(line)})
 		for b.Loop() {
-			data, err := e.next()
+			ev, err := e.next()
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := a.take(data); err != nil {
+			if err := a.take(ev); err != nil {
 				b.Fatal(err)
 			}
 		}

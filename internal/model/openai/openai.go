@@ -8,19 +8,20 @@
 package openai
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -40,6 +41,10 @@ type Options struct {
 	// Params are further members of each request: temperature, top_p,
 	// reasoning_effort and whatever else the provider knows.
 	Params map[string]any
+	// Headers are further headers of each request, which some gateways want. They
+	// go over those that come of the other options; their values are kept out of
+	// the log like the key.
+	Headers map[string]string
 	// HTTP makes the requests; default: a client with connections of its own. It
 	// must have no overall timeout, because an answer may take any time.
 	HTTP *http.Client
@@ -50,11 +55,13 @@ type Options struct {
 // Model is a model behind an OpenAI-compatible API. It may be used concurrently.
 type Model struct {
 	url    string
-	key    string
 	name   string
 	params map[string]any
+	header http.Header
 	http   *http.Client
 	now    func() time.Time
+	// secrets never appear in an error's text.
+	secrets []string
 }
 
 var _ holdfast.Model = (*Model)(nil)
@@ -77,13 +84,12 @@ func New(o Options) (*Model, error) {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("the model's base URL must hold nothing but scheme, host and path; the key is set apart")
 	}
-	for name := range o.Params {
-		if slices.Contains(ours, name) {
-			return nil, fmt.Errorf("the parameter %q cannot be set: the server sets it itself", name)
-		}
+	if err := checkParams(o.Params); err != nil {
+		return nil, err
 	}
-	if _, err := json.Marshal(o.Params); err != nil {
-		return nil, fmt.Errorf("the parameters cannot be written as JSON: %w", err)
+	header, secrets, err := headers(o)
+	if err != nil {
+		return nil, err
 	}
 	if o.HTTP == nil {
 		o.HTTP = newClient()
@@ -92,9 +98,53 @@ func New(o Options) (*Model, error) {
 		o.Now = time.Now
 	}
 	return &Model{
-		url: strings.TrimRight(o.BaseURL, "/") + "/chat/completions", key: o.APIKey, name: o.Model,
-		params: o.Params, http: o.HTTP, now: o.Now,
+		url: strings.TrimRight(o.BaseURL, "/") + "/chat/completions", name: o.Model,
+		params: o.Params, header: header, http: o.HTTP, now: o.Now, secrets: secrets,
 	}, nil
+}
+
+func checkParams(params map[string]any) error {
+	for name := range params {
+		if slices.Contains(ours, name) {
+			return fmt.Errorf("the parameter %q cannot be set: the server sets it itself", name)
+		}
+	}
+	if _, err := json.Marshal(params); err != nil {
+		return fmt.Errorf("the parameters cannot be written as JSON: %w", err)
+	}
+	return nil
+}
+
+// minSecret is the length from which a header's value is taken for a secret, in
+// bytes; to cut shorter ones out of the log would garble it.
+const minSecret = 8
+
+// headers returns the headers of each request, and what of them is secret.
+func headers(o Options) (http.Header, []string, error) {
+	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"}}
+	var secrets []string
+	if o.APIKey != "" {
+		if strings.ContainsFunc(o.APIKey, unicode.IsControl) {
+			return nil, nil, errors.New("the model's key holds a line end or another control character; often a file's last line end came along")
+		}
+		h.Set("Authorization", "Bearer "+o.APIKey)
+		secrets = append(secrets, o.APIKey)
+	}
+	for name, value := range o.Headers {
+		switch {
+		case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):
+			return nil, nil, fmt.Errorf("the header %q has a name that HTTP does not allow", name)
+		case strings.ContainsFunc(value, unicode.IsControl):
+			return nil, nil, fmt.Errorf("the value of the header %q holds a line end or another control character", name)
+		case h.Get(name) != "" && !strings.EqualFold(name, "Authorization"):
+			return nil, nil, fmt.Errorf("the header %q cannot be set: the server sets it itself", name)
+		}
+		h.Set(name, value)
+		if len(value) >= minSecret {
+			secrets = append(secrets, value)
+		}
+	}
+	return h, secrets, nil
 }
 
 // headerTimeout bounds the time until a provider begins to answer. Some queue a
@@ -118,20 +168,17 @@ func newClient() *http.Client {
 // Stream implements [holdfast.Model]. It reads in the caller's goroutine.
 func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 	return func(yield func(holdfast.Delta, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		// What ends only the reading is no reason of the caller's.
+		reading, cancel := context.WithCancel(ctx)
 		defer cancel()
-		res, err := m.post(ctx, req)
+		res, err := m.post(reading, req)
 		if err != nil {
 			yield(holdfast.Delta{}, m.failed(ctx, err))
 			return
 		}
 		defer res.Body.Close()
 		a := &answer{model: m, yield: yield, cancel: cancel}
-		if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/json" {
-			err = a.whole(res.Body)
-		} else {
-			err = a.stream(res.Body)
-		}
+		err = a.read(bufio.NewReaderSize(res.Body, readBuffer))
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(holdfast.Delta{}, m.failed(ctx, err))
 		}
@@ -152,11 +199,7 @@ func (m *Model) post(ctx context.Context, req *holdfast.ModelRequest) (*http.Res
 	r.GetBody = func() (io.ReadCloser, error) { return sent.reader(), nil }
 	// An answer takes its time, and the connection remembers the request.
 	defer sent.forget()
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "text/event-stream, application/json")
-	if m.key != "" {
-		r.Header.Set("Authorization", "Bearer "+m.key)
-	}
+	r.Header = m.header.Clone()
 	res, err := m.http.Do(r)
 	if err != nil {
 		return nil, err
@@ -170,7 +213,8 @@ func (m *Model) post(ctx context.Context, req *holdfast.ModelRequest) (*http.Res
 }
 
 // sending is a request's body, which is the whole conversation. It is forgotten
-// once the answer begins.
+// once the answer begins; a reader that has not come to its end yet keeps it until
+// then, because a provider may answer before it has read all.
 type sending struct {
 	mu   sync.Mutex
 	body []byte
@@ -182,22 +226,22 @@ func (s *sending) forget() {
 	s.body = nil
 }
 
-func (s *sending) reader() io.ReadCloser { return &bodyReader{of: s} }
-
-type bodyReader struct {
-	of *sending
-	at int
+func (s *sending) reader() io.ReadCloser {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &bodyReader{rest: s.body}
 }
+
+type bodyReader struct{ rest []byte }
 
 // Read implements io.Reader.
 func (r *bodyReader) Read(p []byte) (int, error) {
-	r.of.mu.Lock()
-	defer r.of.mu.Unlock()
-	if r.at >= len(r.of.body) {
+	if len(r.rest) == 0 {
+		r.rest = nil
 		return 0, io.EOF
 	}
-	n := copy(p, r.of.body[r.at:])
-	r.at += n
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
 	return n, nil
 }
 

@@ -96,12 +96,12 @@ func ask(ctx context.Context, t *testing.T, m *Model) said {
 	return s
 }
 
-func event(json string) string { return "data: " + json + "\n\n" }
+func sse(json string) string { return "data: " + json + "\n\n" }
 
-func delta(json string) string { return event(`{"choices":[{"index":0,"delta":` + json + `}]}`) }
+func delta(json string) string { return sse(`{"choices":[{"index":0,"delta":` + json + `}]}`) }
 
 func finish(reason string) string {
-	return event(`{"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}`)
+	return sse(`{"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}`)
 }
 
 const done = "data: [DONE]\n\n"
@@ -119,9 +119,9 @@ func TestAnswers(t *testing.T) {
 				delta(fmt.Sprintf(begin, 0, "a", "one", "")) + delta(fmt.Sprintf(begin, 1, "b", "two", "{")) +
 				delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}}]}`) + delta(`{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]}`) +
 				delta(`{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}`) + finish("tool_calls") +
-				event(`{"model":"m1-2026","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}`) + done,
+				sse(`{"model":"m1-2026","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":1},"completion_tokens_details":{"reasoning_tokens":2}}}`) + done,
 			said{text: "Hello", reasoning: "think more", calls: []string{`0 a one {"x":1}`, "1 b two {}"}, finish: holdfast.FinishToolCalls,
-				usage: `{"provider":"openai","model":"m1-2026","inputTokens":7,"outputTokens":5,"totalTokens":12,"reasoningTokens":2,"cachedInputTokens":3}`},
+				usage: `{"provider":"openai","model":"m1-2026","inputTokens":7,"outputTokens":5,"totalTokens":12,"reasoningTokens":2,"cachedInputTokens":3,"cacheWriteInputTokens":1}`},
 		},
 		"index 0 again with another id": {
 			delta(fmt.Sprintf(begin, 0, "a", "one", "{}")) + delta(fmt.Sprintf(begin, 0, "b", "two", `{"y":2}`)) + finish("tool_calls") + done,
@@ -144,14 +144,14 @@ func TestAnswers(t *testing.T) {
 		"no [DONE]":                 {delta(`{"content":"x"}`) + finish("stop"), said{text: "x", finish: holdfast.FinishStop}},
 		"no finish reason":          {delta(`{"content":"x"}`) + done, said{text: "x", finish: holdfast.FinishStop}},
 		"no last line end":          {delta(`{"content":"x"}`) + finish("stop") + "data: [DONE]", said{text: "x", finish: holdfast.FinishStop}},
-		"finish with the text":      {event(`{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`) + done, said{text: "x", finish: holdfast.FinishStop}},
+		"finish with the text":      {sse(`{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`) + done, said{text: "x", finish: holdfast.FinishStop}},
 		"a finish reason of a kind": {delta(`{"content":"x"}`) + finish("eos") + done, said{text: "x", finish: holdfast.FinishStop}},
 		"cut by its limit":          {delta(`{"content":"x"}`) + finish("length") + done, said{text: "x", finish: holdfast.FinishLength}},
 		"cut by a filter":           {delta(`{"refusal":"no"}`) + finish("content_filter") + done, said{text: "no", finish: holdfast.FinishFilter}},
 		"nothing to say":            {finish("stop") + done, said{finish: holdfast.FinishStop}},
 		"line ends of all kinds":    {": hi\r\n\r\nevent: x\r\ndata:{\"choices\":[{\"delta\":{\"content\":\r\ndata: \"x\"}}]}\r\n\r\n" + finish("stop") + done, said{text: "x", finish: holdfast.FinishStop}},
 		"content in parts":          {delta(`{"content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}`) + finish("stop") + done, said{text: "xy", finish: holdfast.FinishStop}},
-		"usage before the finish":   {event(`{"choices":[{"delta":{"content":"x"}}],"usage":{"prompt_tokens":1}}`) + finish("stop") + done, said{text: "x", finish: holdfast.FinishStop, usage: `{"provider":"openai","model":"m1","inputTokens":1}`}},
+		"usage before the finish":   {sse(`{"choices":[{"delta":{"content":"x"}}],"usage":{"prompt_tokens":1}}`) + finish("stop") + done, said{text: "x", finish: holdfast.FinishStop, usage: `{"provider":"openai","model":"m1","inputTokens":1}`}},
 		"a long line":               {delta(`{"content":"`+strings.Repeat("x", 1<<20)+`"}`) + finish("stop") + done, said{text: strings.Repeat("x", 1<<20), finish: holdfast.FinishStop}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,11 +197,11 @@ func TestMisbehaviour(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}, text: "half", retry: true, public: "cut off", truncation: true},
-		"no JSON in the middle":       {f: says(delta(`{"content":"half"}`) + event(`{"choices":[{"del`)), text: "half", retry: true, public: "cut off", truncation: true},
-		"an error in the middle":      {f: says(delta(`{"content":"half"}`) + event(apiErr("server_error", "GPU on fire")) + done), text: "half", retry: true, public: "broke its answer off", cause: "GPU on fire"},
-		"an error as a text":          {f: says(event(`{"error":"GPU on fire"}`)), retry: true, public: "broke its answer off", cause: "GPU on fire"},
-		"a final error in the middle": {f: says(event(apiErr("context_length_exceeded", "too long"))), public: "too long for the model", cause: "too long"},
-		"a status in the middle":      {f: says(event(`{"error":{"message":"slow down","code":429}}`)), retry: true, public: "limits the rate", cause: "slow down"},
+		"no JSON in the middle":       {f: says(delta(`{"content":"half"}`) + sse(`{"choices":[{"del`)), text: "half", retry: true, public: "cut off", truncation: true},
+		"an error in the middle":      {f: says(delta(`{"content":"half"}`) + sse(apiErr("server_error", "GPU on fire")) + done), text: "half", retry: true, public: "broke its answer off", cause: "GPU on fire"},
+		"an error as a text":          {f: says(sse(`{"error":"GPU on fire"}`)), retry: true, public: "broke its answer off", cause: "GPU on fire"},
+		"a final error in the middle": {f: says(sse(apiErr("context_length_exceeded", "too long"))), public: "too long for the model", cause: "too long"},
+		"a status in the middle":      {f: says(sse(`{"error":{"message":"slow down","code":429}}`)), retry: true, public: "limits the rate", cause: "slow down"},
 		"503":                         {f: status(503, "application/json", apiErr("", "busy")), retry: true, public: "overloaded", cause: "busy"},
 		"502 in HTML":                 {f: status(502, "text/html", "<html>bad gateway</html>"), retry: true, public: "overloaded", cause: "<html>bad gateway"},
 		"429 in seconds":              {f: status(429, "application/json", apiErr("rate_limit_exceeded", "slow down"), "Retry-After", "7"), retry: true, after: 7 * time.Second, public: "limits the rate"},
@@ -209,7 +209,7 @@ func TestMisbehaviour(t *testing.T) {
 		"429 for a day":               {f: status(429, "application/json", "{}", "Retry-After", "86400"), retry: true, after: maxRetryAfter, public: "limits the rate"},
 		"429 in the past":             {f: status(429, "application/json", "{}", "Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT"), retry: true, public: "limits the rate"},
 		"no quota left":               {f: status(429, "application/json", apiErr("insufficient_quota", "pay")), public: "no quota", cause: "pay"},
-		"a wrong key":                 {f: status(401, "application/json", apiErr("invalid_api_key", "wrong key "+key)), public: "refused the server's key", cause: "wrong key [key]"},
+		"a wrong key":                 {f: status(401, "application/json", apiErr("invalid_api_key", "wrong key "+key)), public: "refused the server's key", cause: "wrong key [secret]"},
 		"an unknown model":            {f: status(404, "application/json", apiErr("model_not_found", "m1?")), public: "does not know the model", cause: "m1?"},
 		"too long":                    {f: status(400, "application/json", apiErr("context_length_exceeded", "private prompt is too long")), public: "too long for the model"},
 		"a bad request":               {f: status(400, "application/json", apiErr("", "what?")), public: "refused the request", cause: "what?"},
@@ -341,9 +341,10 @@ func TestRequest(t *testing.T) {
 				{Type: holdfast.PartVideo, Source: src(holdfast.SourceURL, "", "https://x/y.mp4", "")},
 			}},
 			{Role: holdfast.RoleReasoning, Text: "hm"},
-			{Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage(`{"at":1}`)}, {ID: "c2", Name: "ask", Arguments: json.RawMessage(`{}`)}}},
+			{Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage(`{"at":1}`)}, {ID: "c2", Name: "ask", Arguments: json.RawMessage(`{}`)}, {ID: "c3", Name: "look"}}},
 			{Role: holdfast.RoleTool, CallID: "c1", Text: "seen"},
 			{Role: holdfast.RoleTool, CallID: "c2", Error: "closed"},
+			{Role: holdfast.RoleTool, CallID: "c3", Parts: []holdfast.Part{{Type: holdfast.PartImage, Source: src(holdfast.SourceData, "image/png", "AAAA", "")}}},
 			{Role: holdfast.RoleAssistant},
 			{Role: holdfast.RoleUser, Parts: []holdfast.Part{{Type: holdfast.PartVideo}}},
 		},
@@ -379,7 +380,7 @@ func TestHeaders(t *testing.T) {
 	if path != "/v1/chat/completions" || auth != "Bearer "+key {
 		t.Errorf("%s with %q", path, auth)
 	}
-	m.key = ""
+	m.header.Del("Authorization")
 	if ask(t.Context(), t, m); auth != "" {
 		t.Errorf("without a key there is %q", auth)
 	}
@@ -401,13 +402,4 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func ExampleNew() {
-	model, err := New(Options{BaseURL: "http://localhost:11434/v1", Model: "llama3.2"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_ = holdfast.Agent{Name: "local", Model: model}
 }

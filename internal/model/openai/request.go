@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -86,7 +87,7 @@ func message(m *holdfast.Message) (wireMessage, bool) {
 	case holdfast.RoleAssistant:
 		w := wireMessage{Role: "assistant"}
 		for _, c := range m.Calls {
-			w.ToolCalls = append(w.ToolCalls, wireCall{ID: c.ID, Type: "function", Function: wireFunction{Name: c.Name, Arguments: string(c.Arguments)}})
+			w.ToolCalls = append(w.ToolCalls, wireCall{ID: c.ID, Type: "function", Function: wireFunction{Name: c.Name, Arguments: arguments(c.Arguments)}})
 		}
 		if text := m.PlainText(); text != "" || len(w.ToolCalls) == 0 {
 			w.Content = text
@@ -94,13 +95,37 @@ func message(m *holdfast.Message) (wireMessage, bool) {
 		return w, true
 	case holdfast.RoleTool:
 		text := m.PlainText()
-		if text == "" && m.Error != "" {
+		switch {
+		case text == "" && m.Error != "":
 			text = "Error: " + m.Error
+		case text == "" && len(m.Parts) > 0:
+			text = notTaken
 		}
 		return wireMessage{Role: "tool", Content: text, ToolCallID: m.CallID}, true
 	}
 	return wireMessage{}, false
 }
+
+// arguments writes the arguments of an earlier call. OpenAI takes any text, but
+// Ollama and others refuse the whole conversation, and with it every later turn
+// of the thread, if it is not a JSON object.
+func arguments(wrote json.RawMessage) string {
+	text := bytes.TrimSpace(wrote)
+	switch {
+	case len(text) == 0 || string(text) == "null":
+		return "{}"
+	case text[0] == '{' && json.Valid(text):
+		return string(wrote)
+	}
+	b, err := json.Marshal(map[string]string{"invalid_arguments": string(wrote)})
+	if err != nil {
+		return "{}"
+	}
+	return string(b)
+}
+
+// notTaken stands for content in parts of which the API takes none.
+const notTaken = "(The message has only content that this model cannot take.)"
 
 // content is a text, or the parts that the API can take. If none is left, it
 // says so, so that the model does not answer an empty question.
@@ -115,7 +140,7 @@ func content(m *holdfast.Message) any {
 		}
 	}
 	if len(parts) == 0 {
-		return "(The message has only content that this model cannot take.)"
+		return notTaken
 	}
 	return parts
 }
