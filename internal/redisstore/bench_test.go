@@ -29,12 +29,15 @@ func BenchmarkCommit(b *testing.B) {
 	for i := range record {
 		record[i] = byte(rand.Uint32())
 	}
+	rounds := 0 // a benchmark is run several times, each time with threads of its own
 	b.Run("fenced", func(b *testing.B) {
+		rounds++
+		round := rounds
 		heads := make([]holdfast.Head, benchClients)
 		spread(b, func(client int) error {
 			h := &heads[client]
 			if h.Next == 0 {
-				*h = holdfast.Head{Key: holdfast.ThreadKey{Thread: fmt.Sprint(b.N, "-", client)}, Next: 1}
+				*h = holdfast.Head{Key: holdfast.ThreadKey{Thread: fmt.Sprint(round, "-", client)}, Next: 1}
 			}
 			c := &holdfast.Commit{
 				Key: h.Key, ID: fmt.Sprintf("c%016x", h.Next), Expect: h.Position(), User: "u",
@@ -49,10 +52,12 @@ func BenchmarkCommit(b *testing.B) {
 	})
 	unchecked := func(pipeline func() redis.Pipeliner) func(b *testing.B) {
 		return func(b *testing.B) {
+			rounds++
+			round := rounds
 			var next [benchClients]int64
 			spread(b, func(client int) error {
 				pipe := pipeline()
-				tag := fmt.Sprintf("%s/%d-%d", b.Name(), b.N, client)
+				tag := fmt.Sprintf("%d/%d", round, client)
 				next[client]++
 				i := next[client]
 				pipe.XAdd(context.Background(), &redis.XAddArgs{Stream: s.keys.log(tag), ID: fmt.Sprint(i, "-0"), Values: []any{"", record}})
