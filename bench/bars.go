@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // scenario is a load, and what is read from it.
@@ -66,6 +67,18 @@ func scenarios() []scenario {
 			value("commands per slow answer", 40), value("requests per slow answer", 0), value("bytes per slow answer", 0),
 		}},
 		{name: "idle", about: "streams that wait", targets: all, run: idle, figures: []figure{value("KB per idle stream", 80)}},
+	}
+}
+
+// custom is a load of one's own, for five seconds, without bars.
+func custom(runs, rate int) scenario {
+	every := time.Second / time.Duration(max(rate, 1))
+	return scenario{
+		name: "custom", about: fmt.Sprintf("%d runs of %d tokens/s", runs, rate), targets: []string{onFloor, onRedis, onBolt},
+		run: func(t *target) (*result, error) {
+			return crowd(t, runs, 1, every, script{tokens: 5 * rate, every: every})
+		},
+		figures: []figure{perToken(0), latency(50, 0), latency(99, 0)},
 	}
 }
 

@@ -4,6 +4,7 @@
 //
 //	go run ./bench                  every scenario
 //	go run ./bench -only paced1k    one of them
+//	go run ./bench -runs 200 -rate 20   200 runs at a time, of 20 tokens/s each
 //	go run ./bench -growth          bytes to disk of the embedded store
 package main
 
@@ -22,6 +23,8 @@ func main() {
 	var b bench
 	flag.IntVar(&b.repeat, "repeat", 3, "how often the servers take turns; medians are compared")
 	flag.StringVar(&b.only, "only", "", "only the scenarios whose names begin with this")
+	flag.IntVar(&b.runs, "runs", 0, "instead of the scenarios: so many runs at a time")
+	flag.IntVar(&b.rate, "rate", 50, "tokens per second of each of the -runs")
 	growth := flag.Bool("growth", false, "instead of load: bytes written to disk per iteration, around iteration 20 and 980")
 	serve := flag.String("serve", "", "be a helper of the bench: model or floor")
 	addr := flag.String("addr", "", "where a helper listens")
@@ -67,8 +70,9 @@ func (t *target) thread(client, n int) string { return fmt.Sprintf("%s-%d-%d", t
 
 // bench runs the scenarios.
 type bench struct {
-	repeat int
-	only   string
+	repeat     int
+	only       string
+	runs, rate int
 
 	dir, binary, self string
 	redis             *redisServer
@@ -106,7 +110,11 @@ func (b *bench) run() (err error) {
 	if b.modelFirst, err = firstToken(b.model.url); err != nil {
 		return err
 	}
-	for _, s := range scenarios() {
+	all := scenarios()
+	if b.runs > 0 {
+		all = []scenario{custom(b.runs, b.rate)}
+	}
+	for _, s := range all {
 		if strings.HasPrefix(s.name, b.only) {
 			if err := b.scenario(s); err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)

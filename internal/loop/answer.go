@@ -50,7 +50,7 @@ func (r *run) answer() error {
 func (r *run) pause(attempt int, asked time.Duration) error {
 	d := min(200*time.Millisecond<<attempt, 10*time.Second)
 	if asked > 0 {
-		d = min(asked, time.Minute)
+		d = min(asked, 2*time.Minute)
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -406,19 +406,13 @@ type inboxItem struct {
 	Run  string `json:"run"`
 }
 
-// watchInbox cancels the run when somebody asks for it. It waits as long as the
-// run lives, thousands of times on a busy server, so it reads the store in a
-// goroutine of its own: the stack that takes is not kept.
+// watchInbox cancels the run when somebody asks for it.
 func (r *run) watchInbox(ctx context.Context) {
 	wake, stop := r.e.cfg.Store.Watch(r.key, holdfast.TopicInbox)
 	defer stop()
 	for {
-		cancelled := make(chan bool)
-		go func() {
-			items, err := r.e.cfg.Store.Inbox(ctx, r.key)
-			cancelled <- err == nil && r.wantsCancel(items)
-		}()
-		if <-cancelled {
+		items, err := r.e.cfg.Store.Inbox(ctx, r.key)
+		if err == nil && r.wantsCancel(items) {
 			r.cancel(errCancelled)
 			return
 		}
