@@ -102,6 +102,7 @@ type answer struct {
 	usage  *holdfast.Usage
 	name   string // of the model that answered
 	timer  *time.Timer
+	shape  shape
 }
 
 const (
@@ -223,6 +224,9 @@ func (a *answer) page(body io.Reader) error {
 
 // take passes on what an event says.
 func (a *answer) take(ev event) error {
+	if text, ok := a.shape.text(ev.data); ok && !ev.isError() {
+		return a.emit(holdfast.Delta{Text: text})
+	}
 	var c chunk
 	broken := json.Unmarshal(ev.data, &c)
 	if c.Error == nil && len(c.Choices) == 0 && c.Usage == nil && ev.isError() {
@@ -247,6 +251,7 @@ func (a *answer) take(ev event) error {
 	if len(c.Choices) == 0 {
 		return nil
 	}
+	a.shape.learn(ev.data, &c)
 	// One answer was asked for.
 	first := &c.Choices[0]
 	for _, p := range []*piece{&first.Delta, &first.Message} {
