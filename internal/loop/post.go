@@ -130,7 +130,7 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 
 // turnWait bounds how long a request waits for its turn. A store that is far away
 // makes turns long, but not the processor busy.
-const turnWait = 50 * time.Millisecond
+const turnWait = 250 * time.Millisecond
 
 // turn waits until it is a request's turn to be decided, and returns what ends
 // it. When many come at once, each is then begun as if it had come alone, instead
