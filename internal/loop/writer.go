@@ -16,8 +16,8 @@ import (
 // meanwhile is the next one. Deltas of one message that wait together become
 // one record. Nothing is shown before the store has it.
 //
-// The run's goroutine is the only one that calls emit, delta and change; the
-// writer's own goroutine commits. The run owns the writer and waits for it.
+// The run's goroutine is the only one that calls emit, delta and change; a
+// goroutine of the writer commits. The run owns the writer and waits for it.
 type writer struct {
 	key     holdfast.ThreadKey
 	user    string
@@ -39,6 +39,7 @@ type writer struct {
 	// ctx is of all commits, because one with a timeout for each costs more than
 	// its commit has to; deadline cancels it, and the writer with it.
 	ctx      context.Context
+	stop     context.CancelFunc
 	deadline *time.Timer
 
 	mu        sync.Mutex
@@ -50,8 +51,10 @@ type writer struct {
 	unhealthy chan struct{} // closed when commits work again; nil while they do
 	soon      *time.Timer   // wakes for what may wait; nil when nothing does
 	within    time.Duration // how long soon takes
-	work      chan struct{}
-	idle      chan struct{} // closed when the goroutine has ended
+	due       bool          // something is to be committed now
+	running   bool          // the goroutine lives
+	ended     bool          // and never will again
+	idle      chan struct{} // closed then
 }
 
 // batch is what becomes one commit.
@@ -85,16 +88,11 @@ func newWriter(r *run, head *holdfast.Head, seq agui.Sequencer) *writer {
 		next:      newBatch(),
 		last:      head.Next - 1,
 		committed: head.Position(),
-		work:      make(chan struct{}, 1),
 		idle:      make(chan struct{}),
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	w.ctx, w.deadline = ctx, time.AfterFunc(w.giveUp, cancel)
+	w.ctx, w.stop = context.WithCancel(context.Background())
+	w.deadline = time.AfterFunc(w.giveUp, w.stop)
 	w.deadline.Stop()
-	go func() {
-		defer cancel()
-		w.run()
-	}()
 	return w
 }
 
@@ -281,10 +279,14 @@ func (w *writer) ready(ctx context.Context) error {
 	}
 }
 
+// wake has what was added committed, now or right after the commit in flight; the
+// caller holds the lock. The goroutine that commits lives only while it has work:
+// thousands of streams wait at a time, and each goroutine is several KB.
 func (w *writer) wake() {
-	select {
-	case w.work <- struct{}{}:
-	default:
+	w.due = true
+	if !w.running && !w.ended {
+		w.running = true
+		go w.run()
 	}
 }
 
@@ -303,7 +305,9 @@ func (w *writer) fail(err error) {
 		close(w.next.done)
 		w.next = nil
 	}
-	w.wake()
+	if !w.running {
+		w.end()
+	}
 }
 
 // wakeWithin has what was added committed within d, if nothing else has it
@@ -313,11 +317,18 @@ func (w *writer) wakeWithin(d time.Duration) {
 	case d <= 0:
 		w.wake()
 	case w.soon == nil:
-		w.soon, w.within = time.AfterFunc(d, w.wake), d
+		w.soon, w.within = time.AfterFunc(d, w.wakeLater), d
 	case d < w.within:
 		w.soon.Reset(d)
 		w.within = d
 	}
+}
+
+// wakeLater is wake for the timer.
+func (w *writer) wakeLater() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wake()
 }
 
 // stopTimer is for when everything is committed; the caller holds the lock.
@@ -337,17 +348,13 @@ func wait(ctx context.Context, b *batch) error {
 	}
 }
 
-// run is the writer's goroutine.
+// run is the writer's goroutine: it commits until nothing is due.
 func (w *writer) run() {
-	defer close(w.idle)
-	for range w.work {
-		w.mu.Lock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.due && w.next != nil {
 		b := w.next
-		if b == nil {
-			w.mu.Unlock()
-			return
-		}
-		w.next = newBatch()
+		w.next, w.due = newBatch(), false
 		w.stopTimer()
 		pos, process := w.committed, w.process
 		w.mu.Unlock()
@@ -357,10 +364,21 @@ func (w *writer) run() {
 		close(b.done)
 		if err != nil || b.closing {
 			w.fail(errors.Join(err, errWriterClosed))
-			w.mu.Unlock()
-			return
 		}
-		w.mu.Unlock()
+	}
+	w.running = false
+	if w.next == nil {
+		w.end()
+	}
+}
+
+// end is called once the writer has failed or is closed and nothing runs; the
+// caller holds the lock.
+func (w *writer) end() {
+	if !w.ended {
+		w.ended = true
+		w.stop()
+		close(w.idle)
 	}
 }
 
