@@ -3,8 +3,8 @@
 //
 // A frontend posts a run, the server runs the agent (model, parallel tools,
 // again) and streams AG-UI events. Every iteration is checkpointed and every
-// finished tool result is saved the moment it exists, so a run survives the
-// death of the process that runs it.
+// finished tool result is saved the moment it exists (of pure tools, a few
+// milliseconds later), so a run survives the death of the process that runs it.
 //
 // Words, as they are used in code, JSON and documents:
 //

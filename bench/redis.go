@@ -62,8 +62,7 @@ type usage struct {
 	bytes    int64 // received
 }
 
-// usage reads INFO. It waits until a second has passed in which nothing but
-// leases came.
+// usage reads INFO, after what the last run leaves to be done has come.
 func (s *redisServer) usage() (u usage, err error) {
 	time.Sleep(200 * time.Millisecond)
 	text, err := s.client.Info(context.Background(), "stats", "commandstats").Result()

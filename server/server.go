@@ -82,6 +82,11 @@ func openStore(cfg Config) (holdfast.Store, error) {
 		return cfg.OpenStore()
 	}
 	kind, path, _ := strings.Cut(cfg.Store, ":")
+	if redisstore.Handles(cfg.Store) {
+		ctx, cancel := context.WithTimeout(context.Background(), storeOpenTimeout)
+		defer cancel()
+		return redisstore.Open(ctx, cfg.Store, redisstore.Options{Prefix: cfg.RedisPrefix, Now: cfg.Now, Log: cfg.Log})
+	}
 	switch kind {
 	case "memory":
 		return memstore.New(), nil
@@ -90,10 +95,6 @@ func openStore(cfg Config) (holdfast.Store, error) {
 			return nil, fmt.Errorf("the store %q has no path: write bolt:./data/holdfast.db", cfg.Store)
 		}
 		return boltstore.Open(path, boltstore.Options{})
-	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
-		ctx, cancel := context.WithTimeout(context.Background(), storeOpenTimeout)
-		defer cancel()
-		return redisstore.Open(ctx, cfg.Store, redisstore.Options{Prefix: cfg.RedisPrefix, Now: cfg.Now, Log: cfg.Log})
 	}
 	// What was given may hold a password.
 	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, redis://HOST:6379/0 or memory:", kind)

@@ -11,12 +11,13 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// writer is the one way from a run to its thread's log. It is a group commit
-// without a timer: at most one commit is in flight, and whatever arrives
-// meanwhile is the next one. Deltas of one message that wait together become
-// one record. Nothing is shown before the store has it.
+// writer is the one way from a run to its thread's log. It is a group commit:
+// at most one commit is in flight, and whatever arrives meanwhile is the next
+// one; only what nobody waits for may wait a little for more (see urgency).
+// Deltas of one message that wait together become one record. Nothing is shown
+// before the store has it.
 //
-// The run's goroutine is the only one that calls emit, delta and change; a
+// The run's goroutine is the only one that calls emit, step and delta; a
 // goroutine of the writer commits. The run owns the writer and waits for it.
 type writer struct {
 	key     holdfast.ThreadKey

@@ -67,9 +67,16 @@ type Store struct {
 
 // schemes are the URLs that Open takes, with what go-redis calls them.
 var schemes = map[string]string{
-	"redis": "redis", "rediss": "rediss", "unix": "unix",
+	"redis": "redis", "rediss": "rediss",
 	"redis+sentinel": "redis", "rediss+sentinel": "rediss",
 	"redis+cluster": "redis", "rediss+cluster": "rediss",
+}
+
+// Handles reports whether the URL is one that Open takes.
+func Handles(rawURL string) bool {
+	scheme, _, _ := strings.Cut(rawURL, "://")
+	_, known := schemes[scheme]
+	return known
 }
 
 // Open connects to the Redis that the URL names:
