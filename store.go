@@ -86,21 +86,16 @@ type Presence interface {
 
 // Notifier wakes those who wait for a thread.
 type Notifier interface {
-	// Watch returns a channel that receives after a commit with records, or
-	// after a Post, depending on the topic. Several events may be one
-	// wake-up, and a wake-up may be spurious; none is lost between the call and
-	// stop. The caller must call stop.
-	Watch(key ThreadKey, topic Topic) (wake <-chan struct{}, stop func())
+	// Watch returns a channel that receives after a commit with records.
+	// Several commits may be one wake-up, and a wake-up may be spurious; none is
+	// lost between the call and stop. The caller must call stop.
+	Watch(key ThreadKey) (wake <-chan struct{}, stop func())
+	// OnPost has f called after each Post to any thread. The zero key means that
+	// some may have been missed: any inbox may have items. Posts are rare and
+	// runs are many, so there is one listener for all instead of one for each. f
+	// must not block. The caller must call stop.
+	OnPost(f func(ThreadKey)) (stop func())
 }
-
-// Topic is what [Notifier.Watch] wakes for.
-type Topic uint8
-
-// The topics.
-const (
-	TopicRecords Topic = iota
-	TopicInbox
-)
 
 // Head is where a thread stands. It moves in every commit.
 type Head struct {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -78,7 +79,7 @@ func testRenew(t *testing.T, s holdfast.Store) {
 func watchTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"a commit with records wakes":      testWatchRecords,
-		"a post wakes":                     testWatchInbox,
+		"a post is told":                   testOnPost,
 		"no record is missed by a watcher": testWatchAll,
 		"many watchers, some stopped":      testWatchMany,
 	}
@@ -96,7 +97,7 @@ func wantWake(t *testing.T, wake <-chan struct{}) {
 
 // testWatchRecords also watches a thread that does not exist yet.
 func testWatchRecords(t *testing.T, s holdfast.Store) {
-	wake, stop := s.Watch(key("t"), holdfast.TopicRecords)
+	wake, stop := s.Watch(key("t"))
 	defer stop()
 	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("r")} })
 	wantWake(t, wake)
@@ -106,13 +107,32 @@ func testWatchRecords(t *testing.T, s holdfast.Store) {
 	}
 }
 
-func testWatchInbox(t *testing.T, s holdfast.Store) {
+func testOnPost(t *testing.T, s holdfast.Store) {
 	th := create(t, s, key("t"), nil)
-	wake, stop := s.Watch(th.key, holdfast.TopicInbox)
-	defer stop()
-	for _, id := range []string{"a", "b", "c"} {
-		th.post(id, "")
-		wantWake(t, wake)
+	other := create(t, s, key("other"), nil)
+	posted := make(chan holdfast.ThreadKey, 100)
+	stop := s.OnPost(func(k holdfast.ThreadKey) { posted <- k })
+	for i, th := range []*thread{th, other, th} {
+		th.post(strconv.Itoa(i), "")
+		wantPost(t, posted, th.key)
+	}
+	stop()
+	stop() // a second time does no harm
+}
+
+// wantPost waits to be told of a post to the thread; that some may have been
+// missed tells it too.
+func wantPost(t *testing.T, posted <-chan holdfast.ThreadKey, key holdfast.ThreadKey) {
+	t.Helper()
+	for timeout := time.After(10 * time.Second); ; {
+		select {
+		case k := <-posted:
+			if k == key || k == (holdfast.ThreadKey{}) {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("nobody was told of the post to %s", key)
+		}
 	}
 }
 
@@ -121,7 +141,7 @@ func testWatchInbox(t *testing.T, s holdfast.Store) {
 func testWatchAll(t *testing.T, s holdfast.Store) {
 	const records = 200
 	th := create(t, s, key("t"), nil)
-	wake, stop := s.Watch(th.key, holdfast.TopicRecords)
+	wake, stop := s.Watch(th.key)
 	defer stop()
 	var writer sync.WaitGroup
 	writer.Go(func() {
@@ -149,7 +169,7 @@ func testWatchMany(t *testing.T, s holdfast.Store) {
 	th := create(t, s, key("t"), nil)
 	var wakes []<-chan struct{}
 	for i := range 20 {
-		wake, stop := s.Watch(th.key, holdfast.TopicRecords)
+		wake, stop := s.Watch(th.key)
 		if i%2 == 0 {
 			stop()
 			stop() // a second time does no harm

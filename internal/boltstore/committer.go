@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/holdfast-agents/holdfast/internal/wake"
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -32,8 +33,8 @@ type operation interface {
 	write(t *txn) error
 	// bytes is about how much it writes.
 	bytes() int
-	// topic is what the operation wakes.
-	topic() (w watched, wakes bool)
+	// tell wakes those who wait for it.
+	tell(l *wake.List)
 }
 
 // request is an operation and who waits for it.
@@ -146,9 +147,7 @@ func (s *Store) answer(batch []*request, results []error, err error) {
 		case err != nil:
 			r.done <- fmt.Errorf("write to the store %s: %w", s.path, err)
 		case results[i] == nil:
-			if w, wakes := r.op.topic(); wakes {
-				s.watchers.wake(w)
-			}
+			r.op.tell(&s.List)
 			r.done <- nil
 		case errors.Is(results[i], errAlready):
 			r.done <- nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/frame"
+	"github.com/holdfast-agents/holdfast/internal/wake"
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
@@ -37,7 +38,7 @@ type Store struct {
 	path  string
 	codec *frame.Codec
 	presence
-	watchers
+	wake.List
 
 	requests  chan *request // to the committer, unbuffered: see submit
 	closing   chan struct{}

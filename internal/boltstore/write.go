@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/wake"
 )
 
 // Commit implements [holdfast.Committer].
@@ -67,8 +68,10 @@ func (s *Store) newCommit(c *holdfast.Commit) *commit {
 
 func (c *commit) bytes() int { return c.size }
 
-func (c *commit) topic() (watched, bool) {
-	return watched{c.Key, holdfast.TopicRecords}, len(c.Records) > 0
+func (c *commit) tell(l *wake.List) {
+	if len(c.Records) > 0 {
+		l.Committed(c.Key)
+	}
 }
 
 // check compares the head with the one the commit builds on, and the messages
@@ -282,7 +285,7 @@ type post struct {
 
 func (p *post) bytes() int { return len(p.entry.data) }
 
-func (p *post) topic() (watched, bool) { return watched{p.key, holdfast.TopicInbox}, true }
+func (p *post) tell(l *wake.List) { l.Posted(p.key) }
 
 // check looks for the item among those that are not consumed, which are few:
 // an owner consumes at once.

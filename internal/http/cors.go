@@ -125,28 +125,27 @@ func (h *handler) mayUse(origin string) bool {
 // them without credentials; and lets allowed pages read what they get. A request
 // of any other page is served without that: it may be of the same origin, seen
 // through a proxy, and browsers keep the answer from the rest.
-func (h *handler) cors(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		header := w.Header()
-		if !h.AllowedOrigins.any {
-			header.Add("Vary", "Origin")
-		}
-		preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
-		allowed := origin != "" && h.allow(header, origin)
-		switch {
-		case !preflight:
-			next.ServeHTTP(w, r)
-		case !allowed:
-			h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenOrigin, "Pages of this origin may not use this server.").
-				WithHint("Operators add it to the allowed origins."))
-		default:
-			header.Set("Access-Control-Allow-Methods", h.methods)
-			header.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, Holdfast-Resume")
-			header.Set("Access-Control-Max-Age", "600")
-			w.WriteHeader(http.StatusNoContent)
-		}
-	})
+func (h *handler) cors(w http.ResponseWriter, r *http.Request) (goOn bool) {
+	origin := r.Header.Get("Origin")
+	header := w.Header()
+	if !h.AllowedOrigins.any {
+		header.Add("Vary", "Origin")
+	}
+	preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+	allowed := origin != "" && h.allow(header, origin)
+	switch {
+	case !preflight:
+		return true
+	case !allowed:
+		h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenOrigin, "Pages of this origin may not use this server.").
+			WithHint("Operators add it to the allowed origins."))
+	default:
+		header.Set("Access-Control-Allow-Methods", h.methods)
+		header.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, Holdfast-Resume")
+		header.Set("Access-Control-Max-Age", "600")
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return false
 }
 
 // allow sets what lets a page read the answer, if it may.

@@ -92,26 +92,21 @@ func jsonHeader(w http.ResponseWriter, code int) {
 	w.WriteHeader(code)
 }
 
-// recoverPanics keeps a mistake in a handler from taking the connection down
-// without a word.
-func (h *handler) recoverPanics(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			p := recover()
-			if p == nil {
-				return
-			}
-			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-				panic(p)
-			}
-			h.Log.Error("panic in a handler", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-			if rec, ok := w.(*recorder); ok && rec.code != 0 {
-				// The answer has begun. Cutting the connection is the only way left to
-				// say that this is not its end.
-				panic(http.ErrAbortHandler)
-			}
-			h.fail(w, r, errors.New("panic"))
-		}()
-		next.ServeHTTP(w, r)
-	})
+// recoverPanic is deferred around every handler. It keeps a mistake in one from
+// taking the connection down without a word.
+func (h *handler) recoverPanic(rec *recorder, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	h.Log.Error("panic in a handler", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	if rec.code != 0 {
+		// The answer has begun. Cutting the connection is the only way left to
+		// say that this is not its end.
+		panic(http.ErrAbortHandler)
+	}
+	h.fail(rec, r, errors.New("panic"))
 }

@@ -97,7 +97,7 @@ func newRouter(c Config) *chi.Mux {
 	}
 	h := &handler{Config: c, document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version), methods: methodsOf(routes)}
 	r := chi.NewRouter()
-	r.Use(h.observe, h.recoverPanics, h.localOnly, h.cors)
+	r.Use(h.observe, h.admit)
 	r.NotFound(h.serve(func(_ *handler, _ http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 		return holdfast.Errorf(holdfast.CodeNotFound, "There is no %s.", r.URL.Path).
 			WithHint("POST /runs starts a run; GET /threads lists the threads; GET /openapi.json describes every route.")
@@ -110,6 +110,16 @@ func newRouter(c Config) *chi.Mux {
 		r.Method(route.method, route.path, h.serve(route.do, route.open))
 	}
 	return r
+}
+
+// admit lets a request through to its route. It is one handler for all checks:
+// whatever a stream's handlers keep on their stack, they keep as long as it is open.
+func (h *handler) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h.localOnly(w, r) && h.cors(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
 }
 
 // endpoint is one route: it answers, or returns the error to answer with. Before

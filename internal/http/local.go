@@ -12,23 +12,22 @@ import (
 // localOnly guards a server without keys. A request must name this machine as
 // its Host, or a web page could reach it by a DNS name of its own (DNS
 // rebinding); and a page's Origin must be of this machine.
-func (h *handler) localOnly(next http.Handler) http.Handler {
+// It reports whether the request may go on; if not, it is answered.
+func (h *handler) localOnly(w http.ResponseWriter, r *http.Request) bool {
 	if !h.LoopbackOnly {
-		return next
+		return true
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isLoopback(r.Host) {
-			h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenHost, "This server has no API keys, so it answers only as localhost.").
-				WithHint("Use http://localhost with its port; to serve other hosts, configure API keys."))
-			return
-		}
-		if origin := r.Header.Get("Origin"); origin != "" && !h.mayUse(origin) {
-			h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenOrigin, "This server has no API keys, so only pages from localhost may use it.").
-				WithHint("Serve the page from http://localhost, or add its origin to the allowed ones."))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	if !isLoopback(r.Host) {
+		h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenHost, "This server has no API keys, so it answers only as localhost.").
+			WithHint("Use http://localhost with its port; to serve other hosts, configure API keys."))
+		return false
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && !h.mayUse(origin) {
+		h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenOrigin, "This server has no API keys, so only pages from localhost may use it.").
+			WithHint("Serve the page from http://localhost, or add its origin to the allowed ones."))
+		return false
+	}
+	return true
 }
 
 func isLoopback(host string) bool {

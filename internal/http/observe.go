@@ -42,27 +42,32 @@ const (
 // Query strings and bodies are never logged: they may hold what people wrote.
 func (h *handler) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := h.Now()
-		rec := &recorder{ResponseWriter: w, rc: http.NewResponseController(w), timeout: h.WriteTimeout}
-		notes := &notes{}
-		r = r.WithContext(context.WithValue(r.Context(), notesKey{}, notes))
+		rec, r := h.record(w, r)
 		// Deferred, because a handler may end its connection with a panic.
-		defer func() {
-			rec.deadline()
-			took, route, method, code := h.Now().Sub(began), routeOf(r), methodOf(r), rec.status(r)
-			h.Observer.RequestDone(route, method, code, took)
-			attrs := []slog.Attr{
-				slog.String("method", method), slog.String("route", route), slog.Int("status", code), slog.Duration("took", took),
-			}
-			level := slog.LevelDebug
-			if method == http.MethodPost && (route == routeRuns || route == routeAgentRuns) {
-				level = slog.LevelInfo
-				attrs = append(attrs, slog.String("thread", notes.thread), slog.String("run", notes.run))
-			}
-			h.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
-		}()
+		defer h.done(rec, r)
+		defer h.recoverPanic(rec, r)
 		next.ServeHTTP(rec, r)
 	})
+}
+
+func (h *handler) record(w http.ResponseWriter, r *http.Request) (*recorder, *http.Request) {
+	rec := &recorder{ResponseWriter: w, rc: http.NewResponseController(w), timeout: h.WriteTimeout, began: h.Now()}
+	return rec, r.WithContext(context.WithValue(r.Context(), recorderKey{}, rec))
+}
+
+func (h *handler) done(rec *recorder, r *http.Request) {
+	rec.deadline()
+	took, route, method, code := h.Now().Sub(rec.began), routeOf(r), methodOf(r), rec.status(r)
+	h.Observer.RequestDone(route, method, code, took)
+	attrs := []slog.Attr{
+		slog.String("method", method), slog.String("route", route), slog.Int("status", code), slog.Duration("took", took),
+	}
+	level := slog.LevelDebug
+	if method == http.MethodPost && (route == routeRuns || route == routeAgentRuns) {
+		level = slog.LevelInfo
+		attrs = append(attrs, slog.String("thread", rec.thread), slog.String("run", rec.run))
+	}
+	h.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
 }
 
 // routeOf is the pattern of the route that was matched.
@@ -85,15 +90,12 @@ var standardMethods = []string{
 	http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace,
 }
 
-type notesKey struct{}
+type recorderKey struct{}
 
-// notes is what a handler adds to its line in the log.
-type notes struct{ thread, run string }
-
-// note says which run the request wants.
+// note says which run the request wants, for its line in the log.
 func note(r *http.Request, thread, run string) {
-	if n, ok := r.Context().Value(notesKey{}).(*notes); ok {
-		n.thread, n.run = thread, run
+	if rec, ok := r.Context().Value(recorderKey{}).(*recorder); ok {
+		rec.thread, rec.run = thread, run
 	}
 }
 
@@ -104,6 +106,9 @@ type recorder struct {
 	rc      *http.ResponseController
 	timeout time.Duration
 	code    int
+
+	began       time.Time
+	thread, run string // see note
 }
 
 // Unwrap lets [http.ResponseController] find Flush and the deadlines.

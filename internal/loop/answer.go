@@ -28,21 +28,27 @@ func (r *run) answer() error {
 			}
 			return context.Cause(r.ctx)
 		}
-		var failed *holdfast.ModelError
-		if !errors.As(err, &failed) || !failed.Retryable || attempt+1 >= r.e.cfg.ModelTries {
-			return err
-		}
-		r.e.cfg.Log.Warn("model call failed, trying again", "thread", r.key.Thread, "run", r.rec.ID,
-			"iteration", r.st.Iteration, "attempt", attempt, "error", err)
-		if a.shown {
-			if err := r.supersede("holdfast.retry", map[string]any{"iteration": r.st.Iteration, "attempt": attempt + 1}); err != nil {
-				return err
-			}
-		}
-		if err := r.pause(attempt, failed.RetryAfter); err != nil {
+		if err := r.again(a, attempt, err); err != nil {
 			return err
 		}
 	}
+}
+
+// again prepares another try of a model call that has failed. It returns the
+// error if there is to be none.
+func (r *run) again(a *answering, attempt int, err error) error {
+	var failed *holdfast.ModelError
+	if !errors.As(err, &failed) || !failed.Retryable || attempt+1 >= r.e.cfg.ModelTries {
+		return err
+	}
+	r.e.cfg.Log.Warn("model call failed, trying again", "thread", r.key.Thread, "run", r.rec.ID,
+		"iteration", r.st.Iteration, "attempt", attempt, "error", err)
+	if a.shown {
+		if err := r.supersede("holdfast.retry", map[string]any{"iteration": r.st.Iteration, "attempt": attempt + 1}); err != nil {
+			return err
+		}
+	}
+	return r.pause(attempt, failed.RetryAfter)
 }
 
 // pause waits before another try: what the provider asked for, or a time that
@@ -124,11 +130,14 @@ type callBuilder struct {
 
 // observed is stream, told to the observer.
 func (a *answering) observed(attempt int) error {
-	now := a.r.e.cfg.Now
-	a.began, a.first = now(), -1
+	a.began, a.first = a.r.e.cfg.Now(), -1
 	err := a.stream(attempt)
-	a.r.e.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, now().Sub(a.began), a.usage)
+	a.report(err)
 	return err
+}
+
+func (a *answering) report(err error) {
+	a.r.e.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.r.e.cfg.Now().Sub(a.began), a.usage)
 }
 
 func (a *answering) stream(attempt int) error {

@@ -88,6 +88,8 @@ type Engine struct {
 	stop context.CancelCauseFunc
 	wg   sync.WaitGroup // sweeper, runs, tools that outlive their call
 
+	deaf func() // ends what Start asked of the store: to hear of posts
+
 	mu       sync.Mutex
 	runs     map[holdfast.ThreadKey]*run
 	draining chan struct{} // closed when nothing new may start
@@ -109,6 +111,7 @@ func New(cfg Config) *Engine {
 		runs:     make(map[holdfast.ThreadKey]*run),
 		draining: make(chan struct{}),
 		closed:   make(chan struct{}),
+		deaf:     func() {},
 	}
 	for i := range cfg.Agents {
 		e.agents[cfg.Agents[i].Name] = &cfg.Agents[i]
@@ -123,6 +126,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.cfg.Store.Announce(ctx, e.process, e.cfg.Lease); err != nil {
 		return storeError(err)
 	}
+	e.deaf = e.cfg.Store.OnPost(e.posted)
 	e.wg.Go(e.keepLease)
 	e.wg.Go(e.sweep)
 	return nil
@@ -164,6 +168,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	}
 	e.mu.Unlock()
 	e.wg.Wait()
+	e.deaf()
 	retire, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	return errors.Join(err, e.cfg.Store.Retire(retire, e.process))

@@ -241,7 +241,7 @@ func answerHash(r agui.ResumeEntry) string {
 // cancelAndWait cancels the thread's run and waits for its end, after which
 // the request is decided again.
 func (e *Engine) cancelAndWait(ctx context.Context, t *thread) error {
-	wake, stop := e.cfg.Store.Watch(t.key, holdfast.TopicRecords)
+	wake, stop := e.cfg.Store.Watch(t.key)
 	defer stop()
 	if err := e.postCancel(ctx, t.key, t.st.Run); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,7 +48,9 @@ type run struct {
 	// false, into commits before it.
 	clean  bool
 	workIn *holdfast.Commit
-	// inboxSeen is the newest inbox item that was read.
+	// inbox are the goroutines that read the inbox; they are started while the
+	// run is listed in the engine. inboxSeen is the newest item that was read.
+	inbox     sync.WaitGroup
 	inboxSeen atomic.Uint64
 }
 
@@ -78,6 +81,7 @@ func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first [
 	e.runs[r.key] = r
 	e.cfg.Observer.RunStarted(r.place(), r.resumed, r.results)
 	e.wg.Go(r.main)
+	r.inbox.Go(r.readInbox) // something may have been posted before it was listed
 }
 
 // prepare builds what every iteration uses.
@@ -115,32 +119,28 @@ func (r *run) remember(m *agui.Message) {
 // main is the run's goroutine. However it ends, the thread is either at an end
 // or a wait that the log shows, or has no living owner and is taken over.
 func (r *run) main() {
-	watch, stopWatch := context.WithCancel(r.ctx)
-	inbox := make(chan struct{})
-	go func() {
-		defer close(inbox)
-		r.watchInbox(watch)
-	}()
-	err := r.guard()
-	if err != nil {
-		err = r.end(err)
+	if err := r.guard(); err != nil {
+		r.conclude(err)
 	}
-	stopWatch()
-	<-inbox
-	if err != nil {
+	r.cancel(nil)
+	r.e.mu.Lock()
+	delete(r.e.runs, r.key)
+	r.e.mu.Unlock()
+	r.inbox.Wait()
+	r.feed.end()
+	<-r.e.slots
+	close(r.done)
+}
+
+// conclude brings a run to its end after an error, or leaves it.
+func (r *run) conclude(err error) {
+	if err = r.end(err); err != nil {
 		// The run ends here without an end in the log: the server stops, or the fence
 		// or the store is lost. Whoever finds the thread goes on from its head.
 		r.leave(err)
 		r.e.cfg.Observer.RunEnded(r.place(), OutcomeLeft, "", r.e.cfg.Now().Sub(r.started))
 		r.e.cfg.Log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
 	}
-	r.cancel(nil)
-	r.e.mu.Lock()
-	delete(r.e.runs, r.key)
-	r.e.mu.Unlock()
-	r.feed.end()
-	<-r.e.slots
-	close(r.done)
 }
 
 // leave stops the writer. At a shutdown what was finished is committed first,
@@ -406,21 +406,26 @@ type inboxItem struct {
 	Run  string `json:"run"`
 }
 
-// watchInbox cancels the run when somebody asks for it.
-func (r *run) watchInbox(ctx context.Context) {
-	wake, stop := r.e.cfg.Store.Watch(r.key, holdfast.TopicInbox)
-	defer stop()
-	for {
-		items, err := r.e.cfg.Store.Inbox(ctx, r.key)
-		if err == nil && r.wantsCancel(items) {
-			r.cancel(errCancelled)
-			return
+// posted has the runs look at their inboxes: one, or with the zero key all. It
+// returns at once.
+func (e *Engine) posted(key holdfast.ThreadKey) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.runs[key]; r != nil {
+		r.inbox.Go(r.readInbox)
+	}
+	if key == (holdfast.ThreadKey{}) {
+		for _, r := range e.runs {
+			r.inbox.Go(r.readInbox)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-wake:
-		}
+	}
+}
+
+// readInbox cancels the run if somebody has asked for it.
+func (r *run) readInbox() {
+	items, err := r.e.cfg.Store.Inbox(r.ctx, r.key)
+	if err == nil && r.wantsCancel(items) {
+		r.cancel(errCancelled)
 	}
 }
 

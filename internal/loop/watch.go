@@ -91,7 +91,7 @@ func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) boo
 		}
 		if changed == nil && wake == nil {
 			var stop func()
-			wake, stop = w.e.cfg.Store.Watch(w.key, holdfast.TopicRecords)
+			wake, stop = w.e.cfg.Store.Watch(w.key)
 			defer stop()
 			continue // what came between the read and the watch is read now
 		}

@@ -13,16 +13,17 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/wake"
 )
 
 var _ holdfast.Store = (*Store)(nil)
 
 // Store is a store in memory. All its methods may be called concurrently.
 type Store struct {
-	mu       sync.Mutex
-	threads  map[holdfast.ThreadKey]*thread
-	alive    map[string]time.Time // until when, by process
-	watchers map[watched]map[chan struct{}]bool
+	wake.List
+	mu      sync.Mutex
+	threads map[holdfast.ThreadKey]*thread
+	alive   map[string]time.Time // until when, by process
 }
 
 // thread is everything about one thread.
@@ -39,9 +40,8 @@ type thread struct {
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		threads:  map[holdfast.ThreadKey]*thread{},
-		alive:    map[string]time.Time{},
-		watchers: map[watched]map[chan struct{}]bool{},
+		threads: map[holdfast.ThreadKey]*thread{},
+		alive:   map[string]time.Time{},
 	}
 }
 
@@ -75,7 +75,7 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 	t.apply(c)
 	s.threads[c.Key] = t
 	if len(c.Records) > 0 {
-		s.wake(c.Key, holdfast.TopicRecords)
+		s.Committed(c.Key)
 	}
 	return nil
 }
@@ -161,6 +161,14 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 	if err := item.Validate(); err != nil {
 		return err
 	}
+	if err := s.post(key, item); err != nil {
+		return err
+	}
+	s.Posted(key)
+	return nil
+}
+
+func (s *Store) post(key holdfast.ThreadKey, item holdfast.InboxItem) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, err := s.thread(key)
@@ -173,7 +181,6 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 	t.posted++
 	item.Number, item.Data = t.posted, bytes.Clone(item.Data)
 	t.inbox = append(t.inbox, item)
-	s.wake(key, holdfast.TopicInbox)
 	return nil
 }
 

@@ -87,10 +87,10 @@ func TestWatchAcrossProcesses(t *testing.T) {
 	here, there := openAt(t, url, "hf:"), openAt(t, url, "hf:")
 	key := aThread("t")
 	advance(t, here, key, nil)
-	records, stop := there.Watch(key, holdfast.TopicRecords)
+	records, stop := there.Watch(key)
 	defer stop()
-	inbox, stopInbox := there.Watch(key, holdfast.TopicInbox)
-	defer stopInbox()
+	inbox := make(chan struct{}, 100)
+	defer there.OnPost(func(holdfast.ThreadKey) { inbox <- struct{}{} })()
 	wantWake(t, records, "the subscription") // from now on nothing is missed
 	for n := range 3 {
 		drain(records)
@@ -114,7 +114,7 @@ func TestWatchBeforeTheThread(t *testing.T) {
 	t.Parallel()
 	url := redistest.Start(t).URL()
 	here, there := openAt(t, url, "hf:"), openAt(t, url, "hf:")
-	wake, stop := there.Watch(aThread("t"), holdfast.TopicRecords)
+	wake, stop := there.Watch(aThread("t"))
 	defer stop()
 	advance(t, here, aThread("t"), nil)
 	wantWake(t, wake, "the first commit")
@@ -130,7 +130,7 @@ func TestQuietWithoutWatchers(t *testing.T) {
 	if n := executed(t, s, func() { advance(t, s, aThread("t"), nil) })["publish"]; n != 0 {
 		t.Errorf("%d commits were told to nobody", n)
 	}
-	wake, stop := other.Watch(aThread("t"), holdfast.TopicRecords)
+	wake, stop := other.Watch(aThread("t"))
 	defer stop()
 	for !s.client.HExists(t.Context(), s.keys.thread(tag(aThread("t"))), "w").Val() {
 		wantWake(t, wake, "the subscription") // there are two: it begins, and the thread is asked

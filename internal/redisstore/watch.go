@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/wake"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -16,21 +17,15 @@ const (
 	watchTick = time.Second
 )
 
-// watched is what somebody waits for.
-type watched struct {
-	tag   string
-	topic holdfast.Topic
-}
-
 // watchers wakes those who wait in this process. What this process commits
 // wakes them at once; what others commit comes by Pub/Sub, on one connection for
 // all. A thread tells its commits only while its head says that somebody
 // elsewhere wants to know.
 type watchers struct {
+	wake.List
 	keys    keys
 	mu      sync.Mutex
-	waiting map[watched]map[chan struct{}]bool
-	asked   map[string]time.Time // until when each thread of TopicRecords tells
+	asked   map[string]time.Time // until when each watched thread tells, by tag
 	changed chan struct{}        // there may be something to ask or to leave
 	pubsub  *redis.PubSub
 	cancel  context.CancelFunc
@@ -40,7 +35,6 @@ type watchers struct {
 // start begins to listen; the caller must call stop.
 func (w *watchers) start(s *Store) {
 	w.keys = s.keys
-	w.waiting = map[watched]map[chan struct{}]bool{}
 	w.asked = map[string]time.Time{}
 	w.changed = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -58,48 +52,20 @@ func (w *watchers) stop() {
 	w.running.Wait()
 }
 
-// Watch implements [holdfast.Notifier]. The channel holds one wake-up, so that
-// none is lost while its reader is busy.
-func (s *Store) Watch(key holdfast.ThreadKey, topic holdfast.Topic) (<-chan struct{}, func()) {
-	w := &s.watchers
-	k := watched{tag(key), topic}
-	ch := make(chan struct{}, 1)
-	w.mu.Lock()
-	if w.waiting[k] == nil {
-		w.waiting[k] = map[chan struct{}]bool{}
-	}
-	w.waiting[k][ch] = true
-	w.mu.Unlock()
-	w.change(topic)
+// Watch implements [holdfast.Notifier].
+func (w *watchers) Watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
+	ch, stop := w.List.Watch(key)
+	w.change()
 	return ch, func() {
-		w.mu.Lock()
-		delete(w.waiting[k], ch)
-		if len(w.waiting[k]) == 0 {
-			delete(w.waiting, k)
-		}
-		w.mu.Unlock()
-		w.change(topic)
+		stop()
+		w.change()
 	}
 }
 
-func (w *watchers) change(topic holdfast.Topic) {
-	if topic != holdfast.TopicRecords {
-		return // every process listens to all posts
-	}
+func (w *watchers) change() {
 	select {
 	case w.changed <- struct{}{}:
 	default:
-	}
-}
-
-func (w *watchers) wake(k watched) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for ch := range w.waiting[k] {
-		select {
-		case ch <- struct{}{}:
-		default: // a wake-up is waiting there already
-		}
 	}
 }
 
@@ -119,26 +85,18 @@ func (w *watchers) listen(messages <-chan any) {
 }
 
 // heard wakes those whom a message concerns. The inbox channel without a tag
-// concerns all who wait for posts.
+// concerns all.
 func (w *watchers) heard(channel, payload string) {
-	if channel != w.keys.inboxChannel() {
-		w.wake(watched{w.keys.tagOf(channel), holdfast.TopicRecords})
-		return
+	inbox := channel == w.keys.inboxChannel()
+	if !inbox {
+		payload = w.keys.tagOf(channel)
 	}
-	if payload != "" {
-		w.wake(watched{payload, holdfast.TopicInbox})
-		return
-	}
-	w.mu.Lock()
-	var all []watched
-	for k := range w.waiting {
-		if k.topic == holdfast.TopicInbox {
-			all = append(all, k)
-		}
-	}
-	w.mu.Unlock()
-	for _, k := range all {
-		w.wake(k)
+	key, ok := parseTag(payload)
+	switch {
+	case inbox:
+		w.Posted(key)
+	case ok:
+		w.Committed(key)
 	}
 }
 
@@ -170,13 +128,16 @@ func (w *watchers) ask(ctx context.Context, s *Store) {
 func (w *watchers) due(now time.Time) (begin, end []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for k := range w.waiting {
-		if k.topic == holdfast.TopicRecords && w.asked[k.tag].Sub(now) < watchFor/2 {
-			begin = append(begin, k.tag)
+	waiting := map[string]bool{}
+	for _, k := range w.Threads() {
+		tag := tag(k)
+		waiting[tag] = true
+		if w.asked[tag].Sub(now) < watchFor/2 {
+			begin = append(begin, tag)
 		}
 	}
 	for tag := range w.asked {
-		if w.waiting[watched{tag, holdfast.TopicRecords}] == nil {
+		if !waiting[tag] {
 			delete(w.asked, tag)
 			end = append(end, tag)
 		}
@@ -205,5 +166,5 @@ func (w *watchers) askFor(ctx context.Context, s *Store, tag string) {
 	w.mu.Lock()
 	w.asked[tag] = until
 	w.mu.Unlock()
-	w.wake(watched{tag, holdfast.TopicRecords})
+	w.heard(s.keys.log(tag), "")
 }

@@ -47,7 +47,7 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 	switch n % 8 {
 	case codeOK, codeAlready:
 		if n == codeOK && len(c.Records) > 0 {
-			s.watchers.wake(watched{tag, holdfast.TopicRecords})
+			s.Committed(c.Key)
 		}
 		return nil
 	case codeTooNew:
@@ -280,6 +280,6 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 	case n == codeTooNew:
 		return tooNew(key)
 	}
-	s.watchers.wake(watched{tag, holdfast.TopicInbox})
+	s.Posted(key)
 	return nil
 }

@@ -3,6 +3,7 @@ package openai
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,6 +97,8 @@ type answer struct {
 	model  *Model
 	yield  func(holdfast.Delta, error) bool
 	cancel func()
+	body   *bufio.Reader
+	closer io.Closer // of the body; nil without one
 
 	calls  []*call
 	finish string
@@ -117,20 +120,30 @@ const (
 )
 
 // read reads an answer of any kind to its end.
-func (a *answer) read(body *bufio.Reader) error {
-	defer func() {
-		if a.timer != nil {
-			a.timer.Stop()
-		}
-	}()
+func (a *answer) read() error {
 	// What the headers call it is not always what it is.
-	switch firstByte(body) {
+	switch firstByte(a.body) {
 	case '{', '[':
-		return a.whole(body)
+		return a.whole(a.body)
 	case '<':
-		return a.page(body)
+		return a.page(a.body)
 	}
-	return a.stream(body)
+	return a.stream(newEvents(a.body))
+}
+
+func (a *answer) close() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	if a.closer != nil {
+		// It was read as far as it matters.
+		_ = a.closer.Close()
+	}
+	a.cancel()
+}
+
+func (a *answer) fail(ctx context.Context, err error) {
+	a.yield(holdfast.Delta{}, a.model.failed(ctx, err))
 }
 
 // firstByte looks ahead to the first byte that is not a space; 0 without one.
@@ -148,8 +161,7 @@ func firstByte(r *bufio.Reader) byte {
 }
 
 // stream reads events until the stream's end.
-func (a *answer) stream(body io.Reader) error {
-	events := newEvents(body)
+func (a *answer) stream(events *events) error {
 	for {
 		ev, err := events.next()
 		switch {
@@ -158,11 +170,8 @@ func (a *answer) stream(body io.Reader) error {
 		case err != nil:
 			return a.ended(err)
 		case string(ev.data) == "[DONE]":
-			err := a.done()
-			a.within(afterDone)
-			// Nothing in it matters, nor that it cannot be read.
-			_, _ = io.CopyN(io.Discard, events.r, maxAfterDone)
-			return err
+			defer a.drain(events)
+			return a.done()
 		}
 		if err := a.take(ev); err != nil {
 			if a.finish == "" || errors.Is(err, errStopped) {
@@ -171,6 +180,13 @@ func (a *answer) stream(body io.Reader) error {
 			return a.done()
 		}
 	}
+}
+
+// drain reads the end of the body, so that the connection can be used again.
+func (a *answer) drain(events *events) {
+	a.within(afterDone)
+	// Nothing in it matters, nor that it cannot be read.
+	_, _ = io.CopyN(io.Discard, events.r, maxAfterDone)
 }
 
 // within gives up reading after d.

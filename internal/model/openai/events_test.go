@@ -48,7 +48,9 @@ func readAll(t *testing.T, r io.Reader) string {
 		fmt.Fprintf(&log, "%q %q %s %s\n", d.Text, d.Reasoning, call, d.Finish)
 		return true
 	}}
-	err := a.read(bufio.NewReaderSize(r, readBuffer))
+	a.body = bufio.NewReaderSize(r, readBuffer)
+	defer a.close()
+	err := a.read()
 	if (err == nil) != finished {
 		t.Errorf("finished %v with the error %v", finished, err)
 	}

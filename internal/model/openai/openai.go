@@ -168,21 +168,27 @@ func newClient() *http.Client {
 // Stream implements [holdfast.Model]. It reads in the caller's goroutine.
 func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 	return func(yield func(holdfast.Delta, error) bool) {
-		// What ends only the reading is no reason of the caller's.
-		reading, cancel := context.WithCancel(ctx)
-		defer cancel()
-		res, err := m.post(reading, req)
-		if err != nil {
-			yield(holdfast.Delta{}, m.failed(ctx, err))
-			return
+		a, err := m.ask(ctx, req, yield)
+		defer a.close()
+		if err == nil {
+			err = a.read()
 		}
-		defer res.Body.Close()
-		a := &answer{model: m, yield: yield, cancel: cancel}
-		err = a.read(bufio.NewReaderSize(res.Body, readBuffer))
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(holdfast.Delta{}, m.failed(ctx, err))
+			a.fail(ctx, err)
 		}
 	}
+}
+
+// ask sends the request. The caller must close the answer, also after an error.
+func (m *Model) ask(ctx context.Context, req *holdfast.ModelRequest, yield func(holdfast.Delta, error) bool) (*answer, error) {
+	// What ends only the reading is no reason of the caller's.
+	reading, cancel := context.WithCancel(ctx)
+	a := &answer{model: m, yield: yield, cancel: cancel}
+	res, err := m.post(reading, req)
+	if err == nil {
+		a.closer, a.body = res.Body, bufio.NewReaderSize(res.Body, readBuffer)
+	}
+	return a, err
 }
 
 func (m *Model) post(ctx context.Context, req *holdfast.ModelRequest) (*http.Response, error) {

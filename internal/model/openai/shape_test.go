@@ -42,7 +42,9 @@ func sayings(stream string, learned int) string {
 		fmt.Fprintf(&log, "%q %q %v %s\n", d.Text, d.Reasoning, call, d.Finish)
 		return true
 	}}
-	fmt.Fprint(&log, a.read(bufio.NewReaderSize(strings.NewReader(stream), readBuffer)))
+	a.body = bufio.NewReaderSize(strings.NewReader(stream), readBuffer)
+	defer a.close()
+	fmt.Fprint(&log, a.read())
 	return log.String()
 }
 

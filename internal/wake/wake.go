@@ -1,0 +1,91 @@
+// Package wake holds those who wait for a thread within a process. The stores
+// share it: each wakes them for what it commits, and the shared ones also for
+// what they hear of other processes.
+package wake
+
+import (
+	"sync"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// List is who waits for what. The zero List is empty.
+type List struct {
+	mu      sync.Mutex
+	waiting map[holdfast.ThreadKey]map[chan struct{}]bool
+	posts   map[*func(holdfast.ThreadKey)]bool
+}
+
+// Watch implements the method of [holdfast.Notifier]. The channel holds one
+// wake-up, so that none is lost while its reader is busy.
+func (l *List) Watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ch := make(chan struct{}, 1)
+	if l.waiting == nil {
+		l.waiting = map[holdfast.ThreadKey]map[chan struct{}]bool{}
+	}
+	if l.waiting[key] == nil {
+		l.waiting[key] = map[chan struct{}]bool{}
+	}
+	l.waiting[key][ch] = true
+	return ch, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.waiting[key], ch)
+		if len(l.waiting[key]) == 0 {
+			delete(l.waiting, key)
+		}
+	}
+}
+
+// Committed wakes those who watch the thread.
+func (l *List) Committed(key holdfast.ThreadKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for ch := range l.waiting[key] {
+		select {
+		case ch <- struct{}{}:
+		default: // a wake-up is waiting there already
+		}
+	}
+}
+
+// Threads returns the threads that somebody watches.
+func (l *List) Threads() []holdfast.ThreadKey {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	keys := make([]holdfast.ThreadKey, 0, len(l.waiting))
+	for k := range l.waiting {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// OnPost implements the method of [holdfast.Notifier].
+func (l *List) OnPost(f func(holdfast.ThreadKey)) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.posts == nil {
+		l.posts = map[*func(holdfast.ThreadKey)]bool{}
+	}
+	l.posts[&f] = true
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.posts, &f)
+	}
+}
+
+// Posted tells all who registered with OnPost. It holds no lock while it does.
+func (l *List) Posted(key holdfast.ThreadKey) {
+	l.mu.Lock()
+	told := make([]func(holdfast.ThreadKey), 0, len(l.posts))
+	for f := range l.posts {
+		told = append(told, *f)
+	}
+	l.mu.Unlock()
+	for _, f := range told {
+		f(key)
+	}
+}
