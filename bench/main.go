@@ -179,7 +179,7 @@ func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 	}
 	got, what := of(name), "at most"
 	if f.ratio {
-		got /= of(onFloor)
+		got = ratios(f, results[name], results[onFloor])
 		what = "ratio " + fmt.Sprintf("%.2f", got) + ", at most"
 	}
 	if f.added {
@@ -195,6 +195,16 @@ func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 		line += fmt.Sprintf("  (%s %g: %s)", what, f.limit, verdict)
 	}
 	fmt.Println(line)
+}
+
+// ratios is the median of the ratios of each turn: what else the machine does
+// meanwhile concerns both servers of a turn.
+func ratios(f figure, of, floor []*result) float64 {
+	var all []float64
+	for i := range of {
+		all = append(all, f.of(of[i])/f.of(floor[i]))
+	}
+	return median(all)
 }
 
 func (b *bench) launch(name, part string) (t *target, err error) {

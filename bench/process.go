@@ -84,24 +84,33 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// cpu is what the process has used so far, user and system, from
-// /proc/PID/stat in ticks of 10 ms.
+// cpu is what the process has used so far: the time its threads ran, to the
+// nanosecond. The ticks of /proc/PID/stat are of no use here: a load that is paced
+// by timers runs between them, or just at them.
 func (p *process) cpu() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, fmt.Errorf("the load bench needs Linux: %w", err)
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	if err != nil || len(tasks) == 0 {
+		return 0, errors.Join(errors.New("the load bench needs Linux with /proc/PID/schedstat"), err)
 	}
-	_, rest, ok := strings.Cut(string(b), ") ")
-	f := strings.Fields(rest)
-	if !ok || len(f) < 13 {
-		return 0, errors.New("/proc/PID/stat has an unknown form")
+	var total time.Duration
+	for _, task := range tasks {
+		b, err := os.ReadFile(task)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // a thread that has ended meanwhile
+		}
+		f := strings.Fields(string(b))
+		if err != nil || len(f) == 0 {
+			return 0, errors.Join(errors.New(task+" cannot be read"), err)
+		}
+		ran, err := strconv.ParseInt(f[0], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s has an unknown form: %w", task, err)
+		}
+		total += time.Duration(ran)
 	}
-	user, err1 := strconv.Atoi(f[11])
-	system, err2 := strconv.Atoi(f[12])
-	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err1, err2)
+	return total, nil
 }
 
-// memory is the process's resident set, in bytes.
 func (p *process) memory() (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
 	if err != nil {
