@@ -39,6 +39,10 @@ type Committer interface {
 	// already there, not consumed yet, is not added again. Returns ErrNotFound
 	// for an unknown thread.
 	Post(ctx context.Context, key ThreadKey, item InboxItem) error
+	// Delete removes everything of the thread, if its head is still at the given
+	// position: ErrFenced and ErrConflict are as for Commit. A thread that is not
+	// there has been deleted before, which is no error.
+	Delete(ctx context.Context, key ThreadKey, at Position) error
 }
 
 // Reader reads one thread. Its methods return ErrNotFound for an unknown
@@ -61,7 +65,17 @@ type Reader interface {
 	Values(ctx context.Context, key ThreadKey, kind Kind, before string, limit int) ([]Value, error)
 	// Inbox returns the items that are not consumed yet, oldest first.
 	Inbox(ctx context.Context, key ThreadKey) ([]InboxItem, error)
+	// Size returns how many bytes the thread takes, by what they are: a Kind,
+	// SizeRecords or SizeMessages; what takes none is left out. The bytes are those
+	// of the values as they are stored. It may read all of the thread.
+	Size(ctx context.Context, key ThreadKey) (map[string]int64, error)
 }
+
+// What [Reader.Size] tells beside the kinds of values.
+const (
+	SizeRecords  = "records"
+	SizeMessages = "messages"
+)
 
 // Directory finds threads. Its answers are hints: the head decides.
 type Directory interface {
@@ -72,6 +86,14 @@ type Directory interface {
 	// Owned returns the threads whose head names an owning process: those that
 	// run, and those that a process left behind when it died.
 	Owned(ctx context.Context) ([]OwnedThread, error)
+	// Walk returns up to limit heads (without State) of all threads of all
+	// principals, in an order of the store's choice, and where the next call goes
+	// on; next is "" after the last. A thread that is there during the whole walk is
+	// returned at least once. A page may be empty although others follow.
+	Walk(ctx context.Context, after string, limit int) (heads []Head, next string, err error)
+	// Children returns up to limit threads whose first commit named this one as
+	// their Parent, by their ids, those after the given id.
+	Children(ctx context.Context, parent ThreadKey, after string, limit int) ([]string, error)
 }
 
 // Presence is the lease: one per process, not one per run.
@@ -161,6 +183,12 @@ type Commit struct {
 	Keep map[Kind]int
 	// InboxSeen removes the inbox items up to this number.
 	InboxSeen uint64
+	// Trim removes the records up to this number, which is the last one of a commit
+	// before this one. Cursors of removed records are ErrCursor.
+	Trim uint64
+	// Parent is a thread of the same tenant that lists this one among its
+	// children. Only the commit that creates a thread has one.
+	Parent string
 }
 
 // MaxName is the length, in bytes, of the longest tenant, user, thread,
@@ -178,7 +206,13 @@ func (c *Commit) Validate() error {
 	if c.ID == "" || c.Key.Thread == "" {
 		return fmt.Errorf("a commit needs an id and a thread: %w", ErrInvalid)
 	}
-	names := []string{c.Key.Tenant, c.Key.Thread, c.ID, c.User, c.Process, c.Fence.Nonce}
+	if c.Trim >= max(c.Expect.Next, 1) {
+		return fmt.Errorf("a commit trims what it follows, not itself: %w", ErrInvalid)
+	}
+	if c.Parent != "" && (c.Expect != Position{Next: 1} || c.Parent == c.Key.Thread) {
+		return fmt.Errorf("only the first commit of a thread names its parent, which is another thread: %w", ErrInvalid)
+	}
+	names := []string{c.Key.Tenant, c.Key.Thread, c.ID, c.User, c.Process, c.Fence.Nonce, c.Parent}
 	for i := range c.Messages {
 		if c.Messages[i].ID == "" {
 			return fmt.Errorf("a message needs an id: %w", ErrInvalid)
@@ -215,6 +249,68 @@ const (
 	KindCheckpoint Kind = "checkpoint" // by a fixed-width number
 	KindIntent     Kind = "intent"     // by tool call id
 	KindPending    Kind = "pending"    // pending writes, by tool call id
+	KindLog        Kind = "log"        // the log of a run that has ended, by run id
+	KindReuse      Kind = "reuse"      // results that calls may get instead of running
+)
+
+// Kinds are all kinds that the server stores. A store that keeps each kind apart
+// needs them to delete a thread.
+func Kinds() []Kind {
+	return []Kind{KindRun, KindOutcome, KindBlob, KindCheckpoint, KindIntent, KindPending, KindLog, KindReuse}
+}
+
+// ConflictError is an ErrConflict or ErrFenced that says what the commit
+// expected and what there is.
+type ConflictError struct {
+	Key      ThreadKey
+	Expected Position
+	Actual   Position
+}
+
+// Error names both ETags.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("commit to thread %s: expected ETag %q, actual ETag %q: %v", e.Key, e.Expected.ETag, e.Actual.ETag, e.Unwrap())
+}
+
+// Unwrap returns ErrFenced if the fence has moved and the commit named one, else
+// ErrConflict.
+func (e *ConflictError) Unwrap() error {
+	if e.Expected.Fence != e.Actual.Fence && e.Expected.Fence != (Fence{}) {
+		return ErrFenced
+	}
+	return ErrConflict
+}
+
+// Inspector is a [Store] that can say what its commits survive.
+type Inspector interface {
+	// Inspect looks at how the store is set up, now.
+	Inspect(ctx context.Context) (Durability, error)
+}
+
+// Durability is what a commit that has returned survives.
+type Durability struct {
+	Level Level
+	// Notes are what an operator should know: why it is not more, or what is at
+	// risk.
+	Notes []string
+	// Evicts: the store may throw data away when it is full. It must not be used.
+	Evicts bool
+	// Policy is what the store calls its eviction policy, where it has one.
+	Policy string
+}
+
+// Level is a level of durability; a later one includes those before it.
+type Level string
+
+// The levels.
+const (
+	// LevelNone: nothing survives the end of this process.
+	LevelNone Level = "none"
+	// LevelProcess: commits survive the end of this process, but not for sure the
+	// crash of the machine, or of the store.
+	LevelProcess Level = "process"
+	// LevelMachine: commits survive a crash of the machine.
+	LevelMachine Level = "machine"
 )
 
 // ValueID names a value.

@@ -3,6 +3,8 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +22,7 @@ import (
 func Compare(t *testing.T, open, openReference func(t *testing.T) holdfast.Store, opts Options) {
 	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
-		p := &pair{T: r, test: t, one: open(t), reference: openReference(t), reopen: opts.Reopen}
+		p := &pair{T: r, test: t, one: open(t), reference: openReference(t), reopen: opts.Reopen, ends: map[holdfast.ThreadKey][]uint64{}}
 		defer func() {
 			if err := errors.Join(p.one.Close(), p.reference.Close()); err != nil {
 				r.Errorf("Close: %v", err)
@@ -30,6 +32,7 @@ func Compare(t *testing.T, open, openReference func(t *testing.T) holdfast.Store
 			"commit": p.commit,
 			"retry":  p.retry,
 			"post":   p.post,
+			"delete": p.delete,
 			"read":   p.read,
 			"list":   p.list,
 			"":       p.observe,
@@ -47,7 +50,8 @@ type pair struct {
 	test           *testing.T
 	one, reference holdfast.Store
 	reopen         func(t *testing.T, s holdfast.Store) holdfast.Store
-	commits        []*holdfast.Commit // all that were tried
+	commits        []*holdfast.Commit              // all that were tried
+	ends           map[holdfast.ThreadKey][]uint64 // the last records of commits
 }
 
 // same runs f on both stores and compares what it returns.
@@ -101,7 +105,22 @@ func (p *pair) retry(r *rapid.T) {
 }
 
 func (p *pair) try(r *rapid.T, c *holdfast.Commit) {
+	before, _ := p.reference.Head(p.test.Context(), c.Key)
 	p.same(r, "Commit", func(s holdfast.Store) (any, error) { return nil, s.Commit(p.test.Context(), c) })
+	after, err := p.reference.Head(p.test.Context(), c.Key)
+	if err == nil && (before == nil || before.Next != after.Next) && after.Next > 1 {
+		p.ends[c.Key] = append(p.ends[c.Key], after.Next-1)
+	}
+}
+
+// delete deletes a thread as it is, or as it may have been.
+func (p *pair) delete(r *rapid.T) {
+	k := drawKey(r)
+	at := drawPosition(r, p, k)
+	p.same(r, "Delete", func(s holdfast.Store) (any, error) { return nil, s.Delete(p.test.Context(), k, at) })
+	if _, err := p.reference.Head(p.test.Context(), k); err != nil {
+		delete(p.ends, k)
+	}
 }
 
 func (p *pair) post(r *rapid.T) {
@@ -148,10 +167,35 @@ func (p *pair) observe(r *rapid.T) {
 			})
 		}
 	}
+	for _, tenant := range tenants() {
+		for _, name := range threadNames() {
+			p.same(r, "Children", func(s holdfast.Store) (any, error) {
+				ids, err := s.Children(p.test.Context(), holdfast.ThreadKey{Tenant: tenant, Thread: name}, "", 10)
+				return fmt.Sprintf("%q", ids), err
+			})
+		}
+	}
+	p.same(r, "Walk", func(s holdfast.Store) (any, error) { return p.walk(s) })
 	p.same(r, "Owned", func(s holdfast.Store) (any, error) {
 		owned, err := s.Owned(p.test.Context())
 		return sortOwned(owned), err
 	})
+}
+
+func (p *pair) walk(s holdfast.Store) (any, error) {
+	all := map[string]bool{}
+	for after := ""; ; {
+		list, next, err := s.Walk(p.test.Context(), after, 2)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range list {
+			all[text(h)] = true
+		}
+		if after = next; after == "" {
+			return fmt.Sprint(slices.Sorted(maps.Keys(all))), nil
+		}
+	}
 }
 
 func (p *pair) thread(s holdfast.Store, k holdfast.ThreadKey) (any, error) {
@@ -163,7 +207,9 @@ func (p *pair) thread(s holdfast.Store, k holdfast.ThreadKey) (any, error) {
 	records, err1 := s.Records(ctx, k, holdfast.Cursor{}, 1000)
 	messages, err2 := s.Messages(ctx, k)
 	inbox, err3 := s.Inbox(ctx, k)
-	all := []any{text(*head), head.State, records, messages, inbox}
+	size, err5 := s.Size(ctx, k)
+	all := []any{text(*head), head.State, records, messages, inbox, fmt.Sprint(slices.Sorted(maps.Keys(size)))}
+	err1 = errors.Join(err1, err5)
 	for _, kind := range kinds() {
 		values, err4 := s.Values(ctx, k, kind, "", 0)
 		all, err1 = append(all, values), errors.Join(err1, err4)

@@ -60,6 +60,16 @@ func drawCommit(r *rapid.T, p *pair) *holdfast.Commit {
 	for range rapid.IntRange(0, 3).Draw(r, "records") {
 		c.Records = append(c.Records, drawData(r))
 	}
+	if ends := p.ends[c.Key]; len(ends) > 0 && rapid.IntRange(0, 3).Draw(r, "trim?") == 0 {
+		if end := rapid.SampledFrom(ends).Draw(r, "trim"); end < c.Expect.Next {
+			c.Trim = end
+		}
+	}
+	if c.Expect == (holdfast.Position{Next: 1}) && rapid.Bool().Draw(r, "parent?") {
+		if parent := rapid.SampledFrom(threadNames()).Draw(r, "parent"); parent != c.Key.Thread {
+			c.Parent = parent
+		}
+	}
 	drawMessages(r, c)
 	drawValues(r, c)
 	return c

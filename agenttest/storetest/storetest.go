@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) holdfast.Store, opts Options) {
 		"Names":     nameTests(),
 		"Aliasing":  aliasingTests(),
 		"Parallel":  parallelTests(),
+		"Maintain":  maintainTests(),
 	}
 	for group, tests := range groups {
 		t.Run(group, func(t *testing.T) {

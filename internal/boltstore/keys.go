@@ -18,6 +18,7 @@ import (
 //	chunks  a key of data, chunk number             parts of a value too large for data
 //	owned   thread number                           tenant, thread, process
 //	active  tenant, user, minute, thread number     the thread's name
+//	children  tenant, parent thread, thread         nothing
 //
 // A thread's number stands for its name in every other key, which keeps keys
 // short and one thread's data together, apart from everyone else's. Its log
@@ -32,6 +33,9 @@ const (
 	bucketChunks = "chunks"
 	bucketOwned  = "owned"
 	bucketActive = "active"
+	// bucketChildren is made when it is missing: files of the first version have
+	// none.
+	bucketChildren = "children"
 )
 
 // The sections of a thread in the data bucket. Their numbers are in the file
@@ -44,6 +48,7 @@ const (
 //	inbox       item number       item id, frame
 //	records     record number     tag, frame
 //	head        –                 see hot
+//	parent      –                 the parent thread's name; most threads have none
 //
 // A missing frame is in the chunks.
 const (
@@ -54,6 +59,7 @@ const (
 	sectionInbox
 	sectionRecords
 	sectionHead
+	sectionParent
 )
 
 func appendName(b []byte, name string) []byte {
@@ -100,6 +106,14 @@ func activePrefix(owner holdfast.Principal) []byte {
 
 func activeKey(owner holdfast.Principal, minute int64, thread uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendMinute(activePrefix(owner), minute), thread)
+}
+
+func childPrefix(parent holdfast.ThreadKey) []byte {
+	return appendName(appendName(nil, parent.Tenant), parent.Thread)
+}
+
+func childKey(tenant, parent, child string) []byte {
+	return append(childPrefix(holdfast.ThreadKey{Tenant: tenant, Thread: parent}), child...)
 }
 
 // appendMinute turns the sign around, so that times before 1970 sort first.

@@ -131,11 +131,14 @@ func prepare(db *bolt.DB) error {
 		}
 		return checkFormat(tx)
 	})
-	if err != nil || !isNew {
+	if err != nil {
 		return err
 	}
+	if !isNew {
+		return addBuckets(db)
+	}
 	return db.Update(func(tx *bolt.Tx) error {
-		for _, name := range []string{bucketNames, bucketData, bucketChunks, bucketOwned, bucketActive} {
+		for _, name := range []string{bucketNames, bucketData, bucketChunks, bucketOwned, bucketActive, bucketChildren} {
 			if _, err := tx.CreateBucket([]byte(name)); err != nil {
 				return fmt.Errorf("make bucket %s: %w", name, err)
 			}
@@ -145,6 +148,22 @@ func prepare(db *bolt.DB) error {
 			return fmt.Errorf("make bucket %s: %w", bucketMeta, err)
 		}
 		return meta.Put([]byte("format"), []byte(strconv.Itoa(Format)))
+	})
+}
+
+// addBuckets makes what files of earlier versions lack.
+func addBuckets(db *bolt.DB) error {
+	there := false
+	err := db.View(func(tx *bolt.Tx) error {
+		there = tx.Bucket([]byte(bucketChildren)) != nil
+		return nil
+	})
+	if err != nil || there {
+		return err
+	}
+	return db.Update(func(tx *bolt.Tx) error {
+		_, err := tx.CreateBucketIfNotExists([]byte(bucketChildren))
+		return err
 	})
 }
 

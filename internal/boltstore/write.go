@@ -85,18 +85,13 @@ func (c *commit) check(t *txn) error {
 			return err
 		}
 	}
-	var err error
 	switch {
 	case c.old.ETag == c.ID:
 		return errAlready
-	case c.old.Fence != c.Expect.Fence && c.Expect.Fence != holdfast.Fence{}:
-		err = holdfast.ErrFenced
 	case c.old.Position() != c.Expect:
-		err = holdfast.ErrConflict
-	default:
-		err = c.checkMessages(t)
+		return &holdfast.ConflictError{Key: c.Key, Expected: c.Expect, Actual: c.old.Position()}
 	}
-	if err != nil {
+	if err := c.checkMessages(t); err != nil {
 		return fmt.Errorf("commit to thread %s: %w", c.Key, err)
 	}
 	return nil
@@ -137,7 +132,7 @@ func (c *commit) write(t *txn) error {
 	if err := t.data.Put(sectionKey(c.thread, sectionHead), head.encode()); err != nil {
 		return err
 	}
-	steps := []func(*txn) error{c.writeLog, c.writeState, c.writeValues, c.consume}
+	steps := []func(*txn) error{c.writeLog, c.trimLog, c.writeState, c.writeParent, c.writeValues, c.consume}
 	for _, step := range steps {
 		if err := step(t); err != nil {
 			return err
@@ -165,6 +160,36 @@ func (c *commit) writeLog(t *txn) error {
 		}
 	}
 	return nil
+}
+
+func (c *commit) trimLog(t *txn) error {
+	if c.Trim == 0 {
+		return nil
+	}
+	var doomed [][]byte
+	prefix := sectionKey(c.thread, sectionRecords)
+	end := numberedKey(c.thread, sectionRecords, c.Trim)
+	err := ascend(t.data, prefix, prefix, func(k, _ []byte) (bool, error) {
+		if bytes.Compare(k, end) > 0 {
+			return false, nil
+		}
+		doomed = append(doomed, bytes.Clone(k))
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.deleteAll(doomed)
+}
+
+func (c *commit) writeParent(t *txn) error {
+	if c.Parent == "" {
+		return nil
+	}
+	if err := t.data.Put(sectionKey(c.thread, sectionParent), []byte(c.Parent)); err != nil {
+		return err
+	}
+	return t.children.Put(childKey(c.Key.Tenant, c.Parent, c.Key.Thread), []byte{})
 }
 
 func (c *commit) writeState(t *txn) error {

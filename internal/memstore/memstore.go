@@ -31,7 +31,9 @@ type thread struct {
 	head     holdfast.Head
 	messages []holdfast.StoredMessage
 	known    map[string]bool   // the ids of messages
-	records  []holdfast.Record // record n is at n-1
+	records  []holdfast.Record // record n is at n-1-trimmed
+	trimmed  uint64            // how many of the first records are removed
+	parent   string
 	values   map[holdfast.Kind]map[string][]byte
 	inbox    []holdfast.InboxItem
 	posted   uint64 // the number of the last item ever posted
@@ -69,6 +71,9 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 	if t.head.ETag == c.ID {
 		return nil
 	}
+	if t.head.Position() != c.Expect {
+		return &holdfast.ConflictError{Key: c.Key, Expected: c.Expect, Actual: t.head.Position()}
+	}
 	if err := t.check(c); err != nil {
 		return fmt.Errorf("commit to thread %s: %w", c.Key, err)
 	}
@@ -80,15 +85,8 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 	return nil
 }
 
-// check says why the thread cannot take the commit. A thread that does not
-// exist has the zero fence.
+// check says why the tree cannot take the commit's messages.
 func (t *thread) check(c *holdfast.Commit) error {
-	switch {
-	case t.head.Fence != c.Expect.Fence && c.Expect.Fence != holdfast.Fence{}:
-		return holdfast.ErrFenced
-	case t.head.Position() != c.Expect:
-		return holdfast.ErrConflict
-	}
 	added := map[string]bool{}
 	for _, m := range c.Messages {
 		if t.known[m.ID] || added[m.ID] {
@@ -111,6 +109,13 @@ func (t *thread) apply(c *holdfast.Commit) {
 		m.Data = bytes.Clone(m.Data)
 		t.messages = append(t.messages, m)
 		t.known[m.ID] = true
+	}
+	if c.Trim > t.trimmed {
+		t.records = slices.Clone(t.records[c.Trim-t.trimmed:])
+		t.trimmed = c.Trim
+	}
+	if c.Parent != "" {
+		t.parent = c.Parent
 	}
 	t.setValues(c)
 	t.inbox = slices.DeleteFunc(t.inbox, func(it holdfast.InboxItem) bool { return it.Number <= c.InboxSeen })
@@ -151,6 +156,20 @@ func (t *thread) newest(kind holdfast.Kind) []string {
 	ids := slices.Sorted(maps.Keys(t.values[kind]))
 	slices.Reverse(ids)
 	return ids
+}
+
+// Delete implements [holdfast.Committer].
+func (s *Store) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.Position) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.threads[key]; t != nil && t.head.Position() != at {
+		return &holdfast.ConflictError{Key: key, Expected: at, Actual: t.head.Position()}
+	}
+	delete(s.threads, key)
+	return nil
 }
 
 // Post implements [holdfast.Committer].

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -59,7 +60,7 @@ func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdf
 		if !t.holds(after) {
 			return fmt.Errorf("thread %s, cursor %s: %w", key, after, holdfast.ErrCursor)
 		}
-		rest := t.records[after.Number:]
+		rest := t.records[max(after.Number, t.trimmed)-t.trimmed:]
 		records = slices.Clone(rest[:min(len(rest), max(limit, 0))])
 		for i := range records {
 			records[i].Data = bytes.Clone(records[i].Data)
@@ -73,7 +74,7 @@ func (t *thread) holds(c holdfast.Cursor) bool {
 	if c == (holdfast.Cursor{}) {
 		return true
 	}
-	return c.Number >= 1 && c.Number <= uint64(len(t.records)) && t.records[c.Number-1].Tag == c.Tag
+	return c.Number > t.trimmed && c.Number-t.trimmed <= uint64(len(t.records)) && t.records[c.Number-t.trimmed-1].Tag == c.Tag
 }
 
 // Value implements [holdfast.Reader].
@@ -119,6 +120,71 @@ func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.I
 		return nil
 	})
 	return items, err
+}
+
+// Size implements [holdfast.Reader].
+func (s *Store) Size(ctx context.Context, key holdfast.ThreadKey) (map[string]int64, error) {
+	size := map[string]int64{}
+	// Where values are framed, none is empty.
+	add := func(what string, data []byte) { size[what] += 1 + int64(len(data)) }
+	err := s.read(ctx, key, func(t *thread) error {
+		for i := range t.records {
+			add(holdfast.SizeRecords, t.records[i].Data)
+		}
+		for i := range t.messages {
+			add(holdfast.SizeMessages, t.messages[i].Data)
+		}
+		for kind, values := range t.values {
+			for _, data := range values {
+				add(string(kind), data)
+			}
+		}
+		return nil
+	})
+	return size, err
+}
+
+// Walk implements [holdfast.Directory], in the order of the keys.
+func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []holdfast.Head, next string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := slices.Collect(maps.Keys(s.threads))
+	slices.SortFunc(keys, func(a, b holdfast.ThreadKey) int { return cmp.Compare(place(a), place(b)) })
+	for _, key := range keys {
+		if place(key) <= after {
+			continue
+		}
+		if len(heads) >= max(limit, 1) {
+			return heads, next, nil
+		}
+		h := s.threads[key].head
+		h.State = nil
+		heads, next = append(heads, h), place(key)
+	}
+	return heads, "", nil
+}
+
+// place is a key as a text that no other key has.
+func place(key holdfast.ThreadKey) string { return fmt.Sprintf("%q/%q", key.Tenant, key.Thread) }
+
+// Children implements [holdfast.Directory].
+func (s *Store) Children(ctx context.Context, parent holdfast.ThreadKey, after string, limit int) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for key, t := range s.threads {
+		if key.Tenant == parent.Tenant && t.parent == parent.Thread && parent.Thread != "" && key.Thread > after {
+			ids = append(ids, key.Thread)
+		}
+	}
+	slices.Sort(ids)
+	return ids[:min(len(ids), max(limit, 0))], nil
 }
 
 // Threads implements [holdfast.Directory].

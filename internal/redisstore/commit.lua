@@ -20,7 +20,7 @@ local function each(n, f)
   for from = 1, n, 1000 do f(from, math.min(from + 999, n)) end
 end
 
-local format, now, repeated, seen, inboxAt, historyAt, hasEntry, hasState, nMessages, nClear, nPut, nDelete, nKeep = numbers(ARGV[1])
+local format, now, repeated, seen, inboxAt, historyAt, hasEntry, hasState, nMessages, nClear, nPut, nDelete, nKeep, trim, nFields = numbers(ARGV[1])
 local INBOX, HISTORY = KEYS[inboxAt], KEYS[historyAt]
 local expected, new = ARGV[2], ARGV[3]
 
@@ -150,6 +150,13 @@ end
 if history ~= tonumber(got[5] or '0') then
   set[#set + 1], set[#set + 2] = 'c', history
 end
+
+-- The parent, and kinds that only this thread knows.
+for _ = 1, nFields do
+  set[#set + 1], set[#set + 2] = arg(), arg()
+end
+
+if trim > 0 then redis.call('XTRIM', LOG, 'MINID', string.format('%.0f', trim + 1)) end
 
 if seen > 0 then
   local items = redis.call('HGETALL', INBOX)

@@ -88,8 +88,12 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.C
 		want.score = s.hints.score(s.now())
 	}
 	var hints hintWriter
-	if moves || acquires {
+	if moves || acquires || c.Parent != "" {
 		hints = func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
+			if c.Parent != "" {
+				parent := holdfast.ThreadKey{Tenant: c.Key.Tenant, Thread: c.Parent}
+				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.children(parent), redis.Z{Member: c.Key.Thread}))
+			}
 			if moves {
 				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.active(want.owner), redis.Z{Score: float64(want.minute), Member: c.Key.Thread}))
 			}

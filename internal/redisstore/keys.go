@@ -22,6 +22,7 @@ import (
 //	hf:active:{owner}      zset    an owner's threads, by the minute of their last activity
 //	hf:owned:{process}     zset    the threads a process has taken, by when it said so
 //	hf:processes           zset    the processes, by the end of their lease
+//	hf:children:{thread}   zset    the threads that named this one as their parent
 //
 // The head's fields are single letters:
 //
@@ -29,12 +30,21 @@ import (
 //	s state     o number of messages   l id of the last message
 //	i number of the last inbox item     c number of checkpoints in the history
 //	w until when (ms since 1970) watchers elsewhere want to be told
+//	p the parent thread   k:KIND a kind that is not one of the server's
 //
 // Every key and channel begins with the store's prefix, here "hf:". On the
 // channel hf:inbox every post is told, with the thread's tag; posts are rare, so
 // each process listens to all of them. A thread's log is also the name of the
 // channel of its commits.
 type keys struct{ prefix string }
+
+const (
+	fieldParent = "p"
+	fieldKind   = "k:"
+)
+
+// knownKinds are those that Delete deletes without being told.
+var knownKinds = holdfast.Kinds()
 
 func (k keys) processes() string { return k.prefix + "processes" }
 
@@ -72,6 +82,22 @@ func (k keys) active(owner holdfast.Principal) string {
 
 func (k keys) owned(process string) string {
 	return k.prefix + "owned:{" + url.QueryEscape(process) + "}"
+}
+
+func (k keys) children(parent holdfast.ThreadKey) string {
+	return k.prefix + "children:{" + tag(parent) + "}"
+}
+
+// heads is the pattern of the keys of all threads' heads.
+func (k keys) heads() string {
+	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(k.prefix) + "{*}:t"
+}
+
+// headTag is the reverse of thread; false for keys that are none.
+func (k keys) headTag(key string) (string, bool) {
+	rest, ours := strings.CutPrefix(key, k.prefix+"{")
+	tag, isHead := strings.CutSuffix(rest, "}:t")
+	return tag, ours && isHead
 }
 
 // tagOf is the reverse of log, for channels.

@@ -15,7 +15,7 @@ var appendLua string
 // scripts are compared and sent by their hash; a server that has forgotten one
 // gets its text again.
 type scripts struct {
-	commit, append, post, watch, release, announce, retire, alive *redis.Script
+	commit, append, post, remove, watch, release, announce, retire, alive *redis.Script
 }
 
 func newScripts() scripts {
@@ -23,6 +23,7 @@ func newScripts() scripts {
 		commit:   redis.NewScript(commitLua),
 		append:   redis.NewScript(appendLua),
 		post:     redis.NewScript(postLua),
+		remove:   redis.NewScript(removeLua),
 		watch:    redis.NewScript(watchLua),
 		release:  redis.NewScript(releaseLua),
 		announce: redis.NewScript(announceLua),
@@ -41,6 +42,27 @@ if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return 0 end
 local number = redis.call('HINCRBY', KEYS[1], 'i', 1)
 redis.call('HSET', KEYS[2], ARGV[2], number .. ':' .. ARGV[3])
 redis.call('PUBLISH', ARGV[5], ARGV[4])
+return 0
+`
+
+// removeLua deletes a thread: KEYS head, log, and all that belongs to it; ARGV the
+// expected position, its nonce and epoch as appendPosition writes them, the format,
+// and what the keys of values begin with. Returns 1 for no thread, 2 fenced, 3
+// conflict, 6 too new.
+const removeLua = `
+local head = redis.call('HMGET', KEYS[1], 'h', 'v')
+if not head[1] then return 1 end
+if tonumber(head[2]) > tonumber(ARGV[3]) then return 6 end
+if head[1]:sub(1, #ARGV[1]) ~= ARGV[1] then
+  local etag = tonumber(head[1]:match('^%d+'))
+  local fence = head[1]:sub(#tostring(etag) + 2 + etag)
+  if ARGV[2] ~= '0:0,' and fence:sub(1, #ARGV[2]) ~= ARGV[2] then return 2 end
+  return 3
+end
+for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if field:sub(1, 2) == 'k:' then redis.call('DEL', ARGV[4] .. field:sub(3)) end
+end
+redis.call('DEL', unpack(KEYS))
 return 0
 `
 

@@ -3,8 +3,10 @@ package redisstore
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -53,15 +55,32 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 	case codeTooNew:
 		return tooNew(c.Key)
 	}
+	if n%8 == codeFenced || n%8 == codeConflict {
+		return s.conflict(ctx, c.Key, c.Expect, n)
+	}
 	return fmt.Errorf("commit to thread %s: %w", c.Key, refusal(c, n))
+}
+
+// conflict says what there is instead of what was expected. It is read after the
+// refusal, which stands whatever it says.
+func (s *Store) conflict(ctx context.Context, key holdfast.ThreadKey, expected holdfast.Position, code int) error {
+	refused := holdfast.ErrConflict
+	if code%8 == codeFenced {
+		refused = holdfast.ErrFenced
+	}
+	actual := holdfast.Position{Next: 1}
+	if head, err := s.Head(ctx, key); err == nil {
+		actual = head.Position()
+	}
+	conflict := &holdfast.ConflictError{Key: key, Expected: expected, Actual: actual}
+	if !errors.Is(conflict, refused) {
+		return fmt.Errorf("commit to thread %s: %w", key, refused)
+	}
+	return conflict
 }
 
 func refusal(c *holdfast.Commit, n int) error {
 	switch n % 8 {
-	case codeFenced:
-		return holdfast.ErrFenced
-	case codeConflict:
-		return holdfast.ErrConflict
 	case codeDouble:
 		return fmt.Errorf("message %q is there already: %w", c.Messages[n/8-1].ID, holdfast.ErrInvalid)
 	default:
@@ -90,7 +109,7 @@ func (s *Store) run(ctx context.Context, c call) (int, error) {
 // is new.
 func appends(c *holdfast.Commit) bool {
 	return len(c.Records) > 0 && c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 &&
-		len(c.Clear) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.ID != c.Expect.ETag
+		len(c.Clear) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" && c.ID != c.Expect.ETag
 }
 
 // appendCall writes a commit as append.lua reads it.
@@ -140,13 +159,30 @@ func (s *Store) commitCall(tag string, c *holdfast.Commit) call {
 	}
 	clear, put, del := s.valueArgs(a, c, historyAt)
 	a.list[0] = fmt.Sprint(Format, s.now().UnixMilli(), repeated, c.InboxSeen, inboxAt, historyAt, entry, hasState,
-		len(c.Messages), clear, put, del, len(c.Keep))
+		len(c.Messages), clear, put, del, len(c.Keep), c.Trim, a.fields(c))
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)
 	return call{s.scripts.commit, a.keys, a.list}
 }
 
 func (a *arguments) add(values ...any) { a.list = append(a.list, values...) }
+
+// fields adds further fields of the head, and returns how many: the parent, and
+// the kinds that Delete would not know.
+func (a *arguments) fields(c *holdfast.Commit) int {
+	n := 0
+	if c.Parent != "" {
+		a.add(fieldParent, c.Parent)
+		n++
+	}
+	for _, v := range c.Put {
+		if !slices.Contains(knownKinds, v.Kind) {
+			a.add(fieldKind+url.QueryEscape(string(v.Kind)), "")
+			n++
+		}
+	}
+	return n
+}
 
 // place is where the key stands among the keys, from 1; it is added if it is
 // not there.
@@ -215,11 +251,14 @@ func (s *Store) valueArgs(a *arguments, c *holdfast.Commit, historyAt int) (clea
 // appendPosition writes what a commit expects: it is how the head begins, so
 // one comparison of bytes compares all of it.
 func appendPosition(b []byte, p holdfast.Position) []byte {
-	b = appendText(b, p.ETag)
-	b = appendText(b, p.Fence.Nonce)
-	b = strconv.AppendUint(b, p.Fence.Epoch, 10)
-	b = strconv.AppendUint(append(b, ','), p.Next, 10)
+	b = appendFence(appendText(b, p.ETag), p.Fence)
+	b = strconv.AppendUint(b, p.Next, 10)
 	return append(b, ';')
+}
+
+func appendFence(b []byte, f holdfast.Fence) []byte {
+	b = appendText(b, f.Nonce)
+	return append(strconv.AppendUint(b, f.Epoch, 10), ',')
 }
 
 // appendHead writes the head after a commit: its position, user, process and
