@@ -174,6 +174,9 @@ type Commit struct {
 	// parents are in the tree or before them in this list; otherwise the commit
 	// is ErrInvalid.
 	Messages []StoredMessage
+	// Forget removes messages from the tree, by their ids, before Messages are
+	// added. Nothing that stays should have one of them as its parent.
+	Forget []string
 	// Put and Delete set and remove values, in this order.
 	Put    []Value
 	Delete []ValueID

@@ -32,6 +32,11 @@ type ToolSpec struct {
 	Effect Effect
 	// Timeout bounds one call; 0 means the server's default.
 	Timeout time.Duration
+	// Query asks what became of a call that was cut off: for EffectQuery.
+	Query QueryFunc
+	// InDoubt says what becomes of a call of which nobody knows whether it took
+	// effect. Empty means DoubtTell.
+	InDoubt Doubt
 	// Metadata travels with a frontend tool.
 	Metadata json.RawMessage
 }
@@ -42,13 +47,38 @@ type Effect string
 
 // The effects. A call that was cut off is run again, with the same arguments
 // and the same key, if the tool is pure or idempotent. A tool that is once is
-// never started twice by the server: the model is told that the outcome is
-// unknown.
+// never started twice by the server: the call is in doubt. A tool that is query
+// is asked first, and is in doubt if it does not know either.
 const (
 	EffectPure       Effect = "pure"
 	EffectIdempotent Effect = "idempotent"
 	EffectOnce       Effect = "once"
+	EffectQuery      Effect = "query"
 )
+
+// Doubt says what becomes of a call in doubt.
+type Doubt string
+
+// The policies. DoubtTell gives the model a failed result that says so. DoubtAsk
+// asks a person, with what is known, whether it happened.
+const (
+	DoubtTell Doubt = "tell"
+	DoubtAsk  Doubt = "ask"
+)
+
+// Fate is what became of a call that was cut off.
+type Fate string
+
+// The fates. FateDone: it has taken effect, and this is its result. FateNotDone:
+// it has not, and will not; it is run now. FateUnknown: it is in doubt.
+const (
+	FateDone    Fate = "done"
+	FateNotDone Fate = "not_done"
+	FateUnknown Fate = "unknown"
+)
+
+// QueryFunc asks by the call's key what became of it. An error is FateUnknown.
+type QueryFunc func(ctx context.Context, call ToolCall) (ToolResult, Fate, error)
 
 // ToolCall is one call of a tool.
 type ToolCall struct {
@@ -121,6 +151,14 @@ func WithEffect(e Effect) ToolOption { return func(s *ToolSpec) { s.Effect = e }
 
 // WithTimeout bounds one call of the tool.
 func WithTimeout(d time.Duration) ToolOption { return func(s *ToolSpec) { s.Timeout = d } }
+
+// WithQuery declares that the tool can be asked what became of a call.
+func WithQuery(f QueryFunc) ToolOption {
+	return func(s *ToolSpec) { s.Effect, s.Query = EffectQuery, f }
+}
+
+// WithInDoubt says what becomes of a call in doubt.
+func WithInDoubt(d Doubt) ToolOption { return func(s *ToolSpec) { s.InDoubt = d } }
 
 // NewTool makes a tool of a Go function. The JSON Schema of its arguments is
 // inferred from Args, a struct: json tags name the members, a jsonschema tag

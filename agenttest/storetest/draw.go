@@ -101,6 +101,9 @@ func drawMessages(r *rapid.T, c *holdfast.Commit) {
 	if rapid.IntRange(0, 7).Draw(r, "parent?") == 0 {
 		parents = append(parents, id.Draw(r, "parent"))
 	}
+	if rapid.IntRange(0, 7).Draw(r, "forget?") == 0 {
+		c.Forget = []string{id.Draw(r, "forget"), id.Draw(r, "forget")}
+	}
 	for range rapid.IntRange(0, 2).Draw(r, "messages") {
 		m := holdfast.StoredMessage{ID: id.Draw(r, "message"), Parent: rapid.SampledFrom(parents).Draw(r, "parent"), Data: drawData(r)}
 		c.Messages = append(c.Messages, m)

@@ -16,6 +16,7 @@ func maintainTests() map[string]func(*testing.T, holdfast.Store) {
 		"a deleted thread can be made again":          testDeleteAgain,
 		"trimmed records are gone, numbers go on":     testTrim,
 		"what a commit cannot trim":                   testTrimInvalid,
+		"forgotten messages are gone":                 testForget,
 		"the size tells what is there":                testSize,
 		"a walk finds every thread":                   testWalk,
 		"children are listed until they are deleted":  testChildren,
@@ -133,6 +134,26 @@ func testTrimInvalid(t *testing.T, s holdfast.Store) {
 	c.Trim = 2
 	wantError(t, s.Commit(t.Context(), c), holdfast.ErrInvalid)
 	th.check()
+}
+
+func testForget(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), func(c *holdfast.Commit) {
+		c.Messages = []holdfast.StoredMessage{{ID: "a"}, {ID: "b", Parent: "a", Data: noise(40_000)}, {ID: "c", Parent: "b"}}
+	})
+	th.commit(func(c *holdfast.Commit) {
+		c.Forget = []string{"c", "b", "no such"}
+		c.Messages = []holdfast.StoredMessage{{ID: "d", Parent: "a", Data: []byte("d")}}
+	})
+	expect(t, "messages", must(s.Messages(t.Context(), th.key))(t), []holdfast.StoredMessage{{ID: "a"}, {ID: "d", Parent: "a", Data: []byte("d")}})
+	orphan := th.next()
+	orphan.Messages = []holdfast.StoredMessage{{ID: "e", Parent: "c"}}
+	wantError(t, s.Commit(t.Context(), orphan), holdfast.ErrInvalid)
+	th.commit(func(c *holdfast.Commit) {
+		c.Messages = []holdfast.StoredMessage{{ID: "b", Parent: "d", Data: []byte("again")}}
+	})
+	expect(t, "messages", must(s.Messages(t.Context(), th.key))(t), []holdfast.StoredMessage{
+		{ID: "a"}, {ID: "d", Parent: "a", Data: []byte("d")}, {ID: "b", Parent: "d", Data: []byte("again")},
+	})
 }
 
 func testSize(t *testing.T, s holdfast.Store) {

@@ -41,7 +41,7 @@ const (
 // The sections of a thread in the data bucket. Their numbers are in the file
 // and never change.
 //
-//	messageIDs  message id        nothing
+//	messageIDs  message id        its running number (nothing in files of the first version)
 //	messages    running number    id, parent, frame
 //	state       –                 frame
 //	values      kind, id          frame

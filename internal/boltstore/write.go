@@ -3,6 +3,7 @@ package boltstore
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -132,7 +133,7 @@ func (c *commit) write(t *txn) error {
 	if err := t.data.Put(sectionKey(c.thread, sectionHead), head.encode()); err != nil {
 		return err
 	}
-	steps := []func(*txn) error{c.writeLog, c.trimLog, c.writeState, c.writeParent, c.writeValues, c.consume}
+	steps := []func(*txn) error{c.forget, c.writeLog, c.trimLog, c.writeState, c.writeParent, c.writeValues, c.consume}
 	for _, step := range steps {
 		if err := step(t); err != nil {
 			return err
@@ -144,6 +145,43 @@ func (c *commit) write(t *txn) error {
 	return c.own(t)
 }
 
+// forget removes messages. Where a message is stands beside its id, except in
+// files of the first version, which have to be searched.
+func (c *commit) forget(t *txn) error {
+	for _, id := range c.Forget {
+		idKey := messageIDKey(c.thread, id)
+		place := bytes.Clone(t.data.Get(idKey))
+		if place == nil {
+			continue
+		}
+		if len(place) == 0 {
+			var err error
+			if place, err = t.findMessage(c.thread, id); err != nil {
+				return err
+			}
+		}
+		if err := t.delete(append(sectionKey(c.thread, sectionMessages), place...)); err != nil {
+			return err
+		}
+		if err := t.data.Delete(idKey); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *txn) findMessage(thread uint64, id string) (place []byte, err error) {
+	prefix := sectionKey(thread, sectionMessages)
+	err = ascend(t.data, prefix, prefix, func(k, v []byte) (bool, error) {
+		r := reader{b: v}
+		if r.name() == id {
+			place = bytes.Clone(k[len(prefix):])
+		}
+		return place == nil, r.err
+	})
+	return place, err
+}
+
 // writeLog appends the records and the messages.
 func (c *commit) writeLog(t *txn) error {
 	for i, e := range c.records {
@@ -152,10 +190,11 @@ func (c *commit) writeLog(t *txn) error {
 		}
 	}
 	for i, e := range c.messages {
-		if err := t.put(numberedKey(c.thread, sectionMessages, c.old.messages+uint64(i)), e); err != nil {
+		place := c.old.messages + uint64(i)
+		if err := t.put(numberedKey(c.thread, sectionMessages, place), e); err != nil {
 			return err
 		}
-		if err := t.data.Put(messageIDKey(c.thread, c.Messages[i].ID), []byte{}); err != nil {
+		if err := t.data.Put(messageIDKey(c.thread, c.Messages[i].ID), binary.BigEndian.AppendUint64(nil, place)); err != nil {
 			return err
 		}
 	}

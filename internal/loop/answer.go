@@ -364,7 +364,7 @@ func (r *run) putIntents(c *holdfast.Commit) {
 	for i := range r.st.Calls {
 		if r.hasEffects(r.st.Calls[i]) {
 			r.noteWork(c)
-			putIntent(c, r.key.Thread, &r.st.Calls[i], r.e.cfg.Now())
+			putIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.fence, r.e.cfg.Now())
 		}
 	}
 }
@@ -377,12 +377,12 @@ func (r *run) hasEffects(call openCall) bool {
 }
 
 // putIntent says that the call is about to start.
-func putIntent(c *holdfast.Commit, thread string, call *openCall, now time.Time) {
+func putIntent(c *holdfast.Commit, thread string, call *openCall, h *history, fence holdfast.Fence, now time.Time) {
 	if call.Frontend {
 		return
 	}
 	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindIntent, ID: call.ID, Data: mustJSON(intent{
-		Tool: call.Name, Key: callKey(thread, call), At: now,
+		Format: Format, Tool: call.Name, Arguments: h.arguments(call.ID), Key: callKey(thread, call), Fence: fence, At: now,
 	})})
 }
 

@@ -34,6 +34,10 @@ type finished struct {
 	result  holdfast.ToolResult
 	err     error
 	updates []holdfast.StateUpdate
+	// notRun: nothing was started for this result.
+	notRun bool
+	// reused is the recorded result that this one is; empty if it is none.
+	reused string
 }
 
 // batch runs the open calls in parallel and saves each result the moment it
@@ -113,18 +117,22 @@ func (r *run) collect(results <-chan finished, running int) error {
 // settled returns the result of a call that must not be started.
 func (r *run) settled(call openCall) (finished, bool) {
 	fail := func(text string) (finished, bool) {
-		return finished{call: call, result: holdfast.ToolResult{Text: text, Failed: true}}, true
+		return finished{call: call, notRun: true, result: holdfast.ToolResult{Text: text, Failed: true}}, true
 	}
 	tool, known := r.tools[call.Name]
 	switch {
+	case call.Answer != nil && call.Answer.Declined && call.InDoubt:
+		return finished{call: call, result: holdfast.ToolResult{Text: textInDoubt, Failed: true}}, true
 	case call.Answer != nil && call.Answer.Declined:
 		return fail(textDeclined)
 	case call.Cut:
 		return fail(textCut)
 	case !known:
 		return fail(fmt.Sprintf("There is no tool %q.", call.Name))
+	case call.InDoubt:
+		return settledByPerson(call), true
 	case r.doubted[call.ID] && tool.Spec().Effect == holdfast.EffectOnce:
-		return fail(textInDoubt)
+		return inDoubt(call, tool.Spec()), true
 	}
 	return finished{}, false
 }
@@ -139,14 +147,7 @@ func (r *run) toolCall(call *openCall) holdfast.ToolCall {
 		ID: call.ID, Name: call.Name, Key: callKey(r.key.Thread, call), Principal: r.principal(),
 		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Answer: call.Answer,
 	}
-	for i := len(r.hist.path) - 1; i >= 0; i-- {
-		for _, made := range r.hist.path[i].ToolCalls {
-			if made.ID == call.ID {
-				c.Arguments = json.RawMessage(made.Function.Arguments)
-				return c
-			}
-		}
-	}
+	c.Arguments = json.RawMessage(r.hist.arguments(call.ID))
 	return c
 }
 
@@ -168,6 +169,15 @@ func (r *run) runCall(call openCall, c holdfast.ToolCall) (f finished) {
 			f.result, f.err = holdfast.ToolResult{Text: textPanicked, Failed: true}, nil
 		}
 	}()
+	if r.doubted[call.ID] && r.tools[call.Name].Spec().Effect == holdfast.EffectQuery {
+		if f, known := r.query(call, c); known {
+			return f
+		}
+	}
+	if err := r.confirmOwner(call); err != nil {
+		f.err = err
+		return f
+	}
 	var u updates
 	f.result, f.err = r.handler(holdfast.ContextWithCall(r.ctx, c, u.add), r.tools[call.Name], c)
 	f.updates = u.take()
@@ -213,7 +223,7 @@ func (r *run) save(f finished) error {
 	shown.Timestamp = r.now()
 	if f.result.Failed {
 		// The protocol has no word for it that a result is an error's text.
-		m.Metadata = json.RawMessage(`{"holdfast":{"failed":true}}`)
+		m.Metadata = resultMark(f.notRun)
 		shown.Metadata = m.Metadata
 	}
 	r.st.closeCall(f.call.ID)
@@ -225,7 +235,7 @@ func (r *run) save(f finished) error {
 		}
 		r.noteWork(c)
 		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindPending, ID: f.call.ID, Data: mustJSON(pendingWrite{
-			CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
+			Format: Format, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
 			Iteration: r.st.Iteration, CompletedAt: r.e.cfg.Now(),
 		})})
 	})
@@ -247,7 +257,7 @@ func (r *run) when(call openCall) urgency {
 // repeatable reports whether a call that was cut off is run again.
 func (r *run) repeatable(call openCall) bool {
 	tool, ours := r.tools[call.Name]
-	return !ours || tool.Spec().Effect != holdfast.EffectOnce
+	return !ours || !neverTwice(tool.Spec().Effect)
 }
 
 // applyUpdates computes the shared state after a successful call.
@@ -288,11 +298,12 @@ func (r *run) saveQuestion(call openCall, ask *holdfast.Interrupt) error {
 		i.ExpiresAt = ask.ExpiresAt.UTC().Format(time.RFC3339)
 	}
 	c := r.st.call(call.ID)
-	c.Interrupt, c.Answer = i, nil
-	id := call.ID
+	c.Interrupt, c.Answer, c.InDoubt = i, nil, call.InDoubt
 	return r.w.step(nil, func(c *holdfast.Commit, _ holdfast.Cursor) {
-		// The question is what the call came to; it starts anew with the answer.
-		c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindIntent, ID: id})
+		if !call.InDoubt {
+			// The question is what the call came to; it starts anew with the answer.
+			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindIntent, ID: call.ID})
+		}
 		c.State = r.st.encode()
 	})
 }

@@ -279,9 +279,14 @@ func (b *beginning) resume() {
 			}
 			call.Answer = &holdfast.Answer{InterruptID: a.InterruptID, Payload: a.Payload, Metadata: a.Metadata, Declined: a.Status == agui.ResumeCancelled}
 			b.st.Answers[a.InterruptID] = answerHash(a)
+			if call.InDoubt && verdictOf(call.Answer).Outcome == answerRunAgain {
+				// Said once, it is done once: after another crash the call is in doubt again.
+				call.InDoubt, call.Interrupt, call.Answer = false, nil, nil
+				delete(b.r.doubted, call.ID)
+			}
 		}
 		if !b.r.doubted[call.ID] {
-			putIntent(b.c, b.p.key.Thread, call, b.e.cfg.Now())
+			putIntent(b.c, b.p.key.Thread, call, b.r.hist, b.c.Fence, b.e.cfg.Now())
 		}
 	}
 }

@@ -38,6 +38,18 @@ func (h *history) noteCalls(m *agui.Message) {
 	}
 }
 
+// arguments returns the arguments of a call on the path, as the model wrote them.
+func (h *history) arguments(call string) string {
+	for i := len(h.path) - 1; i >= 0; i-- {
+		for j := range h.path[i].ToolCalls {
+			if h.path[i].ToolCalls[j].ID == call {
+				return h.path[i].ToolCalls[j].Function.Arguments
+			}
+		}
+	}
+	return ""
+}
+
 // cleaned is the list of an input's messages, compared with the history.
 type cleaned struct {
 	// Users are the new user messages; for a thread without history, all

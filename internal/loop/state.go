@@ -84,6 +84,8 @@ type openCall struct {
 	// Cut: the model was stopped in the middle of the arguments; the call is
 	// answered without being started.
 	Cut bool `json:"cut,omitempty"`
+	// InDoubt: Interrupt asks a person what became of the call.
+	InDoubt bool `json:"inDoubt,omitempty"`
 	// Interrupt is the question the call waits for, Answer what a person said.
 	Interrupt *agui.Interrupt  `json:"interrupt,omitempty"`
 	Answer    *holdfast.Answer `json:"answer,omitempty"`
@@ -206,14 +208,19 @@ type checkpoint struct {
 
 // intent is written before a call starts.
 type intent struct {
-	Tool string    `json:"tool"`
-	Key  string    `json:"key"`
-	At   time.Time `json:"at"`
+	Format int    `json:"format"`
+	Tool   string `json:"tool"`
+	// Arguments are exactly those that the call starts with.
+	Arguments string         `json:"arguments,omitempty"`
+	Key       string         `json:"key"`
+	Fence     holdfast.Fence `json:"fence"`
+	At        time.Time      `json:"at"`
 }
 
 // pendingWrite is a finished tool result that no checkpoint holds yet. Its
 // content is the message; this entry says which call finished, when.
 type pendingWrite struct {
+	Format      int       `json:"format"`
 	CallID      string    `json:"callId"`
 	Tool        string    `json:"tool"`
 	Message     string    `json:"messageId"`

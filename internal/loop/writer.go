@@ -48,6 +48,7 @@ type writer struct {
 	next      *batch // what will be committed next
 	last      uint64 // number of the last record emitted
 	committed holdfast.Position
+	acked     time.Time     // when the store last acknowledged a commit
 	err       error         // why nothing can be written any more
 	unhealthy chan struct{} // closed when commits work again; nil while they do
 	soon      *time.Timer   // wakes for what may wait; nil when nothing does
@@ -89,6 +90,7 @@ func newWriter(r *run, head *holdfast.Head, seq agui.Sequencer) *writer {
 		next:      newBatch(),
 		last:      head.Next - 1,
 		committed: head.Position(),
+		acked:     head.UpdatedAt,
 		idle:      make(chan struct{}),
 	}
 	w.ctx, w.stop = context.WithCancel(context.Background())
@@ -280,6 +282,14 @@ func (w *writer) ready(ctx context.Context) error {
 	}
 }
 
+// acknowledged is when the last commit was made that the store has acknowledged:
+// until then at least, the thread was ours.
+func (w *writer) acknowledged() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.acked
+}
+
 // wake has what was added committed, now or right after the commit in flight; the
 // caller holds the lock. The goroutine that commits lives only while it has work:
 // thousands of streams wait at a time, and each goroutine is several KB.
@@ -400,6 +410,7 @@ func (w *writer) write(b *batch, pos holdfast.Position, process string) error {
 	}
 	w.mu.Lock()
 	w.committed = holdfast.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
+	w.acked = c.UpdatedAt // before it was sent
 	w.mu.Unlock()
 	if len(c.Records) > 0 {
 		w.shown(recordsOf(c))

@@ -105,6 +105,10 @@ func (t *thread) apply(c *holdfast.Commit) {
 		cursor := holdfast.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()}
 		t.records = append(t.records, holdfast.Record{Cursor: cursor, Data: bytes.Clone(data)})
 	}
+	for _, id := range c.Forget {
+		t.messages = slices.DeleteFunc(t.messages, func(m holdfast.StoredMessage) bool { return m.ID == id })
+		delete(t.known, id)
+	}
 	for _, m := range c.Messages {
 		m.Data = bytes.Clone(m.Data)
 		t.messages = append(t.messages, m)

@@ -20,7 +20,7 @@ local function each(n, f)
   for from = 1, n, 1000 do f(from, math.min(from + 999, n)) end
 end
 
-local format, now, repeated, seen, inboxAt, historyAt, hasEntry, hasState, nMessages, nClear, nPut, nDelete, nKeep, trim, nFields = numbers(ARGV[1])
+local format, now, repeated, seen, inboxAt, historyAt, hasEntry, hasState, nMessages, nClear, nPut, nDelete, nKeep, trim, nFields, nForget = numbers(ARGV[1])
 local INBOX, HISTORY = KEYS[inboxAt], KEYS[historyAt]
 local expected, new = ARGV[2], ARGV[3]
 
@@ -69,6 +69,14 @@ if hasEntry > 0 then
   -- First, because a log that does not fit the head makes it fail. hasEntry is
   -- the number of the entry's last record.
   redis.call('XADD', LOG, string.format('%.0f', hasEntry) .. '-0', '', arg())
+end
+
+-- The last message may be one of them, and then it is no message's parent any more.
+if nForget > 0 then
+  local forget = {}
+  for n = 1, nForget do forget[n] = 'm:' .. arg() end
+  each(nForget, function(from, to) redis.call('HDEL', T, unpack(forget, from, to)) end)
+  redis.call('HDEL', T, 'l')
 end
 
 local set = { 'h', new }

@@ -109,7 +109,7 @@ func (s *Store) run(ctx context.Context, c call) (int, error) {
 // is new.
 func appends(c *holdfast.Commit) bool {
 	return len(c.Records) > 0 && c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 &&
-		len(c.Clear) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" && c.ID != c.Expect.ETag
+		len(c.Clear) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" && len(c.Forget) == 0 && c.ID != c.Expect.ETag
 }
 
 // appendCall writes a commit as append.lua reads it.
@@ -147,6 +147,9 @@ func (s *Store) commitCall(tag string, c *holdfast.Commit) call {
 		entry = next - 1
 		a.add(s.encodeEntry(c))
 	}
+	for _, id := range c.Forget {
+		a.add(id)
+	}
 	if c.State != nil {
 		hasState = 1
 		a.add(s.codec.Encode(nil, c.State))
@@ -159,7 +162,7 @@ func (s *Store) commitCall(tag string, c *holdfast.Commit) call {
 	}
 	clear, put, del := s.valueArgs(a, c, historyAt)
 	a.list[0] = fmt.Sprint(Format, s.now().UnixMilli(), repeated, c.InboxSeen, inboxAt, historyAt, entry, hasState,
-		len(c.Messages), clear, put, del, len(c.Keep), c.Trim, a.fields(c))
+		len(c.Messages), clear, put, del, len(c.Keep), c.Trim, a.fields(c), len(c.Forget))
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)
 	return call{s.scripts.commit, a.keys, a.list}

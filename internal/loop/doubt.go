@@ -1,0 +1,136 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// A call is in doubt when its intent is stored, its result is not, and its
+// process is gone: nobody here knows whether it took effect.
+
+// The answers to the question what became of a call.
+const (
+	answerHappened = "happened"
+	answerNot      = "did_not_happen"
+	answerRunAgain = "run_again"
+)
+
+const (
+	textHappened    = "A person has confirmed that this call took effect before the server died. Its result is not known."
+	textDidNot      = "A person has confirmed that this call did not take effect: the server died first."
+	reasonInDoubt   = "holdfast:in_doubt"
+	inDoubtQuestion = "The server died while it was calling %s. The call may have taken effect, and it was not started again. Did it happen?"
+)
+
+// inDoubtSchema is what the answer looks like.
+const inDoubtSchema = `{"type":"object","required":["outcome"],"properties":{` +
+	`"outcome":{"type":"string","enum":["happened","did_not_happen","run_again"],"description":"run_again starts the call once more"},` +
+	`"result":{"type":"string","description":"what the call came to, if it happened"}}}`
+
+// neverTwice: the server does not start such a call again by itself.
+func neverTwice(e holdfast.Effect) bool {
+	return e == holdfast.EffectOnce || e == holdfast.EffectQuery
+}
+
+// inDoubt is what a call in doubt comes to, by its tool's policy.
+func inDoubt(call openCall, spec holdfast.ToolSpec) finished {
+	if spec.InDoubt != holdfast.DoubtAsk {
+		return finished{call: call, result: holdfast.ToolResult{Text: textInDoubt, Failed: true}}
+	}
+	call.InDoubt = true
+	return finished{call: call, err: &holdfast.Interrupt{
+		Reason: reasonInDoubt, Message: fmt.Sprintf(inDoubtQuestion, call.Name), ResponseSchema: json.RawMessage(inDoubtSchema),
+		Metadata: mustJSON(map[string]any{"tool": call.Name, "toolCallId": call.ID}),
+	}}
+}
+
+// verdict is a person's answer to that question.
+type verdict struct {
+	Outcome string `json:"outcome"`
+	Result  string `json:"result"`
+}
+
+func verdictOf(a *holdfast.Answer) (v verdict) {
+	if a == nil || json.Unmarshal(a.Payload, &v) != nil {
+		return verdict{}
+	}
+	return v
+}
+
+// settledByPerson is what a person said that the call came to.
+func settledByPerson(call openCall) finished {
+	f := finished{call: call}
+	switch said := verdictOf(call.Answer); said.Outcome {
+	case answerHappened:
+		f.result.Text = said.Result
+		if said.Result == "" {
+			f.result.Text = textHappened
+		}
+	case answerNot:
+		f.result = holdfast.ToolResult{Text: textDidNot, Failed: true}
+		f.notRun = true
+	default:
+		f.result = holdfast.ToolResult{Text: textInDoubt, Failed: true}
+	}
+	return f
+}
+
+// query asks the tool what became of the call; false if it is to be started.
+func (r *run) query(call openCall, c holdfast.ToolCall) (finished, bool) {
+	spec := r.tools[call.Name].Spec()
+	if spec.Query == nil {
+		return inDoubt(call, spec), true
+	}
+	result, fate, err := spec.Query(r.ctx, c)
+	if cut := context.Cause(r.ctx); cut != nil {
+		return finished{call: call, err: cut}, true
+	}
+	if err != nil {
+		r.e.cfg.Log.Warn("a tool could not say what became of a call", "thread", r.key.Thread, "run", r.rec.ID, "tool", call.Name, "error", err)
+		fate = holdfast.FateUnknown
+	}
+	switch fate {
+	case holdfast.FateDone:
+		return finished{call: call, result: result}, true
+	case holdfast.FateNotDone:
+		return finished{}, false
+	}
+	return inDoubt(call, spec), true
+}
+
+// confirmOwner makes sure, immediately before a call with effects starts, that
+// this process still owns the thread. A commit that the store has just
+// acknowledged is proof enough; a process that was suspended reads the head.
+func (r *run) confirmOwner(call openCall) error {
+	if !r.hasEffects(call) || r.e.cfg.Now().Sub(r.w.acknowledged()) < r.e.cfg.Lease/3 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, r.e.cfg.StoreTimeout)
+	defer cancel()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		head, err := r.e.cfg.Store.Head(ctx, r.key)
+		switch {
+		case err == nil && head.Fence == r.w.fence:
+			return nil
+		case err == nil:
+			return holdfast.ErrFenced
+		}
+		select {
+		case <-ctx.Done():
+			return storeError(err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// resultMark is the metadata of a failed result.
+func resultMark(notRun bool) json.RawMessage {
+	if notRun {
+		return json.RawMessage(`{"holdfast":{"failed":true,"notRun":true}}`)
+	}
+	return json.RawMessage(`{"holdfast":{"failed":true}}`)
+}
