@@ -77,4 +77,12 @@ type ThreadInfo struct {
 	// PendingToolCalls are the frontend calls without a result.
 	PendingToolCalls []string  `json:"pendingToolCallIds,omitempty"`
 	UpdatedAt        time.Time `json:"updatedAt"`
+	// ETag is the id of the thread's last commit.
+	ETag string `json:"etag"`
+	// Parent is the thread that this one was forked from, and ParentCheckpoint where.
+	Parent           string `json:"parentThreadId,omitempty"`
+	ParentCheckpoint string `json:"parentCheckpointId,omitempty"`
+	// Size is the bytes that the thread takes in the store, by kind. Only a request
+	// for one thread tells it.
+	Size map[string]int64 `json:"sizeBytes,omitempty"`
 }

@@ -57,6 +57,10 @@ type Config struct {
 	// NoPendingWrites: results of pure and idempotent tools are not saved the moment
 	// they exist, but when all calls of an answer are done.
 	NoPendingWrites bool
+	// ArchiveAfter is how long the log of a run that has ended stays as it was
+	// written; then it is stored without the deltas that its messages hold. Default
+	// a minute.
+	ArchiveAfter time.Duration
 	// KeepCheckpoints is how many checkpoints of a thread stay listed; default
 	// 100.
 	KeepCheckpoints int
@@ -116,6 +120,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Store, "bolt:./data/holdfast.db")
 	setDefault(&c.CheckpointFrequency, string(loop.PerIteration))
 	setDefault(&c.KeepCheckpoints, 100)
+	setDefault(&c.ArchiveAfter, time.Minute)
 	setDefault(&c.Lease, 3*time.Second)
 	setDefault(&c.MaxRuns, 1000)
 	setDefault(&c.MaxBody, 16<<20)

@@ -119,7 +119,7 @@ func (s *Server) loopConfig() loop.Config {
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: 3,
-		StoreTimeout: 30 * time.Second, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
+		StoreTimeout: 30 * time.Second, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive, ArchiveAfter: c.ArchiveAfter,
 		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: observers{logObserver{c.Log}, s.metrics},
 	}
 }

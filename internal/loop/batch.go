@@ -68,7 +68,10 @@ func (r *run) runCalls() error {
 		if call.Frontend || call.waits() {
 			continue
 		}
-		if f, settled := r.settled(call); settled {
+		if f, recorded := r.reused(call); recorded {
+			r.e.cfg.Observer.ToolCalled(r.place(), call.Name, ToolReused, 0)
+			results <- f
+		} else if f, settled := r.settled(call); settled {
 			r.e.cfg.Observer.ToolCalled(r.place(), call.Name, ToolRefused, 0)
 			results <- f
 		} else {
@@ -139,6 +142,9 @@ func (r *run) settled(call openCall) (finished, bool) {
 
 // callKey is the idempotency key: it stays the same when the call is run again.
 func callKey(thread string, call *openCall) string {
+	if call.Thread != "" {
+		thread = call.Thread
+	}
 	return thread + "/" + call.Run + "/" + call.ID
 }
 
@@ -230,6 +236,9 @@ func (r *run) save(f finished) error {
 	r.results++
 	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *holdfast.Commit) {
 		c.Put = append(c.Put, put...)
+		if f.reused != "" {
+			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindReuse, ID: f.reused})
+		}
 		if r.e.cfg.NoPendingWrites && r.repeatable(f.call) {
 			return
 		}

@@ -118,7 +118,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 		putOutcome(b.c, b.p.rec.ID, runOutcome{Format: Format, Outcome: outcomeSuccess, EndedAt: b.e.cfg.Now(), Last: last})
 	}
 	b.st.Boundary = holdfast.Cursor{Number: last, Tag: b.c.Fence.Tag()}
-	addCheckpoint(b.c, b.st, "input", -1, b.e.cfg.Now(), b.e.cfg.KeepCheckpoints)
+	addCheckpoint(b.c, b.st, sourceInput, -1, b.e.cfg.Now(), b.e.cfg.KeepCheckpoints)
 	b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: b.p.rec.ID, Data: mustJSON(b.p.rec)})
 	b.c.State = b.st.encode()
 	return b.r, nil
@@ -130,9 +130,18 @@ func (b *beginning) load(ctx context.Context) (err error) {
 	if b.r.shared, err = b.e.shared(ctx, key, b.st.Shared); err != nil {
 		return err
 	}
+	if b.r.reuse, err = b.e.loadReuse(ctx, key, b.st); err != nil {
+		return err
+	}
 	b.p.rec.After = b.p.last()
 	if b.p.d.Do != actResume {
 		return nil
+	}
+	if err := checkStale(b.st, b.p.hist); err != nil {
+		if !b.p.req.Policy.AllowStale {
+			return err
+		}
+		b.e.cfg.Log.Warn("resuming with a stale checkpoint, as asked", "thread", key.Thread, "expected", b.st.Count, "actual", len(b.p.hist.path))
 	}
 	if b.r.doubted, err = b.e.intents(ctx, key); err != nil {
 		return err
@@ -258,7 +267,7 @@ func (b *beginning) leaveTo(parent string) {
 		}
 	}
 	b.r.hist = h
-	b.st.Leaf = parent
+	b.st.Leaf, b.st.Count = parent, len(h.path)
 }
 
 // resume gives the open calls their answers; they start again in the loop.
@@ -315,6 +324,7 @@ func (b *beginning) add(m agui.Message) {
 	b.c.Messages = append(b.c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: b.st.Leaf, Data: data})
 	b.st.Leaf = m.ID
 	b.r.hist.add(m, data)
+	b.st.Count = len(b.r.hist.path)
 }
 
 // takeQueued returns the messages that came along with a resume and follow the

@@ -71,6 +71,9 @@ type request struct {
 type policy struct {
 	holdfast.Policy
 	Branch bool `json:"branch,omitempty"`
+	// AllowStale goes on although the history is not the one the head was written
+	// for.
+	AllowStale bool `json:"allowStale,omitempty"`
 }
 
 // decision is what to do, and with what.

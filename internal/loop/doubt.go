@@ -22,6 +22,8 @@ const (
 const (
 	textHappened    = "A person has confirmed that this call took effect before the server died. Its result is not known."
 	textDidNot      = "A person has confirmed that this call did not take effect: the server died first."
+	textAgain       = "Not started: this call was carried out before the conversation went back to here, and its effect stands. Check before you repeat it."
+	againQuestion   = "%s was called before the conversation went back to here. Its effect may stand, and it was not started again. Did it happen?"
 	reasonInDoubt   = "holdfast:in_doubt"
 	inDoubtQuestion = "The server died while it was calling %s. The call may have taken effect, and it was not started again. Did it happen?"
 )
@@ -38,12 +40,16 @@ func neverTwice(e holdfast.Effect) bool {
 
 // inDoubt is what a call in doubt comes to, by its tool's policy.
 func inDoubt(call openCall, spec holdfast.ToolSpec) finished {
+	text, question := textInDoubt, inDoubtQuestion
+	if call.Again {
+		text, question = textAgain, againQuestion
+	}
 	if spec.InDoubt != holdfast.DoubtAsk {
-		return finished{call: call, result: holdfast.ToolResult{Text: textInDoubt, Failed: true}}
+		return finished{call: call, result: holdfast.ToolResult{Text: text, Failed: true}}
 	}
 	call.InDoubt = true
 	return finished{call: call, err: &holdfast.Interrupt{
-		Reason: reasonInDoubt, Message: fmt.Sprintf(inDoubtQuestion, call.Name), ResponseSchema: json.RawMessage(inDoubtSchema),
+		Reason: reasonInDoubt, Message: fmt.Sprintf(question, call.Name), ResponseSchema: json.RawMessage(inDoubtSchema),
 		Metadata: mustJSON(map[string]any{"tool": call.Name, "toolCallId": call.ID}),
 	}}
 }

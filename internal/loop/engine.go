@@ -6,6 +6,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"runtime"
@@ -63,8 +64,11 @@ type Config struct {
 	// batch.
 	KeepAlive time.Duration
 	TailBytes int
-	Log       *slog.Logger
-	Now       func() time.Time
+	// ArchiveAfter is how long the log of a run that has ended stays as it was
+	// written.
+	ArchiveAfter time.Duration
+	Log          *slog.Logger
+	Now          func() time.Time
 	// NewID makes a random id, unique and unguessable; prefix says of what.
 	NewID    func(prefix string) string
 	Observer Observer
@@ -72,6 +76,9 @@ type Config struct {
 
 // maxClaims is how often a run is taken over without making progress.
 const maxClaims = 3
+
+// maxFinished bounds the threads that wait for their log to be archived.
+const maxFinished = 8192
 
 // Engine runs agents. One process has one.
 type Engine struct {
@@ -87,6 +94,8 @@ type Engine struct {
 	ctx  context.Context
 	stop context.CancelCauseFunc
 	wg   sync.WaitGroup // sweeper, runs, tools that outlive their call
+
+	finished chan endedThread // see archiveSoon
 
 	deaf func() // ends what Start asked of the store: to hear of posts
 
@@ -112,6 +121,7 @@ func New(cfg Config) *Engine {
 		draining: make(chan struct{}),
 		closed:   make(chan struct{}),
 		deaf:     func() {},
+		finished: make(chan endedThread, maxFinished),
 	}
 	for i := range cfg.Agents {
 		e.agents[cfg.Agents[i].Name] = &cfg.Agents[i]
@@ -129,6 +139,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.deaf = e.cfg.Store.OnPost(e.posted)
 	e.wg.Go(e.keepLease)
 	e.wg.Go(e.sweep)
+	e.wg.Go(e.keepArchives)
 	return nil
 }
 
@@ -327,8 +338,13 @@ func readUnlessMoved(err error) error {
 }
 
 func readError(err error) error {
-	if errors.Is(err, holdfast.ErrVersionTooNew) {
+	switch {
+	case errors.Is(err, holdfast.ErrVersionTooNew):
 		return errTooNew(err)
+	case errors.Is(err, errNegative):
+		return errCheckpointInvalid(err)
+	case errors.Is(err, errUnreadable):
+		return errCheckpointUnreadable(err)
 	}
 	return storeError(err)
 }
@@ -347,7 +363,7 @@ func (e *Engine) loadHistory(ctx context.Context, key holdfast.ThreadKey, leaf s
 	for id := leaf; id != ""; {
 		i, ok := byID[id]
 		if !ok || len(path) > len(stored) {
-			return nil, readError(errors.New("the message tree has a hole at " + id))
+			return nil, readError(fmt.Errorf("%w at %s", errHole, id))
 		}
 		path = append(path, i)
 		id = stored[i].Parent
@@ -373,6 +389,17 @@ func (e *Engine) loadHistory(ctx context.Context, key holdfast.ThreadKey, leaf s
 	}
 	return h, nil
 }
+
+// checkStale compares the history with the one that a state was written for.
+func checkStale(st *state, h *history) error {
+	if st.Count == 0 || st.Count == len(h.path) {
+		return nil
+	}
+	return errStale(len(h.path), st.Count)
+}
+
+// errHole: a message on the path is not there.
+var errHole = errors.New("the message tree has a hole")
 
 // shared returns the thread's shared state; nil when it has none.
 func (e *Engine) shared(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {

@@ -42,7 +42,7 @@ func engine(t *testing.T, store holdfast.Store, change func(*Config), agents ...
 	cfg := Config{
 		Store: store, Agents: agents, Recover: true, Frequency: PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
 		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
-		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
+		KeepAlive: 15 * time.Second, ArchiveAfter: time.Minute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
 		NewID:    func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.Add(1)) },
 		Observer: nobody{},
 	}

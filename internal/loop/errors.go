@@ -129,6 +129,47 @@ func errTooNew(err error) *holdfast.Error {
 		WithHint("Upgrade this server.").Wrap(err)
 }
 
+func errCheckpointInvalid(err error) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeCheckpointInvalid, "This thread's stored state has a negative counter, so it is not gone on with; it was left untouched.").
+		WithHint("Operators look at it with: holdfast inspect.").Wrap(err)
+}
+
+func errCheckpointUnreadable(err error) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeCheckpointUnreadable, "A part of this thread's stored state cannot be read; it was left untouched.").
+		WithHint("Operators look at it with: holdfast check.").Wrap(err)
+}
+
+// errStale is about a history that is not the one the head was written for.
+func errStale(has, expects int) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeCheckpointStale,
+		"Checkpoint is stale. Conversation has %d messages but checkpoint expects %d.", has, expects).
+		WithHint("To go on with the history as it is, set forwardedProps.holdfast.allowStale to true.").
+		With("actual", has).With("expected", expects)
+}
+
+func errCheckpointNotFound(thread, id string) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeNotFound, "There is no checkpoint %q in thread %q.", id, thread).
+		WithHint("GET /threads/{thread}/checkpoints lists those that are kept.").With("checkpointId", id)
+}
+
+func errHistoryNotKept() *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeHistoryNotKept, "This server keeps only the latest checkpoint of a thread.").
+		WithHint("Operators keep more with --retention=full. A rewind or a fork by messageId works all the same.")
+}
+
+func errETag(expected, actual string) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeCheckpointConflict,
+		"Concurrent modification detected. Expected ETag: %s, Actual ETag: %s.", expected, actual).
+		WithHint("Read the thread again; nothing was changed.").With("expected", expected).With("actual", actual)
+}
+
+// errStillRunning is about what cannot be done to a thread that runs.
+func errStillRunning(t *thread) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeRunInProgress, "Run %q is in progress on this thread.", t.st.Run).
+		WithHint("Wait for its end, or cancel it: POST /threads/{thread}/runs/{run}/cancel.").
+		With("runId", t.st.Run).With("threadId", t.key.Thread)
+}
+
 // errStreamCut is a notice, not a record: the run goes on.
 func errStreamCut(thread, run string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeStreamCut,

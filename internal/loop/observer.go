@@ -87,6 +87,7 @@ const (
 	ToolAsked     = "interrupt" // a person is asked; the call starts anew with the answer
 	ToolCancelled = "cancelled" // cut off with its run
 	ToolRefused   = "refused"   // not started: unknown, cut, declined or in doubt
+	ToolReused    = "reused"    // not started: it got a recorded result
 	ToolFrontend  = "frontend"  // the frontend makes the call
 )
 
@@ -166,7 +167,9 @@ func (r *run) nextIteration() {
 // commit makes one try to commit, and tells the observer.
 func (e *Engine) commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error {
 	began := e.cfg.Now()
+	crashPoint("before", c)
 	err := e.cfg.Store.Commit(ctx, c)
+	crashPoint("after", c)
 	e.cfg.Observer.Committed(at, c, e.cfg.Now().Sub(began), err)
 	return err
 }

@@ -217,7 +217,7 @@ func policyOf(a *holdfast.Agent, props json.RawMessage) (policy, error) {
 	}
 	if err := json.Unmarshal(outer.Holdfast, &p); err != nil {
 		return p, holdfast.Errorf(holdfast.CodeInvalidInput, "forwardedProps.holdfast cannot be read.").
-			WithHint(`It is an object with onBusy, onInterrupted, onUnfinished (strings) and branch (true or false).`).Wrap(err)
+			WithHint(`It is an object with onBusy, onInterrupted, onUnfinished (strings), branch and allowStale (true or false).`).Wrap(err)
 	}
 	for _, c := range []struct{ name, value, other string }{
 		{"onBusy", p.OnBusy, holdfast.PolicyCancelAndRun},

@@ -41,6 +41,8 @@ type run struct {
 	handler holdfast.ToolHandler
 	// number is st.Iteration, for other goroutines.
 	number atomic.Int64
+	// reuse are the recorded results that calls may get, by callHash.
+	reuse map[string][]holdfast.Value
 	// results counts the results that no checkpoint holds yet.
 	results int
 	// clean: when the run last looked, the store held no intents and no pending
@@ -244,7 +246,7 @@ func (r *run) checkpoint() error {
 	return r.w.add(nil, soon, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		if r.e.cfg.Frequency == PerIteration {
-			r.listCheckpoint(c, "loop", r.st.Iteration)
+			r.listCheckpoint(c, sourceLoop, r.st.Iteration)
 		}
 		r.clearWork(c)
 		c.State = r.st.encode()
@@ -270,7 +272,7 @@ func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Erro
 	}
 	err := r.w.finish(context.WithoutCancel(r.ctx), ev, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
-		r.listCheckpoint(c, "loop", r.st.Iteration)
+		r.listCheckpoint(c, sourceLoop, r.st.Iteration)
 		// What the stopped or waiting thread still needs stays.
 		if p == phaseIdle {
 			r.clearWork(c)
@@ -283,6 +285,7 @@ func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Erro
 		return err
 	}
 	r.e.cfg.Observer.RunEnded(r.place(), name, r.st.Code, r.e.cfg.Now().Sub(r.started))
+	r.e.archiveSoon(r.key)
 	return nil
 }
 
@@ -339,6 +342,7 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u urgency, mo
 		r.hist.add(m, stored[i].Data)
 		r.remember(&m)
 	}
+	r.st.Count = len(r.hist.path)
 	r.st.Claims = 0
 	return r.w.add(events, u, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
@@ -380,17 +384,20 @@ func (r *run) clearWork(c *holdfast.Commit) {
 }
 
 func addCheckpoint(c *holdfast.Commit, st *state, source string, step int, now time.Time, keep int) {
+	putCheckpoint(c, st, checkpoint{Source: source, Step: step, Parent: st.LastCheckpoint}, now, keep)
+}
+
+// putCheckpoint lists st in c as a checkpoint of which the origin is filled in.
+func putCheckpoint(c *holdfast.Commit, st *state, cp checkpoint, now time.Time, keep int) *checkpoint {
 	st.Checkpoints++
-	id := checkpointID(st.Checkpoints)
-	parent := st.LastCheckpoint
-	st.LastCheckpoint = id
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindCheckpoint, ID: id, Data: mustJSON(checkpoint{
-		Format: Format, ID: id, CreatedAt: now, Source: source, Step: step, Parent: parent, State: st,
-	})})
+	st.LastCheckpoint = checkpointID(st.Checkpoints)
+	cp.Format, cp.ID, cp.CreatedAt, cp.ETag, cp.State = Format, st.LastCheckpoint, now, c.ID, st
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindCheckpoint, ID: cp.ID, Data: mustJSON(cp)})
 	if c.Keep == nil {
 		c.Keep = map[holdfast.Kind]int{}
 	}
 	c.Keep[holdfast.KindCheckpoint] = keep
+	return &cp
 }
 
 // checkpointID sorts as checkpoints were taken.

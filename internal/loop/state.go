@@ -2,6 +2,7 @@ package loop
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,8 +13,10 @@ import (
 )
 
 // Format is the version of the values this package stores. Data of every
-// earlier format is read; a newer one is refused untouched.
-const Format = 1
+// earlier format is read; a newer one is refused untouched. Format 2 has logs
+// whose finished runs are stored apart (archive.go), which a reader of format 1
+// would take for lost; it added the members that say so.
+const Format = 2
 
 // phase is where a thread stands. Whether a running thread is alive is never
 // stored: it follows from its owner's lease.
@@ -62,6 +65,14 @@ type state struct {
 	// Answers remembers, by interrupt id, the hash of the answer that was last
 	// given, so that a repeated resume is recognised.
 	Answers map[string]string `json:"answers,omitempty"`
+	// Count is the number of messages up to Leaf; format 1 has none.
+	Count int `json:"count,omitempty"`
+	// Origin is what the thread was forked from; nil for most.
+	Origin *origin `json:"origin,omitempty"`
+	// Reuse: the thread went back, and there may be recorded results to use.
+	Reuse bool `json:"reuse,omitempty"`
+	// Bytes is about how much was ever written to the thread that may stay.
+	Bytes int64 `json:"bytes,omitempty"`
 	// Shared names the blob with the shared state; empty when there is none.
 	Shared string `json:"shared,omitempty"`
 	// Checkpoints counts the checkpoints ever taken; LastCheckpoint is the
@@ -71,6 +82,12 @@ type state struct {
 	// Claims counts the takeovers since the run last made progress.
 	Claims int              `json:"claims,omitempty"`
 	Usage  []holdfast.Usage `json:"usage,omitempty"`
+}
+
+// origin is the checkpoint that a thread was forked from.
+type origin struct {
+	Thread     string `json:"thread"`
+	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
 // openCall is a tool call without a result.
@@ -84,6 +101,11 @@ type openCall struct {
 	// Cut: the model was stopped in the middle of the arguments; the call is
 	// answered without being started.
 	Cut bool `json:"cut,omitempty"`
+	// Thread is the one in which the call was made, if that was another one: the
+	// idempotency key stays the same in a fork.
+	Thread string `json:"thread,omitempty"`
+	// Again: the thread went back, and the call was carried out after that point.
+	Again bool `json:"again,omitempty"`
 	// InDoubt: Interrupt asks a person what became of the call.
 	InDoubt bool `json:"inDoubt,omitempty"`
 	// Interrupt is the question the call waits for, Answer what a person said.
@@ -96,12 +118,27 @@ func (c *openCall) waits() bool { return c.Interrupt != nil && c.Answer == nil }
 func decodeState(b []byte) (*state, error) {
 	var s state
 	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, fmt.Errorf("read the head: %w", err)
+		return nil, fmt.Errorf("read the head: %w: %w", errUnreadable, err)
 	}
-	if s.Format > Format {
-		return nil, fmt.Errorf("the head has format %d, this server reads up to %d: %w", s.Format, Format, holdfast.ErrVersionTooNew)
+	return &s, s.validate()
+}
+
+// errUnreadable: the bytes are not what any version has written. errNegative: a
+// counter is negative.
+var (
+	errUnreadable = errors.New("a stored value cannot be read")
+	errNegative   = errors.New("a checkpoint has a negative counter")
+)
+
+// validate returns an error for a state that must not be gone on with.
+func (s *state) validate() error {
+	switch {
+	case s.Format > Format:
+		return fmt.Errorf("the head has format %d, this server reads up to %d: %w", s.Format, Format, holdfast.ErrVersionTooNew)
+	case s.Iteration < 0, s.Claims < 0, s.Checkpoints < 0, s.Count < 0:
+		return fmt.Errorf("%w: iteration %d, claims %d, checkpoints %d, messages %d", errNegative, s.Iteration, s.Claims, s.Checkpoints, s.Count)
 	}
-	return &s, nil
+	return nil
 }
 
 func (s *state) encode() []byte {
@@ -120,6 +157,7 @@ func (s *state) clone() *state {
 	c.Calls = slices.Clone(s.Calls)
 	c.Answers = maps.Clone(s.Answers)
 	c.Usage = slices.Clone(s.Usage)
+	c.Format = Format // whoever changes it writes it anew
 	return &c
 }
 
@@ -198,12 +236,16 @@ type checkpoint struct {
 	Format    int       `json:"format"`
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"createdAt"`
+	// ETag is the id of the commit that took it; format 1 has none.
+	ETag string `json:"etag,omitempty"`
 	// Source is input, loop, update or fork; Step is the iteration that runs
 	// next, -1 for input.
-	Source string `json:"source"`
-	Step   int    `json:"step"`
-	Parent string `json:"parent,omitempty"`
-	State  *state `json:"state"`
+	Source       string `json:"source"`
+	Step         int    `json:"step"`
+	Parent       string `json:"parent,omitempty"`
+	ParentThread string `json:"parentThread,omitempty"`
+	Label        string `json:"label,omitempty"`
+	State        *state `json:"state"`
 }
 
 // intent is written before a call starts.
@@ -245,10 +287,13 @@ func decodeValue(b []byte, v any) error {
 		Format int `json:"format"`
 	}
 	if err := json.Unmarshal(b, &f); err != nil {
-		return fmt.Errorf("read a stored value: %w", err)
+		return fmt.Errorf("read a stored value: %w: %w", errUnreadable, err)
 	}
 	if f.Format > Format {
 		return fmt.Errorf("a value has format %d, this server reads up to %d: %w", f.Format, Format, holdfast.ErrVersionTooNew)
 	}
-	return json.Unmarshal(b, v)
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("read a stored value: %w: %w", errUnreadable, err)
+	}
+	return nil
 }

@@ -174,12 +174,13 @@ func (e *Engine) cut(ctx context.Context, t *thread, reason *holdfast.Error) err
 	c.Records = [][]byte{ev.AppendJSON(nil)}
 	st.Phase, st.Outcome, st.Code, st.Text = phaseStopped, outcomeError, reason.Code, publicText(reason)
 	st.Boundary, st.Claims = holdfast.Cursor{Number: t.head.Next, Tag: c.Fence.Tag()}, 0
-	addCheckpoint(c, st, "loop", st.Iteration, e.cfg.Now(), e.cfg.KeepCheckpoints)
+	addCheckpoint(c, st, sourceLoop, st.Iteration, e.cfg.Now(), e.cfg.KeepCheckpoints)
 	putOutcome(c, st.Run, runOutcome{Format: Format, Outcome: outcomeError, Code: reason.Code, EndedAt: e.cfg.Now(), Last: t.head.Next})
 	c.State = st.encode()
 	if err := e.commit(ctx, t.place(), c); err != nil {
 		return err
 	}
+	e.archiveSoon(t.key)
 	e.cfg.Observer.Claimed(t.place(), ClaimCut, reason.Code)
 	e.cfg.Log.Warn("run cut off", "thread", t.key.Thread, "run", st.Run, "iteration", st.Iteration, "code", reason.Code)
 	return nil
@@ -191,6 +192,9 @@ func (e *Engine) takeOver(ctx context.Context, t *thread) error {
 	r, err := e.rebuild(ctx, t.key, t.st.clone())
 	if err != nil {
 		return err
+	}
+	if err := checkStale(r.st, r.hist); err != nil {
+		return e.cut(ctx, t, holdfast.AsError(err))
 	}
 	// Ids that the abandoned answer has shown are taken, or the next answer would
 	// continue its calls.
@@ -283,6 +287,9 @@ func (e *Engine) rebuild(ctx context.Context, key holdfast.ThreadKey, st *state)
 		return nil, err
 	}
 	if r.shared, err = e.shared(ctx, key, st.Shared); err != nil {
+		return nil, err
+	}
+	if r.reuse, err = e.loadReuse(ctx, key, st); err != nil {
 		return nil, err
 	}
 	r.doubted, err = e.intents(ctx, key)

@@ -140,7 +140,7 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 			changed = wake
 		}
 	}
-	records, err = w.e.cfg.Store.Records(ctx, w.key, w.after, 256)
+	records, err = w.e.records(ctx, w.key, w.rec, w.after, 256)
 	if err != nil {
 		return nil, nil, readError(err)
 	}
@@ -157,6 +157,9 @@ func (w *watching) render(ctx context.Context, records []holdfast.Record) (frame
 		case agui.TypeMessagesSnapshot, agui.TypeStateSnapshot:
 			if data, err = w.expand(ctx, data); err != nil {
 				return nil, false, err
+			}
+			if data == nil {
+				continue
 			}
 		case agui.TypeRunStarted:
 			data = w.echoed(data)
@@ -181,12 +184,19 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 		return data, nil
 	}
 	if agui.TypeOf(data) == agui.TypeStateSnapshot {
-		return w.e.stateSnapshot(ctx, w.key, ref)
+		data, err := w.e.stateSnapshot(ctx, w.key, ref)
+		if errors.Is(err, holdfast.ErrNotFound) {
+			return nil, nil // it was pruned; what follows does not need it
+		}
+		return data, err
 	}
 	if ref == "" {
 		return agui.AppendMessagesSnapshot(nil, agui.Base{}, nil), nil
 	}
 	hist, err := w.e.loadHistory(ctx, w.key, ref)
+	if errors.Is(err, errHole) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +336,7 @@ func (e *Engine) Events(ctx context.Context, who holdfast.Principal, thread, run
 	if after.Number < rec.After.Number || after == (holdfast.Cursor{}) {
 		after = rec.After
 	}
-	if _, err := e.cfg.Store.Records(ctx, t.key, after, 1); err != nil {
+	if _, err := e.records(ctx, t.key, rec, after, 1); err != nil {
 		if !errors.Is(err, holdfast.ErrCursor) {
 			return nil, readError(err)
 		}
@@ -400,7 +410,7 @@ func (e *Engine) Threads(ctx context.Context, who holdfast.Principal, before tim
 	}
 	list := make([]holdfast.ThreadInfo, 0, len(heads))
 	for i := range heads {
-		info, err := e.Thread(ctx, who, heads[i].Key.Thread)
+		info, err := e.info(ctx, who, heads[i].Key.Thread)
 		var pub *holdfast.Error
 		if errors.As(err, &pub) && pub.Code == holdfast.CodeNotFound {
 			continue // the list is a hint
@@ -413,9 +423,21 @@ func (e *Engine) Threads(ctx context.Context, who holdfast.Principal, before tim
 	return list, nil
 }
 
-// Thread describes one thread.
-func (e *Engine) Thread(ctx context.Context, who holdfast.Principal, thread string) (*holdfast.ThreadInfo, error) {
-	t, err := e.existing(ctx, who, thread)
+// Thread describes one thread, with its size.
+func (e *Engine) Thread(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadInfo, error) {
+	info, err := e.info(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	info.Size, err = e.cfg.Store.Size(ctx, holdfast.ThreadKey{Tenant: who.Tenant, Thread: id})
+	if errors.Is(err, holdfast.ErrNotFound) { // deleted meanwhile
+		return nil, errThreadNotFound(id)
+	}
+	return info, errOrNil(err)
+}
+
+func (e *Engine) info(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadInfo, error) {
+	t, err := e.existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
@@ -426,7 +448,10 @@ func (t *thread) info() *holdfast.ThreadInfo {
 	info := &holdfast.ThreadInfo{
 		ID: t.key.Thread, Agent: t.st.Agent, Status: holdfast.ThreadStatus(t.st.Phase), Run: t.st.Run,
 		Outcome: t.st.Outcome, Code: t.st.Code, Iteration: t.st.Iteration, Cursor: t.last().String(),
-		PendingToolCalls: t.st.pendingFrontend(), UpdatedAt: t.head.UpdatedAt,
+		PendingToolCalls: t.st.pendingFrontend(), UpdatedAt: t.head.UpdatedAt, ETag: t.head.ETag,
+	}
+	if o := t.st.Origin; o != nil {
+		info.Parent, info.ParentCheckpoint = o.Thread, o.Checkpoint
 	}
 	for _, i := range t.st.interrupts() {
 		info.Interrupts = append(info.Interrupts, i.ID)

@@ -78,7 +78,12 @@ type item struct {
 	data []byte
 }
 
-func newBatch() *batch { return &batch{done: make(chan struct{})} }
+// newBatch gives the commit its id, so that a checkpoint in it can name it.
+func (w *writer) newBatch() *batch {
+	b := &batch{done: make(chan struct{})}
+	b.commit.ID = w.newID("c")
+	return b
+}
 
 func newWriter(r *run, head *holdfast.Head, seq agui.Sequencer) *writer {
 	e := r.e
@@ -87,12 +92,12 @@ func newWriter(r *run, head *holdfast.Head, seq agui.Sequencer) *writer {
 		clock: e.cfg.Now, newID: e.cfg.NewID, shown: r.feed.append, giveUp: e.cfg.StoreTimeout, limit: e.cfg.BufferBytes, window: e.cfg.DeltaWindow,
 		try:       func(ctx context.Context, c *holdfast.Commit) error { return e.commit(ctx, r.place(), c) },
 		seq:       seq,
-		next:      newBatch(),
 		last:      head.Next - 1,
 		committed: head.Position(),
 		acked:     head.UpdatedAt,
 		idle:      make(chan struct{}),
 	}
+	w.next = w.newBatch()
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	w.deadline = time.AfterFunc(w.giveUp, w.stop)
 	w.deadline.Stop()
@@ -365,7 +370,7 @@ func (w *writer) run() {
 	defer w.mu.Unlock()
 	for w.due && w.next != nil {
 		b := w.next
-		w.next, w.due = newBatch(), false
+		w.next, w.due = w.newBatch(), false
 		w.stopTimer()
 		pos, process := w.committed, w.process
 		w.mu.Unlock()
@@ -402,7 +407,7 @@ func (w *writer) write(b *batch, pos holdfast.Position, process string) error {
 	if len(b.items) == 0 && emptyCommit(c) && !b.closing {
 		return nil
 	}
-	c.Key, c.ID, c.Expect, c.User = w.key, w.newID("c"), pos, w.user
+	c.Key, c.Expect, c.User = w.key, pos, w.user
 	c.Fence, c.Process, c.UpdatedAt = w.fence, process, w.clock()
 	c.Records = encodeItems(b.items)
 	if err := w.commit(c); err != nil {

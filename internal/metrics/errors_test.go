@@ -90,7 +90,7 @@ func TestResultsAreKnown(t *testing.T) {
 	for _, r := range []string{loop.ModelSuccess, loop.ModelTruncated, loop.ModelFailed, loop.ModelCancelled} {
 		m.ModelCalled(at, r, 0, 0, nil)
 	}
-	for _, r := range []string{loop.ToolSuccess, loop.ToolFailed, loop.ToolAsked, loop.ToolCancelled, loop.ToolRefused, loop.ToolFrontend} {
+	for _, r := range []string{loop.ToolSuccess, loop.ToolFailed, loop.ToolAsked, loop.ToolCancelled, loop.ToolRefused, loop.ToolReused, loop.ToolFrontend} {
 		m.ToolCalled(at, "look", r, 0)
 	}
 	for _, r := range []string{loop.ClaimTaken, loop.ClaimLost, loop.ClaimCut, loop.ClaimRefused, loop.ClaimFailed} {

@@ -1,0 +1,245 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// slowly is a model that gives its deltas one by one, so that each is a record.
+func slowly(turns ...[]holdfast.Delta) holdfast.Model {
+	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			n := 0
+			for _, m := range req.Messages {
+				if m.Role == holdfast.RoleAssistant {
+					n++
+				}
+			}
+			for _, d := range turns[min(n, len(turns)-1)] {
+				time.Sleep(10 * time.Millisecond)
+				if d.Text == "break" && req.Attempt == 0 {
+					yield(holdfast.Delta{}, &holdfast.ModelError{Retryable: true, Err: holdfast.ErrTruncated})
+					return
+				}
+				if d.Text != "break" && !yield(d, nil) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// wordy is a run with everything that an archive leaves out, and an answer that was
+// given up.
+func wordy() holdfast.Agent {
+	model := slowly([]holdfast.Delta{
+		{Reasoning: "let "}, {Reasoning: "mé"}, {Reasoning: " see 🙂"},
+		{Text: "I \"look\" "}, {Text: "it ünder"}, {Text: " up\n"},
+		{Call: &holdfast.CallDelta{Index: 0, ID: "c1", Name: "big", Arguments: ""}},
+		{Call: &holdfast.CallDelta{Index: 1, ID: "c2", Name: "big", Arguments: "{"}},
+		{Call: &holdfast.CallDelta{Index: 0, Arguments: "{ "}}, {Call: &holdfast.CallDelta{Index: 1, Arguments: " "}},
+		{Call: &holdfast.CallDelta{Index: 0, Arguments: "}"}}, {Call: &holdfast.CallDelta{Index: 1, Arguments: "}"}},
+		{Finish: holdfast.FinishToolCalls},
+	}, []holdfast.Delta{{Text: "dulci"}, {Text: "mer"}, {Text: "break"}, {Text: " all "}, {Text: "done"}, {Finish: holdfast.FinishStop}})
+	big := tool("big", holdfast.EffectPure, func(context.Context) (string, error) { return strings.Repeat("lengthy ", 100), nil })
+	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{big}}
+}
+
+// framesOf reads a reply to its end.
+func framesOf(t *testing.T, reply *agui.Reply, err error) (frames []agui.Frame, events []agui.Event) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for batch, err := range reply.Frames {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range batch {
+			ev, err := agui.DecodeEvent(f.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames, events = append(frames, f), append(events, ev)
+		}
+	}
+	return frames, events
+}
+
+// TestArchive: the log of a run that has ended keeps nothing that the messages hold,
+// and whoever has seen a part of it gets the rest, from between any two words.
+func TestArchive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		e := engine(t, store, nil, wordy())
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		frames, events := framesOf(t, reply, err)
+		want := reduce(events)
+		key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
+		live, err := store.Records(t.Context(), key, holdfast.Cursor{}, 1000)
+		if err != nil || len(live) != len(frames) {
+			t.Fatalf("%d records, %d frames: %v", len(live), len(frames), err)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+
+		if left, err := store.Records(t.Context(), key, holdfast.Cursor{}, 1000); err != nil || len(left) > 0 {
+			t.Fatalf("the live log still has %d records: %v", len(left), err)
+		}
+		stored, err := store.Value(t.Context(), key, holdfast.KindLog, "r1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"let ", "ünder", "lengthy", `"delta":" all`} {
+			if strings.Contains(string(stored), text) {
+				t.Errorf("the archive holds %q, which a message holds", text)
+			}
+		}
+		if !strings.Contains(string(stored), "dulci") {
+			t.Error("the words of the answer that was given up are lost")
+		}
+		whole := collect(t, must(e.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1))(t), nil)
+		if got := reduce(whole); !slices.Equal(got, want) {
+			t.Errorf("the replay shows\n%q, want\n%q", got, want)
+		}
+		for n, f := range frames {
+			after, err := holdfast.ParseCursor(f.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest, err := e.Events(t.Context(), alice, "t", "r1", after, agui.DialectV1)
+			if n == len(frames)-1 {
+				if err != nil || rest != nil {
+					t.Errorf("after the last frame: %v, %v", rest, err)
+				}
+				continue
+			}
+			_, missing := framesOf(t, rest, err)
+			if got := reduce(append(slices.Clone(events[:n+1]), missing...)); !slices.Equal(got, want) {
+				t.Fatalf("with the rest after frame %d, %s, a client shows\n%q, want\n%q", n, f.Data, got, want)
+			}
+			if err := agui.Verify(slices.Values(append(slices.Clone(events[:n+1]), missing...))); err != nil {
+				t.Fatalf("the rest after frame %d: %v", n, err)
+			}
+		}
+		other := holdfast.Cursor{Number: 5, Tag: "zzzzzz"}
+		resync, err := e.Events(t.Context(), alice, "t", "r1", other, agui.DialectV1)
+		if _, shown := framesOf(t, resync, err); !slices.Equal(reduce(shown), want) {
+			t.Errorf("a cursor of another log is shown %q", reduce(shown))
+		}
+	})
+}
+
+// must returns a function that gives the value, or ends the test with the error.
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// TestRunAfterArchive: the next run begins where an archived log ends.
+func TestRunAfterArchive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		e := engine(t, store, nil, wordy())
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		first := collect(t, reply, err)
+		time.Sleep(2 * time.Minute)
+		in := runInput("t", "r2", userSays("u2", "again"))
+		reply, err = e.Post(t.Context(), alice, "", in)
+		second := collect(t, reply, err)
+		succeeded(t, second)
+		// From the store, as another process would.
+		other := engine(t, store, nil, wordy())
+		reply, err = other.Post(t.Context(), alice, "", in)
+		if again := collect(t, reply, err); show(again) != show(second) {
+			t.Errorf("the replay of the second run:\n%s\nwant\n%s", show(again), show(second))
+		}
+		reply, err = other.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		if again := collect(t, reply, err); !slices.Equal(reduce(again), reduce(first)) {
+			t.Errorf("the replay of the first run shows %q, want %q", reduce(again), reduce(first))
+		}
+		time.Sleep(2 * time.Minute)
+		reply, err = other.Post(t.Context(), alice, "", in)
+		if again := collect(t, reply, err); !slices.Equal(reduce(again), reduce(second)) {
+			t.Errorf("archived, the second run shows %q, want %q", reduce(again), reduce(second))
+		}
+	})
+}
+
+// TestArchiveUnderAReader: a reader from the store whose place is archived under it
+// goes on.
+func TestArchiveUnderAReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		e := engine(t, store, nil, wordy())
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		want := reduce(collect(t, reply, err))
+		other := engine(t, store, nil, wordy())
+		reply, err = other.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events []agui.Event
+		for batch, err := range reply.Frames {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range batch {
+				events = append(events, must(agui.DecodeEvent(f.Data))(t))
+			}
+			time.Sleep(2 * time.Minute)
+		}
+		if got := reduce(events); !slices.Equal(got, want) {
+			t.Errorf("the slow reader shows %q, want %q", got, want)
+		}
+		if _, err := store.Value(t.Context(), holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, holdfast.KindLog, "r1"); errors.Is(err, holdfast.ErrNotFound) {
+			t.Error("the log was not archived under the reader")
+		}
+	})
+}
+
+// FuzzArchive: whatever the deltas were, an archive gives them back, from anywhere.
+func FuzzArchive(f *testing.F) {
+	f.Add("one|two|three", uint8(1))
+	f.Add("ü||🙂|", uint8(2))
+	f.Fuzz(func(t *testing.T, text string, skip uint8) {
+		text = strings.ToValidUTF8(text, "?")
+		parts := strings.Split(text, "|")
+		whole := strings.Join(parts, "")
+		m := agui.FromDomain(holdfast.Message{ID: "m", Role: holdfast.RoleAssistant, Text: whole})
+		kept := must(textsOf([]holdfast.StoredMessage{{ID: "m", Data: m.AppendJSON(nil)}}))(t)
+		records := []holdfast.Record{{Cursor: holdfast.Cursor{Number: 7, Tag: "a"}, Data: agui.TextMessageStart{MessageID: "m", Role: "assistant"}.AppendJSON(nil)}}
+		for i, p := range parts {
+			records = append(records, holdfast.Record{Cursor: holdfast.Cursor{Number: uint64(8 + i), Tag: "a"}, Data: agui.TextMessageContent{MessageID: "m", Delta: p}.AppendJSON(nil)})
+		}
+		a := archiveRun("r", records, kept)
+		seen := int(skip) % len(records)
+		rest, held := a.after(records[seen].Cursor, 1000, kept)
+		if !held {
+			t.Fatal("the archive does not hold its cursor")
+		}
+		got := strings.Join(parts[:seen], "")
+		for i := range rest {
+			_, delta, _ := deltaOf(rest[i].Data)
+			got += delta
+		}
+		if got != whole {
+			t.Errorf("after %d parts the rest makes %q, want %q", seen, got, whole)
+		}
+	})
+}

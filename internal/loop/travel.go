@@ -1,0 +1,323 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// Rewind takes a thread that does not run back to a checkpoint, or to a message.
+// What came after stays in the tree as a branch of its own, until it is pruned.
+func (e *Engine) Rewind(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
+	if to.Checkpoint == "" && to.Message == "" {
+		return nil, holdfast.Errorf(holdfast.CodeInvalidInput, "A rewind needs checkpointId or messageId.").
+			WithHint("GET /threads/{thread}/checkpoints lists the checkpoints.")
+	}
+	out := &holdfast.Traveled{}
+	_, err := e.onStill(ctx, who, id, to.ETag, func(t *thread) (*holdfast.Commit, error) {
+		d, err := e.depart(ctx, t, to)
+		if err != nil {
+			return nil, err
+		}
+		c := e.amend(t)
+		c.UpdatedAt = e.cfg.Now()
+		d.st.Boundary = t.last()
+		c.Clear = []holdfast.Kind{holdfast.KindIntent, holdfast.KindPending, holdfast.KindReuse}
+		e.arrive(c, d, checkpoint{Source: sourceFork, Step: d.st.Iteration, Parent: d.from}, out)
+		out.Thread = *(&thread{key: t.key, head: headAfter(c), st: d.st}).info()
+		return c, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.cfg.Log.Info("thread rewound", "thread", id, "checkpoint", to.Checkpoint, "message", to.Message, "effects", len(out.Effects))
+	return out, nil
+}
+
+// Fork begins a new thread where another one stands, or stood. It copies the path
+// of the history; the other thread is not changed and may go on.
+func (e *Engine) Fork(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
+	if to.Thread == id {
+		return nil, errThreadExists(id)
+	}
+	if to.Thread == "" {
+		to.Thread = e.cfg.NewID("thread")
+	}
+	t, err := e.settled(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	if to.ETag != "" && to.ETag != t.head.ETag {
+		return nil, errETag(to.ETag, t.head.ETag)
+	}
+	if t.hist, err = e.loadHistory(ctx, t.key, t.st.Leaf); err != nil {
+		return nil, err
+	}
+	d, err := e.depart(ctx, t, to)
+	if err != nil {
+		return nil, err
+	}
+	out := &holdfast.Traveled{}
+	c := &holdfast.Commit{
+		Key: holdfast.ThreadKey{Tenant: t.key.Tenant, Thread: to.Thread}, ID: e.cfg.NewID("c"), Expect: holdfast.Position{Next: 1},
+		User: t.head.User, Fence: holdfast.Fence{Epoch: 1, Nonce: e.cfg.NewID("")}, UpdatedAt: e.cfg.Now(), Parent: id,
+	}
+	if err := e.copyTo(ctx, c, t, d); err != nil {
+		return nil, err
+	}
+	cp := checkpoint{Source: sourceFork, Step: d.st.Iteration, Parent: d.from, ParentThread: id}
+	e.arrive(c, d, cp, out)
+	child := &thread{key: c.Key, head: headAfter(c), st: d.st}
+	out.Thread = *child.info()
+	err = e.commit(ctx, child.place(), c)
+	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
+		return nil, errThreadExists(to.Thread)
+	}
+	if err != nil {
+		return nil, readUnlessMoved(err)
+	}
+	e.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
+	return out, nil
+}
+
+// departure is where a travel goes to, and what has happened after that.
+type departure struct {
+	st *state
+	// from is the checkpoint gone back to; empty for a message.
+	from string
+	hist *history // up to there
+	past []past
+	// redo are the open calls that were carried out, or may have been, after that
+	// point.
+	redo  []openCall
+	reuse bool
+}
+
+// past is a call that was made after the point gone back to.
+type past struct {
+	call   string
+	made   madeCall
+	result *agui.Message // nil without one
+}
+
+type madeCall struct{ name, arguments string }
+
+// depart finds the state to go back to.
+func (e *Engine) depart(ctx context.Context, t *thread, to holdfast.Travel) (*departure, error) {
+	d := &departure{reuse: to.ReuseResults}
+	switch {
+	case to.Checkpoint != "":
+		cp, err := e.checkpointAt(ctx, t.key, to.Checkpoint)
+		if err != nil {
+			return nil, err
+		}
+		d.st, d.from = cp.State.clone(), cp.ID
+	case to.Message != "":
+		if err := d.toMessage(t, to.Message); err != nil {
+			return nil, err
+		}
+	default:
+		d.st, d.from = t.st.clone(), t.st.LastCheckpoint
+	}
+	var err error
+	if d.hist, err = e.loadHistory(ctx, t.key, d.st.Leaf); err != nil {
+		return nil, err
+	}
+	if err := d.findPast(ctx, e, t); err != nil {
+		return nil, err
+	}
+	d.settle(e)
+	// The counters are the thread's, not the checkpoint's.
+	d.st.Checkpoints, d.st.LastCheckpoint, d.st.Bytes = t.st.Checkpoints, t.st.LastCheckpoint, t.st.Bytes
+	d.st.Origin, d.st.Count = t.st.Origin, len(d.hist.path)
+	return d, nil
+}
+
+// toMessage goes back to a message of the path and the results that follow it. The
+// shared state is the one there is now: no version of it belongs to a message.
+func (d *departure) toMessage(t *thread, id string) error {
+	i, ok := t.hist.index[id]
+	if !ok {
+		return holdfast.Errorf(holdfast.CodeNotFound, "There is no message %q in the history of thread %q.", id, t.key.Thread).
+			WithHint("GET /threads/{thread}/messages shows the history.")
+	}
+	for i+1 < len(t.hist.path) && t.hist.path[i+1].Role == string(holdfast.RoleTool) {
+		i++
+	}
+	d.st = t.st.clone()
+	d.st.Leaf, d.st.Phase, d.st.Outcome, d.st.Code, d.st.Text = t.hist.path[i].ID, phaseIdle, outcomeSuccess, "", ""
+	d.st.Calls, d.st.Queued, d.st.Iteration = nil, nil, 0
+	return nil
+}
+
+// findPast lists the calls that were made after the point gone back to, on the path
+// that is left, and those that have no result.
+func (d *departure) findPast(ctx context.Context, e *Engine, t *thread) error {
+	made := callsOf(t.hist.path)
+	for i := range t.hist.path {
+		m := &t.hist.path[i]
+		if _, before := d.hist.index[m.ID]; before || m.Role != string(holdfast.RoleTool) || wasNotRun(m) {
+			continue
+		}
+		d.past = append(d.past, past{call: m.ToolCallID, made: made[m.ToolCallID], result: m})
+	}
+	started, err := e.intents(ctx, t.key)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(started)) {
+		d.past = append(d.past, past{call: id, made: made[id]})
+	}
+	return nil
+}
+
+// callsOf returns the calls that messages make, by id.
+func callsOf(messages []agui.Message) map[string]madeCall {
+	made := map[string]madeCall{}
+	for i := range messages {
+		for _, c := range messages[i].ToolCalls {
+			made[c.ID] = madeCall{name: c.Function.Name, arguments: c.Function.Arguments}
+		}
+	}
+	return made
+}
+
+// wasNotRun reports whether a result stands for a call that was never started.
+func wasNotRun(m *agui.Message) bool {
+	var mark struct {
+		Holdfast struct {
+			NotRun bool `json:"notRun"`
+		} `json:"holdfast"`
+	}
+	return len(m.Metadata) > 0 && json.Unmarshal(m.Metadata, &mark) == nil && mark.Holdfast.NotRun
+}
+
+// settle makes of a state that was taken in mid-run one that can be gone on from.
+// An answer that a person gave is asked for again, under a new id: it has been used.
+func (d *departure) settle(e *Engine) {
+	st := d.st
+	for i := range st.Calls {
+		c := &st.Calls[i]
+		for _, p := range d.past {
+			// One that waits for a person is that person's to decide.
+			if p.call == c.ID && !c.Frontend && c.Interrupt == nil {
+				c.Again = true
+				d.redo = append(d.redo, *c)
+			}
+		}
+		if c.Interrupt != nil {
+			again := *c.Interrupt
+			again.ID = e.cfg.NewID("int")
+			c.Interrupt, c.Answer = &again, nil
+		}
+	}
+	st.Claims, st.Answers = 0, nil
+	switch {
+	case len(st.interrupts()) > 0:
+		st.Phase, st.Outcome, st.Code, st.Text = phaseInterrupted, outcomeInterrupt, "", ""
+	case st.Phase == phaseRunning:
+		reason := errWentBack(st.Iteration)
+		st.Phase, st.Outcome, st.Code, st.Text = phaseStopped, outcomeError, reason.Code, publicText(reason)
+	}
+}
+
+// arrive fills in the commit with which a travel ends.
+func (e *Engine) arrive(c *holdfast.Commit, d *departure, cp checkpoint, out *holdfast.Traveled) {
+	out.Effects = []holdfast.PastEffect{}
+	effects := e.effects(d.st.Agent)
+	for _, p := range d.past {
+		if effect := effects(p.made.name); effect != string(holdfast.EffectPure) {
+			out.Effects = append(out.Effects, p.effect(effect))
+		}
+	}
+	for _, call := range d.redo {
+		// A call that was carried out is not carried out again as if nothing had been:
+		// it is in doubt.
+		putIntent(c, c.Key.Thread, d.st.call(call.ID), d.hist, c.Fence, e.cfg.Now())
+	}
+	if d.reuse {
+		putReuse(c, d.past)
+	}
+	d.st.Reuse = d.reuse
+	made := e.list(c, d.st, cp)
+	c.State = d.st.encode()
+	out.Checkpoint = made.public(c.Key.Thread)
+}
+
+// effects returns what the agent's tools declare.
+func (e *Engine) effects(agent string) func(tool string) string {
+	declared := map[string]string{}
+	if a, err := e.agent(agent); err == nil {
+		for _, t := range a.Tools {
+			spec := t.Spec()
+			if spec.Effect == "" {
+				spec.Effect = holdfast.EffectIdempotent
+			}
+			declared[spec.Name] = string(spec.Effect)
+		}
+	}
+	return func(tool string) string {
+		if effect, ok := declared[tool]; ok {
+			return effect
+		}
+		return "unknown"
+	}
+}
+
+func (p *past) effect(effect string) holdfast.PastEffect {
+	out := holdfast.PastEffect{CallID: p.call, Tool: p.made.name, Effect: effect, Arguments: json.RawMessage(p.made.arguments)}
+	if !json.Valid(out.Arguments) {
+		out.Arguments = mustJSON(p.made.arguments)
+	}
+	if p.result != nil {
+		out.Message, out.Failed = p.result.ID, isFailed(p.result)
+	}
+	return out
+}
+
+// copyTo copies what a fork needs of the thread: the path, the shared state, the run
+// to go on with.
+func (e *Engine) copyTo(ctx context.Context, c *holdfast.Commit, t *thread, d *departure) error {
+	parent := ""
+	for i := range d.hist.path {
+		id := d.hist.path[i].ID
+		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: id, Parent: parent, Data: d.hist.raw[i]})
+		parent = id
+	}
+	shared, err := e.shared(ctx, t.key, d.st.Shared)
+	if err != nil {
+		return err
+	}
+	if d.st.Shared != "" {
+		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: d.st.Shared, Data: shared})
+	}
+	rec, err := e.runRecord(ctx, t.key, d.st.Run)
+	if err != nil {
+		return err
+	}
+	rec.After = holdfast.Cursor{}
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: rec.ID, Data: mustJSON(rec)})
+	putOutcome(c, rec.ID, runOutcome{Format: Format, Outcome: d.st.Outcome, Code: d.st.Code, EndedAt: e.cfg.Now()})
+	for i := range d.st.Calls {
+		if d.st.Calls[i].Thread == "" {
+			d.st.Calls[i].Thread = t.key.Thread
+		}
+	}
+	d.st.Origin = &origin{Thread: t.key.Thread, Checkpoint: d.from}
+	d.st.Boundary, d.st.Checkpoints, d.st.Bytes = holdfast.Cursor{}, 0, 0
+	return nil
+}
+
+func errThreadExists(id string) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeThreadExists, "There is a thread %q already.", id).
+		WithHint("Leave threadId out to get a new one.").With("threadId", id)
+}
+
+func errWentBack(iteration int) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeMidExecution, "The thread went back to iteration %d of a run. To go on from there, %s.", iteration, hintEmptyPost)
+}
