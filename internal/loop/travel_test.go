@@ -1,0 +1,524 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// journal counts what tools did, by "tool key".
+type journal struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (j *journal) note(s string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.list = append(j.list, s)
+}
+
+func (j *journal) take() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	list := j.list
+	j.list = nil
+	return list
+}
+
+// traveller is an agent that calls tools in two iterations, and then answers.
+func traveller(j *journal) holdfast.Agent {
+	step := func(name string, effect holdfast.Effect) holdfast.Tool {
+		return holdfast.NewTool(name, name, func(ctx context.Context, args struct {
+			N int `json:"n"`
+		}) (string, error) {
+			c := holdfast.CallFrom(ctx)
+			j.note(name + " " + c.Key)
+			if err := holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
+				return json.RawMessage(fmt.Sprintf(`{"last":%q}`, name)), nil
+			}); err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s %d", name, args.N), nil
+		}, holdfast.WithEffect(effect))
+	}
+	first := calls("look", `{"n":1}`)
+	second := calls("charge", `{"n": 2}`)
+	return holdfast.Agent{
+		Name: "a", Model: say(first, second, holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{step("look", holdfast.EffectPure), step("charge", holdfast.EffectOnce)},
+	}
+}
+
+// checkpoints lists the thread's checkpoints, oldest first.
+func checkpoints(t *testing.T, e *Engine, thread string) []holdfast.Checkpoint {
+	t.Helper()
+	list := must(e.Checkpoints(t.Context(), alice, thread, "", time.Time{}, 100))(t)
+	slices.Reverse(list)
+	return list
+}
+
+// resumed continues a thread with an empty-messages POST.
+func resumed(t *testing.T, e *Engine, thread, run string) []agui.Event {
+	t.Helper()
+	reply, err := e.Post(t.Context(), alice, "", runInput(thread, run))
+	return collect(t, reply, err)
+}
+
+func travelled(t *testing.T) (*Engine, *journal) {
+	j := &journal{}
+	e := engine(t, memstore.New(), nil, traveller(j))
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	succeeded(t, collect(t, reply, err))
+	j.take()
+	return e, j
+}
+
+var wholeTrip = []string{"user:go", "assistant:", "tool:look 1", "assistant:", "tool:charge 2", "assistant:done"}
+
+func TestHistoryLists(t *testing.T) {
+	e, _ := travelled(t)
+	var got []string
+	for _, cp := range checkpoints(t, e, "t") {
+		got = append(got, fmt.Sprintf("%s %d %s", cp.Metadata.Source, cp.Metadata.Step, cp.Status))
+	}
+	want := []string{"input -1 running", "loop 1 running", "loop 2 running", "loop 3 idle"}
+	if !slices.Equal(got, want) {
+		t.Fatalf("the checkpoints are %q, want %q", got, want)
+	}
+	all := checkpoints(t, e, "t")
+	for i := 1; i < len(all); i++ {
+		if all[i].Metadata.Parent != all[i-1].ID {
+			t.Errorf("the parent of %s is %s, want %s", all[i].ID, all[i].Metadata.Parent, all[i-1].ID)
+		}
+	}
+	page := must(e.Checkpoints(t.Context(), alice, "t", all[3].ID, time.Time{}, 2))(t)
+	if len(page) != 2 || page[0].ID != all[2].ID || page[1].ID != all[1].ID {
+		t.Errorf("two before the newest are %v", page)
+	}
+	if none := must(e.Checkpoints(t.Context(), alice, "t", "", all[0].CreatedAt, 10))(t); len(none) != 0 {
+		t.Errorf("before the first one there is %v", none)
+	}
+	detail := must(e.Checkpoint(t.Context(), alice, "t", all[1].ID))(t)
+	if len(detail.History) != 3 || string(detail.State) != `{"last":"look"}` || detail.Iteration != 1 {
+		t.Errorf("after the first iteration there were %d messages, the state %s, iteration %d", len(detail.History), detail.State, detail.Iteration)
+	}
+	_, err := e.Checkpoint(t.Context(), alice, "t", "nope")
+	if code(err) != holdfast.CodeNotFound {
+		t.Errorf("an unknown checkpoint: %v", err)
+	}
+	if _, err := e.Checkpoints(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "t", "", time.Time{}, 10); code(err) != holdfast.CodeNotFound {
+		t.Errorf("bob lists alice's: %v", err)
+	}
+}
+
+func TestRewindAndGoOn(t *testing.T) {
+	e, j := travelled(t)
+	all := checkpoints(t, e, "t")
+	got := must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID}))(t)
+	if len(got.Effects) != 1 || got.Effects[0].Tool != "charge" || got.Effects[0].Effect != "once" || string(got.Effects[0].Arguments) != `{"n": 2}` {
+		t.Errorf("what has happened since is %+v, want the charge", got.Effects)
+	}
+	if m := got.Checkpoint.Metadata; m.Source != "fork" || m.Parent != all[1].ID || got.Thread.Status != holdfast.StatusStopped {
+		t.Errorf("the thread is %+v at %+v", got.Thread, m)
+	}
+	wantTexts(t, e, "t", wholeTrip[:3]...)
+	if state := must(e.SharedState(t.Context(), alice, "t"))(t); string(state) != `{"last":"look"}` {
+		t.Errorf("the state is %s", state)
+	}
+	// New messages do not fit in the middle of a run; going on does.
+	_, err := e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "more")))
+	if code(err) != holdfast.CodeMidExecution {
+		t.Errorf("new messages: %v", err)
+	}
+	succeeded(t, resumed(t, e, "t", "r3"))
+	wantTexts(t, e, "t", wholeTrip...)
+	if did := j.take(); len(did) != 1 || !strings.HasPrefix(did[0], "charge ") {
+		t.Errorf("going on did %q, want a new charge", did)
+	}
+}
+
+func TestRewindToTheEndIsIdle(t *testing.T) {
+	e, _ := travelled(t)
+	all := checkpoints(t, e, "t")
+	got := must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[3].ID}))(t)
+	if got.Thread.Status != holdfast.StatusIdle || len(got.Effects) != 0 {
+		t.Errorf("at its last checkpoint the thread is %+v", got)
+	}
+}
+
+func TestRewindToAMessage(t *testing.T) {
+	e, j := travelled(t)
+	got := must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Message: "u1"}))(t)
+	if got.Thread.Status != holdfast.StatusIdle || len(got.Effects) != 1 {
+		t.Errorf("back at the question the thread is %+v", got)
+	}
+	wantTexts(t, e, "t", "user:go")
+	succeeded(t, resumed(t, e, "t", "r2")) // unanswered: it runs
+	wantTexts(t, e, "t", wholeTrip...)
+	if did := j.take(); len(did) != 2 {
+		t.Errorf("answering anew did %q", did)
+	}
+	if _, err := e.Rewind(t.Context(), alice, "t", holdfast.Travel{Message: "nope"}); code(err) != holdfast.CodeNotFound {
+		t.Errorf("an unknown message: %v", err)
+	}
+	if _, err := e.Rewind(t.Context(), alice, "t", holdfast.Travel{}); code(err) != holdfast.CodeInvalidInput {
+		t.Errorf("to nowhere: %v", err)
+	}
+}
+
+func TestReuseResults(t *testing.T) {
+	for name, where := range map[string]string{"in place": "t", "in a fork": "f"} {
+		t.Run(name, func(t *testing.T) {
+			e, j := travelled(t)
+			to := holdfast.Travel{Checkpoint: checkpoints(t, e, "t")[0].ID, ReuseResults: true, Thread: "f"}
+			if where == "t" {
+				must(e.Rewind(t.Context(), alice, "t", to))(t)
+			} else {
+				must(e.Fork(t.Context(), alice, "t", to))(t)
+			}
+			succeeded(t, resumed(t, e, where, "r2"))
+			wantTexts(t, e, where, wholeTrip...)
+			if did := j.take(); len(did) != 0 {
+				t.Errorf("with recorded results the tools did %q", did)
+			}
+			// Each is used once.
+			reply, err := e.Post(t.Context(), alice, "", &agui.RunAgentInput{
+				ThreadID: where, RunID: "r3", ProtocolVersion: agui.ProtocolVersion, Messages: []agui.Message{userSays("u9", "go")},
+				ForwardedProps: json.RawMessage(`{"holdfast":{"branch":true}}`),
+			})
+			succeeded(t, collect(t, reply, err))
+			left := must(e.cfg.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: where}, holdfast.KindReuse, "", 0))(t)
+			if len(left) != 0 {
+				t.Errorf("%d recorded results are left", len(left))
+			}
+		})
+	}
+}
+
+func TestForkLeavesTheOther(t *testing.T) {
+	e, j := travelled(t)
+	before := must(e.Thread(t.Context(), alice, "t"))(t)
+	all := checkpoints(t, e, "t")
+	got := must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[2].ID}))(t)
+	fork := got.Thread.ID
+	if fork == "" || got.Thread.Parent != "t" || got.Thread.ParentCheckpoint != all[2].ID || len(got.Effects) != 0 {
+		t.Fatalf("the fork is %+v", got)
+	}
+	wantTexts(t, e, fork, wholeTrip[:5]...)
+	succeeded(t, resumed(t, e, fork, "r2"))
+	wantTexts(t, e, fork, wholeTrip...)
+	if did := j.take(); len(did) != 0 {
+		t.Errorf("after the last call the fork did %q", did)
+	}
+	after := must(e.Thread(t.Context(), alice, "t"))(t)
+	if after.ETag != before.ETag {
+		t.Error("forking changed the thread")
+	}
+	children := must(e.Children(t.Context(), alice, "t"))(t)
+	if len(children) != 1 || children[0].ID != fork {
+		t.Errorf("the children are %v", children)
+	}
+	if _, err := e.Fork(t.Context(), alice, "t", holdfast.Travel{Thread: fork}); code(err) != holdfast.CodeThreadExists {
+		t.Errorf("forking onto a thread: %v", err)
+	}
+	// Without a place it begins where the thread stands.
+	whole := must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Thread: "whole"}))(t)
+	if whole.Thread.Status != holdfast.StatusIdle {
+		t.Errorf("the fork of the whole thread is %+v", whole.Thread)
+	}
+	wantTexts(t, e, "whole", wholeTrip...)
+	n := must(e.Delete(t.Context(), alice, "t", "", true))(t)
+	if n != 3 {
+		t.Errorf("%d threads were deleted with the children, want 3", n)
+	}
+	for _, id := range []string{"t", fork, "whole"} {
+		if _, err := e.Thread(t.Context(), alice, id); code(err) != holdfast.CodeNotFound {
+			t.Errorf("%s is still there: %v", id, err)
+		}
+	}
+}
+
+// TestApprovalsAreUsedOnce: a thread that goes back to where a person had said yes
+// asks again.
+func TestApprovalsAreUsedOnce(t *testing.T) {
+	j := &journal{}
+	ask := holdfast.NewTool("pay", "pays", func(ctx context.Context, _ struct{}) (string, error) {
+		c := holdfast.CallFrom(ctx)
+		if c.Answer == nil {
+			return "", &holdfast.Interrupt{Message: "Really?"}
+		}
+		j.note("pay " + c.Key)
+		return "paid", nil
+	}, holdfast.WithEffect(holdfast.EffectOnce))
+	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(calls("pay", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{ask}})
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	asked := lastOf(collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
+	yes := func(thread, run, id string) []agui.Event {
+		in := runInput(thread, run)
+		in.Resume = []agui.ResumeEntry{{InterruptID: id, Status: agui.ResumeResolved, Payload: json.RawMessage(`"yes"`)}}
+		reply, err := e.Post(t.Context(), alice, "", in)
+		return collect(t, reply, err)
+	}
+	succeeded(t, yes("t", "r2", asked[0].ID))
+	if did := j.take(); len(did) != 1 {
+		t.Fatalf("the first yes did %q", did)
+	}
+	var answered string
+	for _, cp := range checkpoints(t, e, "t") {
+		if cp.Metadata.Source == "input" && cp.Run == "r2" {
+			answered = cp.ID
+		}
+	}
+	got := must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: answered}))(t)
+	if got.Thread.Status != holdfast.StatusInterrupted || len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0] == asked[0].ID {
+		t.Fatalf("back where the person had said yes, the thread is %+v", got.Thread)
+	}
+	if len(got.Effects) != 1 || got.Effects[0].Tool != "pay" {
+		t.Errorf("the payment is not among the effects: %+v", got.Effects)
+	}
+	if len(j.take()) != 0 {
+		t.Error("the old yes was used again")
+	}
+	succeeded(t, yes("t", "r3", got.Thread.Interrupts[0]))
+	if did := j.take(); len(did) != 1 {
+		t.Errorf("a new yes did %q", did)
+	}
+}
+
+// TestCarriedOutCallsAreNotRepeated: back at a checkpoint with open calls, a call
+// that was carried out after it is not simply started again.
+func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{}
+		fail := true
+		pay := tool("pay", holdfast.EffectOnce, func(ctx context.Context) (string, error) {
+			j.note("pay")
+			return "paid", nil
+		})
+		slow := tool("slow", holdfast.EffectPure, func(ctx context.Context) (string, error) {
+			if fail {
+				<-ctx.Done()
+				return "", ctx.Err()
+			}
+			return "slow", nil
+		})
+		model := slowly([]holdfast.Delta{
+			{Call: &holdfast.CallDelta{Index: 0, Name: "pay", Arguments: "{}"}}, {Call: &holdfast.CallDelta{Index: 1, Name: "slow", Arguments: "{}"}}, {Finish: holdfast.FinishToolCalls},
+		}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})
+		store := &mortal{Store: memstore.New()}
+		agent := holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay, slow}}
+		one := engine(t, store, func(c *Config) { c.Recover = false }, agent)
+		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // paid, and slow
+		store.dead.Store(true)
+		fail = false
+		other := engine(t, store.Store, func(c *Config) { c.Recover = false }, agent)
+		time.Sleep(10 * time.Second) // the lease runs out, and the run is cut off
+		var input string
+		for _, cp := range checkpoints(t, other, "t") {
+			if cp.Metadata.Source == "loop" {
+				input = cp.ID // the one that was taken when it was cut off: slow is open
+			}
+		}
+		if did := j.take(); len(did) != 1 {
+			t.Fatalf("the first run did %q", did)
+		}
+		succeeded(t, resumed(t, other, "t", "r2"))
+		got := must(other.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: input}))(t)
+		if got.Thread.Status != holdfast.StatusStopped {
+			t.Fatalf("the thread is %+v", got.Thread)
+		}
+		succeeded(t, resumed(t, other, "t", "r3"))
+		if did := j.take(); len(did) != 0 {
+			t.Errorf("it was paid again: %q", did)
+		}
+	})
+}
+
+func TestETags(t *testing.T) {
+	e, _ := travelled(t)
+	cp := checkpoints(t, e, "t")[1].ID
+	for name, do := range map[string]func(etag string) error{
+		"rewind": func(tag string) error {
+			_, err := e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: cp, ETag: tag})
+			return err
+		},
+		"fork": func(tag string) error {
+			_, err := e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: cp, ETag: tag})
+			return err
+		},
+		"mark": func(tag string) error {
+			_, err := e.Mark(t.Context(), alice, "t", holdfast.Mark{ETag: tag})
+			return err
+		},
+		"delete": func(tag string) error { _, err := e.Delete(t.Context(), alice, "t", tag, false); return err },
+	} {
+		now := must(e.Thread(t.Context(), alice, "t"))(t).ETag
+		err := do("old")
+		var pub *holdfast.Error
+		if !errors.As(err, &pub) || pub.Code != holdfast.CodeCheckpointConflict || pub.Details["expected"] != "old" || pub.Details["actual"] != now {
+			t.Errorf("%s with an old ETag: %v", name, err)
+		}
+		if after := must(e.Thread(t.Context(), alice, "t"))(t).ETag; after != now {
+			t.Errorf("%s with an old ETag changed the thread", name)
+		}
+	}
+}
+
+func TestMark(t *testing.T) {
+	e, _ := travelled(t)
+	cp := must(e.Mark(t.Context(), alice, "t", holdfast.Mark{Label: "before lunch", State: json.RawMessage(`{"edited":true}`)}))(t)
+	if cp.Metadata.Source != "update" || cp.Metadata.Label != "before lunch" {
+		t.Errorf("the checkpoint is %+v", cp)
+	}
+	if state := must(e.SharedState(t.Context(), alice, "t"))(t); string(state) != `{"edited":true}` {
+		t.Errorf("the state is %s", state)
+	}
+	if _, err := e.Mark(t.Context(), alice, "t", holdfast.Mark{State: json.RawMessage(`{`)}); code(err) != holdfast.CodeInvalidInput {
+		t.Errorf("a state that is not JSON: %v", err)
+	}
+}
+
+func TestPruneTakesBranches(t *testing.T) {
+	e, _ := travelled(t)
+	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Message: "u1"}))(t)
+	succeeded(t, resumed(t, e, "t", "r2"))
+	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+	before := must(e.cfg.Store.Messages(t.Context(), key))(t)
+	dry := must(e.Prune(t.Context(), alice, "t", 2, true))(t)
+	if after := must(e.cfg.Store.Messages(t.Context(), key))(t); len(after) != len(before) {
+		t.Error("a dry run removed messages")
+	}
+	did := must(e.Prune(t.Context(), alice, "t", 2, false))(t)
+	if did.Checkpoints != dry.Checkpoints || did.Messages != dry.Messages || did.Messages != 5 {
+		t.Errorf("pruning did %+v, the dry run said %+v; 5 messages are on the old branch", did, dry)
+	}
+	if left := checkpoints(t, e, "t"); len(left) != 2 {
+		t.Errorf("%d checkpoints are left, want 2", len(left))
+	}
+	if blobs := must(e.cfg.Store.Values(t.Context(), key, holdfast.KindBlob, "", 0))(t); len(blobs) > 2 {
+		t.Errorf("%d versions of the state are left", len(blobs))
+	}
+	wantTexts(t, e, "t", wholeTrip...)
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r2"))
+	collect(t, reply, err) // its log can still be shown
+}
+
+func TestLatestKeepsNoHistory(t *testing.T) {
+	j := &journal{}
+	e := engine(t, memstore.New(), func(c *Config) { c.KeepCheckpoints = 1 }, traveller(j))
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	succeeded(t, collect(t, reply, err))
+	_, listErr := e.Checkpoints(t.Context(), alice, "t", "", time.Time{}, 10)
+	_, loadErr := e.Checkpoint(t.Context(), alice, "t", "x")
+	_, rewindErr := e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: "x"})
+	for _, err := range []error{listErr, loadErr, rewindErr} {
+		if code(err) != holdfast.CodeHistoryNotKept {
+			t.Errorf("got %v, want history_not_kept", err)
+		}
+	}
+	if did := must(e.Prune(t.Context(), alice, "t", 1, false))(t); did.Checkpoints != 0 {
+		t.Errorf("pruning did %+v", did)
+	}
+	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Message: "u1"}))(t)
+	wantTexts(t, e, "t", "user:go")
+}
+
+func TestCleanUps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := engine(t, memstore.New(), nil, traveller(&journal{}))
+		for _, id := range []string{"old", "stopped", "new"} {
+			if id == "new" {
+				time.Sleep(10 * 24 * time.Hour)
+			}
+			reply, err := e.Post(t.Context(), alice, "", runInput(id, "r", userSays("u1", "go")))
+			succeeded(t, collect(t, reply, err))
+			if id == "stopped" {
+				must(e.Rewind(t.Context(), alice, id, holdfast.Travel{Checkpoint: checkpoints(t, e, id)[1].ID}))(t)
+			}
+		}
+		week := time.Now().Add(-7 * 24 * time.Hour)
+		dry := must(e.DeleteOlderThan(t.Context(), alice, week, true))(t)
+		did := must(e.DeleteOlderThan(t.Context(), alice, week, false))(t)
+		if did.Threads != 2 || did.Checkpoints != dry.Checkpoints || did.Checkpoints != 3+4 {
+			t.Errorf("deleting old checkpoints did %+v, the dry run said %+v", did, dry)
+		}
+		for _, id := range []string{"old", "stopped"} {
+			if left := checkpoints(t, e, id); len(left) != 1 {
+				t.Errorf("%s has %d checkpoints, want its newest", id, len(left))
+			}
+		}
+		dry = must(e.DeleteInactive(t.Context(), alice, week, true))(t)
+		if dry.Threads != 1 || dry.Kept != 1 {
+			t.Errorf("a dry run would delete %+v, want old, and not the one that is stopped", dry)
+		}
+		must(e.Thread(t.Context(), alice, "old"))(t)
+		if did := must(e.DeleteInactive(t.Context(), alice, week, false))(t); did.Threads != 1 {
+			t.Errorf("deleting inactive threads did %+v", did)
+		}
+		if _, err := e.Thread(t.Context(), alice, "old"); code(err) != holdfast.CodeNotFound {
+			t.Errorf("old is still there: %v", err)
+		}
+		must(e.Thread(t.Context(), alice, "new"))(t)
+		succeeded(t, resumed(t, e, "stopped", "r2"))
+	})
+}
+
+func TestNothingIsDoneToARunningThread(t *testing.T) {
+	hold := make(chan struct{})
+	slow := tool("slow", holdfast.EffectPure, func(context.Context) (string, error) { <-hold; return "", nil })
+	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}})
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, deleteErr := e.Delete(t.Context(), alice, "t", "", false)
+	_, rewindErr := e.Rewind(t.Context(), alice, "t", holdfast.Travel{Message: "u1"})
+	_, markErr := e.Mark(t.Context(), alice, "t", holdfast.Mark{})
+	_, pruneErr := e.Prune(t.Context(), alice, "t", 1, false)
+	for _, err := range []error{deleteErr, rewindErr, markErr, pruneErr} {
+		if code(err) != holdfast.CodeRunInProgress {
+			t.Errorf("got %v, want run_in_progress", err)
+		}
+	}
+	close(hold)
+	succeeded(t, collect(t, reply, nil))
+}
+
+// TestStale: a thread whose history was changed behind its head is not gone on with,
+// unless it is asked for.
+func TestStale(t *testing.T) {
+	e, _ := travelled(t)
+	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: checkpoints(t, e, "t")[1].ID}))(t)
+	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+	head := must(e.cfg.Store.Head(t.Context(), key))(t)
+	st := must(decodeState(head.State))(t)
+	st.Count += 2
+	c := e.amend(&thread{key: key, head: head, st: st})
+	c.State = st.encode()
+	if err := e.cfg.Store.Commit(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	_, err := e.Post(t.Context(), alice, "", runInput("t", "r2"))
+	if code(err) != holdfast.CodeCheckpointStale || !strings.Contains(err.Error(), "Conversation has 3 messages but checkpoint expects 5") {
+		t.Fatalf("got %v", err)
+	}
+	in := runInput("t", "r2")
+	in.ForwardedProps = json.RawMessage(`{"holdfast":{"allowStale":true}}`)
+	reply, err := e.Post(t.Context(), alice, "", in)
+	succeeded(t, collect(t, reply, err))
+}
