@@ -54,6 +54,8 @@ type Config struct {
 	// StoreTimeout is how long a run waits for a store that does not answer
 	// before it is given up here, to be recovered later.
 	StoreTimeout time.Duration
+	// StopOnStoreFailure gives a run up at the first commit that fails.
+	StopOnStoreFailure bool
 	// BufferBytes bounds the deltas of a run that wait to be committed, and
 	// TailBytes the acknowledged records kept in memory for its watchers.
 	BufferBytes int

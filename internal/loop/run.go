@@ -156,6 +156,16 @@ func (r *run) leave(cause error) {
 	r.w.abandon(cause)
 }
 
+// storeTrouble says in the log what becomes of the store.
+func (r *run) storeTrouble(outage time.Duration, err error) {
+	log := r.e.cfg.Log.With("thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
+	if err != nil {
+		log.Warn("Failed to checkpoint; trying again", "error", err)
+		return
+	}
+	log.Warn("the store is back", "outage", outage)
+}
+
 // guard turns a panic of this package or of a middleware into an error.
 func (r *run) guard() (err error) {
 	defer func() {

@@ -37,6 +37,11 @@ type writer struct {
 	limit  int
 	// window is how long deltas may wait for more.
 	window time.Duration
+	// stopAtOnce gives up at the first try that fails.
+	stopAtOnce bool
+	// trouble is told when the store stops to answer, and when it does again: with
+	// how long that took and no error.
+	trouble func(outage time.Duration, err error)
 	// ctx is of all commits, because one with a timeout for each costs more than
 	// its commit has to; deadline cancels it, and the writer with it.
 	ctx      context.Context
@@ -51,6 +56,8 @@ type writer struct {
 	acked     time.Time     // when the store last acknowledged a commit
 	err       error         // why nothing can be written any more
 	unhealthy chan struct{} // closed when commits work again; nil while they do
+	since     time.Time     // since when they do not; zero while they do
+	outage    time.Duration // how long they had not, until the commit just made
 	soon      *time.Timer   // wakes for what may wait; nil when nothing does
 	within    time.Duration // how long soon takes
 	due       bool          // something is to be committed now
@@ -90,6 +97,7 @@ func newWriter(r *run, head *holdfast.Head, seq agui.Sequencer) *writer {
 	w := &writer{
 		key: head.Key, user: head.User, fence: head.Fence, process: e.process,
 		clock: e.cfg.Now, newID: e.cfg.NewID, shown: r.feed.append, giveUp: e.cfg.StoreTimeout, limit: e.cfg.BufferBytes, window: e.cfg.DeltaWindow,
+		stopAtOnce: e.cfg.StopOnStoreFailure, trouble: r.storeTrouble,
 		try:       func(ctx context.Context, c *holdfast.Commit) error { return e.commit(ctx, r.place(), c) },
 		seq:       seq,
 		last:      head.Next - 1,
@@ -378,6 +386,9 @@ func (w *writer) run() {
 		w.mu.Lock()
 		b.err = err
 		close(b.done)
+		if err == nil && w.outage > 0 {
+			w.noteOutage()
+		}
 		if err != nil || b.closing {
 			w.fail(errors.Join(err, errWriterClosed))
 		}
@@ -386,6 +397,26 @@ func (w *writer) run() {
 	if w.next == nil {
 		w.end()
 	}
+}
+
+// noteOutage records that the store is back; the caller holds the lock. After the
+// run's last event there is no place for it.
+func (w *writer) noteOutage() {
+	ev := agui.Custom{Name: "holdfast.store_recovered", Value: mustJSON(map[string]any{"outageMs": w.outage.Milliseconds()})}
+	ev.Timestamp = w.clock().UnixMilli()
+	w.outage = 0
+	if w.next == nil {
+		return
+	}
+	before, err := w.seq.Next(ev)
+	if err != nil {
+		return
+	}
+	for _, b := range before {
+		w.append(b)
+	}
+	w.append(ev)
+	w.due = true
 }
 
 // end is called once the writer has failed or is closed and nothing runs; the
@@ -450,6 +481,12 @@ func (w *writer) commit(c *holdfast.Commit) error {
 			return err
 		}
 		w.setHealthy(false)
+		if first := pause == 10*time.Millisecond; first {
+			w.trouble(0, err)
+		}
+		if w.stopAtOnce {
+			return fmt.Errorf("stopped at the first failure of the store: %w", err)
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("gave up after %s: %w", w.giveUp, err)
@@ -466,8 +503,11 @@ func (w *writer) setHealthy(ok bool) {
 	case ok && w.unhealthy != nil:
 		close(w.unhealthy)
 		w.unhealthy = nil
+		w.outage = w.clock().Sub(w.since)
+		w.trouble(w.outage, nil)
 	case !ok && w.unhealthy == nil:
 		w.unhealthy = make(chan struct{})
+		w.since = w.clock()
 	}
 }
 

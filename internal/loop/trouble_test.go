@@ -1,0 +1,122 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// talker speaks for a second, calls a tool, and speaks again.
+func talker(started *atomic.Int32) holdfast.Agent {
+	var words []holdfast.Delta
+	for range 100 {
+		words = append(words, holdfast.Delta{Text: "word "})
+	}
+	call := holdfast.Delta{Call: &holdfast.CallDelta{Name: "act", Arguments: "{}"}}
+	act := tool("act", holdfast.EffectIdempotent, func(context.Context) (string, error) { started.Add(1); return "acted", nil })
+	return holdfast.Agent{Name: "a", Tools: []holdfast.Tool{act}, Model: slowly(
+		append(slices.Clone(words), call, holdfast.Delta{Finish: holdfast.FinishToolCalls}),
+		append(slices.Clone(words), holdfast.Delta{Finish: holdfast.FinishStop}),
+	)}
+}
+
+// TestStoreFails: while the store does not answer nothing is shown and no tool
+// starts; when it is back the run goes on, and says so in its log.
+func TestStoreFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var started atomic.Int32
+		var log bytes.Buffer
+		store := &mortal{Store: memstore.New()}
+		e := engine(t, store, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }, talker(&started))
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shown atomic.Int32
+		done := make(chan []agui.Event, 1)
+		go func() {
+			var events []agui.Event
+			for batch, err := range reply.Frames {
+				if err != nil {
+					t.Error(err)
+				}
+				for _, f := range batch {
+					ev, _ := agui.DecodeEvent(f.Data)
+					events = append(events, ev)
+				}
+				shown.Add(int32(len(batch)))
+			}
+			done <- events
+		}()
+		time.Sleep(500 * time.Millisecond)
+		store.dead.Store(true)
+		synctest.Wait()
+		had := shown.Load()
+		time.Sleep(10 * time.Second)
+		if n := shown.Load(); n != had || started.Load() != 0 {
+			t.Errorf("while the store was away %d frames were shown and %d tools started", n-had, started.Load())
+		}
+		store.dead.Store(false)
+		events := <-done
+		succeeded(t, events)
+		if err := agui.Verify(slices.Values(events)); err != nil {
+			t.Error(err)
+		}
+		var back []agui.Custom
+		text := ""
+		for _, ev := range events {
+			switch ev := ev.(type) {
+			case agui.Custom:
+				back = append(back, ev)
+			case agui.TextMessageContent:
+				text += ev.Delta
+			}
+		}
+		if len(back) != 1 || back[0].Name != "holdfast.store_recovered" || !strings.Contains(string(back[0].Value), `"outageMs":1`) {
+			t.Errorf("the stream says of the outage: %+v", back)
+		}
+		if strings.Count(text, "word ") != 200 || started.Load() != 1 {
+			t.Errorf("%d words, %d tools", strings.Count(text, "word "), started.Load())
+		}
+		for _, want := range []string{"level=WARN msg=\"Failed to checkpoint", "thread=t", "iteration=0", "msg=\"the store is back\""} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log does not say %q:\n%s", want, log.String())
+			}
+		}
+	})
+}
+
+// TestStopOnStoreFailure: by choice the run is given up at once, and recovered by
+// whoever finds it.
+func TestStopOnStoreFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var started atomic.Int32
+		store := &mortal{Store: memstore.New()}
+		e := engine(t, store, func(c *Config) { c.StopOnStoreFailure = true }, talker(&started))
+		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(500 * time.Millisecond)
+		store.dead.Store(true)
+		time.Sleep(100 * time.Millisecond)
+		if n := e.Running(); n != 0 {
+			t.Errorf("%d runs go on", n)
+		}
+		other := engine(t, store.Store, nil, talker(&started))
+		time.Sleep(20 * time.Second)
+		succeeded(t, resumed(t, other, "t", "r2"))
+		if info := must(other.Thread(t.Context(), alice, "t"))(t); info.Status != holdfast.StatusIdle || started.Load() != 1 {
+			t.Errorf("the thread is %+v, %d tools started", info, started.Load())
+		}
+	})
+}
