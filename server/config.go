@@ -32,6 +32,9 @@ type Config struct {
 	RedisPrefix string
 	// OpenStore, if set, is used instead of Store; the server closes it.
 	OpenStore func() (holdfast.Store, error)
+	// AllowEviction: use a store that may throw threads away when it is full,
+	// which is refused otherwise.
+	AllowEviction bool
 	// Agents are what can be run; the first is the default.
 	Agents []holdfast.Agent
 	// Authenticate says who calls, from headers, never from a body. Without it
@@ -57,6 +60,19 @@ type Config struct {
 	// NoPendingWrites: results of pure and idempotent tools are not saved the moment
 	// they exist, but when all calls of an answer are done.
 	NoPendingWrites bool
+	// StoreTimeout is how long a run waits for a store that does not answer before
+	// it is given up here, to be recovered later; default 30 s. With
+	// StopOnStoreFailure it does not wait at all.
+	StoreTimeout       time.Duration
+	StopOnStoreFailure bool
+	// DeleteCheckpointsAfter and DeleteThreadsAfter are retention: the age at which
+	// checkpoints (never a thread's newest) and idle threads are removed. 0: never.
+	DeleteCheckpointsAfter time.Duration
+	DeleteThreadsAfter     time.Duration
+	// ThreadWarnBytes and ThreadMaxBytes bound a thread: a run on a larger one says
+	// so, or stops; nothing is lost. 0: no bound.
+	ThreadWarnBytes int64
+	ThreadMaxBytes  int64
 	// ArchiveAfter is how long the log of a run that has ended stays as it was
 	// written; then it is stored without the deltas that its messages hold. Default
 	// a minute.
@@ -121,6 +137,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.CheckpointFrequency, string(loop.PerIteration))
 	setDefault(&c.KeepCheckpoints, 100)
 	setDefault(&c.ArchiveAfter, time.Minute)
+	setDefault(&c.StoreTimeout, 30*time.Second)
 	setDefault(&c.Lease, 3*time.Second)
 	setDefault(&c.MaxRuns, 1000)
 	setDefault(&c.MaxBody, 16<<20)

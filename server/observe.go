@@ -65,6 +65,16 @@ func (o logObserver) Committed(at holdfast.Iteration, _ *holdfast.Commit, _ time
 // LeaseRenewed is silent: the engine logs a failure.
 func (o logObserver) LeaseRenewed(error) {}
 
+func (o logObserver) Cleaned(done holdfast.Cleaned) {
+	if done.Threads+done.Checkpoints+done.Messages > 0 {
+		o.log.Info("retention", "threads", done.Threads, "checkpoints", done.Checkpoints, "messages", done.Messages)
+	}
+}
+
+func (o logObserver) Grown(at holdfast.Iteration, bytes int64) {
+	o.log.Warn("the thread is larger than the warning limit", append(place(at), "bytes", bytes)...)
+}
+
 func (o logObserver) debug(message string, at holdfast.Iteration, attrs ...any) {
 	if o.log.Enabled(context.Background(), slog.LevelDebug) {
 		o.log.Debug(message, append(place(at), attrs...)...)
@@ -117,6 +127,18 @@ func (o observers) IterationDone(at holdfast.Iteration, results int) {
 func (o observers) Committed(at holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error) {
 	for _, each := range o {
 		each.Committed(at, c, took, err)
+	}
+}
+
+func (o observers) Cleaned(done holdfast.Cleaned) {
+	for _, each := range o {
+		each.Cleaned(done)
+	}
+}
+
+func (o observers) Grown(at holdfast.Iteration, bytes int64) {
+	for _, each := range o {
+		each.Grown(at, bytes)
 	}
 }
 

@@ -33,6 +33,7 @@ const GracePeriod = 25 * time.Second
 type Server struct {
 	cfg      Config
 	store    holdfast.Store
+	level    holdfast.Level
 	metrics  *metrics.Metrics
 	engine   *loop.Engine
 	handler  http.Handler
@@ -42,7 +43,8 @@ type Server struct {
 	served   chan error
 }
 
-// New checks the configuration and opens the store. Nothing runs yet.
+// New checks the configuration, opens the store and looks at how durable it is.
+// Nothing runs yet.
 func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -52,6 +54,9 @@ func New(cfg Config) (*Server, error) {
 	var err error
 	if s.store, err = openStore(cfg); err != nil {
 		return nil, err
+	}
+	if s.level, err = inspect(cfg, s.store); err != nil {
+		return nil, errors.Join(err, s.store.Close())
 	}
 	s.engine = loop.New(s.loopConfig())
 	origins, err := hfhttp.ParseOrigins(cfg.AllowedOrigins, false)
@@ -100,6 +105,9 @@ func openStore(cfg Config) (holdfast.Store, error) {
 	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, redis://HOST:6379/0 or memory:", kind)
 }
 
+// retentionEvery is how often retention looks at a page of threads.
+const retentionEvery = 10 * time.Second
+
 func (s *Server) loopConfig() loop.Config {
 	c := s.cfg
 	agents := make([]holdfast.Agent, len(c.Agents))
@@ -119,7 +127,11 @@ func (s *Server) loopConfig() loop.Config {
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: 3,
-		StoreTimeout: 30 * time.Second, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive, ArchiveAfter: c.ArchiveAfter,
+		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive, ArchiveAfter: c.ArchiveAfter,
+		Retention: loop.Retention{
+			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter,
+			WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes,
+		},
 		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: observers{logObserver{c.Log}, s.metrics},
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
 // banner says in a few lines what the server runs on.
-func (o *options) banner(w io.Writer, addr string, cfg server.Config) {
+func (o *options) banner(w io.Writer, s *server.Server, cfg server.Config) {
 	recovery := "on: runs cut off by a crash are continued"
 	if o.recovery == "off" {
 		recovery = "off: runs cut off by a crash wait for an empty-messages POST"
@@ -18,9 +19,9 @@ func (o *options) banner(w io.Writer, addr string, cfg server.Config) {
 	fmt.Fprintf(w, `holdfast %s
   listening   http://%s  (%s)
   store       %s
-  agents      %s
+%s  agents      %s
   recovery    %s; checkpoints %s
-`, version(), strings.Replace(addr, "127.0.0.1", "localhost", 1), access(cfg), storeText(o.store), o.agentsText(cfg), recovery, o.frequency)
+`, version(), strings.Replace(s.Addr(), "127.0.0.1", "localhost", 1), access(cfg), storeText(o.store), durabilityLine(s.Durability()), o.agentsText(cfg), recovery, o.frequency)
 }
 
 func access(cfg server.Config) string {
@@ -50,10 +51,24 @@ func (o *options) agentsText(cfg server.Config) string {
 // storeText never shows a password.
 func storeText(store string) string {
 	if path, ok := strings.CutPrefix(store, "bolt:"); ok {
-		return path + "  (embedded; every commit is synced to disk)"
+		return path + "  (embedded)"
 	}
 	if u, err := url.Parse(store); err == nil && u.Host != "" {
-		return u.Scheme + "://" + u.Host + u.Path + "  (shared; as durable as its persistence is set)"
+		return u.Scheme + "://" + u.Host + u.Path + "  (shared)"
 	}
-	return "memory  (nothing survives the process)"
+	return "memory"
+}
+
+// durabilityLine says what the store's level means; a store that was not asked
+// has none.
+func durabilityLine(level holdfast.Level) string {
+	meaning, ok := map[holdfast.Level]string{
+		holdfast.LevelNone:    "nothing survives the end of this process",
+		holdfast.LevelProcess: "commits survive the end of this process, but not for sure a crash of the machine or of the store",
+		holdfast.LevelMachine: "commits survive a crash of the machine",
+	}[level]
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("  durability  %s: %s\n", level, meaning)
 }

@@ -69,7 +69,7 @@ func serve(ctx context.Context, s *server.Server, o *options, cfg server.Config,
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	o.banner(stdout, s.Addr(), cfg)
+	o.banner(stdout, s, cfg)
 	<-ctx.Done()
 	fmt.Fprintln(stdout, "holdfast: shutting down; press Ctrl-C again to stop at once (runs are recovered at the next start)")
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.GracePeriod)

@@ -56,7 +56,7 @@ func TestProgram(t *testing.T) {
 	if code := run(ctx, []string{"--addr=localhost:0", "--store=" + store, "--demo-journal=" + filepath.Join(t.TempDir(), "j")}, env(nil), out, &errOut); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut.String())
 	}
-	for _, want := range []string{"holdfast ", "http://localhost:", "no API keys", "synced to disk", "no API key needed", "per_iteration", "shutting down"} {
+	for _, want := range []string{"holdfast ", "http://localhost:", "no API keys", "durability  ", "no API key needed", "per_iteration", "shutting down"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the program does not say %q:\n%s", want, out.String())
 		}

@@ -32,6 +32,13 @@ type options struct {
 	deltaWindow   time.Duration
 	maxRuns       int
 	maxSteps      int
+	allowEviction bool
+	onFailure     string
+	storeTimeout  time.Duration
+	dropHistory   time.Duration
+	dropThreads   time.Duration
+	warnBytes     int64
+	maxBytes      int64
 	anonymous     bool
 	origins       string
 	logFormat     string
@@ -56,10 +63,17 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&o.frequency, "checkpoint-frequency", "per_iteration", "which checkpoints are listed: per_iteration, per_turn or manual")
 	fs.StringVar(&o.pendingWrites, "pending-writes", "on", "on: each tool result is saved the moment it exists; off: results of pure and idempotent tools are saved when all calls of an answer are done")
 	fs.StringVar(&o.recovery, "recover", "on", "on: runs cut off by a crash are continued; off: they wait for an empty-messages POST")
+	fs.StringVar(&o.onFailure, "on-store-failure", "continue", "continue: a run whose store does not answer waits for it; stop: it is given up at once, and recovered later")
+	fs.DurationVar(&o.storeTimeout, "store-timeout", 30*time.Second, "how long a run waits for a store that does not answer before it is given up here, to be recovered later")
+	fs.DurationVar(&o.dropHistory, "delete-checkpoints-after", 0, "the age at which checkpoints are deleted, never a thread's newest; 0s: never")
+	fs.DurationVar(&o.dropThreads, "delete-threads-after", 0, "how long an idle thread stays after its last activity; then all of it is deleted; 0s: for ever")
+	fs.Int64Var(&o.warnBytes, "thread-warn-bytes", 0, "a run on a thread that takes more bytes says so in log, metrics and stream; 0: never")
+	fs.Int64Var(&o.maxBytes, "thread-max-bytes", 0, "a thread that takes more bytes is not gone on with until it is pruned; 0: no limit")
 	fs.DurationVar(&o.lease, "lease", 3*time.Second, "how long a silent process counts as alive")
 	fs.DurationVar(&o.deltaWindow, "delta-window", 0, "how long a model's words may wait for more before they are stored and shown; 0s: every piece at once")
 	fs.IntVar(&o.maxRuns, "max-runs", 1000, "how many runs may run at a time; beyond it 503")
 	fs.IntVar(&o.maxSteps, "max-iterations", 50, "how many iterations a run gets between two requests")
+	fs.BoolVar(&o.allowEviction, "allow-eviction", false, "use a Redis that throws threads away when it is full")
 	fs.BoolVar(&o.anonymous, "allow-anonymous", false, "serve everybody who reaches the address, without API keys")
 	fs.StringVar(&o.origins, "origins", "", "the pages of other origins that may use the server: https://app.example.com, with commas between; or *")
 	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -116,6 +130,7 @@ func (o *options) validate() error {
 	}{
 		{"recover", o.recovery, []string{"on", "off"}},
 		{"pending-writes", o.pendingWrites, []string{"on", "off"}},
+		{"on-store-failure", o.onFailure, []string{"continue", "stop"}},
 		{"log-format", o.logFormat, []string{"text", "json"}},
 	} {
 		if !slices.Contains(c.known, c.value) {
@@ -190,8 +205,11 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		log.Warn("everybody who reaches the address may use this server and see every thread: HOLDFAST_ALLOW_ANONYMOUS is set")
 	}
 	return server.Config{
-		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
-		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off", Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
+		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
+		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off",
+		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
+		DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes,
+		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous, AllowedOrigins: list(o.origins),
 		UI: web.Handler(), Version: version(),
 	}, closeAll, nil

@@ -111,12 +111,12 @@ func (s *Store) gather(first *request) []*request {
 
 // writeBatch writes all operations that pass their check in one transaction. It
 // returns their results, or the error that kept all of them from being written.
-//
-// A transaction that failed before (force) may be visible without being on
-// disk: if only the sync of bbolt's last page failed, the next transaction sees
-// its writes. Nothing may be acknowledged on that ground before a transaction
-// has succeeded, even if it has nothing of its own to write.
-func (s *Store) writeBatch(batch []*request, force bool) ([]error, error) {
+func (s *Store) writeBatch(batch []*request, afterFailure bool) ([]error, error) {
+	if afterFailure {
+		if err := s.settle(); err != nil {
+			return nil, err
+		}
+	}
 	tx, err := s.db.Begin(true)
 	if err != nil {
 		return nil, err
@@ -125,27 +125,44 @@ func (s *Store) writeBatch(batch []*request, force bool) ([]error, error) {
 	defer func() { _ = tx.Rollback() }()
 	t := newTxn(tx, s.codec)
 	results := make([]error, len(batch))
+	writes := false
 	for i, r := range batch {
 		if results[i] = r.op.check(t); results[i] != nil {
 			continue
 		}
-		force = true
+		writes = true
 		if err := r.op.write(t); err != nil {
 			return nil, err
 		}
 	}
-	if !force {
+	if !writes {
 		return results, nil
 	}
 	return results, tx.Commit()
 }
 
+// settle makes durable what can be seen. A transaction that failed may be
+// visible without being on disk: if only the sync of bbolt's last page failed, the
+// next transaction sees its writes. Nothing may be acknowledged on that ground,
+// and no page that only the state on disk needs may be used again. An empty
+// transaction uses no page, so it harms nothing if it fails too.
+func (s *Store) settle() error {
+	tx, err := s.db.Begin(true)
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
 // answer wakes the watchers and then those who wait for the batch.
 func (s *Store) answer(batch []*request, results []error, err error) {
+	if err != nil {
+		err = s.writeFailed(err)
+	}
 	for i, r := range batch {
 		switch {
 		case err != nil:
-			r.done <- fmt.Errorf("write to the store %s: %w", s.path, err)
+			r.done <- err
 		case results[i] == nil:
 			r.op.tell(&s.List)
 			r.done <- nil

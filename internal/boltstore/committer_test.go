@@ -178,9 +178,10 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestForcedAfterFailure: a retry that finds its commit after a failed
-// transaction is only acknowledged by another transaction.
-func TestForcedAfterFailure(t *testing.T) {
+// TestSettledAfterFailure: a retry that finds its commit after a failed
+// transaction is only acknowledged by another transaction, and what is new is
+// written only after that one.
+func TestSettledAfterFailure(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, filepath.Join(t.TempDir(), "holdfast.db"))
 	c := first(threadKey(1))
@@ -188,14 +189,21 @@ func TestForcedAfterFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	retry := []*request{{op: s.newCommit(c)}}
-	for _, force := range []bool{false, true} {
+	for failed, want := range map[bool]int{false: 0, true: 1} {
 		before := txid(t, s)
-		if results, err := s.writeBatch(retry, force); err != nil || !errors.Is(results[0], errAlready) {
+		if results, err := s.writeBatch(retry, failed); err != nil || !errors.Is(results[0], errAlready) {
 			t.Fatalf("the retry: %v, %v", results, err)
 		}
-		if wrote := txid(t, s) != before; wrote != force {
-			t.Errorf("force %v: wrote a transaction: %v", force, wrote)
+		if wrote := txid(t, s) - before; wrote != want {
+			t.Errorf("after a failure: %v: the retry wrote %d transactions, want %d", failed, wrote, want)
 		}
+	}
+	before := txid(t, s)
+	if results, err := s.writeBatch([]*request{{op: s.newCommit(following(c))}}, true); err != nil || results[0] != nil {
+		t.Fatalf("a new commit: %v, %v", results, err)
+	}
+	if wrote := txid(t, s) - before; wrote != 2 {
+		t.Errorf("after a failure a new commit wrote %d transactions, want 2", wrote)
 	}
 }
 

@@ -21,8 +21,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// crashVariable is set in the child of TestCrash: the file to commit to.
-const crashVariable = "BOLTSTORE_TEST_CRASH"
+const (
+	// crashVariable is set in the child of TestCrash: the file to commit to.
+	crashVariable = "BOLTSTORE_TEST_CRASH"
+	// patientVariable is set if the child tries again what fails.
+	patientVariable = "BOLTSTORE_TEST_PATIENT"
+)
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(crashVariable); path != "" {
@@ -58,16 +62,26 @@ func commitOn(s *Store, key holdfast.ThreadKey) error {
 	if err != nil {
 		return err
 	}
+	patient := os.Getenv(patientVariable) != ""
 	for {
 		id := fmt.Sprintf("%s-%d", key.Thread, head.Next)
+		message := []byte(id)
+		if patient {
+			message = random(20_000) // to fill the disk
+		}
 		c := &holdfast.Commit{
 			Key: key, ID: id, Expect: head.Position(), Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
 			Records: [][]byte{[]byte(id)}, State: bytes.Repeat([]byte(id), 1+rand.IntN(2000)),
 			Put: []holdfast.Value{{Kind: "k", ID: fmt.Sprintf("%08d", head.Next), Data: random(1 + rand.IntN(50_000))}}, Keep: map[holdfast.Kind]int{"k": 20},
-			Messages: []holdfast.StoredMessage{{ID: id, Data: []byte(id)}},
+			Messages: []holdfast.StoredMessage{{ID: id, Data: message}},
 		}
-		if err := s.Commit(ctx, c); err != nil {
-			return err
+		for err := s.Commit(ctx, c); err != nil; err = s.Commit(ctx, c) {
+			if !patient {
+				return err
+			}
+			if _, err := fmt.Fprintf(os.Stdout, "%s refused: %v\n", key.Thread, err); err != nil {
+				return err
+			}
 		}
 		// One write of the whole line, so that a kill does not leave half of it.
 		if _, err := os.Stdout.WriteString(fmt.Sprintf("%s %d\n", key.Thread, head.Next)); err != nil {

@@ -3,9 +3,12 @@ package boltstore
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -161,15 +164,69 @@ func TestOpenAfterCrashWhileCreating(t *testing.T) {
 	commitTo(t, openAt(t, bare), "t")
 }
 
+// TestOpenImpossible: the error names the file, once, and says what to do.
 func TestOpenImpossible(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
+	dir := t.TempDir()
+	file, text, torn := filepath.Join(dir, "file"), filepath.Join(dir, "notes.txt"), filepath.Join(dir, "torn.db")
+	if err := openAt(t, torn).Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(file, "holdfast.db"), t.TempDir()} {
-		if s, err := Open(path, Options{}); err == nil {
+	tearMeta(t, torn)
+	for path, content := range map[string]string{file: "", text: strings.Repeat("not a database ", 10_000)} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{
+		dir:                                "name a file in this folder",
+		text:                               "it is not a store, or it is damaged; it was left as it is",
+		torn:                               "it is not a store, or it is damaged; it was left as it is",
+		filepath.Join(file, "holdfast.db"): "a part of this path is a file",
+	} {
+		s, err := Open(path, Options{})
+		if err == nil {
 			t.Errorf("%s was opened: %v", path, s.Close())
+			continue
+		}
+		if !strings.HasPrefix(err.Error(), "open the store "+path+": ") || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), path) != 1 {
+			t.Errorf("the text does not say %q, or not which file: %s", want, err)
+		}
+	}
+}
+
+// tearMeta destroys what both of a bbolt file's first pages begin with.
+func tearMeta(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for page := range 2 {
+		if _, err := f.WriteAt(make([]byte, 64), int64(page*os.Getpagesize())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAdvice has what no test can bring about everywhere.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	const path = "/data/holdfast.db"
+	for cause, want := range map[error]string{
+		&fs.PathError{Op: "open", Path: path, Err: syscall.EACCES}:            "permission denied: the server's user must be able to write the file and its folder",
+		&fs.PathError{Op: "open", Path: path, Err: syscall.EROFS}:             "read-only file system: the server's user must",
+		&fs.PathError{Op: "mkdir", Path: "/data", Err: syscall.ENOSPC}:        "mkdir /data: no space left on device: the file cannot grow: free space on its disk, or use another file",
+		fmt.Errorf("file resize error: %s", syscall.EDQUOT):                   "free space on its disk",
+		&fs.PathError{Op: "open", Path: path, Err: errors.New("odd failure")}: "open /data/holdfast.db: odd failure",
+	} {
+		err := openFailed(path, cause)
+		if !errors.Is(err, cause) && !errors.Is(err, errors.Unwrap(cause)) {
+			t.Errorf("%v is lost in %v", cause, err)
+		}
+		if !strings.HasPrefix(err.Error(), "open the store "+path+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("the text does not say %q: %s", want, err)
 		}
 	}
 }

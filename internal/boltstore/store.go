@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/wake"
 	bolt "go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 var _ holdfast.Store = (*Store)(nil)
@@ -62,7 +61,7 @@ func Open(path string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	if err := prepare(db); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, errors.Join(err, db.Close()))
+		return nil, openFailed(path, errors.Join(err, db.Close()))
 	}
 	s := &Store{
 		db: db, path: path, codec: codec,
@@ -77,7 +76,7 @@ func Open(path string, opts Options) (*Store, error) {
 func openFile(path string, opts Options) (*bolt.DB, error) {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the store: %w", err)
+		return nil, openFailed(path, fmt.Errorf("make its folder: %w", err))
 	}
 	timeout := opts.LockTimeout
 	if timeout == 0 {
@@ -91,12 +90,10 @@ func openFile(path string, opts Options) (*bolt.DB, error) {
 		// when opening is cheaper than writing the list in every commit.
 		NoFreelistSync: true,
 	})
-	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%w: it has %s open; stop it (is a server running already?) or use another file", holdfast.ErrStoreLocked, path)
-	case err != nil:
-		return nil, fmt.Errorf("open the store %s: %w", path, err)
-	case errors.Is(statErr, os.ErrNotExist):
+	if err != nil {
+		return nil, openFailed(path, err)
+	}
+	if errors.Is(statErr, os.ErrNotExist) {
 		if err := syncFolder(folder); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}

@@ -90,6 +90,9 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
+	if _, err := b.e.measured(ctx, b.p.key, b.st); err != nil {
+		return nil, err
+	}
 	// Results belong right after their calls, also when the thread branches off.
 	for _, m := range b.p.req.Clean.Results {
 		b.st.closeCall(m.ToolCallID)
@@ -120,6 +123,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	b.st.Boundary = holdfast.Cursor{Number: last, Tag: b.c.Fence.Tag()}
 	addCheckpoint(b.c, b.st, sourceInput, -1, b.e.cfg.Now(), b.e.cfg.KeepCheckpoints)
 	b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: b.p.rec.ID, Data: mustJSON(b.p.rec)})
+	b.st.Bytes += bytesOf(b.c)
 	b.c.State = b.st.encode()
 	return b.r, nil
 }

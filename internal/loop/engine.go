@@ -69,6 +69,7 @@ type Config struct {
 	// ArchiveAfter is how long the log of a run that has ended stays as it was
 	// written.
 	ArchiveAfter time.Duration
+	Retention    Retention
 	Log          *slog.Logger
 	Now          func() time.Time
 	// NewID makes a random id, unique and unguessable; prefix says of what.
@@ -142,6 +143,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.wg.Go(e.keepLease)
 	e.wg.Go(e.sweep)
 	e.wg.Go(e.keepArchives)
+	e.wg.Go(e.keepClean)
 	return nil
 }
 

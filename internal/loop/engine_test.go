@@ -32,6 +32,8 @@ func (nobody) ModelCalled(holdfast.Iteration, string, time.Duration, time.Durati
 func (nobody) ToolCalled(holdfast.Iteration, string, string, time.Duration)         {}
 func (nobody) IterationDone(holdfast.Iteration, int)                                {}
 func (nobody) Committed(holdfast.Iteration, *holdfast.Commit, time.Duration, error) {}
+func (nobody) Cleaned(holdfast.Cleaned)                                             {}
+func (nobody) Grown(holdfast.Iteration, int64)                                      {}
 func (nobody) LeaseRenewed(error)                                                   {}
 
 var serial atomic.Int64

@@ -57,6 +57,10 @@ type StoreObserver interface {
 	Committed(at holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error)
 	// LeaseRenewed: one try to renew the lease of this process is over.
 	LeaseRenewed(err error)
+	// Cleaned: retention is done with a thread; most of the time nothing was due.
+	Cleaned(done holdfast.Cleaned)
+	// Grown: a run has found its thread larger than Retention.WarnBytes.
+	Grown(at holdfast.Iteration, bytes int64)
 }
 
 // OutcomeLeft is how a run ends in a process that loses it or stops: whoever

@@ -43,6 +43,8 @@ type run struct {
 	number atomic.Int64
 	// reuse are the recorded results that calls may get, by callHash.
 	reuse map[string][]holdfast.Value
+	// warned: it was said that the thread is large.
+	warned bool
 	// results counts the results that no checkpoint holds yet.
 	results int
 	// clean: when the run last looked, the store held no intents and no pending
@@ -156,14 +158,10 @@ func (r *run) leave(cause error) {
 	r.w.abandon(cause)
 }
 
-// storeTrouble says in the log what becomes of the store.
-func (r *run) storeTrouble(outage time.Duration, err error) {
-	log := r.e.cfg.Log.With("thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
-	if err != nil {
-		log.Warn("Failed to checkpoint; trying again", "error", err)
-		return
-	}
-	log.Warn("the store is back", "outage", outage)
+// storeBack says in the log that the store answers again; the observer is told of
+// each try that fails.
+func (r *run) storeBack(outage time.Duration) {
+	r.e.cfg.Log.Warn("the store is back", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load(), "outage", outage)
 }
 
 // guard turns a panic of this package or of a middleware into an error.
@@ -204,6 +202,9 @@ func (r *run) iterate() error {
 		if r.e.stopping() {
 			return errStopped
 		}
+		if err := r.measure(); err != nil {
+			return err
+		}
 		if err := r.beforeIteration(); err != nil {
 			return err
 		}
@@ -238,6 +239,20 @@ func (r *run) principal() holdfast.Principal {
 	return holdfast.Principal{Tenant: r.key.Tenant, User: r.rec.User}
 }
 
+// measure ends the run if its thread has become too large, and says once if it is
+// about to be.
+func (r *run) measure() error {
+	over, err := r.e.measured(r.ctx, r.key, r.st)
+	if err != nil || !over || r.warned {
+		return err
+	}
+	r.warned = true
+	r.e.cfg.Observer.Grown(r.place(), r.st.Bytes)
+	ev := agui.Custom{Name: "holdfast.thread_large", Value: mustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.e.cfg.Retention.WarnBytes})}
+	ev.Timestamp = r.now()
+	return r.w.add([]agui.Event{ev}, soon, nil)
+}
+
 func (r *run) beforeIteration() error {
 	for _, m := range r.agent.Middleware {
 		if m.Iteration == nil {
@@ -259,6 +274,7 @@ func (r *run) checkpoint() error {
 			r.listCheckpoint(c, sourceLoop, r.st.Iteration)
 		}
 		r.clearWork(c)
+		r.st.Bytes += r.w.written()
 		c.State = r.st.encode()
 	})
 }
@@ -282,6 +298,7 @@ func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Erro
 	}
 	err := r.w.finish(context.WithoutCancel(r.ctx), ev, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
+		r.st.Bytes += r.w.written()
 		r.listCheckpoint(c, sourceLoop, r.st.Iteration)
 		// What the stopped or waiting thread still needs stays.
 		if p == phaseIdle {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -39,14 +40,15 @@ type writer struct {
 	window time.Duration
 	// stopAtOnce gives up at the first try that fails.
 	stopAtOnce bool
-	// trouble is told when the store stops to answer, and when it does again: with
-	// how long that took and no error.
-	trouble func(outage time.Duration, err error)
+	// back is told when the store answers again, and how long it had not.
+	back func(outage time.Duration)
 	// ctx is of all commits, because one with a timeout for each costs more than
 	// its commit has to; deadline cancels it, and the writer with it.
 	ctx      context.Context
 	stop     context.CancelFunc
 	deadline *time.Timer
+
+	bytes atomic.Int64 // what was written since written was last asked
 
 	mu        sync.Mutex
 	seq       agui.Sequencer
@@ -97,7 +99,7 @@ func newWriter(r *run, head *holdfast.Head, seq agui.Sequencer) *writer {
 	w := &writer{
 		key: head.Key, user: head.User, fence: head.Fence, process: e.process,
 		clock: e.cfg.Now, newID: e.cfg.NewID, shown: r.feed.append, giveUp: e.cfg.StoreTimeout, limit: e.cfg.BufferBytes, window: e.cfg.DeltaWindow,
-		stopAtOnce: e.cfg.StopOnStoreFailure, trouble: r.storeTrouble,
+		stopAtOnce: e.cfg.StopOnStoreFailure, back: r.storeBack,
 		try:       func(ctx context.Context, c *holdfast.Commit) error { return e.commit(ctx, r.place(), c) },
 		seq:       seq,
 		last:      head.Next - 1,
@@ -295,6 +297,22 @@ func (w *writer) ready(ctx context.Context) error {
 	}
 }
 
+// written is how many bytes were written since it was last asked, of what may stay.
+func (w *writer) written() int64 { return w.bytes.Swap(0) }
+
+func bytesOf(c *holdfast.Commit) (n int64) {
+	for i := range c.Records {
+		n += int64(len(c.Records[i]))
+	}
+	for i := range c.Messages {
+		n += int64(len(c.Messages[i].Data))
+	}
+	for i := range c.Put {
+		n += int64(len(c.Put[i].Data))
+	}
+	return n
+}
+
 // acknowledged is when the last commit was made that the store has acknowledged:
 // until then at least, the thread was ours.
 func (w *writer) acknowledged() time.Time {
@@ -448,6 +466,7 @@ func (w *writer) write(b *batch, pos holdfast.Position, process string) error {
 	w.committed = holdfast.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
 	w.acked = c.UpdatedAt // before it was sent
 	w.mu.Unlock()
+	w.bytes.Add(bytesOf(c))
 	if len(c.Records) > 0 {
 		w.shown(recordsOf(c))
 	}
@@ -481,9 +500,6 @@ func (w *writer) commit(c *holdfast.Commit) error {
 			return err
 		}
 		w.setHealthy(false)
-		if first := pause == 10*time.Millisecond; first {
-			w.trouble(0, err)
-		}
 		if w.stopAtOnce {
 			return fmt.Errorf("stopped at the first failure of the store: %w", err)
 		}
@@ -504,7 +520,7 @@ func (w *writer) setHealthy(ok bool) {
 		close(w.unhealthy)
 		w.unhealthy = nil
 		w.outage = w.clock().Sub(w.since)
-		w.trouble(w.outage, nil)
+		w.back(w.outage)
 	case !ok && w.unhealthy == nil:
 		w.unhealthy = make(chan struct{})
 		w.since = w.clock()

@@ -26,7 +26,7 @@ func outcomes() []string { return []string{"success", "interrupt", "cancelled", 
 func modelResults() []string { return []string{"success", "truncated", "error", "cancelled"} }
 
 func toolResults() []string {
-	return []string{"success", "error", "interrupt", "cancelled", "refused", resultFrontend}
+	return []string{"success", "error", "interrupt", "cancelled", "refused", "reused", resultFrontend}
 }
 
 func claimResults() []string { return []string{"taken_over", "lost", "cut", "refused", "failed"} }

@@ -60,6 +60,9 @@ type storeMetrics struct {
 	perCheckpoint prometheus.Histogram
 	saveErrors    prometheus.Counter
 	lease         *prometheus.CounterVec
+	cleaned       *prometheus.CounterVec
+	looked        prometheus.Counter
+	large         prometheus.Counter
 }
 
 type httpMetrics struct {
@@ -160,6 +163,12 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 			"Tool results per checkpoint that includes any.", 1, 2, 3, 5, 8, 16, 32, 64)),
 		saveErrors: f.NewCounter(counter("holdfast_pending_writes_errors_total",
 			"Pending writes in tries to commit that failed; most are tried again.")),
+		cleaned: f.NewCounterVec(counter("holdfast_retention_removed_total",
+			"What retention has removed, by what it is."), []string{"what"}),
+		looked: f.NewCounter(counter("holdfast_retention_looked_total",
+			"Threads that retention has looked at.")),
+		large: f.NewCounter(counter("holdfast_threads_large_total",
+			"Runs that found their thread larger than the warning limit.")),
 		lease: f.NewCounterVec(counter("holdfast_lease_renewals_total",
 			"Tries to renew this process's lease, three per lease, by result."), []string{"result"}),
 	}
@@ -199,7 +208,7 @@ func (m *Metrics) zero() {
 	}
 	for _, tool := range m.tools {
 		m.steps.toolDuration.WithLabelValues(tool)
-		for _, result := range []string{"success", "error", "interrupt", "cancelled", "refused"} {
+		for _, result := range []string{"success", "error", "interrupt", "cancelled", "refused", "reused"} {
 			m.steps.toolCalls.WithLabelValues(tool, result)
 		}
 	}
@@ -212,6 +221,9 @@ func (m *Metrics) zero() {
 	}
 	for _, kind := range errorTypes() {
 		m.store.errors.WithLabelValues(kind)
+	}
+	for _, what := range []string{"threads", "checkpoints", "messages"} {
+		m.store.cleaned.WithLabelValues(what)
 	}
 	m.store.lease.WithLabelValues("success")
 	m.store.lease.WithLabelValues("error")

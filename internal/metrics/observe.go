@@ -81,7 +81,7 @@ func (m *Metrics) ToolCalled(_ holdfast.Iteration, tool, result string, took tim
 	}
 	name := m.tool(tool)
 	m.steps.toolCalls.WithLabelValues(name, oneOf(toolResults(), result)).Inc()
-	if result != "refused" {
+	if result != "refused" && result != "reused" {
 		m.steps.toolDuration.WithLabelValues(name).Observe(took.Seconds())
 	}
 }
@@ -126,6 +126,17 @@ func (m *Metrics) LeaseRenewed(err error) {
 	}
 	m.store.lease.WithLabelValues(result).Inc()
 }
+
+// Cleaned counts what retention has removed.
+func (m *Metrics) Cleaned(done holdfast.Cleaned) {
+	m.store.cleaned.WithLabelValues("threads").Add(float64(done.Threads))
+	m.store.cleaned.WithLabelValues("checkpoints").Add(float64(done.Checkpoints))
+	m.store.cleaned.WithLabelValues("messages").Add(float64(done.Messages))
+	m.store.looked.Inc()
+}
+
+// Grown counts a run whose thread is larger than it should be.
+func (m *Metrics) Grown(holdfast.Iteration, int64) { m.store.large.Inc() }
 
 // RequestDone counts and times a request. The route is the pattern it matched
 // and the method a standard one, or a fixed word for every other; the caller sees

@@ -1,0 +1,73 @@
+package boltstore
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// TestInspectFileSystems: only a local disk is worth the machine's level.
+func TestInspectFileSystems(t *testing.T) {
+	t.Parallel()
+	const plenty = 100 << 30
+	for _, c := range []struct {
+		name  string
+		at    fileSystem
+		level holdfast.Level
+		note  string // "" is none
+	}{
+		{"ext4", fileSystem{0xef53, plenty}, holdfast.LevelMachine, ""},
+		{"xfs", fileSystem{0x58465342, plenty}, holdfast.LevelMachine, ""},
+		{"tmpfs", fileSystem{0x01021994, plenty}, holdfast.LevelProcess, "is in memory (tmpfs)"},
+		{"NFS", fileSystem{0x6969, plenty}, holdfast.LevelProcess, "not on a local disk (NFS)"},
+		{"CIFS", fileSystem{0xff534d42, plenty}, holdfast.LevelProcess, "depends on the mount"},
+		{"FUSE", fileSystem{0x65735546, plenty}, holdfast.LevelProcess, "(FUSE)"},
+		{"9p", fileSystem{0x01021997, plenty}, holdfast.LevelProcess, "(9p)"},
+		{"a full disk", fileSystem{0xef53, 12 << 20}, holdfast.LevelMachine, "only 12 MiB left"},
+	} {
+		d := c.at.judge("x.db")
+		notes := strings.Join(d.Notes, "\n")
+		if d.Level != c.level || d.Evicts || !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
+			t.Errorf("%s: %+v, want %s and %q", c.name, d, c.level, c.note)
+		}
+	}
+}
+
+// TestInspectInMemory looks at a file that really is in memory. Linux machines
+// have such a folder.
+func TestInspectInMemory(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems do not say where a file is")
+	}
+	folder, err := os.MkdirTemp("/dev/shm", "holdfast-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	d, err := openAt(t, filepath.Join(folder, "holdfast.db")).Inspect(t.Context())
+	if err != nil || d.Level != holdfast.LevelProcess || !strings.Contains(strings.Join(d.Notes, "\n"), "tmpfs") {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// TestInspectMissing: when the file cannot be looked at, less is claimed.
+func TestInspectMissing(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems do not say where a file is")
+	}
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	s := openAt(t, path)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Inspect(t.Context())
+	if err != nil || d.Level != holdfast.LevelProcess || !strings.Contains(strings.Join(d.Notes, "\n"), "could not be looked at") {
+		t.Errorf("%+v, %v", d, err)
+	}
+}

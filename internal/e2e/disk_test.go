@@ -1,0 +1,240 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// limitFileSize bounds the size of the files of a running process, as a disk
+// that is full does: Linux has a call for it, and lifts it again.
+func limitFileSize(t *testing.T, pid int, size uint64) {
+	t.Helper()
+	limit := syscall.Rlimit{Cur: size, Max: math.MaxUint64}
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+	if errno != 0 {
+		t.Fatalf("limit the size of files: %v", errno)
+	}
+}
+
+// crowded is a server whose disk is full, with the conversations that it had
+// accepted before.
+type crowded struct {
+	*killer
+	watchers []*watcher
+	ended    []chan struct{} // closed when the watcher's stream has ended
+}
+
+// fillDisk starts conversations until the server cannot accept another one.
+func fillDisk(t *testing.T, args ...string) *crowded {
+	t.Helper()
+	c := &crowded{killer: newKiller(t, newBolt(t), "per_iteration", "on")}
+	if len(args) > 0 {
+		c.p.kill()
+		c.args = append(c.args, args...)
+		c.p = start(t, c.addr, c.store, c.args...)
+	}
+	limitFileSize(t, c.p.cmd.Process.Pid, 512<<10)
+	for i := range 100 {
+		w := &watcher{killer: c.killer, thread: fmt.Sprintf("t%d", i), run: "r1"}
+		res, err := post(t.Context(), c.p.url, input(w.thread, w.run, c.plan()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != http.StatusOK {
+			checkRefused(t, res)
+			return c
+		}
+		c.watch(w, res.Body)
+		c.awaitTrouble(c.ended[i])
+	}
+	t.Fatal("the disk did not fill up")
+	return nil
+}
+
+// watch reads a stream to its end, or until it is cut.
+func (c *crowded) watch(w *watcher, body io.ReadCloser) {
+	ended := make(chan struct{})
+	c.watchers, c.ended = append(c.watchers, w), append(c.ended, ended)
+	go func() {
+		defer close(ended)
+		defer body.Close()
+		_ = readStream(body, func(r record) bool { w.take(r); return false }) // what is missing is asked for later
+	}()
+}
+
+// awaitTrouble waits until the conversation has ended, or the server says that
+// it cannot store. It says so in its log only.
+func (c *crowded) awaitTrouble(ended <-chan struct{}) {
+	c.Helper()
+	deadline := time.After(20 * time.Second)
+	for !strings.Contains(c.p.out.String(), "failed to checkpoint") {
+		select {
+		case <-ended:
+			return
+		case <-deadline:
+			c.Fatalf("the conversation hangs, and the server does not say why: %s", c.p.out)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// checkRefused: the answer says what to do, and nothing of the server's inside.
+func checkRefused(t *testing.T, res *http.Response) {
+	t.Helper()
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		Error struct{ Code, Message, Hint string }
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	refusal := answer.Error
+	if res.StatusCode != http.StatusServiceUnavailable || refusal.Code != holdfast.CodeStoreUnavailable || !strings.Contains(refusal.Hint, "Try again") {
+		t.Errorf("a POST on a full disk: %d %s", res.StatusCode, body)
+	}
+	for _, internal := range []string{".db", "too large", "resize", "bolt", os.TempDir()} {
+		if strings.Contains(string(body), internal) {
+			t.Errorf("the answer tells %q: %s", internal, body)
+		}
+	}
+}
+
+// checkReadable: what is stored can be read, and the log tells the operator
+// which file it is about and what to do.
+func (c *crowded) checkReadable() {
+	c.Helper()
+	var list struct{ Threads []map[string]any }
+	if code := getJSON(c.T, c.p.url+"/threads", &list); code != http.StatusOK || len(list.Threads) != len(c.watchers) {
+		c.Errorf("GET /threads: %d, %d threads, want %d", code, len(list.Threads), len(c.watchers))
+	}
+	for _, w := range c.watchers {
+		var history struct{ Messages []map[string]any }
+		if code := getJSON(c.T, c.p.url+"/threads/"+w.thread+"/messages", &history); code != http.StatusOK || len(history.Messages) == 0 {
+			c.Errorf("%s: GET messages: %d, %d messages", w.thread, code, len(history.Messages))
+		}
+	}
+	for _, want := range []string{strings.TrimPrefix(c.store, "bolt:"), "free space on its disk"} {
+		if !strings.Contains(c.p.out.String(), want) {
+			c.Errorf("the log does not say %q: %s", want, c.p.out)
+		}
+	}
+}
+
+// checkAll: every run goes on to its end, and every watcher has every record
+// once.
+func (c *crowded) checkAll() {
+	c.Helper()
+	for _, w := range c.watchers {
+		w.finish()
+		w.checkLog()
+		c.checkHistory(w.thread)
+	}
+}
+
+// TestDiskFullForAMoment: there is room again before a run is given up. It goes
+// on, and its stream is not even cut.
+func TestDiskFullForAMoment(t *testing.T) {
+	t.Parallel()
+	c := fillDisk(t)
+	c.checkReadable()
+	limitFileSize(t, c.p.cmd.Process.Pid, math.MaxUint64)
+	for i, w := range c.watchers {
+		<-c.ended[i]
+		if end := w.seen[len(w.seen)-1]; end.kind() != "RUN_FINISHED" {
+			t.Errorf("%s: the stream ended with %s", w.thread, end.Raw)
+		}
+	}
+	c.checkAll()
+	c.checkOnce(c.journalFrom(0))
+}
+
+// TestDiskFullAndKilled kills the server while its disk is full. It starts
+// again on the full disk and can be read; nothing is lost that a watcher has seen,
+// and when there is room the runs go on.
+func TestDiskFullAndKilled(t *testing.T) {
+	t.Parallel()
+	c := fillDisk(t)
+	c.p.kill()
+	finished := map[string]done{}
+	for i, w := range c.watchers {
+		<-c.ended[i]
+		finished[w.thread] = c.finished(w.thread)
+	}
+	mark := c.journalSize()
+	c.p = startFull(t, c.killer)
+	c.checkReadable()
+	limitFileSize(t, c.p.cmd.Process.Pid, math.MaxUint64)
+	c.checkAll()
+	for thread, d := range finished {
+		c.checkRepeats(thread, d, c.journalFrom(mark))
+	}
+}
+
+// TestDiskFullForLong: runs are given up, and their streams are cut with a
+// notice. When there is room they go on, in the same process.
+func TestDiskFullForLong(t *testing.T) {
+	t.Parallel()
+	c := fillDisk(t, "--store-timeout=500ms")
+	for _, ended := range c.ended {
+		<-ended
+	}
+	c.checkReadable()
+	limitFileSize(t, c.p.cmd.Process.Pid, math.MaxUint64)
+	c.checkAll()
+	c.checkOnce(c.journalFrom(0))
+}
+
+// startFull starts a server with no room from its first moment, and waits until
+// it has found out.
+func startFull(t *testing.T, k *killer) *process {
+	t.Helper()
+	shell := append([]string{"-c", `ulimit -S -f 1 && exec "$0" "$@"`, binary, "--addr", k.addr, "--store", k.store}, k.args...)
+	p := run(t, exec.Command("sh", shell...))
+	p.url = "http://" + k.addr
+	deadline := time.After(20 * time.Second)
+	for !strings.Contains(p.out.String(), "free space on its disk") {
+		select {
+		case <-p.done:
+			t.Fatalf("the server ended: %s", p.out)
+		case <-deadline:
+			t.Fatalf("the server does not try to go on: %s", p.out)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return p
+}
+
+// run runs a command as the process of a server.
+func run(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, out: &lockedBuffer{}, done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.done)
+		// A killed process has no exit code worth a look.
+		_ = p.cmd.Wait()
+	}()
+	t.Cleanup(p.kill)
+	return p
+}

@@ -1,0 +1,258 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/redis/go-redis/v9"
+)
+
+var _ holdfast.Inspector = (*Store)(nil)
+
+// Inspect implements [holdfast.Inspector]. What Redis does not let this user see
+// is a note; of a cluster's masters the weakest counts.
+func (s *Store) Inspect(ctx context.Context) (holdfast.Durability, error) {
+	const what = "inspect the store"
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if !ok {
+		d, err := inspectNode(ctx, s.client)
+		if err != nil {
+			return holdfast.Durability{}, failed(what, err)
+		}
+		return d, nil
+	}
+	var mu sync.Mutex
+	nodes := map[string]holdfast.Durability{}
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
+		d, err := inspectNode(ctx, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Options().Addr, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		nodes[c.Options().Addr] = d
+		return nil
+	})
+	if err == nil && len(nodes) == 0 {
+		err = errors.New("the cluster has no masters")
+	}
+	if err != nil {
+		return holdfast.Durability{}, failed(what, err)
+	}
+	return weakest(nodes), nil
+}
+
+// weakest is what holds for all nodes, which have their addresses as keys.
+func weakest(nodes map[string]holdfast.Durability) holdfast.Durability {
+	all := holdfast.Durability{Level: holdfast.LevelMachine}
+	saidBy := map[string][]string{}
+	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
+		d := nodes[addr]
+		if d.Level != holdfast.LevelMachine {
+			all.Level = d.Level
+		}
+		if all.Policy == "" || d.Evicts && !all.Evicts {
+			all.Policy = d.Policy
+		}
+		all.Evicts = all.Evicts || d.Evicts
+		for _, note := range d.Notes {
+			if saidBy[note] == nil {
+				all.Notes = append(all.Notes, note)
+			}
+			saidBy[note] = append(saidBy[note], addr)
+		}
+	}
+	if len(nodes) > 1 {
+		for i, note := range all.Notes {
+			all.Notes[i] = fmt.Sprintf("%s (%s)", note, strings.Join(saidBy[note], ", "))
+		}
+	}
+	return all
+}
+
+func inspectNode(ctx context.Context, c redis.Cmdable) (holdfast.Durability, error) {
+	f, err := look(ctx, c)
+	if err != nil {
+		return holdfast.Durability{}, err
+	}
+	return f.judge()
+}
+
+// facts are what one Redis says about itself. What it does not say is missing.
+type facts struct {
+	info    map[string]string // the fields of INFO
+	config  map[string]string // settings
+	refusal error             // the first question that Redis refused
+}
+
+// look asks. INFO without sections holds all that is needed; more than one
+// section is too much for Redis 6, and so is more than one setting.
+func look(ctx context.Context, c redis.Cmdable) (*facts, error) {
+	f := &facts{info: map[string]string{}, config: map[string]string{}}
+	text, err := c.Info(ctx).Result()
+	if err := f.refused(err); err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			f.info[name] = value
+		}
+	}
+	for _, name := range []string{"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save", "maxmemory", "maxmemory-policy"} {
+		settings, err := c.ConfigGet(ctx, name).Result()
+		if err := f.refused(err); err != nil {
+			return nil, err
+		}
+		maps.Copy(f.config, settings)
+	}
+	return f, nil
+}
+
+// refused returns err unless it is Redis's answer that it does not tell: a user
+// may lack the right, and managed ones do not know CONFIG.
+func (f *facts) refused(err error) error {
+	var reply redis.Error
+	if err == nil || !errors.As(err, &reply) || redis.IsMaxClientsError(err) {
+		return err
+	}
+	if text := reply.Error(); !strings.HasPrefix(text, "NOPERM") && !strings.HasPrefix(text, "ERR ") {
+		return err
+	}
+	if f.refusal == nil {
+		f.refusal = err
+	}
+	return nil
+}
+
+// setting returns a setting, from INFO if CONFIG does not tell; "" if neither
+// does.
+func (f *facts) setting(name, field string) string {
+	if v := f.config[name]; v != "" {
+		return v
+	}
+	return f.info[field]
+}
+
+// judge says what the facts mean.
+func (f *facts) judge() (holdfast.Durability, error) {
+	var d holdfast.Durability
+	note, err := f.version()
+	if err != nil {
+		return d, err
+	}
+	d.Notes = appendNotes(d.Notes, note)
+	if f.refusal != nil {
+		d.Notes = append(d.Notes, fmt.Sprintf("Redis does not show all of its settings: %v", f.refusal))
+	}
+	d.Level, note = f.persistence()
+	d.Notes = appendNotes(d.Notes, note, f.replication(), f.memory())
+	d.Policy = f.setting("maxmemory-policy", "maxmemory_policy")
+	d.Evicts = d.Policy != "" && d.Policy != "noeviction"
+	if d.Policy == "" {
+		d.Notes = append(d.Notes, "whether Redis evicts could not be looked at: make sure that maxmemory-policy is noeviction")
+	}
+	return d, nil
+}
+
+// appendNotes leaves out what is empty.
+func appendNotes(notes []string, more ...string) []string {
+	for _, n := range more {
+		if n != "" {
+			notes = append(notes, n)
+		}
+	}
+	return notes
+}
+
+// persistence returns what a commit survives, and why it is not more.
+func (f *facts) persistence() (holdfast.Level, string) {
+	save, saveKnown := f.config["save"]
+	switch fsync := f.config["appendfsync"]; f.appendOnly() {
+	case "yes":
+		switch {
+		case fsync == "always" && f.config["no-appendfsync-on-rewrite"] == "yes":
+			return holdfast.LevelProcess, "Redis does not sync its append-only file while it saves or rewrites it (no-appendfsync-on-rewrite yes): " +
+				"a crash of the machine may lose commits of that time; set it to no"
+		case fsync == "always":
+			return holdfast.LevelMachine, ""
+		case fsync == "everysec":
+			return holdfast.LevelProcess, "Redis syncs its append-only file every second (appendfsync everysec): " +
+				"a crash of the machine may lose the last second; with appendfsync always it does not"
+		case fsync == "no":
+			return holdfast.LevelProcess, "Redis leaves it to the operating system when its append-only file is synced (appendfsync no): " +
+				"a crash of the machine may lose the last half minute, or more; with appendfsync always it does not"
+		}
+		return holdfast.LevelProcess, "Redis has an append-only file, but when it is synced could not be looked at: a crash of the machine may lose commits"
+	case "no":
+		if saveKnown && save == "" {
+			return holdfast.LevelProcess, `REDIS KEEPS NOTHING ON DISK (appendonly no, save ""): when Redis ends or crashes, ALL THREADS ARE LOST; ` +
+				"CONFIG SET appendonly yes, and write it to redis.conf"
+		}
+		return holdfast.LevelProcess, "REDIS HAS NO APPEND-ONLY FILE (appendonly no): a crash of Redis loses EVERYTHING SINCE ITS LAST SNAPSHOT, which may be an hour old, " +
+			"if it saves any; CONFIG SET appendonly yes, and write it to redis.conf"
+	}
+	return holdfast.LevelProcess, "whether Redis keeps its data on disk could not be looked at: a crash of Redis may lose threads"
+}
+
+// appendOnly is yes, no, or "" for unknown.
+func (f *facts) appendOnly() string {
+	if v := f.config["appendonly"]; v != "" {
+		return v
+	}
+	return map[string]string{"0": "no", "1": "yes"}[f.info["aof_enabled"]]
+}
+
+// replication notes what a failover means.
+func (f *facts) replication() string {
+	if f.info["role"] == "slave" {
+		return "this Redis is a replica, which refuses writes: use the master's address, or Sentinel"
+	}
+	if n := number(f.info["connected_slaves"]); n > 0 {
+		return fmt.Sprintf("Redis acknowledges before its replicas (%d connected) have a commit: a failover to one of them may lose what was acknowledged", n)
+	}
+	return ""
+}
+
+// memory notes a Redis that is almost full: one that does not evict refuses
+// writes then.
+func (f *facts) memory() string {
+	limit, used := number(f.setting("maxmemory", "maxmemory")), number(f.info["used_memory"])
+	if limit == 0 || used < limit-limit/10 {
+		return ""
+	}
+	return fmt.Sprintf("Redis is almost full: it uses %d of %d bytes (maxmemory), and refuses commits when nothing is left; raise maxmemory", used, limit)
+}
+
+// version returns an error if Redis is too old to work, and a note if it is
+// old. Valkey says here with which Redis it is compatible.
+func (f *facts) version() (string, error) {
+	v, ok := f.info["redis_version"]
+	if !ok {
+		return "", nil
+	}
+	major, rest, _ := strings.Cut(v, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	switch m := number(major); {
+	case m < 6 || m == 6 && number(minor) < 2:
+		return "", fmt.Errorf("version %s is too old: use 6.2 or newer", v)
+	case m < 7:
+		return fmt.Sprintf("Redis %s is older than 7.0, with which Holdfast is tested; use a newer one", v), nil
+	}
+	return "", nil
+}
+
+// number reads a number; what is none is 0.
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

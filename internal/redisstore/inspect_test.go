@@ -1,0 +1,189 @@
+package redisstore
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+// inspect looks at what is at the URL, and returns the notes as one text.
+func inspect(t *testing.T, url string) (holdfast.Durability, string) {
+	t.Helper()
+	d, err := openAt(t, url, "hf:").Inspect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, strings.Join(d.Notes, "\n")
+}
+
+// command sends a command to the server.
+func command(t *testing.T, r *redistest.Server, args ...any) {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: r.Addr})
+	defer c.Close()
+	if err := c.Do(t.Context(), args...).Err(); err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+}
+
+// TestInspectPersistence: the level is what Redis is set to, now; a note says what
+// is missing for more.
+func TestInspectPersistence(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	for _, c := range []struct {
+		setting, value string
+		level          holdfast.Level
+		note           string // "" is none
+	}{
+		{"save", "", holdfast.LevelProcess, "ALL THREADS ARE LOST"},
+		{"save", "3600 1", holdfast.LevelProcess, "EVERYTHING SINCE ITS LAST SNAPSHOT"},
+		{"appendonly", "yes", holdfast.LevelProcess, "may lose the last second"},
+		{"appendfsync", "no", holdfast.LevelProcess, "operating system"},
+		{"appendfsync", "always", holdfast.LevelMachine, ""},
+		{"no-appendfsync-on-rewrite", "yes", holdfast.LevelProcess, "no-appendfsync-on-rewrite"},
+	} {
+		command(t, r, "CONFIG", "SET", c.setting, c.value)
+		d, notes := inspect(t, r.URL())
+		if d.Level != c.level || !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
+			t.Errorf("%s %q: level %q, want %q, a note with %q; notes:\n%s", c.setting, c.value, d.Level, c.level, c.note, notes)
+		}
+		if d.Evicts || d.Policy != "noeviction" {
+			t.Errorf("%s %q: evicts %t by %q", c.setting, c.value, d.Evicts, d.Policy)
+		}
+	}
+}
+
+// TestInspectMemory: a Redis that evicts is found out, and so is a full one.
+func TestInspectMemory(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	for _, policy := range []string{"allkeys-lru", "volatile-ttl"} {
+		command(t, r, "CONFIG", "SET", "maxmemory-policy", policy)
+		if d, _ := inspect(t, r.URL()); !d.Evicts || d.Policy != policy {
+			t.Errorf("%s: evicts %t by %q", policy, d.Evicts, d.Policy)
+		}
+	}
+	command(t, r, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+	if _, notes := inspect(t, r.URL()); strings.Contains(notes, "almost full") {
+		t.Errorf("there is no limit:\n%s", notes)
+	}
+	command(t, r, "CONFIG", "SET", "maxmemory", "100000")
+	if _, notes := inspect(t, r.URL()); !strings.Contains(notes, "almost full") || !strings.Contains(notes, "of 100000 bytes") {
+		t.Errorf("it is full:\n%s", notes)
+	}
+}
+
+// TestInspectRefused: a user without CONFIG still learns from INFO what it has;
+// what nobody tells is a note and no reason to claim more.
+func TestInspectRefused(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "allkeys-lfu")
+	command(t, r, "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-config")
+	d, notes := inspect(t, "redis://app:pw@"+r.Addr)
+	if d.Level != holdfast.LevelProcess || !d.Evicts || d.Policy != "allkeys-lfu" {
+		t.Errorf("without CONFIG: %+v", d)
+	}
+	for _, want := range []string{"does not show all of its settings: NOPERM", "has an append-only file, but"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("without CONFIG no note has %q:\n%s", want, notes)
+		}
+	}
+	unknown := []string{"does not show all", "whether Redis keeps its data on disk could not be looked at", "make sure that maxmemory-policy is noeviction"}
+	command(t, r, "ACL", "SETUSER", "app", "-info")
+	d, notes = inspect(t, "redis://app:pw@"+r.Addr)
+	for _, want := range unknown {
+		if d.Level != holdfast.LevelProcess || d.Evicts || !strings.Contains(notes, want) {
+			t.Errorf("without CONFIG and INFO %+v, want a note with %q", d, want)
+		}
+	}
+	// This one does not know the commands, as some managed ones do not.
+	d, notes = inspect(t, "redis://"+miniredis.RunT(t).Addr())
+	for _, want := range unknown {
+		if d.Level != holdfast.LevelProcess || d.Evicts || !strings.Contains(notes, want) {
+			t.Errorf("without the commands %+v, want a note with %q", d, want)
+		}
+	}
+}
+
+// TestInspectReplicas: both sides of a replication are told what it means.
+func TestInspectReplicas(t *testing.T) {
+	t.Parallel()
+	master, replica := redistest.Start(t), redistest.Start(t)
+	host, port, _ := strings.Cut(master.Addr, ":")
+	command(t, replica, "REPLICAOF", host, port)
+	// A commit that a replica has acknowledged is the sign that it is connected.
+	c := redis.NewClient(&redis.Options{Addr: master.Addr, ReadTimeout: 40 * time.Second})
+	defer c.Close()
+	if err := c.Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Wait(t.Context(), 1, 30*time.Second).Result(); err != nil || n != 1 {
+		t.Fatalf("%d replicas, %v", n, err)
+	}
+	if _, notes := inspect(t, master.URL()); !strings.Contains(notes, "(1 connected)") || !strings.Contains(notes, "may lose what was acknowledged") {
+		t.Errorf("the master's notes:\n%s", notes)
+	}
+	if _, notes := inspect(t, replica.URL()); !strings.Contains(notes, "is a replica") {
+		t.Errorf("the replica's notes:\n%s", notes)
+	}
+}
+
+func TestInspectCluster(t *testing.T) {
+	t.Parallel()
+	r := redistest.StartCluster(t)
+	command(t, r, "CONFIG", "SET", "appendonly", "yes")
+	command(t, r, "CONFIG", "SET", "appendfsync", "always")
+	if d, notes := inspect(t, "redis+cluster://"+r.Addr); d.Level != holdfast.LevelMachine || d.Evicts || notes != "" {
+		t.Errorf("%+v", d)
+	}
+	command(t, r, "CONFIG", "SET", "maxmemory-policy", "allkeys-random")
+	if d, _ := inspect(t, "redis+cluster://"+r.Addr); !d.Evicts || d.Policy != "allkeys-random" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestWeakest: one node decides for its cluster, and notes name their nodes.
+func TestWeakest(t *testing.T) {
+	t.Parallel()
+	good := holdfast.Durability{Level: holdfast.LevelMachine, Policy: "noeviction"}
+	bad := holdfast.Durability{Level: holdfast.LevelProcess, Policy: "allkeys-lru", Evicts: true, Notes: []string{"n"}}
+	got := weakest(map[string]holdfast.Durability{"a:1": good, "b:1": bad, "c:1": good, "d:1": bad})
+	if got.Level != holdfast.LevelProcess || !got.Evicts || got.Policy != "allkeys-lru" || !slices.Equal(got.Notes, []string{"n (b:1, d:1)"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestInspectVersion: too old is an error, old is a note.
+func TestInspectVersion(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{"5.0.7": "use 6.2 or newer", "6.0.16": "use 6.2 or newer", "6.2.14": "older than 7.0", "7.0.15": "", "7.2.4": "", "10.0.1": ""} {
+		note, err := (&facts{info: map[string]string{"redis_version": version}}).version()
+		if err != nil {
+			note = err.Error()
+		}
+		if !strings.Contains(note, want) || want == "" && note != "" || (err != nil) != strings.HasPrefix(want, "use") {
+			t.Errorf("%s: %q, %v", version, note, err)
+		}
+	}
+}
+
+// TestInspectUnreachable: that nobody answers is an error, not a note.
+func TestInspectUnreachable(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	s := openAt(t, r.URL(), "hf:")
+	r.Kill(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if d, err := s.Inspect(ctx); err == nil {
+		t.Errorf("%+v", d)
+	}
+}

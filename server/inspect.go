@@ -1,0 +1,39 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// inspect asks the store what its commits survive, tells the log what operators
+// should know, and refuses a store that evicts. A store that cannot be asked has
+// no level.
+func inspect(cfg Config, store holdfast.Store) (holdfast.Level, error) {
+	i, ok := store.(holdfast.Inspector)
+	if !ok {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeOpenTimeout)
+	defer cancel()
+	d, err := i.Inspect(ctx)
+	if err != nil {
+		return "", fmt.Errorf("look at how durable the store is: %w", err)
+	}
+	for _, note := range d.Notes {
+		cfg.Log.Warn("what the store survives", "level", d.Level, "note", note)
+	}
+	switch {
+	case d.Evicts && !cfg.AllowEviction:
+		return "", fmt.Errorf("the store would throw threads away when it is full: its eviction policy is %q; set it to keep everything "+
+			"(in Redis: CONFIG SET maxmemory-policy noeviction, and the same in redis.conf), or accept the loss with --allow-eviction (HOLDFAST_ALLOW_EVICTION=1, or Config.AllowEviction)", d.Policy)
+	case d.Evicts:
+		cfg.Log.Warn("the store may throw threads away when it is full: eviction is allowed", "policy", d.Policy)
+	}
+	return d.Level, nil
+}
+
+// Durability is what a commit survives, as the store said when it was opened;
+// empty if it is not a [holdfast.Inspector].
+func (s *Server) Durability() holdfast.Level { return s.level }
