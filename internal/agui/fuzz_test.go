@@ -168,3 +168,43 @@ func BenchmarkDecodeInput200(b *testing.B) {
 		}
 	})
 }
+
+// FuzzExpandResult: a large result that a log refers to is sent as if it had been
+// written in full.
+func FuzzExpandResult(f *testing.F) {
+	f.Add("m", "c", `plain`, `{"a":1}`)
+	f.Add(`,"ref":"x`, `\`, `"`, ``)
+	f.Fuzz(func(t *testing.T, message, call, content, metadata string) {
+		text, err := json.Marshal(content)
+		if err != nil {
+			t.Skip()
+		}
+		e := agui.ToolCallResult{MessageID: message, ToolCallID: call, Content: text, Role: "tool"}
+		if json.Valid([]byte(metadata)) {
+			e.Metadata = json.RawMessage(metadata)
+		}
+		full := e.AppendJSON(nil)
+		ref := agui.ToolCallResultRef{ToolCallResult: e}.AppendJSON(nil)
+		if got := agui.ExpandResult(ref, text); string(got) != string(full) {
+			t.Errorf("the reference %s is written out as\n%s, want\n%s", ref, got, full)
+		}
+		if id, ok := agui.RefOf(ref); !ok || id != mustString(t, ref) {
+			t.Errorf("%s refers to %q, %v", ref, id, ok)
+		}
+		if _, ok := agui.RefOf(full); ok {
+			t.Errorf("%s is no reference", full)
+		}
+	})
+}
+
+// mustString is the id as JSON keeps it: bytes that are no text become U+FFFD.
+func mustString(t *testing.T, ref []byte) string {
+	t.Helper()
+	var m struct {
+		MessageID string `json:"messageId"`
+	}
+	if err := json.Unmarshal(ref, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m.MessageID
+}

@@ -1,6 +1,9 @@
 package agui
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // MessagesSnapshot replaces the client's messages.
 type MessagesSnapshot struct {
@@ -71,10 +74,51 @@ func (e StateRef) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// RefOf returns the reference of a stored snapshot; false for any other event.
+// ToolCallResultRef is a TOOL_CALL_RESULT as a log keeps a large one: without the
+// content, which is that of the message.
+type ToolCallResultRef struct{ ToolCallResult }
+
+// AppendJSON implements [Event].
+func (e ToolCallResultRef) AppendJSON(dst []byte) []byte {
+	o := event(dst, TypeToolCallResult)
+	o.str("messageId", e.MessageID)
+	o.str("toolCallId", e.ToolCallID)
+	o.str("ref", e.MessageID)
+	o.opt("role", e.Role)
+	o.opt("subagentRunId", e.SubagentRunID)
+	o.base(&e.Base)
+	return o.end()
+}
+
+// ExpandResult writes a [ToolCallResultRef] out: the content takes the place of the
+// reference. What is none stays as it is.
+func ExpandResult(data []byte, content json.RawMessage) []byte {
+	// No string can hold these bytes: the quotes in it would be escaped.
+	const member = `,"ref":"`
+	from := bytes.Index(data, []byte(member))
+	if from < 0 {
+		return data
+	}
+	end := from + len(member)
+	for end < len(data) && data[end] != '"' {
+		if data[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	if end >= len(data) {
+		return data
+	}
+	out := make([]byte, 0, len(data)+len(content))
+	out = append(append(out, data[:from]...), `,"content":`...)
+	return append(append(out, content...), data[end+1:]...)
+}
+
+// RefOf returns the reference of a stored snapshot or of a large result; false for
+// any other event.
 func RefOf(data []byte) (string, bool) {
 	t := TypeOf(data)
-	if t != TypeMessagesSnapshot && t != TypeStateSnapshot {
+	if t != TypeMessagesSnapshot && t != TypeStateSnapshot && t != TypeToolCallResult {
 		return "", false
 	}
 	var ref struct {

@@ -147,6 +147,9 @@ func (a *answering) stream(attempt int) error {
 		if err != nil {
 			return err
 		}
+		if a.r.ctx.Err() != nil { // a model may be slow to notice
+			return context.Cause(a.r.ctx)
+		}
 		if a.first < 0 {
 			a.first = a.r.e.cfg.Now().Sub(a.began)
 		}

@@ -34,10 +34,8 @@ type tagFrom struct {
 
 // entry is a record, or the deltas of one item that follow each other.
 type entry struct {
-	// Data is the record; in a TOOL_CALL_RESULT whose Ref is set the content is
-	// missing, and is that of the message Ref.
+	// Data is the record.
 	Data json.RawMessage `json:"d,omitempty"`
-	Ref  string          `json:"r,omitempty"`
 	// Kind and ID name the item that deltas belong to. They are its text from the
 	// byte Offset on; Lengths are theirs, in bytes.
 	Kind    agui.Type `json:"k,omitempty"`
@@ -141,11 +139,10 @@ func deltaOf(data []byte) (key itemKey, text string, ok bool) {
 	return key, "", false
 }
 
-// minRef is the size in bytes from which on a result's content is not kept twice.
-const minRef = 256
-
+// plainEntry keeps a record; a large result that was written in full, as format 1
+// did, becomes a reference.
 func plainEntry(data []byte, t *wholeTexts) entry {
-	if len(data) < minRef || agui.TypeOf(data) != agui.TypeToolCallResult {
+	if _, isRef := agui.RefOf(data); isRef || len(data) < minRef || agui.TypeOf(data) != agui.TypeToolCallResult {
 		return entry{Data: data}
 	}
 	ev, err := agui.DecodeEvent(data)
@@ -153,8 +150,7 @@ func plainEntry(data []byte, t *wholeTexts) entry {
 	if err != nil || !ok || string(t.contents[result.MessageID]) != string(result.Content) {
 		return entry{Data: data}
 	}
-	result.Content = json.RawMessage(`""`)
-	return entry{Data: result.AppendJSON(nil), Ref: result.MessageID}
+	return entry{Data: agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)}
 }
 
 // tag is the tag of a record.
@@ -195,7 +191,7 @@ func (a *archive) after(c holdfast.Cursor, limit int, t *wholeTexts) ([]holdfast
 // data writes the entry out, without the first records of it.
 func (n *entry) data(skip uint64, t *wholeTexts) []byte {
 	if n.Kind == "" {
-		return n.plain(t)
+		return n.Data
 	}
 	from, end := n.Offset, n.Offset
 	for i, length := range n.Lengths {
@@ -210,19 +206,6 @@ func (n *entry) data(skip uint64, t *wholeTexts) []byte {
 		text = whole[from:end]
 	}
 	return appendDelta(nil, &item{kind: n.Kind, id: n.ID, text: []byte(text)})
-}
-
-func (n *entry) plain(t *wholeTexts) []byte {
-	if n.Ref == "" {
-		return n.Data
-	}
-	ev, err := agui.DecodeEvent(n.Data)
-	result, ok := ev.(agui.ToolCallResult)
-	if err != nil || !ok || t.contents[n.Ref] == nil {
-		return n.Data
-	}
-	result.Content = t.contents[n.Ref]
-	return result.AppendJSON(nil)
 }
 
 // records returns up to limit records of a run after a cursor, wherever they are.

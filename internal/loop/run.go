@@ -94,7 +94,7 @@ func (r *run) prepare() {
 	for _, t := range r.agent.Tools {
 		r.tools[t.Spec().Name] = t
 	}
-	r.call = r.agent.Model.Stream
+	r.call = repaired(r.agent.Model.Stream)
 	r.handler = func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 		return tool.Call(ctx, call)
 	}

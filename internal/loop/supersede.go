@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -36,13 +37,18 @@ func (r *run) supersede(name string, value any) error {
 	})
 }
 
-// keepPartial commits the text of a cancelled answer: what a person has read
-// is not taken away. Calls that were still being written never happened.
+// keepPartial commits the text of a cancelled answer, marked as a part: what a
+// person has read is not taken away. Calls that were still being written never
+// happened.
 func (r *run) keepPartial(a *answering) error {
 	if err := r.w.closeOpen(); err != nil {
 		return err
 	}
-	if err := r.append(a.messages(false), nil, soon, nil); err != nil {
+	kept := a.messages(false)
+	for i := range kept {
+		kept[i].Metadata = json.RawMessage(`{"holdfast":{"partial":true}}`)
+	}
+	if err := r.append(kept, nil, soon, nil); err != nil {
 		return err
 	}
 	if len(a.sequence) == 0 {

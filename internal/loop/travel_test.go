@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -302,13 +303,14 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{}
-		fail := true
+		var fail atomic.Bool
+		fail.Store(true)
 		pay := tool("pay", holdfast.EffectOnce, func(ctx context.Context) (string, error) {
 			j.note("pay")
 			return "paid", nil
 		})
 		slow := tool("slow", holdfast.EffectPure, func(ctx context.Context) (string, error) {
-			if fail {
+			if fail.Load() {
 				<-ctx.Done()
 				return "", ctx.Err()
 			}
@@ -325,7 +327,7 @@ func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 		}
 		time.Sleep(time.Second) // paid, and slow
 		store.dead.Store(true)
-		fail = false
+		fail.Store(false)
 		other := engine(t, store.Store, func(c *Config) { c.Recover = false }, agent)
 		time.Sleep(10 * time.Second) // the lease runs out, and the run is cut off
 		var input string

@@ -37,6 +37,8 @@ type watching struct {
 	feed *feed
 	// ended: the prelude is all there is.
 	ended bool
+	// contents are those of results, by message; see expandResult.
+	contents map[string]json.RawMessage
 	view
 }
 
@@ -154,7 +156,7 @@ func (w *watching) render(ctx context.Context, records []holdfast.Record) (frame
 		w.after = records[i].Cursor
 		data := records[i].Data
 		switch agui.TypeOf(data) {
-		case agui.TypeMessagesSnapshot, agui.TypeStateSnapshot:
+		case agui.TypeMessagesSnapshot, agui.TypeStateSnapshot, agui.TypeToolCallResult:
 			if data, err = w.expand(ctx, data); err != nil {
 				return nil, false, err
 			}
@@ -183,6 +185,9 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	if !ok {
 		return data, nil
 	}
+	if agui.TypeOf(data) == agui.TypeToolCallResult {
+		return w.expandResult(ctx, data, ref)
+	}
 	if agui.TypeOf(data) == agui.TypeStateSnapshot {
 		data, err := w.e.stateSnapshot(ctx, w.key, ref)
 		if errors.Is(err, holdfast.ErrNotFound) {
@@ -201,6 +206,27 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	return messagesSnapshot(w.rec, hist.raw, nil), nil
+}
+
+// expandResult writes a result out. The messages are read once for a watcher that
+// reads the past; one that is up to date gets results as they came.
+func (w *watching) expandResult(ctx context.Context, data []byte, message string) ([]byte, error) {
+	if w.contents[message] == nil {
+		stored, err := w.e.cfg.Store.Messages(ctx, w.key)
+		if err != nil {
+			return nil, readError(err)
+		}
+		whole, err := textsOf(stored)
+		if err != nil {
+			return nil, readError(err)
+		}
+		w.contents = whole.contents
+	}
+	content := w.contents[message]
+	if content == nil {
+		content = mustJSON("(This result was pruned.)")
+	}
+	return agui.ExpandResult(data, content), nil
 }
 
 // messagesSnapshot shows the run's instructions, which the client sent and

@@ -85,6 +85,8 @@ type item struct {
 	id   string
 	text []byte
 	data []byte
+	// full is what watchers here are shown, where data only refers to it.
+	full []byte
 }
 
 // newBatch gives the commit its id, so that a checkpoint in it can name it.
@@ -218,9 +220,17 @@ func (w *writer) closeOpen() error {
 }
 
 func (w *writer) append(ev agui.Event) {
-	w.next.items = append(w.next.items, item{kind: ev.EventType(), data: ev.AppendJSON(nil)})
+	it := item{kind: ev.EventType(), data: ev.AppendJSON(nil)}
+	if result, ok := ev.(agui.ToolCallResult); ok && len(result.Content) >= minRef {
+		it.full, it.data = it.data, agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)
+	}
+	w.next.items = append(w.next.items, it)
 	w.last++
 }
+
+// minRef is the size in bytes from which on the log does not keep a tool's result a
+// second time: its message has it.
+const minRef = 256
 
 // flush waits until everything given to the writer is durable.
 func (w *writer) flush(ctx context.Context) error {
@@ -468,7 +478,13 @@ func (w *writer) write(b *batch, pos holdfast.Position, process string) error {
 	w.mu.Unlock()
 	w.bytes.Add(bytesOf(c))
 	if len(c.Records) > 0 {
-		w.shown(recordsOf(c))
+		records := recordsOf(c)
+		for i := range b.items {
+			if full := b.items[i].full; full != nil {
+				records[i].Data = full
+			}
+		}
+		w.shown(records)
 	}
 	return nil
 }
