@@ -1,0 +1,207 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// doubtful runs an agent with one tool until its process dies in the middle of the
+// call, and returns an engine that has taken the run over, and what the tool did.
+func doubtful(t *testing.T, options ...holdfast.ToolOption) (*Engine, *journal) {
+	t.Helper()
+	j := &journal{}
+	store := &mortal{Store: memstore.New()}
+	hang := func(e *mortal) holdfast.Agent {
+		pay := holdfast.NewTool("pay", "pays", func(ctx context.Context, _ struct{}) (string, error) {
+			j.note(holdfast.CallFrom(ctx).Key)
+			if e != nil {
+				<-ctx.Done()
+				return "", ctx.Err()
+			}
+			return "paid", nil
+		}, options...)
+		return holdfast.Agent{Name: "a", Model: say(calls("pay", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}}
+	}
+	one := engine(t, store, nil, hang(store))
+	if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	store.dead.Store(true)
+	if did := j.take(); len(did) != 1 || !strings.HasPrefix(did[0], "t/r1/") {
+		t.Fatalf("the first process did %q", did)
+	}
+	other := engine(t, store.Store, nil, hang(nil))
+	time.Sleep(10 * time.Second)
+	return other, j
+}
+
+// TestQuery: a tool that can be asked is asked, and not started again if it has done
+// the work.
+func TestQuery(t *testing.T) {
+	for name, c := range map[string]struct {
+		fate   holdfast.Fate
+		err    error
+		starts int
+		result string
+	}{
+		"done":     {holdfast.FateDone, nil, 0, "tool:paid before"},
+		"not done": {holdfast.FateNotDone, nil, 1, "tool:paid"},
+		"unknown":  {holdfast.FateUnknown, nil, 0, "tool:" + textInDoubt},
+		"failed":   {"", errors.New("no answer"), 0, "tool:" + textInDoubt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var questions journal
+				e, j := doubtful(t, holdfast.WithQuery(func(_ context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
+					questions.note(call.Key)
+					return holdfast.ToolResult{Text: "paid before"}, c.fate, c.err
+				}))
+				asked := questions.take()
+				if len(asked) != 1 || !strings.HasPrefix(asked[0], "t/r1/") {
+					t.Errorf("the tool was asked for %q", asked)
+				}
+				if did := j.take(); len(did) != c.starts || (c.starts > 0 && did[0] != asked[0]) {
+					t.Errorf("the tool was started for %q, want %d times, with the same key", did, c.starts)
+				}
+				wantTexts(t, e, "t", "user:go", "assistant:", c.result, "assistant:done")
+			})
+		})
+	}
+}
+
+// TestPersonDecides: a call in doubt becomes a question with what is known, and the
+// answer decides.
+func TestPersonDecides(t *testing.T) {
+	for name, c := range map[string]struct {
+		payload string
+		status  string
+		starts  int
+		result  string
+	}{
+		"it happened":       {`{"outcome":"happened","result":"paid, says the bank"}`, agui.ResumeResolved, 0, "tool:paid, says the bank"},
+		"without a result":  {`{"outcome":"happened"}`, agui.ResumeResolved, 0, "tool:" + textHappened},
+		"it did not happen": {`{"outcome":"did_not_happen"}`, agui.ResumeResolved, 0, "tool:" + textDidNot},
+		"run it again":      {`{"outcome":"run_again"}`, agui.ResumeResolved, 1, "tool:paid"},
+		"no idea":           {`{"outcome":"perhaps"}`, agui.ResumeResolved, 0, "tool:" + textInDoubt},
+		"declined":          {``, agui.ResumeCancelled, 0, "tool:" + textInDoubt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, j := doubtful(t, holdfast.WithEffect(holdfast.EffectOnce), holdfast.WithInDoubt(holdfast.DoubtAsk))
+				events := resumed(t, e, "t", "r2")
+				end := lastOf(events).(agui.RunFinished)
+				if end.Outcome == nil || len(end.Outcome.Interrupts) != 1 {
+					t.Fatalf("nobody is asked: %s", show(events))
+				}
+				ask := end.Outcome.Interrupts[0]
+				if ask.Reason != "holdfast:in_doubt" || !strings.Contains(ask.Message, "pay") || !json.Valid(ask.ResponseSchema) {
+					t.Errorf("the question is %+v", ask)
+				}
+				in := runInput("t", "r3")
+				in.Resume = []agui.ResumeEntry{{InterruptID: ask.ID, Status: c.status, Payload: json.RawMessage(c.payload)}}
+				reply, err := e.Post(t.Context(), alice, "", in)
+				succeeded(t, collect(t, reply, err))
+				if did := j.take(); len(did) != c.starts {
+					t.Errorf("the tool was started for %q", did)
+				}
+				wantTexts(t, e, "t", "user:go", "assistant:", c.result, "assistant:done")
+				intents := must(e.cfg.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindIntent, "", 0))(t)
+				if len(intents) != 0 {
+					t.Errorf("%d intents are left", len(intents))
+				}
+			})
+		})
+	}
+}
+
+// TestIntent: what is about to be done is stored before it is.
+func TestIntent(t *testing.T) {
+	store := memstore.New()
+	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+	pay := holdfast.NewTool("pay", "pays", func(ctx context.Context, args struct {
+		N int `json:"n"`
+	}) (string, error) {
+		call := holdfast.CallFrom(ctx)
+		data, err := store.Value(ctx, key, holdfast.KindIntent, call.ID)
+		if err != nil {
+			return "", err
+		}
+		var in intent
+		if err := decodeValue(data, &in); err != nil {
+			return "", err
+		}
+		head, err := store.Head(ctx, key)
+		if err != nil || in.Arguments != `{"n":   7}` || in.Key != call.Key || in.Fence != head.Fence || in.Tool != "pay" || in.Format != Format {
+			t.Errorf("the intent is %+v, %v", in, err)
+		}
+		return "paid", nil
+	}, holdfast.WithEffect(holdfast.EffectOnce))
+	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: say(calls("pay", `{"n":   7}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	succeeded(t, collect(t, reply, err))
+	wantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
+}
+
+// thieving is a store in which, right after the intents of calls were committed, the
+// process is suspended for an hour, and another one takes the thread.
+type thieving struct {
+	holdfast.Store
+	suspended atomic.Int64
+}
+
+func (s *thieving) now() time.Time { return time.Now().Add(time.Duration(s.suspended.Load())) }
+
+func (s *thieving) Commit(ctx context.Context, c *holdfast.Commit) error {
+	if err := s.Store.Commit(ctx, c); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(c.Put, func(v holdfast.Value) bool { return v.Kind == holdfast.KindIntent }) {
+		return nil
+	}
+	s.suspended.Store(int64(time.Hour))
+	head, err := s.Head(ctx, c.Key)
+	if err != nil {
+		return err
+	}
+	return s.Store.Commit(ctx, &holdfast.Commit{
+		Key: c.Key, ID: "thief", Expect: head.Position(), User: head.User, Process: "another", UpdatedAt: time.Now(),
+		Fence: holdfast.Fence{Epoch: head.Fence.Epoch + 1, Nonce: "thief"}, Records: [][]byte{[]byte(`{"type":"CUSTOM"}`)},
+	})
+}
+
+// TestSuspendedOwnerStartsNothing: a process that was suspended between a commit and
+// the start of a call, and has lost its thread meanwhile, does not start it.
+func TestSuspendedOwnerStartsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{}
+		store := &thieving{Store: memstore.New()}
+		pay := tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) { j.note("pay"); return "paid", nil })
+		e := engine(t, store, func(c *Config) { c.Now, c.Lease = store.now, time.Minute },
+			holdfast.Agent{Name: "a", Model: say(calls("pay", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
+		if err := store.Announce(t.Context(), "another", 1000*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if did := j.take(); len(did) != 0 || store.suspended.Load() == 0 {
+			t.Errorf("a process that has lost its thread did %q", did)
+		}
+		if n := e.Running(); n != 0 {
+			t.Errorf("it still has %d runs", n)
+		}
+	})
+}
