@@ -16,6 +16,7 @@ test: ## run all tests, with the race detector where a C compiler is there
 check: ## what CI checks besides the tests
 	test -z "$$(gofmt -l .)"
 	go vet ./...
+	go vet -tags crashpoints ./internal/loop
 	go mod tidy -diff
 
 FUZZTIME ?= 10s

@@ -64,7 +64,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.engine, Threads: s.engine, Agents: cfg.agentList(), Ready: s.engine.Ready,
+		Runs: s.engine, Threads: s.engine, History: s.engine, Upkeep: s.engine, Agents: cfg.agentList(), Ready: s.engine.Ready,
 		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil && !cfg.AllowAnonymous, Anonymous: cfg.Authenticate == nil,
 		AllowedOrigins: origins, UI: cfg.UI, Metrics: s.metrics.Handler(), Observer: s.metrics, Version: cfg.Version,
 		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log, Now: cfg.Now,

@@ -44,13 +44,21 @@ func command(args []string, getenv func(string) string, stdout, stderr io.Writer
 		err = keyCommand(args[1:], stdout, stderr)
 	case "healthcheck":
 		err = healthCommand(args[1:], getenv, stdout, stderr)
+	case "help":
+		err = helpCommand(args[1:], stdout, stderr)
 	default:
-		return 0, false
+		run, known := storeCommands[args[0]]
+		if !known {
+			return 0, false
+		}
+		err = run(&storeCommand{getenv: getenv, stdout: stdout, stderr: stderr}, args[1:])
 	}
 	var mistakes *config.Error
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return exitOK, true
+	case errors.Is(err, errProblems):
+		return exitFailed, true
 	case errors.As(err, &mistakes):
 		// One line per mistake, which editors can follow; a prefix would break it.
 		fmt.Fprintln(stderr, err)

@@ -29,6 +29,9 @@ const (
 	// crashTries is for runs that do not pass the point they are to die at: which
 	// deltas and results share a commit is a matter of time.
 	crashTries = 5
+	// crashLimit is the longest that a server may take over a run; then it is
+	// killed, so that a run that never ends is a failure and not a wait.
+	crashLimit = 30 * time.Second
 )
 
 // TestCrashPoints kills the server before and after each commit of a run, by the
@@ -104,7 +107,7 @@ func (k *killer) startCrashing(crashing, env string) *process {
 		defer close(p.done)
 		_ = p.cmd.Wait() // died looks at how it ended
 	}()
-	k.Cleanup(p.kill)
+	k.killAfter(p, crashLimit)
 	for begun := time.Now(); time.Since(begun) < 20*time.Second; {
 		if res, err := http.Get(p.url + "/readyz"); err == nil {
 			res.Body.Close()
@@ -120,6 +123,19 @@ func (k *killer) startCrashing(crashing, env string) *process {
 	}
 	k.Fatalf("the server is not ready: %s", p.out)
 	return nil
+}
+
+// killAfter kills a server that still lives when the time is over, or the test.
+func (k *killer) killAfter(p *process, limit time.Duration) {
+	timer := time.AfterFunc(limit, func() {
+		select {
+		case <-p.done:
+		default:
+			k.Errorf("the server is killed, because it takes longer than %s: %s", limit, p.out)
+			p.kill()
+		}
+	})
+	k.Cleanup(func() { timer.Stop(); p.kill() })
 }
 
 // died reports whether the process kills itself within the time.
@@ -256,6 +272,7 @@ func (c crashTrial) recover(w *watcher, crashing string) {
 	}
 	mark := k.journalSize()
 	k.p = start(k.T, k.addr, k.store, k.args...)
+	k.killAfter(k.p, crashLimit)
 	if !began {
 		// Nothing was accepted, and nothing is left of it: the client asks again.
 		var body any

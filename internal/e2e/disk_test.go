@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -188,18 +190,63 @@ func TestDiskFullAndKilled(t *testing.T) {
 	}
 }
 
-// TestDiskFullForLong: runs are given up, and their streams are cut with a
-// notice. When there is room they go on, in the same process.
+// TestDiskFullForLong: runs are given up. When there is room the server takes
+// them up again by itself, and the streams go on.
 func TestDiskFullForLong(t *testing.T) {
 	t.Parallel()
 	c := fillDisk(t, "--store-timeout=500ms")
+	finished := map[string]done{}
+	for i, w := range c.watchers {
+		c.awaitGivenUp(w.thread, c.ended[i])
+		finished[w.thread] = c.stored(w.thread)
+	}
+	c.checkReadable()
+	mark := c.journalSize()
+	limitFileSize(t, c.p.cmd.Process.Pid, math.MaxUint64)
 	for _, ended := range c.ended {
 		<-ended
 	}
-	c.checkReadable()
-	limitFileSize(t, c.p.cmd.Process.Pid, math.MaxUint64)
 	c.checkAll()
-	c.checkOnce(c.journalFrom(0))
+	for thread, d := range finished {
+		c.checkRepeats(thread, d, c.journalFrom(mark))
+	}
+}
+
+// awaitGivenUp waits until the log says that the thread's run has been given up,
+// unless it has ended.
+func (c *crowded) awaitGivenUp(thread string, ended <-chan struct{}) {
+	c.Helper()
+	deadline := time.After(20 * time.Second)
+	for !strings.Contains(c.p.out.String(), `msg="run left to be recovered" thread=`+thread+" ") {
+		select {
+		case <-ended:
+			return
+		case <-deadline:
+			c.Fatalf("the run of %s is not given up: %s", thread, c.p.out)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// stored is what the server says is finished.
+func (c *crowded) stored(thread string) done {
+	c.Helper()
+	var history struct {
+		Messages []struct{ Role, ToolCallID string }
+	}
+	if code := getJSON(c.T, c.p.url+"/threads/"+thread+"/messages", &history); code != http.StatusOK {
+		c.Fatalf("%s: messages: %d", thread, code)
+	}
+	d := done{tools: map[string]bool{}}
+	for _, m := range history.Messages {
+		switch m.Role {
+		case "tool":
+			d.tools[m.ToolCallID] = true
+		case "assistant":
+			d.models++
+		}
+	}
+	return d
 }
 
 // startFull starts a server with no room from its first moment, and waits until
@@ -237,4 +284,98 @@ func run(t *testing.T, cmd *exec.Cmd) *process {
 	}()
 	t.Cleanup(p.kill)
 	return p
+}
+
+// TestCannotOpenStore: a server that cannot use its file does not start. It says
+// which file, and what to do.
+func TestCannotOpenStore(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	letIn(t, folder)
+	name := func(parts ...string) string { return filepath.Join(append([]string{folder}, parts...)...) }
+	if err := os.Mkdir(name("sealed"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	makeStore(t, name("readonly.db"), 0o444)
+	makeStore(t, name("damaged.db"), 0o666)
+	damage(t, name("damaged.db"))
+	if err := os.WriteFile(name("file"), nil, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	const rights = "the server's user must be able to write the file and its folder"
+	for path, want := range map[string]string{
+		name("readonly.db"):           rights,
+		name("sealed", "holdfast.db"): rights,
+		name("sealed", "a", "b.db"):   rights,
+		name("sealed"):                "name a file in this folder",
+		name("file", "holdfast.db"):   "a part of this path is a file",
+		name("damaged.db"):            "it is not a store, or it is damaged; it was left as it is",
+	} {
+		before, _ := os.ReadFile(path) // some are no files
+		p := run(t, unprivileged(t, exec.Command(binary, "--addr", freeAddr(t), "--store", "bolt:"+path)))
+		select {
+		case <-p.done:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: the server did not give up: %s", path, p.out)
+		}
+		if code := p.cmd.ProcessState.ExitCode(); code != 1 {
+			t.Errorf("%s: exit code %d, want 1", path, code)
+		}
+		if text := p.out.String(); !strings.Contains(text, "open the store "+path+": ") || !strings.Contains(text, want) {
+			t.Errorf("the server does not name %s or say %q: %s", path, want, text)
+		}
+		if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+			t.Errorf("%s was changed", path)
+		}
+	}
+}
+
+// makeStore makes an empty store with this mode.
+func makeStore(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := openStore(t, "bolt:"+path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// damage destroys the beginnings of a store's first two pages.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for page := range 2 {
+		if _, err := f.WriteAt(make([]byte, 64), int64(page*os.Getpagesize())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// nobody is a user without rights, by custom.
+const nobody = 65534
+
+// unprivileged makes the command run without the rights of root, for whom no file
+// is read-only.
+func unprivileged(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	cmd.Dir = "/" // which everybody may enter
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	return cmd
+}
+
+// letIn opens the test's folder, and that of the program, to other users.
+func letIn(t *testing.T, folder string) {
+	t.Helper()
+	for _, f := range []string{folder, filepath.Dir(folder), filepath.Dir(binary)} {
+		if err := os.Chmod(f, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -141,7 +141,7 @@ func (h *handler) cors(w http.ResponseWriter, r *http.Request) (goOn bool) {
 			WithHint("Operators add it to the allowed origins."))
 	default:
 		header.Set("Access-Control-Allow-Methods", h.methods)
-		header.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, Holdfast-Resume")
+		header.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, If-Match, Holdfast-Resume")
 		header.Set("Access-Control-Max-Age", "600")
 		w.WriteHeader(http.StatusNoContent)
 	}
@@ -163,6 +163,6 @@ func (h *handler) allow(header http.Header, origin string) bool {
 	default:
 		return false
 	}
-	header.Set("Access-Control-Expose-Headers", "Retry-After, Holdfast-Run")
+	header.Set("Access-Control-Expose-Headers", "Retry-After, ETag, Holdfast-Run")
 	return true
 }

@@ -119,8 +119,11 @@ func TestCORS(t *testing.T) {
 			if res.StatusCode != c.preflight || res.Header.Get("Access-Control-Allow-Origin") != c.allow {
 				t.Errorf("preflight: %d %v", res.StatusCode, res.Header)
 			}
-			if c.preflight == 204 && res.Header.Get("Access-Control-Allow-Methods") != "GET, HEAD, OPTIONS, POST" {
+			if c.preflight == 204 && res.Header.Get("Access-Control-Allow-Methods") != "DELETE, GET, HEAD, OPTIONS, POST" {
 				t.Errorf("methods: %q", res.Header.Get("Access-Control-Allow-Methods"))
+			}
+			if allowed := res.Header.Get("Access-Control-Allow-Headers"); c.preflight == 204 && !strings.Contains(allowed, "If-Match") {
+				t.Errorf("headers: %q", allowed)
 			}
 		})
 	}
@@ -130,7 +133,7 @@ func TestCredentials(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.AllowedOrigins = origins(t, true, "https://*.example.com") })
 	res, _ := do(t, "GET", s.URL+"/threads", "", "Origin", "https://a.example.com")
 	if res.Header.Get("Access-Control-Allow-Credentials") != "true" || res.Header.Get("Vary") != "Origin" ||
-		res.Header.Get("Access-Control-Expose-Headers") != "Retry-After, Holdfast-Run" {
+		res.Header.Get("Access-Control-Expose-Headers") != "Retry-After, ETag, Holdfast-Run" {
 		t.Errorf("%v", res.Header)
 	}
 }

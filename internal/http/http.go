@@ -36,6 +36,10 @@ type Threads interface {
 	Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]holdfast.ThreadInfo, error)
 	Thread(ctx context.Context, who holdfast.Principal, thread string) (*holdfast.ThreadInfo, error)
 	Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error)
+	// SharedState is null where there is none.
+	SharedState(ctx context.Context, who holdfast.Principal, thread string) (json.RawMessage, error)
+	// Runs lists a thread's runs, newest first.
+	Runs(ctx context.Context, who holdfast.Principal, thread string) ([]holdfast.RunInfo, error)
 }
 
 // Config is what a Handler needs. Every member must be set, except where it says
@@ -43,6 +47,8 @@ type Threads interface {
 type Config struct {
 	Runs    Runs
 	Threads Threads
+	History History
+	Upkeep  Upkeep
 	// Agents names what can be run. Optional: without it the routes below /agents
 	// that describe agents answer 404.
 	Agents Agents

@@ -33,6 +33,7 @@ type fake struct {
 	asked  string // the thread that was last asked for
 	// attached is what Attach shows.
 	attached []any
+	timeMachine
 }
 
 func (f *fake) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
@@ -83,8 +84,9 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	if f.info == nil {
 		f.info = &holdfast.ThreadInfo{ID: "t", Status: holdfast.StatusIdle}
 	}
+	f.timeMachine.f = f
 	c := Config{
-		Runs: f, Threads: f, Ready: func(context.Context) error { return f.err }, MaxBody: 1 << 10, WriteTimeout: time.Second, LoopbackOnly: true,
+		Runs: f, Threads: f, History: f, Upkeep: f, Ready: func(context.Context) error { return f.err }, MaxBody: 1 << 10, WriteTimeout: time.Second, LoopbackOnly: true,
 		Authenticate: func(*http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
 		},

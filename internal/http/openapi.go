@@ -83,7 +83,7 @@ func (r *route) operation(keys bool) object {
 		op["parameters"] = params
 	}
 	if r.body != "" {
-		op["requestBody"] = object{"required": true, "content": object{typeJSON: object{"schema": ref("schemas", r.body)}}}
+		op["requestBody"] = object{"required": !r.bodyOptional, "content": object{typeJSON: object{"schema": ref("schemas", r.body)}}}
 	}
 	if keys && !r.open {
 		op["security"] = []any{object{"key": []string{}}}

@@ -227,9 +227,21 @@ func eventful() *fake {
 	f.info = &holdfast.ThreadInfo{
 		ID: "t", Agent: "a", Status: holdfast.StatusInterrupted, Run: "r", Outcome: "interrupt", Code: "c", Iteration: 1, Cursor: "1-x",
 		Interrupts: []string{"i"}, PendingToolCalls: []string{"c"}, UpdatedAt: time.Unix(0, 1).UTC(),
+		ETag: "c1", Parent: "p", ParentCheckpoint: "000000000001", Size: map[string]int64{"records": 7},
 	}
 	f.events = func(holdfast.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(), nil }
 	return f
+}
+
+// bodies are what the routes take, by schema.
+var bodies = map[string]string{
+	"RunAgentInput":   minimal,
+	"Mark":            `{"label":"mine","state":{"n":1}}`,
+	"Travel":          `{"checkpointId":"000000000001","threadId":"t2","reuseResults":true}`,
+	"Rewind":          `{"messageId":"m","reuseResults":true}`,
+	"Prune":           `{"keep":3,"dryRun":true}`,
+	"DeleteOlderThan": `{"olderThan":"720h","dryRun":true}`,
+	"DeleteInactive":  `{"threshold":"168h","dryRun":true}`,
 }
 
 // TestAnswersMatchTheDocument calls every route, and checks the status, the media
@@ -240,14 +252,14 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		c.Agents, c.UI, c.Metrics = twoAgents, says("page"), says("metrics")
 	})
 	for _, r := range routes {
-		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "*", "app.js").Replace(r.path)
+		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)
 		for _, want := range r.answers {
-			if want.code != http.StatusOK {
+			if want.code != http.StatusOK && want.code != http.StatusCreated {
 				continue // another test's fake answers so
 			}
-			body := ""
+			body := bodies[r.body]
 			if r.body != "" {
-				body = minimal
+				valid(t, schema(r.body), body)
 			}
 			res, got := do(t, r.method, s.URL+path, body, "Content-Type", "application/json", "Accept", want.kind)
 			if res.StatusCode != want.code {
@@ -284,7 +296,7 @@ func TestErrorsMatchTheDocument(t *testing.T) {
 	f.events = func(holdfast.Cursor, agui.Dialect) (*agui.Reply, error) { return nil, f.err }
 	s := serve(t, f, nil)
 	for _, r := range routes {
-		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "*", "app.js").Replace(r.path)
+		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)
 		if res, body := do(t, r.method, s.URL+path, minimal, "Content-Type", "application/json"); res.StatusCode >= 400 && r.method != "HEAD" {
 			valid(t, schema("Error"), body)
 		}
@@ -305,7 +317,7 @@ func TestInputsMatchTheDocument(t *testing.T) {
 			{"id":"2","role":"tool","toolCallId":"c","content":[{"type":"text","text":"x"}]},
 			{"id":"3","role":"user","content":[{"type":"image","source":{"type":"url","value":"https://a.example/b.png"}}]}],
 			"tools":[{"name":"f","description":"d","parameters":{"type":"object"}}],"context":[{"description":"d","value":"v"}],
-			"forwardedProps":{"holdfast":{"onBusy":"cancel_and_run","branch":true},"mine":1},
+			"forwardedProps":{"holdfast":{"onBusy":"cancel_and_run","branch":true,"allowStale":true},"mine":1},
 			"resume":[{"interruptId":"i","status":"resolved","payload":{"ok":true}}]}`: true,
 		`{"threadId":"","runId":"r","messages":[]}`:                                                  false,
 		`{"runId":"r","messages":[]}`:                                                                false,

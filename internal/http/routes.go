@@ -21,8 +21,10 @@ type route struct {
 	summary string
 	params  []string // names of components.parameters besides those in the path
 	body    string   // the schema of the JSON body, if there is one
-	answers []answer
-	errors  []string // the codes that it may answer with, besides those that any may
+	// bodyOptional: without one it is {}.
+	bodyOptional bool
+	answers      []answer
+	errors       []string // the codes that it may answer with, besides those that any may
 }
 
 // answer is a way in which a route succeeds.
@@ -75,17 +77,82 @@ var routes = []route{
 		method: "GET", path: "/threads", do: (*handler).listThreads, id: "listThreads", params: []string{"limit", "before"},
 		summary: "List your threads, last active first.",
 		answers: []answer{{http.StatusOK, "The threads.", typeJSON, "ThreadList"}},
-		errors:  []string{holdfast.CodeInvalidInput, holdfast.CodeStoreUnavailable, holdfast.CodeVersionTooNew},
+		errors:  listErrors,
 	},
 	{
 		method: "GET", path: "/threads/{thread}", do: (*handler).getThread, id: "getThread",
-		summary: "Status, run, iteration, open questions, cursor.",
+		summary: "Status, run, iteration, open questions, cursor, size; the ETag header has its etag.",
 		answers: []answer{{http.StatusOK, "The thread.", typeJSON, "ThreadInfo"}}, errors: readErrors,
+	},
+	{
+		method: "DELETE", path: "/threads/{thread}", do: (*handler).deleteThread, id: "deleteThread", params: []string{"IfMatch", "children"},
+		summary: "Delete a thread that does not run, and all that is stored of it.",
+		answers: []answer{{http.StatusOK, "How many threads were deleted.", typeJSON, "Deleted"}},
+		errors:  slices.Concat(readErrors, []string{holdfast.CodeInvalidInput, holdfast.CodeRunInProgress, holdfast.CodeCheckpointConflict}),
 	},
 	{
 		method: "GET", path: "/threads/{thread}/messages", do: (*handler).getMessages, id: "getMessages",
 		summary: "The history, as AG-UI messages.",
 		answers: []answer{{http.StatusOK, "The messages.", typeJSON, "MessageList"}}, errors: readErrors,
+	},
+	{
+		method: "GET", path: "/threads/{thread}/state", do: (*handler).getState, id: "getState",
+		summary: "The shared state.",
+		answers: []answer{{http.StatusOK, "The state; null if there is none.", typeJSON, "SharedState"}}, errors: readErrors,
+	},
+	{
+		method: "GET", path: "/threads/{thread}/runs", do: (*handler).listRuns, id: "listRuns",
+		summary: "The runs of a thread, newest first.",
+		answers: []answer{{http.StatusOK, "The runs.", typeJSON, "RunList"}}, errors: readErrors,
+	},
+	{
+		method: "GET", path: "/threads/{thread}/children", do: (*handler).getChildren, id: "listChildren",
+		summary: "Your threads that were forked from this one.",
+		answers: []answer{{http.StatusOK, "The threads.", typeJSON, "ThreadList"}}, errors: readErrors,
+	},
+	{
+		method: "GET", path: "/threads/{thread}/checkpoints", do: (*handler).listCheckpoints, id: "listCheckpoints",
+		params: []string{"limit", "beforeCheckpoint"}, summary: "The checkpoints of a thread, newest first.",
+		answers: []answer{{http.StatusOK, "The checkpoints.", typeJSON, "CheckpointList"}},
+		errors:  slices.Concat(readErrors, []string{holdfast.CodeInvalidInput, holdfast.CodeHistoryNotKept}),
+	},
+	{
+		method: "GET", path: "/threads/{thread}/checkpoints/{checkpoint}", do: (*handler).getCheckpoint, id: "getCheckpoint",
+		summary: "The thread as it was at a checkpoint: messages, shared state, open calls.",
+		answers: []answer{{http.StatusOK, "The checkpoint.", typeJSON, "CheckpointDetail"}},
+		errors:  slices.Concat(readErrors, []string{holdfast.CodeHistoryNotKept}),
+	},
+	{
+		method: "POST", path: "/threads/{thread}/checkpoints", do: (*handler).postCheckpoint, id: "markCheckpoint", params: []string{"IfMatch"},
+		summary: "Take a checkpoint of a thread that does not run; it may replace the shared state.", body: "Mark", bodyOptional: true,
+		answers: []answer{{http.StatusCreated, "The checkpoint.", typeJSON, "Checkpoint"}}, errors: changeErrors,
+	},
+	{
+		method: "POST", path: "/threads/{thread}/fork", do: (*handler).postFork, id: "forkThread", params: []string{"IfMatch"},
+		summary: "Begin a new thread where this one stands, or stood.", body: "Travel", bodyOptional: true,
+		answers: []answer{{http.StatusCreated, "The new thread.", typeJSON, "Traveled"}},
+		errors:  slices.Concat(changeErrors, []string{holdfast.CodeHistoryNotKept, holdfast.CodeThreadExists}),
+	},
+	{
+		method: "POST", path: "/threads/{thread}/rewind", do: (*handler).postRewind, id: "rewindThread", params: []string{"IfMatch"},
+		summary: "Take a thread that does not run back to a checkpoint or a message.", body: "Rewind",
+		answers: []answer{{http.StatusOK, "Where the thread is now.", typeJSON, "Traveled"}},
+		errors:  slices.Concat(changeErrors, []string{holdfast.CodeHistoryNotKept}),
+	},
+	{
+		method: "POST", path: "/threads/{thread}/prune", do: (*handler).postPrune, id: "pruneThread", body: "Prune", bodyOptional: true,
+		summary: "Keep the newest checkpoints, and remove what neither they nor the head need.",
+		answers: []answer{{http.StatusOK, "What was removed, or would be.", typeJSON, "Cleaned"}}, errors: changeErrors,
+	},
+	{
+		method: "POST", path: "/maintenance/delete-older-than", do: (*handler).postDeleteOlderThan, id: "deleteOlderThan", body: "DeleteOlderThan",
+		summary: "Remove old checkpoints from all your threads, but never a thread's newest.",
+		answers: []answer{{http.StatusOK, "What was removed, or would be.", typeJSON, "Cleaned"}}, errors: cleanErrors,
+	},
+	{
+		method: "POST", path: "/maintenance/delete-inactive", do: (*handler).postDeleteInactive, id: "deleteInactive", body: "DeleteInactive",
+		summary: "Delete your idle threads that nobody has used for long.",
+		answers: []answer{{http.StatusOK, "What was removed, or would be.", typeJSON, "Cleaned"}}, errors: cleanErrors,
 	},
 	{
 		method: "GET", path: "/agents", do: (*handler).getAgents, id: "listAgents",
@@ -141,15 +208,23 @@ var (
 	headAnswers  = []answer{{code: http.StatusOK, text: "The page is there."}}
 	resumeParams = []string{"HoldfastResume"}
 
-	readErrors = []string{holdfast.CodeNotFound, holdfast.CodeShuttingDown, holdfast.CodeStoreUnavailable, holdfast.CodeVersionTooNew}
-	runErrors  = []string{
-		holdfast.CodeNotAcceptable, holdfast.CodeAgentNotFound, holdfast.CodeCheckpointConflict, holdfast.CodeHistoryDiverged,
-		holdfast.CodeInterruptAlreadyAnswered, holdfast.CodeInterruptExpired, holdfast.CodeInterrupted, holdfast.CodeInvalidInput,
-		holdfast.CodeMidExecution, holdfast.CodeNotFound, holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge,
-		holdfast.CodeRunIDReused, holdfast.CodeRunInProgress, holdfast.CodeShuttingDown, holdfast.CodeStoreUnavailable,
-		holdfast.CodeStreamCut, holdfast.CodeTooManyRuns, holdfast.CodeUnknownToolCall, holdfast.CodeUnsupportedMediaType,
-		holdfast.CodeVersionTooNew, holdfast.CodeWrongAgent,
+	// storedErrors are about what is stored.
+	storedErrors = []string{
+		holdfast.CodeStoreUnavailable, holdfast.CodeVersionTooNew, holdfast.CodeCheckpointInvalid, holdfast.CodeCheckpointUnreadable,
 	}
+	listErrors   = slices.Concat(storedErrors, []string{holdfast.CodeInvalidInput})
+	cleanErrors  = slices.Concat(listErrors, []string{holdfast.CodePayloadTooLarge, holdfast.CodeUnsupportedMediaType})
+	readErrors   = slices.Concat(storedErrors, []string{holdfast.CodeNotFound, holdfast.CodeShuttingDown})
+	changeErrors = slices.Concat(readErrors, []string{
+		holdfast.CodeCheckpointConflict, holdfast.CodeInvalidInput, holdfast.CodePayloadTooLarge, holdfast.CodeRunInProgress, holdfast.CodeUnsupportedMediaType,
+	})
+	runErrors = slices.Concat(storedErrors, []string{
+		holdfast.CodeNotAcceptable, holdfast.CodeAgentNotFound, holdfast.CodeCheckpointConflict, holdfast.CodeCheckpointStale,
+		holdfast.CodeHistoryDiverged, holdfast.CodeInterruptAlreadyAnswered, holdfast.CodeInterruptExpired, holdfast.CodeInterrupted,
+		holdfast.CodeInvalidInput, holdfast.CodeMidExecution, holdfast.CodeNotFound, holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge,
+		holdfast.CodeRunIDReused, holdfast.CodeRunInProgress, holdfast.CodeShuttingDown, holdfast.CodeStreamCut, holdfast.CodeThreadTooLarge,
+		holdfast.CodeTooManyRuns, holdfast.CodeUnknownToolCall, holdfast.CodeUnsupportedMediaType, holdfast.CodeWrongAgent,
+	})
 )
 
 // methodsOf is what a preflight is told.

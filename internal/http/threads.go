@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// The number of threads in a list.
+// The number of threads or checkpoints in a list.
 const (
 	defaultLimit = 50
 	maxLimit     = 200
@@ -16,9 +16,16 @@ const (
 
 // listThreads is GET /threads?limit=&before=, last active first.
 func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	limit, before, err := listParams(r)
+	limit, err := limitParam(r)
 	if err != nil {
 		return err
+	}
+	var before time.Time
+	if s := r.URL.Query().Get("before"); s != "" {
+		if before, err = time.Parse(time.RFC3339Nano, s); err != nil {
+			return holdfast.Errorf(holdfast.CodeInvalidInput, "before must be a time.").
+				WithHint("Use the updatedAt of the last thread you got, like 2026-01-31T12:00:00Z.")
+		}
 	}
 	threads, err := h.Threads.Threads(r.Context(), who, before, limit)
 	if err != nil {
@@ -28,21 +35,17 @@ func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfa
 	return nil
 }
 
-func listParams(r *http.Request) (limit int, before time.Time, err error) {
-	limit = defaultLimit
-	if s := r.URL.Query().Get("limit"); s != "" {
-		if limit, err = strconv.Atoi(s); err != nil || limit < 1 || limit > maxLimit {
-			return 0, before, holdfast.Errorf(holdfast.CodeInvalidInput, "limit must be a number from 1 to %d.", maxLimit).
-				WithHint("Leave it out for %d.", defaultLimit)
-		}
+func limitParam(r *http.Request) (int, error) {
+	s := r.URL.Query().Get("limit")
+	if s == "" {
+		return defaultLimit, nil
 	}
-	if s := r.URL.Query().Get("before"); s != "" {
-		if before, err = time.Parse(time.RFC3339Nano, s); err != nil {
-			return 0, before, holdfast.Errorf(holdfast.CodeInvalidInput, "before must be a time.").
-				WithHint("Use the updatedAt of the last thread you got, like 2026-01-31T12:00:00Z.")
-		}
+	limit, err := strconv.Atoi(s)
+	if err != nil || limit < 1 || limit > maxLimit {
+		return 0, holdfast.Errorf(holdfast.CodeInvalidInput, "limit must be a number from 1 to %d.", maxLimit).
+			WithHint("Leave it out for %d.", defaultLimit)
 	}
-	return limit, before, nil
+	return limit, nil
 }
 
 // getThread is GET /threads/{thread}.
@@ -51,6 +54,7 @@ func (h *handler) getThread(w http.ResponseWriter, r *http.Request, who holdfast
 	if err != nil {
 		return err
 	}
+	w.Header().Set("ETag", `"`+info.ETag+`"`)
 	writeJSON(w, http.StatusOK, info)
 	return nil
 }
@@ -62,5 +66,25 @@ func (h *handler) getMessages(w http.ResponseWriter, r *http.Request, who holdfa
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"messages": messages})
+	return nil
+}
+
+// getState is GET /threads/{thread}/state.
+func (h *handler) getState(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	state, err := h.Threads.SharedState(r.Context(), who, param(r, "thread"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"state": state})
+	return nil
+}
+
+// listRuns is GET /threads/{thread}/runs.
+func (h *handler) listRuns(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	runs, err := h.Threads.Runs(r.Context(), who, param(r, "thread"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"runs": runs})
 	return nil
 }

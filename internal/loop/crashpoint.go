@@ -86,6 +86,8 @@ func crashLabel(c *holdfast.Commit) string {
 	switch {
 	case puts(holdfast.KindRun):
 		return "begin"
+	case c.Trim > 0:
+		return "archive"
 	case puts(holdfast.KindOutcome) && claims:
 		return "cut"
 	case puts(holdfast.KindOutcome):

@@ -96,6 +96,8 @@ type departure struct {
 	// point.
 	redo  []openCall
 	reuse bool
+	// frontend are the tools that the last run's client brought.
+	frontend []string
 }
 
 // past is a call that was made after the point gone back to.
@@ -130,6 +132,13 @@ func (e *Engine) depart(ctx context.Context, t *thread, to holdfast.Travel) (*de
 	}
 	if err := d.findPast(ctx, e, t); err != nil {
 		return nil, err
+	}
+	rec, err := e.runRecord(ctx, t.key, t.st.Run)
+	if err != nil {
+		return nil, err
+	}
+	for _, tool := range rec.Tools {
+		d.frontend = append(d.frontend, tool.Name)
 	}
 	d.settle(e)
 	// The counters are the thread's, not the checkpoint's.
@@ -229,7 +238,7 @@ func (d *departure) settle(e *Engine) {
 // arrive fills in the commit with which a travel ends.
 func (e *Engine) arrive(c *holdfast.Commit, d *departure, cp checkpoint, out *holdfast.Traveled) {
 	out.Effects = []holdfast.PastEffect{}
-	effects := e.effects(d.st.Agent)
+	effects := e.effects(d.st.Agent, d.frontend)
 	for _, p := range d.past {
 		if effect := effects(p.made.name); effect != string(holdfast.EffectPure) {
 			out.Effects = append(out.Effects, p.effect(effect))
@@ -249,9 +258,12 @@ func (e *Engine) arrive(c *holdfast.Commit, d *departure, cp checkpoint, out *ho
 	out.Checkpoint = made.public(c.Key.Thread)
 }
 
-// effects returns what the agent's tools declare.
-func (e *Engine) effects(agent string) func(tool string) string {
+// effects returns what the agent's tools declare; the frontend's declare nothing.
+func (e *Engine) effects(agent string, frontend []string) func(tool string) string {
 	declared := map[string]string{}
+	for _, name := range frontend {
+		declared[name] = "frontend"
+	}
 	if a, err := e.agent(agent); err == nil {
 		for _, t := range a.Tools {
 			spec := t.Spec()

@@ -34,12 +34,13 @@ func claimResults() []string { return []string{"taken_over", "lost", "cut", "ref
 // codes are the error codes of the root package. An extension's code is other.
 func codes() []string {
 	return []string{
-		holdfast.CodeAgentNotFound, holdfast.CodeCheckpointConflict, holdfast.CodeCutOff, holdfast.CodeForbiddenHost,
-		holdfast.CodeForbiddenOrigin, holdfast.CodeHistoryDiverged, holdfast.CodeInternal, holdfast.CodeInterruptAlreadyAnswered,
+		holdfast.CodeAgentNotFound, holdfast.CodeCheckpointConflict, holdfast.CodeCheckpointInvalid, holdfast.CodeCheckpointStale,
+		holdfast.CodeCheckpointUnreadable, holdfast.CodeCutOff, holdfast.CodeForbiddenHost,
+		holdfast.CodeForbiddenOrigin, holdfast.CodeHistoryDiverged, holdfast.CodeHistoryNotKept, holdfast.CodeInternal, holdfast.CodeInterruptAlreadyAnswered,
 		holdfast.CodeInterruptExpired, holdfast.CodeInterrupted, holdfast.CodeInvalidInput, holdfast.CodeMaxIterations,
 		holdfast.CodeMethodNotAllowed, holdfast.CodeMidExecution, holdfast.CodeModelFailed, holdfast.CodeNotAcceptable, holdfast.CodeNotFound,
 		holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge, holdfast.CodeRecoveryGaveUp, holdfast.CodeRunIDReused,
-		holdfast.CodeRunInProgress, holdfast.CodeStoreUnavailable, holdfast.CodeStreamCut, holdfast.CodeTooManyRuns,
+		holdfast.CodeRunInProgress, holdfast.CodeStoreUnavailable, holdfast.CodeStreamCut, holdfast.CodeThreadExists, holdfast.CodeThreadTooLarge, holdfast.CodeTooManyRuns,
 		holdfast.CodeShuttingDown, holdfast.CodeUnauthenticated, holdfast.CodeUnknownToolCall, holdfast.CodeUnsupportedMediaType, holdfast.CodeVersionTooNew,
 		holdfast.CodeWrongAgent,
 	}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+)
+
+// helpCommand lists the commands.
+func helpCommand(args []string, stdout, stderr io.Writer) error {
+	if err := parseCommand(flag.NewFlagSet("holdfast help", flag.ContinueOnError), args, stderr); err != nil {
+		return err
+	}
+	fmt.Fprint(stdout, `holdfast [flags]        runs the server; holdfast --help lists the flags
+holdfast validate       checks the file with the agents
+holdfast key            makes an API key
+holdfast healthcheck    asks a running server whether it can serve
+
+Looking into a store; STORE is a URL as --store has it, or the path of a file. A file
+must not be in use by a server.
+
+holdfast check STORE    finds what is damaged; exits with 1 if something is
+holdfast inspect STORE  lists the threads, or shows one: --thread ID [--checkpoint ID]
+holdfast export STORE   writes a thread as JSON: --thread ID [-o FILE]
+holdfast import STORE FILE
+                        makes a thread out of what export has written
+
+holdfast COMMAND --help lists the flags of a command.
+`)
+	return nil
+}

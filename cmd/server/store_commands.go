@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+// storeCommands look into a store without a server.
+var storeCommands = map[string]func(*storeCommand, []string) error{
+	"check":   (*storeCommand).check,
+	"inspect": (*storeCommand).inspect,
+	"export":  (*storeCommand).export,
+	"import":  (*storeCommand).importThread,
+}
+
+// errProblems: a check has found some, and has said which.
+var errProblems = errors.New("problems were found")
+
+// storeCommand is what these commands have in common.
+type storeCommand struct {
+	getenv         func(string) string
+	stdout, stderr io.Writer
+
+	store  server.StoreAt
+	tenant string
+	thread string
+}
+
+// flags declares the flags that all of them have.
+func (c *storeCommand) flags(name string) *flag.FlagSet {
+	f := flag.NewFlagSet("holdfast "+name, flag.ContinueOnError)
+	f.StringVar(&c.store.RedisPrefix, "redis-prefix", orDefault(c.getenv("HOLDFAST_REDIS_PREFIX"), "hf:"), "what every key in Redis begins with (HOLDFAST_REDIS_PREFIX)")
+	f.StringVar(&c.tenant, "tenant", server.LocalPrincipal().Tenant, "whose thread it is; the default is that of a server without keys")
+	f.StringVar(&c.thread, "thread", "", "the thread")
+	return f
+}
+
+// parse parses arguments among which the store is the first that is not a flag, and
+// returns the others. A store that HOLDFAST_STORE names, perhaps with a password, need
+// not be an argument, which everybody on the machine can see.
+func (c *storeCommand) parse(f *flag.FlagSet, args []string, others ...string) ([]string, error) {
+	f.SetOutput(c.stderr)
+	f.Usage = func() {
+		fmt.Fprintf(c.stderr, "Usage: %s STORE %s\n\nSTORE is a URL as --store has it, or the path of a file (HOLDFAST_STORE).\n\n",
+			f.Name(), strings.Join(append(slices.Clone(others), "[flags]"), " "))
+		f.PrintDefaults()
+	}
+	var values []string
+	for len(args) > 0 {
+		if err := f.Parse(args); err != nil {
+			return nil, err
+		}
+		if args = f.Args(); len(args) > 0 {
+			values = append(values, args[0])
+			args = args[1:]
+		}
+	}
+	if named := c.getenv("HOLDFAST_STORE"); len(values) == len(others) && named != "" {
+		values = append([]string{named}, values...)
+	}
+	if len(values) != 1+len(others) {
+		return nil, fmt.Errorf("it takes %s, not %d arguments: see --help", strings.Join(append([]string{"STORE"}, others...), " "), len(values))
+	}
+	c.store.URL = values[0]
+	return values[1:], nil
+}
+
+// on opens the store for f. An interrupt ends ctx.
+func (c *storeCommand) on(f func(ctx context.Context, store holdfast.Store) error) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	store, err := server.OpenStore(c.store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return f(ctx, store)
+}
+
+func (c *storeCommand) key() holdfast.ThreadKey {
+	return holdfast.ThreadKey{Tenant: c.tenant, Thread: c.thread}
+}
+
+// check prints a line for each problem, and how much was looked at.
+func (c *storeCommand) check(args []string) error {
+	f := c.flags("check")
+	if _, err := c.parse(f, args); err != nil {
+		return err
+	}
+	var only *holdfast.ThreadKey
+	if c.thread != "" {
+		key := c.key()
+		only = &key
+	}
+	var done server.Checked
+	err := c.on(func(ctx context.Context, store holdfast.Store) (err error) {
+		done, err = server.CheckStore(ctx, store, only, func(p server.Problem) {
+			fmt.Fprintf(c.stdout, "%s: %s: %s\n", printable(p.Key.String()), p.What, printable(p.Detail))
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "%s checked, %s\n", count(done.Threads, "thread"), count(done.Problems, "problem"))
+	if done.Busy > 0 {
+		fmt.Fprintf(c.stdout, "%s not checked: running, and changing all the time\n", count(done.Busy, "thread"))
+	}
+	if done.Problems > 0 {
+		return errProblems
+	}
+	return nil
+}
+
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// inspect lists the threads of a store, or shows one.
+func (c *storeCommand) inspect(args []string) error {
+	f := c.flags("inspect")
+	checkpoint := f.String("checkpoint", "", "show the thread as it was then")
+	if _, err := c.parse(f, args); err != nil {
+		return err
+	}
+	if c.thread == "" && *checkpoint != "" {
+		return errors.New("--checkpoint needs --thread")
+	}
+	return c.on(func(ctx context.Context, store holdfast.Store) error {
+		if c.thread == "" {
+			return listThreads(ctx, c.stdout, store)
+		}
+		in, err := server.InspectThread(ctx, store, c.key(), *checkpoint)
+		if err != nil {
+			return err
+		}
+		printThread(c.stdout, in)
+		return nil
+	})
+}
+
+func listThreads(ctx context.Context, w io.Writer, store holdfast.Store) error {
+	table := newTable(w)
+	fmt.Fprintln(table, "TENANT\tTHREAD\tSTATUS\tITERATION\tMESSAGES\tBYTES\tLAST ACTIVE")
+	err := server.InspectStore(ctx, store, func(s *server.Summary) {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", printable(s.Key.Tenant), printable(s.Key.Thread), s.Status, s.Iteration, s.Messages, s.Bytes, clock(s.UpdatedAt))
+	})
+	return errors.Join(err, table.Flush())
+}
+
+func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,113 @@
+package http
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// readObject reads a body that is one JSON object into v. An empty body is {}. A member
+// that is not among the known ones is a mistake: what asks to change or delete
+// something must not be half understood. Errors never repeat values.
+func (h *handler) readObject(w http.ResponseWriter, r *http.Request, v any, known ...string) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	body, err := h.body(w, r)
+	if err != nil {
+		return err
+	}
+	body = bytes.TrimSpace(body)
+	switch {
+	case len(body) == 0:
+		return nil
+	case !utf8.Valid(body):
+		return invalid("", "The body is not UTF-8.", "Encode it as UTF-8.")
+	case body[0] != '{':
+		return invalid("", "The body is not a JSON object.", "%s", knows(known))
+	}
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(body, &members); err != nil {
+		return invalid("", "The body is not valid JSON.", "Send one JSON object, complete and with nothing after it.").Wrap(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(known, name) {
+			return invalid(short(name), fmt.Sprintf("There is no member %q here.", short(name)), "%s", knows(known))
+		}
+	}
+	var kind *json.UnmarshalTypeError
+	switch err := json.Unmarshal(body, v); {
+	case errors.As(err, &kind):
+		found, _, _ := strings.Cut(kind.Value, " ")
+		return invalid(kind.Field, fmt.Sprintf("%s has the wrong type: found %s.", kind.Field, found), "Correct this member and send the request again.").Wrap(err)
+	case err != nil:
+		return invalid("", "The body cannot be read.", "%s", knows(known)).Wrap(err)
+	}
+	return nil
+}
+
+func knows(members []string) string {
+	return "Send an object with " + strings.Join(members, ", ") + "."
+}
+
+// short cuts what a client chose to a length that fits an answer.
+func short(name string) string {
+	const most = 64
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
+}
+
+func invalid(field, message, hint string, args ...any) *holdfast.Error {
+	e := holdfast.Errorf(holdfast.CodeInvalidInput, "%s", message).WithHint(hint, args...)
+	if field != "" {
+		e = e.With("field", field)
+	}
+	return e
+}
+
+// maxID bounds the ids and labels that clients choose, in bytes, as in the input of
+// a run.
+const maxID = 256
+
+// checkText refuses an id or a label that is too long or cannot be shown. An empty
+// one is one that is not given.
+func checkText(field, text string) error {
+	switch {
+	case len(text) > maxID:
+		return invalid(field, fmt.Sprintf("%s is longer than %d bytes.", field, maxID), "Send a shorter one.")
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return invalid(field, field+" holds control characters.", "Send printable characters only.")
+	}
+	return nil
+}
+
+// ifMatch returns the ETag that the thread must have; empty for any. A W/ in front is
+// what proxies that compress make of an ETag: ours names a commit, not bytes.
+func ifMatch(r *http.Request) (string, error) {
+	given := r.Header.Values("If-Match")
+	if len(given) == 0 {
+		return "", nil
+	}
+	tag := strings.TrimSpace(given[0])
+	if tag == "*" && len(given) == 1 {
+		return "", nil
+	}
+	tag = strings.TrimPrefix(tag, "W/")
+	if inner, quoted := strings.CutPrefix(tag, `"`); quoted {
+		tag = strings.TrimSuffix(inner, `"`)
+	}
+	if len(given) > 1 || tag == "" || len(tag) > maxID || strings.ContainsAny(tag, "\", \t") {
+		return "", invalid("If-Match", "If-Match does not name one ETag.", "Send the ETag of GET /threads/{thread}, or leave it out.")
+	}
+	return tag, nil
+}

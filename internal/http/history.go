@@ -1,0 +1,133 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// History is what a thread was, and the ways back to it.
+type History interface {
+	// Checkpoints lists up to limit checkpoints, newest first: those before the
+	// given one (empty: from the newest), and taken before the time (zero: any).
+	Checkpoints(ctx context.Context, who holdfast.Principal, thread, before string, until time.Time, limit int) ([]holdfast.Checkpoint, error)
+	// Checkpoint shows one with all that it holds.
+	Checkpoint(ctx context.Context, who holdfast.Principal, thread, id string) (*holdfast.CheckpointDetail, error)
+	// Mark takes one by hand.
+	Mark(ctx context.Context, who holdfast.Principal, thread string, m holdfast.Mark) (*holdfast.Checkpoint, error)
+	// Fork begins a new thread where one stands or stood.
+	Fork(ctx context.Context, who holdfast.Principal, thread string, to holdfast.Travel) (*holdfast.Traveled, error)
+	// Rewind takes a thread back.
+	Rewind(ctx context.Context, who holdfast.Principal, thread string, to holdfast.Travel) (*holdfast.Traveled, error)
+}
+
+// listCheckpoints is GET /threads/{thread}/checkpoints?limit=&before=, newest first.
+func (h *handler) listCheckpoints(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	limit, err := limitParam(r)
+	if err != nil {
+		return err
+	}
+	before, until, err := checkpointBefore(r.URL.Query().Get("before"))
+	if err != nil {
+		return err
+	}
+	list, err := h.History.Checkpoints(r.Context(), who, param(r, "thread"), before, until, limit)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"checkpoints": list})
+	return nil
+}
+
+// checkpointBefore reads a checkpoint's id, which is a number, or a time.
+func checkpointBefore(s string) (id string, until time.Time, err error) {
+	if strings.Trim(s, "0123456789") == "" {
+		return s, until, checkText("before", s)
+	}
+	if until, err = time.Parse(time.RFC3339Nano, s); err != nil {
+		return "", until, invalid("before", "before must be the id of a checkpoint or a time.",
+			"Use the id of the last checkpoint you got, or a time like 2026-01-31T12:00:00Z.")
+	}
+	return "", until, nil
+}
+
+// getCheckpoint is GET /threads/{thread}/checkpoints/{checkpoint}.
+func (h *handler) getCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	detail, err := h.History.Checkpoint(r.Context(), who, param(r, "thread"), param(r, "checkpoint"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, detail)
+	return nil
+}
+
+// postCheckpoint is POST /threads/{thread}/checkpoints.
+func (h *handler) postCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	var m holdfast.Mark
+	err := h.readObject(w, r, &m, "label", "state")
+	if err == nil {
+		err = checkText("label", m.Label)
+	}
+	if err == nil {
+		m.ETag, err = ifMatch(r)
+	}
+	if err != nil {
+		return err
+	}
+	made, err := h.History.Mark(r.Context(), who, param(r, "thread"), m)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusCreated, made)
+	return nil
+}
+
+// postFork is POST /threads/{thread}/fork.
+func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	to, err := h.travel(w, r, "checkpointId", "messageId", "threadId", "reuseResults")
+	if err != nil {
+		return err
+	}
+	made, err := h.History.Fork(r.Context(), who, param(r, "thread"), to)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusCreated, made)
+	return nil
+}
+
+// postRewind is POST /threads/{thread}/rewind.
+func (h *handler) postRewind(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	to, err := h.travel(w, r, "checkpointId", "messageId", "reuseResults")
+	if err != nil {
+		return err
+	}
+	made, err := h.History.Rewind(r.Context(), who, param(r, "thread"), to)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, made)
+	return nil
+}
+
+// travel reads where to go back to.
+func (h *handler) travel(w http.ResponseWriter, r *http.Request, known ...string) (to holdfast.Travel, err error) {
+	if err := h.readObject(w, r, &to, known...); err != nil {
+		return to, err
+	}
+	for _, id := range []struct{ field, value string }{
+		{"checkpointId", to.Checkpoint}, {"messageId", to.Message}, {"threadId", to.Thread},
+	} {
+		if err := checkText(id.field, id.value); err != nil {
+			return to, err
+		}
+	}
+	if to.Checkpoint != "" && to.Message != "" {
+		return to, invalid("messageId", "checkpointId and messageId are two places.", "Send one of them.")
+	}
+	to.ETag, err = ifMatch(r)
+	return to, err
+}

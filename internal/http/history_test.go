@@ -1,0 +1,241 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// timeMachine is the part of the fake engine that knows the past. It remembers what
+// it was last asked for.
+type timeMachine struct {
+	f     *fake
+	asked string
+}
+
+func (m *timeMachine) ask(what string, args ...any) error {
+	m.asked = what + fmt.Sprintf("%+v", args)
+	return m.f.err
+}
+
+var someCheckpoint = holdfast.Checkpoint{
+	ID: "000000000001", ThreadID: "t", CreatedAt: time.Unix(0, 1).UTC(), ETag: "c1", Format: 2, Agent: "a", Run: "r", Status: holdfast.StatusIdle,
+	Iteration: 1, Message: "m", Messages: 1,
+	Metadata: holdfast.CheckpointMetadata{Source: "fork", Step: 1, Parent: "000000000003", ParentThread: "p", Label: "mine"},
+}
+
+func (m *timeMachine) Checkpoints(_ context.Context, _ holdfast.Principal, thread, before string, until time.Time, limit int) ([]holdfast.Checkpoint, error) {
+	return []holdfast.Checkpoint{someCheckpoint}, m.ask("list", thread, before, until.Unix(), limit)
+}
+
+func (m *timeMachine) Checkpoint(_ context.Context, _ holdfast.Principal, thread, id string) (*holdfast.CheckpointDetail, error) {
+	return &holdfast.CheckpointDetail{
+		Checkpoint: someCheckpoint, History: []json.RawMessage{json.RawMessage(`{"id":"m","role":"user","content":"hi"}`)},
+		State: json.RawMessage(`{"n":1}`), Outcome: "error", Code: "c", OpenCalls: []holdfast.OpenCall{{ID: "c", Tool: "f", Interrupt: "i"}},
+		PendingWrites: []holdfast.PendingWrite{{
+			CallID: "c", Tool: "f", Message: "m2", Result: json.RawMessage(`"x"`), Failed: true, ThreadID: "t", CompletedAt: time.Unix(0, 1).UTC(),
+		}},
+	}, m.ask("load", thread, id)
+}
+
+func (m *timeMachine) Mark(_ context.Context, _ holdfast.Principal, thread string, mark holdfast.Mark) (*holdfast.Checkpoint, error) {
+	return &someCheckpoint, m.ask("mark", thread, mark.Label, string(mark.State), mark.ETag)
+}
+
+func (m *timeMachine) travelled() *holdfast.Traveled {
+	return &holdfast.Traveled{Thread: *m.f.info, Checkpoint: someCheckpoint, Effects: []holdfast.PastEffect{
+		{CallID: "c", Tool: "f", Arguments: json.RawMessage(`{"n":1}`), Effect: "once", Message: "m", Failed: true},
+	}}
+}
+
+func (m *timeMachine) Fork(_ context.Context, _ holdfast.Principal, thread string, to holdfast.Travel) (*holdfast.Traveled, error) {
+	return m.travelled(), m.ask("fork", thread, to)
+}
+
+func (m *timeMachine) Rewind(_ context.Context, _ holdfast.Principal, thread string, to holdfast.Travel) (*holdfast.Traveled, error) {
+	return m.travelled(), m.ask("rewind", thread, to)
+}
+
+func (m *timeMachine) SharedState(_ context.Context, _ holdfast.Principal, thread string) (json.RawMessage, error) {
+	return json.RawMessage(`{"n":1}`), m.ask("state", thread)
+}
+
+func (m *timeMachine) Runs(_ context.Context, _ holdfast.Principal, thread string) ([]holdfast.RunInfo, error) {
+	at := time.Unix(0, 1).UTC()
+	return []holdfast.RunInfo{{ID: "r2", Agent: "a", StartedAt: at}, {
+		ID: "r", Agent: "a", StartedAt: at, EndedAt: at, Outcome: "error", Code: "c", Continues: "r0", ContinuedBy: "r2", ParentRunID: "p",
+	}}, m.ask("runs", thread)
+}
+
+func (m *timeMachine) Children(_ context.Context, _ holdfast.Principal, thread string) ([]holdfast.ThreadInfo, error) {
+	return []holdfast.ThreadInfo{*m.f.info}, m.ask("children", thread)
+}
+
+func (m *timeMachine) Prune(_ context.Context, _ holdfast.Principal, thread string, keep int, dryRun bool) (*holdfast.Cleaned, error) {
+	return &holdfast.Cleaned{DryRun: dryRun, Threads: 1, Checkpoints: 2, Messages: 3}, m.ask("prune", thread, keep, dryRun)
+}
+
+func (m *timeMachine) Delete(_ context.Context, _ holdfast.Principal, thread, etag string, children bool) (int, error) {
+	return 2, m.ask("delete", thread, etag, children)
+}
+
+func (m *timeMachine) DeleteOlderThan(_ context.Context, _ holdfast.Principal, before time.Time, dryRun bool) (*holdfast.Cleaned, error) {
+	return &holdfast.Cleaned{DryRun: dryRun}, m.ask("older", before.Unix(), dryRun)
+}
+
+func (m *timeMachine) DeleteInactive(_ context.Context, _ holdfast.Principal, before time.Time, dryRun bool) (*holdfast.Cleaned, error) {
+	return &holdfast.Cleaned{DryRun: dryRun, Kept: 1}, m.ask("inactive", before.Unix(), dryRun)
+}
+
+// atNoon serves with a clock that stands still, at second 1,000,000.
+func atNoon(t *testing.T, f *fake) string {
+	t.Helper()
+	return serve(t, f, func(c *Config) { c.Now = func() time.Time { return time.Unix(1_000_000, 0) } }).URL
+}
+
+// TestHistoryRoutes: what a request says is what the engine is asked for.
+func TestHistoryRoutes(t *testing.T) {
+	zero := time.Time{}.Unix()
+	for request, want := range map[string]string{
+		"GET /threads/t/checkpoints":                                                    fmt.Sprintf("200 list[t  %d 50]", zero),
+		"GET /threads/a%2Fb/checkpoints?limit=7&before=000000000009":                    fmt.Sprintf("200 list[a/b 000000000009 %d 7]", zero),
+		"GET /threads/t/checkpoints?before=1970-01-01T00:01:00Z":                        "200 list[t  60 50]",
+		"GET /threads/t/checkpoints/000000000001":                                       "200 load[t 000000000001]",
+		"POST /threads/t/checkpoints":                                                   "201 mark[t   ]",
+		`POST /threads/t/checkpoints {"label":"mine","state":{"n":1}}`:                  `201 mark[t mine {"n":1} ]`,
+		"POST /threads/t/fork {}":                                                       "201 fork[t {Checkpoint: Message: Thread: ReuseResults:false ETag:}]",
+		`POST /threads/t/fork {"messageId":"m","threadId":"t2","reuseResults":true}`:    "201 fork[t {Checkpoint: Message:m Thread:t2 ReuseResults:true ETag:}]",
+		`POST /threads/t/rewind {"checkpointId":"000000000001","messageId":null}`:       "200 rewind[t {Checkpoint:000000000001 Message: Thread: ReuseResults:false ETag:}]",
+		"POST /threads/t/prune":                                                         "200 prune[t 10 false]",
+		`POST /threads/t/prune {"keep":1,"dryRun":true}`:                                "200 prune[t 1 true]",
+		"DELETE /threads/t":                                                             "200 delete[t  false]",
+		"DELETE /threads/t?children=delete":                                             "200 delete[t  true]",
+		"GET /threads/t/children":                                                       "200 children[t]",
+		"GET /threads/t/state":                                                          "200 state[t]",
+		"GET /threads/t/runs":                                                           "200 runs[t]",
+		`POST /maintenance/delete-older-than {"before":"1970-01-01T00:01:00Z"}`:         "200 older[60 false]",
+		`POST /maintenance/delete-older-than {"olderThan":"1h30m","dryRun":true}`:       "200 older[994600 true]",
+		`POST /maintenance/delete-inactive {"threshold":"100s"}`:                        "200 inactive[999900 false]",
+		"POST /maintenance/delete-inactive\n  {\"dryRun\":true, \"threshold\":\"1s\"} ": "200 inactive[999999 true]",
+	} {
+		f := &fake{}
+		url := atNoon(t, f)
+		parts := strings.SplitN(strings.Replace(request, "\n", " ", 1), " ", 3)
+		body := strings.Join(parts[2:], "")
+		res, answered := do(t, parts[0], url+parts[1], body, "Content-Type", "application/json")
+		if got := fmt.Sprintf("%d %s", res.StatusCode, f.timeMachine.asked); got != want {
+			t.Errorf("%s\n got %s\nwant %s\n%s", request, got, want, answered)
+		}
+	}
+}
+
+// TestHistoryMistakes: what is not understood is refused before anything happens,
+// with the name of the member, and without what was sent.
+func TestHistoryMistakes(t *testing.T) {
+	const secret = "hunter2"
+	long := strings.Repeat("x", 257)
+	for request, says := range map[string]string{
+		"GET /threads/t/checkpoints?limit=0":                                                               "limit",
+		"GET /threads/t/checkpoints?before=yesterday":                                                      "before",
+		`POST /threads/t/checkpoints {"labels":"` + secret + `"}`:                                          "Send an object with label, state.",
+		`POST /threads/t/checkpoints {"Label":"x"}`:                                                        `There is no member \"Label\"`,
+		`POST /threads/t/checkpoints {"label":7}`:                                                          "label has the wrong type: found number",
+		`POST /threads/t/checkpoints {"label":"` + long + `"}`:                                             "longer than 256 bytes",
+		`POST /threads/t/checkpoints {"label":"a\u0000b"}`:                                                 "control characters",
+		`POST /threads/t/checkpoints {"label":"x"} {}`:                                                     "not valid JSON",
+		`POST /threads/t/checkpoints [1]`:                                                                  "not a JSON object",
+		"POST /threads/t/checkpoints {\"label\":\"\xff\"}":                                                 "UTF-8",
+		`POST /threads/t/fork {"threadId":"` + long + `"}`:                                                 "threadId is longer",
+		`POST /threads/t/fork {"checkpointId":"a","messageId":"b"}`:                                        "Send one of them.",
+		`POST /threads/t/fork {"` + long + `":1}`:                                                          "There is no member",
+		`POST /threads/t/rewind {"messageId":"m","threadId":"t2"}`:                                         `There is no member \"threadId\"`,
+		`POST /threads/t/prune {"keep":0}`:                                                                 "DELETE the thread",
+		`POST /threads/t/prune {"keep":1.5}`:                                                               "keep has the wrong type",
+		`POST /threads/t/prune {"dryrun":true}`:                                                            "Send an object with keep, dryRun.",
+		"DELETE /threads/t?children=keep":                                                                  "children must be delete",
+		"POST /maintenance/delete-older-than {}":                                                           "Either before or olderThan",
+		`POST /maintenance/delete-older-than {"before":"` + secret + `"}`:                                  "before must be a time",
+		`POST /maintenance/delete-older-than {"olderThan":"30 days"}`:                                      "olderThan must be a span",
+		`POST /maintenance/delete-older-than {"olderThan":"0s"}`:                                           "more than 0s",
+		`POST /maintenance/delete-older-than {"before":"2026-01-31T12:00:00Z","olderThan":"1h"}`:           "Either before or olderThan",
+		`POST /maintenance/delete-inactive {"threshold":"-1h"}`:                                            "threshold must be a span",
+		"POST /maintenance/delete-inactive":                                                                "threshold must be a span",
+		`POST /maintenance/delete-inactive {"threshold":"1h","tenant":"` + secret + `","user":"somebody"}`: `There is no member \"tenant\"`,
+	} {
+		f := &fake{}
+		url := atNoon(t, f)
+		parts := strings.SplitN(request, " ", 3)
+		res, answered := do(t, parts[0], url+parts[1], strings.Join(parts[2:], ""), "Content-Type", "application/json")
+		if res.StatusCode != 400 || !strings.Contains(answered, `"code":"invalid_input"`) || !strings.Contains(answered, `"hint":`) || !strings.Contains(answered, says) {
+			t.Errorf("%.80s: %d %s", request, res.StatusCode, answered)
+		}
+		if f.timeMachine.asked != "" || strings.Contains(answered, secret) || len(answered) > 500 {
+			t.Errorf("%.80s: asked for %s, answered %s", request, f.timeMachine.asked, answered)
+		}
+	}
+}
+
+// TestIfMatch: the ETag of a thread is what guards a change of it, quoted or not.
+func TestIfMatch(t *testing.T) {
+	f := &fake{info: &holdfast.ThreadInfo{ID: "t", Status: holdfast.StatusIdle, ETag: "c12"}}
+	s := serve(t, f, nil)
+	res, _ := do(t, "GET", s.URL+"/threads/t", "")
+	etag := res.Header.Get("ETag")
+	if etag != `"c12"` {
+		t.Errorf("the ETag is %s", etag)
+	}
+	for _, request := range []string{"POST /threads/t/checkpoints", "POST /threads/t/fork", "POST /threads/t/rewind", "DELETE /threads/t"} {
+		method, path, _ := strings.Cut(request, " ")
+		for given, want := range map[string]string{etag: "c12", "c12": "c12", `W/"c12"`: "c12", "*": "", " * ": ""} {
+			res, body := do(t, method, s.URL+path, "", "If-Match", given)
+			if res.StatusCode >= 300 || strings.Contains(f.timeMachine.asked, "c12") != (want != "") {
+				t.Errorf("%s with If-Match %s: %d %s %s", request, given, res.StatusCode, f.timeMachine.asked, body)
+			}
+		}
+		for _, given := range []string{`"a", "b"`, "a,b", `"`, `""`, " ", "a b", strings.Repeat("x", 300)} {
+			if res, body := do(t, method, s.URL+path, "", "If-Match", given); res.StatusCode != 400 {
+				t.Errorf("%s with If-Match %.10s: %d %s", request, given, res.StatusCode, body)
+			}
+		}
+	}
+	f.err = holdfast.Errorf(holdfast.CodeCheckpointConflict, "moved").With("expected", "c1").With("actual", "c2")
+	res, body := do(t, "DELETE", s.URL+"/threads/t", "", "If-Match", `"c1"`)
+	if res.StatusCode != http.StatusConflict || !strings.Contains(body, `"details":{"actual":"c2","expected":"c1"}`) {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+}
+
+// TestHistoryBodiesMatchTheDocument: what the routes take is what the document says.
+func TestHistoryBodiesMatchTheDocument(t *testing.T) {
+	schema := schemas(t)
+	s := serve(t, &fake{}, nil)
+	paths := map[string]string{
+		"Mark": "/threads/t/checkpoints", "Travel": "/threads/t/fork", "Rewind": "/threads/t/rewind", "Prune": "/threads/t/prune",
+		"DeleteOlderThan": "/maintenance/delete-older-than", "DeleteInactive": "/maintenance/delete-inactive",
+	}
+	for name, path := range paths {
+		for _, body := range []string{
+			bodies[name], `{"x":1}`, `{"label":""}`, `{"label":1}`, `{"state":null}`, `{"messageId":"m"}`, `{"checkpointId":"c"}`, `{"reuseResults":"yes"}`,
+			`{"messageId":"m","checkpointId":"c"}`, `{"messageId":"m","threadId":"t2"}`, `{"keep":1}`, `{"keep":0}`, `{"keep":"1"}`,
+			`{"before":"2026-01-31T12:00:00Z"}`, `{"before":"now"}`, `{"before":"2026-01-31T12:00:00Z","olderThan":"1h"}`, `{"threshold":"1h"}`, `[]`,
+		} {
+			v, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			invalid := schema(name).Validate(v)
+			res, answered := do(t, "POST", s.URL+path, body, "Content-Type", "application/json")
+			if (invalid == nil) != (res.StatusCode < 300) {
+				t.Errorf("%s %s\nschema: %v\nroute: %d %s", name, body, invalid, res.StatusCode, answered)
+			}
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// Problem is something about a stored thread that must not be.
+type Problem struct {
+	Key holdfast.ThreadKey
+	// What names the kind of problem. It does not change between versions.
+	What string
+	// Detail says it for a person.
+	Detail string
+}
+
+// Audit checks what is always true of a stored thread. It needs no engine and writes
+// nothing. A thread of a newer version is one problem, and is not looked into. The
+// error is ErrConflict for a thread that keeps changing meanwhile.
+func Audit(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) ([]Problem, error) {
+	all, err := readAll(ctx, store, key)
+	if err != nil {
+		return nil, err
+	}
+	return all.audit(), nil
+}
+
+// maxReads bounds how often a thread is read that changes meanwhile.
+const maxReads = 5
+
+// everything is all that a store holds of a thread, at one moment.
+type everything struct {
+	key      holdfast.ThreadKey
+	head     *holdfast.Head
+	messages []holdfast.StoredMessage
+	records  []holdfast.Record
+	values   map[holdfast.Kind][]holdfast.Value // by ascending ids
+}
+
+// readAll reads a thread. Reads of a store are not one transaction, so it is read
+// again if its head has moved.
+func readAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*everything, error) {
+	for range maxReads {
+		all, err := tryReadAll(ctx, store, key)
+		if errors.Is(err, holdfast.ErrCursor) {
+			continue // the log was trimmed between two reads
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read thread %s: %w", key, err)
+		}
+		after, err := store.Head(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("read thread %s: %w", key, err)
+		}
+		if after.ETag == all.head.ETag {
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("thread %s changes while it is read: %w", key, holdfast.ErrConflict)
+}
+
+func tryReadAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*everything, error) {
+	head, err := store.Head(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	all := &everything{key: key, head: head, values: map[holdfast.Kind][]holdfast.Value{}}
+	if all.messages, err = store.Messages(ctx, key); err != nil {
+		return nil, err
+	}
+	if all.records, err = readLog(ctx, store, key, head.Next); err != nil {
+		return nil, err
+	}
+	for _, kind := range holdfast.Kinds() {
+		values, err := store.Values(ctx, key, kind, "", 0)
+		if err != nil {
+			return nil, err
+		}
+		slices.Reverse(values)
+		all.values[kind] = values
+	}
+	return all, nil
+}
+
+// readLog reads the live log up to the record before next.
+func readLog(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, next uint64) ([]holdfast.Record, error) {
+	var records []holdfast.Record
+	after := holdfast.Cursor{}
+	for after.Number+1 < next {
+		page, err := store.Records(ctx, key, after, 4096)
+		if err != nil || len(page) == 0 {
+			return records, err
+		}
+		records = append(records, page...)
+		after = page[len(page)-1].Cursor
+	}
+	return records, nil
+}
+
+// audit is the work of Audit: what has been found so far, and what of the thread
+// could be read.
+type audit struct {
+	*everything
+	st       *state
+	problems []Problem
+	tooNew   bool
+
+	tree        map[string]*auditMessage
+	calls       map[string]bool // the ids of all calls
+	runs        map[string]*runRecord
+	checkpoints []*checkpoint
+}
+
+// audit finds the problems, in an order that does not change.
+func (all *everything) audit() []Problem {
+	a := &audit{everything: all, tree: map[string]*auditMessage{}, calls: map[string]bool{}, runs: map[string]*runRecord{}}
+	var err error
+	if a.st, err = decodeState(all.head.State); err != nil {
+		a.cannotRead("head", "the head", err)
+		return a.problems
+	}
+	a.readRuns()
+	a.readCheckpoints()
+	a.owner()
+	a.history()
+	a.refersTo("the head", a.st)
+	a.checkpointList()
+	a.work()
+	a.log()
+	if a.tooNew {
+		i := slices.IndexFunc(a.problems, func(p Problem) bool { return p.What == holdfast.CodeVersionTooNew })
+		return a.problems[i : i+1]
+	}
+	return a.problems
+}
+
+func (a *audit) add(what, format string, args ...any) {
+	a.problems = append(a.problems, Problem{Key: a.key, What: what, Detail: fmt.Sprintf(format, args...)})
+}
+
+// cannotRead adds the problem of a value that could not be read.
+func (a *audit) cannotRead(what, name string, err error) {
+	switch {
+	case errors.Is(err, holdfast.ErrVersionTooNew):
+		a.tooNew = true
+		a.add(holdfast.CodeVersionTooNew, "%s was written by a newer version: %v", name, err)
+	case errors.Is(err, errNegative):
+		a.add(what+"_invalid", "%s: %v", name, err)
+	default:
+		a.add(what+"_unreadable", "%s: %v", name, err)
+	}
+}
+
+// owner: a thread has an owner exactly while it runs.
+func (a *audit) owner() {
+	switch running := a.st.Phase == phaseRunning; {
+	case running && a.head.Process == "":
+		a.add("owner_missing", "the thread runs, but the head names no owner: nobody takes it over")
+	case !running && a.head.Process != "":
+		a.add("owner_left", "the thread is %s, but the head names the owner %s", a.st.Phase, a.head.Process)
+	}
+}
+
+// readRuns reads how the runs began and ended.
+func (a *audit) readRuns() {
+	for _, v := range a.values[holdfast.KindRun] {
+		rec := &runRecord{}
+		if err := decodeValue(v.Data, rec); err != nil {
+			a.cannotRead("run", "run "+v.ID, err)
+			continue
+		}
+		a.runs[v.ID] = rec
+	}
+	for _, v := range a.values[holdfast.KindOutcome] {
+		if err := decodeValue(v.Data, &runOutcome{}); err != nil {
+			a.cannotRead("outcome", "the outcome of run "+v.ID, err)
+		}
+	}
+}
+
+func (a *audit) readCheckpoints() {
+	for _, v := range a.values[holdfast.KindCheckpoint] {
+		cp, err := decodeCheckpoint(v.Data)
+		if err != nil {
+			a.cannotRead("checkpoint", "checkpoint "+v.ID, err)
+			continue
+		}
+		if cp.ID != v.ID {
+			a.add("checkpoint_misnamed", "checkpoint %s calls itself %s", v.ID, cp.ID)
+		}
+		a.checkpoints = append(a.checkpoints, cp)
+	}
+}
+
+// refersTo checks what a state needs: its messages, the shared state, the run.
+func (a *audit) refersTo(name string, st *state) {
+	if st.Leaf != "" {
+		path, whole := a.path(st.Leaf)
+		switch {
+		case a.tree[st.Leaf] == nil:
+			a.add("leaf_missing", "%s ends at message %s, which is not there", name, st.Leaf)
+		case whole && st.Count != 0 && st.Count != len(path):
+			a.add("count_wrong", "%s counts %d messages, the history has %d", name, st.Count, len(path))
+		}
+	}
+	if st.Shared != "" && !a.has(holdfast.KindBlob, st.Shared) {
+		a.add("state_missing", "%s refers to the shared state %s, which is not there", name, st.Shared)
+	}
+	if st.Run != "" && !a.has(holdfast.KindRun, st.Run) {
+		a.add("run_missing", "%s names the run %s, which is not there", name, st.Run)
+	}
+}
+
+func (a *audit) has(kind holdfast.Kind, id string) bool {
+	_, found := slices.BinarySearchFunc(a.values[kind], id, func(v holdfast.Value, id string) int { return cmp.Compare(v.ID, id) })
+	return found
+}
+
+// checkpointList checks the listed checkpoints. Those that were pruned are the oldest.
+func (a *audit) checkpointList() {
+	if last := a.st.LastCheckpoint; last != "" && !a.has(holdfast.KindCheckpoint, last) {
+		a.add("checkpoint_missing", "the newest checkpoint %s is not there", last)
+	}
+	for _, cp := range a.checkpoints {
+		name := "checkpoint " + cp.ID
+		if cp.ID > a.st.LastCheckpoint {
+			a.add("checkpoint_order", "%s is newer than the newest, %s", name, a.st.LastCheckpoint)
+		}
+		parent := cp.Parent
+		switch {
+		case parent == "" || cp.ParentThread != "":
+		case parent >= cp.ID:
+			a.add("checkpoint_order", "%s follows %s, which was taken later", name, parent)
+		case parent >= a.checkpoints[0].ID && !a.has(holdfast.KindCheckpoint, parent):
+			a.add("checkpoint_parent_missing", "%s follows checkpoint %s, which is not there", name, parent)
+		}
+		a.refersTo(name, cp.State)
+	}
+}
+
+// work checks what says that calls are under way: intents, pending writes, and the
+// results that may be used again.
+func (a *audit) work() {
+	for _, v := range a.values[holdfast.KindIntent] {
+		if err := decodeValue(v.Data, &intent{}); err != nil {
+			a.cannotRead("intent", "the intent of call "+v.ID, err)
+		}
+		if !a.calls[v.ID] {
+			a.add("intent_unknown_call", "an intent names the call %s, which no message makes", v.ID)
+		}
+	}
+	for _, v := range a.values[holdfast.KindPending] {
+		p := pendingWrite{}
+		if err := decodeValue(v.Data, &p); err != nil {
+			a.cannotRead("pending", "the pending write of call "+v.ID, err)
+			continue
+		}
+		if p.CallID != v.ID || !a.calls[v.ID] {
+			a.add("pending_unknown_call", "a pending write names the call %s, which no message makes", v.ID)
+		}
+		if m := a.tree[p.Message]; m == nil || m.Role != string(holdfast.RoleTool) || m.ToolCallID != v.ID {
+			a.add("pending_message_missing", "the pending write of call %s names message %s, which is not its result", v.ID, p.Message)
+		}
+	}
+	for _, v := range a.values[holdfast.KindReuse] {
+		if err := decodeValue(v.Data, &reusable{}); err != nil {
+			a.cannotRead("reuse", "the recorded result "+v.ID, err)
+		}
+	}
+}
+
+// auditMessage is a message of the tree.
+type auditMessage struct {
+	agui.Message
+	parent string
+}

@@ -1,0 +1,219 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// Summary is a thread in a line.
+type Summary struct {
+	Key       holdfast.ThreadKey
+	User      string
+	Status    string // "unreadable" if its head cannot be read
+	Iteration int
+	Messages  int // of its history
+	Bytes     int64
+	UpdatedAt time.Time
+}
+
+// Summarize describes a stored thread. It needs no engine and writes nothing.
+func Summarize(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*Summary, error) {
+	head, err := store.Head(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read thread %s: %w", key, err)
+	}
+	size, err := store.Size(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read thread %s: %w", key, err)
+	}
+	s := &Summary{Key: key, User: head.User, Status: "unreadable", UpdatedAt: head.UpdatedAt}
+	for bytes := range maps.Values(size) {
+		s.Bytes += bytes
+	}
+	if st, err := decodeState(head.State); err == nil {
+		s.Status, s.Iteration, s.Messages = string(st.Phase), st.Iteration, st.Count
+	}
+	return s, nil
+}
+
+// Inspection is a thread as a person can read it.
+type Inspection struct {
+	Summary
+	Owner, ETag string
+	Agent, Run  string
+	// Outcome, Code and Text say how the last run ended.
+	Outcome, Code, Text string
+	// Parent and ParentCheckpoint are what it was forked from.
+	Parent, ParentCheckpoint string
+	// Shown is the checkpoint that History, State and Open are those of; nil: the head's.
+	Shown   *holdfast.Checkpoint
+	History []InspectedMessage
+	State   json.RawMessage
+	Open    []holdfast.OpenCall
+	// Checkpoints are the newest last, and Runs in their order.
+	Checkpoints []holdfast.Checkpoint
+	Intents     []InspectedIntent
+	Pending     []holdfast.PendingWrite
+	Runs        []InspectedRun
+	Size        map[string]int64
+	// Problems are what Audit finds.
+	Problems []Problem
+}
+
+// InspectedMessage is a message of the history. CallID is that of the call whose
+// result it is.
+type InspectedMessage struct {
+	ID, Role, Text, CallID string
+	Calls                  []InspectedCall
+}
+
+// InspectedCall is a call that a message makes.
+type InspectedCall struct{ ID, Tool, Arguments string }
+
+// InspectedIntent is a call that was about to start, and has no result in a checkpoint.
+type InspectedIntent struct {
+	CallID, Tool, Key string
+	At                time.Time
+}
+
+// InspectedRun is a run; without an Outcome it has not ended.
+type InspectedRun struct {
+	ID, Agent, Outcome, Code, Continues string
+	StartedAt, EndedAt                  time.Time
+}
+
+// Inspect describes a stored thread, or what it was at a checkpoint. It needs no
+// engine and writes nothing. What cannot be read of a damaged thread is left out, and
+// is among its problems.
+func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, checkpoint string) (*Inspection, error) {
+	all, err := readAll(ctx, store, key)
+	if err != nil {
+		return nil, err
+	}
+	summary, err := Summarize(ctx, store, key)
+	if err != nil {
+		return nil, err
+	}
+	in := &Inspection{Summary: *summary, Owner: all.head.Process, ETag: all.head.ETag, Problems: all.audit()}
+	if in.Size, err = store.Size(ctx, key); err != nil {
+		return nil, fmt.Errorf("read thread %s: %w", key, err)
+	}
+	in.values(all)
+	st, err := decodeState(all.head.State)
+	if st != nil {
+		in.Agent, in.Run, in.Outcome, in.Code, in.Text = st.Agent, st.Run, st.Outcome, st.Code, st.Text
+		if st.Origin != nil {
+			in.Parent, in.ParentCheckpoint = st.Origin.Thread, st.Origin.Checkpoint
+		}
+	}
+	if checkpoint == "" {
+		// A negative counter is no reason to hide the rest.
+		if err == nil || errors.Is(err, errNegative) {
+			in.at(all, st)
+		}
+		return in, nil
+	}
+	data, err := store.Value(ctx, key, holdfast.KindCheckpoint, checkpoint)
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return nil, errCheckpointNotFound(key.Thread, checkpoint)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read checkpoint %s of thread %s: %w", checkpoint, key, err)
+	}
+	cp, err := decodeCheckpoint(data)
+	if err != nil {
+		return nil, readError(err)
+	}
+	shown := cp.public(key.Thread)
+	in.Shown = &shown
+	in.at(all, cp.State)
+	return in, nil
+}
+
+// values describes what belongs to the whole thread.
+func (in *Inspection) values(all *everything) {
+	for _, v := range all.values[holdfast.KindCheckpoint] {
+		if cp, err := decodeCheckpoint(v.Data); err == nil {
+			in.Checkpoints = append(in.Checkpoints, cp.public(all.key.Thread))
+		}
+	}
+	for _, v := range all.values[holdfast.KindIntent] {
+		var i intent
+		if decodeValue(v.Data, &i) == nil {
+			in.Intents = append(in.Intents, InspectedIntent{CallID: v.ID, Tool: i.Tool, Key: i.Key, At: i.At})
+		}
+	}
+	for _, v := range all.values[holdfast.KindPending] {
+		var p pendingWrite
+		if decodeValue(v.Data, &p) == nil {
+			in.Pending = append(in.Pending, holdfast.PendingWrite{CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed,
+				Iteration: p.Iteration, ThreadID: all.key.Thread, CompletedAt: p.CompletedAt})
+		}
+	}
+	ends := map[string]runOutcome{}
+	for _, v := range all.values[holdfast.KindOutcome] {
+		var o runOutcome
+		if decodeValue(v.Data, &o) == nil {
+			ends[v.ID] = o
+		}
+	}
+	for _, v := range all.values[holdfast.KindRun] {
+		var r runRecord
+		if decodeValue(v.Data, &r) == nil {
+			o := ends[v.ID]
+			in.Runs = append(in.Runs, InspectedRun{ID: v.ID, Agent: r.Agent, Continues: r.Continues, StartedAt: r.StartedAt, Outcome: o.Outcome, Code: o.Code, EndedAt: o.EndedAt})
+		}
+	}
+	slices.SortStableFunc(in.Runs, func(a, b InspectedRun) int { return a.StartedAt.Compare(b.StartedAt) })
+}
+
+// at describes the history, the shared state and the open calls of a state.
+func (in *Inspection) at(all *everything, st *state) {
+	byID := make(map[string]*holdfast.StoredMessage, len(all.messages))
+	for i := range all.messages {
+		byID[all.messages[i].ID] = &all.messages[i]
+	}
+	for id := st.Leaf; byID[id] != nil && len(in.History) < len(all.messages); id = byID[id].Parent {
+		in.History = append(in.History, inspected(byID[id]))
+	}
+	slices.Reverse(in.History)
+	for _, v := range all.values[holdfast.KindBlob] {
+		if v.ID == st.Shared {
+			in.State = v.Data
+		}
+	}
+	for _, c := range st.Calls {
+		open := holdfast.OpenCall{ID: c.ID, Tool: c.Name}
+		if c.waits() {
+			open.Interrupt = c.Interrupt.ID
+		}
+		in.Open = append(in.Open, open)
+	}
+}
+
+// inspected is a message as a person reads it.
+func inspected(s *holdfast.StoredMessage) InspectedMessage {
+	m, err := agui.DecodeMessage(s.Data)
+	if err != nil {
+		return InspectedMessage{ID: s.ID, Role: "unreadable", Text: string(s.Data)}
+	}
+	out := InspectedMessage{ID: s.ID, Role: m.Role, CallID: m.ToolCallID, Text: string(m.Content)}
+	if d, err := m.Domain(); err == nil {
+		out.Text = d.PlainText()
+		if others := len(d.Parts); others > 0 && out.Text == "" {
+			out.Text = fmt.Sprintf("(%d parts that are not text)", others)
+		}
+	}
+	for _, c := range m.ToolCalls {
+		out.Calls = append(out.Calls, InspectedCall{ID: c.ID, Tool: c.Function.Name, Arguments: c.Function.Arguments})
+	}
+	return out
+}

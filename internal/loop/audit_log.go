@@ -1,0 +1,195 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// log checks the log: what is live, and what is stored apart.
+func (a *audit) log() {
+	starts := a.starts()
+	archived := a.archives(starts)
+	live := a.head.Next // the first live record
+	if len(a.records) > 0 {
+		live = a.records[0].Number
+		a.liveLog(starts)
+		a.streams()
+	}
+	for _, first := range archived {
+		if first >= live {
+			a.add("archive_gap", "the record %d is both in the live log and in an archive", first)
+		}
+	}
+	a.needed(archived, live)
+}
+
+// starts returns the numbers of the records with which runs begin, in order. A run
+// that was copied into a fork begins none.
+func (a *audit) starts() []uint64 {
+	var starts []uint64
+	for _, rec := range a.runs {
+		if first := rec.After.Number + 1; first < a.head.Next {
+			starts = append(starts, first)
+		}
+	}
+	slices.Sort(starts)
+	return slices.Compact(starts)
+}
+
+// liveLog checks the numbers of the live log, and whose they are.
+func (a *audit) liveLog(starts []uint64) {
+	first := &a.records[0]
+	if _, begins := slices.BinarySearch(starts, first.Number); !begins || agui.TypeOf(first.Data) != agui.TypeRunStarted {
+		a.add("log_gap", "the live log begins with record %d, with which no run begins", first.Number)
+	}
+	for i := 1; i < len(a.records); i++ {
+		if before := a.records[i-1].Number; a.records[i].Number != before+1 {
+			a.add("log_gap", "after record %d the log has record %d", before, a.records[i].Number)
+		}
+	}
+	last := a.records[len(a.records)-1].Cursor
+	switch {
+	case last.Number+1 != a.head.Next:
+		a.add("log_gap", "the log ends with record %d, the head says %d", last.Number, a.head.Next-1)
+	case last.Tag != a.head.Fence.Tag():
+		a.add("log_tag", "the last record %s was not written under the head's fence, %s", last, a.head.Fence.Tag())
+	}
+	at := a.st.Boundary
+	if a.st.Phase == phaseRunning && !slices.ContainsFunc(a.records, func(r holdfast.Record) bool { return r.Cursor == at }) {
+		a.add("boundary_wrong", "the history ends at record %s, which the log does not hold", at)
+	}
+}
+
+// streams checks the events of the live log: known, and for each run a legal stream.
+func (a *audit) streams() {
+	for i := range a.records {
+		if _, err := eventOf(a.records[i].Data); err != nil {
+			a.add("event_unreadable", "record %s: %v", a.records[i].Cursor, err)
+			return
+		}
+	}
+	for _, run := range byRun(a.records) {
+		var events []agui.Event
+		for i := range run.records {
+			if ev, err := eventOf(run.records[i].Data); err == nil {
+				events = append(events, ev)
+			}
+		}
+		if a.st.Phase == phaseRunning && run.id == a.st.Run {
+			events = append(events, agui.RunError{}) // as it would end if it were cut off here
+		}
+		if err := agui.Verify(slices.Values(events)); err != nil {
+			a.add("stream_illegal", "the log of run %s: %v", run.id, err)
+		}
+	}
+}
+
+// eventOf reads a record. Snapshots are references in a log.
+func eventOf(data []byte) (agui.Event, error) {
+	ref, ok := agui.RefOf(data)
+	switch {
+	case ok && agui.TypeOf(data) == agui.TypeStateSnapshot:
+		return agui.StateRef{ID: ref}, nil
+	case ok:
+		return agui.MessagesRef{Leaf: ref}, nil
+	}
+	return agui.DecodeEvent(data)
+}
+
+// archives checks the logs that are stored apart, and returns their first records.
+func (a *audit) archives(starts []uint64) []uint64 {
+	var firsts []uint64
+	texts, err := textsOf(a.everything.messages)
+	if err != nil {
+		texts = &wholeTexts{} // has been reported
+	}
+	for _, v := range a.values[holdfast.KindLog] {
+		log := &archive{}
+		if err := decodeValue(v.Data, log); err != nil {
+			a.cannotRead("archive", "the archive of run "+v.ID, err)
+			continue
+		}
+		firsts = append(firsts, log.First)
+		if problem := log.check(v.ID, texts); problem != "" {
+			a.add("archive_damaged", "the archive of run %s: %s", v.ID, problem)
+			continue
+		}
+		i, begins := slices.BinarySearch(starts, log.First)
+		if rec := a.runs[v.ID]; !begins || rec == nil || rec.After.Number+1 != log.First {
+			a.add("archive_gap", "the archive of run %s begins with record %d, with which the run does not begin", v.ID, log.First)
+			continue
+		}
+		next := a.head.Next
+		if i+1 < len(starts) {
+			next = starts[i+1]
+		}
+		if end := log.First + log.count(); end != next {
+			a.add("archive_gap", "the archive of run %s ends before record %d, the next one is %d", v.ID, end, next)
+		}
+	}
+	return firsts
+}
+
+// count is how many records an archive stands for.
+func (a *archive) count() uint64 {
+	n := uint64(0)
+	for i := range a.Entries {
+		n += a.Entries[i].records()
+	}
+	return n
+}
+
+// check says what is wrong with an archive; empty if nothing is.
+func (a *archive) check(run string, t *wholeTexts) string {
+	if a.Run != run || len(a.Entries) == 0 || len(a.Tags) == 0 || a.Tags[0].From != a.First {
+		return fmt.Sprintf("it is that of run %q with %d entries from record %d on", a.Run, len(a.Entries), a.First)
+	}
+	var events []agui.Event
+	for i := range a.Entries {
+		n := &a.Entries[i]
+		end := n.Offset
+		for _, length := range n.Lengths {
+			if end += length; length < 0 || n.Offset < 0 {
+				return fmt.Sprintf("entry %d has a negative length", i)
+			}
+		}
+		// A message that was pruned leaves its entries without a text.
+		if whole, there := t.items[itemKey{n.Kind, n.ID}]; there && end > len(whole) {
+			return fmt.Sprintf("entry %d has %d bytes of %s, which has %d", i, end, n.ID, len(whole))
+		}
+		ev, err := eventOf(n.data(0, t))
+		if err != nil {
+			return fmt.Sprintf("entry %d: %v", i, err)
+		}
+		events = append(events, ev)
+	}
+	if err := agui.Verify(slices.Values(events)); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// needed: the logs of the runs that the head and the checkpoints name are never
+// pruned.
+func (a *audit) needed(archived []uint64, live uint64) {
+	seen := map[string]bool{}
+	states := []*state{a.st}
+	for _, cp := range a.checkpoints {
+		states = append(states, cp.State)
+	}
+	for _, st := range states {
+		rec := a.runs[st.Run]
+		if rec == nil || seen[st.Run] {
+			continue
+		}
+		seen[st.Run] = true
+		first := rec.After.Number + 1
+		copied := a.st.Origin != nil && first == 1 // into a fork, without its log
+		if !copied && first < live && !slices.Contains(archived, first) {
+			a.add("log_missing", "the log of run %s, from record %d on, is not there", st.Run, first)
+		}
+	}
+}

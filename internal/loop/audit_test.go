@@ -1,0 +1,404 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+func keyOf(thread string) holdfast.ThreadKey {
+	return holdfast.ThreadKey{Tenant: alice.Tenant, Thread: thread}
+}
+
+// sound checks that nothing is wrong with a stored thread.
+func sound(t *testing.T, store holdfast.Store, thread string) {
+	t.Helper()
+	for _, p := range must(Audit(t.Context(), store, keyOf(thread)))(t) {
+		t.Errorf("thread %s: %s: %s", thread, p.What, p.Detail)
+	}
+}
+
+// finishedThread is a store with a thread that has run once.
+func finishedThread(t *testing.T) (*memstore.Store, *Engine) {
+	t.Helper()
+	store := memstore.New()
+	e := engine(t, store, nil, traveller(&journal{}))
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	succeeded(t, collect(t, reply, err))
+	return store, e
+}
+
+func TestAuditOfHealthyThreads(t *testing.T) {
+	t.Run("finished, forked and rewound", func(t *testing.T) {
+		store, e := finishedThread(t)
+		sound(t, store, "t")
+		all := checkpoints(t, e, "t")
+		for n, cp := range all {
+			fork := fmt.Sprint("f", n)
+			must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0}))(t)
+			sound(t, store, fork)
+			resumed(t, e, fork, "r2")
+			sound(t, store, fork)
+			must(e.Rewind(t.Context(), alice, fork, holdfast.Travel{Message: "u1"}))(t)
+			sound(t, store, fork)
+			resumed(t, e, fork, "r3")
+			sound(t, store, fork)
+		}
+		must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID}))(t)
+		sound(t, store, "t")
+		resumed(t, e, "t", "r4")
+		must(e.Mark(t.Context(), alice, "t", holdfast.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}))(t)
+		sound(t, store, "t")
+		must(e.Prune(t.Context(), alice, "t", 2, false))(t)
+		sound(t, store, "t")
+	})
+	t.Run("archived, and running again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store := memstore.New()
+			e := engine(t, store, nil, wordy())
+			for n := range 3 {
+				reply, err := e.Post(t.Context(), alice, "", runInput("t", fmt.Sprint("r", n), userSays(fmt.Sprint("u", n), "go")))
+				time.Sleep(75 * time.Millisecond)
+				synctest.Wait()
+				sound(t, store, "t") // in the middle of it
+				succeeded(t, collect(t, reply, err))
+				sound(t, store, "t")
+				if n != 1 {
+					time.Sleep(2 * time.Minute)
+					sound(t, store, "t")
+				}
+			}
+			first := checkpoints(t, e, "t")[1]
+			must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: first.ID}))(t)
+			resumed(t, e, "t", "r9")
+			sound(t, store, "t")
+			must(e.Prune(t.Context(), alice, "t", 1, false))(t)
+			sound(t, store, "t")
+			time.Sleep(2 * time.Minute)
+			sound(t, store, "t")
+		})
+	})
+	t.Run("interrupted, answered and stopped", func(t *testing.T) {
+		ask := holdfast.NewTool("ask", "asks", func(ctx context.Context, _ struct{}) (string, error) {
+			if holdfast.CallFrom(ctx).Answer == nil {
+				return "", &holdfast.Interrupt{Message: "well?"}
+			}
+			return "thanks", nil
+		})
+		store := memstore.New()
+		down := holdfast.Middleware{Name: "test.down", Iteration: func(_ context.Context, it *holdfast.Iteration) error {
+			if it.Run == "r2" && it.Number > 0 {
+				return errors.New("down")
+			}
+			return nil
+		}}
+		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: say(calls("ask", "{}"), holdfast.Delta{Text: "fine"}), Tools: []holdfast.Tool{ask}, Middleware: []holdfast.Middleware{down}})
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		open := lastOf(collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
+		sound(t, store, "t")
+		in := runInput("t", "r2", userSays("u2", "and then?"))
+		in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}}
+		reply, err = e.Post(t.Context(), alice, "", in)
+		if _, failed := lastOf(collect(t, reply, err)).(agui.RunError); !failed {
+			t.Fatal("the second run did not fail")
+		}
+		sound(t, store, "t")
+		succeeded(t, resumed(t, e, "t", "r3"))
+		sound(t, store, "t")
+	})
+	t.Run("cut in the middle, taken over", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			shared := memstore.New()
+			first := &mortal{Store: shared}
+			hang := tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+			model := say(calls("hang", "{}"), holdfast.Delta{Text: "done"})
+			e := engine(t, first, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{hang}})
+			must(e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))))(t)
+			synctest.Wait()
+			sound(t, shared, "t")
+			first.dead.Store(true)
+			quick := tool("hang", holdfast.EffectIdempotent, func(context.Context) (string, error) { return "not any more", nil })
+			engine(t, shared, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick}})
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			sound(t, shared, "t")
+		})
+	})
+}
+
+// TestProblemsAreDocumented: what check can say is in the table for operators.
+func TestProblemsAreDocumented(t *testing.T) {
+	docs := string(must(os.ReadFile("../../docs/operations.md"))(t))
+	said := regexp.MustCompile(`a\.add\("([a-z_]+)"`)
+	kinds := regexp.MustCompile(`a\.cannotRead\("([a-z_]+)"`)
+	for _, file := range must(filepath.Glob("audit*.go"))(t) {
+		text := string(must(os.ReadFile(file))(t))
+		var names []string
+		for _, m := range said.FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		for _, m := range kinds.FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1]+"_unreadable")
+		}
+		for _, name := range names {
+			if !strings.Contains(docs, "`"+name+"`") {
+				t.Errorf("docs/operations.md does not explain %s", name)
+			}
+		}
+	}
+}
+
+// damage is a way to spoil a finished thread behind the loop's back.
+type damage func(t *testing.T, all *everything, c *holdfast.Commit)
+
+func changeState(change func(*state)) damage {
+	return func(t *testing.T, all *everything, c *holdfast.Commit) {
+		st := must(decodeState(all.head.State))(t)
+		change(st)
+		c.State = st.encode()
+	}
+}
+
+func put(kind holdfast.Kind, id, data string) damage {
+	return func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+		c.Put = append(c.Put, holdfast.Value{Kind: kind, ID: id, Data: []byte(data)})
+	}
+}
+
+// drop deletes the nth value of a kind.
+func drop(kind holdfast.Kind, n int) damage {
+	return func(_ *testing.T, all *everything, c *holdfast.Commit) {
+		values := all.values[kind]
+		n = (n + len(values)) % len(values)
+		c.Delete = append(c.Delete, holdfast.ValueID{Kind: kind, ID: values[n].ID})
+	}
+}
+
+func forget(n int) damage {
+	return func(_ *testing.T, all *everything, c *holdfast.Commit) {
+		c.Forget = append(c.Forget, all.messages[(n+len(all.messages))%len(all.messages)].ID)
+	}
+}
+
+// says appends a message to the tree, and has the history end there.
+func says(m holdfast.Message) damage {
+	return func(t *testing.T, all *everything, c *holdfast.Commit) {
+		st := must(decodeState(all.head.State))(t)
+		stored := agui.FromDomain(m)
+		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: st.Leaf, Data: stored.AppendJSON(nil)})
+		st.Leaf = m.ID
+		st.Count++
+		c.State = st.encode()
+	}
+}
+
+func appends(events ...agui.Event) damage {
+	return func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+		c.Records = append(c.Records, encodeEvents(events)...)
+	}
+}
+
+// spoil changes one checkpoint.
+func spoil(n int, change func(*checkpoint)) damage {
+	return func(t *testing.T, all *everything, c *holdfast.Commit) {
+		v := all.values[holdfast.KindCheckpoint][n]
+		cp := must(decodeCheckpoint(v.Data))(t)
+		change(cp)
+		c.Put = append(c.Put, holdfast.Value{Kind: v.Kind, ID: v.ID, Data: mustJSON(cp)})
+	}
+}
+
+// TestAuditFindsDamage: each kind of damage has a name of its own.
+func TestAuditFindsDamage(t *testing.T) {
+	for name, c := range map[string]struct {
+		want string
+		do   damage
+	}{
+		"a head that is not JSON":          {"head_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.State = []byte("{") }},
+		"a negative counter":               {"head_invalid", changeState(func(st *state) { st.Iteration = -1 })},
+		"a leaf that is not there":         {"leaf_missing", changeState(func(st *state) { st.Leaf = "nope" })},
+		"a wrong count":                    {"count_wrong", changeState(func(st *state) { st.Count = 99 })},
+		"a shared state that is not there": {"state_missing", changeState(func(st *state) { st.Shared = "nope" })},
+		"a run that is not there":          {"run_missing", changeState(func(st *state) { st.Run = "nope" })},
+		"an open call that has a result":   {"open_call_unknown", changeState(func(st *state) { st.Calls = []openCall{{ID: "nope"}} })},
+		"running without an owner":         {"owner_missing", changeState(func(st *state) { st.Phase = phaseRunning })},
+		"running at another record":        {"boundary_wrong", changeState(func(st *state) { st.Phase, st.Boundary = phaseRunning, holdfast.Cursor{Number: 2, Tag: "zz"} })},
+		"an owner of an idle thread":       {"owner_left", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Process = "p1" }},
+		"a hole":                           {"message_hole", forget(2)},
+		"a message that is not one": {"message_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+			c.Messages = []holdfast.StoredMessage{{ID: "bad", Data: []byte("[]")}}
+		}},
+		"a result of nothing": {"result_without_call", says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: "nope"})},
+		"a call without a result": {"call_without_result", says(holdfast.Message{
+			ID: "m1", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage("{}")}},
+		})},
+		"a second result": {"call_answered_twice", func(t *testing.T, all *everything, c *holdfast.Commit) {
+			m := must(agui.DecodeMessage(all.messages[2].Data))(t)
+			says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: m.ToolCallID})(t, all, c)
+		}},
+		"a queued message that is not one": {"message_unreadable", changeState(func(st *state) { st.Queued = []json.RawMessage{[]byte("[]")} })},
+		"an unreadable checkpoint":         {"checkpoint_unreadable", put(holdfast.KindCheckpoint, "000000000002", "{")},
+		"a checkpoint with another's name": {"checkpoint_misnamed", spoil(1, func(cp *checkpoint) { cp.ID = "000000000001" })},
+		"the newest checkpoint lost":       {"checkpoint_missing", drop(holdfast.KindCheckpoint, -1)},
+		"a checkpoint in between lost":     {"checkpoint_parent_missing", drop(holdfast.KindCheckpoint, 1)},
+		"a parent that is younger":         {"checkpoint_order", spoil(1, func(cp *checkpoint) { cp.Parent = "000000000003" })},
+		"a checkpoint's leaf lost":         {"leaf_missing", spoil(1, func(cp *checkpoint) { cp.State.Leaf = "nope" })},
+		"a checkpoint's state lost":        {"state_missing", spoil(1, func(cp *checkpoint) { cp.State.Shared = "nope" })},
+		"the shared state lost":            {"state_missing", drop(holdfast.KindBlob, 0)},
+		"the run lost":                     {"run_missing", drop(holdfast.KindRun, 0)},
+		"an unreadable run":                {"run_unreadable", put(holdfast.KindRun, "r0", "{")},
+		"an unreadable outcome":            {"outcome_unreadable", put(holdfast.KindOutcome, "r1", "{")},
+		"an intent of nothing":             {"intent_unknown_call", put(holdfast.KindIntent, "nope", "{}")},
+		"an unreadable intent":             {"intent_unreadable", put(holdfast.KindIntent, "nope", "{")},
+		"a pending write of nothing":       {"pending_unknown_call", put(holdfast.KindPending, "nope", "{}")},
+		"a pending write without its message": {"pending_message_missing", func(t *testing.T, all *everything, c *holdfast.Commit) {
+			m := must(agui.DecodeMessage(all.messages[2].Data))(t)
+			put(holdfast.KindPending, m.ToolCallID, fmt.Sprintf(`{"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t, all, c)
+		}},
+		"an unreadable pending write":   {"pending_unreadable", put(holdfast.KindPending, "nope", "{")},
+		"an unreadable recorded result": {"reuse_unreadable", put(holdfast.KindReuse, "nope", "{")},
+		"an event nobody knows": {"event_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+			c.Records = [][]byte{[]byte(`{"type":"NONSENSE"}`)}
+		}},
+		"an event after the end":     {"stream_illegal", appends(agui.TextMessageEnd{MessageID: "m"})},
+		"a log cut at its beginning": {"log_gap", func(_ *testing.T, all *everything, c *holdfast.Commit) { c.Trim = 3 }},
+		"a log that is gone":         {"log_missing", func(_ *testing.T, all *everything, c *holdfast.Commit) { c.Trim = all.head.Next - 1 }},
+		"another fence":              {"log_tag", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Fence.Nonce = "other" }},
+		"an unreadable archive":      {"archive_unreadable", put(holdfast.KindLog, "r1", "{")},
+		"an archive of nothing":      {"archive_damaged", put(holdfast.KindLog, "r1", `{"run":"r1"}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, e := finishedThread(t)
+			wantProblem(t, spoiled(t, e, store, "t", c.do), c.want)
+		})
+	}
+}
+
+// spoiled damages a thread and audits it.
+func spoiled(t *testing.T, e *Engine, store holdfast.Store, id string, do damage) []Problem {
+	t.Helper()
+	all := must(readAll(t.Context(), store, keyOf(id)))(t)
+	commit := e.amend(&thread{key: keyOf(id), head: all.head})
+	do(t, all, commit)
+	if err := store.Commit(t.Context(), commit); err != nil {
+		t.Fatal(err)
+	}
+	return must(Audit(t.Context(), store, keyOf(id)))(t)
+}
+
+func wantProblem(t *testing.T, problems []Problem, want string) {
+	t.Helper()
+	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.What == want && p.Detail != "" && p.Key.Thread == "t" }) {
+		t.Errorf("want %s, got %v", want, problems)
+	}
+}
+
+// TestAuditFindsDamagedArchives: what is stored apart is checked against the runs and
+// the messages.
+func TestAuditFindsDamagedArchives(t *testing.T) {
+	change := func(change func(*archive)) damage {
+		return func(t *testing.T, all *everything, c *holdfast.Commit) {
+			v := all.values[holdfast.KindLog][0]
+			a := &archive{}
+			if err := decodeValue(v.Data, a); err != nil {
+				t.Fatal(err)
+			}
+			change(a)
+			c.Put = append(c.Put, holdfast.Value{Kind: v.Kind, ID: v.ID, Data: mustJSON(a)})
+		}
+	}
+	for name, c := range map[string]struct {
+		want string
+		do   damage
+	}{
+		"lost":              {"log_missing", drop(holdfast.KindLog, 0)},
+		"too short":         {"archive_gap", change(func(a *archive) { a.Entries = slices.DeleteFunc(a.Entries, func(n entry) bool { return n.Kind != "" }) })},
+		"moved":             {"archive_gap", change(func(a *archive) { a.First, a.Tags[0].From = 7, 7 })},
+		"of another run":    {"archive_damaged", change(func(a *archive) { a.Run = "r7" })},
+		"longer than text":  {"archive_damaged", change(func(a *archive) { lengths(a)[0] = 1 << 20 })},
+		"a negative length": {"archive_damaged", change(func(a *archive) { lengths(a)[0] = -1 })},
+		"unknown event":     {"archive_damaged", change(func(a *archive) { a.Entries[0] = entry{Data: json.RawMessage(`{"type":"NONSENSE"}`)} })},
+		"not a stream":      {"archive_damaged", change(func(a *archive) { slices.Reverse(a.Entries) })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, e := finishedThread(t)
+			if err := e.archive(t.Context(), keyOf("t")); err != nil {
+				t.Fatal(err)
+			}
+			sound(t, store, "t")
+			wantProblem(t, spoiled(t, e, store, "t", c.do), c.want)
+		})
+	}
+}
+
+// lengths are those of an archive's first deltas.
+func lengths(a *archive) []int {
+	i := slices.IndexFunc(a.Entries, func(n entry) bool { return len(n.Lengths) > 0 })
+	return a.Entries[i].Lengths
+}
+
+// TestAuditFindsACycle: a message that comes before itself does not hang the audit.
+func TestAuditFindsACycle(t *testing.T) {
+	store, e := finishedThread(t)
+	all := must(readAll(t.Context(), store, keyOf("t")))(t)
+	first := all.messages[0]
+	wantProblem(t, spoiled(t, e, store, "t", forget(0)), "message_hole")
+	first.Parent = all.messages[3].ID
+	wantProblem(t, spoiled(t, e, store, "t", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+		c.Messages = []holdfast.StoredMessage{first}
+	}), "message_cycle")
+}
+
+// TestAuditOfANewerVersion: it is one problem, wherever the newer value is.
+func TestAuditOfANewerVersion(t *testing.T) {
+	for name, do := range map[string]damage{
+		"head":       changeState(func(st *state) { st.Format = Format + 1 }),
+		"checkpoint": spoil(0, func(cp *checkpoint) { cp.Format = Format + 1 }),
+		"run":        put(holdfast.KindRun, "r0", fmt.Sprintf(`{"format":%d}`, Format+1)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, e := finishedThread(t)
+			problems := spoiled(t, e, store, "t", func(t *testing.T, all *everything, c *holdfast.Commit) {
+				drop(holdfast.KindBlob, 0)(t, all, c) // is not looked for
+				do(t, all, c)
+			})
+			if len(problems) != 1 || problems[0].What != holdfast.CodeVersionTooNew {
+				t.Errorf("got %v", problems)
+			}
+		})
+	}
+}
+
+// restless is a store whose threads change with every look.
+type restless struct{ holdfast.Store }
+
+func (r restless) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
+	h, err := r.Store.Head(ctx, key)
+	if err == nil {
+		h.ETag = fmt.Sprint("c", serial.Add(1))
+	}
+	return h, err
+}
+
+func TestAuditOfWhatIsNotThere(t *testing.T) {
+	store, _ := finishedThread(t)
+	if _, err := Audit(t.Context(), store, keyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) || !strings.Contains(err.Error(), "acme/nope") {
+		t.Errorf("an unknown thread: %v", err)
+	}
+	if _, err := Audit(t.Context(), restless{store}, keyOf("t")); !errors.Is(err, holdfast.ErrConflict) {
+		t.Errorf("a thread that keeps changing: %v", err)
+	}
+}

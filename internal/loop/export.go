@@ -1,0 +1,216 @@
+package loop
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// documentKind says in a document what it is; documentVersion is its form. The values
+// in it have formats of their own.
+const (
+	documentKind    = "holdfast.thread"
+	documentVersion = 1
+)
+
+// Document is all that a store holds of a thread, in a form that people and other
+// stores can read. What waits in the inbox is not part of it: it is for the process
+// that runs the thread.
+type Document struct {
+	Kind    string `json:"kind"`
+	Version int    `json:"version"`
+	Tenant  string `json:"tenant"`
+	Thread  string `json:"thread"`
+
+	Head     DocumentHead                      `json:"head"`
+	State    Bytes                             `json:"state"`
+	Messages []DocumentMessage                 `json:"messages"`
+	Values   map[holdfast.Kind][]DocumentValue `json:"values"`
+	Records  []DocumentRecord                  `json:"records"`
+}
+
+// DocumentHead is a head without its state.
+type DocumentHead struct {
+	User      string         `json:"user"`
+	Fence     holdfast.Fence `json:"fence"`
+	Process   string         `json:"process,omitempty"`
+	ETag      string         `json:"etag"`
+	Next      uint64         `json:"next"`
+	UpdatedAt time.Time      `json:"updatedAt"`
+}
+
+// DocumentMessage is a message in the tree.
+type DocumentMessage struct {
+	ID     string `json:"id"`
+	Parent string `json:"parent,omitempty"`
+	Data   Bytes  `json:"data"`
+}
+
+// DocumentValue is a value of one kind.
+type DocumentValue struct {
+	ID   string `json:"id"`
+	Data Bytes  `json:"data"`
+}
+
+// DocumentRecord is a record of the live log.
+type DocumentRecord struct {
+	Cursor holdfast.Cursor `json:"cursor"`
+	Data   Bytes           `json:"data"`
+}
+
+// Bytes are what a store keeps. In a document they are JSON where they are JSON, and
+// else an object whose only member is base64.
+type Bytes []byte
+
+type inBase64 struct {
+	Base64 []byte `json:"base64"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (b Bytes) MarshalJSON() ([]byte, error) {
+	if _, ambiguous := b.base64(); json.Valid(b) && utf8.Valid(b) && !ambiguous {
+		return b, nil
+	}
+	return json.Marshal(inBase64{append([]byte{}, b...)}) // not nil, which would be null
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. Blanks are left out.
+func (b *Bytes) UnmarshalJSON(data []byte) error {
+	if decoded, ok := Bytes(data).base64(); ok {
+		*b = decoded
+		return nil
+	}
+	var compact bytes.Buffer
+	err := json.Compact(&compact, data)
+	*b = compact.Bytes()
+	return err
+}
+
+// base64 returns what is in an object whose only member is base64.
+func (b Bytes) base64() ([]byte, bool) {
+	if !bytes.Contains(b, []byte("base64")) {
+		return nil, false
+	}
+	var in inBase64
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if d.Decode(&in) != nil || in.Base64 == nil {
+		return nil, false
+	}
+	return in.Base64, true
+}
+
+// Export returns all that a store holds of a thread. It needs no engine and writes
+// nothing. A thread of a newer version is refused, because there may be more of it than
+// this version knows.
+func Export(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (*Document, error) {
+	all, err := readAll(ctx, store, key)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all.audit() {
+		if p.What == holdfast.CodeVersionTooNew {
+			return nil, fmt.Errorf("export thread %s: %s: %w", key, p.Detail, holdfast.ErrVersionTooNew)
+		}
+	}
+	return all.document(), nil
+}
+
+func (all *everything) document() *Document {
+	h := all.head
+	d := &Document{
+		Kind: documentKind, Version: documentVersion, Tenant: all.key.Tenant, Thread: all.key.Thread,
+		Head:     DocumentHead{User: h.User, Fence: h.Fence, Process: h.Process, ETag: h.ETag, Next: h.Next, UpdatedAt: h.UpdatedAt},
+		State:    h.State,
+		Messages: []DocumentMessage{}, Values: map[holdfast.Kind][]DocumentValue{}, Records: []DocumentRecord{},
+	}
+	for _, m := range all.messages {
+		d.Messages = append(d.Messages, DocumentMessage{ID: m.ID, Parent: m.Parent, Data: m.Data})
+	}
+	for kind, values := range all.values {
+		for _, v := range values {
+			d.Values[kind] = append(d.Values[kind], DocumentValue{ID: v.ID, Data: v.Data})
+		}
+	}
+	for _, r := range all.records {
+		d.Records = append(d.Records, DocumentRecord{Cursor: r.Cursor, Data: r.Data})
+	}
+	return d
+}
+
+// Write writes a document. The same thread always makes the same text.
+func (d *Document) Write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(d); err != nil {
+		return fmt.Errorf("write the document: %w", err)
+	}
+	return nil
+}
+
+// errDocument: what was given is not a document that this version can import.
+var errDocument = errors.New("the document cannot be imported")
+
+// ReadDocument reads what Write has written.
+func ReadDocument(r io.Reader) (*Document, error) {
+	d := &Document{}
+	in := json.NewDecoder(r)
+	if err := in.Decode(d); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDocument, err)
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: something follows its end", errDocument)
+	}
+	return d, d.check()
+}
+
+// check looks at what the document says of itself.
+func (d *Document) check() error {
+	switch {
+	case d.Kind != documentKind:
+		return fmt.Errorf("%w: its kind is %q, not %q: it is not an exported thread", errDocument, d.Kind, documentKind)
+	case d.Version > documentVersion:
+		return fmt.Errorf("%w: it has version %d, this program reads up to %d: %w", errDocument, d.Version, documentVersion, holdfast.ErrVersionTooNew)
+	case d.Version < 1 || d.Thread == "" || d.Head.Next < 1 || d.Head.Fence == (holdfast.Fence{}):
+		return fmt.Errorf("%w: its version, thread or head is missing", errDocument)
+	}
+	return nil
+}
+
+// everything is the thread that the document holds, under a key of its own.
+func (d *Document) everything(key holdfast.ThreadKey) (*everything, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	h := d.Head
+	all := &everything{
+		key: key, values: map[holdfast.Kind][]holdfast.Value{},
+		head: &holdfast.Head{Key: key, User: h.User, Fence: h.Fence, Process: h.Process, ETag: h.ETag, Next: h.Next, UpdatedAt: h.UpdatedAt, State: d.State},
+	}
+	for _, m := range d.Messages {
+		all.messages = append(all.messages, holdfast.StoredMessage{ID: m.ID, Parent: m.Parent, Data: m.Data})
+	}
+	for _, r := range d.Records {
+		all.records = append(all.records, holdfast.Record{Cursor: r.Cursor, Data: r.Data})
+	}
+	for kind, values := range d.Values {
+		if !slices.Contains(holdfast.Kinds(), kind) {
+			return nil, fmt.Errorf("%w: it has values of the kind %q, which is not known", errDocument, kind)
+		}
+		for _, v := range values {
+			all.values[kind] = append(all.values[kind], holdfast.Value{Kind: kind, ID: v.ID, Data: v.Data})
+		}
+		slices.SortFunc(all.values[kind], func(a, b holdfast.Value) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return all, nil
+}

@@ -1,0 +1,261 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// Import makes a thread out of a document, in a store that has none of that key. The
+// numbers and tags of the records survive, and cursors with them. A thread that runs is
+// stopped in the copy, with code cut_off: its owner does not know the copy. A document
+// that Audit finds damaged is refused.
+func Import(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, d *Document, now time.Time, newID func(prefix string) string) error {
+	all, err := d.everything(key)
+	if err != nil {
+		return err
+	}
+	if problems := all.audit(); len(problems) > 0 {
+		return damagedDocument(problems)
+	}
+	st, err := decodeState(all.head.State)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errDocument, err)
+	}
+	if key.Thread != d.Thread {
+		if err := all.rename(st, d.Thread); err != nil {
+			return fmt.Errorf("%w: %w", errDocument, err)
+		}
+	}
+	if st.Phase == phaseRunning {
+		all.stop(st, now, newID)
+	}
+	commits, err := all.commits(st, newID)
+	if err != nil {
+		return err
+	}
+	return commitAll(ctx, store, commits)
+}
+
+func damagedDocument(problems []Problem) error {
+	if problems[0].What == holdfast.CodeVersionTooNew {
+		return fmt.Errorf("%w: %s: %w", errDocument, problems[0].Detail, holdfast.ErrVersionTooNew)
+	}
+	lines := make([]string, 0, len(problems))
+	for _, p := range problems {
+		lines = append(lines, p.What+": "+p.Detail)
+	}
+	return fmt.Errorf("%w: it is damaged:\n  %s", errDocument, strings.Join(lines, "\n  "))
+}
+
+// stop ends the thread's run, as if its owner had died: an empty-messages POST goes on
+// with it.
+func (all *everything) stop(st *state, now time.Time, newID func(prefix string) string) {
+	h, reason := all.head, errCutOff(st.Iteration)
+	c := &holdfast.Commit{ID: newID("c")}
+	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: publicText(reason), Code: reason.Code}
+	h.Fence = holdfast.Fence{Epoch: h.Fence.Epoch + 1, Nonce: newID("")}
+	last := holdfast.Cursor{Number: h.Next, Tag: h.Fence.Tag()}
+	all.records = append(all.records, holdfast.Record{Cursor: last, Data: ev.AppendJSON(nil)})
+	st.Phase, st.Outcome, st.Code, st.Text = phaseStopped, outcomeError, reason.Code, publicText(reason)
+	st.Boundary, st.Claims = last, 0
+	addCheckpoint(c, st, sourceLoop, st.Iteration, now, 0)
+	putOutcome(c, st.Run, runOutcome{Format: Format, Outcome: outcomeError, Code: reason.Code, EndedAt: now, Last: last.Number})
+	for _, v := range c.Put {
+		all.values[v.Kind] = append(all.values[v.Kind], v)
+	}
+	h.Process, h.ETag, h.UpdatedAt, h.Next = "", c.ID, now, h.Next+1
+}
+
+// What one commit of an import holds at most, about, and how many records that were
+// trimmed long ago can be made up for.
+const (
+	importBytes   = 4 << 20
+	importRecords = 4096
+	maxTrimmed    = 50_000_000
+)
+
+// commits are those that make the thread. Only the last one has the state: a copy that
+// is not whole cannot be read, so nobody works with it.
+func (all *everything) commits(st *state, newID func(prefix string) string) ([]*holdfast.Commit, error) {
+	b := &copying{head: all.head, newID: newID}
+	trimmed := all.head.Next - 1
+	if len(all.records) > 0 {
+		trimmed = all.records[0].Number - 1
+	}
+	if trimmed > maxTrimmed {
+		return nil, fmt.Errorf("%w: its log begins after record %d; %d is the most", errDocument, trimmed, maxTrimmed)
+	}
+	// A record gets its number from those before it, so trimmed ones have to be there
+	// for a moment.
+	for n := range trimmed {
+		b.record(holdfast.Record{Cursor: holdfast.Cursor{Number: n + 1}, Data: []byte("{}")})
+	}
+	b.trim(trimmed)
+	for _, r := range all.records {
+		b.record(r)
+	}
+	for _, m := range all.messages {
+		c := b.room(len(m.Data))
+		c.Messages = append(c.Messages, m)
+	}
+	for _, kind := range holdfast.Kinds() {
+		for _, v := range all.values[kind] {
+			c := b.room(len(v.Data))
+			c.Put = append(c.Put, v)
+		}
+	}
+	last := b.begin(all.head.Fence)
+	last.State = st.encode()
+	if all.head.ETag != "" {
+		last.ID = all.head.ETag
+	}
+	if o := st.Origin; o != nil && o.Thread != all.key.Thread {
+		b.commits[0].Parent = o.Thread
+	}
+	return b.commits, nil
+}
+
+// copying makes the commits of an import, one after the other.
+type copying struct {
+	head    *holdfast.Head
+	newID   func(prefix string) string
+	commits []*holdfast.Commit
+	tag     string // of the records of the last commit
+	bytes   int    // in the last commit
+}
+
+// begin begins a commit under a fence.
+func (b *copying) begin(fence holdfast.Fence) *holdfast.Commit {
+	c := &holdfast.Commit{Key: b.head.Key, ID: b.newID("c"), Expect: holdfast.Position{Next: 1}, User: b.head.User, Fence: fence, UpdatedAt: b.head.UpdatedAt}
+	if n := len(b.commits); n > 0 {
+		before := b.commits[n-1]
+		c.Expect = holdfast.Position{Fence: before.Fence, Next: before.Expect.Next + uint64(len(before.Records)), ETag: before.ID}
+	}
+	b.commits = append(b.commits, c)
+	b.bytes = 0
+	return c
+}
+
+// room returns a commit with room for so many bytes.
+func (b *copying) room(size int) *holdfast.Commit {
+	if len(b.commits) == 0 || b.bytes > 0 && b.bytes+size > importBytes {
+		b.begin(b.head.Fence)
+	}
+	b.bytes += size
+	return b.commits[len(b.commits)-1]
+}
+
+// record appends a record. Its tag is that of its commit's fence.
+func (b *copying) record(r holdfast.Record) {
+	n := len(b.commits)
+	if n == 0 || b.tag != r.Tag || len(b.commits[n-1].Records) >= importRecords || b.bytes > importBytes {
+		fence := holdfast.Fence{Epoch: b.head.Fence.Epoch, Nonce: r.Tag}
+		if len(r.Tag) == holdfast.TagLength || r.Tag == "" {
+			fence.Nonce += b.newID("")
+		}
+		b.begin(fence)
+		b.tag = r.Tag
+	}
+	c := b.commits[len(b.commits)-1]
+	c.Records = append(c.Records, r.Data)
+	b.bytes += len(r.Data)
+}
+
+// trim has the next commit remove the records up to a number.
+func (b *copying) trim(number uint64) {
+	if number > 0 {
+		b.begin(b.head.Fence).Trim = number
+		b.tag = ""
+	}
+}
+
+// commitAll makes the thread, or nothing.
+func commitAll(ctx context.Context, store holdfast.Committer, commits []*holdfast.Commit) error {
+	for i, c := range commits {
+		err := store.Commit(ctx, c)
+		if err == nil {
+			continue
+		}
+		if i == 0 && errors.Is(err, holdfast.ErrConflict) {
+			return fmt.Errorf("there is a thread %s already, choose another name for the copy: %w", c.Key, err)
+		}
+		// What is there so far is removed, also if it is not known whether this commit was made.
+		clean := context.WithoutCancel(ctx)
+		after := holdfast.Position{Fence: c.Fence, Next: c.Expect.Next + uint64(len(c.Records)), ETag: c.ID}
+		left := store.Delete(clean, c.Key, after)
+		if i > 0 && left != nil {
+			left = store.Delete(clean, c.Key, c.Expect)
+		}
+		if errors.Is(left, holdfast.ErrConflict) || errors.Is(left, holdfast.ErrFenced) {
+			left = nil // somebody else's
+		}
+		return errors.Join(fmt.Errorf("import thread %s: %w", c.Key, err), left)
+	}
+	return nil
+}
+
+// rename gives the thread the name of its key where the thread itself says it. Calls
+// keep their idempotency keys, which were made of the old name.
+func (all *everything) rename(st *state, old string) error {
+	keepKeys(st, old)
+	for i := range all.records {
+		all.records[i].Data = renamedEvent(all.records[i].Data, all.key.Thread)
+	}
+	for i, v := range all.values[holdfast.KindCheckpoint] {
+		cp, err := decodeCheckpoint(v.Data)
+		if err != nil {
+			return err
+		}
+		keepKeys(cp.State, old)
+		all.values[holdfast.KindCheckpoint][i].Data = mustJSON(cp)
+	}
+	for i, v := range all.values[holdfast.KindLog] {
+		a := &archive{}
+		if err := decodeValue(v.Data, a); err != nil {
+			return err
+		}
+		for n := range a.Entries {
+			a.Entries[n].Data = renamedEvent(a.Entries[n].Data, all.key.Thread)
+		}
+		all.values[holdfast.KindLog][i].Data = mustJSON(a)
+	}
+	return nil
+}
+
+func keepKeys(st *state, thread string) {
+	st.Calls = slices.Clone(st.Calls)
+	for i := range st.Calls {
+		if st.Calls[i].Thread == "" {
+			st.Calls[i].Thread = thread
+		}
+	}
+}
+
+// renamedEvent is a record with the thread's new name in it.
+func renamedEvent(data []byte, thread string) []byte {
+	switch agui.TypeOf(data) {
+	case agui.TypeRunStarted, agui.TypeRunFinished:
+	default:
+		return data
+	}
+	ev, err := agui.DecodeEvent(data)
+	if err != nil {
+		return data
+	}
+	switch ev := ev.(type) {
+	case agui.RunStarted:
+		ev.ThreadID = thread
+		return ev.AppendJSON(nil)
+	case agui.RunFinished:
+		ev.ThreadID = thread
+		return ev.AppendJSON(nil)
+	}
+	return data
+}

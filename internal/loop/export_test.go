@@ -1,0 +1,311 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+func testID(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.Add(1)) }
+
+// written is a document as text.
+func written(t *testing.T, store holdfast.Store, key holdfast.ThreadKey) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := must(Export(t.Context(), store, key))(t).Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// copied imports a document's text.
+func copied(t *testing.T, store holdfast.Store, key holdfast.ThreadKey, text string) error {
+	t.Helper()
+	d, err := ReadDocument(strings.NewReader(text))
+	if err != nil {
+		return err
+	}
+	return Import(t.Context(), store, key, d, time.Now(), testID)
+}
+
+// TestRoundTrip: a thread that went through other stores is the same.
+func TestRoundTrip(t *testing.T) {
+	store, e := finishedThread(t)
+	all := checkpoints(t, e, "t")
+	must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "fork", ReuseResults: true}))(t)
+	must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "went on"}))(t)
+	resumed(t, e, "went on", "r2")
+	must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Thread: "archived"}))(t)
+	for n := range 2 {
+		reply, err := e.Post(t.Context(), alice, "", runInput("archived", fmt.Sprint("q", n), userSays(fmt.Sprint("q", n), "<more> & \u2028 🙂")))
+		succeeded(t, collect(t, reply, err))
+		if n == 0 {
+			if err := e.archive(t.Context(), keyOf("archived")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	must(e.Mark(t.Context(), alice, "went on", holdfast.Mark{State: json.RawMessage(`{"base64":"aGk="}`)}))(t)
+	must(e.Rewind(t.Context(), alice, "archived", holdfast.Travel{Message: "u1"}))(t)
+	for _, id := range []string{"t", "fork", "went on", "archived"} {
+		t.Run(id, func(t *testing.T) {
+			before := written(t, store, keyOf(id))
+			bolt := must(boltstore.Open(filepath.Join(t.TempDir(), "x.db"), boltstore.Options{}))(t)
+			defer bolt.Close()
+			if err := copied(t, bolt, keyOf(id), before); err != nil {
+				t.Fatal(err)
+			}
+			back := memstore.New()
+			if err := copied(t, back, keyOf(id), written(t, bolt, keyOf(id))); err != nil {
+				t.Fatal(err)
+			}
+			if after := written(t, back, keyOf(id)); after != before {
+				t.Errorf("before\n%s\nafter\n%s", before, after)
+			}
+			sound(t, back, id)
+			if children := must(back.Children(t.Context(), keyOf("t"), "", 10))(t); id != "t" && len(children) != 1 {
+				t.Errorf("the copy is not a child of t: %v", children)
+			}
+			if err := copied(t, back, keyOf(id), before); !errors.Is(err, holdfast.ErrConflict) || !strings.Contains(err.Error(), "there is a thread") {
+				t.Errorf("imported twice: %v", err)
+			}
+		})
+	}
+}
+
+// TestCursorsSurvive: who has seen a part of a thread gets the rest from the copy,
+// archived or not.
+func TestCursorsSurvive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		e := engine(t, store, nil, wordy())
+		all := map[string][]agui.Frame{}
+		for _, run := range []string{"r1", "r2"} {
+			reply, err := e.Post(t.Context(), alice, "", runInput("t", run, userSays(run+"u", "go")))
+			all[run], _ = framesOf(t, reply, err)
+			if run == "r1" {
+				time.Sleep(2 * time.Minute) // it is archived
+			}
+		}
+		other := memstore.New()
+		if err := copied(t, other, keyOf("t"), written(t, store, keyOf("t"))); err != nil {
+			t.Fatal(err)
+		}
+		two := engine(t, other, nil, wordy())
+		for run, frames := range all {
+			for _, f := range frames[:len(frames)-1] {
+				after := must(holdfast.ParseCursor(f.ID))(t)
+				want, _ := framesOf(t, must(e.Events(t.Context(), alice, "t", run, after, agui.DialectV1))(t), nil)
+				got, _ := framesOf(t, must(two.Events(t.Context(), alice, "t", run, after, agui.DialectV1))(t), nil)
+				if !slices.EqualFunc(got, want, func(a, b agui.Frame) bool { return a.ID == b.ID && bytes.Equal(a.Data, b.Data) }) {
+					t.Fatalf("after %s of %s the copy shows %d frames, want %d", f.ID, run, len(got), len(want))
+				}
+			}
+		}
+		reply, err := two.Post(t.Context(), alice, "", runInput("t", "r3", userSays("u9", "and again")))
+		succeeded(t, collect(t, reply, err))
+		sound(t, other, "t")
+	})
+}
+
+// TestImportOfARunningThread: the copy is stopped, and goes on when it is asked to, with
+// the same idempotency keys, whatever its name; a finished call does not run again.
+func TestImportOfARunningThread(t *testing.T) {
+	for _, name := range []string{"t", "copy"} {
+		synctest.Test(t, func(t *testing.T) {
+			j := &journal{}
+			agent := func(hangs bool) holdfast.Agent {
+				quick := tool("quick", holdfast.EffectOnce, func(ctx context.Context) (string, error) { j.note("quick"); return "quick", nil })
+				slow := tool("slow", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
+					j.note("slow " + holdfast.CallFrom(ctx).Key)
+					if hangs {
+						<-ctx.Done()
+					}
+					return "slow", ctx.Err()
+				})
+				return holdfast.Agent{Name: "a", Tools: []holdfast.Tool{quick, slow}, Model: slowly([]holdfast.Delta{
+					{Call: &holdfast.CallDelta{Index: 0, Name: "quick", Arguments: "{}"}}, {Call: &holdfast.CallDelta{Index: 1, Name: "slow", Arguments: "{}"}},
+					{Finish: holdfast.FinishToolCalls},
+				}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})}
+			}
+			store := memstore.New()
+			e := engine(t, store, nil, agent(true))
+			must(e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))))(t)
+			waitFor(t, func() bool { return len(must(Inspect(t.Context(), store, keyOf("t"), ""))(t).Pending) == 1 })
+			did := j.take()
+			other := memstore.New()
+			if err := copied(t, other, keyOf(name), written(t, store, keyOf("t"))); err != nil {
+				t.Fatal(err)
+			}
+			sound(t, other, name)
+			two := engine(t, other, nil, agent(false))
+			info := must(two.Thread(t.Context(), alice, name))(t)
+			if info.Status != holdfast.StatusStopped || info.Code != holdfast.CodeCutOff {
+				t.Fatalf("the copy is %+v", info)
+			}
+			succeeded(t, resumed(t, two, name, "r2"))
+			wantTexts(t, two, name, "user:go", "assistant:", "tool:quick", "tool:slow", "assistant:done")
+			slices.Sort(did)
+			if again := j.take(); len(again) != 1 || again[0] != did[1] {
+				t.Errorf("the copy did %q, the thread had done %q", again, did)
+			}
+			sound(t, other, name)
+			for _, run := range []string{"r1", "r2"} {
+				events := collect(t, must(two.Events(t.Context(), alice, name, run, holdfast.Cursor{}, agui.DialectV1))(t), nil)
+				if started := events[0].(agui.RunStarted); started.ThreadID != name {
+					t.Errorf("run %s of %s says it is of thread %s", run, name, started.ThreadID)
+				}
+			}
+		})
+	}
+}
+
+// TestDamagedDocuments: a document that cannot be imported says why, and leaves nothing.
+func TestDamagedDocuments(t *testing.T) {
+	store, _ := finishedThread(t)
+	good := written(t, store, keyOf("t"))
+	for name, c := range map[string]struct {
+		want string
+		text string
+	}{
+		"not JSON":            {"cannot be imported", good[:len(good)/2]},
+		"something else":      {"not an exported thread", `{"agents":[]}`},
+		"two documents":       {"something follows its end", good + good},
+		"a newer document":    {"reads up to 1", strings.Replace(good, `"version": 1`, `"version": 2`, 1)},
+		"no head":             {"its version, thread or head is missing", `{"kind":"holdfast.thread","version":1,"thread":"t"}`},
+		"an unknown kind":     {"is not known", strings.Replace(good, `"checkpoint": [`, `"secret": [`, 1)},
+		"a newer thread":      {"newer version", strings.Replace(good, fmt.Sprintf(`"format": %d`, Format), fmt.Sprintf(`"format": %d`, Format+1), 1)},
+		"a message less":      {"message_hole", without(t, good, func(d *Document) { d.Messages = slices.Delete(d.Messages, 2, 3) })},
+		"messages in a mess":  {"import thread", without(t, good, func(d *Document) { slices.Reverse(d.Messages) })},
+		"a message twice":     {"import thread", without(t, good, func(d *Document) { d.Messages = append(d.Messages, d.Messages[0]) })},
+		"a record less":       {"log_gap", without(t, good, func(d *Document) { d.Records = slices.Delete(d.Records, 3, 4) })},
+		"a later end":         {"log_gap", without(t, good, func(d *Document) { d.Head.Next += 1 << 40 })},
+		"an endless log":      {"50000000 is the most", without(t, good, endless)},
+		"a checkpoint less":   {"checkpoint_missing", without(t, good, func(d *Document) { d.Values[holdfast.KindCheckpoint] = nil })},
+		"a cursor like no ID": {"cannot be imported", strings.Replace(good, `"cursor": "1-`, `"cursor": "one-`, 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := memstore.New()
+			err := copied(t, other, keyOf("t"), c.text)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if _, err := other.Head(t.Context(), keyOf("t")); !errors.Is(err, holdfast.ErrNotFound) {
+				t.Errorf("something is left: %v", err)
+			}
+		})
+	}
+	if _, err := Export(t.Context(), store, keyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) {
+		t.Errorf("an unknown thread: %v", err)
+	}
+}
+
+// without is a document's text with a change.
+func without(t *testing.T, text string, change func(*Document)) string {
+	t.Helper()
+	d := must(ReadDocument(strings.NewReader(text)))(t)
+	change(d)
+	var out bytes.Buffer
+	if err := d.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// endless moves the whole log to numbers that no thread has.
+func endless(d *Document) {
+	const far = 1 << 50
+	for i := range d.Records {
+		d.Records[i].Cursor.Number += far
+	}
+	d.Head.Next += far
+	var rec runRecord
+	_ = json.Unmarshal(d.Values[holdfast.KindRun][0].Data, &rec)
+	rec.After = holdfast.Cursor{Number: far, Tag: d.Records[0].Cursor.Tag}
+	d.Values[holdfast.KindRun][0].Data = mustJSON(rec)
+}
+
+// failing is a store that cannot make the nth commit, whether it says so or not.
+type failing struct {
+	holdfast.Store
+	left int
+	done bool // but makes it
+}
+
+func (f *failing) Commit(ctx context.Context, c *holdfast.Commit) error {
+	if f.left--; f.left != 0 {
+		return f.Store.Commit(ctx, c)
+	}
+	if f.done {
+		if err := f.Store.Commit(ctx, c); err != nil {
+			return err
+		}
+	}
+	return errUnreachable
+}
+
+// TestImportOrNothing: an import that fails in the middle leaves nothing.
+func TestImportOrNothing(t *testing.T) {
+	store, e := finishedThread(t)
+	if err := e.archive(t.Context(), keyOf("t")); err != nil { // now the log begins late
+		t.Fatal(err)
+	}
+	text := written(t, store, keyOf("t"))
+	for n := range 10 {
+		for _, done := range []bool{true, false} {
+			other := &failing{Store: memstore.New(), left: n, done: done}
+			if err := copied(t, other, keyOf("t"), text); err == nil {
+				if n > 0 && n < 3 {
+					t.Errorf("commit %d failed, but the import did not", n)
+				}
+				continue
+			} else if !errors.Is(err, errUnreachable) {
+				t.Error(err)
+			}
+			if _, err := other.Head(t.Context(), keyOf("t")); !errors.Is(err, holdfast.ErrNotFound) {
+				t.Errorf("after %d commits something is left: %v", n, err)
+			}
+		}
+	}
+}
+
+// FuzzBytes: whatever a store holds is the same after it was written and read.
+func FuzzBytes(f *testing.F) {
+	for _, s := range []string{"", "null", `{"a":1}`, `{"base64":"aGk="}`, `{"base64":"aGk=","b":1}`, "\xff", "\"\xff\"", `"<&>"`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var out bytes.Buffer
+		if err := (&Document{State: b}).Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		var back Document
+		if err := json.Unmarshal(out.Bytes(), &back); err != nil {
+			t.Fatalf("%v in %s", err, out.Bytes())
+		}
+		want := b
+		if json.Valid(b) && !bytes.Equal(back.State, b) {
+			want = nil
+			var compact bytes.Buffer // blanks are left out
+			if err := json.Compact(&compact, b); err == nil {
+				want = compact.Bytes()
+			}
+		}
+		if !bytes.Equal(back.State, want) {
+			t.Errorf("%q came back as %q", b, back.State)
+		}
+	})
+}

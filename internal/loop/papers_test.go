@@ -1,0 +1,240 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// The tests of docs/papers.md that no other file has.
+
+// fullState is a state with every member set.
+func fullState() *state {
+	n := int64(7)
+	return &state{
+		Format: Format, Agent: "a", Leaf: "m3", Phase: phaseInterrupted, Run: "r1", Outcome: outcomeInterrupt, Code: "c", Text: "t",
+		Iteration: 3, GrantedAt: 1, Boundary: holdfast.Cursor{Number: 12, Tag: "abcdef"},
+		Calls:  []openCall{{ID: "c1", Name: "pay", Run: "r1", Thread: "o", Again: true, InDoubt: true, Interrupt: &agui.Interrupt{ID: "i1", Reason: "input_required"}}},
+		Queued: []json.RawMessage{json.RawMessage(`{"id":"u2"}`)}, Answers: map[string]string{"i0": "h"}, Count: 3,
+		Origin: &origin{Thread: "o", Checkpoint: "000000000001"}, Reuse: true, Bytes: 99, Shared: "s1", Checkpoints: 4, LastCheckpoint: "000000000004",
+		Claims: 1, Usage: []holdfast.Usage{{Provider: "p", Model: "m", InputTokens: &n}},
+	}
+}
+
+// TestStateRoundTrip: a head survives being written and read, all of it.
+func TestStateRoundTrip(t *testing.T) {
+	want := fullState()
+	v := reflect.ValueOf(*want)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("fullState leaves %s out", v.Type().Field(i).Name)
+		}
+	}
+	data := want.encode()
+	if !json.Valid(data) {
+		t.Fatalf("not JSON: %s", data)
+	}
+	got, err := decodeState(data)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	}
+	if string(got.encode()) != string(data) {
+		t.Error("written again it is another")
+	}
+}
+
+// TestStatesThatAreRefused: what is newer, damaged or impossible is not gone on with,
+// and stays as it is.
+func TestStatesThatAreRefused(t *testing.T) {
+	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+	for name, c := range map[string]struct {
+		change func(st *state) []byte
+		code   string
+	}{
+		"newer":    {func(st *state) []byte { st.Format = Format + 1; return st.encode() }, holdfast.CodeVersionTooNew},
+		"damaged":  {func(st *state) []byte { return st.encode()[1:] }, holdfast.CodeCheckpointUnreadable},
+		"negative": {func(st *state) []byte { st.Iteration = -1; return st.encode() }, holdfast.CodeCheckpointInvalid},
+		"claims":   {func(st *state) []byte { st.Claims = -1; return st.encode() }, holdfast.CodeCheckpointInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, _ := travelled(t)
+			head := must(e.cfg.Store.Head(t.Context(), key))(t)
+			c0 := e.amend(&thread{key: key, head: head})
+			c0.State = c.change(must(decodeState(head.State))(t))
+			if err := e.cfg.Store.Commit(t.Context(), c0); err != nil {
+				t.Fatal(err)
+			}
+			_, postErr := e.Post(t.Context(), alice, "", runInput("t", "r9", userSays("u9", "more")))
+			_, getErr := e.Thread(t.Context(), alice, "t")
+			_, deleteErr := e.Delete(t.Context(), alice, "t", "", false)
+			for _, err := range []error{postErr, getErr, deleteErr} {
+				if code(err) != c.code {
+					t.Errorf("got %v, want %s", err, c.code)
+				}
+			}
+			if after := must(e.cfg.Store.Head(t.Context(), key))(t); string(after.State) != string(c0.State) {
+				t.Error("it was touched")
+			}
+		})
+	}
+}
+
+// TestFormatMissing: a value without a format is of the first one.
+func TestFormatMissing(t *testing.T) {
+	st, err := decodeState([]byte(`{"agent":"a","leaf":"m","phase":"idle","run":"r","iteration":2,"boundary":"3-abcdef","checkpoints":1}`))
+	if err != nil || st.Iteration != 2 || st.Count != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if next := st.clone(); next.Format != Format {
+		t.Errorf("written anew it has format %d", next.Format)
+	}
+}
+
+// TestLatestIsOverwritten: with retention latest there is one checkpoint, the last.
+func TestLatestIsOverwritten(t *testing.T) {
+	e := engine(t, memstore.New(), func(c *Config) { c.KeepCheckpoints = 1 }, traveller(&journal{}))
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	succeeded(t, collect(t, reply, err))
+	all := must(e.cfg.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindCheckpoint, "", 0))(t)
+	if len(all) != 1 {
+		t.Fatalf("%d checkpoints are kept, want the latest", len(all))
+	}
+	if cp := must(decodeCheckpoint(all[0].Data))(t); cp.State.Iteration != 3 || cp.State.Phase != phaseIdle {
+		t.Errorf("the latest is %+v", cp.State)
+	}
+}
+
+// TestFrequencies: the frequency decides which loop checkpoints are listed; the first
+// and the last always are.
+func TestFrequencies(t *testing.T) {
+	for f, want := range map[Frequency]string{
+		PerIteration: "input -1, loop 1, loop 2, loop 3", PerTurn: "input -1, loop 3", Manual: "input -1, loop 3",
+	} {
+		t.Run(string(f), func(t *testing.T) {
+			e := engine(t, memstore.New(), func(c *Config) { c.Frequency = f }, traveller(&journal{}))
+			reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+			succeeded(t, collect(t, reply, err))
+			var got []string
+			for _, cp := range checkpoints(t, e, "t") {
+				got = append(got, fmt.Sprintf("%s %d", cp.Metadata.Source, cp.Metadata.Step))
+			}
+			if strings.Join(got, ", ") != want {
+				t.Errorf("the checkpoints are %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestScenarios are the four of the papers.
+func TestScenarios(t *testing.T) {
+	e, _ := travelled(t)
+	_, err := e.Post(t.Context(), alice, "", runInput("new", "r1"))
+	var pub *holdfast.Error
+	if !errors.As(err, &pub) || pub.Code != holdfast.CodeNothingToRun ||
+		pub.Message != "No messages provided and thread has no existing history or checkpoint." {
+		t.Errorf("1, no checkpoint and no messages: %v", err)
+	}
+	reply, err := e.Post(t.Context(), alice, "", runInput("new", "r1", userSays("u1", "go")))
+	succeeded(t, collect(t, reply, err)) // 2, no checkpoint and messages
+	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: checkpoints(t, e, "t")[1].ID}))(t)
+	_, err = e.Post(t.Context(), alice, "", runInput("t", "r4", userSays("u4", "more")))
+	if !errors.As(err, &pub) || pub.Code != holdfast.CodeMidExecution || !strings.Contains(pub.Message, "at iteration 1") {
+		t.Errorf("4, a checkpoint and messages: %v", err)
+	}
+	events := resumed(t, e, "t", "r3") // 3, a checkpoint and no messages
+	succeeded(t, events)
+	var kinds []agui.Type
+	for _, ev := range events[:3] {
+		kinds = append(kinds, ev.EventType())
+	}
+	if !slices.Equal(kinds, []agui.Type{agui.TypeRunStarted, agui.TypeMessagesSnapshot, agui.TypeStateSnapshot}) {
+		t.Errorf("a resume begins with %v", kinds)
+	}
+}
+
+// TestPendingWrites: each result is there the moment it exists, in the order in which
+// they came, under its own thread; the next checkpoint takes them over.
+func TestPendingWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		step := func(name string, d time.Duration) holdfast.Tool {
+			return tool(name, holdfast.EffectIdempotent, func(context.Context) (string, error) {
+				time.Sleep(d)
+				if name == "c" {
+					<-release
+					return "", errors.New("c failed")
+				}
+				return name + " done", nil
+			})
+		}
+		model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if len(req.Messages) > 1 {
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+					return
+				}
+				for i, name := range []string{"a", "b", "c"} {
+					yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil)
+				}
+				yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+			}
+		})
+		e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
+			step("a", 2*time.Second), step("b", time.Second), step("c", 0),
+		}})
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply2, err := e.Post(t.Context(), alice, "", runInput("other", "r1", userSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pending := func(thread string) []string {
+			newest := checkpoints(t, e, thread)
+			d := must(e.Checkpoint(t.Context(), alice, thread, newest[len(newest)-1].ID))(t)
+			out := []string{}
+			for _, p := range d.PendingWrites {
+				if p.ThreadID != thread || p.CompletedAt.IsZero() || p.CallID == "" {
+					t.Errorf("%+v", p)
+				}
+				out = append(out, fmt.Sprintf("%s %s %d %v", p.Tool, p.Result, p.Iteration, p.Failed))
+			}
+			return out
+		}
+		for _, c := range []struct {
+			after time.Duration
+			want  []string
+		}{
+			{500 * time.Millisecond, []string{}},
+			{time.Second, []string{`b "b done" 0 false`}},
+			{time.Second, []string{`b "b done" 0 false`, `a "a done" 0 false`}},
+		} {
+			time.Sleep(c.after)
+			for _, thread := range []string{"t", "other"} {
+				if got := pending(thread); !slices.Equal(got, c.want) {
+					t.Errorf("the pending writes of %s are %q, want %q", thread, got, c.want)
+				}
+			}
+		}
+		close(release)
+		succeeded(t, collect(t, reply, nil))
+		succeeded(t, collect(t, reply2, nil))
+		if got := pending("t"); len(got) != 0 {
+			t.Errorf("after the checkpoint there are still %q", got)
+		}
+		wantTexts(t, e, "t", "user:go", "assistant:", "tool:b done", "tool:a done", "tool:c failed", "assistant:done")
+	})
+}

@@ -1,0 +1,88 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// asker asks a person once, and then answers after the gate has opened.
+func asker(gate <-chan struct{}) holdfast.Agent {
+	ask := tool("ask", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
+		if holdfast.CallFrom(ctx).Answer == nil {
+			return "", &holdfast.Interrupt{Reason: "input_required", Message: "Sure?"}
+		}
+		<-gate
+		return "yes", nil
+	})
+	return holdfast.Agent{Name: "a", Model: say(calls("ask", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{ask}}
+}
+
+func briefly(runs []holdfast.RunInfo) []string {
+	var out []string
+	for _, r := range runs {
+		out = append(out, fmt.Sprintf("%s %q %q>%q ended %v", r.ID, r.Outcome, r.Continues, r.ContinuedBy, !r.EndedAt.IsZero()))
+	}
+	return out
+}
+
+// TestRuns: a thread tells what ran on it, the newest first, and which run went on
+// with which.
+func TestRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		e := engine(t, memstore.New(), nil, asker(gate))
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		collect(t, reply, err)
+		question := must(e.Thread(t.Context(), alice, "t"))(t).Interrupts[0]
+		in := runInput("t", "r2")
+		in.ParentRunID, in.Resume = "r1", []agui.ResumeEntry{{InterruptID: question, Status: agui.ResumeResolved}}
+		time.Sleep(time.Minute) // of a clock that does not take any
+		reply, err = e.Post(t.Context(), alice, "", in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{`r2 "" "r1">"" ended false`, `r1 "interrupt" "">"r2" ended true`}
+		runs := must(e.Runs(t.Context(), alice, "t"))(t)
+		if got := briefly(runs); !slices.Equal(got, want) {
+			t.Errorf("while it runs: %q, want %q", got, want)
+		}
+		if runs[0].Agent != "a" || runs[0].ParentRunID != "r1" || runs[0].StartedAt.Sub(runs[1].StartedAt) != time.Minute || runs[1].EndedAt.Before(runs[1].StartedAt) {
+			t.Errorf("%+v", runs)
+		}
+		close(gate)
+		succeeded(t, collect(t, reply, nil))
+		want[0] = `r2 "success" "r1">"" ended true`
+		if got := briefly(must(e.Runs(t.Context(), alice, "t"))(t)); !slices.Equal(got, want) {
+			t.Errorf("afterwards: %q, want %q", got, want)
+		}
+		for _, who := range []holdfast.Principal{{Tenant: "acme", User: "bob"}, {Tenant: "other", User: "alice"}} {
+			if _, err := e.Runs(t.Context(), who, "t"); code(err) != holdfast.CodeNotFound {
+				t.Errorf("%v lists alice's runs: %v", who, err)
+			}
+		}
+	})
+}
+
+// TestRunsOfAFork: the run that a fork goes on with is older than its own.
+func TestRunsOfAFork(t *testing.T) {
+	e, _ := travelled(t)
+	all := checkpoints(t, e, "t")
+	must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "t2"}))(t)
+	succeeded(t, resumed(t, e, "t2", "f1"))
+	want := []string{`f1 "success" "r1">"" ended true`, `r1 "error" "">"f1" ended true`}
+	if got := briefly(must(e.Runs(t.Context(), alice, "t2"))(t)); !slices.Equal(got, want) {
+		t.Errorf("the fork's runs are %q, want %q", got, want)
+	}
+	want = []string{`r1 "success" "">"" ended true`}
+	if got := briefly(must(e.Runs(t.Context(), alice, "t"))(t)); !slices.Equal(got, want) {
+		t.Errorf("the parent's runs are %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,214 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+// troubled is a store in a Redis that gets into trouble.
+type troubled struct {
+	*testing.T
+	redis *redistest.Server
+	store *Store
+	ended chan error // of a command that goes on for as long as the trouble
+}
+
+// do runs a command, like an operator.
+func (r *troubled) do(args ...any) {
+	r.Helper()
+	if err := r.store.client.Do(r.Context(), args...).Err(); err != nil {
+		r.Fatalf("%v: %v", args, err)
+	}
+}
+
+// until runs a command until it fails as wanted, or succeeds if nothing is.
+func (r *troubled) until(want string, args ...any) {
+	r.Helper()
+	var err error
+	for begun := time.Now(); time.Since(begun) < 15*time.Second; time.Sleep(time.Millisecond) {
+		if err = r.store.client.Do(r.Context(), args...).Err(); err != nil && want != "" && strings.HasPrefix(err.Error(), want) || err == nil && want == "" {
+			return
+		}
+	}
+	r.Fatalf("%v never answered %q: %v", args, want, err)
+}
+
+// TestTrouble brings Redis into all states in which it answers, but does not
+// write. A commit then fails with an error that has it tried again, and writes
+// nothing; when the trouble is over, the same commit is written, once.
+func TestTrouble(t *testing.T) {
+	t.Parallel()
+	unsaved := t.TempDir()
+	for want, each := range map[string]struct {
+		args       []string
+		begin, end func(r *troubled)
+		unreadable bool
+	}{
+		"OOM": {
+			begin: func(r *troubled) { r.do("CONFIG", "SET", "maxmemory", "1mb") },
+			end:   func(r *troubled) { r.do("CONFIG", "SET", "maxmemory", "0") },
+		},
+		"READONLY": { // after a failover: a replica of a master that is gone
+			begin: func(r *troubled) { r.do("REPLICAOF", "127.0.0.1", "1") },
+			end:   func(r *troubled) { r.do("REPLICAOF", "NO", "ONE") },
+		},
+		"MISCONF": { // a folder stands where the file should
+			args: []string{"--dir", unsaved, "--save", "3600 1"},
+			begin: func(r *troubled) {
+				if err := os.MkdirAll(filepath.Join(unsaved, "dump.rdb", "x"), 0o700); err != nil {
+					r.Fatal(err)
+				}
+				r.do("BGSAVE")
+				r.until("MISCONF", "SET", "probe", "x")
+			},
+			end: func(r *troubled) {
+				if err := os.RemoveAll(filepath.Join(unsaved, "dump.rdb")); err != nil {
+					r.Fatal(err)
+				}
+				r.do("BGSAVE")
+				r.until("", "SET", "probe", "x")
+			},
+		},
+		"LOADING": {
+			args:       []string{"--enable-debug-command", "yes", "--rdbcompression", "no", "--key-load-delay", "30000", "--loading-process-events-interval-bytes", "1024"},
+			begin:      reload,
+			end:        reloaded,
+			unreadable: true,
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, each.args...)
+			r := &troubled{T: t, redis: server, store: openAt(t, server.URL(), "hf:"), ended: make(chan error, 1)}
+			r.live(want, each.begin, each.end, !each.unreadable)
+		})
+	}
+}
+
+// reload has Redis load its data again, slowly.
+func reload(r *troubled) {
+	for i := range 1000 {
+		r.do("SET", fmt.Sprint("filler", i), string(make([]byte, 2000)))
+	}
+	c := redis.NewClient(&redis.Options{Addr: r.redis.Addr, ReadTimeout: time.Minute})
+	go func() {
+		r.ended <- errors.Join(c.Do(r.Context(), "DEBUG", "RELOAD").Err(), c.Close())
+	}()
+	r.until("LOADING", "PING")
+}
+
+func reloaded(r *troubled) {
+	r.do("CONFIG", "SET", "key-load-delay", "0")
+	if err := <-r.ended; err != nil {
+		r.Error(err)
+	}
+}
+
+// live commits before, during and after the trouble.
+func (r *troubled) live(want string, begin, end func(*troubled), readable bool) {
+	for _, thread := range []string{"appended", "changed"} {
+		advance(r.T, r.store, aThread(thread), func(c *holdfast.Commit) {
+			c.Messages = []holdfast.StoredMessage{{ID: "m0", Data: []byte("m")}}
+			c.Put = []holdfast.Value{{Kind: holdfast.KindCheckpoint, ID: "c0", Data: []byte("v")}, {Kind: holdfast.KindIntent, ID: "i0", Data: []byte("v")}}
+		})
+	}
+	commits := r.commits()
+	before := map[string]holdfast.Position{}
+	for _, c := range commits {
+		before[c.Key.Thread] = c.Expect
+	}
+	begin(r)
+	for range 2 {
+		for _, c := range commits {
+			r.refused(want, r.store.Commit(r.Context(), c))
+			if readable {
+				r.at(c.Key, before[c.Key.Thread])
+			}
+		}
+		r.refused(want, r.store.Post(r.Context(), aThread("appended"), holdfast.InboxItem{ID: "i", Data: []byte("x")}))
+	}
+	end(r)
+	for _, c := range commits {
+		r.at(c.Key, before[c.Key.Thread])
+		for range 2 { // the second is the retry of a caller who did not get the answer
+			if err := r.store.Commit(r.Context(), c); err != nil {
+				r.Errorf("%s: the retry: %v", c.Key, err)
+			}
+		}
+		r.at(c.Key, holdfast.Position{Fence: c.Fence, Next: c.Expect.Next + 1, ETag: c.ID})
+	}
+}
+
+// commits returns the first commit of a thread, one that only appends, and one
+// that changes all there is, removals first.
+func (r *troubled) commits() []*holdfast.Commit {
+	r.Helper()
+	commits := make([]*holdfast.Commit, 3)
+	for i, thread := range []string{"new", "appended", "changed"} {
+		key := aThread(thread)
+		c := &holdfast.Commit{
+			Key: key, ID: "trouble", Expect: holdfast.Position{Next: 1}, User: "alice", Process: "p1",
+			Fence: holdfast.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{[]byte(`{"type":"Y"}`)},
+		}
+		if head, err := r.store.Head(r.Context(), key); err == nil {
+			c.Expect = head.Position()
+		} else if !errors.Is(err, holdfast.ErrNotFound) {
+			r.Fatal(err)
+		}
+		commits[i] = c
+	}
+	commits[0].Messages = []holdfast.StoredMessage{{ID: "m1", Data: []byte("m")}}
+	commits[0].State, commits[0].Parent = []byte("s"), "appended"
+	all := commits[2]
+	all.Messages, all.State = []holdfast.StoredMessage{{ID: "m1", Data: []byte("m")}}, []byte("s")
+	all.Forget, all.Clear, all.Trim = []string{"m0"}, []holdfast.Kind{holdfast.KindIntent}, 1
+	all.Delete = []holdfast.ValueID{{Kind: holdfast.KindCheckpoint, ID: "c0"}}
+	all.Put = []holdfast.Value{{Kind: holdfast.KindCheckpoint, ID: "c1", Data: []byte("v")}}
+	return commits
+}
+
+// refused checks that the error is one that has its caller try again, and that
+// it holds what Redis said.
+func (r *troubled) refused(want string, err error) {
+	r.Helper()
+	for _, final := range []error{holdfast.ErrFenced, holdfast.ErrConflict, holdfast.ErrInvalid, holdfast.ErrNotFound, holdfast.ErrVersionTooNew} {
+		if err == nil || errors.Is(err, final) {
+			r.Fatalf("in trouble: %v, want an error of Redis", err)
+		}
+	}
+	var cause redis.Error
+	if !errors.As(err, &cause) || !strings.HasPrefix(cause.Error(), want) || !strings.Contains(err.Error(), "redis: "+want) {
+		r.Errorf("in trouble: %v, want what Redis said, %s", err, want)
+	}
+}
+
+// at checks where the thread stands, and that its log has what its head says.
+func (r *troubled) at(key holdfast.ThreadKey, want holdfast.Position) {
+	r.Helper()
+	head, err := r.store.Head(r.Context(), key)
+	if want.Next == 1 {
+		if !errors.Is(err, holdfast.ErrNotFound) {
+			r.Errorf("%s: %+v, %v, want none", key, head, err)
+		}
+		return
+	}
+	if err != nil || head.Position() != want {
+		r.Errorf("%s is at %+v, %v, want %+v", key, head, err, want)
+		return
+	}
+	records, err := r.store.Records(r.Context(), key, holdfast.Cursor{}, 100)
+	messages, err2 := r.store.Messages(r.Context(), key)
+	last := want.Next - 1
+	if err := errors.Join(err, err2); err != nil || len(records) == 0 || records[len(records)-1].Number != last || len(messages) != 1 {
+		r.Errorf("%s: %d records, %d messages, %v, want records up to %d and 1 message", key, len(records), len(messages), err, last)
+	}
+}

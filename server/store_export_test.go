@@ -1,0 +1,57 @@
+package server_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+// TestExportThroughStores: a thread that moves through every kind of store is the same.
+func TestExportThroughStores(t *testing.T) {
+	redis := redistest.Start(t)
+	stores := []holdfast.Store{filled(t, 1)}
+	for _, at := range []server.StoreAt{{URL: t.TempDir() + "/x.db", Create: true}, {URL: redis.URL()}} {
+		store, err := server.OpenStore(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		stores = append(stores, store)
+	}
+	stores = append(stores, memstore.New())
+	var first string
+	for i, store := range stores {
+		if i > 0 {
+			key, err := server.ImportThread(t.Context(), store, holdfast.ThreadKey{}, strings.NewReader(first))
+			if err != nil || key != localKey("t0") {
+				t.Fatalf("%s, %v", key, err)
+			}
+		}
+		var text bytes.Buffer
+		if err := server.ExportThread(t.Context(), store, localKey("t0"), &text); err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = text.String()
+		}
+		if text.String() != first {
+			t.Errorf("from store %d:\n%s\nwant\n%s", i, text.String(), first)
+		}
+		if got, err := server.CheckStore(t.Context(), store, nil, func(p server.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
+			t.Errorf("store %d: %+v, %v", i, got, err)
+		}
+	}
+	if _, err := server.ImportThread(t.Context(), stores[0], holdfast.ThreadKey{}, strings.NewReader(first)); !errors.Is(err, holdfast.ErrConflict) {
+		t.Errorf("onto itself: %v", err)
+	}
+	as := holdfast.ThreadKey{Tenant: "other", Thread: "t9"}
+	if key, err := server.ImportThread(t.Context(), stores[0], as, strings.NewReader(first)); err != nil || key != as {
+		t.Errorf("under another name: %s, %v", key, err)
+	}
+}

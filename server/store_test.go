@@ -1,0 +1,145 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+// filled is a store with threads that have run, t0 and so on.
+func filled(t *testing.T, threads int) holdfast.Store {
+	t.Helper()
+	store := memstore.New()
+	c := config(t)
+	c.OpenStore = func() (holdfast.Store, error) { return store, nil }
+	s, err := server.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartEngine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(s.Handler())
+	defer front.Close()
+	for n := range threads {
+		post(t, front.URL, fmt.Sprint("t", n), "hi")
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func localKey(thread string) holdfast.ThreadKey {
+	return holdfast.ThreadKey{Tenant: server.LocalPrincipal().Tenant, Thread: thread}
+}
+
+// odd is a store in which some threads are not as they should be.
+type odd struct {
+	holdfast.Store
+	gone, busy string
+	heads      int
+}
+
+func (o *odd) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
+	if key.Thread == o.gone {
+		return nil, holdfast.ErrNotFound
+	}
+	h, err := o.Store.Head(ctx, key)
+	if err == nil && key.Thread == o.busy {
+		o.heads++
+		h.ETag = fmt.Sprint(o.heads)
+	}
+	return h, err
+}
+
+// Walk shows the first page twice, as it may.
+func (o *odd) Walk(ctx context.Context, after string, limit int) ([]holdfast.Head, string, error) {
+	if after == "" {
+		heads, _, err := o.Store.Walk(ctx, "", limit)
+		return heads, "again", err
+	}
+	return o.Store.Walk(ctx, "", limit)
+}
+
+// TestCheckStore: every thread is checked once; what is deleted or written meanwhile is
+// no problem.
+func TestCheckStore(t *testing.T) {
+	store := filled(t, 5)
+	got, err := server.CheckStore(t.Context(), &odd{Store: store, gone: "t1", busy: "t2"}, nil, func(p server.Problem) { t.Errorf("%+v", p) })
+	if err != nil || got != (server.Checked{Threads: 3, Busy: 1}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	head, err := store.Head(t.Context(), localKey("t3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &holdfast.Commit{Key: head.Key, ID: "damage", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt, State: []byte("[")}
+	if err := store.Commit(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	note := func(p server.Problem) { found = append(found, p.Key.Thread+" "+p.What) }
+	got, err = server.CheckStore(t.Context(), store, nil, note)
+	if err != nil || got != (server.Checked{Threads: 5, Problems: 1}) || !slices.Equal(found, []string{"t3 head_unreadable"}) {
+		t.Errorf("%+v, %v, %q", got, err, found)
+	}
+	key := localKey("t0")
+	if got, err = server.CheckStore(t.Context(), store, &key, note); err != nil || got.Threads != 1 || got.Problems != 0 {
+		t.Errorf("one thread: %+v, %v", got, err)
+	}
+	key = localKey("nope")
+	if _, err = server.CheckStore(t.Context(), store, &key, note); !errors.Is(err, holdfast.ErrNotFound) {
+		t.Errorf("an unknown thread: %v", err)
+	}
+}
+
+// TestInspectStore: what is listed is what there is, and a thread can be looked at.
+func TestInspectStore(t *testing.T) {
+	store := filled(t, 2)
+	var got []string
+	err := server.InspectStore(t.Context(), store, func(s *server.Summary) {
+		got = append(got, fmt.Sprintf("%s %s %s %d", s.Key, s.User, s.Status, s.Messages))
+	})
+	slices.Sort(got)
+	if want := []string{"default/t0 local idle 2", "default/t1 local idle 2"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	in, err := server.InspectThread(t.Context(), store, localKey("t1"), "")
+	if err != nil || len(in.History) != 2 || in.History[1].Text != "hello" || in.Bytes == 0 {
+		t.Errorf("%+v, %v", in, err)
+	}
+}
+
+// TestOpenStore: a store is named by a URL or a path, and is not made by looking for it.
+func TestOpenStore(t *testing.T) {
+	path := t.TempDir() + "/x.db"
+	for _, url := range []string{path, "bolt:" + path} {
+		if _, err := server.OpenStore(server.StoreAt{URL: url}); err == nil || !strings.Contains(err.Error(), "there is no store at "+path) {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	store, err := server.OpenStore(server.StoreAt{URL: path, Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.OpenStore(server.StoreAt{URL: path}); !errors.Is(err, holdfast.ErrStoreLocked) {
+		t.Errorf("opened twice: %v", err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, url := range []string{"", "bolt:"} {
+		if _, err := server.OpenStore(server.StoreAt{URL: url, Create: true}); err == nil {
+			t.Errorf("%q was opened", url)
+		}
+	}
+}
