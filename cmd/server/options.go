@@ -35,6 +35,7 @@ type options struct {
 	allowEviction bool
 	onFailure     string
 	storeTimeout  time.Duration
+	archiveAfter  time.Duration
 	dropHistory   time.Duration
 	dropThreads   time.Duration
 	warnBytes     int64
@@ -65,6 +66,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&o.recovery, "recover", "on", "on: runs cut off by a crash are continued; off: they wait for an empty-messages POST")
 	fs.StringVar(&o.onFailure, "on-store-failure", "continue", "continue: a run whose store does not answer waits for it; stop: it is given up at once, and recovered later")
 	fs.DurationVar(&o.storeTimeout, "store-timeout", 30*time.Second, "how long a run waits for a store that does not answer before it is given up here, to be recovered later")
+	fs.DurationVar(&o.archiveAfter, "archive-after", time.Minute, "how long the log of an ended run stays as it was written; then it is stored without what its messages hold")
 	fs.DurationVar(&o.dropHistory, "delete-checkpoints-after", 0, "the age at which checkpoints are deleted, never a thread's newest; 0s: never")
 	fs.DurationVar(&o.dropThreads, "delete-threads-after", 0, "how long an idle thread stays after its last activity; then all of it is deleted; 0s: for ever")
 	fs.Int64Var(&o.warnBytes, "thread-warn-bytes", 0, "a run on a thread that takes more bytes says so in log, metrics and stream; 0: never")
@@ -208,7 +210,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
 		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off",
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
-		DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes,
+		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes,
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous, AllowedOrigins: list(o.origins),
 		UI: web.Handler(), Version: version(),

@@ -20,13 +20,14 @@ var writeGolden = flag.Bool("write-golden", false, "write the golden stores of a
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
-var goldenFormats = []string{"v1"}
+var goldenFormats = []string{"v1", "v2"}
 
 // golden is what a store of a format held when it was written.
 type golden struct {
 	Messages map[string]json.RawMessage // by thread
 	Replay   []record                   // the finished run, frame by frame
 	Question string                     // the open interrupt's id
+	Stopped  []string                   // threads that went back into the middle of a run
 }
 
 // TestGoldenStores: stores that an earlier version left behind, one of its runs
@@ -106,6 +107,18 @@ func checkGolden(t *testing.T, p *process, want golden) {
 	if end := (&watcher{killer: k, thread: "cut", run: "r1"}).follow(); end.kind() != "RUN_FINISHED" {
 		t.Errorf("the run that was cut off ended with %s", end.Raw)
 	}
+	for _, thread := range want.Stopped {
+		var end record
+		res, err := post(t.Context(), p.url, []byte(`{"threadId":"`+thread+`","runId":"on","protocolVersion":"1.0","messages":[]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = readStream(res.Body, func(r record) bool { end = r; return false })
+		res.Body.Close()
+		if err != nil || end.kind() != "RUN_FINISHED" {
+			t.Errorf("%s, which had gone back, ended with %s, %v", thread, end.Raw, err)
+		}
+	}
 	answer := `{"threadId":"asked","runId":"r2","protocolVersion":"1.0","messages":[],"resume":[{"interruptId":"` + want.Question + `","status":"resolved","payload":{"answer":"tea"}}]}`
 	res, err := post(t.Context(), p.url, []byte(answer))
 	if err != nil {
@@ -132,7 +145,7 @@ func mustText(t *testing.T, v any) string {
 func writeGoldenStore(t *testing.T, kind, format string) {
 	dir := t.TempDir()
 	store, save := goldenStores[kind](t, dir)
-	p := start(t, freeAddr(t), store, "--demo-delay=2ms")
+	p := start(t, freeAddr(t), store, "--demo-delay=2ms", "--archive-after=1ms")
 	want := golden{Messages: map[string]json.RawMessage{}}
 	run := func(thread, text string, each func(record) bool) {
 		res, err := post(t.Context(), p.url, input(thread, "r1", userMessage("u1", text)))
@@ -144,7 +157,8 @@ func writeGoldenStore(t *testing.T, kind, format string) {
 			t.Fatal(err)
 		}
 	}
-	run("finished", "plan 3 steps", func(r record) bool { want.Replay = append(want.Replay, r); return false })
+	run("finished", "plan 3 steps", func(record) bool { return false })
+	goBack(t, p, &want)
 	run("asked", "ask me tea or coffee?", func(r record) bool {
 		if outcome, ok := r.Data["outcome"].(map[string]any); ok {
 			want.Question = outcome["interrupts"].([]any)[0].(map[string]any)["id"].(string)
@@ -171,6 +185,48 @@ func writeGoldenStore(t *testing.T, kind, format string) {
 	if err := os.WriteFile(goldenFile(format, kind+".json"), []byte(mustText(t, want)+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// goBack forks the finished run in its middle, and waits until its log is archived:
+// then it is what it will be.
+func goBack(t *testing.T, p *process, want *golden) {
+	t.Helper()
+	var list struct {
+		Checkpoints []struct {
+			ID     string `json:"id"`
+			Status string `json:"status"`
+		} `json:"checkpoints"`
+	}
+	getJSON(t, p.url+"/threads/finished/checkpoints", &list)
+	for _, cp := range list.Checkpoints {
+		if cp.Status == "running" {
+			body := `{"checkpointId":"` + cp.ID + `","threadId":"forked","reuseResults":true}`
+			res, err := http.Post(p.url+"/threads/finished/fork", "application/json", strings.NewReader(body))
+			if err != nil || res.StatusCode != http.StatusCreated {
+				t.Fatalf("fork: %v, %v", res, err)
+			}
+			res.Body.Close()
+			want.Stopped = append(want.Stopped, "forked")
+			break
+		}
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		var info struct {
+			Size map[string]int `json:"sizeBytes"`
+		}
+		getJSON(t, p.url+"/threads/finished", &info)
+		if info.Size["log"] > 0 && info.Size["records"] == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the log is not archived: %v", info.Size)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	k := &killer{T: t, p: p}
+	replay := &watcher{killer: k, thread: "finished", run: "r1"}
+	replay.follow()
+	want.Replay = replay.seen
 }
 
 func pack(t *testing.T, from, to string) {

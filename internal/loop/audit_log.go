@@ -87,14 +87,17 @@ func (a *audit) streams() {
 	}
 }
 
-// eventOf reads a record. Snapshots are references in a log.
+// eventOf reads a record. Snapshots and large results are references in a log.
 func eventOf(data []byte) (agui.Event, error) {
-	ref, ok := agui.RefOf(data)
-	switch {
-	case ok && agui.TypeOf(data) == agui.TypeStateSnapshot:
-		return agui.StateRef{ID: ref}, nil
-	case ok:
-		return agui.MessagesRef{Leaf: ref}, nil
+	if ref, ok := agui.RefOf(data); ok {
+		switch agui.TypeOf(data) {
+		case agui.TypeStateSnapshot:
+			return agui.StateRef{ID: ref}, nil
+		case agui.TypeMessagesSnapshot:
+			return agui.MessagesRef{Leaf: ref}, nil
+		default:
+			data = agui.ExpandResult(data, []byte(`""`))
+		}
 	}
 	return agui.DecodeEvent(data)
 }

@@ -273,7 +273,12 @@ func TestAuditFindsDamage(t *testing.T) {
 		"an event nobody knows": {"event_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
 			c.Records = [][]byte{[]byte(`{"type":"NONSENSE"}`)}
 		}},
-		"an event after the end":     {"stream_illegal", appends(agui.TextMessageEnd{MessageID: "m"})},
+		"an event after the end": {"stream_illegal", appends(agui.TextMessageEnd{MessageID: "m"})},
+		"a large result too early": {"stream_illegal", appends(
+			agui.RunStarted{ThreadID: "t", RunID: "r2"}, agui.ToolCallStart{ToolCallID: "c", ToolCallName: "look"},
+			agui.ToolCallResultRef{ToolCallResult: agui.ToolCallResult{MessageID: "m", ToolCallID: "c"}}, agui.ToolCallEnd{ToolCallID: "c"},
+			agui.RunFinished{ThreadID: "t", RunID: "r2"},
+		)},
 		"a log cut at its beginning": {"log_gap", func(_ *testing.T, all *everything, c *holdfast.Commit) { c.Trim = 3 }},
 		"a log that is gone":         {"log_missing", func(_ *testing.T, all *everything, c *holdfast.Commit) { c.Trim = all.head.Next - 1 }},
 		"another fence":              {"log_tag", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Fence.Nonce = "other" }},

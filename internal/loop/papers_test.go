@@ -238,3 +238,36 @@ func TestPendingWrites(t *testing.T) {
 		wantTexts(t, e, "t", "user:go", "assistant:", "tool:b done", "tool:a done", "tool:c failed", "assistant:done")
 	})
 }
+
+// TestHandMadeOlderStore: a thread without formats, counts, ETags, pending writes and
+// all that came later, in the middle of a run, is read and gone on with.
+func TestHandMadeOlderStore(t *testing.T) {
+	store := memstore.New()
+	key := holdfast.ThreadKey{Tenant: "acme", Thread: "old"}
+	const open = `{"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error","code":"cut_off","text":"cut","iteration":1,` +
+		`"boundary":"1-abcdef","calls":[{"id":"c1","name":"charge","run":"r1"}],"checkpoints":1,"lastCheckpoint":"000000000001"}`
+	err := store.Commit(t.Context(), &holdfast.Commit{
+		Key: key, ID: "c0", Expect: holdfast.Position{Next: 1}, User: "alice", Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"},
+		UpdatedAt: time.Now(), State: []byte(open),
+		Records: [][]byte{[]byte(`{"type":"RUN_STARTED","threadId":"old","runId":"r1","protocolVersion":"1.0"}`)},
+		Messages: []holdfast.StoredMessage{
+			{ID: "u1", Data: []byte(`{"id":"u1","role":"user","content":"go"}`)},
+			{ID: "m0", Parent: "u1", Data: []byte(`{"id":"m0","role":"assistant","content":"","toolCalls":[{"id":"c0","type":"function","function":{"name":"look","arguments":"{\"n\":1}"}}]}`)},
+			{ID: "t0", Parent: "m0", Data: []byte(`{"id":"t0","role":"tool","toolCallId":"c0","content":"look 1"}`)},
+			{ID: "m1", Parent: "t0", Data: []byte(`{"id":"m1","role":"assistant","content":"","toolCalls":[{"id":"c1","type":"function","function":{"name":"charge","arguments":"{\"n\":2}"}}]}`)},
+		},
+		Put: []holdfast.Value{
+			{Kind: holdfast.KindRun, ID: "r1", Data: []byte(`{"id":"r1","agent":"a","user":"alice","hash":"x"}`)},
+			{Kind: holdfast.KindCheckpoint, ID: "000000000001", Data: []byte(`{"id":"000000000001","source":"loop","step":1,"state":` + open + `}`)},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine(t, store, nil, traveller(&journal{}))
+	if cp := checkpoints(t, e, "old"); len(cp) != 1 || cp[0].Format != 1 || cp[0].Iteration != 1 {
+		t.Errorf("its checkpoints are %+v", cp)
+	}
+	succeeded(t, resumed(t, e, "old", "r2"))
+	wantTexts(t, e, "old", wholeTrip...)
+}
