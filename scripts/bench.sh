@@ -28,6 +28,14 @@ echo "== Redis: fenced commits of 2 KB from 50 clients beside the same writes wi
 go test -run='^$' -bench=Commit -benchtime=2s -count=5 ./internal/redisstore | grep ^Benchmark | tee "$dir/redis"
 awk '/fenced/ { f += $3 } /transaction/ { t += $3 } END { printf "fenced: %.0f %% of a transaction without checks (at least 70)\n", 100*t/f; exit !(t/f >= 0.7) }' "$dir/redis" || missed="$missed fenced"
 
+echo "== resuming a thread of 1,000 messages, to the model's request, beside decoding the history once (bar: <= 2.5 x)"
+go test -run='^$' -bench=Resume -count=3 ./internal/loop | grep ^Benchmark | tee "$dir/resume"
+awk '/Resume\/bolt/ { r += $3 } /Resume\/decoding/ { d += $3 } END { printf "resume: %.2f x (limit 2.5)\n", r/d; exit !(r/d <= 2.5) }' "$dir/resume" || missed="$missed resume"
+
+echo "== bytes stored: a thousand iterations beside a hundred (bar: <= 10.5 x; a test)"
+go test -count=1 -run=TestBytesStored -v ./internal/e2e | tee "$dir/bytes" | grep 'iterations:' || true
+grep -q '^ok' "$dir/bytes" || missed="$missed bytes-stored"
+
 echo "== bytes written per iteration by the embedded store (bar: <= 1.2 x)"
 go build -o "$dir/bench" ./bench
 "$dir/bench" -growth || missed="$missed growth"

@@ -1,0 +1,160 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// longThread stores a thread of n messages, with calls and results, that stopped.
+func longThread(b *testing.B, store holdfast.Store, n int) []holdfast.StoredMessage {
+	b.Helper()
+	key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
+	c := &holdfast.Commit{
+		Key: key, ID: "c0", Expect: holdfast.Position{Next: 1}, User: alice.User, Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
+		Records: [][]byte{agui.RunStarted{ThreadID: "t", RunID: "r0"}.AppendJSON(nil)},
+	}
+	parent := ""
+	add := func(m holdfast.Message) {
+		stored := agui.FromDomain(m)
+		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: parent, Data: stored.AppendJSON(nil)})
+		parent = m.ID
+	}
+	add(holdfast.Message{ID: "u", Role: holdfast.RoleUser, Text: "go"})
+	for i := 0; len(c.Messages) < n; i++ {
+		call := fmt.Sprintf("call%d", i)
+		add(holdfast.Message{
+			ID: fmt.Sprintf("a%d", i), Role: holdfast.RoleAssistant, Text: strings.Repeat("some words of an answer ", 8),
+			Calls: []holdfast.ToolCall{{ID: call, Name: "look", Arguments: []byte(`{"query":"the weather in Lisbon","limit":10}`)}},
+		})
+		add(holdfast.Message{ID: fmt.Sprintf("t%d", i), Role: holdfast.RoleTool, CallID: call, Text: strings.Repeat(`{"row":1,"value":"text"} `, 16)})
+	}
+	st := &state{Format: Format, Agent: "a", Leaf: parent, Phase: phaseStopped, Run: "r0", Outcome: outcomeError, Code: "cut_off", Iteration: len(c.Messages) / 2, Count: len(c.Messages)}
+	st.Boundary = holdfast.Cursor{Number: 1, Tag: c.Fence.Tag()}
+	c.State = st.encode()
+	c.Put = []holdfast.Value{{Kind: holdfast.KindRun, ID: "r0", Data: mustJSON(runRecord{Format: Format, ID: "r0", Agent: "a", User: alice.User})}}
+	if err := store.Commit(b.Context(), c); err != nil {
+		b.Fatal(err)
+	}
+	return c.Messages
+}
+
+// BenchmarkResume: from an empty-messages POST to a thread of a thousand messages to
+// the model's request, beside decoding the same history once. The bar is 2.5 x.
+func BenchmarkResume(b *testing.B) {
+	for _, kind := range []string{"memory", "bolt"} {
+		b.Run(kind, func(b *testing.B) {
+			var store holdfast.Store = memstore.New()
+			if kind == "bolt" {
+				bolt, err := boltstore.Open(filepath.Join(b.TempDir(), "s.db"), boltstore.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer bolt.Close()
+				store = bolt
+			}
+			longThread(b, store, 1001)
+			asked := make(chan int, 1)
+			model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				asked <- len(req.Messages)
+				return func(yield func(holdfast.Delta, error) bool) {
+					yield(holdfast.Delta{}, &holdfast.ModelError{Public: "no"})
+				}
+			})
+			e := New(Config{
+				Store: store, Agents: []holdfast.Agent{{Name: "a", Model: model}}, Frequency: PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
+				MaxRuns: 1, MaxParallelTools: 1, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Hour,
+				ArchiveAfter: time.Hour, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
+				NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.Add(1)) }, Observer: nobody{},
+			})
+			if err := e.Start(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = e.Shutdown(context.Background()) }()
+			for i := 0; b.Loop(); i++ {
+				reply, err := e.Post(b.Context(), alice, "", runInput("t", fmt.Sprintf("run%d", i)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if n := <-asked; n != 1001 {
+					b.Fatalf("the model was shown %d messages", n)
+				}
+				b.StopTimer()
+				for range reply.Frames { // to its end
+				}
+				for e.Running() > 0 {
+					time.Sleep(10 * time.Microsecond)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+	b.Run("decoding", func(b *testing.B) {
+		messages := longThread(b, memstore.New(), 1001)
+		for b.Loop() {
+			for i := range messages {
+				m, err := agui.DecodeMessage(messages[i].Data)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := m.Domain(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// counting counts the commits that are more than appends of tokens.
+type counting struct {
+	holdfast.Store
+	commits []string
+}
+
+func (c *counting) Commit(ctx context.Context, commit *holdfast.Commit) error {
+	if commit.State != nil {
+		c.commits = append(c.commits, fmt.Sprintf("%d messages", len(commit.Messages)))
+	}
+	return c.Store.Commit(ctx, commit)
+}
+
+// TestCommitsPerIteration: an iteration with k parallel tools takes at most k+2
+// commits beside those of its words: the answer with the intents, each result, and
+// the checkpoint, which shares one with the last result.
+func TestCommitsPerIteration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const k = 4
+		store := &counting{Store: memstore.New()}
+		var turn []holdfast.Delta
+		var tools []holdfast.Tool
+		for i := range k {
+			name := fmt.Sprintf("tool%d", i)
+			turn = append(turn, holdfast.Delta{Text: "word "}, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}})
+			tools = append(tools, tool(name, holdfast.EffectIdempotent, func(context.Context) (string, error) {
+				time.Sleep(time.Duration(i+1) * time.Second)
+				return "done", nil
+			}))
+		}
+		turn = append(turn, holdfast.Delta{Finish: holdfast.FinishToolCalls})
+		last := []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}}
+		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: slowly(turn, turn, turn, last), Tools: tools})
+		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		succeeded(t, collect(t, reply, err))
+		// The run's beginning is one more; its last iteration has no tools.
+		if n := len(store.commits); n > 1+3*(k+2)+2 {
+			t.Errorf("3 iterations with %d tools and an answer took %d commits: %q", k, n, store.commits)
+		}
+	})
+}

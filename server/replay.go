@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// Replay runs a thread again from one of its checkpoints on, in a fork, and shows each
+// checkpoint of the fork, the oldest first, when the run has ended. The model is asked
+// anew; calls that it makes as it did then get their recorded results, each once, and
+// their tools do not run. Other calls do run. The thread itself is not changed. A run
+// that ends in an error is an error; one that waits for a person is not. The fork's id
+// is returned as soon as there is a fork, also with an error. The server must have been
+// started.
+func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread, checkpoint string, observe func(holdfast.CheckpointDetail)) (fork string, err error) {
+	if checkpoint == "" {
+		return "", holdfast.Errorf(holdfast.CodeInvalidInput, "A replay begins at a checkpoint, and none is named.")
+	}
+	forked, err := s.engine.Fork(ctx, who, thread, holdfast.Travel{Checkpoint: checkpoint, ReuseResults: true})
+	if err != nil {
+		return "", fmt.Errorf("fork thread %s: %w", thread, err)
+	}
+	fork = forked.Thread.ID
+	in := &agui.RunAgentInput{ThreadID: fork, RunID: newID(s.cfg.Now)("run"), ProtocolVersion: agui.ProtocolVersion}
+	reply, err := s.engine.Post(ctx, who, "", in)
+	if err != nil {
+		return fork, fmt.Errorf("run fork %s: %w", fork, err)
+	}
+	for _, err := range reply.Frames {
+		if err != nil {
+			return fork, fmt.Errorf("run fork %s: %w", fork, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fork, fmt.Errorf("run fork %s: %w", fork, err)
+	}
+	if err := s.observe(ctx, who, fork, observe); err != nil {
+		return fork, fmt.Errorf("read the checkpoints of fork %s: %w", fork, err)
+	}
+	info, err := s.engine.Thread(ctx, who, fork)
+	if err == nil && info.Status == holdfast.StatusStopped {
+		err = holdfast.Errorf(info.Code, "The replay ended in an error at iteration %d.", info.Iteration)
+	}
+	return fork, err
+}
+
+// observe shows the checkpoints of a thread, the oldest first.
+func (s *Server) observe(ctx context.Context, who holdfast.Principal, thread string, observe func(holdfast.CheckpointDetail)) error {
+	const page = 100
+	var all []holdfast.Checkpoint
+	for before := ""; ; before = all[len(all)-1].ID {
+		list, err := s.engine.Checkpoints(ctx, who, thread, before, time.Time{}, page)
+		if err != nil {
+			return err
+		}
+		all = append(all, list...)
+		if len(list) < page {
+			break
+		}
+	}
+	for _, cp := range slices.Backward(all) {
+		detail, err := s.engine.Checkpoint(ctx, who, thread, cp.ID)
+		if err != nil {
+			return err
+		}
+		observe(*detail)
+	}
+	return nil
+}
+
+// CopyThread returns a store in memory with a copy of one thread, to try something on
+// without a trace. The caller must close it, or give it to a server as OpenStore.
+func CopyThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (holdfast.Store, error) {
+	d, err := loop.Export(ctx, store, key)
+	if err != nil {
+		return nil, err
+	}
+	copied := memstore.New()
+	if err := loop.Import(ctx, copied, key, d, time.Now(), newID(time.Now)); err != nil {
+		return nil, err
+	}
+	return copied, nil
+}

@@ -1,0 +1,155 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+// threeSteps is an agent that counts three times, one after the other, and then answers.
+func threeSteps(ran *atomic.Int32, fail *atomic.Bool) holdfast.Agent {
+	step := holdfast.NewTool("step", "steps", func(_ context.Context, args struct {
+		N int `json:"n"`
+	}) (string, error) {
+		ran.Add(1)
+		return fmt.Sprint("step ", args.N), nil
+	}, holdfast.WithEffect(holdfast.EffectOnce))
+	model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			n := 0
+			for _, m := range req.Messages {
+				n += len(m.Calls)
+			}
+			switch {
+			case fail.Load() && n == 2:
+				yield(holdfast.Delta{}, errors.New("no more"))
+			case n < 3:
+				yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "step", Arguments: fmt.Sprintf(`{"n":%d}`, n+1)}, Finish: holdfast.FinishToolCalls}, nil)
+			default:
+				yield(holdfast.Delta{Text: "all done", Finish: holdfast.FinishStop}, nil)
+			}
+		}
+	})
+	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{step}}
+}
+
+// replaying is a server with a thread "t" of three steps.
+func replaying(t *testing.T) (s *server.Server, store holdfast.Store, ran *atomic.Int32, fail *atomic.Bool) {
+	t.Helper()
+	store, ran, fail = memstore.New(), &atomic.Int32{}, &atomic.Bool{}
+	c := config(t)
+	c.Agents = []holdfast.Agent{threeSteps(ran, fail)}
+	c.OpenStore = func() (holdfast.Store, error) { return store, nil }
+	s, err := server.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if got := post(t, "http://"+s.Addr(), "t", "go"); !strings.Contains(got, "all done") || ran.Load() != 3 {
+		t.Fatalf("%d steps in %s", ran.Load(), got)
+	}
+	return s, store, ran, fail
+}
+
+// TestReplay: each iteration is run again and shown, with the results that the tools
+// had then. The thread is as it was.
+func TestReplay(t *testing.T) {
+	s, store, ran, _ := replaying(t)
+	before := must(store.Head(t.Context(), localKey("t")))(t)
+	var seen []string
+	var last holdfast.CheckpointDetail
+	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000002", func(d holdfast.CheckpointDetail) {
+		seen = append(seen, fmt.Sprintf("%s %d %s %d", d.Metadata.Source, d.Iteration, d.Status, len(d.History)))
+		last = d
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"fork 1 stopped 3", "input 1 running 3", "loop 2 running 5", "loop 3 running 7", "loop 4 idle 8"}
+	if !slices.Equal(seen, want) {
+		t.Errorf("saw %q, want %q", seen, want)
+	}
+	if n := ran.Load(); n != 3 {
+		t.Errorf("the replay ran %d tools", n-3)
+	}
+	if last.ThreadID != fork || !strings.Contains(string(last.History[6]), "step 3") || !strings.Contains(string(last.History[7]), "all done") {
+		t.Errorf("at the end there is %s", last.History)
+	}
+	if after := must(store.Head(t.Context(), localKey("t")))(t); after.ETag != before.ETag {
+		t.Error("the replay changed the thread")
+	}
+	if got, err := server.CheckStore(t.Context(), store, nil, func(p server.Problem) { t.Error(p) }); err != nil || got.Threads != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// TestReplayThatFails: what came before the error is shown, and the fork is named.
+func TestReplayThatFails(t *testing.T) {
+	s, _, _, fail := replaying(t)
+	fail.Store(true)
+	shown := 0
+	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000001", func(holdfast.CheckpointDetail) { shown++ })
+	if pub := holdfast.AsError(err); fork == "" || shown != 5 || pub.Code != holdfast.CodeInternal && pub.Code != holdfast.CodeModelFailed {
+		t.Errorf("fork %q, %d checkpoints, %v", fork, shown, err)
+	}
+	for _, c := range []struct{ thread, checkpoint, want string }{
+		{"t", "", "none is named"}, {"t", "9", `no checkpoint "9"`}, {"nope", "000000000001", `no thread "nope"`},
+	} {
+		fork, err := s.Replay(t.Context(), server.LocalPrincipal(), c.thread, c.checkpoint, func(holdfast.CheckpointDetail) { t.Error("shown") })
+		if fork != "" || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q, %v, want %q", fork, err, c.want)
+		}
+	}
+}
+
+// TestReplayInACopy: a copy can be replayed, and the store is not touched.
+func TestReplayInACopy(t *testing.T) {
+	_, store, ran, fail := replaying(t)
+	c := config(t)
+	c.Agents = []holdfast.Agent{threeSteps(ran, fail)}
+	c.OpenStore = func() (holdfast.Store, error) { return server.CopyThread(t.Context(), store, localKey("t")) }
+	s := must(server.New(c))(t)
+	if err := s.StartEngine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000001", func(holdfast.CheckpointDetail) {}); err != nil || ran.Load() != 3 {
+		t.Errorf("%d tools, %v", ran.Load(), err)
+	}
+	if got, err := server.CheckStore(t.Context(), store, nil, func(p server.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := server.CopyThread(t.Context(), store, localKey("nope")); !errors.Is(err, holdfast.ErrNotFound) {
+		t.Errorf("a copy of nothing: %v", err)
+	}
+}
