@@ -97,6 +97,9 @@ func InspectStore(ctx context.Context, store holdfast.Store, each func(*Summary)
 // Inspection is a thread as a person can read it.
 type Inspection = loop.Inspection
 
+// InspectedMessage is a message of a history.
+type InspectedMessage = loop.InspectedMessage
+
 // InspectThread describes one thread as it is or, if checkpoint is not empty, as it was
 // then. It writes nothing, and shows what can be read of a damaged thread.
 func InspectThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, checkpoint string) (*Inspection, error) {

@@ -24,6 +24,8 @@ holdfast inspect STORE  lists the threads, or shows one: --thread ID [--checkpoi
 holdfast export STORE   writes a thread as JSON: --thread ID [-o FILE]
 holdfast import STORE FILE
                         makes a thread out of what export has written
+holdfast replay STORE   runs a thread again from a checkpoint on, in a copy, with the
+                        results its tools had: --thread ID --checkpoint ID
 
 holdfast COMMAND --help lists the flags of a command.
 `)

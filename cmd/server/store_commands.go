@@ -24,6 +24,7 @@ var storeCommands = map[string]func(*storeCommand, []string) error{
 	"inspect": (*storeCommand).inspect,
 	"export":  (*storeCommand).export,
 	"import":  (*storeCommand).importThread,
+	"replay":  (*storeCommand).replay,
 }
 
 // errProblems: a check has found some, and has said which.

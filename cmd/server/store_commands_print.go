@@ -58,7 +58,11 @@ func flush(table interface{ Flush() error }) { _ = table.Flush() }
 
 func printHistory(w io.Writer, in *server.Inspection) {
 	fmt.Fprintf(w, "\nhistory, %s\n", count(len(in.History), "message"))
-	for _, m := range in.History {
+	printMessages(w, in.History)
+}
+
+func printMessages(w io.Writer, messages []server.InspectedMessage) {
+	for _, m := range messages {
 		role := m.Role
 		if m.CallID != "" {
 			role += " " + m.CallID
