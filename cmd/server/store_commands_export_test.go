@@ -33,6 +33,12 @@ func TestExportCommand(t *testing.T) {
 	if code, again, errOut := runCommand(t, fromEnv, "export", "--thread=t"); code != exitOK || again != text {
 		t.Errorf("the copy is another: %d %s\n%s", code, errOut, again)
 	}
+	exportMistakes(t, fromEnv, file)
+}
+
+// exportMistakes: each says what to do, and leaves no file.
+func exportMistakes(t *testing.T, fromEnv func(string) string, file string) {
+	t.Helper()
 	bad := filepath.Join(t.TempDir(), "bad.json")
 	if err := os.WriteFile(bad, []byte(`{"agents":[]}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -41,101 +41,104 @@ func finishedThread(t *testing.T) (*memstore.Store, *Engine) {
 	return store, e
 }
 
-func TestAuditOfHealthyThreads(t *testing.T) {
-	t.Run("finished, forked and rewound", func(t *testing.T) {
-		store, e := finishedThread(t)
-		sound(t, store, "t")
-		all := checkpoints(t, e, "t")
-		for n, cp := range all {
-			fork := fmt.Sprint("f", n)
-			must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0}))(t)
-			sound(t, store, fork)
-			resumed(t, e, fork, "r2")
-			sound(t, store, fork)
-			must(e.Rewind(t.Context(), alice, fork, holdfast.Travel{Message: "u1"}))(t)
-			sound(t, store, fork)
-			resumed(t, e, fork, "r3")
-			sound(t, store, fork)
-		}
-		must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID}))(t)
-		sound(t, store, "t")
-		resumed(t, e, "t", "r4")
-		must(e.Mark(t.Context(), alice, "t", holdfast.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}))(t)
-		sound(t, store, "t")
-		must(e.Prune(t.Context(), alice, "t", 2, false))(t)
-		sound(t, store, "t")
-	})
-	t.Run("archived, and running again", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			store := memstore.New()
-			e := engine(t, store, nil, wordy())
-			for n := range 3 {
-				reply, err := e.Post(t.Context(), alice, "", runInput("t", fmt.Sprint("r", n), userSays(fmt.Sprint("u", n), "go")))
-				time.Sleep(75 * time.Millisecond)
-				synctest.Wait()
-				sound(t, store, "t") // in the middle of it
-				succeeded(t, collect(t, reply, err))
-				sound(t, store, "t")
-				if n != 1 {
-					time.Sleep(2 * time.Minute)
-					sound(t, store, "t")
-				}
-			}
-			first := checkpoints(t, e, "t")[1]
-			must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: first.ID}))(t)
-			resumed(t, e, "t", "r9")
-			sound(t, store, "t")
-			must(e.Prune(t.Context(), alice, "t", 1, false))(t)
-			sound(t, store, "t")
-			time.Sleep(2 * time.Minute)
-			sound(t, store, "t")
-		})
-	})
-	t.Run("interrupted, answered and stopped", func(t *testing.T) {
-		ask := holdfast.NewTool("ask", "asks", func(ctx context.Context, _ struct{}) (string, error) {
-			if holdfast.CallFrom(ctx).Answer == nil {
-				return "", &holdfast.Interrupt{Message: "well?"}
-			}
-			return "thanks", nil
-		})
+// The threads of these tests are healthy, whatever has been done to them.
+
+func TestAuditAfterTravels(t *testing.T) {
+	store, e := finishedThread(t)
+	sound(t, store, "t")
+	all := checkpoints(t, e, "t")
+	for n, cp := range all {
+		fork := fmt.Sprint("f", n)
+		must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0}))(t)
+		sound(t, store, fork)
+		resumed(t, e, fork, "r2")
+		sound(t, store, fork)
+		must(e.Rewind(t.Context(), alice, fork, holdfast.Travel{Message: "u1"}))(t)
+		sound(t, store, fork)
+		resumed(t, e, fork, "r3")
+		sound(t, store, fork)
+	}
+	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID}))(t)
+	sound(t, store, "t")
+	resumed(t, e, "t", "r4")
+	must(e.Mark(t.Context(), alice, "t", holdfast.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}))(t)
+	sound(t, store, "t")
+	must(e.Prune(t.Context(), alice, "t", 2, false))(t)
+	sound(t, store, "t")
+}
+
+func TestAuditOfArchivedThreads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		down := holdfast.Middleware{Name: "test.down", Iteration: func(_ context.Context, it *holdfast.Iteration) error {
-			if it.Run == "r2" && it.Number > 0 {
-				return errors.New("down")
+		e := engine(t, store, nil, wordy())
+		for n := range 3 {
+			reply, err := e.Post(t.Context(), alice, "", runInput("t", fmt.Sprint("r", n), userSays(fmt.Sprint("u", n), "go")))
+			time.Sleep(75 * time.Millisecond)
+			synctest.Wait()
+			sound(t, store, "t") // in the middle of it
+			succeeded(t, collect(t, reply, err))
+			sound(t, store, "t")
+			if n != 1 {
+				time.Sleep(2 * time.Minute)
+				sound(t, store, "t")
 			}
-			return nil
-		}}
-		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: say(calls("ask", "{}"), holdfast.Delta{Text: "fine"}), Tools: []holdfast.Tool{ask}, Middleware: []holdfast.Middleware{down}})
-		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-		open := lastOf(collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
-		sound(t, store, "t")
-		in := runInput("t", "r2", userSays("u2", "and then?"))
-		in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}}
-		reply, err = e.Post(t.Context(), alice, "", in)
-		if _, failed := lastOf(collect(t, reply, err)).(agui.RunError); !failed {
-			t.Fatal("the second run did not fail")
 		}
+		first := checkpoints(t, e, "t")[1]
+		must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: first.ID}))(t)
+		resumed(t, e, "t", "r9")
 		sound(t, store, "t")
-		succeeded(t, resumed(t, e, "t", "r3"))
+		must(e.Prune(t.Context(), alice, "t", 1, false))(t)
+		sound(t, store, "t")
+		time.Sleep(2 * time.Minute)
 		sound(t, store, "t")
 	})
-	t.Run("cut in the middle, taken over", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			shared := memstore.New()
-			first := &mortal{Store: shared}
-			hang := tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
-			model := say(calls("hang", "{}"), holdfast.Delta{Text: "done"})
-			e := engine(t, first, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{hang}})
-			must(e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))))(t)
-			synctest.Wait()
-			sound(t, shared, "t")
-			first.dead.Store(true)
-			quick := tool("hang", holdfast.EffectIdempotent, func(context.Context) (string, error) { return "not any more", nil })
-			engine(t, shared, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick}})
-			time.Sleep(10 * time.Second)
-			synctest.Wait()
-			sound(t, shared, "t")
-		})
+}
+
+func TestAuditOfInterruptedThreads(t *testing.T) {
+	ask := holdfast.NewTool("ask", "asks", func(ctx context.Context, _ struct{}) (string, error) {
+		if holdfast.CallFrom(ctx).Answer == nil {
+			return "", &holdfast.Interrupt{Message: "well?"}
+		}
+		return "thanks", nil
+	})
+	store := memstore.New()
+	down := holdfast.Middleware{Name: "test.down", Iteration: func(_ context.Context, it *holdfast.Iteration) error {
+		if it.Run == "r2" && it.Number > 0 {
+			return errors.New("down")
+		}
+		return nil
+	}}
+	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: say(calls("ask", "{}"), holdfast.Delta{Text: "fine"}), Tools: []holdfast.Tool{ask}, Middleware: []holdfast.Middleware{down}})
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	open := lastOf(collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
+	sound(t, store, "t")
+	in := runInput("t", "r2", userSays("u2", "and then?"))
+	in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}}
+	reply, err = e.Post(t.Context(), alice, "", in)
+	if _, failed := lastOf(collect(t, reply, err)).(agui.RunError); !failed {
+		t.Fatal("the second run did not fail")
+	}
+	sound(t, store, "t")
+	succeeded(t, resumed(t, e, "t", "r3"))
+	sound(t, store, "t")
+}
+
+func TestAuditAfterATakeover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &mortal{Store: shared}
+		hang := tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+		model := say(calls("hang", "{}"), holdfast.Delta{Text: "done"})
+		e := engine(t, first, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{hang}})
+		must(e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))))(t)
+		synctest.Wait()
+		sound(t, shared, "t")
+		first.dead.Store(true)
+		quick := tool("hang", holdfast.EffectIdempotent, func(context.Context) (string, error) { return "not any more", nil })
+		engine(t, shared, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick}})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		sound(t, shared, "t")
 	})
 }
 

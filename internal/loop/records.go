@@ -1,0 +1,108 @@
+package loop
+
+import (
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// batch is what becomes one commit.
+type batch struct {
+	items   []item
+	bytes   int
+	commit  holdfast.Commit
+	closing bool
+	done    chan struct{}
+	err     error
+}
+
+// item is one record to be. Deltas stay as text until they are committed, so
+// that those that follow can join.
+type item struct {
+	kind agui.Type
+	id   string
+	text []byte
+	data []byte
+	// full is what watchers here are shown, where data only refers to it.
+	full []byte
+}
+
+// newBatch gives the commit its id, so that a checkpoint in it can name it.
+func (w *writer) newBatch() *batch {
+	b := &batch{done: make(chan struct{})}
+	b.commit.ID = w.newID("c")
+	return b
+}
+
+func (w *writer) append(ev agui.Event) {
+	it := item{kind: ev.EventType(), data: ev.AppendJSON(nil)}
+	if result, ok := ev.(agui.ToolCallResult); ok && len(result.Content) >= minRef {
+		it.full, it.data = it.data, agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)
+	}
+	w.next.items = append(w.next.items, it)
+	w.last++
+}
+
+// minRef is the size in bytes from which on the log does not keep a tool's result a
+// second time: its message has it.
+const minRef = 256
+
+func bytesOf(c *holdfast.Commit) (n int64) {
+	for i := range c.Records {
+		n += int64(len(c.Records[i]))
+	}
+	for i := range c.Messages {
+		n += int64(len(c.Messages[i].Data))
+	}
+	for i := range c.Put {
+		n += int64(len(c.Put[i].Data))
+	}
+	return n
+}
+
+func emptyCommit(c *holdfast.Commit) bool {
+	return c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 && len(c.Clear) == 0 && c.InboxSeen == 0
+}
+
+func recordsOf(c *holdfast.Commit) []holdfast.Record {
+	records := make([]holdfast.Record, len(c.Records))
+	tag := c.Fence.Tag()
+	for i, data := range c.Records {
+		records[i] = holdfast.Record{Cursor: holdfast.Cursor{Number: c.Expect.Next + uint64(i), Tag: tag}, Data: data}
+	}
+	return records
+}
+
+// encodeItems writes the records into one buffer.
+func encodeItems(items []item) [][]byte {
+	if len(items) == 0 {
+		return nil
+	}
+	size := 0
+	for i := range items {
+		size += len(items[i].text) + len(items[i].data) + 96
+	}
+	buf := make([]byte, 0, size)
+	records := make([][]byte, len(items))
+	for i := range items {
+		it := &items[i]
+		if it.data != nil {
+			records[i] = it.data
+			continue
+		}
+		start := len(buf)
+		buf = appendDelta(buf, it)
+		records[i] = buf[start:len(buf):len(buf)]
+	}
+	return records
+}
+
+func appendDelta(buf []byte, it *item) []byte {
+	switch it.kind {
+	case agui.TypeTextMessageContent:
+		return agui.TextMessageContent{MessageID: it.id, Delta: string(it.text)}.AppendJSON(buf)
+	case agui.TypeReasoningMessageContent:
+		return agui.ReasoningMessageContent{MessageID: it.id, Delta: string(it.text)}.AppendJSON(buf)
+	default:
+		return agui.ToolCallArgs{ToolCallID: it.id, Delta: string(it.text)}.AppendJSON(buf)
+	}
+}

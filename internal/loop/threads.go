@@ -1,0 +1,84 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Threads lists the caller's threads, last active first, of those active
+// before the given time (zero: all).
+func (e *Engine) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]holdfast.ThreadInfo, error) {
+	heads, err := e.cfg.Store.Threads(ctx, who, before, limit)
+	if err != nil {
+		return nil, readError(err)
+	}
+	list := make([]holdfast.ThreadInfo, 0, len(heads))
+	for i := range heads {
+		info, err := e.info(ctx, who, heads[i].Key.Thread)
+		var pub *holdfast.Error
+		if errors.As(err, &pub) && pub.Code == holdfast.CodeNotFound {
+			continue // the list is a hint
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, *info)
+	}
+	return list, nil
+}
+
+// Thread describes one thread, with its size.
+func (e *Engine) Thread(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadInfo, error) {
+	info, err := e.info(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	info.Size, err = e.cfg.Store.Size(ctx, holdfast.ThreadKey{Tenant: who.Tenant, Thread: id})
+	if errors.Is(err, holdfast.ErrNotFound) { // deleted meanwhile
+		return nil, errThreadNotFound(id)
+	}
+	return info, errOrNil(err)
+}
+
+func (e *Engine) info(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadInfo, error) {
+	t, err := e.existing(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	return t.info(), nil
+}
+
+func (t *thread) info() *holdfast.ThreadInfo {
+	info := &holdfast.ThreadInfo{
+		ID: t.key.Thread, Agent: t.st.Agent, Status: holdfast.ThreadStatus(t.st.Phase), Run: t.st.Run,
+		Outcome: t.st.Outcome, Code: t.st.Code, Iteration: t.st.Iteration, Cursor: t.last().String(),
+		PendingToolCalls: t.st.pendingFrontend(), UpdatedAt: t.head.UpdatedAt, ETag: t.head.ETag,
+	}
+	if o := t.st.Origin; o != nil {
+		info.Parent, info.ParentCheckpoint = o.Thread, o.Checkpoint
+	}
+	for _, i := range t.st.interrupts() {
+		info.Interrupts = append(info.Interrupts, i.ID)
+	}
+	return info
+}
+
+// Messages returns the thread's history, each message as AG-UI 1.0 JSON.
+func (e *Engine) Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error) {
+	t, err := e.load(ctx, who, thread)
+	if err != nil {
+		return nil, err
+	}
+	if t.head == nil {
+		return nil, errThreadNotFound(thread)
+	}
+	out := make([]json.RawMessage, 0, len(t.hist.raw))
+	for _, m := range t.hist.raw {
+		out = append(out, m)
+	}
+	return out, nil
+}
