@@ -114,7 +114,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 		return nil, err
 	}
 	if fs.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q: besides flags there are the commands validate, key and healthcheck; see --help", fs.Arg(0))
+		return nil, fmt.Errorf("unexpected argument %q: besides flags there are commands; see holdfast help", fs.Arg(0))
 	}
 	if o.model == "" {
 		o.model = "demo"

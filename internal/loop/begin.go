@@ -178,7 +178,15 @@ func (b *beginning) inherit(ctx context.Context) error {
 	if len(rec.Instructions) == 0 {
 		rec.Instructions = old.Instructions
 	}
-	putOutcome(b.c, old.ID, runOutcome{Format: Format, Outcome: b.st.Outcome, Code: b.st.Code, EndedAt: b.p.head.UpdatedAt, Last: b.p.head.Next - 1, ContinuedBy: rec.ID})
+	ended, err := b.e.ended(ctx, b.p.key, old.ID)
+	if err != nil {
+		return err
+	}
+	if ended == nil { // cut off by a process that could not say so
+		ended = &runOutcome{Format: Format, Outcome: b.st.Outcome, Code: b.st.Code, EndedAt: b.p.head.UpdatedAt, Last: b.p.head.Next - 1}
+	}
+	ended.ContinuedBy = rec.ID
+	putOutcome(b.c, old.ID, *ended)
 	return nil
 }
 
@@ -257,11 +265,8 @@ func (b *beginning) leaveTo(parent string) {
 	h.elsewhere, h.calls = old.elsewhere, old.calls
 	keep := 0
 	if parent != "" {
-		keep = old.index[parent] + 1
-	}
-	for keep > 0 && keep < len(old.path) && old.path[keep].Role == string(holdfast.RoleTool) {
-		parent = old.path[keep].ID
-		keep++
+		last, _ := old.wholeFrom(old.index[parent])
+		parent, keep = old.path[last].ID, last+1
 	}
 	for i := range old.path {
 		if i < keep {

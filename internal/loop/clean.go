@@ -50,6 +50,28 @@ func (h *history) arguments(call string) string {
 	return ""
 }
 
+// wholeFrom returns the last message that belongs to what the message at a place
+// began: its calls' results, and reasoning between them. It reports whether all its
+// calls have a result by then.
+func (h *history) wholeFrom(at int) (end int, whole bool) {
+	open := map[string]bool{}
+	for i := range at + 1 {
+		for _, c := range h.path[i].ToolCalls {
+			open[c.ID] = true
+		}
+		delete(open, h.path[i].ToolCallID)
+	}
+	for end = at; end+1 < len(h.path); end++ {
+		next := &h.path[end+1]
+		result := next.Role == string(holdfast.RoleTool)
+		if !result && (len(open) == 0 || next.Role == string(holdfast.RoleUser) || next.Role == string(holdfast.RoleAssistant)) {
+			break
+		}
+		delete(open, next.ToolCallID)
+	}
+	return end, len(open) == 0
+}
+
 // cleaned is the list of an input's messages, compared with the history.
 type cleaned struct {
 	// Users are the new user messages; for a thread without history, all

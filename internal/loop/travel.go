@@ -155,8 +155,10 @@ func (d *departure) toMessage(t *thread, id string) error {
 		return holdfast.Errorf(holdfast.CodeNotFound, "There is no message %q in the history of thread %q.", id, t.key.Thread).
 			WithHint("GET /threads/{thread}/messages shows the history.")
 	}
-	for i+1 < len(t.hist.path) && t.hist.path[i+1].Role == string(holdfast.RoleTool) {
-		i++
+	i, whole := t.hist.wholeFrom(i)
+	if !whole {
+		return holdfast.Errorf(holdfast.CodeInvalidInput, "Message %q makes calls that have no result yet.", id).
+			WithHint("Go to the message before it, or to a checkpoint.").With("messageId", id)
 	}
 	d.st = t.st.clone()
 	d.st.Leaf, d.st.Phase, d.st.Outcome, d.st.Code, d.st.Text = t.hist.path[i].ID, phaseIdle, outcomeSuccess, "", ""

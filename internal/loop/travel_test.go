@@ -524,3 +524,48 @@ func TestStale(t *testing.T) {
 	reply, err := e.Post(t.Context(), alice, "", in)
 	succeeded(t, collect(t, reply, err))
 }
+
+// TestResumedRunKeepsItsEnd: a run that a thread went back into, and that another one
+// goes on with, still ends where it ended.
+func TestResumedRunKeepsItsEnd(t *testing.T) {
+	e, _ := travelled(t)
+	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+	before := must(e.ended(t.Context(), key, "r1"))(t)
+	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "more")))
+	succeeded(t, collect(t, reply, err))
+	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: checkpoints(t, e, "t")[1].ID}))(t)
+	succeeded(t, resumed(t, e, "t", "r3"))
+	after := must(e.ended(t.Context(), key, "r1"))(t)
+	if after.Last != before.Last || after.Outcome != before.Outcome || after.ContinuedBy != "r3" {
+		t.Errorf("the first run ended as %+v, and now as %+v", before, after)
+	}
+}
+
+// TestRewindTearsNothingApart: a message whose calls are open is no place to go to,
+// and one whose results come after reasoning is gone to with them.
+func TestRewindTearsNothingApart(t *testing.T) {
+	front := holdfast.Agent{Name: "a", Model: say(calls("ask_browser", "{}"), holdfast.Delta{Text: "done"})}
+	e := engine(t, memstore.New(), nil, front)
+	in := runInput("t", "r1", userSays("u1", "go"))
+	in.Tools = []agui.Tool{{Name: "ask_browser", Description: "asks", Parameters: json.RawMessage(`{}`)}}
+	reply, err := e.Post(t.Context(), alice, "", in)
+	collect(t, reply, err)
+	raw := must(e.Messages(t.Context(), alice, "t"))(t)
+	asks := must(agui.DecodeMessage(raw[len(raw)-1]))(t)
+	if _, err := e.Rewind(t.Context(), alice, "t", holdfast.Travel{Message: asks.ID}); code(err) != holdfast.CodeInvalidInput {
+		t.Errorf("to a message with open calls: %v", err)
+	}
+	h := newHistory()
+	for _, m := range []holdfast.Message{
+		{ID: "u", Role: holdfast.RoleUser}, {ID: "a", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c"}, {ID: "d"}}},
+		{ID: "th", Role: holdfast.RoleReasoning}, {ID: "t1", Role: holdfast.RoleTool, CallID: "c"}, {ID: "t2", Role: holdfast.RoleTool, CallID: "d"},
+		{ID: "th2", Role: holdfast.RoleReasoning}, {ID: "b", Role: holdfast.RoleAssistant},
+	} {
+		h.add(agui.FromDomain(m), nil)
+	}
+	for at, want := range map[int]int{0: 0, 1: 4, 2: 4, 3: 4, 4: 4, 5: 5, 6: 6} {
+		if end, whole := h.wholeFrom(at); end != want || !whole {
+			t.Errorf("from %d it is whole at %d, %v, want %d", at, end, whole, want)
+		}
+	}
+}
