@@ -220,11 +220,12 @@ func (r *run) save(f finished) error {
 	if f.err != nil {
 		f.result = holdfast.ToolResult{Text: f.err.Error(), Failed: true}
 	}
-	events, put, err := r.applyUpdates(&f)
+	message := r.e.cfg.NewID("msg")
+	events, put, err := r.applyUpdates(&f, message)
 	if err != nil {
 		f.result = holdfast.ToolResult{Text: "The shared state could not be changed: " + err.Error(), Failed: true}
 	}
-	m := agui.FromDomain(holdfast.Message{ID: r.e.cfg.NewID("msg"), Role: holdfast.RoleTool, CallID: f.call.ID, Text: f.result.Text, Parts: f.result.Parts})
+	m := agui.FromDomain(holdfast.Message{ID: message, Role: holdfast.RoleTool, CallID: f.call.ID, Text: f.result.Text, Parts: f.result.Parts})
 	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
 	shown.Timestamp = r.now()
 	if f.result.Failed {
@@ -269,8 +270,12 @@ func (r *run) repeatable(call openCall) bool {
 	return !ours || !neverTwice(tool.Spec().Effect)
 }
 
+// stateOf names the shared state after a call by the message of its result, so that
+// what a recorded result did to it can be found.
+func stateOf(message string) string { return "s/" + message }
+
 // applyUpdates computes the shared state after a successful call.
-func (r *run) applyUpdates(f *finished) ([]agui.Event, []holdfast.Value, error) {
+func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []holdfast.Value, error) {
 	if f.result.Failed || len(f.updates) == 0 {
 		return nil, nil, nil
 	}
@@ -289,7 +294,7 @@ func (r *run) applyUpdates(f *finished) ([]agui.Event, []holdfast.Value, error) 
 		state = next
 	}
 	r.shared = state
-	r.st.Shared = r.e.cfg.NewID("s")
+	r.st.Shared = stateOf(message)
 	blob := holdfast.Value{Kind: holdfast.KindBlob, ID: r.st.Shared, Data: state}
 	return []agui.Event{agui.StateRef{ID: r.st.Shared}}, []holdfast.Value{blob}, nil
 }

@@ -6,8 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -23,19 +26,62 @@ type reusable struct {
 	Tool    string          `json:"tool"`
 	Content json.RawMessage `json:"content"`
 	Failed  bool            `json:"failed,omitempty"`
+	// Patch is what the call did to the shared state, as a JSON merge patch (RFC
+	// 7396); Whole is set if it cannot be told so, and then is the state after it.
+	Patch json.RawMessage `json:"patch,omitempty"`
+	Whole json.RawMessage `json:"whole,omitempty"`
 }
 
-// putReuse keeps the results.
-func putReuse(c *holdfast.Commit, all []past) {
-	for n, p := range all {
+// keepResults makes the results that are to be used again. What a call did to the
+// shared state is the difference between the states before and after it.
+func (e *Engine) keepResults(ctx context.Context, t *thread, d *departure) error {
+	state, err := e.shared(ctx, t.key, d.st.Shared)
+	if err != nil {
+		return err
+	}
+	for n, p := range d.past {
 		if p.result == nil {
 			continue
 		}
+		kept := reusable{Format: Format, Tool: p.made.name, Content: p.result.Content, Failed: isFailed(p.result)}
+		after, err := e.shared(ctx, t.key, stateOf(p.result.ID))
+		switch {
+		case errors.Is(err, holdfast.ErrNotFound): // it did nothing to it
+		case err != nil:
+			return err
+		default:
+			kept.remember(state, after)
+			state = after
+		}
 		id := fmt.Sprintf("%s/%06d", callHash(p.made.name, p.made.arguments), n)
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindReuse, ID: id, Data: mustJSON(reusable{
-			Format: Format, Tool: p.made.name, Content: p.result.Content, Failed: isFailed(p.result),
-		})})
+		d.kept = append(d.kept, holdfast.Value{Kind: holdfast.KindReuse, ID: id, Data: mustJSON(kept)})
 	}
+	return nil
+}
+
+func (k *reusable) remember(before, after []byte) {
+	patch, err := jsonpatch.CreateMergePatch(orObject(before), after)
+	if err != nil { // one of them is no object
+		k.Whole = after
+		return
+	}
+	k.Patch = patch
+}
+
+// again changes a state as the call did.
+func (k *reusable) again(state json.RawMessage) (json.RawMessage, error) {
+	if len(k.Whole) > 0 {
+		return k.Whole, nil
+	}
+	return jsonpatch.MergePatch(orObject(state), k.Patch)
+}
+
+// orObject is an empty state as the object that it is shown as.
+func orObject(state []byte) []byte {
+	if len(state) == 0 || string(state) == "null" {
+		return []byte("{}")
+	}
+	return state
 }
 
 // callHash is the same for calls of the same tool with the same arguments, however
@@ -93,7 +139,11 @@ func (r *run) reused(call openCall) (finished, bool) {
 		if err != nil {
 			continue
 		}
-		return finished{call: call, reused: v.ID, result: holdfast.ToolResult{Text: m.Text, Parts: m.Parts, Failed: recorded.Failed}}, true
+		f := finished{call: call, reused: v.ID, result: holdfast.ToolResult{Text: m.Text, Parts: m.Parts, Failed: recorded.Failed}}
+		if len(recorded.Patch)+len(recorded.Whole) > 0 {
+			f.updates = []holdfast.StateUpdate{recorded.again}
+		}
+		return f, true
 	}
 	return finished{}, false
 }

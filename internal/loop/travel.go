@@ -96,6 +96,8 @@ type departure struct {
 	// point.
 	redo  []openCall
 	reuse bool
+	// kept are the results to use again, as values.
+	kept []holdfast.Value
 	// frontend are the tools that the last run's client brought.
 	frontend []string
 }
@@ -139,6 +141,11 @@ func (e *Engine) depart(ctx context.Context, t *thread, to holdfast.Travel) (*de
 	}
 	for _, tool := range rec.Tools {
 		d.frontend = append(d.frontend, tool.Name)
+	}
+	if d.reuse {
+		if err := e.keepResults(ctx, t, d); err != nil {
+			return nil, err
+		}
 	}
 	d.settle(e)
 	// The counters are the thread's, not the checkpoint's.
@@ -251,9 +258,7 @@ func (e *Engine) arrive(c *holdfast.Commit, d *departure, cp checkpoint, out *ho
 		// it is in doubt.
 		putIntent(c, c.Key.Thread, d.st.call(call.ID), d.hist, c.Fence, e.cfg.Now())
 	}
-	if d.reuse {
-		putReuse(c, d.past)
-	}
+	c.Put = append(c.Put, d.kept...)
 	d.st.Reuse = d.reuse
 	made := e.list(c, d.st, cp)
 	c.State = d.st.encode()

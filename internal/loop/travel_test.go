@@ -194,6 +194,9 @@ func TestReuseResults(t *testing.T) {
 			if did := j.take(); len(did) != 0 {
 				t.Errorf("with recorded results the tools did %q", did)
 			}
+			if state := must(e.SharedState(t.Context(), alice, where))(t); string(state) != `{"last":"charge"}` {
+				t.Errorf("the recorded calls left the state %s", state)
+			}
 			// Each is used once.
 			reply, err := e.Post(t.Context(), alice, "", &agui.RunAgentInput{
 				ThreadID: where, RunID: "r3", ProtocolVersion: agui.ProtocolVersion, Messages: []agui.Message{userSays("u9", "go")},
