@@ -143,7 +143,7 @@ func (s *Server) authenticate() func(*http.Request) (holdfast.Principal, error) 
 		return s.cfg.Authenticate
 	}
 	return func(*http.Request) (holdfast.Principal, error) {
-		return holdfast.Principal{Tenant: "default", User: "local"}, nil
+		return LocalPrincipal(), nil
 	}
 }
 

@@ -51,9 +51,10 @@ func (r *run) keepPartial(a *answering) error {
 	if err := r.append(kept, nil, soon, nil); err != nil {
 		return err
 	}
-	if len(a.sequence) == 0 {
+	if len(a.sequence)+len(kept) == 0 {
 		return nil
 	}
+	// Shows the mark, and takes calls that were still being written off the screen.
 	return r.w.step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		c.State = r.st.encode()
