@@ -90,7 +90,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := b.e.measured(ctx, b.p.key, b.st); err != nil {
+	if _, err := b.e.measured(ctx, b.p.key, b.st, true); err != nil {
 		return nil, err
 	}
 	// Results belong right after their calls, also when the thread branches off.

@@ -117,15 +117,16 @@ func (e *Engine) clean(ctx context.Context, key holdfast.ThreadKey) (holdfast.Cl
 	return done, e.commit(ctx, t.place(), c)
 }
 
-// measured compares what a thread takes with its bounds. The estimate in the state is
-// what was ever written; only when that is too much the store is asked.
-func (e *Engine) measured(ctx context.Context, key holdfast.ThreadKey, st *state) (over bool, err error) {
+// measured compares what a thread takes with its bounds, or with MaxBytes alone once
+// it was warned of. The estimate in the state is what was ever written; only when that
+// is too much the store is asked.
+func (e *Engine) measured(ctx context.Context, key holdfast.ThreadKey, st *state, warned bool) (over bool, err error) {
 	keep := e.cfg.Retention
-	least := keep.WarnBytes
-	if least <= 0 || keep.MaxBytes > 0 && keep.MaxBytes < least {
-		least = keep.MaxBytes
+	bound := keep.MaxBytes
+	if keep.WarnBytes > 0 && !warned && (bound <= 0 || keep.WarnBytes < bound) {
+		bound = keep.WarnBytes
 	}
-	if least <= 0 || st.Bytes <= least {
+	if bound <= 0 || st.Bytes <= bound {
 		return false, nil
 	}
 	size, err := e.cfg.Store.Size(ctx, key)

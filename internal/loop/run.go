@@ -242,7 +242,7 @@ func (r *run) principal() holdfast.Principal {
 // measure ends the run if its thread has become too large, and says once if it is
 // about to be.
 func (r *run) measure() error {
-	over, err := r.e.measured(r.ctx, r.key, r.st)
+	over, err := r.e.measured(r.ctx, r.key, r.st, r.warned)
 	if err != nil || !over || r.warned {
 		return err
 	}
