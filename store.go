@@ -86,7 +86,7 @@ type Directory interface {
 	// Owned returns the threads whose head names an owning process: those that
 	// run, and those that a process left behind when it died.
 	Owned(ctx context.Context) ([]OwnedThread, error)
-	// Walk returns up to limit heads (without State) of all threads of all
+	// Walk returns about limit heads (without State) of all threads of all
 	// principals, in an order of the store's choice, and where the next call goes
 	// on; next is "" after the last. A thread that is there during the whole walk is
 	// returned at least once. A page may be empty although others follow.

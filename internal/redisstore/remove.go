@@ -139,7 +139,8 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []hold
 	if err != nil || node >= len(nodes) {
 		return nil, "", err
 	}
-	found, cursor, err := nodes[node].Scan(ctx, cursor, s.keys.heads(), int64(max(limit, 100))).Result()
+	// A thread has about ten keys.
+	found, cursor, err := nodes[node].Scan(ctx, cursor, s.keys.heads(), int64(10*max(limit, 1))).Result()
 	if err != nil {
 		return nil, "", failed("list all threads", err)
 	}
