@@ -130,7 +130,7 @@ func (b *bench) run() (err error) {
 // scenario lets the targets take turns, each time with a new process.
 func (b *bench) scenario(s scenario) error {
 	results := map[string][]*result{}
-	for n := range b.repeat {
+	for n := range max(b.repeat, s.turns) {
 		for _, name := range s.targets {
 			t, err := b.launch(name, fmt.Sprintf("%s%d", s.name, n))
 			if err != nil {

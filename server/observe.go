@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -13,7 +14,38 @@ import (
 // logObserver writes to the log what operators need to know of the engine.
 // Threads, runs and iterations are here and never labels of metrics, where each
 // would be a series of its own.
-type logObserver struct{ log *slog.Logger }
+type logObserver struct {
+	log   *slog.Logger
+	tries *tries
+}
+
+// tries counts the tries of commits that the store does not take, so that an outage
+// is not a line for each try of each run.
+type tries struct {
+	mu     sync.Mutex
+	failed map[string]int // by the commit's id
+}
+
+// maxTries bounds what is remembered; forgetting costs a line in the log.
+const maxTries = 10_000
+
+// failedNow counts a try that failed, and returns the how manieth it is.
+func (t *tries) failedNow(commit string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.failed == nil || len(t.failed) >= maxTries {
+		t.failed = map[string]int{}
+	}
+	t.failed[commit]++
+	return t.failed[commit]
+}
+
+// taken forgets a commit.
+func (t *tries) taken(commit string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.failed, commit)
+}
 
 func (o logObserver) RunStarted(at holdfast.Iteration, resumed bool, kept int) {
 	attrs := append(place(at), "agent", at.Agent, "resumed", resumed)
@@ -53,13 +85,20 @@ func (o logObserver) IterationDone(at holdfast.Iteration, results int) {
 	o.debug("iteration done", at, "results", results)
 }
 
-func (o logObserver) Committed(at holdfast.Iteration, _ *holdfast.Commit, _ time.Duration, err error) {
+func (o logObserver) Committed(at holdfast.Iteration, c *holdfast.Commit, _ time.Duration, err error) {
+	if err == nil {
+		o.tries.taken(c.ID)
+		return
+	}
 	// A lost race is decided again, and an invalid commit is the caller's error.
-	if err == nil || errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrInvalid) ||
+	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrInvalid) ||
 		errors.Is(err, context.Canceled) {
 		return
 	}
-	o.log.Warn("failed to checkpoint; nothing uncommitted is shown", append(place(at), "error", err)...)
+	// The first try, the second, the fourth, and so on.
+	if n := o.tries.failedNow(c.ID); n&(n-1) == 0 {
+		o.log.Warn("failed to checkpoint; nothing uncommitted is shown", append(place(at), "try", n, "error", err)...)
+	}
 }
 
 // LeaseRenewed is silent: the engine logs a failure.

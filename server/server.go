@@ -132,7 +132,7 @@ func (s *Server) loopConfig() loop.Config {
 			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter,
 			WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes,
 		},
-		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: observers{logObserver{c.Log}, s.metrics},
+		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: observers{logObserver{c.Log, &tries{}}, s.metrics},
 	}
 }
 

@@ -83,9 +83,7 @@ func (r *run) modelRequest(attempt int) *holdfast.ModelRequest {
 			}
 		}
 	}
-	for _, t := range r.agent.Tools {
-		req.Tools = append(req.Tools, t.Spec())
-	}
+	req.Tools = r.e.specs[r.agent.Name]
 	for _, t := range r.rec.Tools {
 		// A server's tool is never replaced by a frontend's of the same name.
 		if _, ours := r.tools[t.Name]; !ours {

@@ -10,6 +10,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -87,6 +88,7 @@ const maxFinished = 8192
 type Engine struct {
 	cfg     Config
 	agents  map[string]*holdfast.Agent
+	specs   map[string][]holdfast.ToolSpec // of each agent's tools
 	process string
 	seed    maphash.Seed
 	// locks serialise what this process decides about one thread.
@@ -116,6 +118,7 @@ func New(cfg Config) *Engine {
 	e := &Engine{
 		cfg:      cfg,
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
+		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
 		process:  cfg.NewID("p"),
 		seed:     maphash.MakeSeed(),
 		slots:    make(chan struct{}, cfg.MaxRuns),
@@ -127,7 +130,14 @@ func New(cfg Config) *Engine {
 		finished: make(chan endedThread, maxFinished),
 	}
 	for i := range cfg.Agents {
-		e.agents[cfg.Agents[i].Name] = &cfg.Agents[i]
+		a := &cfg.Agents[i]
+		e.agents[a.Name] = a
+		specs := make([]holdfast.ToolSpec, len(a.Tools))
+		for n, t := range a.Tools {
+			specs[n] = t.Spec()
+		}
+		// Without room at the end: who appends to it, copies it.
+		e.specs[a.Name] = slices.Clip(specs)
 	}
 	e.ctx, e.stop = context.WithCancelCause(context.Background())
 	return e

@@ -74,7 +74,12 @@ func (e *Engine) watch(ctx context.Context, p *plan) (*watching, error) {
 		if err != nil {
 			return nil, err
 		}
-		return e.follow(p.key, rec, rec.After, v), nil
+		if _, err := e.records(ctx, p.key, rec, rec.After, 1); !errors.Is(err, holdfast.ErrCursor) {
+			return e.follow(p.key, rec, rec.After, v), nil
+		}
+		// Its log was pruned: what is left of it is in the thread's history.
+		v.echo, v.resync = p.in.RunID, true
+		return e.attach(ctx, p.thread, v)
 	case actAttach, actHydrate:
 		v.echo = p.in.RunID
 		return e.attach(ctx, p.thread, v)

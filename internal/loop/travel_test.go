@@ -421,6 +421,15 @@ func TestPruneTakesBranches(t *testing.T) {
 	wantTexts(t, e, "t", wholeTrip...)
 	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r2"))
 	collect(t, reply, err) // its log can still be shown
+	if err := e.archive(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	must(e.Prune(t.Context(), alice, "t", 1, false))(t)
+	// The log of the first run is pruned; whoever asks for it gets what there is.
+	reply, err = e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	if got := reduce(collect(t, reply, err)); len(got) < len(wholeTrip) {
+		t.Errorf("a run whose log was pruned shows %q", got)
+	}
 }
 
 func TestLatestKeepsNoHistory(t *testing.T) {

@@ -1,0 +1,35 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// TestOutageInTheLog: a store that is away for long is not a line for each try, but
+// the first try of each commit is one, with thread and iteration.
+func TestOutageInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	o := logObserver{slog.New(slog.NewTextHandler(&log, nil)), &tries{}}
+	at := holdfast.Iteration{Thread: "t", Run: "r", Number: 3}
+	away := errors.New("connection refused")
+	for range 100 {
+		o.Committed(at, &holdfast.Commit{ID: "c1"}, 0, away)
+	}
+	lines := strings.Count(log.String(), "\n")
+	if lines != 7 || !strings.Contains(log.String(), `thread=t run=r iteration=3 try=1 error="connection refused"`) {
+		t.Errorf("100 tries are %d lines:\n%s", lines, log.String())
+	}
+	log.Reset()
+	o.Committed(at, &holdfast.Commit{ID: "c1"}, 0, nil)
+	o.Committed(at, &holdfast.Commit{ID: "c1"}, 0, away)
+	o.Committed(at, &holdfast.Commit{ID: "c2"}, 0, away)
+	o.Committed(at, &holdfast.Commit{ID: "c3"}, 0, holdfast.ErrConflict)
+	if lines := strings.Count(log.String(), "try=1"); lines != 2 {
+		t.Errorf("two new troubles are %d lines:\n%s", lines, log.String())
+	}
+}
