@@ -201,13 +201,15 @@ func (c *commit) writeLog(t *txn) error {
 	return nil
 }
 
-func (c *commit) trimLog(t *txn) error {
-	if c.Trim == 0 {
+func (c *commit) trimLog(t *txn) error { return t.dropUpTo(c.thread, sectionRecords, c.Trim) }
+
+// dropUpTo deletes the records, or the inbox items, up to a number; 0 is none.
+func (t *txn) dropUpTo(thread uint64, section byte, last uint64) error {
+	if last == 0 {
 		return nil
 	}
 	var doomed [][]byte
-	prefix := sectionKey(c.thread, sectionRecords)
-	end := numberedKey(c.thread, sectionRecords, c.Trim)
+	prefix, end := sectionKey(thread, section), numberedKey(thread, section, last)
 	err := ascend(t.data, prefix, prefix, func(k, _ []byte) (bool, error) {
 		if bytes.Compare(k, end) > 0 {
 			return false, nil
@@ -289,25 +291,7 @@ func (t *txn) deleteAll(keys [][]byte) error {
 }
 
 // consume removes the inbox items that the owner has seen.
-func (c *commit) consume(t *txn) error {
-	if c.InboxSeen == 0 {
-		return nil
-	}
-	var doomed [][]byte
-	prefix := sectionKey(c.thread, sectionInbox)
-	last := numberedKey(c.thread, sectionInbox, c.InboxSeen)
-	err := ascend(t.data, prefix, prefix, func(k, _ []byte) (bool, error) {
-		if bytes.Compare(k, last) > 0 {
-			return false, nil
-		}
-		doomed = append(doomed, bytes.Clone(k))
-		return true, nil
-	})
-	if err != nil {
-		return err
-	}
-	return t.deleteAll(doomed)
-}
+func (c *commit) consume(t *txn) error { return t.dropUpTo(c.thread, sectionInbox, c.InboxSeen) }
 
 // index moves the thread in the active index, if its minute or its user is
 // another now.

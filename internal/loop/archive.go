@@ -303,15 +303,10 @@ func (e *Engine) keepArchives() {
 func (e *Engine) archive(ctx context.Context, key holdfast.ThreadKey) error {
 	m := e.lock(key)
 	defer m.Unlock()
-	head, err := e.cfg.Store.Head(ctx, key)
-	if err != nil {
+	t, err := e.stored(ctx, key)
+	if err != nil || t.st.Phase == phaseRunning {
 		return err
 	}
-	st, err := decodeState(head.State)
-	if err != nil || st.Phase == phaseRunning {
-		return err
-	}
-	t := &thread{key: key, head: head, st: st}
 	records, err := e.liveLog(ctx, t)
 	if err != nil || len(records) == 0 {
 		return err
@@ -325,7 +320,7 @@ func (e *Engine) archive(ctx context.Context, key holdfast.ThreadKey) error {
 		return err
 	}
 	c := e.amend(t)
-	c.Trim = head.Next - 1
+	c.Trim = t.head.Next - 1
 	for _, run := range byRun(records) {
 		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindLog, ID: run.id, Data: mustJSON(archiveRun(run.id, run.records, all))})
 	}

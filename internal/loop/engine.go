@@ -329,6 +329,16 @@ func (e *Engine) loadHead(ctx context.Context, who holdfast.Principal, id string
 	return t, nil
 }
 
+// stored reads a thread for the engine itself, whoever's it is.
+func (e *Engine) stored(ctx context.Context, key holdfast.ThreadKey) (*thread, error) {
+	head, err := e.cfg.Store.Head(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	st, err := decodeState(head.State)
+	return &thread{key: key, head: head, st: st}, err
+}
+
 // existing is loadHead for a thread that must exist.
 func (e *Engine) existing(ctx context.Context, who holdfast.Principal, id string) (*thread, error) {
 	t, err := e.loadHead(ctx, who, id)

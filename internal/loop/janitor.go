@@ -65,13 +65,12 @@ func (e *Engine) cleanPage(ctx context.Context, after string) (next string) {
 			continue
 		}
 		done, err := e.clean(ctx, h.Key)
-		var pub *holdfast.Error
 		switch {
 		case err == nil:
 			e.cfg.Observer.Cleaned(done)
 		case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrNotFound), ctx.Err() != nil:
 			// somebody works on it
-		case errors.As(err, &pub) && pub.Code == holdfast.CodeVersionTooNew:
+		case errors.Is(err, holdfast.ErrVersionTooNew):
 			// a newer server looks after it
 		default:
 			e.cfg.Log.Warn("retention left a thread as it is", "thread", h.Key.Thread, "error", err)
@@ -89,14 +88,11 @@ func (e *Engine) clean(ctx context.Context, key holdfast.ThreadKey) (holdfast.Cl
 	}
 	m := e.lock(key)
 	defer m.Unlock()
-	head, err := e.cfg.Store.Head(ctx, key)
+	t, err := e.stored(ctx, key)
 	if err != nil {
 		return done, err
 	}
-	t := &thread{key: key, head: head}
-	if t.st, err = decodeState(head.State); err != nil {
-		return done, readError(err)
-	}
+	head := t.head
 	now, keep := e.cfg.Now(), e.cfg.Retention
 	if t.st.Phase == phaseRunning {
 		return done, nil

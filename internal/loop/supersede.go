@@ -111,15 +111,10 @@ func (e *Engine) sweepOnce() {
 func (e *Engine) recover(ctx context.Context, key holdfast.ThreadKey) error {
 	m := e.lock(key)
 	defer m.Unlock()
-	head, err := e.cfg.Store.Head(ctx, key)
+	t, err := e.stored(ctx, key)
 	if err != nil {
 		return err
 	}
-	st, err := decodeState(head.State)
-	if err != nil {
-		return err
-	}
-	t := &thread{key: key, head: head, st: st}
 	_, err = e.settle(ctx, t)
 	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
 		return nil // somebody else was faster
