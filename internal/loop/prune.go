@@ -171,6 +171,9 @@ const maxChildren = 1000
 
 // Children lists the threads of the caller that were forked from a thread.
 func (e *Engine) Children(ctx context.Context, who holdfast.Principal, id string) ([]holdfast.ThreadInfo, error) {
+	if _, err := e.existing(ctx, who, id); err != nil {
+		return nil, err
+	}
 	ids, err := e.cfg.Store.Children(ctx, holdfast.ThreadKey{Tenant: who.Tenant, Thread: id}, "", maxChildren)
 	if err != nil {
 		return nil, readError(err)

@@ -247,6 +247,9 @@ func TestForkLeavesTheOther(t *testing.T) {
 	if n != 3 {
 		t.Errorf("%d threads were deleted with the children, want 3", n)
 	}
+	if _, err := e.Children(t.Context(), alice, "t"); code(err) != holdfast.CodeNotFound {
+		t.Errorf("the children of nobody: %v", err)
+	}
 	for _, id := range []string{"t", fork, "whole"} {
 		if _, err := e.Thread(t.Context(), alice, id); code(err) != holdfast.CodeNotFound {
 			t.Errorf("%s is still there: %v", id, err)
