@@ -73,6 +73,9 @@ type Config struct {
 	// so, or stops; nothing is lost. 0: no bound.
 	ThreadWarnBytes int64
 	ThreadMaxBytes  int64
+	// ThreadPruneBytes is the size above which a thread that does not run is pruned
+	// to its newest checkpoint. 0: never.
+	ThreadPruneBytes int64
 	// ArchiveAfter is how long the log of a run that has ended stays as it was
 	// written; then it is stored without the deltas that its messages hold. Default
 	// a minute.

@@ -130,7 +130,7 @@ func (s *Server) loopConfig() loop.Config {
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive, ArchiveAfter: c.ArchiveAfter,
 		Retention: loop.Retention{
 			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter,
-			WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes,
+			WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, PruneBytes: c.ThreadPruneBytes,
 		},
 		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: observers{logObserver{c.Log, &tries{}}, s.metrics},
 	}

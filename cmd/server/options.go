@@ -40,6 +40,7 @@ type options struct {
 	dropThreads   time.Duration
 	warnBytes     int64
 	maxBytes      int64
+	pruneBytes    int64
 	anonymous     bool
 	origins       string
 	logFormat     string
@@ -70,6 +71,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.DurationVar(&o.dropHistory, "delete-checkpoints-after", 0, "the age at which checkpoints are deleted, never a thread's newest; 0s: never")
 	fs.DurationVar(&o.dropThreads, "delete-threads-after", 0, "how long an idle thread stays after its last activity; then all of it is deleted; 0s: for ever")
 	fs.Int64Var(&o.warnBytes, "thread-warn-bytes", 0, "a run on a thread that takes more bytes says so in log, metrics and stream; 0: never")
+	fs.Int64Var(&o.pruneBytes, "thread-prune-bytes", 0, "a thread that takes more bytes and does not run is pruned to its newest checkpoint; 0: never")
 	fs.Int64Var(&o.maxBytes, "thread-max-bytes", 0, "a thread that takes more bytes is not gone on with until it is pruned; 0: no limit")
 	fs.DurationVar(&o.lease, "lease", 3*time.Second, "how long a silent process counts as alive")
 	fs.DurationVar(&o.deltaWindow, "delta-window", 0, "how long a model's words may wait for more before they are stored and shown; 0s: every piece at once")
@@ -210,7 +212,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
 		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off",
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
-		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes,
+		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes, ThreadPruneBytes: o.pruneBytes,
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous, AllowedOrigins: list(o.origins),
 		UI: web.Handler(), Version: version(),

@@ -22,6 +22,9 @@ type Retention struct {
 	// first says so once; with more than the second it stops, and nothing is lost.
 	WarnBytes int64
 	MaxBytes  int64
+	// PruneBytes is the size above which a thread that does not run is pruned to its
+	// newest checkpoint.
+	PruneBytes int64
 }
 
 // retentionPage is how many threads one look is at: it bounds the work.
@@ -101,16 +104,42 @@ func (e *Engine) clean(ctx context.Context, key holdfast.ThreadKey) (holdfast.Cl
 		done.Threads = 1
 		return done, e.cfg.Store.Delete(ctx, key, head.Position())
 	}
-	if keep.Checkpoints <= 0 || now.Sub(head.UpdatedAt) > 2*keep.Checkpoints {
-		return done, nil // nothing, or done before
+	large, err := e.largerThan(ctx, key, t.st.Bytes, keep.PruneBytes)
+	if err != nil {
+		return done, err
+	}
+	aged := keep.Checkpoints > 0 && now.Sub(head.UpdatedAt) <= 2*keep.Checkpoints // later it was done before
+	if !large && !aged {
+		return done, nil
 	}
 	p := pruning{e: e, t: t}
-	c, err := p.commit(ctx, func(_ int, cp *checkpoint) bool { return now.Sub(cp.CreatedAt) <= keep.Checkpoints })
-	if err != nil || c == nil || p.checkpoints == 0 {
+	c, err := p.commit(ctx, func(_ int, cp *checkpoint) bool { return !large && now.Sub(cp.CreatedAt) <= keep.Checkpoints })
+	if err != nil || c == nil || p.checkpoints == 0 && !large {
 		return done, err
 	}
 	done.Checkpoints, done.Messages = p.checkpoints, len(p.forget)
 	return done, e.commit(ctx, t.place(), c)
+}
+
+// largerThan reports whether a thread takes more than so many bytes; 0 is no bound.
+// The store is asked only if the estimate is more.
+func (e *Engine) largerThan(ctx context.Context, key holdfast.ThreadKey, estimate, bound int64) (bool, error) {
+	if bound <= 0 || estimate <= bound {
+		return false, nil
+	}
+	total, err := e.totalSize(ctx, key)
+	return total > bound, err
+}
+
+func (e *Engine) totalSize(ctx context.Context, key holdfast.ThreadKey) (total int64, err error) {
+	size, err := e.cfg.Store.Size(ctx, key)
+	if err != nil {
+		return 0, readError(err)
+	}
+	for _, n := range size {
+		total += n
+	}
+	return total, nil
 }
 
 // measured compares what a thread takes with its bounds, or with MaxBytes alone once
@@ -125,13 +154,8 @@ func (e *Engine) measured(ctx context.Context, key holdfast.ThreadKey, st *state
 	if bound <= 0 || st.Bytes <= bound {
 		return false, nil
 	}
-	size, err := e.cfg.Store.Size(ctx, key)
-	if err != nil {
-		return false, readError(err)
-	}
-	st.Bytes = 0
-	for _, n := range size {
-		st.Bytes += n
+	if st.Bytes, err = e.totalSize(ctx, key); err != nil {
+		return false, err
 	}
 	if keep.MaxBytes > 0 && st.Bytes > keep.MaxBytes {
 		return true, errThreadTooLarge(st.Bytes, keep.MaxBytes)

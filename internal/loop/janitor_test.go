@@ -109,3 +109,29 @@ func TestThreadMaxBytes(t *testing.T) {
 	}
 	collect(t, reply, nil)
 }
+
+// TestPruneBytes: a thread that has grown too large is pruned by itself once it does
+// not run, and its history stays.
+func TestPruneBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := engine(t, memstore.New(), func(c *Config) { c.Retention = Retention{Every: time.Hour, PruneBytes: 1000} }, traveller(&journal{}))
+		for _, run := range []string{"r1", "r2"} {
+			in := runInput("t", run, userSays("u1", "go"))
+			if run == "r2" {
+				must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Message: "u1"}))(t)
+				in.Messages = nil
+			}
+			reply, err := e.Post(t.Context(), alice, "", in)
+			succeeded(t, collect(t, reply, err))
+		}
+		time.Sleep(3 * time.Hour)
+		if n := len(checkpoints(t, e, "t")); n != 1 {
+			t.Errorf("%d checkpoints are left, want the newest", n)
+		}
+		stored := must(e.cfg.Store.Messages(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}))(t)
+		if len(stored) != len(wholeTrip) {
+			t.Errorf("%d messages are stored, want those of the history alone", len(stored))
+		}
+		wantTexts(t, e, "t", wholeTrip...)
+	})
+}
