@@ -125,8 +125,11 @@ func (e *Engine) Checkpoint(ctx context.Context, who holdfast.Principal, thread,
 // order in which they finished.
 func (e *Engine) pendingWrites(ctx context.Context, t *thread) ([]holdfast.PendingWrite, error) {
 	values, err := e.cfg.Store.Values(ctx, t.key, holdfast.KindPending, "", 0)
-	if err != nil || len(values) == 0 {
-		return nil, errOrNil(err)
+	if err != nil {
+		return nil, readError(err)
+	}
+	if len(values) == 0 {
+		return nil, nil
 	}
 	hist, err := e.loadHistory(ctx, t.key, t.st.Leaf)
 	if err != nil {
@@ -149,13 +152,6 @@ func (e *Engine) pendingWrites(ctx context.Context, t *thread) ([]holdfast.Pendi
 	}
 	slices.SortFunc(list, func(a, b holdfast.PendingWrite) int { return hist.index[a.Message] - hist.index[b.Message] })
 	return list, nil
-}
-
-func errOrNil(err error) error {
-	if err == nil {
-		return nil
-	}
-	return readError(err)
 }
 
 // SharedState returns the thread's shared state; null if it has none.
@@ -193,8 +189,7 @@ func (e *Engine) onStill(ctx context.Context, who holdfast.Principal, id, etag s
 		}
 		return nil, err
 	}
-	return nil, holdfast.Errorf(holdfast.CodeCheckpointConflict, "The thread kept changing while this request was decided.").
-		WithHint("Try again.")
+	return nil, errKeptChanging()
 }
 
 func (e *Engine) tryStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread) (*holdfast.Commit, error)) (*thread, error) {

@@ -163,6 +163,11 @@ func errETag(expected, actual string) *holdfast.Error {
 		WithHint("Read the thread again; nothing was changed.").With("expected", expected).With("actual", actual)
 }
 
+func errKeptChanging() *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeCheckpointConflict, "The thread kept changing while this request was decided.").
+		WithHint("Try again.")
+}
+
 // errStillRunning is about what cannot be done to a thread that runs.
 func errStillRunning(t *thread) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeRunInProgress, "Run %q is in progress on this thread.", t.st.Run).

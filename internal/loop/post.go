@@ -36,8 +36,7 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 		}
 		return reply, err
 	}
-	return nil, holdfast.Errorf(holdfast.CodeCheckpointConflict, "The thread kept changing while this request was decided.").
-		WithHint("Try again.")
+	return nil, errKeptChanging()
 }
 
 // errDecideAgain: the thread has moved; what was decided no longer holds.

@@ -43,7 +43,7 @@ func (e *Engine) keepResults(ctx context.Context, t *thread, d *departure) error
 		if p.result == nil {
 			continue
 		}
-		kept := reusable{Format: Format, Tool: p.made.name, Content: p.result.Content, Failed: isFailed(p.result)}
+		kept := reusable{Format: Format, Tool: p.made.name, Content: p.result.Content, Failed: markOf(p.result).Failed}
 		after, err := e.shared(ctx, t.key, stateOf(p.result.ID))
 		switch {
 		case errors.Is(err, holdfast.ErrNotFound): // it did nothing to it
@@ -146,14 +146,4 @@ func (r *run) reused(call openCall) (finished, bool) {
 		return f, true
 	}
 	return finished{}, false
-}
-
-// isFailed reports whether a stored result is an error's text.
-func isFailed(m *agui.Message) bool {
-	var mark struct {
-		Holdfast struct {
-			Failed bool `json:"failed"`
-		} `json:"holdfast"`
-	}
-	return len(m.Metadata) > 0 && json.Unmarshal(m.Metadata, &mark) == nil && mark.Holdfast.Failed
 }

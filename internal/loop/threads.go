@@ -41,7 +41,10 @@ func (e *Engine) Thread(ctx context.Context, who holdfast.Principal, id string) 
 	if errors.Is(err, holdfast.ErrNotFound) { // deleted meanwhile
 		return nil, errThreadNotFound(id)
 	}
-	return info, errOrNil(err)
+	if err != nil {
+		return nil, readError(err)
+	}
+	return info, nil
 }
 
 func (e *Engine) info(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadInfo, error) {

@@ -179,7 +179,7 @@ func (d *departure) findPast(ctx context.Context, e *Engine, t *thread) error {
 	made := callsOf(t.hist.path)
 	for i := range t.hist.path {
 		m := &t.hist.path[i]
-		if _, before := d.hist.index[m.ID]; before || m.Role != string(holdfast.RoleTool) || wasNotRun(m) {
+		if _, before := d.hist.index[m.ID]; before || m.Role != string(holdfast.RoleTool) || markOf(m).NotRun {
 			continue
 		}
 		d.past = append(d.past, past{call: m.ToolCallID, made: made[m.ToolCallID], result: m})
@@ -203,16 +203,6 @@ func callsOf(messages []agui.Message) map[string]madeCall {
 		}
 	}
 	return made
-}
-
-// wasNotRun reports whether a result stands for a call that was never started.
-func wasNotRun(m *agui.Message) bool {
-	var mark struct {
-		Holdfast struct {
-			NotRun bool `json:"notRun"`
-		} `json:"holdfast"`
-	}
-	return len(m.Metadata) > 0 && json.Unmarshal(m.Metadata, &mark) == nil && mark.Holdfast.NotRun
 }
 
 // settle makes of a state that was taken in mid-run one that can be gone on from.
@@ -294,7 +284,7 @@ func (p *past) effect(effect string) holdfast.PastEffect {
 		out.Arguments = mustJSON(p.made.arguments)
 	}
 	if p.result != nil {
-		out.Message, out.Failed = p.result.ID, isFailed(p.result)
+		out.Message, out.Failed = p.result.ID, markOf(p.result).Failed
 	}
 	return out
 }
