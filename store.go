@@ -19,6 +19,7 @@ type Store interface {
 	Directory
 	Presence
 	Notifier
+	Ledger
 	// Close waits for writes under way and releases the store.
 	Close() error
 }

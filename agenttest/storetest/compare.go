@@ -29,13 +29,15 @@ func Compare(t *testing.T, open, openReference func(t *testing.T) holdfast.Store
 			}
 		}()
 		actions := map[string]func(*rapid.T){
-			"commit": p.commit,
-			"retry":  p.retry,
-			"post":   p.post,
-			"delete": p.delete,
-			"read":   p.read,
-			"list":   p.list,
-			"":       p.observe,
+			"commit":  p.commit,
+			"retry":   p.retry,
+			"post":    p.post,
+			"delete":  p.delete,
+			"read":    p.read,
+			"list":    p.list,
+			"reserve": p.reserve,
+			"settle":  p.settle,
+			"":        p.observe,
 		}
 		if opts.Reopen != nil {
 			actions["reopen"] = p.reopenOne
@@ -52,6 +54,7 @@ type pair struct {
 	reopen         func(t *testing.T, s holdfast.Store) holdfast.Store
 	commits        []*holdfast.Commit              // all that were tried
 	ends           map[holdfast.ThreadKey][]uint64 // the last records of commits
+	passed         time.Duration                   // since ledgerStart
 }
 
 // same runs f on both stores and compares what it returns.
@@ -175,6 +178,7 @@ func (p *pair) observe(r *rapid.T) {
 			})
 		}
 	}
+	p.observeLedger(r)
 	p.same(r, "Walk", func(s holdfast.Store) (any, error) { return p.walk(s) })
 	p.same(r, "Owned", func(s holdfast.Store) (any, error) {
 		owned, err := s.Owned(p.test.Context())

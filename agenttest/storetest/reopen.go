@@ -27,6 +27,7 @@ func testReopen(t *testing.T, s holdfast.Store, reopen func(t *testing.T, s hold
 	}
 	listed := must(s.Threads(t.Context(), alice(), time.Time{}, 100))(t)
 	owned := must(s.Owned(t.Context()))(t)
+	books := fillBooks(t, s)
 
 	s = reopen(t, s)
 	expect(t, "threads after reopening", heads(must(s.Threads(t.Context(), alice(), time.Time{}, 100))(t)), heads(listed))
@@ -49,6 +50,34 @@ func testReopen(t *testing.T, s holdfast.Store, reopen func(t *testing.T, s hold
 		th.check()
 	}
 	create(t, s, key("a new one"), nil).check()
+	books.s = s
+	books.goOn()
+}
+
+// fillBooks makes reservations, one of which is settled.
+func fillBooks(t *testing.T, s holdfast.Store) *books {
+	b := openBooks(t, s)
+	b.reserve("expires", holdfast.Entry{Account: "a", Amount: 1, Expires: b.in(time.Minute)})
+	b.pass(30 * time.Second)
+	b.reserve("held", holdfast.Entry{Account: "a", Amount: 10}, holdfast.Entry{Account: "b", Amount: 10, Expires: b.in(time.Minute)})
+	b.reserve("settled", holdfast.Entry{Account: "b", Amount: 10}, holdfast.Entry{Account: "c", Amount: 1, Expires: b.in(time.Minute)})
+	b.settle("settled", map[string]int64{"b": 5})
+	b.used(11, 15, 0)
+	return b
+}
+
+// goOn checks that all is known that fillBooks did.
+func (b *books) goOn() {
+	b.t.Helper()
+	b.used(11, 15, 0)
+	b.reserve("held", holdfast.Entry{Account: "a", Amount: 10})
+	b.settle("settled", map[string]int64{"b": 7})
+	b.refuse("new", holdfast.LimitError{Account: "a", Used: 11, Amount: 5, Limit: 15}, holdfast.Entry{Account: "a", Amount: 5, Limit: 15})
+	b.used(11, 15, 0)
+	b.pass(time.Minute)
+	b.settle("expires", nil)
+	b.settle("held", nil)
+	b.used(1, 5, 0)
 }
 
 func heads(list []holdfast.Head) []string {

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) holdfast.Store, opts Options) {
 		"Aliasing":  aliasingTests(),
 		"Parallel":  parallelTests(),
 		"Maintain":  maintainTests(),
+		"Ledger":    ledgerTests(),
 	}
 	for group, tests := range groups {
 		t.Run(group, func(t *testing.T) {

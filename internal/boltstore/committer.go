@@ -24,7 +24,7 @@ var (
 	errAlready = errors.New("written already")
 )
 
-// operation is a commit or a post on its way into a transaction.
+// operation is a commit, a post or another write on its way into a transaction.
 type operation interface {
 	// check reads what the operation depends on. It writes nothing, and if it
 	// fails the others of its batch are not concerned.

@@ -19,6 +19,7 @@ import (
 //	owned   thread number                           tenant, thread, process
 //	active  tenant, user, minute, thread number     the thread's name
 //	children  tenant, parent thread, thread         nothing
+//	ledger  tenant, section, …                      what the tenant has counted, see ledger.go
 //
 // A thread's number stands for its name in every other key, which keeps keys
 // short and one thread's data together, apart from everyone else's. Its log
@@ -33,9 +34,9 @@ const (
 	bucketChunks = "chunks"
 	bucketOwned  = "owned"
 	bucketActive = "active"
-	// bucketChildren is made when it is missing: files of the first version have
-	// none.
+	// These are made when they are missing: files of earlier versions have none.
 	bucketChildren = "children"
+	bucketLedger   = "ledger"
 )
 
 // The sections of a thread in the data bucket. Their numbers are in the file

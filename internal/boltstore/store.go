@@ -135,7 +135,7 @@ func prepare(db *bolt.DB) error {
 		return addBuckets(db)
 	}
 	return db.Update(func(tx *bolt.Tx) error {
-		for _, name := range []string{bucketNames, bucketData, bucketChunks, bucketOwned, bucketActive, bucketChildren} {
+		for _, name := range []string{bucketNames, bucketData, bucketChunks, bucketOwned, bucketActive, bucketChildren, bucketLedger} {
 			if _, err := tx.CreateBucket([]byte(name)); err != nil {
 				return fmt.Errorf("make bucket %s: %w", name, err)
 			}
@@ -152,7 +152,7 @@ func prepare(db *bolt.DB) error {
 func addBuckets(db *bolt.DB) error {
 	there := false
 	err := db.View(func(tx *bolt.Tx) error {
-		there = tx.Bucket([]byte(bucketChildren)) != nil
+		there = tx.Bucket([]byte(bucketChildren)) != nil && tx.Bucket([]byte(bucketLedger)) != nil
 		return nil
 	})
 	if err != nil || there {
@@ -160,7 +160,8 @@ func addBuckets(db *bolt.DB) error {
 	}
 	return db.Update(func(tx *bolt.Tx) error {
 		_, err := tx.CreateBucketIfNotExists([]byte(bucketChildren))
-		return err
+		_, err2 := tx.CreateBucketIfNotExists([]byte(bucketLedger))
+		return errors.Join(err, err2)
 	})
 }
 

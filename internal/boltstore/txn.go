@@ -24,8 +24,8 @@ const (
 
 // txn is a transaction with its buckets.
 type txn struct {
-	names, data, chunks, owned, active, children *bolt.Bucket
-	codec                                        *frame.Codec
+	names, data, chunks, owned, active, children, ledger *bolt.Bucket
+	codec                                                *frame.Codec
 }
 
 func newTxn(tx *bolt.Tx, codec *frame.Codec) *txn {
@@ -36,7 +36,8 @@ func newTxn(tx *bolt.Tx, codec *frame.Codec) *txn {
 	}
 	return &txn{
 		names: bucket(bucketNames), data: bucket(bucketData), chunks: bucket(bucketChunks),
-		owned: bucket(bucketOwned), active: bucket(bucketActive), children: bucket(bucketChildren), codec: codec,
+		owned: bucket(bucketOwned), active: bucket(bucketActive), children: bucket(bucketChildren),
+		ledger: bucket(bucketLedger), codec: codec,
 	}
 }
 

@@ -24,6 +24,7 @@ type Store struct {
 	mu      sync.Mutex
 	threads map[holdfast.ThreadKey]*thread
 	alive   map[string]time.Time // until when, by process
+	ledgers map[string]*ledger   // by tenant
 }
 
 // thread is everything about one thread.
@@ -44,6 +45,7 @@ func New() *Store {
 	return &Store{
 		threads: map[holdfast.ThreadKey]*thread{},
 		alive:   map[string]time.Time{},
+		ledgers: map[string]*ledger{},
 	}
 }
 

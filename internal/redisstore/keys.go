@@ -24,6 +24,14 @@ import (
 //	hf:processes           zset    the processes, by the end of their lease
 //	hf:children:{thread}   zset    the threads that named this one as their parent
 //
+// What a tenant has counted is apart from the threads, in one slot too. A key
+// expires with what it holds; see reserve.lua.
+//
+//	hf:ledger:{tenant/}:a:ACCOUNT  hash    n counted, e expires (ms since 1970, 0 never), b born
+//	hf:ledger:{tenant/}:r:ID       hash    a reservation that is held: e expires, and a:ACCOUNT,
+//	                                       the amount and when the account was born
+//	hf:ledger:{tenant/}:c          string  the time of the last reservation, for an hour
+//
 // The head's fields are single letters:
 //
 //	v format    h the head: position, user, process, time; see appendHead
@@ -87,6 +95,20 @@ func (k keys) owned(process string) string {
 func (k keys) children(parent holdfast.ThreadKey) string {
 	return k.prefix + "children:{" + tag(parent) + "}"
 }
+
+func (k keys) ledger(tenant string) string {
+	return k.prefix + "ledger:{" + url.QueryEscape(tenant) + "/}:"
+}
+
+func (k keys) account(tenant, name string) string {
+	return k.ledger(tenant) + "a:" + url.QueryEscape(name)
+}
+
+func (k keys) reservation(tenant, id string) string {
+	return k.ledger(tenant) + "r:" + url.QueryEscape(id)
+}
+
+func (k keys) clock(tenant string) string { return k.ledger(tenant) + "c" }
 
 // heads is the pattern of the keys of all threads' heads.
 func (k keys) heads() string {

@@ -12,10 +12,17 @@ var commitLua string
 //go:embed append.lua
 var appendLua string
 
+//go:embed reserve.lua
+var reserveLua string
+
+//go:embed settle.lua
+var settleLua string
+
 // scripts are compared and sent by their hash; a server that has forgotten one
 // gets its text again.
 type scripts struct {
 	commit, append, post, remove, watch, release, announce, retire, alive *redis.Script
+	reserve, settle, used                                                 *redis.Script
 }
 
 func newScripts() scripts {
@@ -29,6 +36,9 @@ func newScripts() scripts {
 		announce: redis.NewScript(announceLua),
 		retire:   redis.NewScript(retireLua),
 		alive:    redis.NewScript(aliveLua),
+		reserve:  redis.NewScript(reserveLua),
+		settle:   redis.NewScript(settleLua),
+		used:     redis.NewScript(usedLua),
 	}
 }
 

@@ -126,6 +126,8 @@ func (r *troubled) live(want string, begin, end func(*troubled), readable bool) 
 	for _, c := range commits {
 		before[c.Key.Thread] = c.Expect
 	}
+	entry := holdfast.Entry{Account: "a", Amount: 5}
+	reserve(r.T, r.store, "held", entry)
 	begin(r)
 	for range 2 {
 		for _, c := range commits {
@@ -135,8 +137,13 @@ func (r *troubled) live(want string, begin, end func(*troubled), readable bool) 
 			}
 		}
 		r.refused(want, r.store.Post(r.Context(), aThread("appended"), holdfast.InboxItem{ID: "i", Data: []byte("x")}))
+		r.refused(want, r.store.Reserve(r.Context(), reservation("new", entry)))
+		r.refused(want, r.store.Settle(r.Context(), "acme", "held", nil))
 	}
 	end(r)
+	if used, err := r.store.Used(r.Context(), "acme", []string{"a"}); err != nil || used[0] != 5 {
+		r.Errorf("after the trouble %d, %v is used, want 5", used, err)
+	}
 	for _, c := range commits {
 		r.at(c.Key, before[c.Key.Thread])
 		for range 2 { // the second is the retry of a caller who did not get the answer

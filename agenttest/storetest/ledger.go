@@ -1,0 +1,372 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+func ledgerTests() map[string]func(*testing.T, holdfast.Store) {
+	return map[string]func(*testing.T, holdfast.Store){
+		"amounts add up to the limit":            testLimit,
+		"all entries or none":                    testAllOrNone,
+		"a reservation is made once":             testReserveAgain,
+		"settled with what was used":             testSettle,
+		"settled twice":                          testSettleAgain,
+		"settled above the limit":                testSettleAbove,
+		"accounts expire":                        testAccountExpires,
+		"accounts are prolonged":                 testProlonged,
+		"a reservation expires":                  testReservationExpires,
+		"an expired account does not come back":  testNotBack,
+		"a new account of the name is another":   testAnew,
+		"large amounts are exact":                testLargeAmounts,
+		"odd names of accounts and reservations": testOddAccounts,
+		"threads and accounts are apart":         testLedgerAndThreads,
+		"invalid reservations":                   testInvalidReservations,
+		"cancelled":                              testLedgerCancelled,
+		"a limit holds against many at once":     testLimitParallel,
+		"one of many makes the reservation":      testReserveParallel,
+		"many settle while many reserve":         testSettleParallel,
+	}
+}
+
+// ledgerStart is when ledger tests begin. It is ahead of the clock of any store, so
+// that time passes only as the tests say.
+func ledgerStart() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// books is the ledger of the tenant acme, and what time it is.
+type books struct {
+	t   *testing.T
+	s   holdfast.Store
+	now time.Time
+}
+
+func openBooks(t *testing.T, s holdfast.Store) *books { return &books{t, s, ledgerStart()} }
+
+// in returns a time from now.
+func (b *books) in(d time.Duration) time.Time { return b.now.Add(d) }
+
+func (b *books) try(id string, entries ...holdfast.Entry) error {
+	return b.s.Reserve(b.t.Context(), &holdfast.Reservation{Tenant: "acme", ID: id, Entries: entries, Now: b.now})
+}
+
+func (b *books) reserve(id string, entries ...holdfast.Entry) {
+	b.t.Helper()
+	if err := b.try(id, entries...); err != nil {
+		b.t.Fatalf("Reserve(%.40q): %v", id, err)
+	}
+}
+
+// refuse makes a reservation that must exceed a limit.
+func (b *books) refuse(id string, want holdfast.LimitError, entries ...holdfast.Entry) {
+	b.t.Helper()
+	var limit *holdfast.LimitError
+	if err := b.try(id, entries...); !errors.As(err, &limit) || *limit != want {
+		b.t.Errorf("Reserve(%.40q): %v, want %v", id, err, &want)
+	}
+}
+
+func (b *books) settle(id string, actual map[string]int64) {
+	b.t.Helper()
+	if err := b.s.Settle(b.t.Context(), "acme", id, actual); err != nil {
+		b.t.Fatalf("Settle(%.40q): %v", id, err)
+	}
+}
+
+// pass lets time pass, which a reservation of nothing makes known.
+func (b *books) pass(d time.Duration) {
+	b.t.Helper()
+	b.now = b.now.Add(d)
+	b.reserve(fmt.Sprintf("tick-%016x", rand.Uint64()), holdfast.Entry{Account: "tick", Expires: b.in(time.Second)})
+}
+
+// used checks what the accounts a, b, c… have counted.
+func (b *books) used(want ...int64) {
+	b.t.Helper()
+	names := strings.Split("abcdefgh", "")[:len(want)]
+	got := must(b.s.Used(b.t.Context(), "acme", names))(b.t)
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		b.t.Errorf("accounts %v have counted %d, want %d", names, got, want)
+	}
+}
+
+func testLimit(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	b.used(0, 0)
+	b.reserve("1", holdfast.Entry{Account: "a", Amount: 4, Limit: 10})
+	b.reserve("2", holdfast.Entry{Account: "a", Amount: 6, Limit: 10})
+	b.reserve("3", holdfast.Entry{Account: "a", Limit: 10})
+	b.refuse("4", holdfast.LimitError{Account: "a", Used: 10, Amount: 1, Limit: 10}, holdfast.Entry{Account: "a", Amount: 1, Limit: 10})
+	b.used(10, 0)
+	// Limits are the caller's, and none is none.
+	b.reserve("5", holdfast.Entry{Account: "a", Amount: 1, Limit: 11})
+	b.reserve("6", holdfast.Entry{Account: "a", Amount: 100})
+	b.refuse("7", holdfast.LimitError{Account: "a", Used: 111, Limit: 110}, holdfast.Entry{Account: "a", Limit: 110})
+	b.used(111, 0)
+}
+
+func testAllOrNone(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	b.reserve("1", holdfast.Entry{Account: "b", Amount: 5}, holdfast.Entry{Account: "c", Amount: 5})
+	entries := []holdfast.Entry{{Account: "a", Amount: 1, Expires: b.in(time.Hour)}, {Account: "b", Amount: 2, Limit: 6}, {Account: "c", Amount: 3, Limit: 5}}
+	b.refuse("2", holdfast.LimitError{Account: "b", Used: 5, Amount: 2, Limit: 6}, entries...)
+	b.used(0, 5, 5)
+	// What was refused is not held: it has nothing to settle, and may be made.
+	b.settle("2", map[string]int64{"a": 1, "b": 1, "c": 1})
+	b.used(0, 5, 5)
+	entries[1].Limit, entries[2].Limit = 7, 8
+	b.reserve("2", entries...)
+	b.used(1, 7, 8)
+}
+
+func testReserveAgain(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	e := holdfast.Entry{Account: "a", Amount: 6, Limit: 10}
+	for range 3 {
+		b.reserve("1", e)
+	}
+	b.reserve("1", holdfast.Entry{Account: "b", Amount: 1}) // whatever its entries
+	b.used(6, 0)
+	b.settle("1", map[string]int64{"a": 2})
+	b.reserve("1", e)
+	b.used(8, 0)
+	b.refuse("2", holdfast.LimitError{Account: "a", Used: 8, Amount: 6, Limit: 10}, e)
+}
+
+func testSettle(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	b.reserve("1", holdfast.Entry{Account: "a", Amount: 10}, holdfast.Entry{Account: "b", Amount: 10}, holdfast.Entry{Account: "c", Amount: 10})
+	b.reserve("2", holdfast.Entry{Account: "a", Amount: 5})
+	b.settle("1", map[string]int64{"a": 3, "b": 12, "d": 7})
+	b.used(8, 12, 0, 0)
+	b.settle("2", nil)
+	b.used(3, 12, 0, 0)
+}
+
+func testSettleAgain(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	b.settle("unknown", map[string]int64{"a": 3})
+	b.used(0)
+	b.reserve("1", holdfast.Entry{Account: "a", Amount: 10})
+	for range 3 {
+		b.settle("1", map[string]int64{"a": 3})
+		b.used(3)
+	}
+}
+
+// testSettleAbove: what was used was used, and counts against the limit.
+func testSettleAbove(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	e := holdfast.Entry{Account: "a", Amount: 1, Limit: 10}
+	b.reserve("1", e)
+	b.settle("1", map[string]int64{"a": 15})
+	b.used(15)
+	b.refuse("2", holdfast.LimitError{Account: "a", Used: 15, Amount: 1, Limit: 10}, e)
+}
+
+func testAccountExpires(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	minute := func(account string) holdfast.Entry {
+		return holdfast.Entry{Account: account, Amount: 10, Limit: 10, Expires: b.in(time.Minute)}
+	}
+	b.reserve("1", minute("a"))
+	b.reserve("2", minute("b"))
+	b.reserve("3", holdfast.Entry{Account: "c", Amount: 10})
+	b.pass(time.Minute - time.Millisecond)
+	b.refuse("4", holdfast.LimitError{Account: "a", Used: 10, Amount: 10, Limit: 10}, minute("a"))
+	b.used(10, 10, 10)
+	b.now = b.in(time.Millisecond)
+	b.reserve("4", minute("a"))
+	b.used(10, 0, 10)
+	b.pass(1000 * time.Hour)
+	b.used(0, 0, 10)
+	// One that has expired before it begins is not there at all.
+	b.reserve("5", holdfast.Entry{Account: "a", Amount: 10, Limit: 10, Expires: b.now})
+	b.used(0, 0, 10)
+}
+
+func testProlonged(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	for i, d := range []time.Duration{time.Minute, time.Hour, time.Second, -time.Second} {
+		b.reserve(fmt.Sprint("a", i), holdfast.Entry{Account: "a", Amount: 1, Expires: b.in(d)})
+		b.reserve(fmt.Sprint("b", i), holdfast.Entry{Account: "b", Amount: 1, Expires: b.in(d)})
+	}
+	b.reserve("b", holdfast.Entry{Account: "b", Amount: 1})
+	b.reserve("c1", holdfast.Entry{Account: "c", Amount: 1})
+	b.reserve("c2", holdfast.Entry{Account: "c", Amount: 1, Expires: b.in(time.Second)})
+	b.pass(time.Hour - time.Millisecond)
+	b.used(4, 5, 2)
+	b.pass(time.Millisecond)
+	b.used(0, 5, 2)
+}
+
+func testReservationExpires(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	entries := func() []holdfast.Entry {
+		return []holdfast.Entry{{Account: "a", Amount: 1, Expires: b.in(time.Hour)}, {Account: "b", Amount: 1, Expires: b.in(time.Minute)}}
+	}
+	b.reserve("1", entries()...)
+	b.reserve("keep", holdfast.Entry{Account: "a", Expires: b.in(1000 * time.Hour)}) // the account outlives the reservation
+	forever := append(entries(), holdfast.Entry{Account: "c", Amount: 1})
+	b.reserve("2", forever...)
+	b.pass(time.Hour - time.Millisecond)
+	b.reserve("1", entries()...)
+	b.used(2, 0, 1)
+	b.pass(time.Millisecond)
+	b.settle("1", nil) // forgotten
+	b.used(2, 0, 1)
+	b.reserve("1", entries()...)
+	b.used(3, 1, 1)
+	b.pass(1000 * time.Hour)
+	b.reserve("2", forever...) // held as long as one of its accounts
+	b.settle("2", nil)
+	b.used(0, 0, 0)
+}
+
+func testNotBack(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	b.reserve("1", holdfast.Entry{Account: "a", Amount: 1, Expires: b.in(time.Minute)}, holdfast.Entry{Account: "b", Amount: 1})
+	b.pass(time.Minute)
+	b.settle("1", map[string]int64{"a": 5, "b": 5})
+	b.used(0, 5)
+	b.pass(time.Minute)
+	b.used(0, 5)
+	b.reserve("2", holdfast.Entry{Account: "a", Amount: 3, Limit: 3})
+	b.used(3, 5)
+}
+
+// testAnew: to settle what was reserved in a minute that is over takes nothing off
+// the next one, although it has the same name.
+func testAnew(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	minute := func(n int64) holdfast.Entry {
+		return holdfast.Entry{Account: "a", Amount: n, Expires: b.in(time.Minute)}
+	}
+	b.reserve("1", minute(100), holdfast.Entry{Account: "b", Amount: 100})
+	b.now = b.in(time.Minute)
+	b.reserve("2", minute(50), holdfast.Entry{Account: "b", Amount: 50})
+	b.settle("1", map[string]int64{"a": 80, "b": 80})
+	b.used(50, 130)
+	b.settle("2", map[string]int64{"a": 40, "b": 40})
+	b.used(40, 120)
+}
+
+func testLargeAmounts(t *testing.T, s holdfast.Store) {
+	const most = holdfast.MaxAmount
+	b := openBooks(t, s)
+	b.reserve("1", holdfast.Entry{Account: "a", Amount: most - 1, Limit: most}, holdfast.Entry{Account: "b", Amount: most - 2})
+	b.reserve("2", holdfast.Entry{Account: "b", Amount: 1, Limit: most - 1})
+	b.used(most-1, most-1)
+	b.refuse("3", holdfast.LimitError{Account: "a", Used: most - 1, Amount: 2, Limit: most}, holdfast.Entry{Account: "a", Amount: 2, Limit: most})
+	b.refuse("3", holdfast.LimitError{Account: "a", Used: most - 1, Amount: most, Limit: most}, holdfast.Entry{Account: "a", Amount: most})
+	b.reserve("3", holdfast.Entry{Account: "a", Amount: 1})
+	b.refuse("4", holdfast.LimitError{Account: "b", Used: most - 1, Amount: 1, Limit: most - 1}, holdfast.Entry{Account: "b", Amount: 1, Limit: most - 1})
+	b.settle("3", map[string]int64{"a": most}) // an account counts no further
+	b.used(most, most-1)
+	b.settle("1", map[string]int64{"a": most - 3, "b": 0})
+	b.used(most-2, 1)
+}
+
+func testOddAccounts(t *testing.T, s holdfast.Store) {
+	names := oddNames()
+	tenants := append([]string{""}, names[1:]...)
+	reservation := func(i int) *holdfast.Reservation {
+		return &holdfast.Reservation{
+			Tenant: tenants[i], ID: names[i], Now: ledgerStart(),
+			Entries: []holdfast.Entry{{Account: names[i], Amount: int64(i + 1)}, {Account: names[i] + "-", Amount: 1000}},
+		}
+	}
+	for i := range names[:len(names)-1] { // the last one is as long as a name may be
+		for range 2 {
+			if err := s.Reserve(t.Context(), reservation(i)); err != nil {
+				t.Fatalf("tenant %.40q: %v", tenants[i], err)
+			}
+		}
+	}
+	for i, tenant := range tenants[:len(tenants)-1] {
+		for j, used := range must(s.Used(t.Context(), tenant, names))(t) {
+			if want := int64(i + 1); (i == j) != (used == want) || i != j && used != 0 {
+				t.Errorf("tenant %.40q has counted %d of account %.40q", tenant, used, names[j])
+			}
+		}
+		if err := s.Settle(t.Context(), tenant, names[i], map[string]int64{names[i] + "-": 7}); err != nil {
+			t.Fatal(err)
+		}
+		used := must(s.Used(t.Context(), tenant, []string{names[i], names[i] + "-"}))(t)
+		if fmt.Sprint(used) != "[0 7]" {
+			t.Errorf("tenant %.40q has counted %d after it was settled", tenant, used)
+		}
+	}
+	long := names[len(names)-1]
+	r := &holdfast.Reservation{Tenant: long, ID: long, Now: ledgerStart(), Entries: []holdfast.Entry{{Account: long, Amount: 1, Expires: ledgerStart().Add(time.Hour)}}}
+	if err := s.Reserve(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "an account with a long name", fmt.Sprint(must(s.Used(t.Context(), long, []string{long}))(t)), "[1]")
+}
+
+// testLedgerAndThreads: what is counted is no part of a thread, whatever its name.
+func testLedgerAndThreads(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	b.reserve("a", holdfast.Entry{Account: "a", Amount: 1}, holdfast.Entry{Account: "b", Amount: 2, Expires: b.in(time.Hour)})
+	heads, next, err := s.Walk(t.Context(), "", 1000)
+	if err != nil || len(heads) != 0 || next != "" {
+		t.Errorf("Walk finds %v, %q, %v beside no thread", heads, next, err)
+	}
+	_, err = s.Head(t.Context(), key("a"))
+	wantError(t, err, holdfast.ErrNotFound)
+	th := create(t, s, key("a"), func(c *holdfast.Commit) { fillWith(c, "mark") })
+	before := fmt.Sprint(must(s.Size(t.Context(), th.key))(t))
+	b.reserve("again", holdfast.Entry{Account: "a", Amount: 1})
+	expect(t, "the size of the thread", fmt.Sprint(must(s.Size(t.Context(), th.key))(t)), before)
+	if err := s.Delete(t.Context(), th.key, th.head.Position()); err != nil {
+		t.Fatal(err)
+	}
+	b.used(2, 2)
+	b.settle("a", nil)
+	b.used(1, 0)
+}
+
+func testInvalidReservations(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	good := holdfast.Entry{Account: "a", Amount: 1}
+	for name, entries := range map[string][]holdfast.Entry{
+		"no entry":         {},
+		"no account":       {good, {Amount: 1}},
+		"an account twice": {good, good},
+		"less than 0":      {good, {Account: "b", Amount: -1}},
+		"too much":         {good, {Account: "b", Amount: holdfast.MaxAmount + 1}},
+		"a long account":   {good, {Account: strings.Repeat("x", holdfast.MaxName+1)}},
+	} {
+		if err := b.try("1", entries...); !errors.Is(err, holdfast.ErrInvalid) {
+			t.Errorf("%s: error is %v, want ErrInvalid", name, err)
+		}
+	}
+	wantError(t, b.try("", good), holdfast.ErrInvalid)
+	b.used(0)
+	b.reserve("1", good)
+	for _, n := range []int64{-1, holdfast.MaxAmount + 1} {
+		wantError(t, s.Settle(t.Context(), "acme", "1", map[string]int64{"a": n}), holdfast.ErrInvalid)
+	}
+	b.used(1)
+	expect(t, "no accounts", len(must(s.Used(t.Context(), "acme", nil))(t)), 0)
+}
+
+func testLedgerCancelled(t *testing.T, s holdfast.Store) {
+	b := openBooks(t, s)
+	b.reserve("1", holdfast.Entry{Account: "a", Amount: 5})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := &holdfast.Reservation{Tenant: "acme", ID: "2", Entries: []holdfast.Entry{{Account: "a", Amount: 1}}, Now: b.now}
+	wantError(t, s.Reserve(ctx, r), context.Canceled)
+	wantError(t, s.Settle(ctx, "acme", "1", nil), context.Canceled)
+	_, err := s.Used(ctx, "acme", []string{"a"})
+	wantError(t, err, context.Canceled)
+	b.used(5)
+}

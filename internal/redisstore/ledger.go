@@ -1,0 +1,102 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// usedLua reads what accounts have counted: KEYS clock, accounts. Returns a number
+// for each.
+const usedLua = `
+local now, used = tonumber(redis.call('GET', KEYS[1]) or '0'), {}
+for n = 2, #KEYS do
+  local account = redis.call('HMGET', KEYS[n], 'n', 'e')
+  local expires = tonumber(account[2] or '0')
+  used[n - 1] = (expires == 0 or expires > now) and account[1] or '0'
+end
+return used
+`
+
+// Reserve implements [holdfast.Ledger].
+func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	keys := []string{s.keys.reservation(r.Tenant, r.ID), s.keys.clock(r.Tenant)}
+	args := []any{r.Now.UnixMilli(), nil}
+	var last int64 // when the last account expires; 0 is never
+	never := false
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		var expires int64
+		if e.Expires.IsZero() {
+			never = true
+		} else {
+			expires = e.Expires.UnixMilli()
+		}
+		last = max(last, expires)
+		keys = append(keys, s.keys.account(r.Tenant, e.Account))
+		args = append(args, url.QueryEscape(e.Account), e.Amount, e.Ceiling(), expires)
+	}
+	if never {
+		last = 0
+	}
+	args[1] = last
+	refused, err := s.scripts.reserve.Run(ctx, s.client, keys, args...).Int64Slice()
+	if err != nil {
+		return failed("make reservation "+strconv.Quote(r.ID), err)
+	}
+	return refusedEntry(r, refused)
+}
+
+// refusedEntry is what the script says, as an error.
+func refusedEntry(r *holdfast.Reservation, reply []int64) error {
+	if len(reply) != 2 || reply[0] < 0 || reply[0] > int64(len(r.Entries)) {
+		return fmt.Errorf("make reservation %q: redis answers %v: %w", r.ID, reply, errDamaged)
+	}
+	if reply[0] == 0 {
+		return nil
+	}
+	e := &r.Entries[reply[0]-1]
+	return &holdfast.LimitError{Account: e.Account, Used: reply[1], Amount: e.Amount, Limit: e.Ceiling()}
+}
+
+// Settle implements [holdfast.Ledger].
+func (s *Store) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := holdfast.ValidateActual(actual); err != nil {
+		return err
+	}
+	args := []any{s.keys.account(tenant, ""), holdfast.MaxAmount}
+	for account, amount := range actual {
+		args = append(args, url.QueryEscape(account), amount)
+	}
+	keys := []string{s.keys.reservation(tenant, id), s.keys.clock(tenant)}
+	if _, err := s.runScript(ctx, s.scripts.settle, keys, args...); err != nil {
+		return failed("settle reservation "+strconv.Quote(id), err)
+	}
+	return nil
+}
+
+// Used implements [holdfast.Ledger].
+func (s *Store) Used(ctx context.Context, tenant string, accounts []string) ([]int64, error) {
+	keys := make([]string, 1, 1+len(accounts))
+	keys[0] = s.keys.clock(tenant)
+	for _, a := range accounts {
+		keys = append(keys, s.keys.account(tenant, a))
+	}
+	used, err := s.scripts.used.Run(ctx, s.client, keys).Int64Slice()
+	if err != nil {
+		return nil, failed("read accounts", err)
+	}
+	return used, nil
+}
