@@ -159,3 +159,77 @@ func ExampleUpdateState() {
 	fmt.Println(result.Text, err, string(state))
 	// Output: added <nil> ["milk","bread"]
 }
+
+// A state belongs to the middleware that keeps it: it is stored with the thread,
+// and a run that goes on elsewhere finds it as it was.
+func ExampleRegisterState() {
+	type count struct {
+		Calls int `json:"calls"`
+	}
+	key := holdfast.RegisterState(holdfast.StateSpec[count]{Name: "example.count", Scope: holdfast.ScopeRun})
+	limit := holdfast.Middleware{
+		Name:   "example.limit",
+		States: []holdfast.AnyState{key},
+		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+				now, err := key.Update(ctx, func(c count) count { return count{c.Calls + 1} })
+				if err != nil {
+					return holdfast.ToolResult{}, err
+				}
+				if now.Calls > 2 {
+					return holdfast.ToolResult{Text: "Two calls are enough.", Failed: true, NotRun: true}, nil
+				}
+				return next(ctx, tool, call)
+			}
+		},
+	}
+	look := holdfast.NewTool("look", "Looks around.", func(context.Context, struct{}) (string, error) { return "Nothing.", nil })
+	handler := limit.Tool(func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+		return tool.Call(ctx, call)
+	})
+
+	// The server makes this context; a test makes its own.
+	states := holdfast.NewLiveStates(nil)
+	ctx := holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{States: states})
+	for range 3 {
+		result, err := handler(ctx, look, holdfast.ToolCall{Name: "look"})
+		fmt.Println(result.Text, err)
+	}
+	stored, err := states.Now().MarshalJSON()
+	fmt.Println(string(stored), err)
+	// Output:
+	// Nothing. <nil>
+	// Nothing. <nil>
+	// Two calls are enough. <nil>
+	// {"schemaSignature":null,"schemaVersion":0,"stateVersions":null,"states":{"example.count":{"calls":3}}} <nil>
+}
+
+// Version 2 of a state counts by tool. What version 1 has stored is turned into it
+// when it is first read.
+func ExampleMigrate() {
+	type v1 struct {
+		Count int `json:"count"`
+	}
+	type v2 struct {
+		Counts map[string]int `json:"counts"`
+	}
+	key := holdfast.RegisterState(holdfast.StateSpec[v2]{
+		Name:    "example.counts",
+		Version: 2,
+		Migrations: map[int]holdfast.Migration{
+			1: holdfast.Migrate(func(old v1) (v2, error) { return v2{map[string]int{"all": old.Count}}, nil }),
+		},
+	})
+	schema, err := holdfast.NewSchema(key)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	old := holdfast.SchemaInfo{Signature: "example.counts", Version: 1, StateVersions: map[string]int{"example.counts": 1}}
+	states := schema.Restore(old, []holdfast.StateValue{{Name: "example.counts", Version: 1, Data: json.RawMessage(`{"count":3}`)}}, nil)
+	fmt.Println(schema.Compare(states).Changed)
+	fmt.Println(key.Get(states))
+	// Output:
+	// [{example.counts 1 2}]
+	// {map[all:3]} <nil>
+}

@@ -32,6 +32,30 @@ echo "== resuming a thread of 1,000 messages, to the model's request, beside dec
 go test -run='^$' -bench=Resume -count=3 ./internal/loop | grep ^Benchmark | tee "$dir/resume"
 awk '/Resume\/bolt/ { r += $3 } /Resume\/decoding/ { d += $3 } END { printf "resume: %.2f x (limit 2.5)\n", r/d; exit !(r/d <= 2.5) }' "$dir/resume" || missed="$missed resume"
 
+echo "== middleware state: the best of ten turns, with the bars and the papers' figures (printed only)"
+go test -run='^$' -bench=States -benchtime=20ms -count=10 . | grep ^Benchmark >"$dir/states"
+awk '
+	{ n = $1; sub(/^BenchmarkStates/, "", n); sub(/-[0-9]+$/, "", n); if (!(n in ns) || $3 < ns[n]) ns[n] = $3; allocs[n] = $(NF-1) }
+	function row(what, n, bar, papers) { printf "%-38s %10.1f ns %5d allocs   bar: %-18s papers: %s\n", what, ns[n], allocs[n], bar, papers }
+	END {
+		row("read, 10 types", "Read/10-types", "3 ns, 0 allocs", "15-25 ns; as a field 2-3 ns")
+		row("read, 1,000 types, first slots", "Read/1000-types/first", "3 ns, 0 allocs", "the same")
+		row("read, 1,000 types, late slots", "Read/1000-types/late", "3 ns, 0 allocs", "the same")
+		row("later read of what was restored", "FirstRead/breaker-later", "3 ns, 0 allocs", "20 ns")
+		row("(a call that returns a struct)", "Read/field", "-", "-")
+		row("update, 10 states", "Update/10-states", sprintf("2 x %.0f ns", ns["Update/floor"]), "30 ns; as a field 8-10 ns")
+		row("update, 1,000 states", "Update/1000-states/late", "2,000 ns", "the same")
+		row("first read of a breaker", "FirstRead/breaker", "1,000 ns", "150 ns")
+		row("(decoding its JSON alone)", "FirstRead/json-alone", "-", "-")
+		row("compare, 100 states, changed", "Compare/changed", "10,000 ns", "5,000-10,000 ns")
+		row("compare, 100 states, equal", "Compare/equal", "~0", "-")
+		row("compare, 100 states, the same", "Compare/same", "~0", "-")
+		row("encode, 5 states", "Encode/5-states", "500,000 ns", "500,000 ns")
+		row("encode, 100 states", "Encode/100-states", "500,000 ns", "-")
+		row("decode, 5 states", "Decode/5-states", "600,000 ns", "600,000 ns")
+		row("decode, 100 states", "Decode/100-states", "600,000 ns", "-")
+	}' "$dir/states"
+
 echo "== bytes stored: a thousand iterations beside a hundred (bar: <= 10.5 x; a test)"
 go test -count=1 -run=TestBytesStored -v ./internal/e2e | tee "$dir/bytes" | grep 'iterations:' || true
 grep -q '^ok' "$dir/bytes" || missed="$missed bytes-stored"

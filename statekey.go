@@ -1,0 +1,433 @@
+package holdfast
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// StateScope says how long a middleware's state lives.
+type StateScope string
+
+// The scopes. What is shared by a tenant is no state: see [Ledger].
+const (
+	// ScopeThread: the state lives as long as the thread, and a fork begins with
+	// what it was at the checkpoint.
+	ScopeThread StateScope = "thread"
+	// ScopeRun: a run with new messages begins with the initial value. A run that is
+	// resumed, recovered or answered goes on with what it had.
+	ScopeRun StateScope = "run"
+)
+
+// StateSpec describes a state that a middleware keeps in the thread.
+type StateSpec[T any] struct {
+	// Name is "owner.name": lower case letters, digits, _ and -, with at least one
+	// dot. Checkpoints and logs name the state by it, so it never changes.
+	Name string
+	// Version is raised when a stored value would be misread: a field is removed or
+	// renamed, or its type changes. A new optional field needs none. 0 means 1.
+	Version int
+	// Scope is how long it lives; empty means ScopeThread.
+	Scope StateScope
+	// Initial makes the value that is read before any was written; nil: the zero T.
+	// Members that a stored value lacks begin with it too, so one that is not zero
+	// in it must not be omitempty.
+	Initial func() T
+	// Migrations turn the JSON of an older version into that of the next: the one
+	// under 1 makes version 2 of version 1. They run in order when an older value is
+	// first read. See [Migrate].
+	Migrations map[int]Migration
+	// Redact returns what may be shown of the value to the thread's owner, in the
+	// API and on the page; nil shows all of it.
+	Redact func(T) any
+}
+
+// Migration turns the JSON of one version of a state into that of the next.
+type Migration func(old json.RawMessage) (json.RawMessage, error)
+
+// Migrate makes a [Migration] of a function from one version's type to that of the
+// next.
+func Migrate[Old, New any](f func(Old) (New, error)) Migration {
+	return func(old json.RawMessage) (json.RawMessage, error) {
+		var from Old
+		if err := json.Unmarshal(old, &from); err != nil {
+			return nil, err
+		}
+		to, err := f(from)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(to)
+	}
+}
+
+// StateKey reads and writes one state: it is to states what a field's name is to a
+// struct. Keep it in a variable of the package that owns the state.
+type StateKey[T any] struct {
+	def      *stateDef
+	node, at int // its place
+	initial  func() T
+}
+
+// AnyState is a [StateKey] of any type, for [Middleware].States.
+type AnyState interface {
+	// StateName is the name that it was registered with.
+	StateName() string
+	definition() *stateDef
+}
+
+// stateDef is what is known of a state without its type.
+type stateDef struct {
+	name       string
+	version    int
+	scope      StateScope
+	typ        string
+	migrations map[int]Migration
+	slot       int
+	// restored makes a cell of what was stored.
+	restored func(*stored) cell
+	// show is the JSON of what may be shown of a cell; nil: all of it.
+	show func(cell) (json.RawMessage, error)
+}
+
+// slots counts the keys of the process, so that a read is an index instead of a
+// search. It is the one thing that keys share.
+var slots atomic.Int64
+
+var stateNames = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
+
+// RegisterState makes the key of a state. It panics if the name, the version or T
+// cannot be: that is a mistake in the program. Two states of one name are found
+// when they meet in an agent: see [NewSchema].
+func RegisterState[T any](spec StateSpec[T]) *StateKey[T] {
+	t := reflect.TypeFor[T]()
+	switch {
+	case !stateNames.MatchString(spec.Name):
+		panic(fmt.Sprintf("holdfast.RegisterState: the name %q is not owner.name: lower case letters, digits, _ and -, with a dot", spec.Name))
+	case len(spec.Name) > 128:
+		panic(fmt.Sprintf("holdfast.RegisterState: the name %q is longer than 128 bytes", spec.Name))
+	case t.Kind() != reflect.Struct:
+		panic(fmt.Sprintf("holdfast.RegisterState(%q): %v is not a struct; a state is a struct by value, so that nobody can change it in place", spec.Name, t))
+	case spec.Version < 0:
+		panic(fmt.Sprintf("holdfast.RegisterState(%q): version %d is negative", spec.Name, spec.Version))
+	case spec.Scope != "" && spec.Scope != ScopeThread && spec.Scope != ScopeRun:
+		panic(fmt.Sprintf("holdfast.RegisterState(%q): unknown scope %q; use ScopeThread or ScopeRun", spec.Name, spec.Scope))
+	}
+	def := &stateDef{
+		name: spec.Name, version: max(spec.Version, 1), scope: spec.Scope, typ: t.String(), migrations: spec.Migrations, slot: int(slots.Add(1) - 1),
+	}
+	if def.scope == "" {
+		def.scope = ScopeThread
+	}
+	key := &StateKey[T]{def: def, initial: spec.Initial}
+	key.node, key.at = place(def.slot)
+	def.restored = func(kept *stored) cell {
+		e := &entry[T]{key: key, kept: kept}
+		e.pending.Store(true)
+		return e
+	}
+	if spec.Redact != nil {
+		def.show = func(c cell) (json.RawMessage, error) {
+			value, err := key.of(c)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(spec.Redact(value))
+		}
+	}
+	return key
+}
+
+// StateName is the name that the state was registered with.
+func (k *StateKey[T]) StateName() string { return k.def.name }
+
+func (k *StateKey[T]) definition() *stateDef { return k.def }
+
+// Get returns the state, or its initial value if it has none. It fails if a stored
+// value cannot be read: it is of another type, of a newer version than this program
+// knows, or a migration failed. Nothing is changed then.
+func (k *StateKey[T]) Get(s *States) (T, error) {
+	if n := s.node(k.node); n != nil {
+		if e, ok := n[k.at&(nodeWidth-1)].(*entry[T]); ok && !e.pending.Load() {
+			return e.value, nil
+		}
+	}
+	return k.find(s)
+}
+
+// find is Get for what is not there, or not decoded, or has no place. It is a
+// function of its own so that a read of what is there keeps nothing on the stack.
+func (k *StateKey[T]) find(s *States) (T, error) { return k.of(s.cell(k.def)) }
+
+// of returns the value of a cell of this state.
+func (k *StateKey[T]) of(c cell) (value T, err error) {
+	if c == nil {
+		if k.initial != nil {
+			value = k.initial()
+		}
+		return value, nil
+	}
+	e, ok := c.(*entry[T])
+	if !ok { // another key of this name has read it
+		return value, errStateType(k.def, c.definition().typ)
+	}
+	if e.pending.Load() {
+		err = e.decode()
+	}
+	if err != nil {
+		return value, err
+	}
+	return e.value, nil
+}
+
+// With returns states in which this one has the value; s itself is not changed.
+func (k *StateKey[T]) With(s *States, value T) *States {
+	return s.with(k.def, &entry[T]{key: k, value: value})
+}
+
+// Without returns states in which this one has its initial value again. Without a
+// value to forget it returns s.
+func (k *StateKey[T]) Without(s *States) *States {
+	if s.cell(k.def) == nil {
+		return s
+	}
+	return s.with(k.def, nil)
+}
+
+// Has reports whether a value was ever written, and not forgotten.
+func (k *StateKey[T]) Has(s *States) bool { return s.cell(k.def) != nil }
+
+// Load is Get for a hook or a tool: it reads the state of the run in the context.
+// Outside a run it returns [ErrNoRun].
+func (k *StateKey[T]) Load(ctx context.Context) (T, error) {
+	live, err := liveStates(ctx)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return k.Get(live.Now())
+}
+
+// Update changes the state of the run in the context and returns the new value.
+// Parallel updates follow one another; f may be called while others wait, so it
+// computes and does nothing else. The change is stored with the run's next commit:
+// at the latest the result of the call in which it is made, or the iteration's
+// checkpoint. If the new value cannot be written as JSON, nothing changes.
+func (k *StateKey[T]) Update(ctx context.Context, f func(T) T) (T, error) {
+	var zero T
+	live, err := liveStates(ctx)
+	if err != nil {
+		return zero, err
+	}
+	e := &entry[T]{key: k}
+	err = live.update(func(s *States) (*States, error) {
+		old, err := k.Get(s)
+		if err != nil {
+			return nil, err
+		}
+		e.value = f(old)
+		if _, err := e.encode(); err != nil {
+			return nil, err
+		}
+		return s.with(k.def, e), nil
+	})
+	if err != nil {
+		return zero, err
+	}
+	return e.value, nil
+}
+
+// cell is a value in its place, an entry of any type.
+type cell interface {
+	definition() *stateDef
+	encode() (json.RawMessage, error)
+	stored() *stored
+}
+
+// entry is a value: one that was written, or one that was stored and is decoded
+// when it is first read.
+type entry[T any] struct {
+	key     *StateKey[T]
+	kept    *stored                         // nil: it was written
+	pending atomic.Bool                     // kept is not decoded yet
+	text    atomic.Pointer[json.RawMessage] // what was written as JSON, once it was needed
+	value   T
+}
+
+func (e *entry[T]) definition() *stateDef { return e.key.def }
+
+func (e *entry[T]) stored() *stored { return e.kept }
+
+func (e *entry[T]) encode() (json.RawMessage, error) {
+	if e.kept != nil {
+		return e.kept.data, nil
+	}
+	if text := e.text.Load(); text != nil {
+		return *text, nil
+	}
+	b, err := json.Marshal(&e.value)
+	if err != nil {
+		return nil, Errorf(CodeStateUnwritable, "The state %q cannot be written as JSON.", e.key.def.name).Wrap(err)
+	}
+	text := json.RawMessage(b)
+	e.text.Store(&text)
+	return text, nil
+}
+
+// decode reads what was stored. The first of several readers does it, and the
+// others wait.
+func (e *entry[T]) decode() (err error) {
+	e.kept.mu.Lock()
+	defer e.kept.mu.Unlock()
+	if e.pending.Load() {
+		e.value, err = e.key.read(e.kept)
+		e.pending.Store(err != nil)
+	}
+	return err
+}
+
+// read migrates and decodes what was stored.
+func (k *StateKey[T]) read(kept *stored) (value T, err error) {
+	data, err := kept.migrated(k.def)
+	if err != nil {
+		return value, err
+	}
+	return k.decode(data)
+}
+
+// decode reads JSON into the initial value, so that members that are not there
+// keep their defaults.
+func (k *StateKey[T]) decode(data json.RawMessage) (value T, err error) {
+	if isNull(data) {
+		return k.of(nil)
+	}
+	err = json.Unmarshal(data, &value)
+	if err == nil && k.initial != nil {
+		alone := value
+		value = k.initial()
+		forget(reflect.ValueOf(&value).Elem(), reflect.ValueOf(&alone).Elem())
+		err = json.Unmarshal(data, &value)
+	}
+	if err != nil {
+		err = errUnreadable(k.def, err)
+	}
+	return value, err
+}
+
+// isNull reports whether the JSON says that there is no value.
+func isNull(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }
+
+// forget removes the maps, slices and pointers of an initial value that the stored
+// one has too. To decode would merge them: what was deleted would be there again,
+// and a map that all initial values share would be written to.
+func forget(initial, stored reflect.Value) {
+	switch initial.Kind() {
+	case reflect.Struct:
+		for i := range initial.NumField() {
+			forget(initial.Field(i), stored.Field(i))
+		}
+	case reflect.Array:
+		for i := range initial.Len() {
+			forget(initial.Index(i), stored.Index(i))
+		}
+	case reflect.Map, reflect.Slice, reflect.Pointer, reflect.Interface:
+		if initial.CanSet() && !stored.IsNil() {
+			initial.SetZero()
+		}
+	}
+}
+
+func errUnreadable(def *stateDef, err error) *Error {
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		what := mismatch.Value
+		if mismatch.Field != "" {
+			what += " in " + mismatch.Field
+		}
+		return errStateType(def, what).Wrap(err)
+	}
+	return Errorf(CodeStateUnreadable, "The stored state %q is not JSON that can be read as %s.", def.name, def.typ).
+		WithHint("It was left as it is. The server's log has the cause.").Wrap(err)
+}
+
+func errStateType(def *stateDef, got string) *Error {
+	return Errorf(CodeStateUnreadable, "The state %q is stored as %s, but %s is expected.", def.name, got, def.typ).
+		WithHint("It was left as it is. If its type has changed, raise its version and add a migration.")
+}
+
+// stored is a state as it was read from the store. It is kept as it is until the
+// state is written.
+type stored struct {
+	version int
+	data    json.RawMessage
+	// redacted: it was written by somebody who asked not to show it.
+	redacted bool
+	// missing is told of a migration that does not exist, instead of failing.
+	missing func(name string, from, to int)
+	// mu is held by who migrates and decodes.
+	mu sync.Mutex
+	// read is the cell of who has read a state that the schema does not know.
+	read atomic.Pointer[cell]
+}
+
+// cell is for a state that has no place in its container.
+func (s *stored) cell(def *stateDef) cell {
+	if s.read.Load() == nil {
+		c := def.restored(s)
+		s.read.CompareAndSwap(nil, &c)
+	}
+	return *s.read.Load()
+}
+
+func (s *stored) migrated(def *stateDef) (json.RawMessage, error) {
+	if s.version > def.version {
+		return nil, errStateTooNew(def.name, s.version, def.version)
+	}
+	data := s.data
+	for v := s.version; v < def.version && !isNull(data); v++ {
+		step := def.migrations[v]
+		if step == nil {
+			if s.missing == nil {
+				return nil, Errorf(CodeStateMigration, "The state %q has version %d and version %d is needed, but there is no migration from %d to %d.",
+					def.name, s.version, def.version, v, v+1).WithHint("Add the migration, or run with --schema-changes=warn to read it with defaults.")
+			}
+			s.missing(def.name, s.version, def.version)
+			return data, nil
+		}
+		next, err := runMigration(step, data)
+		if err != nil {
+			return nil, Errorf(CodeStateMigration, "The migration of state %q from version %d to %d failed (stored: %d, needed: %d).",
+				def.name, v, v+1, s.version, def.version).WithHint("Nothing was changed. Mend the migration and try again.").Wrap(err)
+		}
+		data = next
+	}
+	return data, nil
+}
+
+func runMigration(step Migration, data json.RawMessage) (next json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	next, err = step(bytes.Clone(data)) // what is stored stays as it is, whatever the step does
+	if err == nil && !json.Valid(next) {
+		err = errors.New("it did not return JSON")
+	}
+	return next, err
+}
+
+func errStateTooNew(name string, got, known int) *Error {
+	return Errorf(CodeStateTooNew, "The state %q has version %d, and this server knows it up to version %d.", name, got, known).
+		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to begin that state anew and keep the newer one aside.")
+}
+
+// shortName is the last part of a state's name, for logs.
+func shortName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

@@ -1,0 +1,343 @@
+package holdfast_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+type visits struct {
+	Count int    `json:"count"`
+	Last  string `json:"last,omitempty"`
+}
+
+// mustGet reads a state that can be read.
+func mustGet[T any](tb testing.TB, k *holdfast.StateKey[T], s *holdfast.States) T {
+	tb.Helper()
+	v, err := k.Get(s)
+	if err != nil {
+		tb.Fatalf("%s: %v", k.StateName(), err)
+	}
+	return v
+}
+
+// schemaWith makes the schema of keys of several types.
+func schemaWith(tb testing.TB, states ...holdfast.AnyState) *holdfast.Schema {
+	tb.Helper()
+	s, err := holdfast.NewSchema(states...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// storedAs are states with one value as the store had it, written under a schema
+// without names.
+func storedAs(tb testing.TB, k holdfast.AnyState, version int, data string) *holdfast.States {
+	tb.Helper()
+	return schemaWith(tb, k).Restore(holdfast.SchemaInfo{Version: 1}, []holdfast.StateValue{
+		{Name: k.StateName(), Version: version, Data: json.RawMessage(data)},
+	}, nil)
+}
+
+// wantError checks the code of an error and what its text says.
+func wantError(tb testing.TB, err error, code string, parts ...string) {
+	tb.Helper()
+	e := holdfast.AsError(err)
+	if e == nil || e.Code != code {
+		tb.Fatalf("error %v, want code %s", err, code)
+	}
+	for _, p := range parts {
+		if !strings.Contains(e.Error(), p) {
+			tb.Errorf("the error %q does not say %q", e.Error(), p)
+		}
+	}
+	if e.Code != holdfast.CodeStateUnwritable && e.Hint == "" {
+		tb.Errorf("the error %q has no hint", e.Error())
+	}
+}
+
+// panicText returns what f panics with.
+func panicText(f func()) (text string) {
+	defer func() { text = fmt.Sprint(recover()) }()
+	f()
+	return
+}
+
+func TestRegisterStatePanicsOnMistakes(t *testing.T) {
+	t.Parallel()
+	register := func(spec holdfast.StateSpec[visits]) func() {
+		return func() { holdfast.RegisterState(spec) }
+	}
+	for want, f := range map[string]func(){
+		`the name "" is not owner.name`:                              register(holdfast.StateSpec[visits]{}),
+		`the name "visits" is not owner.name`:                        register(holdfast.StateSpec[visits]{Name: "visits"}),
+		`the name "acme.Visits" is not owner.name`:                   register(holdfast.StateSpec[visits]{Name: "acme.Visits"}),
+		`the name "acme.a,b" is not owner.name`:                      register(holdfast.StateSpec[visits]{Name: "acme.a,b"}),
+		`is longer than 128 bytes`:                                   register(holdfast.StateSpec[visits]{Name: "acme." + strings.Repeat("x", 124)}),
+		`("acme.visits"): version -1 is negative`:                    register(holdfast.StateSpec[visits]{Name: "acme.visits", Version: -1}),
+		`("acme.visits"): unknown scope "tenant"; use ScopeThread`:   register(holdfast.StateSpec[visits]{Name: "acme.visits", Scope: "tenant"}),
+		`("acme.map"): map[string]int is not a struct; a state is`:   func() { holdfast.RegisterState(holdfast.StateSpec[map[string]int]{Name: "acme.map"}) },
+		`("acme.p"): *holdfast_test.visits is not a struct; a state`: func() { holdfast.RegisterState(holdfast.StateSpec[*visits]{Name: "acme.p"}) },
+	} {
+		if got := panicText(f); !strings.HasPrefix(got, "holdfast.RegisterState") || !strings.Contains(got, want) {
+			t.Errorf("panic %q, want %q", got, want)
+		}
+	}
+	if k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme." + strings.Repeat("x", 123)}); len(k.StateName()) != 128 {
+		t.Error("a name of 128 bytes is good")
+	}
+}
+
+// TestStateInitialValue: without a value, and with a stored null of any version, a
+// state has its initial value.
+func TestStateInitialValue(t *testing.T) {
+	t.Parallel()
+	plain := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
+	three := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.three", Version: 3, Initial: func() visits { return visits{Count: 3} }})
+	for name, s := range map[string]*holdfast.States{
+		"no states":      nil,
+		"empty states":   {},
+		"new states":     schemaWith(t, plain, three).New(),
+		"null":           storedAs(t, three, 3, "null"),
+		"an older null":  storedAs(t, three, 1, "null"),
+		"nothing stored": storedAs(t, three, 3, ""),
+	} {
+		if v := mustGet(t, three, s); v != (visits{Count: 3}) {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if v := mustGet(t, plain, s); v != (visits{}) {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// TestStateWithAndWithout: a write makes new states, and what has no value is the
+// same states without it.
+func TestStateWithAndWithout(t *testing.T) {
+	t.Parallel()
+	k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
+	other := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.other"})
+	empty := schemaWith(t, k, other).New()
+	one := k.With(empty, visits{Count: 1})
+	two := k.With(one, visits{Count: 2})
+	none := k.Without(two)
+	for i, c := range []struct {
+		s    *holdfast.States
+		want int
+		has  bool
+	}{{nil, 0, false}, {empty, 0, false}, {one, 1, true}, {two, 2, true}, {none, 0, false}, {k.With(nil, visits{Count: 4}), 4, true}} {
+		if got := mustGet(t, k, c.s).Count; got != c.want || k.Has(c.s) != c.has {
+			t.Errorf("%d: %d, %v; want %d, %v", i, got, k.Has(c.s), c.want, c.has)
+		}
+		if other.Without(c.s) != c.s {
+			t.Errorf("%d: Without of what is not there made new states", i)
+		}
+	}
+}
+
+type limits struct {
+	Max    int                `json:"max"`
+	Tools  map[string]int     `json:"tools"`
+	Order  []visits           `json:"order"`
+	Extra  *visits            `json:"extra"`
+	Any    any                `json:"any"`
+	Pair   [2]map[string]bool `json:"pair"`
+	Nested struct {
+		Names []string `json:"names"`
+		Deep  int      `json:"deep"`
+	} `json:"nested"`
+	Since time.Time `json:"since"`
+	note  map[string]bool
+}
+
+// TestStateDefaults: members that are not stored keep their defaults, and what is
+// stored is what is read: nothing of the initial value is mixed into it.
+func TestStateDefaults(t *testing.T) {
+	t.Parallel()
+	shared := map[string]int{"search": 1, "write": 2}
+	initial := func() limits {
+		l := limits{Max: 5, Tools: shared, Order: []visits{{7, "seven"}}, Extra: &visits{8, "eight"}, Any: map[string]any{"a": 1.0}}
+		l.Pair[1] = map[string]bool{"p": true}
+		l.Nested.Names, l.Nested.Deep = []string{"n"}, 9
+		l.Since, l.note = time.Unix(1, 0).UTC(), map[string]bool{"kept": true}
+		return l
+	}
+	k := holdfast.RegisterState(holdfast.StateSpec[limits]{Name: "acme.limits", Initial: initial})
+
+	if got := mustGet(t, k, storedAs(t, k, 1, `{}`)); !reflect.DeepEqual(got, initial()) {
+		t.Errorf("nothing was stored: %+v", got)
+	}
+	want := initial()
+	want.Tools, want.Order = map[string]int{"read": 3}, []visits{{Count: 1}}
+	want.Nested.Names = nil
+	stored := `{"tools": {"read": 3}, "order": [{"count": 1}], "nested": {"names": null}, "max": 5}`
+	if got := mustGet(t, k, storedAs(t, k, 1, stored)); !reflect.DeepEqual(got, want) {
+		t.Errorf("a part was stored:\n%+v\n%+v", got, want)
+	}
+	written := limits{Tools: map[string]int{}, Order: []visits{}, Extra: &visits{}, Any: map[string]any{}, Since: time.Unix(2, 0).UTC()}
+	written.Pair = [2]map[string]bool{{}, {}}
+	values := valuesOf(t, k.With(nil, written))
+	got := mustGet(t, k, schemaWith(t, k).Restore(holdfast.SchemaInfo{}, values, nil))
+	if got.note = nil; !reflect.DeepEqual(got, written) {
+		t.Errorf("all was stored:\n%+v\n%+v", got, written)
+	}
+	if len(shared) != 2 || shared["search"] != 1 {
+		t.Errorf("the map of all initial values has changed: %v", shared)
+	}
+}
+
+// TestStateOfAnotherType: the error names what is stored and what is expected, and
+// the other states can be read.
+func TestStateOfAnotherType(t *testing.T) {
+	t.Parallel()
+	k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
+	for stored, want := range map[string]string{
+		`42`:               `stored as number, but holdfast_test.visits is expected`,
+		`["x"]`:            `stored as array, but holdfast_test.visits is expected`,
+		`{"count": "two"}`: `stored as string in count, but holdfast_test.visits is expected`,
+	} {
+		s := storedAs(t, k, 1, stored)
+		for range 2 { // the error does not go away
+			_, err := k.Get(s)
+			wantError(t, err, holdfast.CodeStateUnreadable, `"acme.visits"`, want)
+		}
+		if v := valuesOf(t, s); string(v[0].Data) != stored {
+			t.Errorf("the stored value has become %s", v[0].Data)
+		}
+	}
+	_, err := k.Get(storedAs(t, k, 1, `{"count": `))
+	wantError(t, err, holdfast.CodeStateUnreadable, `"acme.visits"`, "holdfast_test.visits")
+
+	// Two keys of one name, which no agent has: the second names both types.
+	twin := holdfast.RegisterState(holdfast.StateSpec[limits]{Name: "acme.visits"})
+	var s holdfast.States
+	if err := json.Unmarshal([]byte(`{"states": {"acme.visits": {"count": 1}}}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustGet(t, k, &s); got.Count != 1 {
+		t.Errorf("%+v", got)
+	}
+	_, err = twin.Get(&s)
+	wantError(t, err, holdfast.CodeStateUnreadable, "holdfast_test.visits", "holdfast_test.limits")
+}
+
+// run returns a context with a run that has these states.
+func run(s *holdfast.States) (context.Context, *holdfast.LiveStates) {
+	live := holdfast.NewLiveStates(s)
+	return holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{States: live}), live
+}
+
+// TestStateUpdateInParallel: no update is lost, and a read never sees half of one.
+func TestStateUpdateInParallel(t *testing.T) {
+	t.Parallel()
+	a := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.a"})
+	b := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.b"})
+	ctx, live := run(nil)
+	add := func(v visits) visits {
+		return visits{v.Count + 1, fmt.Sprint(v.Count + 1)}
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 200 {
+				for _, k := range []*holdfast.StateKey[visits]{a, b} {
+					if _, err := k.Update(ctx, add); err != nil {
+						t.Error(err)
+					}
+					if v, err := k.Load(ctx); err != nil || v.Last != fmt.Sprint(v.Count) {
+						t.Errorf("%+v, %v", v, err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if x, y := mustGet(t, a, live.Now()), mustGet(t, b, live.Now()); x.Count != 1600 || y.Count != 1600 {
+		t.Errorf("%d and %d of 1600 updates are there", x.Count, y.Count)
+	}
+}
+
+type dubious struct {
+	Value any `json:"value"`
+}
+
+// TestStateUpdateFails: nothing changes, and there is no value.
+func TestStateUpdateFails(t *testing.T) {
+	t.Parallel()
+	k := holdfast.RegisterState(holdfast.StateSpec[dubious]{Name: "acme.dubious"})
+	ctx, live := run(k.With(nil, dubious{1}))
+	before := live.Now()
+	v, err := k.Update(ctx, func(dubious) dubious { return dubious{make(chan int)} })
+	wantError(t, err, holdfast.CodeStateUnwritable, `"acme.dubious" cannot be written as JSON`, "chan int")
+	if v.Value != nil || live.Now() != before {
+		t.Errorf("%+v, changed: %v", v, live.Now() != before)
+	}
+	if text := panicText(func() { _, _ = k.Update(ctx, func(dubious) dubious { panic("oh") }) }); text != "oh" || live.Now() != before {
+		t.Errorf("panic %q, changed: %v", text, live.Now() != before)
+	}
+	if v, err := k.Update(ctx, func(dubious) dubious { return dubious{"good"} }); err != nil || v.Value != "good" {
+		t.Errorf("after a failed one: %+v, %v", v, err)
+	}
+
+	ctx, live = run(storedAs(t, k, 2, `{}`))
+	_, err = k.Update(ctx, func(v dubious) dubious { return v })
+	wantError(t, err, holdfast.CodeStateTooNew)
+	if got := valuesOf(t, live.Now()); got[0].Version != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestStateOutsideARun(t *testing.T) {
+	t.Parallel()
+	k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
+	for _, ctx := range []context.Context{context.Background(), holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{})} {
+		if _, err := k.Load(ctx); !errors.Is(err, holdfast.ErrNoRun) {
+			t.Errorf("Load: %v", err)
+		}
+		if _, err := k.Update(ctx, func(v visits) visits { return v }); !errors.Is(err, holdfast.ErrNoRun) {
+			t.Errorf("Update: %v", err)
+		}
+	}
+}
+
+// TestStateFirstReadsInParallel: one reader migrates and decodes, all see it.
+func TestStateFirstReadsInParallel(t *testing.T) {
+	t.Parallel()
+	var steps atomic.Int32
+	k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits", Version: 2, Migrations: map[int]holdfast.Migration{
+		1: func(json.RawMessage) (json.RawMessage, error) {
+			steps.Add(1)
+			return json.RawMessage(`{"count": 2}`), nil
+		},
+	}})
+	known := storedAs(t, k, 1, `{}`)
+	var unknown holdfast.States
+	if err := json.Unmarshal([]byte(`{"states": {"acme.visits": {}}}`), &unknown); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*holdfast.States{known, &unknown} {
+		steps.Store(0)
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				if v, err := k.Get(s); err != nil || v.Count != 2 {
+					t.Errorf("%+v, %v", v, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := steps.Load(); n != 1 {
+			t.Errorf("migrated %d times", n)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package holdfast
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// nodeWidth is how many states one node holds. A program that has no more than
+// that keeps all of them in the container itself. It is a power of 2.
+const nodeWidth = 16
+
+type node [nodeWidth]cell
+
+// States are the values of middleware states. They never change: a write through
+// a [StateKey] returns new ones that share all the rest. The nil States have no
+// values. Reads need no lock, and a read of a registered state is an index.
+type States struct {
+	first node
+	more  []*node
+	// named are stored states whose key is not among those of the schema. They are
+	// kept as they are, so that a deployment and its rollback lose nothing.
+	named map[string]*stored
+	// newer are states of a version that is not known here, set aside when the state
+	// began anew.
+	newer map[string]*stored
+	info  *SchemaInfo
+}
+
+// place returns where the value of a slot is: the index in more, which is -1 for
+// the first node, and the index in the node.
+func place(slot int) (node, at int) { return slot/nodeWidth - 1, slot % nodeWidth }
+
+// node returns a node by its index; nil if nothing is in it.
+func (s *States) node(i int) *node {
+	switch {
+	case s == nil:
+		return nil
+	case i < 0:
+		return &s.first
+	case i < len(s.more):
+		return s.more[i]
+	}
+	return nil
+}
+
+// cell returns what is in the place of a state; nil if it has no value.
+func (s *States) cell(def *stateDef) cell {
+	if s == nil {
+		return nil
+	}
+	i, at := place(def.slot)
+	if n := s.node(i); n != nil && n[at] != nil {
+		return n[at]
+	}
+	if kept, ok := s.named[def.name]; ok {
+		return kept.cell(def)
+	}
+	return nil
+}
+
+// with returns a copy with another value in the place of a state.
+func (s *States) with(def *stateDef, c cell) *States {
+	next := &States{}
+	if s != nil {
+		*next = *s
+	}
+	next.set(def, c)
+	if _, ok := next.named[def.name]; ok {
+		next.named = maps.Clone(next.named)
+		delete(next.named, def.name)
+	}
+	return next
+}
+
+// set writes into a container that nobody else has yet; its nodes may be shared.
+func (s *States) set(def *stateDef, c cell) {
+	i, at := place(def.slot)
+	if i < 0 {
+		s.first[at] = c
+		return
+	}
+	n := &node{}
+	if old := s.node(i); old != nil {
+		*n = *old
+	}
+	n[at] = c
+	more := make([]*node, max(i+1, len(s.more)))
+	copy(more, s.more)
+	more[i], s.more = n, more
+}
+
+// Info is the schema that the states were written under; the zero value if they
+// are older than schemas.
+func (s *States) Info() SchemaInfo {
+	if s == nil || s.info == nil {
+		return SchemaInfo{}
+	}
+	return *s.info
+}
+
+// StateValue is the stored form of one state.
+type StateValue struct {
+	Name    string
+	Version int
+	// Data is shared with the states, and not to be changed.
+	Data json.RawMessage
+	// Aside: it is of a version that was not known when the state began anew; there
+	// may be another value of the same name.
+	Aside bool
+	// Redacted: nobody here knows it, and whoever wrote it asked not to show it.
+	Redacted bool
+}
+
+// Values returns the stored form of all states that have a value, those that
+// nobody here knows included, by their names. It fails if a value that [StateKey.With]
+// has put cannot be written as JSON.
+func (s *States) Values() ([]StateValue, error) {
+	if s == nil {
+		return nil, nil
+	}
+	var out []StateValue
+	var failed error
+	s.each(func(c cell) {
+		data, err := c.encode()
+		if err != nil {
+			failed = err
+			return
+		}
+		v := StateValue{Name: c.definition().name, Version: c.definition().version, Data: data}
+		if kept := c.stored(); kept != nil {
+			v.Version = kept.version
+		}
+		out = append(out, v)
+	})
+	for name, kept := range s.named {
+		out = append(out, StateValue{Name: name, Version: kept.version, Data: kept.data, Redacted: kept.redacted})
+	}
+	for name, kept := range s.newer {
+		out = append(out, StateValue{Name: name, Version: kept.version, Data: kept.data, Aside: true, Redacted: kept.redacted})
+	}
+	// Of two of one name the one that was set aside stays behind the other.
+	slices.SortStableFunc(out, func(a, b StateValue) int { return strings.Compare(a.Name, b.Name) })
+	return out, failed
+}
+
+// each calls f for every value in a place.
+func (s *States) each(f func(cell)) {
+	for i := -1; i < len(s.more); i++ {
+		n := s.node(i)
+		if n == nil {
+			continue
+		}
+		for _, c := range n {
+			if c != nil {
+				f(c)
+			}
+		}
+	}
+}
+
+// containerVersion is the version of the form below.
+const containerVersion = 1
+
+// statesJSON is the form in which states are shown and exported. A reader that
+// knows some of its members may ignore the others.
+type statesJSON struct {
+	Signature *string                    `json:"schemaSignature"`
+	Version   int                        `json:"schemaVersion"`
+	Versions  map[string]int             `json:"stateVersions"`
+	States    map[string]json.RawMessage `json:"states"`
+	Newer     map[string]newerJSON       `json:"newerStates,omitempty"`
+}
+
+type newerJSON struct {
+	Version int             `json:"version"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// MarshalJSON writes all states: schemaSignature, schemaVersion, stateVersions and
+// states. The version of a state is that of its stored value, or the schema's. What
+// has no schema has only the versions that are above 1.
+func (s *States) MarshalJSON() ([]byte, error) {
+	values, err := s.Values()
+	if err != nil {
+		return nil, err
+	}
+	return marshalForm(s.Info(), values)
+}
+
+func formOf(info SchemaInfo, values []StateValue) statesJSON {
+	form := statesJSON{States: map[string]json.RawMessage{}}
+	if info.Version > 0 {
+		form.Signature, form.Version, form.Versions = &info.Signature, info.Version, maps.Clone(info.StateVersions)
+	}
+	for _, v := range values {
+		if v.Aside {
+			setIn(&form.Newer, v.Name, newerJSON{v.Version, v.Data})
+			continue
+		}
+		form.States[v.Name] = v.Data
+		if info.Version > 0 || v.Version > 1 {
+			setIn(&form.Versions, v.Name, v.Version)
+		}
+	}
+	return form
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and the same without schema members,
+// as it was before there were schemas. Nothing is decoded until it is read.
+// [Schema.Restore] then makes reads an index again.
+func (s *States) UnmarshalJSON(b []byte) error {
+	var form statesJSON
+	if err := json.Unmarshal(b, &form); err != nil {
+		return err
+	}
+	*s = States{named: make(map[string]*stored, len(form.States))}
+	for name, data := range form.States {
+		version := max(form.Versions[name], 1)
+		s.named[name] = &stored{version: version, data: data}
+	}
+	for name, kept := range form.Newer {
+		setIn(&s.newer, name, &stored{version: kept.Version, data: kept.Data})
+	}
+	if form.Signature != nil {
+		s.info = &SchemaInfo{Signature: *form.Signature, Version: max(form.Version, 1), StateVersions: form.Versions}
+	}
+	return nil
+}
+
+// setIn writes into a map that is made when it is first needed.
+func setIn[V any](m *map[string]V, name string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[name] = v
+}
+
+func marshalForm(info SchemaInfo, values []StateValue) ([]byte, error) {
+	return json.Marshal(formOf(info, values))
+}

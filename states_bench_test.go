@@ -1,0 +1,307 @@
+package holdfast_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Where a key's value lies depends on how many keys the process had before it, so
+// the few keys of the small benchmarks are the first, and the thousand others are
+// made by the benchmark that needs them.
+
+type benchCount struct {
+	N    int    `json:"n"`
+	Note string `json:"note,omitempty"`
+}
+
+type benchCall struct {
+	Signature string `json:"signature"`
+	Count     int    `json:"count"`
+}
+
+type benchBreaker struct {
+	Calls map[string]benchCall `json:"calls"`
+}
+
+var (
+	benchFirst   = registerCounts("bench.first", 10)
+	benchTripped = holdfast.RegisterState(holdfast.StateSpec[benchBreaker]{Name: "bench.breaker"})
+	benchLate    = sync.OnceValue(func() []*holdfast.StateKey[benchCount] { return registerCounts("bench.late", 1000) })
+)
+
+func registerCounts(name string, n int) []*holdfast.StateKey[benchCount] {
+	keys := make([]*holdfast.StateKey[benchCount], n)
+	for i := range keys {
+		keys[i] = holdfast.RegisterState(holdfast.StateSpec[benchCount]{Name: fmt.Sprintf("%s.state-%04d", name, i)})
+	}
+	return keys
+}
+
+func schemaOf[T any](tb testing.TB, keys ...*holdfast.StateKey[T]) *holdfast.Schema {
+	tb.Helper()
+	states := make([]holdfast.AnyState, len(keys))
+	for i, k := range keys {
+		states[i] = k
+	}
+	s, err := holdfast.NewSchema(states...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// counted are states in which each key has a value.
+func counted(s *holdfast.States, keys []*holdfast.StateKey[benchCount]) *holdfast.States {
+	for i, k := range keys {
+		s = k.With(s, benchCount{N: i, Note: "what it was for"})
+	}
+	return s
+}
+
+// valuesOf returns the stored form.
+func valuesOf(tb testing.TB, s *holdfast.States) []holdfast.StateValue {
+	tb.Helper()
+	values, err := s.Values()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return values
+}
+
+// sink keeps what is read from being optimised away.
+var sink int
+
+func benchRead(b *testing.B, k *holdfast.StateKey[benchCount], s *holdfast.States) {
+	b.ReportAllocs()
+	sum := 0
+	for range b.N { // [testing.B.Loop] would take a third of what is measured
+		v, err := k.Get(s)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += v.N
+	}
+	sink = sum
+}
+
+// get is what the cheapest call costs that returns a state and an error.
+//
+//go:noinline
+func (c *benchCount) get() (benchCount, error) { return *c, nil }
+
+// Bar: 3 ns, no allocation. The papers: 15-25 ns with a dictionary, 2-3 ns with a
+// field for each state.
+func BenchmarkStatesRead(b *testing.B) {
+	b.Run("field", func(b *testing.B) {
+		b.ReportAllocs()
+		direct, sum := &benchCount{N: 1}, 0
+		for range b.N {
+			v, err := direct.get()
+			if err != nil {
+				b.Fatal(err)
+			}
+			sum += v.N
+		}
+		sink = sum
+	})
+	few := counted(schemaOf(b, benchFirst...).New(), benchFirst)
+	b.Run("10-types", func(b *testing.B) { benchRead(b, benchFirst[9], few) })
+	all := slices.Concat(benchFirst, benchLate())
+	schema := schemaOf(b, all...)
+	many := counted(schema.New(), all)
+	b.Run("1000-types/first", func(b *testing.B) { benchRead(b, benchFirst[9], many) })
+	b.Run("1000-types/late", func(b *testing.B) { benchRead(b, benchLate()[900], many) })
+	restored := schema.Restore(schema.Info(), valuesOf(b, many), nil)
+	b.Run("1000-types/restored-first", func(b *testing.B) { benchRead(b, benchFirst[9], restored) })
+	b.Run("1000-types/restored-late", func(b *testing.B) { benchRead(b, benchLate()[900], restored) })
+	b.Run("1000-types/initial", func(b *testing.B) { benchRead(b, benchLate()[900], schema.New()) })
+}
+
+type floorValue struct {
+	def   *int
+	text  *string
+	value benchCount
+}
+
+var floor *[16]any
+
+// Bars: twice the floor with 10 states, 2 µs with 1,000. The floor copies one node
+// of 16 and puts a value into it. The papers: about 30 ns with a dictionary, 8-10 ns
+// with a field for each state.
+func BenchmarkStatesUpdate(b *testing.B) {
+	b.Run("floor", func(b *testing.B) {
+		b.ReportAllocs()
+		floor = &[16]any{}
+		for i := 0; b.Loop(); i++ {
+			next := *floor
+			next[9] = &floorValue{value: benchCount{N: i}}
+			floor = &next
+		}
+	})
+	update := func(k *holdfast.StateKey[benchCount], s *holdfast.States) func(*testing.B) {
+		return func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				s = k.With(s, benchCount{N: i})
+			}
+		}
+	}
+	few := counted(schemaOf(b, benchFirst...).New(), benchFirst)
+	b.Run("10-states", update(benchFirst[9], few))
+	all := slices.Concat(benchFirst, benchLate())
+	many := counted(schemaOf(b, all...).New(), all)
+	b.Run("1000-states/first", update(benchFirst[9], many))
+	b.Run("1000-states/late", update(benchLate()[900], many))
+}
+
+// Bars: 1 µs for the first read of a breaker's state, which is decoding its JSON, 3 ns
+// for later ones. The papers: about 150 ns for the first.
+func BenchmarkStatesFirstRead(b *testing.B) {
+	schema := schemaOf(b, benchTripped)
+	state := benchBreaker{map[string]benchCall{"search": {"search:5f2a9c", 2}}}
+	values := valuesOf(b, benchTripped.With(schema.New(), state))
+	b.Run("json-alone", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var v benchBreaker
+			if err := json.Unmarshal(values[0].Data, &v); err != nil {
+				b.Fatal(err)
+			}
+			sink += len(v.Calls)
+		}
+	})
+	b.Run("breaker", func(b *testing.B) {
+		b.ReportAllocs()
+		fresh := make([]*holdfast.States, 4096)
+		for i := 0; i < b.N; i++ {
+			if i%len(fresh) == 0 {
+				b.StopTimer()
+				for j := range fresh {
+					fresh[j] = schema.Restore(schema.Info(), values, nil)
+				}
+				b.StartTimer()
+			}
+			v, err := benchTripped.Get(fresh[i%len(fresh)])
+			if err != nil {
+				b.Fatal(err)
+			}
+			sink += len(v.Calls)
+		}
+	})
+	b.Run("breaker-later", func(b *testing.B) {
+		b.ReportAllocs()
+		s := schema.Restore(schema.Info(), values, nil)
+		var last benchBreaker
+		for range b.N {
+			v, err := benchTripped.Get(s)
+			if err != nil {
+				b.Fatal(err)
+			}
+			last = v
+		}
+		sink = len(last.Calls)
+	})
+}
+
+// Bars: 10 µs with 100 states, next to nothing when nothing has changed. The papers:
+// 5-10 µs.
+func BenchmarkStatesCompare(b *testing.B) {
+	keys := benchLate()[:100]
+	schema := schemaOf(b, keys...)
+	older := schemaOf(b, slices.Concat(keys[:40], keys[50:], benchFirst)...)
+	info := schema.Info()
+	values := valuesOf(b, counted(schema.New(), keys))
+	for _, c := range []struct {
+		name   string
+		states *holdfast.States
+	}{
+		{"changed", schema.Restore(older.Info(), values, nil)},
+		{"equal", schema.Restore(holdfast.SchemaInfo{Signature: info.Signature, Version: info.Version, StateVersions: info.StateVersions}, values, nil)},
+		{"same", counted(schema.New(), keys)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				change := schema.Compare(c.states)
+				sink += len(change.Added)
+			}
+		})
+	}
+}
+
+// builtIn are as many states as a run with the built-in middleware has, with a few
+// entries each.
+func builtIn(n int) ([]*holdfast.StateKey[benchBreaker], benchBreaker) {
+	keys := make([]*holdfast.StateKey[benchBreaker], n)
+	for i := range keys {
+		keys[i] = holdfast.RegisterState(holdfast.StateSpec[benchBreaker]{Name: fmt.Sprintf("bench.form.state-%03d", i)})
+	}
+	value := benchBreaker{map[string]benchCall{}}
+	for _, tool := range []string{"search", "read_file", "write_file"} {
+		value.Calls[tool] = benchCall{tool + `({"path":"/srv/data/report.md"})`, 2}
+	}
+	return keys, value
+}
+
+var benchForm = sync.OnceValues(func() ([]*holdfast.StateKey[benchBreaker], benchBreaker) { return builtIn(100) })
+
+// Bar: 500 µs, the papers' figure. Nothing is encoded before: each turn writes all
+// values anew.
+func BenchmarkStatesEncode(b *testing.B) {
+	for _, n := range []int{5, 100} {
+		keys, value := benchForm()
+		schema := schemaOf(b, keys[:n]...)
+		b.Run(fmt.Sprintf("%d-states", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s := schema.New()
+				for _, k := range keys[:n] {
+					s = k.With(s, value)
+				}
+				text, err := s.MarshalJSON()
+				if err != nil {
+					b.Fatal(err)
+				}
+				sink += len(text)
+			}
+		})
+	}
+}
+
+// Bar: 600 µs, the papers' figure. Every state is read, so nothing is left undecoded.
+func BenchmarkStatesDecode(b *testing.B) {
+	for _, n := range []int{5, 100} {
+		keys, value := benchForm()
+		schema := schemaOf(b, keys[:n]...)
+		s := schema.New()
+		for _, k := range keys[:n] {
+			s = k.With(s, value)
+		}
+		text, err := s.MarshalJSON()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("%d-states", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var form holdfast.States
+				if err := form.UnmarshalJSON(text); err != nil {
+					b.Fatal(err)
+				}
+				restored := schema.Restore(form.Info(), valuesOf(b, &form), nil)
+				for _, k := range keys[:n] {
+					v, err := k.Get(restored)
+					if err != nil {
+						b.Fatal(err)
+					}
+					sink += len(v.Calls)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,327 @@
+package holdfast
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Schema is the states of one agent's middleware: what [SchemaInfo] is made of,
+// and what stored states are restored with.
+type Schema struct {
+	defs   []*stateDef // by name
+	byName map[string]*stateDef
+	info   *SchemaInfo
+}
+
+// SchemaInfo says which states a program knew when it wrote a checkpoint.
+type SchemaInfo struct {
+	// Signature is the sorted names of the states, joined by commas.
+	Signature string `json:"schemaSignature"`
+	// Version is that of the container's form; 0 in what is older than schemas.
+	Version int `json:"schemaVersion"`
+	// StateVersions are the versions of the states, by name.
+	StateVersions map[string]int `json:"stateVersions"`
+	// Redacted are the names of the states that ask not to be shown in full, for
+	// those who read a store without the program.
+	Redacted []string `json:"redacted,omitempty"`
+}
+
+// NewSchema makes the schema of an agent's states. The same key may be there
+// twice; two keys of one name are a mistake, and the error names both types.
+func NewSchema(states ...AnyState) (*Schema, error) {
+	s := &Schema{byName: map[string]*stateDef{}}
+	for _, state := range states {
+		def := state.definition()
+		other, taken := s.byName[def.name]
+		if taken && other != def {
+			return nil, fmt.Errorf("two states are named %q: %s and %s; give each a name of its own", def.name, other.typ, def.typ)
+		}
+		if !taken {
+			s.byName[def.name] = def
+			s.defs = append(s.defs, def)
+		}
+	}
+	slices.SortFunc(s.defs, func(a, b *stateDef) int { return strings.Compare(a.name, b.name) })
+	s.info = &SchemaInfo{Version: containerVersion, StateVersions: make(map[string]int, len(s.defs))}
+	names := make([]string, len(s.defs))
+	for i, def := range s.defs {
+		names[i] = def.name
+		s.info.StateVersions[def.name] = def.version
+		if def.show != nil {
+			s.info.Redacted = append(s.info.Redacted, def.name)
+		}
+	}
+	s.info.Signature = strings.Join(names, ",")
+	return s, nil
+}
+
+// Info returns what checkpoints say of the schema. Its map and its slice are shared
+// and not to be changed.
+func (s *Schema) Info() SchemaInfo { return *s.info }
+
+// Empty reports whether there are no states.
+func (s *Schema) Empty() bool { return len(s.defs) == 0 }
+
+// New returns the states of a new conversation: none has a value.
+func (s *Schema) New() *States { return &States{info: s.info} }
+
+// Restore makes states of their stored form, with info as the schema that they were
+// written under. Nothing is decoded or migrated until it is read. Those that the
+// schema does not know are kept as they are. A state that was set aside comes back
+// if its version is known now. missing is told of a migration that does not exist;
+// if it is nil, reading such a state fails.
+func (s *Schema) Restore(info SchemaInfo, values []StateValue, missing func(name string, from, to int)) *States {
+	out := &States{info: &info}
+	for _, v := range values {
+		def := s.byName[v.Name]
+		kept := &stored{version: max(v.Version, 1), data: v.Data, missing: missing}
+		// [Schema.Adopt] takes info away, and what must not be shown stays so.
+		kept.redacted = v.Redacted || slices.Contains(info.Redacted, v.Name)
+		switch {
+		case v.Aside && (def == nil || kept.version > def.version):
+			setIn(&out.newer, v.Name, kept)
+		case def == nil:
+			setIn(&out.named, v.Name, kept)
+		default:
+			// The one that was set aside is the later of two in the list.
+			out.put(def, def.restored(kept))
+		}
+	}
+	return out
+}
+
+// put is set for a container that shares no nodes with another.
+func (s *States) put(def *stateDef, c cell) {
+	i, at := place(def.slot)
+	for len(s.more) <= i {
+		s.more = append(s.more, nil)
+	}
+	if s.node(i) == nil {
+		s.more[i] = &node{}
+	}
+	s.node(i)[at] = c
+}
+
+// Adopt returns the states with this schema's metadata, once what has changed
+// between the two is known.
+func (s *Schema) Adopt(states *States) *States {
+	next := &States{}
+	if states != nil {
+		*next = *states
+	}
+	next.info = s.info
+	return next
+}
+
+// NewRun returns the states with which a run with new messages begins: those of
+// scope run have their initial value again.
+func (s *Schema) NewRun(states *States) *States {
+	for _, def := range s.defs {
+		if def.scope == ScopeRun && states.cell(def) != nil {
+			states = states.with(def, nil)
+		}
+	}
+	return states
+}
+
+// SetAside returns the states in which those named begin anew; what is stored is
+// kept beside them, and comes back when its version is known.
+func (s *Schema) SetAside(states *States, names []string) *States {
+	for _, name := range names {
+		def := s.byName[name]
+		if def == nil {
+			continue // it is kept as it is anyway
+		}
+		c := states.cell(def)
+		if c == nil || c.stored() == nil {
+			continue
+		}
+		states = states.with(def, nil)
+		states.newer = maps.Clone(states.newer)
+		setIn(&states.newer, name, c.stored())
+	}
+	return states
+}
+
+// Shown returns the states as the owner of the thread may see them: as
+// [States.MarshalJSON] writes them, redacted where a state asks for it. One that
+// this schema does not know, or not in its version, is redacted if the schema that
+// it was written under says so.
+func (s *Schema) Shown(states *States) ([]byte, error) {
+	values, err := states.Values()
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range values {
+		def := s.byName[v.Name]
+		switch {
+		case v.Aside || def == nil || v.Version > def.version:
+			if v.Redacted || slices.Contains(states.Info().Redacted, v.Name) || def != nil && def.show != nil {
+				values[i].Data = redactedState
+			}
+		case def.show != nil:
+			values[i].Data = def.shown(states.cell(def))
+		}
+	}
+	return marshalForm(states.Info(), values)
+}
+
+// redactedState stands for a state that cannot be shown.
+var redactedState = []byte(`"[redacted]"`)
+
+func (d *stateDef) shown(c cell) (data []byte) {
+	defer func() {
+		if recover() != nil { // in Redact
+			data = redactedState
+		}
+	}()
+	data, err := d.show(c)
+	if err != nil {
+		return redactedState
+	}
+	return data
+}
+
+// SchemaChange is the difference between the schema of a checkpoint and that of the
+// program that goes on from it.
+type SchemaChange struct {
+	// Upgrade: the checkpoint is older than schemas.
+	Upgrade bool `json:"isUpgrade"`
+	// Old is empty for an upgrade.
+	Old     string               `json:"oldSignature"`
+	New     string               `json:"newSignature"`
+	Removed []string             `json:"removed"`
+	Added   []string             `json:"added"`
+	Changed []StateVersionChange `json:"changed"`
+	// TooNew are those of Changed, whose version this program does not know.
+	TooNew []StateVersionChange `json:"-"`
+}
+
+// StateVersionChange is a state whose version has changed.
+type StateVersionChange struct {
+	Name string `json:"name"`
+	From int    `json:"from"`
+	To   int    `json:"to"`
+}
+
+// Any reports whether there is a difference.
+func (c *SchemaChange) Any() bool {
+	return c.Upgrade || len(c.Removed)+len(c.Added)+len(c.Changed) > 0
+}
+
+// Compare returns what has changed since the states were written, each list by
+// name: by the signature and the versions of the schema that they were written
+// under, and by the values that are newer than this program. An older value is not
+// told of again each time: see [Schema.Migrations].
+func (s *Schema) Compare(states *States) SchemaChange {
+	old := states.Info()
+	c := SchemaChange{Old: old.Signature, New: s.info.Signature}
+	if states == nil || states.info != s.info {
+		c.Upgrade = old.Version == 0
+		if !c.Upgrade {
+			s.compareNames(&c, old)
+		}
+	}
+	s.compareValues(&c, states)
+	return c
+}
+
+// compareValues finds the values that are too new.
+func (s *Schema) compareValues(c *SchemaChange, states *States) {
+	states.eachStored(func(def *stateDef, kept *stored) {
+		if kept.version <= def.version {
+			return
+		}
+		change := StateVersionChange{def.name, kept.version, def.version}
+		c.TooNew = append(c.TooNew, change)
+		// What its value says stands before what its schema says.
+		c.Changed = slices.DeleteFunc(c.Changed, func(o StateVersionChange) bool { return o.Name == change.Name })
+		c.Changed = append(c.Changed, change)
+	})
+	if c.TooNew != nil {
+		slices.SortFunc(c.TooNew, byStateName)
+		slices.SortFunc(c.Changed, byStateName)
+	}
+}
+
+func byStateName(a, b StateVersionChange) int { return strings.Compare(a.Name, b.Name) }
+
+// compareNames goes through the names of both schemas in order.
+func (s *Schema) compareNames(c *SchemaChange, old SchemaInfo) {
+	if old.Signature == s.info.Signature && maps.Equal(old.StateVersions, s.info.StateVersions) {
+		return
+	}
+	names := strings.Split(old.Signature, ",")
+	slices.Sort(names) // as they are, unless somebody else wrote them
+	names = slices.Compact(names)
+	if names[0] == "" {
+		names = names[1:]
+	}
+	i, j := 0, 0
+	for i < len(names) || j < len(s.defs) {
+		switch {
+		case j == len(s.defs) || i < len(names) && names[i] < s.defs[j].name:
+			c.Removed = append(c.Removed, names[i])
+			i++
+		case i == len(names) || names[i] > s.defs[j].name:
+			c.Added = append(c.Added, s.defs[j].name)
+			j++
+		default:
+			if from, to := old.StateVersions[names[i]], s.defs[j].version; from != to {
+				c.Changed = append(c.Changed, StateVersionChange{names[i], from, to})
+			}
+			i++
+			j++
+		}
+	}
+}
+
+// eachStored calls f for every value in a place that is as it was stored.
+func (s *States) eachStored(f func(*stateDef, *stored)) {
+	if s == nil {
+		return
+	}
+	s.each(func(c cell) {
+		if kept := c.stored(); kept != nil {
+			f(c.definition(), kept)
+		}
+	})
+}
+
+// PendingMigration is a stored state that will be migrated when it is next read.
+type PendingMigration struct {
+	StateVersionChange
+	// Missing is the first step for which there is no migration; 0 if all are there.
+	Missing int
+}
+
+// Migrations returns the migrations that the states need, by the states' names.
+// Those that are newer than this schema knows are in it too, with From above To.
+func (s *Schema) Migrations(states *States) []PendingMigration {
+	var out []PendingMigration
+	states.eachStored(func(def *stateDef, kept *stored) {
+		if kept.version == def.version {
+			return
+		}
+		p := PendingMigration{StateVersionChange: StateVersionChange{def.name, kept.version, def.version}}
+		for v := kept.version; v < def.version && p.Missing == 0; v++ {
+			if def.migrations[v] == nil {
+				p.Missing = v
+			}
+		}
+		out = append(out, p)
+	})
+	slices.SortFunc(out, func(a, b PendingMigration) int { return byStateName(a.StateVersionChange, b.StateVersionChange) })
+	return out
+}
+
+// ShortNames are the last parts of states' names, joined for a log line.
+func ShortNames(names []string) string {
+	short := make([]string, len(names))
+	for i, n := range names {
+		short[i] = shortName(n)
+	}
+	return strings.Join(short, ", ")
+}
