@@ -3,10 +3,11 @@
 package loop
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -18,39 +19,47 @@ import (
 var crashes = newCrasher(os.Getenv("HOLDFAST_CRASH"), os.Getenv("HOLDFAST_CRASH_LIST"))
 
 // crashPoint is passed before and after each try to commit. The process dies at
-// the point that HOLDFAST_CRASH names, like "after answer 2" for the second
-// time; without it the points are listed in the file HOLDFAST_CRASH_LIST.
-func crashPoint(when string, c *holdfast.Commit) { crashes.pass(when + " " + crashLabel(c)) }
+// the point that HOLDFAST_CRASH names, like "after answer 2" for the commit with
+// the second answer; without it the points are listed in the file
+// HOLDFAST_CRASH_LIST.
+func crashPoint(when string, c *holdfast.Commit) { crashes.pass(when, c) }
 
 type crasher struct {
 	at   string // the point; empty lists them
 	list string
 
-	mu   sync.Mutex
-	left int // how many times the point is still passed
+	mu     sync.Mutex
+	tried  map[string]bool // commits, by their ids, so that a retry counts once
+	passed map[string]int  // how many times each point was passed
 }
 
 func newCrasher(at, list string) *crasher {
-	x := &crasher{list: list}
+	x := &crasher{at: at, list: list, tried: map[string]bool{}, passed: map[string]int{}}
 	if at == "" {
 		return x
 	}
 	var when, label string
-	if n, err := fmt.Sscanf(at, "%s %s %d", &when, &label, &x.left); n != 3 || x.left < 1 {
+	var nth int
+	if n, err := fmt.Sscanf(at, "%s %s %d", &when, &label, &nth); n != 3 || nth < 1 {
 		panic(fmt.Sprintf("HOLDFAST_CRASH is %q (%v), but must be like \"after answer 2\"", at, err))
 	}
-	x.at = when + " " + label
 	return x
 }
 
-func (x *crasher) pass(point string) {
+func (x *crasher) pass(when string, c *holdfast.Commit) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch {
-	case x.at == "" && x.list != "":
-		x.note(point)
-	case x.at == point:
-		if x.left--; x.left == 0 {
+	if (x.at == "" && x.list == "") || x.tried[when+c.ID] {
+		return
+	}
+	x.tried[when+c.ID] = true
+	for _, label := range crashLabels(c) {
+		x.passed[when+label]++
+		point := fmt.Sprintf("%s %s %d", when, label, x.passed[when+label])
+		switch x.at {
+		case "":
+			x.note(point)
+		case point:
 			die()
 		}
 	}
@@ -76,30 +85,73 @@ func die() {
 	select {} // the signal may take a moment
 }
 
-// crashLabel says what a commit is. One that is several things is named after
-// the first of them in this order.
-func crashLabel(c *holdfast.Commit) string {
-	puts := func(k holdfast.Kind) bool {
-		return slices.ContainsFunc(c.Put, func(v holdfast.Value) bool { return v.Kind == k })
-	}
+// crashLabels says what a commit is. What a run writes shares commits as the time
+// has it, so such a commit is named after each thing in it: whatever the machine's
+// speed, a run passes the same points.
+func crashLabels(c *holdfast.Commit) []string {
 	claims := c.Fence != c.Expect.Fence
 	switch {
-	case puts(holdfast.KindRun):
-		return "begin"
+	case crashPuts(c, holdfast.KindRun) > 0:
+		return []string{"begin"}
 	case c.Trim > 0:
-		return "archive"
-	case puts(holdfast.KindOutcome) && claims:
-		return "cut"
-	case puts(holdfast.KindOutcome):
-		return "finish"
+		return []string{"archive"}
+	case claims && crashPuts(c, holdfast.KindOutcome) > 0:
+		return []string{"cut"}
 	case claims && c.Process != "":
-		return "takeover"
-	case puts(holdfast.KindCheckpoint):
-		return "checkpoint"
-	case puts(holdfast.KindPending):
-		return "result"
-	case puts(holdfast.KindIntent), len(c.Messages) > 0:
-		return "answer"
+		return []string{"takeover"}
 	}
-	return "delta"
+	var labels []string
+	add := func(label string, times int) {
+		for range times {
+			labels = append(labels, label)
+		}
+	}
+	add("delta", crashStreams(c))
+	add("answer", crashMessages(c, holdfast.RoleAssistant))
+	add("result", crashMessages(c, holdfast.RoleTool))
+	add("checkpoint", crashPuts(c, holdfast.KindCheckpoint))
+	add("finish", crashPuts(c, holdfast.KindOutcome))
+	return labels
+}
+
+// crashPuts counts values of a kind.
+func crashPuts(c *holdfast.Commit, kind holdfast.Kind) (n int) {
+	for _, v := range c.Put {
+		if v.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// crashStreams counts the messages and calls that begin to stream in. Their words are
+// not counted, because how many records they become is a matter of time.
+func crashStreams(c *holdfast.Commit) (n int) {
+	for _, r := range c.Records {
+		var ev struct{ Type string }
+		crashDecode(r, &ev)
+		if strings.HasSuffix(ev.Type, "_START") {
+			n++
+		}
+	}
+	return n
+}
+
+// crashMessages counts messages with a role.
+func crashMessages(c *holdfast.Commit, role holdfast.Role) (n int) {
+	for _, m := range c.Messages {
+		var v struct{ Role holdfast.Role }
+		crashDecode(m.Data, &v)
+		if v.Role == role {
+			n++
+		}
+	}
+	return n
+}
+
+// crashDecode reads what the loop itself has written.
+func crashDecode(data []byte, v any) {
+	if err := json.Unmarshal(data, v); err != nil {
+		panic(fmt.Sprintf("name a crash point: %v", err))
+	}
 }
