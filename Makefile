@@ -17,6 +17,8 @@ check: ## what CI checks besides the tests
 	test -z "$$(gofmt -l .)"
 	go vet ./...
 	go vet -tags crashpoints ./internal/loop
+	go build -o bin/holdfastvet ./cmd/holdfastvet
+	go vet -vettool=bin/holdfastvet ./...
 	go mod tidy -diff
 
 FUZZTIME ?= 10s

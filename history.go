@@ -52,6 +52,9 @@ type CheckpointDetail struct {
 	// the shared state; null if there was none.
 	History []json.RawMessage `json:"messages"`
 	State   json.RawMessage   `json:"state"`
+	// MiddlewareState is the states of the middleware, as [States.MarshalJSON] writes
+	// them, redacted where a state asks for it.
+	MiddlewareState json.RawMessage `json:"middlewareState,omitempty"`
 	// OpenCalls are the tool calls without a result at that time.
 	OpenCalls []OpenCall `json:"openToolCalls,omitempty"`
 	// PendingWrites are the finished results that no checkpoint holds yet; only
@@ -60,6 +63,14 @@ type CheckpointDetail struct {
 	// Outcome and Code say how the run had ended, if it had.
 	Outcome string `json:"outcome,omitempty"`
 	Code    string `json:"code,omitempty"`
+}
+
+// ThreadState is the states of a thread, as they are now.
+type ThreadState struct {
+	// State is what the application shares with the agent; null if there is none.
+	State json.RawMessage `json:"state"`
+	// MiddlewareState is as in [CheckpointDetail].
+	MiddlewareState json.RawMessage `json:"middlewareState,omitempty"`
 }
 
 // OpenCall is a tool call without a result.

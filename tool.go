@@ -112,6 +112,9 @@ type ToolResult struct {
 	Parts []Part
 	// Failed marks a result that reports an error.
 	Failed bool
+	// NotRun: nothing was started for this result. A middleware that answers in a
+	// tool's place sets it.
+	NotRun bool
 }
 
 // Interrupt is the error a tool returns to ask a person. The run ends with the
@@ -135,6 +138,9 @@ func (i *Interrupt) Error() string { return "a person is asked: " + i.Message }
 // Answer is a person's answer to an [Interrupt].
 type Answer struct {
 	InterruptID string `json:"interruptId"`
+	// Reason is that of the interrupt: whoever asks more than one thing sees by it
+	// what was answered.
+	Reason string `json:"reason,omitempty"`
 	// Payload is the answer; null when the person gave none.
 	Payload  json.RawMessage `json:"payload,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`

@@ -23,6 +23,13 @@ func (c *Config) agentList() agentList {
 			Name: a.Name, Description: a.Description, ParallelTools: maxParallelTools, MaxIterations: c.limits(a.Name).MaxIterations,
 			Persistent: c.OpenStore != nil || !strings.HasPrefix(c.Store, "memory"),
 			Tools:      make([]holdfast.ToolSpec, len(a.Tools)),
+			Middleware: make([]string, len(a.Middleware)),
+		}
+		if asksToGoOn(a) {
+			list[i].MaxIterations = 0 // a person may always allow more
+		}
+		for n, m := range a.Middleware {
+			list[i].Middleware[n] = m.Name
 		}
 		for n, t := range a.Tools {
 			list[i].Tools[n] = t.Spec()

@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/middleware"
 )
 
 // Config is what a [Server] is made of. The zero value of every member is a
@@ -65,6 +67,13 @@ type Config struct {
 	// StopOnStoreFailure it does not wait at all.
 	StoreTimeout       time.Duration
 	StopOnStoreFailure bool
+	// SchemaChanges is what becomes of a run whose checkpoint was written with other
+	// middleware states than its agent has now: "warn" (default) says so and goes on,
+	// "silent" goes on, "fail" refuses before anything is written.
+	SchemaChanges string
+	// ResetNewerStates: a state of a version that this program does not know begins
+	// anew, and the newer one is kept aside; otherwise the run is refused.
+	ResetNewerStates bool
 	// DeleteCheckpointsAfter and DeleteThreadsAfter are retention: the age at which
 	// checkpoints (never a thread's newest) and idle threads are removed. 0: never.
 	DeleteCheckpointsAfter time.Duration
@@ -91,6 +100,8 @@ type Config struct {
 	MaxBody int64
 	// MaxIterations bounds a run between two requests; default 50.
 	MaxIterations int
+	// ModelTries is how often a model call is tried in all; default 3.
+	ModelTries int
 	// ModelTimeout bounds one model call, ModelIdleTimeout the time between two
 	// of its deltas, ToolTimeout one tool call; defaults 10m, 2m, 60s.
 	ModelTimeout     time.Duration
@@ -107,8 +118,11 @@ type Config struct {
 	// KeepAlive is how long a stream may be silent before a comment is sent;
 	// default 15s.
 	KeepAlive time.Duration
-	// Log gets what operators need to know; default: text to standard error.
+	// Log gets what operators need to know; default: text to standard error. Secrets of
+	// well-known shapes are hidden in it: see [middleware.RedactLogs].
 	Log *slog.Logger
+	// RedactPatterns are what is hidden in the log besides.
+	RedactPatterns []middleware.RedactionPattern
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 }
@@ -117,6 +131,7 @@ type Config struct {
 // with the same names mean.
 type Limits struct {
 	MaxIterations    int
+	ModelTries       int
 	ModelTimeout     time.Duration
 	ModelIdleTimeout time.Duration
 	ToolTimeout      time.Duration
@@ -127,6 +142,7 @@ type Limits struct {
 func (c Config) limits(agent string) Limits {
 	l := c.Limits[agent]
 	setDefault(&l.MaxIterations, c.MaxIterations)
+	setDefault(&l.ModelTries, c.ModelTries)
 	setDefault(&l.ModelTimeout, c.ModelTimeout)
 	setDefault(&l.ModelIdleTimeout, c.ModelIdleTimeout)
 	setDefault(&l.ToolTimeout, c.ToolTimeout)
@@ -138,6 +154,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Addr, "localhost:8080")
 	setDefault(&c.Store, "bolt:./data/holdfast.db")
 	setDefault(&c.CheckpointFrequency, string(loop.PerIteration))
+	setDefault(&c.SchemaChanges, string(loop.SchemaWarn))
 	setDefault(&c.KeepCheckpoints, 100)
 	setDefault(&c.ArchiveAfter, time.Minute)
 	setDefault(&c.StoreTimeout, 30*time.Second)
@@ -145,6 +162,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxRuns, 1000)
 	setDefault(&c.MaxBody, 16<<20)
 	setDefault(&c.MaxIterations, 50)
+	setDefault(&c.ModelTries, 3)
 	setDefault(&c.ModelTimeout, 10*time.Minute)
 	setDefault(&c.ModelIdleTimeout, 2*time.Minute)
 	setDefault(&c.ToolTimeout, time.Minute)
@@ -190,6 +208,14 @@ func (c *Config) validate() error {
 	default:
 		return fmt.Errorf("unknown checkpoint frequency %q: use per_iteration, per_turn or manual", c.CheckpointFrequency)
 	}
+	switch loop.SchemaMode(c.SchemaChanges) {
+	case loop.SchemaWarn, loop.SchemaFail, loop.SchemaSilent:
+	default:
+		return fmt.Errorf("unknown mode %q for schema changes: use warn, fail or silent", c.SchemaChanges)
+	}
+	if err := validatePatterns(c.RedactPatterns); err != nil {
+		return err
+	}
 	if c.DeltaWindow < 0 || c.DeltaWindow > 10*time.Second {
 		return fmt.Errorf("a delta window of %s is not possible: use 0s to 10s", c.DeltaWindow)
 	}
@@ -204,6 +230,20 @@ func (c *Config) validate() error {
 		return errors.New(`the origin "*" lets any page use a server without keys: configure API keys, or list the origins that you mean`)
 	}
 	return c.validateAddr()
+}
+
+// validatePatterns asks the middleware of the same options.
+func validatePatterns(patterns []middleware.RedactionPattern) error {
+	raw, err := json.Marshal(middleware.RedactionOptions{Patterns: patterns})
+	for _, kind := range middleware.Kinds() {
+		if kind.Name == "redaction" && err == nil {
+			_, err = kind.New(raw)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("Config.RedactPatterns cannot be used: %w", err)
+	}
+	return nil
 }
 
 func validateTools(a holdfast.Agent) error {

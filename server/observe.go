@@ -114,6 +114,15 @@ func (o logObserver) Grown(at holdfast.Iteration, bytes int64) {
 	o.log.Warn("the thread is larger than the warning limit", append(place(at), "bytes", bytes)...)
 }
 
+// Notified is silent: the engine logs it.
+func (o logObserver) Notified(holdfast.Iteration, string) {}
+
+// HookFailed is silent: the engine logs the panic.
+func (o logObserver) HookFailed(holdfast.Iteration, string, string) {}
+
+// SchemaChanged is silent: the engine logs what has changed.
+func (o logObserver) SchemaChanged(holdfast.Iteration, *holdfast.SchemaChange) {}
+
 func (o logObserver) debug(message string, at holdfast.Iteration, attrs ...any) {
 	if o.log.Enabled(context.Background(), slog.LevelDebug) {
 		o.log.Debug(message, append(place(at), attrs...)...)
@@ -160,6 +169,24 @@ func (o observers) ToolCalled(at holdfast.Iteration, tool, result string, took t
 func (o observers) IterationDone(at holdfast.Iteration, results int) {
 	for _, each := range o {
 		each.IterationDone(at, results)
+	}
+}
+
+func (o observers) Notified(at holdfast.Iteration, name string) {
+	for _, each := range o {
+		each.Notified(at, name)
+	}
+}
+
+func (o observers) HookFailed(at holdfast.Iteration, middleware, hook string) {
+	for _, each := range o {
+		each.HookFailed(at, middleware, hook)
+	}
+}
+
+func (o observers) SchemaChanged(at holdfast.Iteration, change *holdfast.SchemaChange) {
+	for _, each := range o {
+		each.SchemaChanged(at, change)
 	}
 }
 

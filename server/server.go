@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,8 +24,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
-	"github.com/holdfast-agents/holdfast/internal/middleware"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
+	"github.com/holdfast-agents/holdfast/middleware"
 )
 
 // GracePeriod is how long a shutdown waits for what is in flight.
@@ -50,6 +52,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.Log = slog.New(middleware.RedactLogs(cfg.Log.Handler(), middleware.RedactionOptions{Patterns: cfg.RedactPatterns}))
 	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), served: make(chan error, 1)}
 	var err error
 	if s.store, err = openStore(cfg); err != nil {
@@ -58,7 +61,9 @@ func New(cfg Config) (*Server, error) {
 	if s.level, err = inspect(cfg, s.store); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
-	s.engine = loop.New(s.loopConfig())
+	if s.engine, err = loop.New(s.loopConfig()); err != nil {
+		return nil, errors.Join(err, s.store.Close())
+	}
 	origins, err := hfhttp.ParseOrigins(cfg.AllowedOrigins, false)
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
@@ -111,22 +116,16 @@ const retentionEvery = 10 * time.Second
 func (s *Server) loopConfig() loop.Config {
 	c := s.cfg
 	agents := make([]holdfast.Agent, len(c.Agents))
+	modelTries := make(map[string]int, len(c.Agents))
 	for i, a := range c.Agents {
-		l := c.limits(a.Name)
-		// The limits come first, so that they bound what other middleware does; the
-		// result limit comes last, next to the tool.
-		a.Middleware = append([]holdfast.Middleware{
-			middleware.Panics(c.Log),
-			middleware.IterationLimit(l.MaxIterations),
-			middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout),
-			middleware.ToolTimeout(l.ToolTimeout, &s.tools),
-		}, a.Middleware...)
-		a.Middleware = append(a.Middleware, middleware.ToolResultLimit(l.MaxToolResult))
+		a.Middleware = s.withLimits(a)
 		agents[i] = a
+		modelTries[a.Name] = c.limits(a.Name).ModelTries
 	}
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
-		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: 3,
+		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries,
+		SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive, ArchiveAfter: c.ArchiveAfter,
 		Retention: loop.Retention{
 			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter,
@@ -134,6 +133,26 @@ func (s *Server) loopConfig() loop.Config {
 		},
 		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: observers{logObserver{c.Log, &tries{}}, s.metrics},
 	}
+}
+
+// withLimits returns the agent's middleware with the server's limits around it.
+func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
+	l := s.cfg.limits(a.Name)
+	// The limits come first, so that they bound what other middleware does; the
+	// result limit comes last, next to the tool.
+	var all []holdfast.Middleware
+	if !asksToGoOn(a) {
+		all = append(all, middleware.IterationLimit(l.MaxIterations))
+	}
+	all = append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout), middleware.ToolTimeout(l.ToolTimeout, &s.tools))
+	all = append(all, a.Middleware...)
+	return append(all, middleware.ToolResultLimit(l.MaxToolResult))
+}
+
+// asksToGoOn reports whether a person decides about an agent's iterations: a limit
+// before that would end runs that the person allows.
+func asksToGoOn(a holdfast.Agent) bool {
+	return slices.ContainsFunc(a.Middleware, func(m holdfast.Middleware) bool { return m.Name == "holdfast.continuation" })
 }
 
 // authenticate returns the configured function; without one, whoever reaches

@@ -80,6 +80,31 @@ func CheckStore(ctx context.Context, store holdfast.Store, only *holdfast.Thread
 	return done, eachThread(ctx, store, check)
 }
 
+// PendingMigration is what a stored state needs before it is next read.
+type PendingMigration = holdfast.PendingMigration
+
+// CheckStates says what the stored states of middleware need before these agents can
+// go on with the threads of a store, or with one of them if only names it: see
+// [holdfast.Schema.Migrations]. It calls found for each thread that needs something.
+// It writes nothing. A thread that cannot be read is left to [CheckStore].
+func CheckStates(ctx context.Context, store holdfast.Store, agents []holdfast.Agent, only *holdfast.ThreadKey, found func(holdfast.ThreadKey, []PendingMigration)) error {
+	schemas, err := loop.Schemas(agents)
+	if err != nil {
+		return err
+	}
+	look := func(key holdfast.ThreadKey) error {
+		needs, err := loop.Migrations(ctx, store, key, schemas)
+		if err == nil && len(needs) > 0 {
+			found(key, needs)
+		}
+		return ctx.Err()
+	}
+	if only != nil {
+		return look(*only)
+	}
+	return eachThread(ctx, store, look)
+}
+
 // Summary is a thread in a line.
 type Summary = loop.Summary
 

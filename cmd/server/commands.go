@@ -14,21 +14,11 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/auth"
 	"github.com/holdfast-agents/holdfast/internal/config"
-	"github.com/holdfast-agents/holdfast/internal/tools"
+	"github.com/holdfast-agents/holdfast/server"
 )
 
 // defaultConfig is read if it is there.
 const defaultConfig = "holdfast.yaml"
-
-// known is what a configuration may refer to. charge_card is there only with a
-// demo journal.
-func known(journal io.Writer) config.Known {
-	k := config.Known{Models: []string{"demo", "openai/"}}
-	for _, t := range tools.Builtin(time.Now, 0, journal) {
-		k.Tools = append(k.Tools, t.Spec().Name)
-	}
-	return k
-}
 
 // command runs the subcommand that args begins with; ok is false if there is
 // none.
@@ -90,22 +80,18 @@ func validateCommand(args []string, getenv func(string) string, stdout, stderr i
 	if err := parseCommand(flags, args, stderr); err != nil {
 		return err
 	}
-	f, err := config.Load(path, known(nil))
+	agents, models, err := server.ValidateAgents(orDefault(path, defaultConfig), server.Parts{Getenv: getenv})
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no file %s: copy holdfast.example.yaml, or name another with --config", path)
 	}
 	if err != nil {
 		return err
 	}
-	agents := make([]string, len(f.Agents))
-	for i, a := range f.Agents {
-		agents[i] = a.Name + " (" + orDefault(a.Model, "default model") + ")"
+	names := make([]string, len(agents))
+	for i, a := range agents {
+		names[i] = a.Name + " (" + orDefault(models[i], "default model") + ")"
 	}
-	noun := "agents"
-	if len(agents) == 1 {
-		noun = "agent"
-	}
-	fmt.Fprintf(stdout, "%s: ok, %d %s: %s\n", f.Name, len(agents), noun, strings.Join(agents, ", "))
+	fmt.Fprintf(stdout, "%s: ok, %s: %s\n", path, count(len(names), "agent"), strings.Join(names, ", "))
 	return nil
 }
 

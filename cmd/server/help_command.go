@@ -19,7 +19,8 @@ holdfast healthcheck    asks a running server whether it can serve
 Looking into a store; STORE is a URL as --store has it, or the path of a file. A file
 must not be in use by a server.
 
-holdfast check STORE    finds what is damaged; exits with 1 if something is
+holdfast check STORE    finds what is damaged, and which states of middleware need
+                        migrations; exits with 1 if something cannot be gone on with
 holdfast inspect STORE  lists the threads, or shows one: --thread ID [--checkpoint ID]
 holdfast export STORE   writes a thread as JSON: --thread ID [-o FILE]
 holdfast import STORE FILE

@@ -35,6 +35,8 @@ type options struct {
 	allowEviction bool
 	onFailure     string
 	storeTimeout  time.Duration
+	schemas       string
+	newerState    string
 	archiveAfter  time.Duration
 	dropHistory   time.Duration
 	dropThreads   time.Duration
@@ -67,6 +69,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&o.recovery, "recover", "on", "on: runs cut off by a crash are continued; off: they wait for an empty-messages POST")
 	fs.StringVar(&o.onFailure, "on-store-failure", "continue", "continue: a run whose store does not answer waits for it; stop: it is given up at once, and recovered later")
 	fs.DurationVar(&o.storeTimeout, "store-timeout", 30*time.Second, "how long a run waits for a store that does not answer before it is given up here, to be recovered later")
+	fs.StringVar(&o.schemas, "schema-changes", "warn", "a run whose checkpoint was written with other middleware states: warn says what has changed, silent does not, fail refuses the run")
+	fs.StringVar(&o.newerState, "on-newer-state", "refuse", "a stored middleware state of a version that is not known here: refuse the run, or reset the state and keep the newer one aside")
 	fs.DurationVar(&o.archiveAfter, "archive-after", time.Minute, "how long the log of an ended run stays as it was written; then it is stored without what its messages hold")
 	fs.DurationVar(&o.dropHistory, "delete-checkpoints-after", 0, "the age at which checkpoints are deleted, never a thread's newest; 0s: never")
 	fs.DurationVar(&o.dropThreads, "delete-threads-after", 0, "how long an idle thread stays after its last activity; then all of it is deleted; 0s: for ever")
@@ -119,10 +123,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 		return nil, fmt.Errorf("unexpected argument %q: besides flags there are commands; see holdfast help", fs.Arg(0))
 	}
 	if o.model == "" {
-		o.model = "demo"
-		if getenv("OPENAI_API_KEY") != "" {
-			o.model = "openai/gpt-5-mini"
-		}
+		o.model = server.DefaultModel(getenv)
 	}
 	return o, o.validate()
 }
@@ -135,6 +136,8 @@ func (o *options) validate() error {
 		{"recover", o.recovery, []string{"on", "off"}},
 		{"pending-writes", o.pendingWrites, []string{"on", "off"}},
 		{"on-store-failure", o.onFailure, []string{"continue", "stop"}},
+		{"schema-changes", o.schemas, []string{"warn", "fail", "silent"}},
+		{"on-newer-state", o.newerState, []string{"refuse", "reset"}},
 		{"log-format", o.logFormat, []string{"text", "json"}},
 	} {
 		if !slices.Contains(c.known, c.value) {
@@ -211,6 +214,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 	return server.Config{
 		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
 		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off",
+		SchemaChanges: o.schemas, ResetNewerStates: o.newerState == "reset",
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes, ThreadPruneBytes: o.pruneBytes,
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,

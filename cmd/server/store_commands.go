@@ -34,6 +34,8 @@ var errProblems = errors.New("problems were found")
 type storeCommand struct {
 	getenv         func(string) string
 	stdout, stderr io.Writer
+	// parts are what the file of agents may name, besides what comes with Holdfast.
+	parts server.Parts
 
 	store  server.StoreAt
 	tenant string
@@ -93,37 +95,6 @@ func (c *storeCommand) on(f func(ctx context.Context, store holdfast.Store) erro
 
 func (c *storeCommand) key() holdfast.ThreadKey {
 	return holdfast.ThreadKey{Tenant: c.tenant, Thread: c.thread}
-}
-
-// check prints a line for each problem, and how much was looked at.
-func (c *storeCommand) check(args []string) error {
-	f := c.flags("check")
-	if _, err := c.parse(f, args); err != nil {
-		return err
-	}
-	var only *holdfast.ThreadKey
-	if c.thread != "" {
-		key := c.key()
-		only = &key
-	}
-	var done server.Checked
-	err := c.on(func(ctx context.Context, store holdfast.Store) (err error) {
-		done, err = server.CheckStore(ctx, store, only, func(p server.Problem) {
-			fmt.Fprintf(c.stdout, "%s: %s: %s\n", printable(p.Key.String()), p.What, printable(p.Detail))
-		})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(c.stdout, "%s checked, %s\n", count(done.Threads, "thread"), count(done.Problems, "problem"))
-	if done.Busy > 0 {
-		fmt.Fprintf(c.stdout, "%s not checked: running, and changing all the time\n", count(done.Busy, "thread"))
-	}
-	if done.Problems > 0 {
-		return errProblems
-	}
-	return nil
 }
 
 func count(n int, noun string) string {

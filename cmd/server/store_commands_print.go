@@ -41,6 +41,9 @@ func printThread(w io.Writer, in *server.Inspection) {
 	if in.State != nil {
 		fmt.Fprintf(w, "\nshared state\n  %s\n", printable(string(in.State)))
 	}
+	if in.Middleware != nil {
+		fmt.Fprintf(w, "\nmiddleware state\n  %s\n", printable(string(in.Middleware)))
+	}
 	printCalls(w, in)
 	printCheckpoints(w, in)
 	printRuns(w, in)

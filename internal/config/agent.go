@@ -21,19 +21,25 @@ func (p *parser) file(f *File, root *yaml.Node) {
 		p.mistake(position(root), "the file is empty; it needs agents, see holdfast.example.yaml")
 		return
 	}
-	found := false
-	names := map[string]int{}
+	var agents *yaml.Node
 	p.object(root, "the file", fields{
-		"agents": func(n *yaml.Node) {
-			found = true
-			p.list(n, "agents", func(n *yaml.Node) { f.Agents = append(f.Agents, p.agent(n, names)) })
-			if n = resolve(n); n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
-				p.mistake(position(n), "agents has no agent; it needs at least one")
-			}
-		},
+		"agents": func(n *yaml.Node) { agents = n },
+		"prices": p.prices,
 	})
-	if !found && resolve(root).Kind == yaml.MappingNode {
+	// After the prices, wherever they stand: middleware is made with them.
+	switch {
+	case agents != nil:
+		p.agents(f, agents)
+	case resolve(root).Kind == yaml.MappingNode:
 		p.mistake(position(root), "the file has no agents; begin with agents: and a list of them, see holdfast.example.yaml")
+	}
+}
+
+func (p *parser) agents(f *File, n *yaml.Node) {
+	names := map[string]int{}
+	p.list(n, "agents", func(n *yaml.Node) { f.Agents = append(f.Agents, p.agent(n, names)) })
+	if n = resolve(n); n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+		p.mistake(position(n), "agents has no agent; it needs at least one")
 	}
 }
 
@@ -57,6 +63,7 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"instructions":     func(n *yaml.Node) { inline = n; a.Instructions, _ = p.text(n, "instructions") },
 		"instructionsFile": func(n *yaml.Node) { file = n },
 		"tools":            func(n *yaml.Node) { a.Tools = p.tools(n) },
+		"middleware":       func(n *yaml.Node) { a.Middleware = p.middleware(n) },
 		"limits":           func(n *yaml.Node) { a.Limits = p.limits(n) },
 		"policy":           func(n *yaml.Node) { a.Policy = p.policy(n) },
 	})
@@ -216,6 +223,7 @@ func (p *parser) tools(n *yaml.Node) []string {
 func (p *parser) limits(n *yaml.Node) (l Limits) {
 	p.object(n, "limits", fields{
 		"maxIterations":    func(n *yaml.Node) { l.MaxIterations = p.count(n, "maxIterations") },
+		"modelTries":       func(n *yaml.Node) { l.ModelTries = p.count(n, "modelTries") },
 		"modelTimeout":     func(n *yaml.Node) { l.ModelTimeout = p.duration(n, "modelTimeout") },
 		"modelIdleTimeout": func(n *yaml.Node) { l.ModelIdleTimeout = p.duration(n, "modelIdleTimeout") },
 		"toolTimeout":      func(n *yaml.Node) { l.ToolTimeout = p.duration(n, "toolTimeout") },

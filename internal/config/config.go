@@ -7,6 +7,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +27,15 @@ type Known struct {
 	// Models are names like "demo", and prefixes that end in a slash, like
 	// "openai/", behind which any name may stand.
 	Models []string
+	// Middleware are the kinds of middleware. They are made while the file is read, so
+	// that what is wrong with their options is told with its place.
+	Middleware []holdfast.MiddlewareKind
+	// Priced are the names of the kinds whose option prices is the file's prices, if
+	// they have none of their own.
+	Priced []string
+	// Price says what is wrong with one of the file's prices, a JSON object; nil: any
+	// is right.
+	Price func(price json.RawMessage) error
 }
 
 // File is a configuration without mistakes.
@@ -51,7 +61,8 @@ type Agent struct {
 	// APIKeyEnv is the name of the environment variable that holds the key.
 	APIKeyEnv string
 	// Params is passed to the provider with each call. Its values are strings,
-	// booleans, numbers, nil, []any and map[string]any, as JSON has them.
+	// booleans, numbers, nil, []any and map[string]any, as JSON has them. Most numbers
+	// are a json.Number, which is what the file says, exactly.
 	Params map[string]any
 	// Instructions is the text itself, also when the file names another file.
 	Instructions string
@@ -59,8 +70,10 @@ type Agent struct {
 	// relative to the working directory; empty without one.
 	InstructionsFile string
 	Tools            []string
-	Limits           Limits
-	Policy           holdfast.Policy
+	// Middleware is in the order of the file, the first outermost.
+	Middleware []holdfast.Middleware
+	Limits     Limits
+	Policy     holdfast.Policy
 
 	name  string
 	start place
@@ -70,6 +83,7 @@ type Agent struct {
 // Limits bounds a run. Zero means not set; everything that is set is positive.
 type Limits struct {
 	MaxIterations    int
+	ModelTries       int
 	ModelTimeout     time.Duration
 	ModelIdleTimeout time.Duration
 	ToolTimeout      time.Duration

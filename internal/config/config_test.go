@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/config"
+	"github.com/holdfast-agents/holdfast/middleware"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.txt anew")
@@ -24,6 +25,12 @@ func known() config.Known {
 	return config.Known{
 		Tools:  []string{"current_time", "calculate", "wait", "lookup", "ask_person", "update_plan"},
 		Models: []string{"demo", "openai/"},
+		Middleware: []holdfast.MiddlewareKind{
+			{Name: "acme.breaker", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &breaker{}) }},
+			{Name: "acme.budget", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &budget{}) }},
+		},
+		Priced: []string{"acme.budget"},
+		Price:  func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &price{}) },
 	}
 }
 
@@ -73,7 +80,7 @@ func TestLoad(t *testing.T) {
 	if f.Name != "testdata/good.yaml" || len(f.Agents) != 3 {
 		t.Fatalf("%+v", f)
 	}
-	limits := config.Limits{MaxIterations: 20, ModelTimeout: 2 * time.Minute, ModelIdleTimeout: 30 * time.Second,
+	limits := config.Limits{MaxIterations: 20, ModelTries: 5, ModelTimeout: 2 * time.Minute, ModelIdleTimeout: 30 * time.Second,
 		ToolTimeout: 90 * time.Minute, MaxToolResult: 256 << 10}
 	a := f.Agents[0]
 	if a.Name != "support" || a.Line != 2 || a.Description != "Answers customers." || a.Model != "openai/gpt-5-mini" ||
@@ -174,7 +181,9 @@ func TestManyMistakes(t *testing.T) {
 // TestExampleFile: what people copy works, and shows every key.
 func TestExampleFile(t *testing.T) {
 	const path = "../../holdfast.example.yaml"
-	f, err := config.Load(path, known())
+	k := known()
+	k.Middleware = middleware.Kinds()
+	f, err := config.Load(path, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +195,7 @@ func TestExampleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"name", "description", "model", "baseURL", "apiKeyEnv", "params", "instructions", "instructionsFile", "tools",
-		"limits", "maxIterations", "modelTimeout", "modelIdleTimeout", "toolTimeout", "maxToolResult", "policy", "onBusy", "onInterrupted", "onUnfinished"} {
+		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "toolTimeout", "maxToolResult", "policy", "onBusy", "onInterrupted", "onUnfinished"} {
 		if !bytes.Contains(data, []byte(key+":")) {
 			t.Errorf("the example does not show %s", key)
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -27,6 +28,8 @@ type parser struct {
 	known    Known
 	readFile func(path string) ([]byte, error)
 	mistakes []Mistake
+	// priced are the file's prices, by model.
+	priced map[string]any
 }
 
 // document returns the file's one value, or nil when there is nothing to check
@@ -257,6 +260,9 @@ func (p *parser) free(n *yaml.Node, what string) any {
 		}
 		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
 			break
+		}
+		if n.ShortTag() != "!!bool" && json.Valid([]byte(n.Value)) {
+			return json.Number(n.Value) // money must not become a float
 		}
 		return v
 	}

@@ -21,6 +21,8 @@ type AgentInfo struct {
 	Name        string
 	Description string
 	Tools       []holdfast.ToolSpec
+	// Middleware are the names of the agent's middleware, the outermost first.
+	Middleware []string
 	// ParallelTools is how many calls of one answer run at the same time.
 	ParallelTools int
 	// MaxIterations bounds a run between two requests; 0 is no bound.
@@ -35,6 +37,7 @@ type agentView struct {
 	Description  string       `json:"description"`
 	Default      bool         `json:"default"`
 	Tools        []toolView   `json:"tools"`
+	Middleware   []string     `json:"middleware"`
 	Capabilities capabilities `json:"capabilities"`
 }
 
@@ -139,7 +142,7 @@ func errNoAgents() error {
 func (h *handler) view(a *AgentInfo, first bool) agentView {
 	v := agentView{
 		Name: a.Name, Description: a.Description, Default: first,
-		Tools: make([]toolView, len(a.Tools)), Capabilities: h.capabilities(a),
+		Tools: make([]toolView, len(a.Tools)), Middleware: append([]string{}, a.Middleware...), Capabilities: h.capabilities(a),
 	}
 	for i, t := range a.Tools {
 		v.Tools[i] = toolView{Name: t.Name, Description: t.Description, Effect: t.Effect}

@@ -33,6 +33,8 @@ var status = map[string]int{
 	holdfast.CodePayloadTooLarge:          http.StatusRequestEntityTooLarge,
 	holdfast.CodeRunIDReused:              http.StatusConflict,
 	holdfast.CodeRunInProgress:            http.StatusConflict,
+	holdfast.CodeSchemaChanged:            http.StatusConflict,
+	holdfast.CodeStateTooNew:              http.StatusConflict,
 	holdfast.CodeShuttingDown:             http.StatusServiceUnavailable,
 	holdfast.CodeStoreUnavailable:         http.StatusServiceUnavailable,
 	holdfast.CodeStreamCut:                http.StatusServiceUnavailable,

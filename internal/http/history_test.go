@@ -64,8 +64,11 @@ func (m *timeMachine) Rewind(_ context.Context, _ holdfast.Principal, thread str
 	return m.travelled(), m.ask("rewind", thread, to)
 }
 
-func (m *timeMachine) SharedState(_ context.Context, _ holdfast.Principal, thread string) (json.RawMessage, error) {
-	return json.RawMessage(`{"n":1}`), m.ask("state", thread)
+func (m *timeMachine) State(_ context.Context, _ holdfast.Principal, thread string) (*holdfast.ThreadState, error) {
+	return &holdfast.ThreadState{
+		State:           json.RawMessage(`{"n":1}`),
+		MiddlewareState: json.RawMessage(`{"schemaSignature":"a.b","schemaVersion":1,"stateVersions":{"a.b":1},"states":{"a.b":{}}}`),
+	}, m.ask("state", thread)
 }
 
 func (m *timeMachine) Runs(_ context.Context, _ holdfast.Principal, thread string) ([]holdfast.RunInfo, error) {

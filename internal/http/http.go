@@ -36,8 +36,8 @@ type Threads interface {
 	Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]holdfast.ThreadInfo, error)
 	Thread(ctx context.Context, who holdfast.Principal, thread string) (*holdfast.ThreadInfo, error)
 	Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error)
-	// SharedState is null where there is none.
-	SharedState(ctx context.Context, who holdfast.Principal, thread string) (json.RawMessage, error)
+	// State returns the shared state and the states of the middleware.
+	State(ctx context.Context, who holdfast.Principal, thread string) (*holdfast.ThreadState, error)
 	// Runs lists a thread's runs, newest first.
 	Runs(ctx context.Context, who holdfast.Principal, thread string) ([]holdfast.RunInfo, error)
 }

@@ -97,8 +97,8 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/threads/{thread}/state", do: (*handler).getState, id: "getState",
-		summary: "The shared state.",
-		answers: []answer{{http.StatusOK, "The state; null if there is none.", typeJSON, "SharedState"}}, errors: readErrors,
+		summary: "The shared state, and the states of the middleware.",
+		answers: []answer{{http.StatusOK, "The states.", typeJSON, "ThreadState"}}, errors: readErrors,
 	},
 	{
 		method: "GET", path: "/threads/{thread}/runs", do: (*handler).listRuns, id: "listRuns",

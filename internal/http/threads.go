@@ -71,11 +71,11 @@ func (h *handler) getMessages(w http.ResponseWriter, r *http.Request, who holdfa
 
 // getState is GET /threads/{thread}/state.
 func (h *handler) getState(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	state, err := h.Threads.SharedState(r.Context(), who, param(r, "thread"))
+	state, err := h.Threads.State(r.Context(), who, param(r, "thread"))
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"state": state})
+	writeJSON(w, http.StatusOK, state)
 	return nil
 }
 

@@ -37,8 +37,13 @@ func (r *run) answer() error {
 // again prepares another try of a model call that has failed. It returns the
 // error if there is to be none.
 func (r *run) again(a *answering, attempt int, err error) error {
+	var ask *holdfast.Interrupt
+	if a.shown && errors.As(err, &ask) {
+		return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "A middleware asked a person after the model had begun to answer.").
+			WithHint("A Model hook asks before its first delta.").Wrap(errors.New(err.Error())) // no question any more
+	}
 	var failed *holdfast.ModelError
-	if !errors.As(err, &failed) || !failed.Retryable || attempt+1 >= r.e.cfg.ModelTries {
+	if !errors.As(err, &failed) || !failed.Retryable || attempt+1 >= r.e.modelTries(r.agent.Name) {
 		return err
 	}
 	r.e.cfg.Log.Warn("model call failed, trying again", "thread", r.key.Thread, "run", r.rec.ID,
@@ -138,31 +143,50 @@ func (a *answering) report(err error) {
 	a.r.e.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.r.e.cfg.Now().Sub(a.began), a.usage)
 }
 
-func (a *answering) stream(attempt int) error {
-	ctx, cancel := context.WithCancel(a.r.ctx)
+func (a *answering) stream(attempt int) (err error) {
+	ctx, cancel := context.WithCancel(a.r.inner)
 	defer cancel()
-	for d, err := range a.r.call(ctx, a.r.modelRequest(attempt)) {
-		if err != nil {
+	reading := false // a panic that comes out of here is ours
+	defer func() {
+		if reading {
+			return
+		}
+		if p := recover(); p != nil {
+			err = a.r.chain.modelPanicked(ctx, p)
+		}
+	}()
+	for d, err := range a.r.chain.model(ctx, a.r.modelRequest(attempt)) {
+		reading = true
+		if over, err := a.receive(&d, err); over || err != nil {
 			return err
 		}
-		if a.r.ctx.Err() != nil { // a model may be slow to notice
-			return context.Cause(a.r.ctx)
-		}
-		if a.first < 0 {
-			a.first = a.r.e.cfg.Now().Sub(a.began)
-		}
-		if err := a.take(&d); err != nil {
-			return err
-		}
-		if d.Finish != "" {
-			a.finish = d.Finish
-			return a.endReasoning()
-		}
+		reading = false
 	}
 	if a.r.ctx.Err() != nil {
 		return context.Cause(a.r.ctx)
 	}
 	return &holdfast.ModelError{Retryable: true, Public: "The model's answer was cut off.", Err: holdfast.ErrTruncated}
+}
+
+// receive takes one delta of the model's; true if it was the last.
+func (a *answering) receive(d *holdfast.Delta, err error) (bool, error) {
+	if err != nil {
+		return true, err
+	}
+	if a.r.ctx.Err() != nil { // a model may be slow to notice
+		return true, context.Cause(a.r.ctx)
+	}
+	if a.first < 0 {
+		a.first = a.r.e.cfg.Now().Sub(a.began)
+	}
+	if err := a.take(d); err != nil {
+		return true, err
+	}
+	if d.Finish == "" {
+		return false, nil
+	}
+	a.finish = d.Finish
+	return true, a.endReasoning()
 }
 
 func (a *answering) take(d *holdfast.Delta) error {
@@ -340,14 +364,10 @@ func (r *run) commitAnswer(a *answering) error {
 	events := a.ending()
 	r.addUsage(a.usage)
 	r.st.Calls = r.openCalls(a)
-	hooks := r.batchHooks(a)
-	err := r.append(a.messages(true), events, soon, func(c *holdfast.Commit) {
-		if hooks == nil {
-			r.putIntents(c)
-		}
-	})
-	if err != nil || hooks != nil {
-		return errors.Join(err, hooks)
+	r.st.Open, r.st.Question = true, nil
+	r.decideBatch(a)
+	if err := r.append(a.messages(true), events, soon, r.putIntents); err != nil {
+		return err
 	}
 	for i := range r.st.Calls {
 		if r.st.Calls[i].Frontend {
@@ -355,15 +375,15 @@ func (r *run) commitAnswer(a *answering) error {
 		}
 	}
 	if len(r.st.Calls) == 0 {
-		r.nextIteration()
 		return nil
 	}
 	return r.w.flush(r.ctx)
 }
 
+// putIntents announces the calls that are about to start.
 func (r *run) putIntents(c *holdfast.Commit) {
 	for i := range r.st.Calls {
-		if r.hasEffects(r.st.Calls[i]) {
+		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Settled == nil && !call.waits() {
 			r.noteWork(c)
 			putIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.fence, r.e.cfg.Now())
 		}
@@ -427,24 +447,37 @@ func (r *run) isFrontendTool(name string) bool {
 	return false
 }
 
-// batchHooks shows the iteration's calls to the middleware before any starts.
-func (r *run) batchHooks(a *answering) error {
-	if len(a.sequence) == 0 {
-		return nil
+// decideBatch shows the iteration's calls to the middleware before any starts. What
+// it decides becomes a part of the calls.
+func (r *run) decideBatch(a *answering) {
+	if len(a.sequence) == 0 || len(r.chain.batch) == 0 {
+		return
 	}
 	list := make([]holdfast.ToolCall, len(a.sequence))
 	for i, c := range a.sequence {
-		list[i] = holdfast.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args)}
-	}
-	for _, m := range r.agent.Middleware {
-		if m.Batch == nil {
-			continue
-		}
-		if err := m.Batch(r.ctx, r.iteration(), list); err != nil {
-			return err
+		list[i] = holdfast.ToolCall{
+			ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), Key: callKey(r.key.Thread, &r.st.Calls[i]), Principal: r.principal(),
+			Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared,
 		}
 	}
-	return nil
+	b := holdfast.NewBatch(r.at.Load(), list)
+	if err := r.chain.decide(r.inner, b); err != nil {
+		reason := holdfast.AsError(err)
+		r.e.cfg.Log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
+		r.st.Ending = endingOf(reason)
+		for i := range list {
+			b.Deny(i, "Not started: "+reason.Message)
+		}
+	}
+	for i := range list {
+		result, ask := b.Decided(i)
+		switch call := &r.st.Calls[i]; {
+		case result != nil:
+			call.Settled = &settledCall{Text: result.Text, Parts: result.Parts, Failed: result.Failed, NotRun: result.NotRun}
+		case ask != nil:
+			call.Interrupt = r.interrupt(ask, call.ID)
+		}
+	}
 }
 
 func (r *run) addUsage(u *holdfast.Usage) {

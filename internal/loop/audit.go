@@ -212,6 +212,9 @@ func (a *audit) refersTo(name string, st *state) {
 	if st.Shared != "" && !a.has(holdfast.KindBlob, st.Shared) {
 		a.add("state_missing", "%s refers to the shared state %s, which is not there", name, st.Shared)
 	}
+	if st.Schema != "" && !a.has(holdfast.KindBlob, schemaBlob(st.Schema)) {
+		a.add("schema_missing", "%s refers to the schema %s of middleware states, which is not there", name, st.Schema)
+	}
 	if st.Run != "" && !a.has(holdfast.KindRun, st.Run) {
 		a.add("run_missing", "%s names the run %s, which is not there", name, st.Run)
 	}

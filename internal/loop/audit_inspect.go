@@ -57,7 +57,9 @@ type Inspection struct {
 	Shown   *holdfast.Checkpoint
 	History []InspectedMessage
 	State   json.RawMessage
-	Open    []holdfast.OpenCall
+	// Middleware is the states of the middleware, redacted where they ask for it.
+	Middleware json.RawMessage
+	Open       []holdfast.OpenCall
 	// Checkpoints are the newest last, and Runs in their order.
 	Checkpoints []holdfast.Checkpoint
 	Intents     []InspectedIntent
@@ -189,6 +191,9 @@ func (in *Inspection) at(all *everything, st *state) {
 		if v.ID == st.Shared {
 			in.State = v.Data
 		}
+	}
+	if shown, err := all.middlewareState(st); err == nil {
+		in.Middleware = shown
 	}
 	for _, c := range st.Calls {
 		open := holdfast.OpenCall{ID: c.ID, Tool: c.Name}

@@ -102,7 +102,7 @@ func TestAuditOfInterruptedThreads(t *testing.T) {
 		return "thanks", nil
 	})
 	store := memstore.New()
-	down := holdfast.Middleware{Name: "test.down", Iteration: func(_ context.Context, it *holdfast.Iteration) error {
+	down := holdfast.Middleware{Name: "test.down", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
 		if it.Run == "r2" && it.Number > 0 {
 			return errors.New("down")
 		}

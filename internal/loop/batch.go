@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +20,7 @@ const (
 	textAbandoned   = "No result: the call was cut off before it finished, and was given up."
 	textCancelled   = "No result: the run was cancelled before the call finished."
 	textInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
-	textPanicked    = "The tool failed; the server's log has the cause."
+	textPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
 	textCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit. Make a shorter call."
 )
 
@@ -41,23 +40,26 @@ type finished struct {
 }
 
 // batch runs the open calls in parallel and saves each result the moment it
-// exists. It reports true when the run has ended here: a person is asked, or the
+// exists. It returns an end when the run ends here: a person is asked, or the
 // frontend has calls to answer.
-func (r *run) batch() (ended bool, err error) {
+func (r *run) batch() (*runEnd, error) {
+	if len(r.st.Calls) == 0 {
+		return nil, nil
+	}
 	if err := r.w.ready(r.ctx); err != nil {
-		return false, err
+		return nil, err
 	}
 	if err := r.runCalls(); err != nil {
-		return false, err
+		return nil, err
 	}
 	if open := r.st.interrupts(); len(open) > 0 {
-		return true, r.finish(&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}, phaseInterrupted, outcomeInterrupt)
+		return &runEnd{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}, phaseInterrupted, outcomeInterrupt}, nil
 	}
 	if ids := r.st.pendingFrontend(); len(ids) > 0 {
 		r.e.cfg.Observer.IterationDone(r.place(), r.results)
-		return true, r.finish(&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: ids}, phaseIdle, outcomeSuccess)
+		return &runEnd{&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: ids}, phaseIdle, outcomeSuccess}, nil
 	}
-	return false, nil
+	return nil, nil
 }
 
 func (r *run) runCalls() error {
@@ -65,7 +67,7 @@ func (r *run) runCalls() error {
 	slots := make(chan struct{}, r.e.cfg.MaxParallelTools)
 	running := 0
 	for _, call := range r.st.Calls {
-		if call.Frontend || call.waits() {
+		if call.Frontend && call.Settled == nil || call.waits() {
 			continue
 		}
 		if f, recorded := r.reused(call); recorded {
@@ -124,6 +126,9 @@ func (r *run) settled(call openCall) (finished, bool) {
 	}
 	tool, known := r.tools[call.Name]
 	switch {
+	case call.Settled != nil:
+		s := call.Settled
+		return finished{call: call, notRun: s.NotRun, result: holdfast.ToolResult{Text: s.Text, Parts: s.Parts, Failed: s.Failed}}, true
 	case call.Answer != nil && call.Answer.Declined && call.InDoubt:
 		return finished{call: call, result: holdfast.ToolResult{Text: textInDoubt, Failed: true}}, true
 	case call.Answer != nil && call.Answer.Declined:
@@ -170,9 +175,7 @@ func (r *run) runCall(call openCall, c holdfast.ToolCall) (f finished) {
 	}()
 	defer func() {
 		if p := recover(); p != nil {
-			r.e.cfg.Log.Error("panic in a tool or its middleware", "thread", r.key.Thread, "run", r.rec.ID, "tool", call.Name,
-				"panic", p, "stack", string(debug.Stack()))
-			f.result, f.err = holdfast.ToolResult{Text: textPanicked, Failed: true}, nil
+			f.result, f.err = r.chain.toolPanicked(r.ctx, c, p), nil
 		}
 	}()
 	if r.doubted[call.ID] && r.tools[call.Name].Spec().Effect == holdfast.EffectQuery {
@@ -185,8 +188,8 @@ func (r *run) runCall(call openCall, c holdfast.ToolCall) (f finished) {
 		return f
 	}
 	var u updates
-	f.result, f.err = r.handler(holdfast.ContextWithCall(r.ctx, c, u.add), r.tools[call.Name], c)
-	f.updates = u.take()
+	f.result, f.err = r.chain.tool(holdfast.ContextWithCall(r.inner, c, u.add), r.tools[call.Name], c)
+	f.updates, f.notRun = u.take(), f.result.NotRun
 	return f
 }
 
@@ -217,7 +220,12 @@ func (r *run) save(f finished) error {
 	if errors.As(f.err, &ask) {
 		return r.saveQuestion(f.call, ask)
 	}
-	if f.err != nil {
+	var end *holdfast.EndRun
+	switch {
+	case errors.As(f.err, &end):
+		r.st.Ending = endingOf(end.Err)
+		f.result = holdfast.ToolResult{Text: end.Err.Message, Failed: true} // the hint is for people
+	case f.err != nil:
 		f.result = holdfast.ToolResult{Text: f.err.Error(), Failed: true}
 	}
 	message := r.e.cfg.NewID("msg")
@@ -301,8 +309,21 @@ func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []holdfas
 
 // saveQuestion makes the call wait for a person.
 func (r *run) saveQuestion(call openCall, ask *holdfast.Interrupt) error {
+	c := r.st.call(call.ID)
+	c.Interrupt, c.Answer, c.InDoubt = r.interrupt(ask, call.ID), nil, call.InDoubt
+	return r.w.step(nil, func(c *holdfast.Commit, _ holdfast.Cursor) {
+		if !call.InDoubt {
+			// The question is what the call came to; it starts anew with the answer.
+			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindIntent, ID: call.ID})
+		}
+		c.State = r.st.encode()
+	})
+}
+
+// interrupt is a question as the stream shows it; call is empty for a hook's.
+func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 	i := &agui.Interrupt{
-		ID: r.e.cfg.NewID("int"), Reason: ask.Reason, Message: ask.Message, ToolCallID: call.ID,
+		ID: r.e.cfg.NewID("int"), Reason: ask.Reason, Message: ask.Message, ToolCallID: call,
 		ResponseSchema: ask.ResponseSchema, Metadata: ask.Metadata,
 	}
 	if i.Reason == "" {
@@ -311,15 +332,7 @@ func (r *run) saveQuestion(call openCall, ask *holdfast.Interrupt) error {
 	if !ask.ExpiresAt.IsZero() {
 		i.ExpiresAt = ask.ExpiresAt.UTC().Format(time.RFC3339)
 	}
-	c := r.st.call(call.ID)
-	c.Interrupt, c.Answer, c.InDoubt = i, nil, call.InDoubt
-	return r.w.step(nil, func(c *holdfast.Commit, _ holdfast.Cursor) {
-		if !call.InDoubt {
-			// The question is what the call came to; it starts anew with the answer.
-			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindIntent, ID: call.ID})
-		}
-		c.State = r.st.encode()
-	})
+	return i
 }
 
 // closeCalls answers every open call without running it.

@@ -39,6 +39,7 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 	if p.d.Do == actResume {
 		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
 	}
+	e.announceSchema(b.place(), r.change)
 	e.launch(r, headAfter(b.c), b.seq, recordsOf(b.c))
 	return nil
 }
@@ -101,6 +102,9 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.events(); err != nil {
 		return nil, err
 	}
+	if err := b.states(ctx); err != nil {
+		return nil, err
+	}
 	if b.p.d.Do == actResume {
 		b.resume()
 	} else {
@@ -126,6 +130,37 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	b.st.Bytes += bytesOf(b.c)
 	b.c.State = b.st.encode()
 	return b.r, nil
+}
+
+// onlyResults: the run brings the results of frontend calls and nothing else. It goes
+// on with the work of the run before it.
+func (b *beginning) onlyResults() bool {
+	return len(b.p.req.Clean.Users) == 0 && len(b.p.req.Clean.Results) > 0
+}
+
+// states restores the states of the middleware, and says what has changed in their
+// schema.
+func (b *beginning) states(ctx context.Context) error {
+	if b.p.d.Do == actStore {
+		return nil // nothing runs: they stay as they are
+	}
+	restored, err := b.e.restore(ctx, b.p.key, b.st, b.p.agent.Name)
+	if err != nil {
+		return err
+	}
+	if b.p.d.Do == actFresh && !b.onlyResults() {
+		restored.states = b.e.schemas[b.p.agent.Name].NewRun(restored.states)
+	}
+	b.r.live = holdfast.NewLiveStates(restored.states)
+	b.st.live = b.r.live
+	b.c.Put = append(b.c.Put, restored.put...)
+	b.r.change = restored.change
+	for _, ev := range b.e.schemaEvent(restored.change) {
+		if err := b.record(ev); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // load reads what the run needs beyond the head and the history.
@@ -229,8 +264,13 @@ func (b *beginning) fresh() {
 	clean := &b.p.req.Clean
 	if b.p.d.Do == actFresh {
 		b.closeOpen()
-		b.st.Iteration, b.st.Answers = 0, nil
+		b.st.Answers, b.st.Question = nil, nil
+		// The results of frontend calls close the iteration that made them.
+		if !b.onlyResults() {
+			b.st.Iteration, b.st.Open = 0, false
+		}
 	}
+	b.st.Ending = nil
 	if (clean.Regenerate || clean.Diverged != nil) && clean.Parent != b.st.Leaf {
 		b.leaveTo(clean.Parent)
 	}
@@ -288,6 +328,14 @@ func (b *beginning) resume() {
 	if len(answers) > 0 {
 		b.st.Answers = map[string]string{}
 	}
+	b.st.Ending = nil
+	if q := b.st.Question; q != nil && !q.waits() {
+		b.st.Question = nil // it was answered before: the run has ended since
+	} else if q.waits() {
+		if a, ok := answers[q.Interrupt.ID]; ok {
+			q.Answer = b.answer(a, q.Interrupt)
+		}
+	}
 	for i := range b.st.Calls {
 		call := &b.st.Calls[i]
 		if call.waits() {
@@ -295,17 +343,24 @@ func (b *beginning) resume() {
 			if !ok {
 				continue
 			}
-			call.Answer = &holdfast.Answer{InterruptID: a.InterruptID, Payload: a.Payload, Metadata: a.Metadata, Declined: a.Status == agui.ResumeCancelled}
-			b.st.Answers[a.InterruptID] = answerHash(a)
+			call.Answer = b.answer(a, call.Interrupt)
 			if call.InDoubt && verdictOf(call.Answer).Outcome == answerRunAgain {
 				// Said once, it is done once: after another crash the call is in doubt again.
 				call.InDoubt, call.Interrupt, call.Answer = false, nil, nil
 				delete(b.r.doubted, call.ID)
 			}
 		}
-		if !b.r.doubted[call.ID] {
+		if !b.r.doubted[call.ID] && call.Settled == nil {
 			putIntent(b.c, b.p.key.Thread, call, b.r.hist, b.c.Fence, b.e.cfg.Now())
 		}
+	}
+}
+
+// answer takes a person's answer to a question.
+func (b *beginning) answer(a agui.ResumeEntry, q *agui.Interrupt) *holdfast.Answer {
+	b.st.Answers[a.InterruptID] = answerHash(a)
+	return &holdfast.Answer{
+		InterruptID: a.InterruptID, Reason: q.Reason, Payload: a.Payload, Metadata: a.Metadata, Declined: a.Status == agui.ResumeCancelled,
 	}
 }
 

@@ -108,6 +108,9 @@ func (e *Engine) Checkpoint(ctx context.Context, who holdfast.Principal, thread,
 	if d.State, err = e.shared(ctx, t.key, cp.State.Shared); err != nil {
 		return nil, err
 	}
+	if d.MiddlewareState, err = e.shownStates(ctx, t.key, cp.State); err != nil {
+		return nil, err
+	}
 	for _, c := range cp.State.Calls {
 		open := holdfast.OpenCall{ID: c.ID, Tool: c.Name}
 		if c.waits() {
@@ -154,13 +157,18 @@ func (e *Engine) pendingWrites(ctx context.Context, t *thread) ([]holdfast.Pendi
 	return list, nil
 }
 
-// SharedState returns the thread's shared state; null if it has none.
-func (e *Engine) SharedState(ctx context.Context, who holdfast.Principal, thread string) (json.RawMessage, error) {
+// State returns the thread's shared state and the states of the middleware.
+func (e *Engine) State(ctx context.Context, who holdfast.Principal, thread string) (*holdfast.ThreadState, error) {
 	t, err := e.existing(ctx, who, thread)
 	if err != nil {
 		return nil, err
 	}
-	return e.shared(ctx, t.key, t.st.Shared)
+	s := &holdfast.ThreadState{}
+	if s.State, err = e.shared(ctx, t.key, t.st.Shared); err != nil {
+		return nil, err
+	}
+	s.MiddlewareState, err = e.shownStates(ctx, t.key, t.st)
+	return s, err
 }
 
 // amend prepares a commit by somebody who does not own the thread, which must not

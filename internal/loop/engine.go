@@ -50,13 +50,21 @@ type Config struct {
 	// calls of one iteration that run at a time.
 	MaxRuns          int
 	MaxParallelTools int
-	// ModelTries is how often a model call is tried in all.
-	ModelTries int
+	// ModelTries is how often a model call is tried in all; ModelTriesOf is that of
+	// single agents, by name.
+	ModelTries   int
+	ModelTriesOf map[string]int
 	// StoreTimeout is how long a run waits for a store that does not answer
 	// before it is given up here, to be recovered later.
 	StoreTimeout time.Duration
 	// StopOnStoreFailure gives a run up at the first commit that fails.
 	StopOnStoreFailure bool
+	// SchemaMode is what becomes of a run whose checkpoint was written with other
+	// middleware states; empty means SchemaWarn. ResetNewerStates: a state of a
+	// version that is not known here begins anew, and the newer one is set aside;
+	// else the run is refused.
+	SchemaMode       SchemaMode
+	ResetNewerStates bool
 	// BufferBytes bounds the deltas of a run that wait to be committed, and
 	// TailBytes the acknowledged records kept in memory for its watchers.
 	BufferBytes int
@@ -89,6 +97,8 @@ type Engine struct {
 	cfg     Config
 	agents  map[string]*holdfast.Agent
 	specs   map[string][]holdfast.ToolSpec // of each agent's tools
+	chains  map[string]*chain
+	schemas map[string]*schema
 	process string
 	seed    maphash.Seed
 	// locks serialise what this process decides about one thread.
@@ -113,12 +123,15 @@ type Engine struct {
 // errStopped is the cause that ends runs at a shutdown.
 var errStopped = errors.New("the server stops")
 
-// New makes an Engine. Call Start before anything else.
-func New(cfg Config) *Engine {
+// New makes an Engine. Call Start before anything else. It returns an error for
+// agents whose middleware registers two states of one name.
+func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg:      cfg,
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
 		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
+		chains:   make(map[string]*chain, len(cfg.Agents)),
+		schemas:  make(map[string]*schema, len(cfg.Agents)),
 		process:  cfg.NewID("p"),
 		seed:     maphash.MakeSeed(),
 		slots:    make(chan struct{}, cfg.MaxRuns),
@@ -138,9 +151,15 @@ func New(cfg Config) *Engine {
 		}
 		// Without room at the end: who appends to it, copies it.
 		e.specs[a.Name] = slices.Clip(specs)
+		e.chains[a.Name] = newChain(a, cfg.Log, cfg.Observer.HookFailed)
+		s, err := newSchema(a)
+		if err != nil {
+			return nil, fmt.Errorf("agent %q: %w", a.Name, err)
+		}
+		e.schemas[a.Name] = s
 	}
 	e.ctx, e.stop = context.WithCancelCause(context.Background())
-	return e
+	return e, nil
 }
 
 // Start announces the process and begins to look for runs that a dead process
@@ -258,6 +277,14 @@ func (e *Engine) local(key holdfast.ThreadKey) *run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.runs[key]
+}
+
+// modelTries returns how often a model call of the agent is tried.
+func (e *Engine) modelTries(agent string) int {
+	if n, own := e.cfg.ModelTriesOf[agent]; own {
+		return n
+	}
+	return e.cfg.ModelTries
 }
 
 // agent returns the named agent; "" is the default.

@@ -34,6 +34,9 @@ func (nobody) IterationDone(holdfast.Iteration, int)                            
 func (nobody) Committed(holdfast.Iteration, *holdfast.Commit, time.Duration, error) {}
 func (nobody) Cleaned(holdfast.Cleaned)                                             {}
 func (nobody) Grown(holdfast.Iteration, int64)                                      {}
+func (nobody) Notified(holdfast.Iteration, string)                                  {}
+func (nobody) HookFailed(holdfast.Iteration, string, string)                        {}
+func (nobody) SchemaChanged(holdfast.Iteration, *holdfast.SchemaChange)             {}
 func (nobody) LeaseRenewed(error)                                                   {}
 
 var serial atomic.Int64
@@ -51,7 +54,10 @@ func engine(t *testing.T, store holdfast.Store, change func(*Config), agents ...
 	if change != nil {
 		change(&cfg)
 	}
-	e := New(cfg)
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +376,7 @@ func TestPolicies(t *testing.T) {
 // TestIterationLimit: the run stops at the limit, and an empty-messages POST
 // grants the same number again.
 func TestIterationLimit(t *testing.T) {
-	limit := holdfast.Middleware{Name: "test.limit", Iteration: func(_ context.Context, it *holdfast.Iteration) error {
+	limit := holdfast.Middleware{Name: "test.limit", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
 		if it.Granted >= 2 {
 			return holdfast.Errorf(holdfast.CodeMaxIterations, "the limit of 2 iterations is reached at iteration %d", it.Number)
 		}

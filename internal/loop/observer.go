@@ -28,6 +28,9 @@ type RunObserver interface {
 	// success, interrupt, cancelled, error (with a code) and [OutcomeLeft]. There
 	// is one RunEnded for each RunStarted.
 	RunEnded(at holdfast.Iteration, outcome, code string, took time.Duration)
+	// SchemaChanged: the run goes on from a checkpoint that was written with other
+	// middleware states than the agent has.
+	SchemaChanged(at holdfast.Iteration, change *holdfast.SchemaChange)
 	// Claimed: this process found a run whose owner is gone, and tried to take
 	// it. The result is one of the Claim constants; the code is the error with
 	// which a run that nobody goes on with has ended.
@@ -44,6 +47,10 @@ type StepObserver interface {
 	// is one of the Tool constants. The name is what the model wrote: only with a
 	// result of a call that was started is it sure to be a configured tool's.
 	ToolCalled(at holdfast.Iteration, tool, result string, took time.Duration)
+	// Notified: a middleware has said that something happened, by [holdfast.Notify].
+	Notified(at holdfast.Iteration, name string)
+	// HookFailed: a hook of a middleware has panicked.
+	HookFailed(at holdfast.Iteration, middleware, hook string)
 	// IterationDone: the answer is committed, and each of its calls has a result
 	// or is the frontend's. results is how many results were saved before the
 	// checkpoint that includes them.
@@ -164,7 +171,7 @@ func (r *run) kept() int {
 func (r *run) nextIteration() {
 	r.e.cfg.Observer.IterationDone(r.place(), r.results)
 	r.st.Iteration++
-	r.number.Store(int64(r.st.Iteration))
+	r.moveTo(r.st.Iteration)
 	r.results = 0
 }
 

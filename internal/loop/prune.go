@@ -96,14 +96,14 @@ func (p *pruning) messages(ctx context.Context, c *holdfast.Commit) error {
 	return nil
 }
 
-// values deletes the versions of the shared state and the logs that nothing that
-// stays refers to.
+// values deletes the versions of the shared state, the schemas and the logs that
+// nothing that stays refers to.
 func (p *pruning) values(ctx context.Context, c *holdfast.Commit) error {
-	var states, runs []string
+	var blobs, runs []string
 	for _, st := range p.kept {
-		states, runs = append(states, st.Shared), append(runs, st.Run)
+		blobs, runs = append(blobs, st.blobs()...), append(runs, st.Run)
 	}
-	for kind, needed := range map[holdfast.Kind][]string{holdfast.KindBlob: states, holdfast.KindLog: runs} {
+	for kind, needed := range map[holdfast.Kind][]string{holdfast.KindBlob: blobs, holdfast.KindLog: runs} {
 		values, err := p.e.cfg.Store.Values(ctx, p.t.key, kind, "", 0)
 		if err != nil {
 			return readError(err)

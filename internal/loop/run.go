@@ -37,8 +37,15 @@ type run struct {
 	done    chan struct{}
 	started time.Time
 	resumed bool
-	call    holdfast.ModelCall
-	handler holdfast.ToolHandler
+	chain   *chain
+	// inner is ctx with what the Run hooks have put into it.
+	inner context.Context
+	// at is where the run stands, for hooks and tools.
+	at atomic.Pointer[holdfast.Iteration]
+	// live are the states of the middleware.
+	live *holdfast.LiveStates
+	// change is what was different in their schema when the run began here.
+	change *holdfast.SchemaChange
 	// number is st.Iteration, for other goroutines.
 	number atomic.Int64
 	// reuse are the recorded results that calls may get, by callHash.
@@ -72,7 +79,12 @@ func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first [
 	r.done = make(chan struct{})
 	r.started = e.cfg.Now()
 	r.ctx, r.cancel = context.WithCancelCause(e.ctx)
-	r.number.Store(int64(r.st.Iteration))
+	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
+		States: r.live, Ledger: e.cfg.Store, Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
+	})
+	r.inner, r.chain = r.ctx, e.chains[r.agent.Name]
+	r.st.live = r.live
+	r.moveTo(r.st.Iteration)
 	r.results = r.kept()
 	r.prepare()
 	e.mu.Lock()
@@ -93,18 +105,6 @@ func (r *run) prepare() {
 	r.tools = make(map[string]holdfast.Tool, len(r.agent.Tools))
 	for _, t := range r.agent.Tools {
 		r.tools[t.Spec().Name] = t
-	}
-	r.call = repaired(r.agent.Model.Stream)
-	r.handler = func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-		return tool.Call(ctx, call)
-	}
-	for i := len(r.agent.Middleware) - 1; i >= 0; i-- {
-		if m := r.agent.Middleware[i].Model; m != nil {
-			r.call = m(r.call)
-		}
-		if t := r.agent.Middleware[i].Tool; t != nil {
-			r.handler = t(r.handler)
-		}
 	}
 	for i := range r.hist.path {
 		r.remember(&r.hist.path[i])
@@ -164,7 +164,7 @@ func (r *run) storeBack(outage time.Duration) {
 	r.e.cfg.Log.Warn("the store is back", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load(), "outage", outage)
 }
 
-// guard turns a panic of this package or of a middleware into an error.
+// guard turns a panic of this package into an error.
 func (r *run) guard() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -172,49 +172,139 @@ func (r *run) guard() (err error) {
 			err = holdfast.AsError(errors.New("panic"))
 		}
 	}()
-	return r.iterate()
+	var end *runEnd
+	run := r.chain.around(func(ctx context.Context, _ *holdfast.Iteration) (string, error) {
+		r.inner = ctx
+		var err error
+		if end, err = r.iterate(); err != nil {
+			return "", err
+		}
+		return end.name, nil
+	})
+	if _, err := run(r.ctx, r.at.Load()); err != nil {
+		return err
+	}
+	if end == nil {
+		return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "A middleware has ended the run without a reason.").
+			WithHint("A Run hook calls next, or returns an error that says why it does not.")
+	}
+	return r.finish(end.outcome, end.phase, end.name)
 }
 
-// iterate is the loop: middleware, model, tools, checkpoint, again. It returns
-// nil when the run has ended in the log, and an error when something else has to
-// happen first.
-func (r *run) iterate() error {
+// runEnd is how a run ends, or what it waits for.
+type runEnd struct {
+	outcome *agui.Outcome
+	phase   phase
+	name    string
+}
+
+// iterate is the loop: middleware, model, tools, checkpoint, again. An error says
+// that something else has to happen before the run ends.
+func (r *run) iterate() (*runEnd, error) {
 	for {
-		if r.answered() {
-			return r.finish(&agui.Outcome{Type: agui.OutcomeSuccess}, phaseIdle, outcomeSuccess)
+		if r.st.Open || len(r.st.Calls) > 0 {
+			if end, err := r.batch(); end != nil || err != nil {
+				return end, err
+			}
+			if err := r.closeIteration(); err != nil {
+				return nil, err
+			}
 		}
-		if len(r.st.Calls) > 0 {
-			ended, err := r.batch()
-			if ended || err != nil {
-				return err
-			}
-			r.nextIteration()
-			r.st.Claims = 0
-			if queued := takeQueued(r.st); len(queued) > 0 {
-				if err := r.append(queued, nil, soon, nil); err != nil {
-					return err
-				}
-			}
-			if err := r.checkpoint(); err != nil {
-				return err
-			}
+		if r.answered() {
+			return &runEnd{&agui.Outcome{Type: agui.OutcomeSuccess}, phaseIdle, outcomeSuccess}, nil
 		}
 		if r.e.stopping() {
-			return errStopped
+			return nil, errStopped
 		}
 		if err := r.measure(); err != nil {
-			return err
+			return nil, err
 		}
-		if err := r.beforeIteration(); err != nil {
-			return err
+		if err := r.chain.beforeIteration(r.inner, r.at.Load()); err != nil {
+			return r.asked(err)
 		}
 		if err := r.w.ready(r.ctx); err != nil {
-			return err
+			return nil, err
 		}
 		if err := r.answer(); err != nil {
+			return r.asked(err)
+		}
+	}
+}
+
+// asked ends the run with a hook's question, if err is one.
+func (r *run) asked(err error) (*runEnd, error) {
+	var ask *holdfast.Interrupt
+	if !errors.As(err, &ask) || r.ctx.Err() != nil {
+		return nil, err
+	}
+	r.st.Question = &question{Interrupt: r.interrupt(ask, "")}
+	return &runEnd{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: r.st.interrupts()}, phaseInterrupted, outcomeInterrupt}, nil
+}
+
+// closeIteration ends an iteration whose calls all have results, with its checkpoint;
+// the last one's is that of the run's end.
+func (r *run) closeIteration() error {
+	if len(r.chain.after) > 0 {
+		r.chain.afterIteration(r.inner, r.at.Load(), r.iterationResult())
+	}
+	r.nextIteration()
+	r.st.Claims, r.st.Open = 0, false
+	if queued := takeQueued(r.st); len(queued) > 0 {
+		if err := r.append(queued, nil, soon, nil); err != nil {
 			return err
 		}
 	}
+	if r.answered() {
+		return nil
+	}
+	if err := r.checkpoint(); err != nil || r.st.Ending == nil {
+		return err
+	}
+	return r.st.Ending.err()
+}
+
+// iterationResult is what the iteration came to, read from the history: a run that
+// was taken over knows no more.
+func (r *run) iterationResult() *holdfast.IterationResult {
+	done := &holdfast.IterationResult{}
+	results := map[string]holdfast.ToolResult{}
+	for i := len(r.hist.path) - 1; i >= 0; i-- {
+		m := &r.hist.path[i]
+		d, err := m.Domain()
+		if err != nil {
+			continue
+		}
+		switch d.Role {
+		case holdfast.RoleTool:
+			said := markOf(m)
+			results[d.CallID] = holdfast.ToolResult{Text: d.Text, Parts: d.Parts, Failed: said.Failed, NotRun: said.NotRun}
+		case holdfast.RoleAssistant:
+			done.Answer = d
+			for _, c := range d.Calls {
+				done.Calls = append(done.Calls, holdfast.CallResult{Call: c, Result: results[c.ID]})
+			}
+			return done
+		case holdfast.RoleUser:
+			return done
+		}
+	}
+	return done
+}
+
+// notify serves [holdfast.Notify]. A tool that outlives its run has nobody to tell.
+func (r *run) notify(_ context.Context, name string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("notify %s: %w", name, err)
+	}
+	ev := agui.Custom{Name: name, Value: data}
+	ev.Timestamp = r.now()
+	if err := r.w.add([]agui.Event{ev}, soon, nil); err != nil {
+		return err
+	}
+	r.e.cfg.Observer.Notified(r.place(), name)
+	r.e.cfg.Log.Info("middleware notice", "notice", name, "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
+	return nil
 }
 
 // answered reports whether the history ends in an answer without open calls.
@@ -228,11 +318,17 @@ func (r *run) answered() bool {
 	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.path[leaf].Role == string(holdfast.RoleAssistant)
 }
 
-func (r *run) iteration() *holdfast.Iteration {
-	return &holdfast.Iteration{
+// moveTo says to hooks and tools where the run stands.
+func (r *run) moveTo(iteration int) {
+	r.number.Store(int64(iteration))
+	at := &holdfast.Iteration{
 		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID,
-		Number: r.st.Iteration, Granted: r.st.Iteration - r.st.GrantedAt,
+		Number: iteration, Granted: iteration - r.st.GrantedAt,
 	}
+	if r.st.Question != nil {
+		at.Answer = r.st.Question.Answer
+	}
+	r.at.Store(at)
 }
 
 func (r *run) principal() holdfast.Principal {
@@ -251,18 +347,6 @@ func (r *run) measure() error {
 	ev := agui.Custom{Name: "holdfast.thread_large", Value: mustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.e.cfg.Retention.WarnBytes})}
 	ev.Timestamp = r.now()
 	return r.w.add([]agui.Event{ev}, soon, nil)
-}
-
-func (r *run) beforeIteration() error {
-	for _, m := range r.agent.Middleware {
-		if m.Iteration == nil {
-			continue
-		}
-		if err := m.Iteration(r.ctx, r.iteration()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // checkpoint lists the head between two iterations. It does not wait: what
@@ -292,6 +376,7 @@ func (r *run) finish(outcome *agui.Outcome, p phase, name string) error {
 }
 
 func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Error) error {
+	r.st.Ending = nil
 	r.st.Phase, r.st.Outcome, r.st.Code, r.st.Text = p, name, "", ""
 	if cause != nil {
 		r.st.Code, r.st.Text = cause.Code, publicText(cause)
@@ -416,6 +501,7 @@ func addCheckpoint(c *holdfast.Commit, st *state, source string, step int, now t
 
 // putCheckpoint lists st in c as a checkpoint of which the origin is filled in.
 func putCheckpoint(c *holdfast.Commit, st *state, cp checkpoint, now time.Time, keep int) *checkpoint {
+	st.takeStates()
 	st.Checkpoints++
 	st.LastCheckpoint = checkpointID(st.Checkpoints)
 	cp.Format, cp.ID, cp.CreatedAt, cp.ETag, cp.State = Format, st.LastCheckpoint, now, c.ID, st

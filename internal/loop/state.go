@@ -15,8 +15,9 @@ import (
 // Format is the version of the values this package stores. Data of every
 // earlier format is read; a newer one is refused untouched. Format 2 has logs
 // whose finished runs are stored apart (archive.go), which a reader of format 1
-// would take for lost; it added the members that say so.
-const Format = 2
+// would take for lost; it added the members that say so. Format 3 has the states of
+// the middleware, which a reader of format 2 would drop when it writes.
+const Format = 3
 
 // phase is where a thread stands. Whether a running thread is alive is never
 // stored: it follows from its owner's lease.
@@ -82,7 +83,49 @@ type state struct {
 	// Claims counts the takeovers since the run last made progress.
 	Claims int              `json:"claims,omitempty"`
 	Usage  []holdfast.Usage `json:"usage,omitempty"`
+	// Open: the answer of the iteration is committed, and the iteration not closed.
+	Open bool `json:"open,omitempty"`
+	// Question is what a hook asks before the iteration goes on.
+	Question *question `json:"question,omitempty"`
+	// Ending is why the run ends once its iteration is closed.
+	Ending *ending `json:"ending,omitempty"`
+
+	// Schema names the schema that the states of the middleware were written under.
+	Schema string                     `json:"sig,omitempty"`
+	States map[string]json.RawMessage `json:"states,omitempty"`
+	// StateVersions are those that are not the schema's: of states that were not read
+	// since it changed, and of states that it does not know.
+	StateVersions map[string]int        `json:"stateVersions,omitempty"`
+	NewerStates   map[string]newerState `json:"newerStates,omitempty"`
+	// Redacted are the states that the schema does not know and that must not be shown.
+	Redacted []string `json:"redacted,omitempty"`
+
+	// live is where the states change while the run runs, and taken what of it is in
+	// the members above.
+	live  *holdfast.LiveStates
+	taken *holdfast.States
 }
+
+// question is what a hook asks a person, and the answer.
+type question struct {
+	Interrupt *agui.Interrupt  `json:"interrupt"`
+	Answer    *holdfast.Answer `json:"answer,omitempty"`
+}
+
+func (q *question) waits() bool { return q != nil && q.Answer == nil }
+
+// ending is an error that ends a run.
+type ending struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func endingOf(e *holdfast.Error) *ending {
+	return &ending{Code: e.Code, Message: e.Message, Hint: e.Hint}
+}
+
+func (e *ending) err() error { return &holdfast.Error{Code: e.Code, Message: e.Message, Hint: e.Hint} }
 
 // origin is the checkpoint that a thread was forked from.
 type origin struct {
@@ -111,6 +154,16 @@ type openCall struct {
 	// Interrupt is the question the call waits for, Answer what a person said.
 	Interrupt *agui.Interrupt  `json:"interrupt,omitempty"`
 	Answer    *holdfast.Answer `json:"answer,omitempty"`
+	// Settled is the result that a hook has given the call before it started.
+	Settled *settledCall `json:"settled,omitempty"`
+}
+
+// settledCall is a result that nothing is run for.
+type settledCall struct {
+	Text   string          `json:"text,omitempty"`
+	Parts  []holdfast.Part `json:"parts,omitempty"`
+	Failed bool            `json:"failed,omitempty"`
+	NotRun bool            `json:"notRun,omitempty"`
 }
 
 func (c *openCall) waits() bool { return c.Interrupt != nil && c.Answer == nil }
@@ -142,6 +195,7 @@ func (s *state) validate() error {
 }
 
 func (s *state) encode() []byte {
+	s.takeStates()
 	b, err := json.Marshal(s)
 	if err != nil {
 		// Every member is a plain value or JSON that was decoded before.
@@ -157,13 +211,21 @@ func (s *state) clone() *state {
 	c.Calls = slices.Clone(s.Calls)
 	c.Answers = maps.Clone(s.Answers)
 	c.Usage = slices.Clone(s.Usage)
+	if s.Question != nil {
+		q := *s.Question
+		c.Question = &q
+	}
 	c.Format = Format // whoever changes it writes it anew
 	return &c
 }
 
-// interrupts returns the open questions, in the order of their calls.
+// interrupts returns the open questions: that of a hook, and those of the calls in
+// their order.
 func (s *state) interrupts() []agui.Interrupt {
 	var open []agui.Interrupt
+	if s.Question.waits() {
+		open = append(open, *s.Question.Interrupt)
+	}
 	for _, c := range s.Calls {
 		if c.waits() {
 			open = append(open, *c.Interrupt)

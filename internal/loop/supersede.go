@@ -198,6 +198,16 @@ func (e *Engine) takeOver(ctx context.Context, t *thread) error {
 	if err := checkStale(r.st, r.hist); err != nil {
 		return e.cut(ctx, t, holdfast.AsError(err))
 	}
+	states, err := e.restore(ctx, t.key, r.st, r.agent.Name)
+	var refused *holdfast.Error
+	if errors.As(err, &refused) && refused.Code != holdfast.CodeStoreUnavailable {
+		return e.cut(ctx, t, refused)
+	}
+	if err != nil {
+		return err
+	}
+	r.live = holdfast.NewLiveStates(states.states)
+	r.st.live = r.live
 	// Ids that the abandoned answer has shown are taken, or the next answer would
 	// continue its calls.
 	seq, err := e.replay(ctx, t, func(ev agui.Event) {
@@ -216,6 +226,8 @@ func (e *Engine) takeOver(ctx context.Context, t *thread) error {
 	c := e.claim(t, e.process)
 	events := append(open, superseding(e.cfg.Now().UnixMilli(), "holdfast.takeover",
 		map[string]any{"epoch": c.Fence.Epoch, "iteration": r.st.Iteration, "reason": "owner_gone"}, r.st)...)
+	events = append(events, e.schemaEvent(states.change)...)
+	c.Put = states.put
 	for _, ev := range events[len(open):] {
 		if _, err := seq.Next(ev); err != nil {
 			e.release()
@@ -231,6 +243,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread) error {
 	}
 	e.cfg.Observer.Claimed(t.place(), ClaimTaken, "")
 	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.key.Thread, "run", r.st.Run, "iteration", r.st.Iteration, "takeover", true)
+	e.announceSchema(t.place(), states.change)
 	r.resumed = true
 	e.launch(r, headAfter(c), seq, recordsOf(c))
 	return nil

@@ -170,6 +170,7 @@ func (d *departure) toMessage(t *thread, id string) error {
 	d.st = t.st.clone()
 	d.st.Leaf, d.st.Phase, d.st.Outcome, d.st.Code, d.st.Text = t.hist.path[i].ID, phaseIdle, outcomeSuccess, "", ""
 	d.st.Calls, d.st.Queued, d.st.Iteration = nil, nil, 0
+	d.st.Open, d.st.Question = false, nil
 	return nil
 }
 
@@ -223,6 +224,11 @@ func (d *departure) settle(e *Engine) {
 			again.ID = e.cfg.NewID("int")
 			c.Interrupt, c.Answer = &again, nil
 		}
+	}
+	if q := st.Question; q != nil {
+		again := *q.Interrupt
+		again.ID = e.cfg.NewID("int")
+		st.Question = &question{Interrupt: &again}
 	}
 	st.Claims, st.Answers = 0, nil
 	switch {
@@ -298,12 +304,12 @@ func (e *Engine) copyTo(ctx context.Context, c *holdfast.Commit, t *thread, d *d
 		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: id, Parent: parent, Data: d.hist.raw[i]})
 		parent = id
 	}
-	shared, err := e.shared(ctx, t.key, d.st.Shared)
-	if err != nil {
-		return err
-	}
-	if d.st.Shared != "" {
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: d.st.Shared, Data: shared})
+	for _, id := range d.st.blobs() {
+		data, err := e.shared(ctx, t.key, id)
+		if err != nil {
+			return err
+		}
+		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: id, Data: data})
 	}
 	rec, err := e.runRecord(ctx, t.key, d.st.Run)
 	if err != nil {

@@ -135,8 +135,8 @@ func TestRewindAndGoOn(t *testing.T) {
 		t.Errorf("the thread is %+v at %+v", got.Thread, m)
 	}
 	wantTexts(t, e, "t", wholeTrip[:3]...)
-	if state := must(e.SharedState(t.Context(), alice, "t"))(t); string(state) != `{"last":"look"}` {
-		t.Errorf("the state is %s", state)
+	if state := must(e.State(t.Context(), alice, "t"))(t); string(state.State) != `{"last":"look"}` {
+		t.Errorf("the state is %s", state.State)
 	}
 	// New messages do not fit in the middle of a run; going on does.
 	_, err := e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "more")))
@@ -194,8 +194,8 @@ func TestReuseResults(t *testing.T) {
 			if did := j.take(); len(did) != 0 {
 				t.Errorf("with recorded results the tools did %q", did)
 			}
-			if state := must(e.SharedState(t.Context(), alice, where))(t); string(state) != `{"last":"charge"}` {
-				t.Errorf("the recorded calls left the state %s", state)
+			if state := must(e.State(t.Context(), alice, where))(t); string(state.State) != `{"last":"charge"}` {
+				t.Errorf("the recorded calls left the state %s", state.State)
 			}
 			// Each is used once.
 			reply, err := e.Post(t.Context(), alice, "", &agui.RunAgentInput{
@@ -393,8 +393,8 @@ func TestMark(t *testing.T) {
 	if cp.Metadata.Source != "update" || cp.Metadata.Label != "before lunch" {
 		t.Errorf("the checkpoint is %+v", cp)
 	}
-	if state := must(e.SharedState(t.Context(), alice, "t"))(t); string(state) != `{"edited":true}` {
-		t.Errorf("the state is %s", state)
+	if state := must(e.State(t.Context(), alice, "t"))(t); string(state.State) != `{"edited":true}` {
+		t.Errorf("the state is %s", state.State)
 	}
 	if _, err := e.Mark(t.Context(), alice, "t", holdfast.Mark{State: json.RawMessage(`{`)}); code(err) != holdfast.CodeInvalidInput {
 		t.Errorf("a state that is not JSON: %v", err)

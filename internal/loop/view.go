@@ -27,24 +27,32 @@ func repaired(next holdfast.ModelCall) holdfast.ModelCall {
 // wellFormed reports whether every result follows its call, and every call has one
 // result before the next message of another kind.
 func wellFormed(messages []holdfast.Message) bool {
-	open := map[string]bool{}
-	for i := range messages {
-		m := &messages[i]
-		if m.Role == holdfast.RoleTool {
-			if !open[m.CallID] {
-				return false
-			}
-			delete(open, m.CallID)
-			continue
-		}
-		if len(open) > 0 {
+	for i := 0; i < len(messages); {
+		calls := messages[i].Calls
+		end := i + 1 + len(calls)
+		if messages[i].Role == holdfast.RoleTool || end > len(messages) {
 			return false
 		}
-		for _, c := range m.Calls {
-			open[c.ID] = true
+		results := messages[i+1 : end]
+		for n := range calls {
+			if !hasResult(calls[n].ID, results) {
+				return false
+			}
+		}
+		i = end
+	}
+	return true
+}
+
+// hasResult reports whether one of the messages is the result of the call. As many
+// results as calls are then one for each.
+func hasResult(call string, messages []holdfast.Message) bool {
+	for i := range messages {
+		if messages[i].Role == holdfast.RoleTool && messages[i].CallID == call {
+			return true
 		}
 	}
-	return len(open) == 0
+	return false
 }
 
 // repair leaves results without their call out, and gives calls without a result

@@ -77,7 +77,10 @@ func start(t *testing.T, shared holdfast.Store, change func(*loop.Config)) *demo
 	if change != nil {
 		change(&cfg)
 	}
-	d.Engine = loop.New(cfg)
+	var err error
+	if d.Engine, err = loop.New(cfg); err != nil {
+		t.Fatal(err)
+	}
 	if err := d.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/holdfast-agents/holdfast"
@@ -34,11 +35,13 @@ func claimResults() []string { return []string{"taken_over", "lost", "cut", "ref
 // codes are the error codes of the root package. An extension's code is other.
 func codes() []string {
 	return []string{
-		holdfast.CodeAgentNotFound, holdfast.CodeCheckpointConflict, holdfast.CodeCheckpointInvalid, holdfast.CodeCheckpointStale,
-		holdfast.CodeCheckpointUnreadable, holdfast.CodeCutOff, holdfast.CodeForbiddenHost,
+		holdfast.CodeAgentNotFound, holdfast.CodeBudgetExceeded, holdfast.CodeCheckpointConflict, holdfast.CodeCheckpointInvalid, holdfast.CodeCheckpointStale,
+		holdfast.CodeCheckpointUnreadable, holdfast.CodeCircuitOpen, holdfast.CodeCutOff, holdfast.CodeForbiddenHost,
 		holdfast.CodeForbiddenOrigin, holdfast.CodeHistoryDiverged, holdfast.CodeHistoryNotKept, holdfast.CodeInternal, holdfast.CodeInterruptAlreadyAnswered,
 		holdfast.CodeInterruptExpired, holdfast.CodeInterrupted, holdfast.CodeInvalidInput, holdfast.CodeMaxIterations,
-		holdfast.CodeMethodNotAllowed, holdfast.CodeMidExecution, holdfast.CodeModelFailed, holdfast.CodeNotAcceptable, holdfast.CodeNotFound,
+		holdfast.CodeMethodNotAllowed, holdfast.CodeMiddlewareFailed, holdfast.CodeRateLimited, holdfast.CodeSchemaChanged,
+		holdfast.CodeStateMigration, holdfast.CodeStateTooNew, holdfast.CodeStateUnreadable, holdfast.CodeStateUnwritable, holdfast.CodeTooManyErrors,
+		holdfast.CodeMidExecution, holdfast.CodeModelFailed, holdfast.CodeNotAcceptable, holdfast.CodeNotFound,
 		holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge, holdfast.CodeRecoveryGaveUp, holdfast.CodeRunIDReused,
 		holdfast.CodeRunInProgress, holdfast.CodeStoreUnavailable, holdfast.CodeStreamCut, holdfast.CodeThreadExists, holdfast.CodeThreadTooLarge, holdfast.CodeTooManyRuns,
 		holdfast.CodeShuttingDown, holdfast.CodeUnauthenticated, holdfast.CodeUnknownToolCall, holdfast.CodeUnsupportedMediaType, holdfast.CodeVersionTooNew,
@@ -108,4 +111,25 @@ func statusCode(code int) string {
 		return other
 	}
 	return strconv.Itoa(code)
+}
+
+// maxNames bounds the names that middleware may count by.
+const maxNames = 100
+
+// names are the labels that came as they were used.
+type names struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (n *names) label(name string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.seen[name] {
+		if len(n.seen) >= maxNames {
+			return other
+		}
+		n.seen[name] = true
+	}
+	return label(name)
 }

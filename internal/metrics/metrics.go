@@ -23,10 +23,11 @@ type Metrics struct {
 	registry *prometheus.Registry
 	handler  http.Handler
 	// agents and tools are the configured names: nothing else becomes a label.
-	agents, tools map[string]string
+	agents, tools, middleware map[string]string
 
 	runs      runMetrics
 	steps     stepMetrics
+	hooks     hookMetrics
 	store     storeMetrics
 	endpoints httpMetrics
 }
@@ -48,6 +49,13 @@ type stepMetrics struct {
 	tokens        *prometheus.CounterVec
 	toolCalls     *prometheus.CounterVec
 	toolDuration  *prometheus.HistogramVec
+}
+
+type hookMetrics struct {
+	notices *prometheus.CounterVec
+	failed  *prometheus.CounterVec
+	schemas *prometheus.CounterVec
+	names   *names
 }
 
 type storeMetrics struct {
@@ -80,11 +88,14 @@ func New(agents []holdfast.Agent) *Metrics {
 	f := promauto.With(r)
 	m := &Metrics{
 		registry: r, handler: promhttp.HandlerFor(r, promhttp.HandlerOpts{}),
-		agents: map[string]string{}, tools: map[string]string{},
-		runs: newRunMetrics(f), steps: newStepMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
+		agents: map[string]string{}, tools: map[string]string{}, middleware: map[string]string{},
+		runs: newRunMetrics(f), steps: newStepMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
 	}
 	for i := range agents {
 		m.agents[agents[i].Name] = label(agents[i].Name)
+		for _, mw := range agents[i].Middleware {
+			m.middleware[mw.Name] = label(mw.Name)
+		}
 		for _, t := range agents[i].Tools {
 			m.tools[t.Spec().Name] = label(t.Spec().Name)
 		}
@@ -174,6 +185,18 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 	}
 }
 
+func newHookMetrics(f promauto.Factory) hookMetrics {
+	return hookMetrics{
+		notices: f.NewCounterVec(counter("holdfast_notices_total",
+			"What middleware has said that happened, by the notice's name: a circuit that opened, a budget that is used up."), []string{"notice"}),
+		failed: f.NewCounterVec(counter("holdfast_middleware_failures_total",
+			"Panics of middleware hooks."), []string{"middleware", "hook"}),
+		schemas: f.NewCounterVec(counter("holdfast_schema_changes_total",
+			"Runs that went on from a checkpoint with other middleware states, by what was different; upgrade: it was older than schemas."), []string{"change"}),
+		names: &names{seen: map[string]bool{}},
+	}
+}
+
 func newHTTPMetrics(f promauto.Factory) httpMetrics {
 	return httpMetrics{
 		requests: f.NewCounterVec(counter("holdfast_http_requests_total",
@@ -221,6 +244,9 @@ func (m *Metrics) zero() {
 	}
 	for _, kind := range errorTypes() {
 		m.store.errors.WithLabelValues(kind)
+	}
+	for _, change := range []string{"upgrade", "removed", "added", "version"} {
+		m.hooks.schemas.WithLabelValues(change)
 	}
 	for _, what := range []string{"threads", "checkpoints", "messages"} {
 		m.store.cleaned.WithLabelValues(what)

@@ -86,6 +86,29 @@ func (m *Metrics) ToolCalled(_ holdfast.Iteration, tool, result string, took tim
 	}
 }
 
+// Notified counts the notice. Its name is a constant of a middleware; one that makes
+// up names as it goes is counted as other from the hundredth on.
+func (m *Metrics) Notified(_ holdfast.Iteration, name string) {
+	m.hooks.notices.WithLabelValues(m.hooks.names.label(name)).Inc()
+}
+
+// HookFailed counts the panic.
+func (m *Metrics) HookFailed(_ holdfast.Iteration, middleware, hook string) {
+	m.hooks.failed.WithLabelValues(configured(m.middleware, middleware), hook).Inc()
+}
+
+// SchemaChanged counts the run once for each kind of difference.
+func (m *Metrics) SchemaChanged(_ holdfast.Iteration, change *holdfast.SchemaChange) {
+	for kind, n := range map[string]int{"removed": len(change.Removed), "added": len(change.Added), "version": len(change.Changed)} {
+		if n > 0 {
+			m.hooks.schemas.WithLabelValues(kind).Inc()
+		}
+	}
+	if change.Upgrade {
+		m.hooks.schemas.WithLabelValues("upgrade").Inc()
+	}
+}
+
 // IterationDone counts the iteration, and the results that its checkpoint takes
 // over from pending writes.
 func (m *Metrics) IterationDone(_ holdfast.Iteration, results int) {

@@ -1,5 +1,7 @@
-// Package middleware has the built-in middleware, written with the public API
-// only: whatever is here could be written by anybody.
+// Package middleware has the middleware that comes with Holdfast, written with the
+// public API only: whatever is here could be written by anybody. Each is a function
+// of its options, which panics if they cannot be; [Kinds] makes the same ones of a
+// configuration file.
 package middleware
 
 import (
@@ -16,7 +18,7 @@ import (
 func IterationLimit(maximum int) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name: "holdfast.iteration_limit",
-		Iteration: func(_ context.Context, it *holdfast.Iteration) error {
+		BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
 			if maximum <= 0 || it.Granted < maximum {
 				return nil
 			}

@@ -1,12 +1,9 @@
 package middleware
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"iter"
-	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -42,10 +39,10 @@ func run(ctx context.Context, t holdfast.Tool, chain ...holdfast.Middleware) (ho
 
 func TestIterationLimit(t *testing.T) {
 	m := IterationLimit(3)
-	if err := m.Iteration(t.Context(), &holdfast.Iteration{Number: 12, Granted: 2}); err != nil {
+	if err := m.BeforeIteration(t.Context(), &holdfast.Iteration{Number: 12, Granted: 2}); err != nil {
 		t.Errorf("within the limit: %v", err)
 	}
-	err := m.Iteration(t.Context(), &holdfast.Iteration{Number: 13, Granted: 3})
+	err := m.BeforeIteration(t.Context(), &holdfast.Iteration{Number: 13, Granted: 3})
 	var e *holdfast.Error
 	if !errors.As(err, &e) || e.Code != holdfast.CodeMaxIterations || e.Hint == "" {
 		t.Fatalf("got %v, want the code %s with a hint", err, holdfast.CodeMaxIterations)
@@ -53,7 +50,7 @@ func TestIterationLimit(t *testing.T) {
 	if !strings.Contains(e.Message, "13") || !strings.Contains(e.Message, "3 iterations") {
 		t.Errorf("the message does not name the iteration and the limit: %s", e.Message)
 	}
-	if err := IterationLimit(0).Iteration(t.Context(), &holdfast.Iteration{Granted: 1000}); err != nil {
+	if err := IterationLimit(0).BeforeIteration(t.Context(), &holdfast.Iteration{Granted: 1000}); err != nil {
 		t.Errorf("without a limit: %v", err)
 	}
 }
@@ -309,66 +306,4 @@ func TestModelTimeoutPassesErrorsOn(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestPanicsOfTools(t *testing.T) {
-	var log bytes.Buffer
-	var group sync.WaitGroup
-	panics := Panics(slog.New(slog.NewTextHandler(&log, nil)))
-	tool := stub{f: func(context.Context) (holdfast.ToolResult, error) { panic("secret") }}
-	chains := map[string][]holdfast.Middleware{
-		"alone":           {panics},
-		"within a bound":  {ToolTimeout(time.Minute, &group), panics},
-		"outside a bound": {panics, ToolTimeout(time.Minute, &group)},
-	}
-	for name, chain := range chains {
-		log.Reset()
-		result, err := run(t.Context(), tool, chain...)
-		if err != nil || !result.Failed || strings.Contains(result.Text, "secret") || !strings.Contains(result.Text, "slow_tool") {
-			t.Errorf("%s: got %+v, %v", name, result, err)
-		}
-		if !strings.Contains(log.String(), "secret") || !strings.Contains(log.String(), "TestPanicsOfTools") {
-			t.Errorf("%s: the log has not the value and the stack: %s", name, log.String())
-		}
-	}
-	group.Wait()
-	ask := &holdfast.Interrupt{}
-	if _, err := run(t.Context(), stub{f: func(context.Context) (holdfast.ToolResult, error) { return holdfast.ToolResult{}, ask }}, panics); err != error(ask) {
-		t.Errorf("a question: got %v", err)
-	}
-}
-
-func TestPanicsOfModels(t *testing.T) {
-	m := Panics(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	model := m.Model(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		return func(yield func(holdfast.Delta, error) bool) {
-			yield(holdfast.Delta{Text: "a"}, nil)
-			panic("secret")
-		}
-	})
-	got, failure := 0, error(nil)
-	for _, err := range model(t.Context(), &holdfast.ModelRequest{}) {
-		if failure = err; err == nil {
-			got++
-		}
-	}
-	var failed *holdfast.ModelError
-	if got != 1 || !errors.As(failure, &failed) || failed.Retryable || strings.Contains(failed.Public, "secret") {
-		t.Errorf("got %d deltas and %v", got, failure)
-	}
-	for range model(t.Context(), &holdfast.ModelRequest{}) {
-		break // the model panics while it is stopped; nobody can be told, nothing must happen
-	}
-}
-
-func TestPanicsOfReadersGoOn(t *testing.T) {
-	m := Panics(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	defer func() {
-		if p := recover(); p != "reader" {
-			t.Errorf("got %v, want the reader's panic", p)
-		}
-	}()
-	for range m.Model(deltas(0))(t.Context(), &holdfast.ModelRequest{}) {
-		panic("reader")
-	}
 }

@@ -174,3 +174,12 @@ func (b *boundary) late() error {
 	}
 	return failed
 }
+
+// caught is a panic that was moved from one goroutine to another.
+type caught struct {
+	value any
+	stack []byte
+}
+
+// Error makes a panic that nobody recovers readable.
+func (c *caught) Error() string { return fmt.Sprintf("%v\n\n%s", c.value, c.stack) }

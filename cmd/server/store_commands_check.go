@@ -1,0 +1,106 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+// check prints a line for each problem and for each state that another version of the
+// program has written, and how much was looked at.
+func (c *storeCommand) check(args []string) error {
+	f := c.flags("check")
+	file := f.String("config", c.getenv("HOLDFAST_CONFIG"), "the file with the agents, whose middleware has states; default "+defaultConfig+" if it is there (HOLDFAST_CONFIG)")
+	if _, err := c.parse(f, args); err != nil {
+		return err
+	}
+	agents, err := c.agents(*file)
+	if err != nil {
+		return err
+	}
+	var only *holdfast.ThreadKey
+	if c.thread != "" {
+		key := c.key()
+		only = &key
+	}
+	var done server.Checked
+	states := &stateReport{w: c.stdout, threads: map[server.PendingMigration]int{}}
+	err = c.on(func(ctx context.Context, store holdfast.Store) (err error) {
+		done, err = server.CheckStore(ctx, store, only, func(p server.Problem) {
+			fmt.Fprintf(c.stdout, "%s: %s: %s\n", printable(p.Key.String()), p.What, printable(p.Detail))
+		})
+		if err != nil {
+			return err
+		}
+		return server.CheckStates(ctx, store, agents, only, states.thread)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "%s checked, %s\n", count(done.Threads, "thread"), count(done.Problems, "problem"))
+	if done.Busy > 0 {
+		fmt.Fprintf(c.stdout, "%s not checked: running, and changing all the time\n", count(done.Busy, "thread"))
+	}
+	if lost := states.summary(); lost || done.Problems > 0 {
+		return errProblems
+	}
+	return nil
+}
+
+// agents reads the file, without models, which would need keys.
+func (c *storeCommand) agents(file string) ([]holdfast.Agent, error) {
+	parts := c.parts
+	parts.Getenv = c.getenv
+	agents, _, err := server.ValidateAgents(orDefault(file, defaultConfig), parts)
+	if errors.Is(err, fs.ErrNotExist) && file == "" {
+		return nil, nil
+	}
+	return agents, err
+}
+
+// stateReport prints what stored states need, and counts it.
+type stateReport struct {
+	w       io.Writer
+	threads map[server.PendingMigration]int
+}
+
+func (r *stateReport) thread(key holdfast.ThreadKey, needs []server.PendingMigration) {
+	for _, m := range needs {
+		r.threads[m]++
+		text, _ := need(m)
+		fmt.Fprintf(r.w, "%s: state %s is %s\n", printable(key.String()), m.Name, text)
+	}
+}
+
+// summary prints a line for each state and version. lost: a state cannot be gone on
+// with.
+func (r *stateReport) summary() (lost bool) {
+	byState := func(a, b server.PendingMigration) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.From, b.From))
+	}
+	for _, m := range slices.SortedFunc(maps.Keys(r.threads), byState) {
+		text, ok := need(m)
+		lost = lost || !ok
+		fmt.Fprintf(r.w, "state %s: %s with %s\n", m.Name, count(r.threads[m], "thread"), text)
+	}
+	return lost
+}
+
+// need says what a stored state needs; ok is false if this program does not have it.
+func need(m server.PendingMigration) (text string, ok bool) {
+	switch {
+	case m.From > m.To:
+		return fmt.Sprintf("version %d, which is newer than this program knows (%d)", m.From, m.To), false
+	case m.Missing > 0:
+		return fmt.Sprintf("version %d, %d is needed: there is no migration from %d to %d", m.From, m.To, m.Missing, m.Missing+1), false
+	}
+	return fmt.Sprintf("version %d, %d is needed: migrated when it is next read", m.From, m.To), true
+}

@@ -1,0 +1,207 @@
+package config
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+	"go.yaml.in/yaml/v4"
+)
+
+// middleware reads an agent's list. Each entry is the name of a kind, or a mapping
+// from the name to its options.
+func (p *parser) middleware(n *yaml.Node) []holdfast.Middleware {
+	var all []holdfast.Middleware
+	p.list(n, "middleware", func(n *yaml.Node) {
+		name, options := n, (*yaml.Node)(nil)
+		switch {
+		case n.Kind == yaml.ScalarNode:
+		case n.Kind != yaml.MappingNode || len(n.Content) == 0:
+			p.wrongType(n, "a middleware", "a name (- name), or a name and its options (- name: {key: value})")
+			return
+		case len(n.Content) > 2:
+			p.mistake(position(n.Content[2]), "%s stands beside %s; its options are indented further than the name, and another middleware begins with a dash",
+				show(resolve(n.Content[2]).Value), show(resolve(n.Content[0]).Value))
+			return
+		default:
+			name, options = n.Content[0], n.Content[1]
+		}
+		if m, ok := p.made(name, options); ok {
+			all = append(all, m)
+		}
+	})
+	return all
+}
+
+// made makes a middleware. options is nil if there are none.
+func (p *parser) made(at, options *yaml.Node) (m holdfast.Middleware, ok bool) {
+	name, ok := p.text(at, "a middleware")
+	if !ok {
+		return m, false
+	}
+	i := slices.IndexFunc(p.known.Middleware, func(k holdfast.MiddlewareKind) bool { return k.Name == name })
+	if i < 0 {
+		var names []string
+		for _, k := range p.known.Middleware {
+			names = append(names, k.Name)
+		}
+		p.mistake(position(at), "unknown middleware %s%s", show(name), suggest(name, names))
+		return m, false
+	}
+	raw, ok := p.options(name, options)
+	if !ok {
+		return m, false
+	}
+	m, err := p.known.Middleware[i].New(raw)
+	if err != nil {
+		if options == nil || resolve(options).ShortTag() == "!!null" {
+			options = at
+		}
+		p.badOptions(name, options, err)
+		return m, false
+	}
+	return m, true
+}
+
+// options returns the options of a middleware as a JSON object. The file's prices
+// are added where they are wanted.
+func (p *parser) options(name string, n *yaml.Node) (raw json.RawMessage, ok bool) {
+	values := map[string]any{}
+	if n != nil && resolve(n).ShortTag() != "!!null" {
+		if resolve(n).Kind != yaml.MappingNode {
+			p.wrongType(resolve(n), "the options of "+name, "a mapping (key: value)")
+			return nil, false
+		}
+		before := len(p.mistakes)
+		values, _ = p.free(n, name).(map[string]any)
+		if len(p.mistakes) > before {
+			return nil, false
+		}
+	}
+	if _, own := values["prices"]; !own && len(p.priced) > 0 && slices.Contains(p.known.Priced, name) {
+		values["prices"] = p.priced
+	}
+	raw, err := json.Marshal(values)
+	if err != nil {
+		p.mistake(position(n), "the options of %s cannot be written as JSON: %v", name, err)
+	}
+	return raw, err == nil
+}
+
+// prices reads what models cost. Those that are wrong are left out.
+func (p *parser) prices(n *yaml.Node) {
+	p.priced = map[string]any{}
+	p.entries(n, "prices", func(model string, _ place, value *yaml.Node) {
+		what := "the price of " + show(model)
+		if resolve(value).Kind != yaml.MappingNode {
+			p.wrongType(resolve(value), what, "a mapping, like {input: 0.25, output: 2}")
+			return
+		}
+		before := len(p.mistakes)
+		price := p.free(value, what)
+		if len(p.mistakes) > before {
+			return
+		}
+		raw, err := json.Marshal(price)
+		if err == nil && p.known.Price != nil {
+			err = p.known.Price(raw)
+		}
+		if err != nil {
+			p.badOptions(what, value, err)
+			return
+		}
+		p.priced[model] = price
+	})
+}
+
+// unknownField is how encoding/json tells of a member that a struct does not have.
+// It has no type for it.
+var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
+
+// badOptions tells what a kind has said of its options, where it stands if that
+// can be found out.
+func (p *parser) badOptions(what string, options *yaml.Node, err error) {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		name := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
+		if _, value := find(options, name); value != nil {
+			p.mistake(position(value), "%s: %s must be %s, not %s", what, name, wanted(wrong.Type), given(wrong.Value))
+			return
+		}
+	}
+	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
+		if key, _ := find(options, m[1]); key != nil {
+			p.mistake(position(key), "%s has no option %s", what, show(m[1]))
+			return
+		}
+	}
+	p.mistake(position(options), "%s: %v", what, err)
+}
+
+// find returns the first member of that name, at any depth, as JSON finds it:
+// without regard to case.
+func find(n *yaml.Node, name string) (key, value *yaml.Node) {
+	n = resolve(n)
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if strings.EqualFold(resolve(c).Value, name) {
+				return c, n.Content[i+1]
+			}
+			continue
+		}
+		if key, value = find(c, name); key != nil {
+			return key, value
+		}
+	}
+	return nil, nil
+}
+
+// wanted names a type as the author of a file knows it.
+func wanted(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		if t.Name() == "Duration" {
+			return "a duration with its unit, like 30s or 2m"
+		}
+		return "text"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "text"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "a mapping (key: value)"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
+}
+
+// given names a JSON value: "number 1.5", say.
+func given(value string) string {
+	kind, text, _ := strings.Cut(value, " ")
+	switch kind {
+	case "object":
+		return "a mapping (key: value)"
+	case "array":
+		return "a list"
+	case "string":
+		return "text"
+	case "bool":
+		return "true or false"
+	}
+	switch {
+	case text == "":
+		return "a " + kind
+	case strings.Trim(text, "0123456789") == "":
+		return show(text) + ", which is too large"
+	}
+	return show(text)
+}

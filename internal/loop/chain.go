@@ -1,0 +1,245 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// chain is the hooks of an agent's middleware, put together once. The first
+// middleware is the outermost.
+type chain struct {
+	log    *slog.Logger
+	run    []holdfast.Middleware // those with a Run hook
+	before []holdfast.Middleware
+	after  []holdfast.Middleware
+	batch  []holdfast.Middleware
+	model  holdfast.ModelCall
+	tool   holdfast.ToolHandler
+	// failed is told of a hook that has panicked.
+	failed func(at holdfast.Iteration, middleware, hook string)
+}
+
+// The hooks, as logs and metrics name them.
+const (
+	hookRun    = "run"
+	hookBefore = "before_iteration"
+	hookAfter  = "after_iteration"
+	hookBatch  = "batch"
+	hookModel  = "model"
+	hookTool   = "tool"
+)
+
+func newChain(a *holdfast.Agent, log *slog.Logger, failed func(holdfast.Iteration, string, string)) *chain {
+	c := &chain{log: log, failed: failed}
+	c.model = repaired(a.Model.Stream)
+	c.tool = func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+		return tool.Call(ctx, call)
+	}
+	// Whoever calls the chain recovers panics. Within hooks, those of a tool and a
+	// model are recovered before they could be taken for a hook's.
+	for _, m := range a.Middleware {
+		if m.Model != nil {
+			c.model = c.guardedModel("", repaired(a.Model.Stream))
+		}
+		if m.Tool != nil {
+			c.tool = c.baseTool
+		}
+	}
+	for i := len(a.Middleware) - 1; i >= 0; i-- {
+		m := a.Middleware[i]
+		if m.Model != nil {
+			c.model = c.guardedModel(m.Name, m.Model(c.model))
+		}
+		if m.Tool != nil {
+			c.tool = c.guardedTool(m.Name, m.Tool(c.tool))
+		}
+	}
+	for _, m := range a.Middleware {
+		c.add(m)
+	}
+	return c
+}
+
+func (c *chain) add(m holdfast.Middleware) {
+	if m.Run != nil {
+		c.run = append(c.run, m)
+	}
+	if m.BeforeIteration != nil {
+		c.before = append(c.before, m)
+	}
+	if m.AfterIteration != nil {
+		c.after = append(c.after, m)
+	}
+	if m.Batch != nil {
+		c.batch = append(c.batch, m)
+	}
+}
+
+// around wraps a run in its hooks.
+func (c *chain) around(next holdfast.RunCall) holdfast.RunCall {
+	for i := len(c.run) - 1; i >= 0; i-- {
+		name, hook := c.run[i].Name, c.run[i].Run(next)
+		next = func(ctx context.Context, it *holdfast.Iteration) (outcome string, err error) {
+			defer c.caught(ctx, name, hookRun, func(e *holdfast.Error) { err = e })
+			return hook(ctx, it)
+		}
+	}
+	return next
+}
+
+// beforeIteration calls the hooks in their order, until one returns an error.
+func (c *chain) beforeIteration(ctx context.Context, it *holdfast.Iteration) error {
+	for i := range c.before {
+		if err := c.callBefore(ctx, &c.before[i], it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *chain) callBefore(ctx context.Context, m *holdfast.Middleware, it *holdfast.Iteration) (err error) {
+	defer c.caught(ctx, m.Name, hookBefore, func(e *holdfast.Error) { err = e })
+	return named(m.BeforeIteration(ctx, it), m.Name, hookBefore)
+}
+
+// afterIteration calls the hooks in their order, all of them.
+func (c *chain) afterIteration(ctx context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
+	for i := range c.after {
+		c.callAfter(ctx, &c.after[i], it, done)
+	}
+}
+
+func (c *chain) callAfter(ctx context.Context, m *holdfast.Middleware, it *holdfast.Iteration, done *holdfast.IterationResult) {
+	defer c.caught(ctx, m.Name, hookAfter, func(*holdfast.Error) {})
+	m.AfterIteration(ctx, it, done)
+}
+
+// decide shows the batch to the hooks in their order, until one returns an error.
+func (c *chain) decide(ctx context.Context, b *holdfast.Batch) error {
+	for i := range c.batch {
+		if err := c.callBatch(ctx, &c.batch[i], b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *chain) callBatch(ctx context.Context, m *holdfast.Middleware, b *holdfast.Batch) (err error) {
+	defer c.caught(ctx, m.Name, hookBatch, func(e *holdfast.Error) { err = e })
+	return named(m.Batch(ctx, b), m.Name, hookBatch)
+}
+
+// named makes an error that a caller may read of one that only the hook knows.
+func named(err error, middleware, hook string) error {
+	var known *holdfast.Error
+	var ask *holdfast.Interrupt
+	if err == nil || errors.As(err, &known) || errors.As(err, &ask) {
+		return err
+	}
+	return errMiddleware(middleware, hook).Wrap(err)
+}
+
+func errMiddleware(middleware, hook string) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "The middleware %s failed in its %s hook.", middleware, hook).
+		WithHint("The server's log has the cause. To try again, %s.", hintEmptyPost).With("middleware", middleware).With("hook", hook)
+}
+
+// caught recovers a panic of a hook; it is deferred.
+func (c *chain) caught(ctx context.Context, middleware, hook string, fail func(*holdfast.Error)) {
+	if p := recover(); p != nil {
+		fail(c.report(ctx, middleware, hook, p))
+	}
+}
+
+// report logs a hook's panic and counts it.
+func (c *chain) report(ctx context.Context, middleware, hook string, p any) *holdfast.Error {
+	at := holdfast.IterationFrom(ctx)
+	c.log.ErrorContext(ctx, "panic in a middleware", "middleware", middleware, "hook", hook, "thread", at.Thread, "run", at.Run,
+		"iteration", at.Number, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	c.failed(at, middleware, hook)
+	return errMiddleware(middleware, hook).Wrap(fmt.Errorf("panic: %v", p))
+}
+
+// baseTool calls the tool. A mistake in it is its own: the model reads that it
+// failed.
+func (c *chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = c.toolPanicked(ctx, call, p), nil
+		}
+	}()
+	return tool.Call(ctx, call)
+}
+
+func (c *chain) toolPanicked(ctx context.Context, call holdfast.ToolCall, p any) holdfast.ToolResult {
+	c.log.ErrorContext(ctx, "panic in a tool", "tool", call.Name, "thread", call.Thread, "run", call.Run, "call", call.ID,
+		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return holdfast.ToolResult{Text: fmt.Sprintf(textPanicked, call.Name), Failed: true}
+}
+
+func (c *chain) guardedTool(name string, hook holdfast.ToolHandler) holdfast.ToolHandler {
+	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
+		defer c.caught(ctx, name, hookTool, func(e *holdfast.Error) { err = &holdfast.EndRun{Err: e} })
+		return hook(ctx, tool, call)
+	}
+}
+
+// guardedModel ends a model call with an error if what it wraps panics: a
+// middleware, or without a name the model.
+func (c *chain) guardedModel(name string, next holdfast.ModelCall) holdfast.ModelCall {
+	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			g := modelGuard{chain: c, ctx: ctx, name: name}
+			defer g.recovered(yield)
+			for d, err := range next(ctx, req) {
+				g.reading = true
+				goOn := yield(d, err)
+				g.reading = false
+				if !goOn {
+					g.stopped = true
+					return
+				}
+			}
+		}
+	}
+}
+
+// modelGuard tells the panics of a model call from those of its reader, which go on.
+type modelGuard struct {
+	*chain
+	ctx              context.Context
+	name             string
+	reading, stopped bool
+}
+
+func (g *modelGuard) recovered(yield func(holdfast.Delta, error) bool) {
+	if g.reading {
+		return
+	}
+	p := recover()
+	if p == nil {
+		return
+	}
+	var failure error
+	if g.name != "" {
+		failure = g.report(g.ctx, g.name, hookModel, p)
+	} else {
+		failure = g.modelPanicked(g.ctx, p)
+	}
+	if !g.stopped {
+		yield(holdfast.Delta{}, failure)
+	}
+}
+
+func (c *chain) modelPanicked(ctx context.Context, p any) error {
+	at := holdfast.IterationFrom(ctx)
+	c.log.ErrorContext(ctx, "panic in a model", "thread", at.Thread, "run", at.Run, "iteration", at.Number,
+		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return &holdfast.ModelError{Public: "The model failed because of a mistake in the server.", Err: fmt.Errorf("panic: %v", p)}
+}

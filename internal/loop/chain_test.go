@@ -1,0 +1,138 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+func chainOf(log io.Writer, model holdfast.Model, middleware ...holdfast.Middleware) *chain {
+	a := holdfast.Agent{Name: "a", Model: model, Middleware: middleware}
+	return newChain(&a, slog.New(slog.NewTextHandler(log, nil)), func(holdfast.Iteration, string, string) {})
+}
+
+// passing has hooks that do nothing.
+func passing() holdfast.Middleware {
+	return holdfast.Middleware{
+		Name:  "test.pass",
+		Tool:  func(next holdfast.ToolHandler) holdfast.ToolHandler { return next },
+		Model: func(next holdfast.ModelCall) holdfast.ModelCall { return next },
+	}
+}
+
+// TestPanicsOfTools: the model reads that the tool failed, and no more; the log has the
+// value and the stack.
+func TestPanicsOfTools(t *testing.T) {
+	var log bytes.Buffer
+	c := chainOf(&log, say(), passing())
+	burn := holdfast.NewTool("burn", "burns", func(context.Context, struct{}) (string, error) { panic("secret") })
+	result, err := c.tool(t.Context(), burn, holdfast.ToolCall{Name: "burn", Arguments: []byte("{}")})
+	if err != nil || !result.Failed || strings.Contains(result.Text, "secret") || !strings.Contains(result.Text, "burn failed because of a mistake") {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if !strings.Contains(log.String(), "secret") || !strings.Contains(log.String(), "TestPanicsOfTools") || strings.Contains(log.String(), "test.pass") {
+		t.Errorf("the log is %s", log.String())
+	}
+}
+
+// TestPanicsOfModels: a model that panics has failed, and cannot be tried again; one
+// that panics after its reader has left tells nobody.
+func TestPanicsOfModels(t *testing.T) {
+	model := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			yield(holdfast.Delta{Text: "a"}, nil)
+			panic("secret")
+		}
+	})
+	c := chainOf(io.Discard, model, passing())
+	got, failure := 0, error(nil)
+	for _, err := range c.model(t.Context(), &holdfast.ModelRequest{}) {
+		if failure = err; err == nil {
+			got++
+		}
+	}
+	var failed *holdfast.ModelError
+	if got != 1 || !errors.As(failure, &failed) || failed.Retryable || strings.Contains(failed.Public, "secret") {
+		t.Errorf("got %d deltas and %v", got, failure)
+	}
+	for range c.model(t.Context(), &holdfast.ModelRequest{}) {
+		break
+	}
+}
+
+// TestPanicsOfReadersGoOn: a panic of whoever reads a model's deltas is not the model's.
+func TestPanicsOfReadersGoOn(t *testing.T) {
+	c := chainOf(io.Discard, say(holdfast.Delta{Text: "a"}), passing())
+	defer func() {
+		if p := recover(); p != "reader" {
+			t.Errorf("got %v, want the reader's panic", p)
+		}
+	}()
+	for range c.model(t.Context(), &holdfast.ModelRequest{}) {
+		panic("reader")
+	}
+}
+
+// BenchmarkEmptyChain is what the hook points cost an agent without middleware.
+func BenchmarkEmptyChain(b *testing.B) {
+	c := chainOf(io.Discard, say())
+	ctx, it := b.Context(), &holdfast.Iteration{}
+	run := func(context.Context, *holdfast.Iteration) (string, error) { return "", nil }
+	points := map[string]func(){
+		"run":              func() { _, _ = c.around(run)(ctx, it) },
+		"before_iteration": func() { _ = c.beforeIteration(ctx, it) },
+		"after_iteration":  func() { c.afterIteration(ctx, it, nil) },
+		"batch":            func() { _ = c.decide(ctx, nil) },
+	}
+	for name, point := range points {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				point()
+			}
+		})
+	}
+	// Of these two what counts is the difference to calling the tool or the model
+	// without a chain.
+	var tool holdfast.Tool = idleTool{}
+	toolCall := func(ctx context.Context, t holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+		return t.Call(ctx, call)
+	}
+	for name, call := range map[string]holdfast.ToolHandler{"tool": c.tool, "tool without a chain": toolCall} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = call(ctx, tool, holdfast.ToolCall{})
+			}
+		})
+	}
+	model := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return noDeltas })
+	for name, call := range map[string]holdfast.ModelCall{"model": chainOf(io.Discard, model).model, "model without a chain": model.Stream} {
+		b.Run(name, func(b *testing.B) {
+			req := &holdfast.ModelRequest{}
+			b.ReportAllocs()
+			for b.Loop() {
+				for range call(ctx, req) {
+					b.Fatal("a delta")
+				}
+			}
+		})
+	}
+}
+
+func noDeltas(func(holdfast.Delta, error) bool) {}
+
+type idleTool struct{}
+
+func (idleTool) Spec() holdfast.ToolSpec { return holdfast.ToolSpec{} }
+
+func (idleTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
+	return holdfast.ToolResult{}, nil
+}

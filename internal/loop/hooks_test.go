@@ -1,0 +1,481 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// pinger is an agent that calls ping n times, one after the other, and then is done.
+func pinger(n int, middleware ...holdfast.Middleware) holdfast.Agent {
+	turns := make([]holdfast.Delta, n+1)
+	for i := range turns {
+		turns[i] = calls("ping", fmt.Sprintf(`{"n":%d}`, i))
+	}
+	turns[n] = holdfast.Delta{Text: "done"}
+	ping := holdfast.NewTool("ping", "ping", func(context.Context, struct {
+		N int `json:"n"`
+	}) (string, error) {
+		return "pong", nil
+	}, holdfast.WithEffect(holdfast.EffectPure))
+	return holdfast.Agent{Name: "a", Model: say(turns...), Tools: []holdfast.Tool{ping}, Middleware: middleware}
+}
+
+// asksTwice is an answer with two calls.
+func twoCalls(a, b string) holdfast.Model {
+	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
+				yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+				return
+			}
+			for i, name := range []string{a, b} {
+				if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil) {
+					return
+				}
+			}
+			yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+		}
+	})
+}
+
+func posted(t *testing.T, e *Engine, in *agui.RunAgentInput) []agui.Event {
+	t.Helper()
+	reply, err := e.Post(t.Context(), alice, "", in)
+	return collect(t, reply, err)
+}
+
+// started posts "go" to a new thread.
+func started(t *testing.T, e *Engine, thread string) []agui.Event {
+	t.Helper()
+	return posted(t, e, runInput(thread, "r1", userSays("u1", "go")))
+}
+
+func answers(thread, run string, payload string, open ...agui.Interrupt) *agui.RunAgentInput {
+	in := runInput(thread, run)
+	for _, i := range open {
+		in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: i.ID, Status: agui.ResumeResolved, Payload: json.RawMessage(payload)})
+	}
+	return in
+}
+
+// openOf returns the questions with which a stream ends.
+func openOf(t *testing.T, events []agui.Event) []agui.Interrupt {
+	t.Helper()
+	f, ok := lastOf(events).(agui.RunFinished)
+	if !ok || f.Outcome == nil || f.Outcome.Type != agui.OutcomeInterrupt {
+		t.Fatalf("nobody was asked:\n%s", show(events))
+	}
+	return f.Outcome.Interrupts
+}
+
+func failed(t *testing.T, events []agui.Event, code string) agui.RunError {
+	t.Helper()
+	f, ok := lastOf(events).(agui.RunError)
+	if !ok || f.Code != code {
+		t.Fatalf("want RUN_ERROR %s:\n%s", code, show(events))
+	}
+	return f
+}
+
+// recorder notes each of its hooks.
+func recorder(name string, j *journal) holdfast.Middleware {
+	return holdfast.Middleware{
+		Name: "test." + name,
+		Run: func(next holdfast.RunCall) holdfast.RunCall {
+			return func(ctx context.Context, it *holdfast.Iteration) (string, error) {
+				j.note(name + " run")
+				outcome, err := next(ctx, it)
+				j.note(name + " run over: " + outcome)
+				return outcome, err
+			}
+		},
+		BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
+			j.note(fmt.Sprintf("%s before %d", name, it.Number))
+			return nil
+		},
+		AfterIteration: func(_ context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
+			j.note(fmt.Sprintf("%s after %d: %s%d", name, it.Number, done.Answer.Text, len(done.Calls)))
+		},
+		Model: func(next holdfast.ModelCall) holdfast.ModelCall {
+			return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				j.note(name + " model")
+				return next(ctx, req)
+			}
+		},
+		Batch: func(_ context.Context, b *holdfast.Batch) error {
+			j.note(fmt.Sprintf("%s batch %d of %d", name, b.Number, len(b.Calls)))
+			return nil
+		},
+		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+				j.note(name + " tool")
+				return next(ctx, tool, call)
+			}
+		},
+	}
+}
+
+// TestHookOrder: hooks are called in the order of the list, and wrap in it.
+func TestHookOrder(t *testing.T) {
+	j := &journal{}
+	e := engine(t, memstore.New(), nil, pinger(1, recorder("one", j), recorder("two", j)))
+	succeeded(t, started(t, e, "t"))
+	want := []string{
+		"one run", "two run",
+		"one before 0", "two before 0", "one model", "two model", "one batch 0 of 1", "two batch 0 of 1", "one tool", "two tool", "one after 0: 1", "two after 0: 1",
+		"one before 1", "two before 1", "one model", "two model", "one after 1: done0", "two after 1: done0",
+		"two run over: success", "one run over: success",
+	}
+	if got := j.take(); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// hookFailures counts what the observer is told.
+type hookFailures struct {
+	nobody
+	journal
+}
+
+func (h *hookFailures) HookFailed(_ holdfast.Iteration, middleware, hook string) {
+	h.note(middleware + " " + hook)
+}
+
+// TestHookFailures: an error or a panic of a hook ends the run with an error that
+// names it and gives nothing away; AfterIteration is contained; and the run can be
+// gone on with.
+func TestHookFailures(t *testing.T) {
+	broken := errors.New("a secret")
+	for hook, make := range map[string]func(fail func() error) holdfast.Middleware{
+		hookRun: func(fail func() error) holdfast.Middleware {
+			return holdfast.Middleware{Run: func(next holdfast.RunCall) holdfast.RunCall {
+				return func(ctx context.Context, it *holdfast.Iteration) (string, error) {
+					if err := fail(); err != nil {
+						return "", holdfast.Errorf(holdfast.CodeMiddlewareFailed, "test.broken run").Wrap(err)
+					}
+					return next(ctx, it)
+				}
+			}}
+		},
+		hookBefore: func(fail func() error) holdfast.Middleware {
+			return holdfast.Middleware{BeforeIteration: func(context.Context, *holdfast.Iteration) error { return fail() }}
+		},
+		hookBatch: func(fail func() error) holdfast.Middleware {
+			return holdfast.Middleware{Batch: func(context.Context, *holdfast.Batch) error { return fail() }}
+		},
+		hookModel: func(fail func() error) holdfast.Middleware {
+			return holdfast.Middleware{Model: func(next holdfast.ModelCall) holdfast.ModelCall {
+				return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					return func(yield func(holdfast.Delta, error) bool) {
+						if err := fail(); err != nil {
+							yield(holdfast.Delta{}, holdfast.Errorf(holdfast.CodeMiddlewareFailed, "test.broken model").Wrap(err))
+							return
+						}
+						next(ctx, req)(yield)
+					}
+				}
+			}}
+		},
+		hookTool: func(fail func() error) holdfast.Middleware {
+			return holdfast.Middleware{Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+				return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+					if err := fail(); err != nil {
+						return holdfast.ToolResult{}, &holdfast.EndRun{Err: holdfast.Errorf(holdfast.CodeMiddlewareFailed, "test.broken tool").Wrap(err)}
+					}
+					return next(ctx, tool, call)
+				}
+			}}
+		},
+	} {
+		for how, fail := range map[string]func() error{"error": func() error { return broken }, "panic": func() error { panic("a secret") }} {
+			t.Run(hook+"/"+how, func(t *testing.T) {
+				seen, fails := &hookFailures{}, 1
+				m := make(func() error {
+					if fails--; fails >= 0 {
+						return fail()
+					}
+					return nil
+				})
+				m.Name = "test.broken"
+				e := engine(t, memstore.New(), func(c *Config) { c.Observer = seen }, pinger(1, m))
+				said := failed(t, started(t, e, "t"), holdfast.CodeMiddlewareFailed)
+				if !strings.Contains(said.Message, "test.broken") || !strings.Contains(said.Message, hook) || strings.Contains(said.Message, "secret") {
+					t.Errorf("the error says %q", said.Message)
+				}
+				if got := seen.take(); how == "panic" && !slices.Equal(got, []string{"test.broken " + hook}) {
+					t.Errorf("the observer was told %q", got)
+				}
+				succeeded(t, resumed(t, e, "t", "r2"))
+			})
+		}
+	}
+	t.Run("after", func(t *testing.T) {
+		seen := &hookFailures{}
+		m := holdfast.Middleware{Name: "test.broken", AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) { panic("a secret") }}
+		e := engine(t, memstore.New(), func(c *Config) { c.Observer = seen }, pinger(1, m))
+		succeeded(t, started(t, e, "t"))
+		if got := seen.take(); !slices.Equal(got, []string{"test.broken after_iteration", "test.broken after_iteration"}) {
+			t.Errorf("the observer was told %q", got)
+		}
+	})
+}
+
+// TestRunHookEnds: a Run hook may refuse the run, must not swallow it, and what it puts
+// into the context reaches the other hooks and the tools.
+func TestRunHookEnds(t *testing.T) {
+	type key struct{}
+	around := holdfast.Middleware{Name: "test.around", Run: func(next holdfast.RunCall) holdfast.RunCall {
+		return func(ctx context.Context, it *holdfast.Iteration) (string, error) {
+			switch it.Thread {
+			case "refused":
+				return "", holdfast.Errorf("closed", "We are closed.")
+			case "swallowed":
+				return "success", nil
+			}
+			return next(context.WithValue(ctx, key{}, "yes"), it)
+		}
+	}}
+	saw := holdfast.NewTool("saw", "saw", func(ctx context.Context, _ struct{}) (string, error) {
+		return fmt.Sprint(ctx.Value(key{}), " ", holdfast.IterationFrom(ctx).Agent), nil
+	})
+	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(calls("saw", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{saw}, Middleware: []holdfast.Middleware{around}})
+	failed(t, started(t, e, "refused"), "closed")
+	failed(t, started(t, e, "swallowed"), holdfast.CodeMiddlewareFailed)
+	succeeded(t, started(t, e, "t"))
+	wantTexts(t, e, "t", "user:go", "assistant:", "tool:yes a", "assistant:done")
+}
+
+// TestBatchDecides: of parallel calls one is denied, and the other runs; what was
+// denied was never started, and says so.
+func TestBatchDecides(t *testing.T) {
+	j := &journal{}
+	run := func(name string) holdfast.Tool {
+		return tool(name, holdfast.EffectOnce, func(context.Context) (string, error) { j.note(name); return name + " ran", nil })
+	}
+	deny := holdfast.Middleware{Name: "test.deny", Batch: func(_ context.Context, b *holdfast.Batch) error {
+		for i, c := range b.Calls {
+			if c.Name == "refund" {
+				b.Deny(i, "Not allowed.")
+				b.Ask(i, &holdfast.Interrupt{Message: "a denial stands before a question"})
+			}
+		}
+		return nil
+	}}
+	store := memstore.New()
+	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: twoCalls("refund", "look"), Tools: []holdfast.Tool{run("refund"), run("look")}, Middleware: []holdfast.Middleware{deny}})
+	events := started(t, e, "t")
+	succeeded(t, events)
+	wantTexts(t, e, "t", "user:go", "assistant:", "tool:Not allowed.", "tool:look ran", "assistant:done")
+	if did := j.take(); !slices.Equal(did, []string{"look"}) {
+		t.Errorf("started: %q", did)
+	}
+	if !strings.Contains(show(events), `"notRun":true`) {
+		t.Errorf("the stream does not say that nothing was run:\n%s", show(events))
+	}
+	sound(t, store, "t")
+}
+
+// TestPartialApproval: of three parallel calls two are asked about, on their own, and
+// the third runs meanwhile.
+func TestPartialApproval(t *testing.T) {
+	j := &journal{}
+	pay := holdfast.NewTool("pay", "pays", func(ctx context.Context, _ struct{}) (string, error) {
+		call := holdfast.CallFrom(ctx)
+		j.note("pay")
+		return "paid: " + string(call.Answer.Payload), nil
+	}, holdfast.WithEffect(holdfast.EffectOnce))
+	look := tool("look", holdfast.EffectPure, func(context.Context) (string, error) { j.note("look"); return "seen", nil })
+	ask := holdfast.Middleware{
+		Name: "test.ask",
+		Batch: func(_ context.Context, b *holdfast.Batch) error {
+			for i, c := range b.Calls {
+				if c.Name == "pay" {
+					b.Ask(i, &holdfast.Interrupt{Reason: "test:permission", Message: "Pay?"})
+				}
+			}
+			return nil
+		},
+		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+				if call.Answer != nil && call.Answer.Reason == "test:permission" && string(call.Answer.Payload) == "false" {
+					return holdfast.ToolResult{Text: "The person said no.", Failed: true, NotRun: true}, nil
+				}
+				return next(ctx, tool, call)
+			}
+		},
+	}
+	store := memstore.New()
+	model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
+				yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+				return
+			}
+			for i, name := range []string{"pay", "look", "pay"} {
+				yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil)
+			}
+			yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+		}
+	})
+	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay, look}, Middleware: []holdfast.Middleware{ask}})
+	open := openOf(t, started(t, e, "t"))
+	if did := j.take(); len(open) != 2 || !slices.Equal(did, []string{"look"}) {
+		t.Fatalf("asked %d, ran %q", len(open), did)
+	}
+	sound(t, store, "t")
+	in := answers("t", "r2", "true", open[0])
+	in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: open[1].ID, Status: agui.ResumeResolved, Payload: json.RawMessage("false")})
+	succeeded(t, posted(t, e, in))
+	if did := j.take(); !slices.Equal(did, []string{"pay"}) {
+		t.Errorf("after the answers: %q", did)
+	}
+	sound(t, store, "t")
+}
+
+// TestBatchEndsTheRun: an error of a Batch hook ends the run, nothing of the batch is
+// started, also not by a takeover or a resume, and the model reads why.
+func TestBatchEndsTheRun(t *testing.T) {
+	j := &journal{}
+	pay := tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) { j.note("pay"); return "paid", nil })
+	stop := holdfast.Middleware{Name: "test.stop", Batch: func(context.Context, *holdfast.Batch) error {
+		return holdfast.Errorf("test_limit", "The limit is reached.")
+	}}
+	store := memstore.New()
+	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: twoCalls("pay", "pay"), Tools: []holdfast.Tool{pay}, Middleware: []holdfast.Middleware{stop}})
+	failed(t, started(t, e, "t"), "test_limit")
+	sound(t, store, "t")
+	succeeded(t, resumed(t, e, "t", "r2"))
+	denied := "tool:Not started: The limit is reached."
+	wantTexts(t, e, "t", "user:go", "assistant:", denied, denied, "assistant:done")
+	if did := j.take(); len(did) != 0 {
+		t.Errorf("started: %q", did)
+	}
+}
+
+// TestDecisionsSurvive: the owner dies after the answer is committed and before the
+// denied call has its result. Whoever takes over does not start it.
+func TestDecisionsSurvive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &mortal{Store: shared}
+		j := &journal{}
+		agent := func(decides bool) holdfast.Agent {
+			pay := tool("pay", holdfast.EffectIdempotent, func(context.Context) (string, error) { j.note("pay"); return "paid", nil })
+			hang := tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
+				if !decides {
+					return "hung", nil
+				}
+				<-ctx.Done()
+				return "", ctx.Err()
+			})
+			m := holdfast.Middleware{Name: "test.deny", Batch: func(_ context.Context, b *holdfast.Batch) error {
+				if !decides {
+					t.Error("the batch was decided again")
+				}
+				b.Deny(0, "No.")
+				first.dead.Store(decides) // the answer's commit is in flight, and does not arrive
+				return nil
+			}}
+			return holdfast.Agent{Name: "a", Model: twoCalls("pay", "hang"), Tools: []holdfast.Tool{pay, hang}, Middleware: []holdfast.Middleware{m}}
+		}
+		one := engine(t, first, nil, agent(true))
+		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		first.dead.Store(false) // now it does
+		time.Sleep(1100 * time.Millisecond)
+		synctest.Wait()
+		first.dead.Store(true)
+		two := engine(t, shared, nil, agent(false))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		wantTexts(t, two, "t", "user:go", "assistant:", "tool:No.", "tool:hung", "assistant:done")
+		if did := j.take(); len(did) != 0 {
+			t.Errorf("started: %q", did)
+		}
+	})
+}
+
+// TestEndRun: a Tool hook ends the run; the calls beside it have their results first,
+// and an empty-messages POST goes on.
+func TestEndRun(t *testing.T) {
+	stop := holdfast.Middleware{Name: "test.stop", Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+		return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+			if call.Name == "pay" {
+				return holdfast.ToolResult{}, &holdfast.EndRun{Err: holdfast.Errorf("test_limit", "Too dear.").WithHint("Ask again tomorrow.")}
+			}
+			return next(ctx, tool, call)
+		}
+	}}
+	quick := func(name string) holdfast.Tool {
+		return tool(name, holdfast.EffectOnce, func(context.Context) (string, error) { return name + " ran", nil })
+	}
+	store := memstore.New()
+	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: twoCalls("pay", "look"), Tools: []holdfast.Tool{quick("pay"), quick("look")}, Middleware: []holdfast.Middleware{stop}})
+	if said := failed(t, started(t, e, "t"), "test_limit"); said.Message != "Too dear. Ask again tomorrow." {
+		t.Errorf("the error says %q", said.Message)
+	}
+	got := texts(t, e, "t")
+	slices.Sort(got[2:])
+	if want := []string{"user:go", "assistant:", "tool:Too dear.", "tool:look ran"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	sound(t, store, "t")
+	succeeded(t, resumed(t, e, "t", "r2"))
+}
+
+// TestFrontendCallsCloseTheirIteration: the results of a frontend's calls end the
+// iteration that made them: hooks see it, and it is counted on.
+func TestFrontendCallsCloseTheirIteration(t *testing.T) {
+	j := &journal{}
+	m := holdfast.Middleware{Name: "test.watch", AfterIteration: func(_ context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
+		for _, c := range done.Calls {
+			j.note(fmt.Sprintf("%d %s: %s", it.Number, c.Call.Name, c.Result.Text))
+		}
+	}}
+	e := engine(t, memstore.New(), nil, holdfast.Agent{
+		Name: "a", Model: say(calls("locate", "{}"), calls("locate", "{}"), holdfast.Delta{Text: "done"}), Middleware: []holdfast.Middleware{m},
+	})
+	locate := []agui.Tool{{Name: "locate", Description: "says where the person is", Parameters: json.RawMessage(`{"type":"object"}`)}}
+	in := runInput("t", "r0", userSays("u1", "where am I?"))
+	in.Tools = locate
+	for i := range 2 {
+		open := succeeded(t, posted(t, e, in)).Outcome.PendingToolCallIDs
+		if len(open) != 1 {
+			t.Fatalf("open: %q", open)
+		}
+		in = runInput("t", fmt.Sprintf("r%d", i+1), agui.FromDomain(holdfast.Message{ID: fmt.Sprintf("m%d", i), Role: holdfast.RoleTool, CallID: open[0], Text: fmt.Sprintf("place %d", i)}))
+		in.Tools = locate
+	}
+	succeeded(t, posted(t, e, in))
+	if got := j.take(); !slices.Equal(got, []string{"0 locate: place 0", "1 locate: place 1"}) {
+		t.Errorf("the hook saw %q", got)
+	}
+}
+
+// TestAnswersAreUsedOnce: a hook that was told no, and ended the run, is not told it
+// again by the next request: it asks anew.
+func TestAnswersAreUsedOnce(t *testing.T) {
+	j := &journal{}
+	e := engine(t, memstore.New(), nil, pinger(1, asksAt(0, j)))
+	open := openOf(t, started(t, e, "t"))
+	failed(t, posted(t, e, answers("t", "r2", "false", open...)), "test_no")
+	again := openOf(t, resumed(t, e, "t", "r3"))
+	if again[0].ID == open[0].ID || len(j.take()) != 1 {
+		t.Errorf("asked again: %+v", again)
+	}
+	succeeded(t, posted(t, e, answers("t", "r4", "true", again...)))
+}

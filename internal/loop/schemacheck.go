@@ -1,0 +1,102 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Migrations says what the stored states of a thread need before the agents can go on
+// with it: which migrations will run when a state is next read, which of them do not
+// exist, and which states are newer than the agents know (From above To). It looks
+// at the head and at every listed checkpoint, which a thread can go back to; each
+// state and version is reported once. Nothing is written. A thread of an agent that
+// is not there needs nothing.
+func Migrations(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, schemas map[string]*holdfast.Schema) ([]holdfast.PendingMigration, error) {
+	head, err := store.Head(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read thread %s: %w", key, err)
+	}
+	st, err := decodeState(head.State)
+	if err != nil {
+		return nil, fmt.Errorf("read thread %s: %w", key, err)
+	}
+	states := []*state{st}
+	values, err := store.Values(ctx, key, holdfast.KindCheckpoint, "", 0)
+	if err != nil {
+		return nil, fmt.Errorf("read thread %s: %w", key, err)
+	}
+	for _, v := range values {
+		if cp, err := decodeCheckpoint(v.Data); err == nil {
+			states = append(states, cp.State)
+		}
+	}
+	var out []holdfast.PendingMigration
+	seen := map[holdfast.StateVersionChange]bool{}
+	for _, st := range states {
+		s := schemas[st.Agent]
+		if s == nil || len(st.States) == 0 {
+			continue
+		}
+		info, err := readSchema(ctx, store, key, st)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range s.Migrations(s.Restore(info, st.values(info), nil)) {
+			if !seen[m.StateVersionChange] {
+				seen[m.StateVersionChange] = true
+				out = append(out, m)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Schemas returns the schema of each agent, by its name.
+func Schemas(agents []holdfast.Agent) (map[string]*holdfast.Schema, error) {
+	out := make(map[string]*holdfast.Schema, len(agents))
+	for i := range agents {
+		s, err := newSchema(&agents[i])
+		if err != nil {
+			return nil, fmt.Errorf("agent %q: %w", agents[i].Name, err)
+		}
+		out[agents[i].Name] = s.Schema
+	}
+	return out, nil
+}
+
+// readSchema reads the schema that the states in st were written under.
+func readSchema(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, st *state) (info holdfast.SchemaInfo, err error) {
+	if st.Schema == "" {
+		return info, nil
+	}
+	raw, err := store.Value(ctx, key, holdfast.KindBlob, schemaBlob(st.Schema))
+	if err != nil {
+		return info, fmt.Errorf("read the schema of thread %s: %w", key, err)
+	}
+	if err := json.Unmarshal(raw, &info); err != nil {
+		return info, fmt.Errorf("read the schema of thread %s: %w: %w", key, errUnreadable, err)
+	}
+	return info, nil
+}
+
+// middlewareState is the states of the middleware as whoever reads a store without
+// the program may see them.
+func (all *everything) middlewareState(st *state) (json.RawMessage, error) {
+	if st.Schema == "" && len(st.States) == 0 {
+		return nil, nil
+	}
+	var info holdfast.SchemaInfo
+	for _, v := range all.values[holdfast.KindBlob] {
+		if st.Schema != "" && v.ID == schemaBlob(st.Schema) {
+			if err := json.Unmarshal(v.Data, &info); err != nil {
+				return nil, errors.Join(errUnreadable, err)
+			}
+		}
+	}
+	s := emptySchema()
+	return s.Shown(s.Restore(info, st.values(info), nil))
+}

@@ -1,0 +1,312 @@
+package loop
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// SchemaMode is what becomes of a run whose checkpoint was written with other
+// middleware states than the agent has now.
+type SchemaMode string
+
+// The modes.
+const (
+	// SchemaWarn says what has changed, in the log and in the stream, and goes on.
+	SchemaWarn SchemaMode = "warn"
+	// SchemaFail refuses to go on, before anything is written.
+	SchemaFail SchemaMode = "fail"
+	// SchemaSilent goes on and says nothing.
+	SchemaSilent SchemaMode = "silent"
+)
+
+// refLength is how many characters name a schema within its thread: 42 bits. With
+// its member name that is 16 bytes of a checkpoint.
+const refLength = 7
+
+// schemaRef is the name under which a thread keeps a schema. It is made of the
+// content, so that a thread that changes back and forth keeps each once.
+func schemaRef(info holdfast.SchemaInfo) string {
+	sum := sha256.Sum256(mustJSON(info))
+	return base64.RawURLEncoding.EncodeToString(sum[:])[:refLength]
+}
+
+// schemaBlob is the id of the blob with a schema.
+func schemaBlob(ref string) string { return "schema/" + ref }
+
+// newerState is a state that was set aside, because its version was not known.
+type newerState struct {
+	Version  int             `json:"version"`
+	Data     json.RawMessage `json:"data"`
+	Redacted bool            `json:"redacted,omitempty"`
+}
+
+// blobs returns the ids of the blobs that the state refers to.
+func (s *state) blobs() []string {
+	var ids []string
+	if s.Shared != "" {
+		ids = append(ids, s.Shared)
+	}
+	if s.Schema != "" {
+		ids = append(ids, schemaBlob(s.Schema))
+	}
+	return ids
+}
+
+// takeStates puts the states of the middleware into what is stored. Whoever wrote
+// them made sure that they can be.
+func (s *state) takeStates() {
+	if s.live == nil || s.live.Now() == s.taken {
+		return
+	}
+	now := s.live.Now()
+	values, err := now.Values()
+	if err != nil {
+		panic("loop: a state that cannot be encoded was written: " + err.Error())
+	}
+	known := now.Info().StateVersions
+	s.taken, s.States, s.StateVersions, s.NewerStates, s.Redacted = now, nil, nil, nil, nil
+	for _, v := range values {
+		if v.Aside {
+			setIn(&s.NewerStates, v.Name, newerState{v.Version, v.Data, v.Redacted})
+			continue
+		}
+		setIn(&s.States, v.Name, v.Data)
+		if known[v.Name] != v.Version {
+			setIn(&s.StateVersions, v.Name, v.Version)
+		}
+		if v.Redacted && !slices.Contains(now.Info().Redacted, v.Name) {
+			s.Redacted = append(s.Redacted, v.Name)
+		}
+	}
+}
+
+func setIn[V any](m *map[string]V, name string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[name] = v
+}
+
+// values returns the states of the middleware as they are stored, written under the
+// schema in info.
+func (s *state) values(info holdfast.SchemaInfo) []holdfast.StateValue {
+	var out []holdfast.StateValue
+	for name, data := range s.States {
+		version := s.StateVersions[name]
+		if version == 0 {
+			version = info.StateVersions[name]
+		}
+		out = append(out, holdfast.StateValue{
+			Name: name, Version: max(version, 1), Data: data,
+			Redacted: slices.Contains(s.Redacted, name) || slices.Contains(info.Redacted, name),
+		})
+	}
+	for name, kept := range s.NewerStates {
+		out = append(out, holdfast.StateValue{Name: name, Version: kept.Version, Data: kept.Data, Redacted: kept.Redacted, Aside: true})
+	}
+	return out
+}
+
+// schema is the states of one agent's middleware.
+type schema struct {
+	*holdfast.Schema
+	ref string
+}
+
+func newSchema(a *holdfast.Agent) (*schema, error) {
+	var states []holdfast.AnyState
+	for _, m := range a.Middleware {
+		states = append(states, m.States...)
+	}
+	s, err := holdfast.NewSchema(states...)
+	if err != nil {
+		return nil, err
+	}
+	return &schema{Schema: s, ref: schemaRef(s.Info())}, nil
+}
+
+// restored is the states with which a run goes on.
+type restored struct {
+	states *holdfast.States
+	// change is what is said about it; nil: nothing.
+	change *holdfast.SchemaChange
+	// put is the schema, if the thread does not hold it yet.
+	put []holdfast.Value
+}
+
+// restore makes states of what is stored in st, for a run of the agent that begins
+// or goes on. It sets st.Schema.
+func (e *Engine) restore(ctx context.Context, key holdfast.ThreadKey, st *state, agent string) (*restored, error) {
+	s := e.schemas[agent]
+	out := &restored{}
+	if st.Schema == s.ref {
+		out.states = s.Restore(s.Info(), st.values(s.Info()), e.missingStep(key))
+		return out, nil
+	}
+	old, err := e.storedSchema(ctx, key, st)
+	if err != nil {
+		return nil, err
+	}
+	states := s.Restore(old, st.values(old), e.missingStep(key))
+	// A thread without messages of this agent has nothing that could have changed.
+	fresh := st.Agent == ""
+	change := s.Compare(states)
+	if states, err = e.refuseNewer(s, states, &change); err != nil {
+		return nil, err
+	}
+	if !fresh && st.Agent == agent && change.Any() && !(change.Upgrade && s.Empty()) {
+		if err := e.judge(&change); err != nil {
+			return nil, err
+		}
+		if e.cfg.SchemaMode != SchemaSilent {
+			out.change = &change
+		}
+	}
+	out.states = s.Adopt(states)
+	if !s.Empty() || st.Schema != "" {
+		st.Schema = s.ref
+		out.put = []holdfast.Value{{Kind: holdfast.KindBlob, ID: schemaBlob(s.ref), Data: mustJSON(s.Info())}}
+	}
+	return out, nil
+}
+
+// storedSchema reads the schema that the states in st were written under.
+func (e *Engine) storedSchema(ctx context.Context, key holdfast.ThreadKey, st *state) (info holdfast.SchemaInfo, err error) {
+	if st.Schema == "" {
+		return info, nil
+	}
+	for _, s := range e.schemas {
+		if s.ref == st.Schema {
+			return s.Info(), nil
+		}
+	}
+	if info, err = readSchema(ctx, e.cfg.Store, key, st); err != nil {
+		return info, readError(err)
+	}
+	return info, nil
+}
+
+// missingStep says that a state is read with defaults, because the migration that
+// it needs does not exist; nil in the mode in which that fails.
+func (e *Engine) missingStep(key holdfast.ThreadKey) func(name string, from, to int) {
+	switch e.cfg.SchemaMode {
+	case SchemaFail:
+		return nil
+	case SchemaSilent:
+		return func(string, int, int) {}
+	}
+	return func(name string, from, to int) {
+		e.cfg.Log.Warn("a stored state has no migration and is read with defaults", "thread", key.Thread, "state", name, "from", from, "to", to)
+	}
+}
+
+// refuseNewer refuses states of a version that is not known here, or sets them aside.
+func (e *Engine) refuseNewer(s *schema, states *holdfast.States, change *holdfast.SchemaChange) (*holdfast.States, error) {
+	if len(change.TooNew) == 0 {
+		return states, nil
+	}
+	if !e.cfg.ResetNewerStates {
+		return nil, errStateTooNew(change.TooNew[0])
+	}
+	var names []string
+	for _, c := range change.TooNew {
+		names = append(names, c.Name)
+	}
+	return s.SetAside(states, names), nil
+}
+
+func errStateTooNew(c holdfast.StateVersionChange) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeStateTooNew, "The state %q has version %d, and this server knows it up to version %d.", c.Name, c.From, c.To).
+		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to begin that state anew and keep the newer one aside.").
+		With("state", c.Name).With("version", c.From).With("known", c.To)
+}
+
+// judge returns the error of a change that must not be.
+func (e *Engine) judge(change *holdfast.SchemaChange) error {
+	if e.cfg.SchemaMode != SchemaFail || change.Upgrade {
+		return nil
+	}
+	var versions []string
+	for _, c := range change.Changed {
+		versions = append(versions, c.Name)
+	}
+	return holdfast.Errorf(holdfast.CodeSchemaChanged, "The thread was written with other middleware states than this server has (removed: %s; added: %s; other version: %s).",
+		listOr(change.Removed), listOr(change.Added), listOr(versions)).
+		WithHint("Nothing was changed. Run the version that wrote it, or start with --schema-changes=warn.").
+		With("removed", change.Removed).With("added", change.Added).With("changed", versions)
+}
+
+func listOr(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return holdfast.ShortNames(names)
+}
+
+// announceSchema says in the log what has changed.
+func (e *Engine) announceSchema(at holdfast.Iteration, change *holdfast.SchemaChange) {
+	if change == nil {
+		return
+	}
+	e.cfg.Observer.SchemaChanged(at, change)
+	log := e.cfg.Log.With("thread", at.Thread, "run", at.Run, "iteration", at.Number)
+	if change.Upgrade {
+		log.Info("resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema")
+		return
+	}
+	if n := len(change.Removed); n > 0 {
+		log.Warn("the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)",
+			"count", n, "states", holdfast.ShortNames(change.Removed))
+	}
+	if n := len(change.Added); n > 0 {
+		log.Info("there is middleware that the checkpoint does not know; its state begins with the initial value",
+			"count", n, "states", holdfast.ShortNames(change.Added))
+	}
+	for _, c := range change.Changed {
+		log.Info("a state has another version than in the checkpoint", "state", c.Name, "from", c.From, "to", c.To)
+	}
+}
+
+// schemaEvent is the record of a change; nil without one.
+func (e *Engine) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
+	if change == nil {
+		return nil
+	}
+	now := e.cfg.Now()
+	value := struct {
+		*holdfast.SchemaChange
+		Timestamp string `json:"timestamp"`
+	}{change, now.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
+	return []agui.Event{agui.Custom{Base: agui.Base{Timestamp: now.UnixMilli()}, Name: "holdfast.schema_changed", Value: mustJSON(value)}}
+}
+
+// shownStates returns the states of the middleware in st as its owner may see
+// them; nil if there are none.
+func (e *Engine) shownStates(ctx context.Context, key holdfast.ThreadKey, st *state) (json.RawMessage, error) {
+	if st.Schema == "" && len(st.States) == 0 {
+		return nil, nil
+	}
+	info, err := e.storedSchema(ctx, key, st)
+	if err != nil {
+		return nil, err
+	}
+	s := e.schemas[st.Agent]
+	if s == nil { // the agent is not here any more
+		s = &schema{Schema: emptySchema()}
+	}
+	return s.Shown(s.Restore(info, st.values(info), func(string, int, int) {}))
+}
+
+func emptySchema() *holdfast.Schema {
+	s, err := holdfast.NewSchema()
+	if err != nil {
+		panic("loop: a schema without states is always valid: " + err.Error())
+	}
+	return s
+}

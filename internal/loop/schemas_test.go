@@ -1,0 +1,535 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// tally is a state of the tests.
+type tally struct {
+	Iterations int    `json:"iterations"`
+	Secret     string `json:"secret,omitempty"`
+}
+
+// stateful is a middleware that counts iterations in a state.
+func stateful(spec holdfast.StateSpec[tally]) (holdfast.Middleware, *holdfast.StateKey[tally]) {
+	key := holdfast.RegisterState(spec)
+	return holdfast.Middleware{
+		Name: "test.stateful", States: []holdfast.AnyState{key},
+		AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResult) {
+			if _, err := key.Update(ctx, func(s tally) tally { s.Iterations++; return s }); err != nil {
+				panic(err)
+			}
+		},
+	}, key
+}
+
+// counted reads the state out of a thread's newest checkpoint.
+func counted(t *testing.T, e *Engine, thread, name string) string {
+	t.Helper()
+	list := checkpoints(t, e, thread)
+	cp := must(e.Checkpoint(t.Context(), alice, thread, list[len(list)-1].ID))(t)
+	var form struct {
+		States map[string]json.RawMessage `json:"states"`
+	}
+	if err := json.Unmarshal(cp.MiddlewareState, &form); err != nil {
+		t.Fatalf("%s: %v", cp.MiddlewareState, err)
+	}
+	return string(form.States[name])
+}
+
+// TestScopes: a state of the thread goes on counting, one of a run begins anew with
+// new messages, and not with a resume.
+func TestScopes(t *testing.T) {
+	forThread, _ := stateful(holdfast.StateSpec[tally]{Name: "test.thread"})
+	forRun, _ := stateful(holdfast.StateSpec[tally]{Name: "test.run", Scope: holdfast.ScopeRun})
+	fails := 1
+	flaky := holdfast.Middleware{Name: "test.flaky", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
+		if fails--; it.Number == 1 && fails <= 0 && it.Granted > 0 {
+			return errors.New("down")
+		}
+		return nil
+	}}
+	store := memstore.New()
+	e := engine(t, store, nil, pinger(1, forThread, forRun, flaky))
+	want := func(when, thread, run string) {
+		t.Helper()
+		if a, b := counted(t, e, "t", "test.thread"), counted(t, e, "t", "test.run"); a != thread || b != run {
+			t.Errorf("%s: thread %s, run %s; want %s, %s", when, a, b, thread, run)
+		}
+	}
+	failed(t, started(t, e, "t"), holdfast.CodeMiddlewareFailed)
+	want("stopped", `{"iterations":1}`, `{"iterations":1}`)
+	succeeded(t, resumed(t, e, "t", "r2"))
+	want("resumed", `{"iterations":2}`, `{"iterations":2}`)
+	succeeded(t, posted(t, e, runInput("t", "r3", userSays("u2", "again"))))
+	want("a new message", `{"iterations":3}`, `{"iterations":1}`)
+	sound(t, store, "t")
+}
+
+// TestStatesTravel: a rewind brings back what the states were, a fork begins with it,
+// and neither changes the other.
+func TestStatesTravel(t *testing.T) {
+	m, _ := stateful(holdfast.StateSpec[tally]{Name: "test.count"})
+	store := memstore.New()
+	e := engine(t, store, nil, pinger(3, m))
+	succeeded(t, started(t, e, "t"))
+	var at string
+	for _, cp := range checkpoints(t, e, "t") {
+		if cp.Iteration == 1 && cp.Metadata.Source == "loop" {
+			at = cp.ID
+		}
+	}
+	fork := must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: at, Thread: "f"}))(t)
+	if got := counted(t, e, fork.Thread.ID, "test.count"); got != `{"iterations":1}` {
+		t.Errorf("the fork begins with %s", got)
+	}
+	sound(t, store, "f")
+	succeeded(t, resumed(t, e, "f", "f1"))
+	if a, b := counted(t, e, "f", "test.count"), counted(t, e, "t", "test.count"); a != `{"iterations":4}` || b != a {
+		t.Errorf("the fork has %s, the thread %s", a, b)
+	}
+	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: at}))(t)
+	if got := counted(t, e, "t", "test.count"); got != `{"iterations":1}` {
+		t.Errorf("back there it is %s", got)
+	}
+	must(e.Prune(t.Context(), alice, "t", 1, false))(t)
+	sound(t, store, "t")
+	succeeded(t, resumed(t, e, "t", "r2"))
+	if got := counted(t, e, "t", "test.count"); got != `{"iterations":4}` {
+		t.Errorf("gone on from there it is %s", got)
+	}
+}
+
+// TestIterationsAreClosedOnce: the owner dies after the last result of an iteration is
+// committed, and before its checkpoint. The next one closes the iteration: the hooks
+// see it, with its results, and it is counted once.
+func TestIterationsAreClosedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &mortal{Store: shared}
+		m, _ := stateful(holdfast.StateSpec[tally]{Name: "test.count"})
+		saw := make(chan string, 10)
+		watch := func(dies bool) holdfast.Middleware {
+			return holdfast.Middleware{Name: "test.watch", AfterIteration: func(ctx context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
+				if dies {
+					time.Sleep(time.Second) // the result is committed
+					first.dead.Store(true)
+					return
+				}
+				for _, c := range done.Calls {
+					saw <- fmt.Sprintf("%d %s %s %q %t", it.Number, c.Call.Name, c.Call.Arguments, c.Result.Text, c.Result.Failed)
+				}
+			}}
+		}
+		agent := func(dies bool) holdfast.Agent {
+			a := pinger(1, m, watch(dies))
+			a.Tools = []holdfast.Tool{holdfast.NewTool("ping", "ping", func(context.Context, struct {
+				N int `json:"n"`
+			}) (string, error) {
+				return "", errors.New("no answer")
+			}, holdfast.WithEffect(holdfast.EffectOnce))}
+			return a
+		}
+		one := engine(t, first, nil, agent(true))
+		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		two := engine(t, shared, nil, agent(false))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if got := counted(t, two, "t", "test.count"); got != `{"iterations":2}` {
+			t.Errorf("counted %s", got)
+		}
+		if got := <-saw; got != `0 ping {"n":0} "no answer" true` {
+			t.Errorf("the hook saw %s", got)
+		}
+		info := must(two.Thread(t.Context(), alice, "t"))(t)
+		if info.Iteration != 2 {
+			t.Errorf("the thread is at iteration %d", info.Iteration)
+		}
+		sound(t, shared, "t")
+	})
+}
+
+// logged is an engine whose log can be read.
+func logged(t *testing.T, store holdfast.Store, change func(*Config), agents ...holdfast.Agent) (*Engine, *logText) {
+	t.Helper()
+	out := &logText{}
+	e := engine(t, store, func(c *Config) {
+		c.Log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+		if change != nil {
+			change(c)
+		}
+	}, agents...)
+	return e, out
+}
+
+// logText is a log that may be written and read at the same time.
+type logText struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (l *logText) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf.Reset()
+}
+
+// changes counts what the observer is told.
+type changes struct {
+	nobody
+	journal
+}
+
+func (c *changes) SchemaChanged(_ holdfast.Iteration, change *holdfast.SchemaChange) {
+	c.note(fmt.Sprintf("upgrade=%t removed=%v added=%v changed=%v", change.Upgrade, change.Removed, change.Added, change.Changed))
+}
+
+// schemaRecords are the CUSTOM records of a stream that say that the schema changed.
+func schemaRecords(events []agui.Event) []string {
+	var out []string
+	for _, ev := range events {
+		if c, ok := ev.(agui.Custom); ok && c.Name == "holdfast.schema_changed" {
+			out = append(out, string(c.Value))
+		}
+	}
+	return out
+}
+
+// TestDeployments: a thread goes from one deployment to the next and back. What has
+// changed is said once, in log, stream and metrics, and nothing is lost.
+func TestDeployments(t *testing.T) {
+	kept := func(version int, migrations map[int]holdfast.Migration) holdfast.Middleware {
+		m, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.kept", Version: version, Migrations: migrations})
+		return m
+	}
+	named := func(name string) holdfast.Middleware {
+		m, _ := stateful(holdfast.StateSpec[tally]{Name: name})
+		return m
+	}
+	double := holdfast.Migrate(func(old tally) (tally, error) { old.Iterations *= 10; return old, nil })
+	store, turn := memstore.New(), 0
+	deploy := func(middleware ...holdfast.Middleware) (events []agui.Event, log string, told []string) {
+		turn++
+		seen := &changes{}
+		e, out := logged(t, store, func(c *Config) { c.Observer = seen }, pinger(0, middleware...))
+		defer func() { _ = e.Shutdown(t.Context()) }()
+		events = posted(t, e, runInput("t", fmt.Sprintf("r%d", turn), userSays(fmt.Sprintf("u%d", turn), "go")))
+		succeeded(t, events)
+		return events, out.String(), seen.take()
+	}
+	quiet := func(when string, events []agui.Event, log string, told []string) {
+		t.Helper()
+		if strings.Contains(log, "middleware") || len(told)+len(schemaRecords(events)) > 0 {
+			t.Errorf("%s: %s %q %q", when, log, told, schemaRecords(events))
+		}
+	}
+	events, log, told := deploy(kept(1, nil), named("acme.gone"))
+	quiet("a new thread", events, log, told)
+	events, log, told = deploy(kept(1, nil), named("acme.gone"))
+	quiet("unchanged", events, log, told)
+
+	events, log, told = deploy(kept(2, map[int]holdfast.Migration{1: double}), named("acme.fresh"))
+	for _, want := range []string{
+		`level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r3 iteration=0 count=1 states=gone`,
+		`level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value" thread=t run=r3 iteration=0 count=1 states=fresh`,
+		`level=INFO msg="a state has another version than in the checkpoint" thread=t run=r3 iteration=0 state=acme.kept from=1 to=2`,
+	} {
+		if strings.Count(log, want) != 1 {
+			t.Errorf("the log has not once %s:\n%s", want, log)
+		}
+	}
+	if want := "upgrade=false removed=[acme.gone] added=[acme.fresh] changed=[{acme.kept 1 2}]"; !slices.Equal(told, []string{want}) {
+		t.Errorf("the observer was told %q", told)
+	}
+	records := schemaRecords(events)
+	if len(records) != 1 || !strings.Contains(records[0], `"oldSignature":"acme.gone,acme.kept","newSignature":"acme.fresh,acme.kept","removed":["acme.gone"],"added":["acme.fresh"],"changed":[{"name":"acme.kept","from":1,"to":2}],"timestamp":"`) ||
+		!strings.Contains(records[0], `"isUpgrade":false`) {
+		t.Errorf("the stream says %q", records)
+	}
+	e, _ := logged(t, store, nil, pinger(0, kept(2, nil), named("acme.fresh")))
+	for name, want := range map[string]string{"acme.kept": `{"iterations":21}`, "acme.gone": `{"iterations":2}`, "acme.fresh": `{"iterations":1}`} {
+		if got := counted(t, e, "t", name); got != want {
+			t.Errorf("after the second deployment %s is %s, want %s", name, got, want)
+		}
+	}
+	_ = e.Shutdown(t.Context())
+
+	// Back: the state that was migrated is newer than this version knows.
+	e, _ = logged(t, store, nil, pinger(0, kept(1, nil), named("acme.gone")))
+	before := stateOfHead(t, store)
+	if _, err := e.Post(t.Context(), alice, "", runInput("t", "r4", userSays("u4", "go"))); code(err) != holdfast.CodeStateTooNew ||
+		!strings.Contains(err.Error(), `"acme.kept" has version 2`) || !strings.Contains(err.Error(), "up to version 1") {
+		t.Errorf("got %v", err)
+	}
+	if !bytes.Equal(before, stateOfHead(t, store)) {
+		t.Error("something was written")
+	}
+	if len(texts(t, e, "t")) != 6 {
+		t.Error("the thread cannot be read any more")
+	}
+	_ = e.Shutdown(t.Context())
+	e, _ = logged(t, store, func(c *Config) { c.ResetNewerStates = true }, pinger(0, kept(1, nil), named("acme.gone")))
+	succeeded(t, posted(t, e, runInput("t", "r5", userSays("u5", "go"))))
+	for name, want := range map[string]string{"acme.kept": `{"iterations":1}`, "acme.gone": `{"iterations":3}`, "acme.fresh": `{"iterations":1}`} {
+		if got := counted(t, e, "t", name); got != want {
+			t.Errorf("after the rollback %s is %s, want %s", name, got, want)
+		}
+	}
+	_ = e.Shutdown(t.Context())
+	turn = 5
+	deploy(kept(2, nil), named("acme.fresh"))
+	e, _ = logged(t, store, nil, pinger(0, kept(2, nil), named("acme.fresh")))
+	if got := counted(t, e, "t", "acme.kept"); got != `{"iterations":22}` {
+		t.Errorf("known again, the state that was set aside is %s", got)
+	}
+	sound(t, store, "t")
+}
+
+func stateOfHead(t *testing.T, store holdfast.Store) []byte {
+	t.Helper()
+	return must(store.Head(t.Context(), holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}))(t).State
+}
+
+// TestSchemaModes: fail refuses before anything is written, silent says nothing, and a
+// thread that is older than schemas is upgraded in every mode.
+func TestSchemaModes(t *testing.T) {
+	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.one"})
+	two, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.two"})
+	modes := func(mode SchemaMode) func(*Config) { return func(c *Config) { c.SchemaMode = mode } }
+	t.Run("fail", func(t *testing.T) {
+		store := memstore.New()
+		e := engine(t, store, nil, pinger(0, one))
+		succeeded(t, started(t, e, "t"))
+		_ = e.Shutdown(t.Context())
+		e = engine(t, store, modes(SchemaFail), pinger(0, two))
+		before := stateOfHead(t, store)
+		_, err := e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "go")))
+		if code(err) != holdfast.CodeSchemaChanged || !strings.Contains(err.Error(), "removed: one; added: two; other version: none") {
+			t.Errorf("got %v", err)
+		}
+		if !bytes.Equal(before, stateOfHead(t, store)) {
+			t.Error("something was written")
+		}
+	})
+	t.Run("silent", func(t *testing.T) {
+		store := memstore.New()
+		e := engine(t, store, nil, pinger(0, one))
+		succeeded(t, started(t, e, "t"))
+		_ = e.Shutdown(t.Context())
+		e, log := logged(t, store, modes(SchemaSilent), pinger(0, two))
+		events := posted(t, e, runInput("t", "r2", userSays("u2", "go")))
+		succeeded(t, events)
+		if strings.Contains(log.String(), "middleware") || len(schemaRecords(events)) > 0 {
+			t.Errorf("it said %s %q", log, schemaRecords(events))
+		}
+		if got := counted(t, e, "t", "acme.one"); got != `{"iterations":1}` {
+			t.Errorf("the state that nobody reads is %s", got)
+		}
+	})
+	for _, mode := range []SchemaMode{SchemaWarn, SchemaFail, SchemaSilent} {
+		t.Run("older than schemas, "+string(mode), func(t *testing.T) {
+			store := memstore.New()
+			e := engine(t, store, nil, pinger(0))
+			succeeded(t, started(t, e, "t"))
+			_ = e.Shutdown(t.Context())
+			e, log := logged(t, store, modes(mode), pinger(0, one))
+			events := posted(t, e, runInput("t", "r2", userSays("u2", "go")))
+			succeeded(t, events)
+			said := strings.Count(log.String(), `level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema" thread=t run=r2`)
+			if want := map[bool]int{true: 0, false: 1}[mode == SchemaSilent]; said != want || len(schemaRecords(events)) != want {
+				t.Errorf("said %d times, %d records\n%s", said, len(schemaRecords(events)), log)
+			}
+			if want := `"isUpgrade":true,"oldSignature":""`; mode != SchemaSilent && !strings.Contains(schemaRecords(events)[0], want) {
+				t.Errorf("the record is %s", schemaRecords(events)[0])
+			}
+			log.Reset()
+			succeeded(t, posted(t, e, runInput("t", "r3", userSays("u3", "go"))))
+			if strings.Contains(log.String(), "schema") {
+				t.Errorf("it is said again: %s", log)
+			}
+		})
+	}
+}
+
+// TestTakeoverSaysWhatChanged: a process of another deployment takes a run over. It
+// says what has changed, or, in mode fail, ends the run without starting anything.
+func TestTakeoverSaysWhatChanged(t *testing.T) {
+	for _, mode := range []SchemaMode{SchemaWarn, SchemaFail} {
+		t.Run(string(mode), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := memstore.New()
+				first := &mortal{Store: shared}
+				one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.one"})
+				two, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.two"})
+				hangs := pinger(1, one)
+				inner := hangs.Model
+				hangs.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					if req.Iteration == 1 {
+						<-ctx.Done()
+					}
+					return inner.Stream(ctx, req)
+				})
+				a := engine(t, first, nil, hangs)
+				if _, err := a.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second) // the checkpoint is committed
+				synctest.Wait()
+				first.dead.Store(true)
+				b, log := logged(t, shared, func(c *Config) { c.SchemaMode = mode }, pinger(1, two))
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				reply, err := b.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+				events := collect(t, reply, err)
+				if mode == SchemaFail {
+					failed(t, events, holdfast.CodeSchemaChanged)
+					return
+				}
+				succeeded(t, events)
+				if len(schemaRecords(events)) != 1 || !strings.Contains(log.String(), "states=one") {
+					t.Errorf("%q\n%s", schemaRecords(events), log)
+				}
+				for name, want := range map[string]string{"acme.one": `{"iterations":1}`, "acme.two": `{"iterations":1}`} {
+					if got := counted(t, b, "t", name); got != want {
+						t.Errorf("%s is %s, want %s", name, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAgentsKeepTheirStates: two agents take turns on a thread. Nothing is said, and
+// each finds its own states.
+func TestAgentsKeepTheirStates(t *testing.T) {
+	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.one", Redact: func(tally) any { return "hidden" }})
+	two, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.two"})
+	a, b := pinger(0, one), pinger(0, two)
+	b.Name = "b"
+	store := memstore.New()
+	e, log := logged(t, store, nil, a, b)
+	for i, agent := range []string{"a", "b", "a", "b"} {
+		reply, err := e.Post(t.Context(), alice, agent, runInput("t", fmt.Sprintf("r%d", i), userSays(fmt.Sprintf("u%d", i), "go")))
+		succeeded(t, collect(t, reply, err))
+	}
+	if strings.Contains(log.String(), "middleware") {
+		t.Errorf("it said %s", log)
+	}
+	// Here the other agent's state is not known; that it must not be shown is.
+	if one, two := counted(t, e, "t", "acme.one"), counted(t, e, "t", "acme.two"); one != `"[redacted]"` || two != `{"iterations":2}` {
+		t.Errorf("one %s, two %s", one, two)
+	}
+	if st := string(stateOfHead(t, store)); !strings.Contains(st, `"acme.one":{"iterations":2}`) {
+		t.Errorf("the head has %s", st)
+	}
+	in, err := Inspect(t.Context(), store, holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, "")
+	if err != nil || !strings.Contains(string(in.Middleware), `"acme.one":"[redacted]"`) || !strings.Contains(string(in.Middleware), `"acme.two":{"iterations":2}`) {
+		t.Errorf("inspected it is %s, %v", in.Middleware, err)
+	}
+}
+
+// TestSchemaBytes: once a thread has its schema, a checkpoint spends at most 16 bytes
+// on saying which.
+func TestSchemaBytes(t *testing.T) {
+	m, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.count"})
+	store := memstore.New()
+	e := engine(t, store, nil, pinger(3, m))
+	succeeded(t, started(t, e, "t"))
+	key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
+	blobs := must(store.Values(t.Context(), key, holdfast.KindBlob, "", 0))(t)
+	if len(blobs) != 1 {
+		t.Errorf("the schema is stored %d times", len(blobs))
+	}
+	for _, v := range must(store.Values(t.Context(), key, holdfast.KindCheckpoint, "", 0))(t) {
+		var cp struct {
+			State map[string]json.RawMessage `json:"state"`
+		}
+		if err := json.Unmarshal(v.Data, &cp); err != nil {
+			t.Fatal(err)
+		}
+		meta := 0
+		for _, name := range []string{"sig", "stateVersions", "redacted"} {
+			if raw, ok := cp.State[name]; ok {
+				meta += len(`,"":`) + len(name) + len(raw)
+			}
+		}
+		if meta == 0 || meta > 16 {
+			t.Errorf("checkpoint %s has %d bytes of schema: %s", v.ID, meta, v.Data)
+		}
+	}
+}
+
+// TestMigrationsNeeded: before a deployment, what stored threads need is known.
+func TestMigrationsNeeded(t *testing.T) {
+	version := func(v int, migrations map[int]holdfast.Migration) holdfast.Agent {
+		m, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.count", Version: v, Migrations: migrations})
+		return pinger(0, m)
+	}
+	same := holdfast.Migrate(func(old tally) (tally, error) { return old, nil })
+	store := memstore.New()
+	e := engine(t, store, nil, version(2, nil))
+	succeeded(t, started(t, e, "t"))
+	for name, c := range map[string]struct {
+		agent holdfast.Agent
+		want  string
+	}{
+		"the same": {version(2, nil), "[]"},
+		"one step": {version(3, map[int]holdfast.Migration{2: same}), "[{{acme.count 2 3} 0}]"},
+		"a hole":   {version(4, map[int]holdfast.Migration{2: same}), "[{{acme.count 2 4} 3}]"},
+		"too new":  {version(1, nil), "[{{acme.count 2 1} 0}]"},
+	} {
+		schemas := must(Schemas([]holdfast.Agent{c.agent}))(t)
+		got := must(Migrations(t.Context(), store, holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, schemas))(t)
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: got %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestTwoStatesOfOneName are refused when the engine is made, with both types.
+func TestTwoStatesOfOneName(t *testing.T) {
+	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.same"})
+	two := holdfast.Middleware{Name: "test.other", States: []holdfast.AnyState{holdfast.RegisterState(holdfast.StateSpec[journalState]{Name: "acme.same"})}}
+	_, err := New(Config{Agents: []holdfast.Agent{pinger(0, one, two)}, NewID: func(string) string { return "x" }, Observer: nobody{}})
+	if err == nil || !strings.Contains(err.Error(), "loop.tally") || !strings.Contains(err.Error(), "loop.journalState") || !strings.Contains(err.Error(), `agent "a"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+type journalState struct{ Lines []string }

@@ -1,0 +1,62 @@
+package statecheck
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// stateNames is what RegisterState accepts.
+var stateNames = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
+
+// maxName is the longest name that RegisterState accepts.
+const maxName = 128
+
+// containerMembers are the members of the JSON form of all states.
+var containerMembers = []string{"schemaSignature", "schemaVersion", "stateVersions", "states", "newerStates"}
+
+// checkName checks a name that can be seen: what RegisterState would refuse when the
+// program starts, and what belongs to the server.
+func (c *checker) checkName(s *spec) {
+	if !s.named {
+		return
+	}
+	switch name := s.name; {
+	case slices.Contains(containerMembers, name):
+		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q is a member of the form in which all states are stored. Name the state \"owner.name\".", name))
+	case strings.Contains(name, ","):
+		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q has a comma, which parts the names in a schema's signature. Leave it out.", name))
+	case !stateNames.MatchString(name):
+		c.report(codeCollision, s.nameAt,
+			fmt.Sprintf("the name %q is not owner.name, and RegisterState panics. Use lower case letters, digits, _ and -, with at least one dot.", name), lowerCase(s)...)
+	case len(name) > maxName:
+		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q is longer than %d bytes, and RegisterState panics. Use a shorter one.", name, maxName))
+	case strings.HasPrefix(name, "holdfast.") && !c.isOurs():
+		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q is reserved: names that begin with \"holdfast.\" are those of the server's own middleware. Begin it with your own name.", name))
+	}
+}
+
+func (c *checker) isOurs() bool {
+	path := pathOf(c.pass.Pkg)
+	return path == holdfast || strings.HasPrefix(path, holdfast+"/")
+}
+
+// lowerCase is the fix of a name that is only written in upper case. Nothing can be
+// stored under the old one.
+func lowerCase(s *spec) []analysis.SuggestedFix {
+	lit, ok := s.nameAt.(*ast.BasicLit)
+	lower := strings.ToLower(s.name)
+	if !ok || lit.Kind != token.STRING || !stateNames.MatchString(lower) || strings.HasPrefix(lower, "holdfast.") {
+		return nil
+	}
+	return []analysis.SuggestedFix{{
+		Message:   "Write the name in lower case",
+		TextEdits: []analysis.TextEdit{{Pos: lit.Pos(), End: lit.End(), NewText: []byte(strconv.Quote(lower))}},
+	}}
+}

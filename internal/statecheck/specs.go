@@ -1,0 +1,228 @@
+package statecheck
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// spec is one call of RegisterState.
+type spec struct {
+	call *ast.CallExpr
+	typ  types.Type
+	// nameAt is the expression of the name; the call if it cannot be seen.
+	nameAt ast.Expr
+	// name is the state's name, if it is a constant that can be seen here.
+	name  string
+	named bool
+	// redact is the function of that field, if it can be seen.
+	redact ast.Expr
+}
+
+// title names the state in messages.
+func (c *checker) title(s *spec) string {
+	if s.name != "" {
+		return "the state " + s.name
+	}
+	return "the state " + c.typeName(s.typ)
+}
+
+// typeName is a type as code of this package writes it.
+func (c *checker) typeName(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string {
+		if p == c.pass.Pkg {
+			return ""
+		}
+		return p.Name()
+	})
+}
+
+func (c *checker) findSpecs() []*spec {
+	var specs []*spec
+	for _, f := range c.files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 1 || !c.calls(call, "", "RegisterState") {
+				return true
+			}
+			if s := c.specOf(call); s != nil {
+				specs = append(specs, s)
+			}
+			return true
+		})
+	}
+	return specs
+}
+
+// calls reports whether the call is of the root package's function, or of its
+// type's method.
+func (c *checker) calls(call *ast.CallExpr, receiver string, names ...string) bool {
+	fn := typeutil.StaticCallee(c.pass.TypesInfo, call)
+	if fn == nil || fn.Pkg() == nil || pathOf(fn.Pkg()) != holdfast {
+		return false
+	}
+	if receiverName(fn) != receiver {
+		return false
+	}
+	for _, name := range names {
+		if fn.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+func receiverName(fn *types.Func) string {
+	recv := fn.Signature().Recv()
+	if recv == nil {
+		return ""
+	}
+	t := types.Unalias(recv.Type())
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	if named, ok := t.(*types.Named); ok {
+		return named.Obj().Name()
+	}
+	return ""
+}
+
+func (c *checker) specOf(call *ast.CallExpr) *spec {
+	arg := call.Args[0]
+	named, ok := types.Unalias(c.pass.TypesInfo.TypeOf(arg)).(*types.Named)
+	if !ok || named.TypeArgs().Len() != 1 {
+		return nil
+	}
+	s := &spec{call: call, typ: named.TypeArgs().At(0), nameAt: call}
+	lit, ok := c.follow(arg).(*ast.CompositeLit)
+	if !ok {
+		return s
+	}
+	s.redact = c.field(lit, "Redact")
+	name := c.field(lit, "Name")
+	if name == nil {
+		s.named = true
+		return s
+	}
+	s.nameAt = name
+	if v := c.pass.TypesInfo.Types[name].Value; v != nil && v.Kind() == constant.String {
+		s.name, s.named = constant.StringVal(v), true
+	}
+	return s
+}
+
+// field is the value of a field in a literal of a struct; nil if it is not there.
+func (c *checker) field(lit *ast.CompositeLit, name string) ast.Expr {
+	st, ok := c.pass.TypesInfo.TypeOf(lit).Underlying().(*types.Struct)
+	if !ok {
+		return nil
+	}
+	for i, e := range lit.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			if key, ok := kv.Key.(*ast.Ident); ok && key.Name == name {
+				return kv.Value
+			}
+		} else if st.Field(i).Name() == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// follow returns the value of a variable that has only one, else the expression.
+func (c *checker) follow(e ast.Expr) ast.Expr {
+	e = ast.Unparen(e)
+	if id, ok := e.(*ast.Ident); ok {
+		if init := c.inits[c.pass.TypesInfo.ObjectOf(id)]; init != nil {
+			return ast.Unparen(init)
+		}
+	}
+	return e
+}
+
+// findValues finds the variables that keep their first value, and the functions.
+func (c *checker) findValues() (map[types.Object]ast.Expr, map[types.Object]*ast.FuncDecl) {
+	inits, decls := map[types.Object]ast.Expr{}, map[types.Object]*ast.FuncDecl{}
+	changed := map[types.Object]bool{}
+	for _, f := range c.files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				decls[c.pass.TypesInfo.Defs[n.Name]] = n
+			case *ast.ValueSpec:
+				if len(n.Names) == len(n.Values) {
+					for i, id := range n.Names {
+						inits[c.pass.TypesInfo.Defs[id]] = n.Values[i]
+					}
+				}
+			case *ast.AssignStmt:
+				c.noteAssign(n, inits, changed)
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					changed[c.root(n.X)] = true
+				}
+			}
+			return true
+		})
+	}
+	for obj := range changed {
+		delete(inits, obj)
+	}
+	return inits, decls
+}
+
+func (c *checker) noteAssign(n *ast.AssignStmt, inits map[types.Object]ast.Expr, changed map[types.Object]bool) {
+	for i, lhs := range n.Lhs {
+		id, _ := lhs.(*ast.Ident)
+		switch {
+		case id == nil || c.pass.TypesInfo.Defs[id] == nil:
+			changed[c.root(lhs)] = true
+		case len(n.Lhs) == len(n.Rhs):
+			inits[c.pass.TypesInfo.Defs[id]] = n.Rhs[i]
+		}
+	}
+}
+
+// root is the variable that an expression begins with; nil if there is none.
+func (c *checker) root(e ast.Expr) types.Object {
+	for {
+		switch x := ast.Unparen(e).(type) {
+		case *ast.Ident:
+			return c.pass.TypesInfo.ObjectOf(x)
+		case *ast.SelectorExpr:
+			if c.pass.TypesInfo.Selections[x] == nil {
+				return c.pass.TypesInfo.ObjectOf(x.Sel)
+			}
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.StarExpr:
+			e = x.X
+		default:
+			return nil
+		}
+	}
+}
+
+// params are the parameters of a function that can be seen here.
+func (c *checker) params(e ast.Expr) *ast.FieldList {
+	if lit, ok := c.follow(e).(*ast.FuncLit); ok {
+		return lit.Type.Params
+	}
+	var id *ast.Ident
+	switch x := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		id = x
+	case *ast.SelectorExpr:
+		id = x.Sel
+	default:
+		return nil
+	}
+	if decl := c.decls[c.pass.TypesInfo.Uses[id]]; decl != nil {
+		return decl.Type.Params
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+// Package statecheck is an analysis that finds mistakes in the states of middleware
+// before run time. docs/state-checks.md describes each code.
+package statecheck
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// The codes of the diagnostics.
+const (
+	codeNotStruct = "HF001"
+	codeInPlace   = "HF002"
+	codeDuplicate = "HF003"
+	codeLost      = "HF004"
+	codeCollision = "HF005"
+)
+
+// holdfast is the path of the package with RegisterState, and of its module.
+const holdfast = "github.com/holdfast-agents/holdfast"
+
+// Analyzer checks the states that a package registers with holdfast.RegisterState,
+// and what it does with their values.
+var Analyzer = &analysis.Analyzer{
+	Name:      "holdfaststate",
+	Doc:       "find mistakes in the states of holdfast middleware\n\nA state must be a struct by value, never changed in place, with a name of its own and fields that survive JSON.",
+	Run:       run,
+	FactTypes: []analysis.Fact{new(registered)},
+}
+
+// checker is the check of one package.
+type checker struct {
+	pass   *analysis.Pass
+	files  []*ast.File // without tests
+	allows map[line][]allow
+	// inits are the only values of variables that are never changed.
+	inits map[types.Object]ast.Expr
+	decls map[types.Object]*ast.FuncDecl
+	// told keeps a mistake from being reported for each state that shares it.
+	told map[finding]bool
+	// quiet: nothing is reported for now.
+	quiet bool
+}
+
+type finding struct {
+	pos  token.Pos
+	code string
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	c := &checker{pass: pass, told: map[finding]bool{}}
+	for _, f := range pass.Files {
+		// Tests register wrong states, and two versions of one, on purpose.
+		if !strings.HasSuffix(pass.Fset.File(f.FileStart).Name(), "_test.go") {
+			c.files = append(c.files, f)
+		}
+	}
+	var specs []*spec
+	if c.usesHoldfast() {
+		c.allows = findAllows(pass.Fset, c.files)
+		c.inits, c.decls = c.findValues()
+		specs = c.findSpecs()
+		for _, s := range specs {
+			c.checkType(s)
+			c.checkName(s)
+		}
+		c.checkInPlace(specs)
+	}
+	c.checkDuplicates(specs)
+	return nil, nil
+}
+
+// usesHoldfast reports whether the package names anything of the root package. A
+// package can use another's keys without importing it.
+func (c *checker) usesHoldfast() bool {
+	for _, obj := range c.pass.TypesInfo.Uses {
+		if obj.Pkg() != nil && pathOf(obj.Pkg()) == holdfast {
+			return true
+		}
+	}
+	return false
+}
+
+// pathOf is a package's path without the mark of a variant that is built for a test.
+func pathOf(p *types.Package) string {
+	path, _, _ := strings.Cut(p.Path(), " [")
+	return path
+}
+
+// report tells of a mistake, unless a comment allows it.
+func (c *checker) report(code string, at ast.Node, text string, fixes ...analysis.SuggestedFix) {
+	key := finding{at.Pos(), code}
+	if c.quiet || c.told[key] {
+		return
+	}
+	c.told[key] = true
+	allowed, note := c.allowed(code, at.Pos())
+	if allowed {
+		return
+	}
+	c.pass.Report(analysis.Diagnostic{
+		Pos: at.Pos(), End: at.End(), Category: code, Message: code + ": " + text + note, SuggestedFixes: fixes,
+	})
+}

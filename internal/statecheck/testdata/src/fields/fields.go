@@ -1,0 +1,29 @@
+package fields // want package:"registers .*"
+
+import "github.com/holdfast-agents/holdfast"
+
+type state struct {
+	ID    string
+	Key   string `json:"id"`
+	Other string `json:"id"` // want `HF005: the fields Key and Other of state are both "id" in JSON, so that encoding/json drops both`
+	left
+	right
+	Tagged string
+	Loses  string `json:"Tagged"`
+	Skips  string `json:"-"`
+	Sub    []sub
+}
+
+type left struct{ Shared, Name string }
+
+type right struct {
+	Shared string // want `HF005: the fields Shared and Shared of state`
+	Own    string
+}
+
+type sub struct {
+	A int `json:"n"`
+	B int `json:"n,omitempty"` // want `HF005: the fields A and B of state.Sub\[\]`
+}
+
+var _ = holdfast.RegisterState(holdfast.StateSpec[state]{Name: "acme.fields"})

@@ -1,0 +1,240 @@
+package middleware
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// What the breaker does when it opens.
+const (
+	breakerEnd  = "end"
+	breakerTell = "tell"
+)
+
+const (
+	breakerMaximum = 3
+	// breakerTools bounds what the state holds: a model can make up names.
+	breakerTools = 256
+	// unnamedTool stands for a call without a name.
+	unnamedTool = "_unknown"
+)
+
+// CircuitBreakerOptions configure a [CircuitBreaker].
+type CircuitBreakerOptions struct {
+	// MaxIdenticalCalls is how many identical calls in a row open the breaker: the
+	// last of them is not run any more. 0 means 3.
+	MaxIdenticalCalls int `json:"maxIdenticalCalls"`
+	// Then is what happens: "end" (default) ends the run with
+	// [holdfast.CodeCircuitOpen], "tell" says it to the model, which may do something
+	// else.
+	Then string `json:"then"`
+	// Tools are maximums of single tools, by name; 0: that tool is never stopped.
+	Tools map[string]int `json:"tools"`
+}
+
+func (o CircuitBreakerOptions) validate() error {
+	if o.MaxIdenticalCalls < 0 || o.MaxIdenticalCalls == 1 {
+		return fmt.Errorf("maxIdenticalCalls is %d: write 2 or more, or leave it out for %d", o.MaxIdenticalCalls, breakerMaximum)
+	}
+	if !slices.Contains([]string{"", breakerEnd, breakerTell}, o.Then) {
+		return fmt.Errorf("then is %q: write %q or %q", o.Then, breakerEnd, breakerTell)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Tools)) {
+		if n := o.Tools[name]; n < 0 || n == 1 {
+			return fmt.Errorf("tools: %s is %d: write 2 or more, or 0 if it may be repeated for ever", name, n)
+		}
+	}
+	return nil
+}
+
+// BreakerState is what a [CircuitBreaker] remembers of a run. No arguments are in
+// it, only a hash of them.
+type BreakerState struct {
+	// Tools has the last call of each tool, by name.
+	Tools map[string]BreakerCount `json:"tools,omitempty"`
+	// Ended: the breaker has ended the run.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// BreakerCount is how often in a row a tool was called in the same way.
+type BreakerCount struct {
+	// Signature is a hash of the name and the arguments.
+	Signature string `json:"sig"`
+	Count     int    `json:"n"`
+}
+
+// Predicted returns how many identical calls in a row there are with one more call.
+func (s BreakerState) Predicted(tool, signature string) int {
+	if last := s.Tools[tool]; last.Signature == signature {
+		return last.Count + 1
+	}
+	return 1
+}
+
+// Record returns the state after one more call; s itself is not changed.
+func (s BreakerState) Record(tool, signature string) BreakerState {
+	count := BreakerCount{Signature: signature, Count: s.Predicted(tool, signature)}
+	if _, known := s.Tools[tool]; !known && len(s.Tools) >= breakerTools {
+		s.Tools = nil
+	}
+	next := maps.Clone(s.Tools)
+	if next == nil {
+		next = map[string]BreakerCount{}
+	}
+	next[tool] = count
+	s.Tools = next
+	return s
+}
+
+var breakerState = holdfast.RegisterState(holdfast.StateSpec[BreakerState]{
+	Name: "holdfast.circuit_breaker", Version: 1, Scope: holdfast.ScopeRun,
+})
+
+// CircuitBreaker stops an agent that calls a tool with the same arguments again and
+// again. The last of so many identical calls in a row is not run, and neither are
+// the calls that were made together with it. A call of the same tool with other
+// arguments begins a new count, one of another tool does not.
+//
+// An agent has one of them: a second one would count every call twice.
+func CircuitBreaker(o CircuitBreakerOptions) holdfast.Middleware {
+	must("CircuitBreaker", o)
+	b := &breaker{
+		maximum: cmp.Or(o.MaxIdenticalCalls, breakerMaximum), tools: maps.Clone(o.Tools), ends: cmp.Or(o.Then, breakerEnd) == breakerEnd,
+	}
+	return holdfast.Middleware{
+		Name:            "holdfast.circuit_breaker",
+		States:          []holdfast.AnyState{breakerState},
+		BeforeIteration: b.close,
+		Batch:           b.batch,
+	}
+}
+
+type breaker struct {
+	maximum int
+	tools   map[string]int
+	ends    bool
+}
+
+// limit returns how often a tool may be called in the same way, or 0.
+func (b *breaker) limit(tool string) int {
+	if n, own := b.tools[tool]; own {
+		return n
+	}
+	return b.maximum
+}
+
+// close begins anew where the breaker had ended the run: only a person can have
+// resumed it.
+func (b *breaker) close(ctx context.Context, _ *holdfast.Iteration) error {
+	s, err := breakerState.Load(ctx)
+	if err != nil || !s.Ended {
+		return err
+	}
+	_, err = breakerState.Update(ctx, func(BreakerState) BreakerState { return BreakerState{} })
+	return err
+}
+
+// batch counts the calls, and decides. The count is stored in the commit that stores
+// the calls, so neither a crash nor a call that the frontend answers is missed.
+func (b *breaker) batch(ctx context.Context, calls *holdfast.Batch) error {
+	var open *openCircuit
+	_, err := breakerState.Update(ctx, func(s BreakerState) BreakerState {
+		s, open = b.count(s, calls.Calls)
+		s.Ended = open != nil && b.ends
+		return s
+	})
+	if err != nil || open == nil {
+		return err
+	}
+	if err := holdfast.Notify(ctx, "holdfast.circuit_open", open); err != nil {
+		return err
+	}
+	if b.ends {
+		return open.err()
+	}
+	for i, c := range calls.Calls {
+		calls.Deny(i, open.text(breakerTool(c)))
+	}
+	return nil
+}
+
+// count returns the state after the calls, and the first that opens the circuit.
+func (b *breaker) count(s BreakerState, calls []holdfast.ToolCall) (next BreakerState, open *openCircuit) {
+	for _, c := range calls {
+		tool := breakerTool(c)
+		limit := b.limit(tool)
+		if limit == 0 {
+			continue
+		}
+		signature := breakerSignature(tool, c.Arguments)
+		if n := s.Predicted(tool, signature); n >= limit && open == nil {
+			open = &openCircuit{Tool: tool, Count: n, Limit: limit}
+		}
+		s = s.Record(tool, signature)
+	}
+	return s, open
+}
+
+// openCircuit is why the breaker has opened; it is the value of the notice.
+type openCircuit struct {
+	Tool  string `json:"tool"`
+	Count int    `json:"count"`
+	Limit int    `json:"limit"`
+}
+
+func (o *openCircuit) err() error {
+	return holdfast.Errorf(holdfast.CodeCircuitOpen,
+		"The agent goes round in circles: it has called %s %d times in a row with the same arguments, and the limit is %d. The last call was not run.",
+		o.Tool, o.Count, o.Limit).WithHint(hintResume).With("tool", o.Tool).With("count", o.Count).With("limit", o.Limit)
+}
+
+// text is what the model reads as the result of a call of the tool.
+func (o *openCircuit) text(tool string) string {
+	if tool != o.Tool {
+		return fmt.Sprintf("Not run, because %s was called in the same step, %d times in a row now with the same arguments. "+
+			"Call %s again without that call.", o.Tool, o.Count, tool)
+	}
+	return fmt.Sprintf("Not run: %s has been called %d times in a row with the same arguments, and the limit is %d. "+
+		"To repeat it will not help. Use other arguments or another tool, or answer with what you know and say what is missing.",
+		o.Tool, o.Count, o.Limit)
+}
+
+func breakerTool(c holdfast.ToolCall) string { return cmp.Or(c.Name, unnamedTool) }
+
+// breakerSignature is equal for calls that mean the same.
+func breakerSignature(tool string, arguments json.RawMessage) string {
+	sum := sha256.New()
+	sum.Write([]byte(tool))
+	sum.Write([]byte{0})
+	sum.Write(sortedArguments(arguments))
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// sortedArguments writes JSON with sorted members and without blanks; numbers stay
+// as they were written. What is not JSON is returned as it is.
+func sortedArguments(text json.RawMessage) []byte {
+	if len(text) == 0 {
+		return []byte("{}") // tools read it so
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return text
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return text
+	}
+	out, _ := json.Marshal(v) // what was decoded can be encoded
+	return out
+}

@@ -1,0 +1,257 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// bareRun is a run for the hooks of one middleware.
+type bareRun struct {
+	m       holdfast.Middleware
+	live    *holdfast.LiveStates
+	ctx     context.Context
+	notices []string // each "name value"
+	// mute is what a notice fails with.
+	mute error
+}
+
+func bare(t *testing.T, m holdfast.Middleware) *bareRun { return bareWith(t, m, nil) }
+
+func bareWith(t *testing.T, m holdfast.Middleware, states *holdfast.States) *bareRun {
+	h := &bareRun{m: m, live: holdfast.NewLiveStates(states)}
+	h.ctx = holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{States: h.live, Notify: func(_ context.Context, name string, value any) error {
+		text, err := json.Marshal(value)
+		h.notices = append(h.notices, name+" "+string(text))
+		return errors.Join(err, h.mute)
+	}})
+	return h
+}
+
+// crash returns the run as it goes on with what is stored: the JSON of its states.
+func (h *bareRun) crash(t *testing.T) *bareRun {
+	t.Helper()
+	text, err := json.Marshal(h.live.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bareStored(t, h.m, string(text))
+}
+
+// bareStored is a run with stored states.
+func bareStored(t *testing.T, m holdfast.Middleware, text string) *bareRun {
+	t.Helper()
+	var s holdfast.States
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatal(err)
+	}
+	return bareWith(t, m, &s)
+}
+
+// state is the stored form of one state.
+func (h *bareRun) state(t *testing.T, name string) string {
+	t.Helper()
+	values, err := h.live.Now().Values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range values {
+		if v.Name == name {
+			return string(v.Data)
+		}
+	}
+	return ""
+}
+
+// batch shows calls, each "name arguments", to the Batch hook.
+func (h *bareRun) batch(calls ...string) (*holdfast.Batch, error) {
+	list := make([]holdfast.ToolCall, len(calls))
+	for i, c := range calls {
+		name, arguments, _ := strings.Cut(c, " ")
+		list[i] = holdfast.ToolCall{ID: fmt.Sprint(i), Name: name, Arguments: json.RawMessage(arguments)}
+	}
+	b := holdfast.NewBatch(&holdfast.Iteration{}, list)
+	return b, h.m.Batch(h.ctx, b)
+}
+
+// errorCode returns the code of an error that ends a run.
+func errorCode(err error) string {
+	var e *holdfast.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// mistakes checks that options which cannot be are a panic that says what to write.
+func mistakes[O any](t *testing.T, f func(O) holdfast.Middleware, wrong map[string]O) {
+	t.Helper()
+	for want, o := range wrong {
+		func() {
+			defer func() {
+				if p := fmt.Sprint(recover()); !strings.Contains(p, want) {
+					t.Errorf("%+v: want %q, got %s", o, want, p)
+				}
+			}()
+			f(o)
+		}()
+	}
+}
+
+func TestBreakerOptions(t *testing.T) {
+	mistakes(t, middleware.CircuitBreaker, map[string]middleware.CircuitBreakerOptions{
+		"maxIdenticalCalls is -1: write 2 or more": {MaxIdenticalCalls: -1},
+		"maxIdenticalCalls is 1: write 2 or more":  {MaxIdenticalCalls: 1},
+		`then is "stop": write "end" or "tell"`:    {Then: "stop"},
+		"tools: poll is 1: write 2 or more, or 0":  {Tools: map[string]int{"poll": 1}},
+		"tools: poll is -2":                        {Tools: map[string]int{"poll": -2}},
+	})
+}
+
+func TestBreakerState(t *testing.T) {
+	var none middleware.BreakerState
+	one := none.Record("a", "x")
+	two := one.Record("a", "x")
+	other := two.Record("b", "x").Record("a", "y")
+	if n := none.Predicted("a", "x"); n != 1 {
+		t.Errorf("a first call: %d", n)
+	}
+	if n := one.Predicted("a", "x"); n != 2 {
+		t.Errorf("a second call: %d", n)
+	}
+	if n, b, first := two.Predicted("a", "x"), two.Predicted("b", "x"), two.Predicted("a", "y"); n != 3 || b != 1 || first != 1 {
+		t.Errorf("a third call: %d, of another tool: %d, with other arguments: %d", n, b, first)
+	}
+	if a, b := other.Predicted("a", "x"), other.Predicted("b", "x"); a != 1 || b != 2 {
+		t.Errorf("after another call: %d, of another tool: %d", a, b)
+	}
+	if one.Tools["a"].Count != 1 || len(two.Tools) != 1 || none.Tools != nil {
+		t.Error("a state was changed in place")
+	}
+}
+
+// TestBreakerStateIsBounded: a model that makes up names does not fill the store.
+func TestBreakerStateIsBounded(t *testing.T) {
+	var s middleware.BreakerState
+	for i := range 1000 {
+		s = s.Record(fmt.Sprint("tool", i), "x")
+	}
+	s = s.Record("tool999", "x")
+	if len(s.Tools) > 256 || s.Predicted("tool999", "x") != 3 {
+		t.Errorf("%d tools, and the last would have %d calls", len(s.Tools), s.Predicted("tool999", "x"))
+	}
+}
+
+func TestWhatTheBreakerTakesForIdentical(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{`f {"a":1,"b":{"c":2,"d":3}}`, `f { "b": {"d":3,"c":2}, "a": 1 }`, true},
+		{`f `, `f {}`, true},
+		{`f {"q":"é"}`, `f {"q":"\u00e9"}`, true},
+		{`f {"a":1}`, `f {"a":1.0}`, false},
+		{`f {"a":12345678901234567890}`, `f {"a":12345678901234567891}`, false},
+		{`f [1,2]`, `f [2,1]`, false},
+		{`f {"a":`, `f {"a":`, true},
+		{`f {"a":`, `f {"a":1`, false},
+		{`f {} {}`, `f {}`, false},
+		{`f {"a":null}`, `f {}`, false},
+		{` {"a":1}`, `_unknown {"a":1}`, true},
+		{`f {}`, `g {}`, false},
+	} {
+		h := bare(t, middleware.CircuitBreaker(middleware.CircuitBreakerOptions{MaxIdenticalCalls: 2}))
+		if _, err := h.batch(tt.a); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.batch(tt.b); (err != nil) != tt.same {
+			t.Errorf("%q and %q: got %v", tt.a, tt.b, err)
+		}
+	}
+}
+
+func TestBreakerCountsWithinABatch(t *testing.T) {
+	o := middleware.CircuitBreakerOptions{Tools: map[string]int{"poll": 0, "pay": 2}}
+	for want, calls := range map[string][]string{
+		"":                     {"a 1", "a 2", "a 1", "a 2", "a 1", "a 2"}, // none twice in a row
+		"a 3 times in a row":   {"a 1", "b 1", "a 1", "b 2", "a 1", "pay 1", "pay 1"},
+		"pay 2 times in a row": {"poll 1", "poll 1", "poll 1", "poll 1", "pay 1", "pay 1"},
+	} {
+		_, err := bare(t, middleware.CircuitBreaker(o)).batch(calls...)
+		if want == "" && err == nil {
+			continue
+		}
+		if errorCode(err) != holdfast.CodeCircuitOpen || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v", calls, err)
+		}
+	}
+}
+
+func TestTheBreakersCountSurvivesACrash(t *testing.T) {
+	h := bare(t, middleware.CircuitBreaker(middleware.CircuitBreakerOptions{}))
+	for range 2 {
+		if _, err := h.batch(`search {"secret":"abc"}`); err != nil {
+			t.Fatal(err)
+		}
+		h = h.crash(t)
+	}
+	if s := h.state(t, "holdfast.circuit_breaker"); strings.Contains(s, "abc") || !strings.HasPrefix(s, `{"tools":{"search":{"sig":"`) || !strings.HasSuffix(s, `","n":2}}}`) {
+		t.Errorf("stored: %s", s)
+	}
+	_, err := h.batch(`search {"secret":"abc"}`)
+	if errorCode(err) != holdfast.CodeCircuitOpen {
+		t.Fatalf("got %v", err)
+	}
+	h = h.crash(t)
+	// Only a person gets a run on that the breaker has ended.
+	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Number: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if s := h.state(t, "holdfast.circuit_breaker"); s != "{}" {
+		t.Errorf("after it was resumed: %s", s)
+	}
+}
+
+func TestTheBreakerStaysOpenForTheModelUntilItChangesTheArguments(t *testing.T) {
+	h := bare(t, middleware.CircuitBreaker(middleware.CircuitBreakerOptions{MaxIdenticalCalls: 2, Then: "tell"}))
+	for i, want := range []bool{false, true, true, false} {
+		arguments := map[bool]string{true: `{"q":2}`, false: `{"q":1}`}[i == 3]
+		b, err := h.batch("search "+arguments, "look "+fmt.Sprint(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, text := range []string{"Not run: search has been called", "Call look again without that call."} {
+			result, _ := b.Decided(n)
+			if (result != nil) != want || want && (!result.NotRun || !result.Failed || !strings.Contains(result.Text, text)) {
+				t.Errorf("batch %d, call %d: %+v", i, n, result)
+			}
+		}
+		if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Number: i + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(h.notices) != 2 || h.notices[1] != `holdfast.circuit_open {"tool":"search","count":3,"limit":2}` {
+		t.Errorf("notices: %q", h.notices)
+	}
+}
+
+func TestBreakerTrouble(t *testing.T) {
+	h := bare(t, middleware.CircuitBreaker(middleware.CircuitBreakerOptions{MaxIdenticalCalls: 2}))
+	h.mute = errors.New("the log is closed")
+	if _, err := h.batch("a 1", "a 1"); !errors.Is(err, h.mute) {
+		t.Errorf("a notice that fails: %v", err)
+	}
+	h = bareStored(t, h.m, `{"states":{"holdfast.circuit_breaker":"?"}}`)
+	if _, err := h.batch("a 1"); errorCode(err) != holdfast.CodeStateUnreadable {
+		t.Errorf("a state that cannot be read: %v", err)
+	}
+	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{}); errorCode(err) != holdfast.CodeStateUnreadable {
+		t.Errorf("a state that cannot be read: %v", err)
+	}
+}

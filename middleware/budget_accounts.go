@@ -1,0 +1,100 @@
+package middleware
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// The units of limits, which are the last part of an account's name.
+const unitTokens, unitCost = "tokens", "cost"
+
+// How long what a run and a thread have used is remembered after the last call.
+const (
+	runAccountAge    = 30 * 24 * time.Hour
+	threadAccountAge = 400 * 24 * time.Hour
+)
+
+// allowance is one limit with the account that it bounds.
+type allowance struct {
+	scope, unit string
+	account     string
+	limit       int64 // with what it was raised by
+	base        int64
+	expires     time.Time // zero: never
+}
+
+// accounts returns the names under which the run and its thread are counted. They
+// are chosen once, and then kept: a run that resumes another has its account, a fork
+// that of its origin.
+func accounts(ctx context.Context, it *holdfast.Iteration) (thread BudgetThread, run BudgetRun, err error) {
+	if thread, err = budgetThreadState.Load(ctx); err != nil {
+		return thread, run, err
+	}
+	if run, err = budgetRunState.Load(ctx); err != nil {
+		return thread, run, err
+	}
+	if thread.Account == "" {
+		thread, err = budgetThreadState.Update(ctx, func(t BudgetThread) BudgetThread {
+			t.Account = ledgerName("budget", scopeThread, it.Thread)
+			return t
+		})
+	}
+	if err == nil && run.Account == "" {
+		run, err = budgetRunState.Update(ctx, func(r BudgetRun) BudgetRun {
+			r.Account = ledgerName("budget", scopeRun, it.Thread, it.Run)
+			return r
+		})
+	}
+	return thread, run, err
+}
+
+// allowances are the limits as they are now.
+func (b *budgeter) allowances(it *holdfast.Iteration, thread BudgetThread, run BudgetRun, now time.Time) []allowance {
+	var all []allowance
+	for _, s := range b.scopes() {
+		name, expires, raised := "", time.Time{}, run.Raised
+		switch s.name {
+		case scopeRun:
+			name, expires = run.Account, now.Add(runAccountAge)
+		case scopeThread:
+			name, expires, raised = thread.Account, now.Add(threadAccountAge), thread.Raised
+		case scopeUser:
+			name, expires = windowed(s.limit, now, "budget", scopeUser, it.Principal.User)
+		default:
+			name, expires = windowed(s.limit, now, "budget", scopeTenant)
+		}
+		for _, u := range []struct {
+			unit string
+			base int64
+		}{{unitTokens, s.limit.Tokens}, {unitCost, int64(s.limit.Cost)}} {
+			if u.base > 0 {
+				account := name + "/" + u.unit
+				limit := min(u.base+raised[account], holdfast.MaxAmount)
+				all = append(all, allowance{scope: s.name, unit: u.unit, account: account, limit: limit, base: u.base, expires: expires})
+			}
+		}
+	}
+	return all
+}
+
+// windowed names the account of the window that the time is in, and its end.
+func windowed(l BudgetLimit, now time.Time, parts ...string) (name string, expires time.Time) {
+	if l.Window == 0 {
+		return ledgerName(append(parts, "all")...), time.Time{}
+	}
+	begin, end := windowAt(now, time.Duration(l.Window))
+	return ledgerName(append(parts, begin.Format(time.RFC3339))...), end
+}
+
+// raise returns the map with a limit raised; the old one is left as it is.
+func raise(raised map[string]int64, account string, by int64) map[string]int64 {
+	next := maps.Clone(raised)
+	if next == nil {
+		next = map[string]int64{}
+	}
+	next[account] = min(next[account]+by, holdfast.MaxAmount)
+	return next
+}

@@ -1,0 +1,120 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+const reasonBudget = "holdfast:budget"
+
+// budgetSchema describes the answer to the question at a limit.
+const budgetSchema = `{"type":"object","properties":{` +
+	`"allow":{"type":"boolean","description":"whether the run may go on"},` +
+	`"raise":{"type":"number","exclusiveMinimum":0,"description":"how much more may be used, in the unit of the limit; left out: the configured limit once more"}},` +
+	`"required":["allow"]}`
+
+// exceeded is what comes of a call for which there is no room: the run's end, or a
+// question.
+func (c *spending) exceeded(full *holdfast.LimitError) error {
+	i := slices.IndexFunc(c.limits, func(l allowance) bool { return l.account == full.Account })
+	if i < 0 {
+		return full // of an account that nobody asked for
+	}
+	l := c.limits[i]
+	at := BudgetReached{
+		Scope: l.scope, Unit: l.unit, Account: l.account, Used: full.Used, Needed: full.Amount, Limit: l.limit, Base: l.base,
+	}
+	_ = holdfast.Notify(c.ctx, "holdfast.budget_exceeded", c.notice(&at))
+	if c.Then != budgetThenAsk {
+		return c.ended(&at)
+	}
+	_, err := budgetRunState.Update(c.ctx, func(r BudgetRun) BudgetRun {
+		r.Asked = at
+		return r
+	})
+	if err == nil {
+		err = c.question(&at)
+	}
+	return err
+}
+
+func (b *budgeter) question(at *BudgetReached) *holdfast.Interrupt {
+	facts, _ := json.Marshal(b.notice(at)) // numbers and names can always be written
+	return &holdfast.Interrupt{
+		Reason: reasonBudget, Message: b.describe(at) + " May it go on?",
+		ResponseSchema: json.RawMessage(budgetSchema), Metadata: facts,
+	}
+}
+
+func (b *budgeter) describe(at *BudgetReached) string {
+	number, unit := strconv.FormatInt, "tokens"
+	if at.Unit == unitCost {
+		number, unit = func(n int64, _ int) string { return Money(n).String() }, b.Currency
+	}
+	return fmt.Sprintf("The %s has used %s of its budget of %s %s; %s more are needed for the next call.",
+		at.Scope, number(at.Used, 10), number(at.Limit, 10), unit, number(at.Needed, 10))
+}
+
+func (b *budgeter) ended(at *BudgetReached) *holdfast.Error {
+	n := b.notice(at)
+	e := holdfast.Errorf(holdfast.CodeBudgetExceeded, "%s", b.describe(at)).
+		With("scope", n.Scope).With("unit", n.Unit).With("used", n.Used).With("limit", n.Limit).With("needed", n.Needed)
+	if at.Needed > at.Limit {
+		return e.WithHint("Not even one call fits: raise the limit, or lower the budget's reserveTokens.")
+	}
+	return e.WithHint(`Raise the limit, or wait until it begins anew. Then POST the same threadId with "messages": [] and a new runId.`)
+}
+
+// takeAnswer raises the limit that a person was asked about, or ends the run. The
+// question is forgotten with it, so that an answer counts once, however often the
+// iteration begins.
+func (b *budgeter) takeAnswer(ctx context.Context, it *holdfast.Iteration, thread *BudgetThread, run *BudgetRun) error {
+	at := run.Asked
+	if at.Account == "" || it.Answer == nil || it.Answer.Reason != reasonBudget {
+		return nil
+	}
+	by, allowed := raisedBy(it.Answer, &at)
+	var err error
+	*run, err = budgetRunState.Update(ctx, func(r BudgetRun) BudgetRun {
+		r.Asked = BudgetReached{}
+		if allowed && at.Scope != scopeThread {
+			r.Raised = raise(r.Raised, at.Account, by)
+		}
+		return r
+	})
+	if err == nil && allowed && at.Scope == scopeThread {
+		*thread, err = budgetThreadState.Update(ctx, func(t BudgetThread) BudgetThread {
+			t.Raised = raise(t.Raised, at.Account, by)
+			return t
+		})
+	}
+	if err == nil && !allowed {
+		return b.ended(&at)
+	}
+	return err
+}
+
+// raisedBy reads an answer. What cannot be read is a no.
+func raisedBy(answer *holdfast.Answer, at *BudgetReached) (by int64, allowed bool) {
+	var said struct {
+		Allow bool         `json:"allow"`
+		Raise *json.Number `json:"raise"`
+	}
+	if answer.Declined || json.Unmarshal(answer.Payload, &said) != nil || !said.Allow {
+		return 0, false
+	}
+	if said.Raise == nil {
+		return at.Base, true
+	}
+	if at.Unit == unitCost {
+		by, err := ParseMoney(said.Raise.String())
+		return int64(by), err == nil && by > 0
+	}
+	by, err := strconv.ParseInt(said.Raise.String(), 10, 64)
+	return by, err == nil && by > 0 && by <= holdfast.MaxAmount
+}

@@ -1,0 +1,289 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// question returns the question that a hook asks.
+func question(t *testing.T, err error) *holdfast.Interrupt {
+	t.Helper()
+	var ask *holdfast.Interrupt
+	if !errors.As(err, &ask) {
+		t.Fatalf("got %v, want a question", err)
+	}
+	return ask
+}
+
+func (h *hooked) answer(payload string) {
+	h.at.Answer = &holdfast.Answer{Reason: "holdfast:budget", Payload: json.RawMessage(payload)}
+}
+
+// spent brings a run to its limit: 90 of 100 tokens are used, or 0.90 of 1.00.
+func spent(t *testing.T, change func(*middleware.BudgetOptions)) (*hooked, holdfast.Middleware) {
+	h := newHooked(t)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
+		o.Then = "ask"
+		o.Prices = map[string]middleware.Price{"p/m": {Input: money(t, "10000"), Output: money(t, "10000")}}
+		change(o)
+	}))
+	if err := h.ask(m, costing(using(90, 0))); err != nil {
+		t.Fatal(err)
+	}
+	h.next()
+	return h, m
+}
+
+// TestBudgetAsks: at the limit a person is asked, and the answer raises the limit.
+func TestBudgetAsks(t *testing.T) {
+	runTokens := func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }
+	threadCost := func(o *middleware.BudgetOptions) { o.Thread.Cost = money(t, "1") }
+	for name, tt := range map[string]struct {
+		change  func(*middleware.BudgetOptions)
+		payload string
+		allowed bool
+	}{
+		"by a number":            {runTokens, `{"allow":true,"raise":90}`, true},
+		"once more the same":     {runTokens, `{"allow":true}`, true},
+		"by money":               {threadCost, `{"allow":true,"raise":0.90}`, true},
+		"money once more":        {threadCost, `{"allow":true,"comment":"go"}`, true},
+		"no":                     {runTokens, `{"allow":false,"raise":90}`, false},
+		"nothing said":           {runTokens, ``, false},
+		"no object":              {runTokens, `true`, false},
+		"allow is a text":        {runTokens, `{"allow":"true"}`, false},
+		"not said to be allowed": {runTokens, `{"raise":90}`, false},
+		"a negative raise":       {runTokens, `{"allow":true,"raise":-1}`, false},
+		"half a token":           {runTokens, `{"allow":true,"raise":0.5}`, false},
+		"more than is counted":   {runTokens, `{"allow":true,"raise":9007199254740993}`, false},
+		"money of no worth":      {threadCost, `{"allow":true,"raise":0}`, false},
+		"money that is unclear":  {threadCost, `{"allow":true,"raise":1e-9}`, false},
+	} {
+		h, m := spent(t, tt.change)
+		ask := question(t, h.ask(m, costing(using(1, 1))))
+		if ask.Reason != "holdfast:budget" || !strings.Contains(ask.Message, "May it go on?") || !json.Valid(ask.ResponseSchema) ||
+			!strings.Contains(string(ask.Metadata), `"needed":1`) {
+			t.Fatalf("%s: got %+v %s", name, ask, ask.Metadata)
+		}
+		h.answer(tt.payload)
+		err := h.ask(m, costing(using(1, 1)))
+		if tt.allowed && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !tt.allowed {
+			wantCode(t, err, holdfast.CodeBudgetExceeded, "has used")
+		}
+	}
+}
+
+// TestBudgetAnswersCountOnce: the answer stays there for every attempt of the
+// iteration, but raises the limit once; another question needs another answer.
+func TestBudgetAnswersCountOnce(t *testing.T) {
+	h, m := spent(t, func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 })
+	question(t, h.ask(m, costing(using(1, 1))))
+	h.answer(`{"allow":true,"raise":90}`)
+	if err := h.ask(m, costing(using(60, 0))); err != nil {
+		t.Fatal(err)
+	}
+	ask := question(t, h.try(m, costing(using(1, 1)), 1))
+	if !strings.Contains(ask.Message, "The run has used 150 of its budget of 190 tokens; 100 more are needed") {
+		t.Error(ask.Message)
+	}
+	h.at.Answer = &holdfast.Answer{Reason: "someone:else", Payload: json.RawMessage(`{"allow":true}`)}
+	question(t, h.ask(m, costing(using(1, 1))))
+	h.at.Answer = &holdfast.Answer{Reason: "holdfast:budget", Declined: true}
+	wantCode(t, h.ask(m, costing(using(1, 1))), holdfast.CodeBudgetExceeded, "has used 150")
+	question(t, h.ask(m, costing(using(1, 1)))) // the answer was taken
+}
+
+// TestBudgetRaisesLast: a raise belongs to the thread or to the run, as the limit
+// does.
+func TestBudgetRaisesLast(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*middleware.BudgetOptions)
+		lasts  bool
+	}{
+		"thread": {func(o *middleware.BudgetOptions) { o.Thread.Tokens = 100 }, true},
+		"tenant": {func(o *middleware.BudgetOptions) { o.Tenant.Tokens = 100 }, false},
+	} {
+		h, m := spent(t, tt.change)
+		question(t, h.ask(m, costing(using(1, 1))))
+		h.answer(`{"allow":true,"raise":1000}`)
+		if err := h.ask(m, costing(using(1, 1))); err != nil {
+			t.Fatal(err)
+		}
+		thread, err := middlewareThreadState(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.states, h.at.Run = holdfast.NewLiveStates(thread), "r2"
+		h.next()
+		err = h.ask(m, costing(using(1, 1)))
+		if tt.lasts && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !tt.lasts {
+			question(t, err)
+		}
+	}
+}
+
+// middlewareThreadState returns the states with which the next run begins.
+func middlewareThreadState(h *hooked) (*holdfast.States, error) {
+	schema, err := holdfast.NewSchema(middleware.Budget(middleware.BudgetOptions{Run: middleware.BudgetLimit{Tokens: 1}}).States...)
+	if err != nil {
+		return nil, err
+	}
+	return schema.NewRun(h.states.Now()), nil
+}
+
+// TestBudgetWarnsOnce for each run and limit.
+func TestBudgetWarnsOnce(t *testing.T) {
+	h := newHooked(t)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
+		o.Run.Tokens, o.Thread.Cost, o.Currency, o.WarnAt = 1000, money(t, "2"), "EUR", 10
+		o.Prices = map[string]middleware.Price{"p/m": {Input: money(t, "10000")}}
+	}))
+	for range 3 {
+		if err := h.ask(m, costing(using(70, 0))); err != nil {
+			t.Fatal(err)
+		}
+		h.next()
+	}
+	h.wantNotices(`holdfast.budget_warning {"scope":"thread","unit":"cost","used":0.70,"limit":2.00,"currency":"EUR"}`,
+		`holdfast.budget_warning {"scope":"run","unit":"tokens","used":140,"limit":1000}`)
+}
+
+// failing is a ledger whose store does not answer for a while.
+type failing struct {
+	holdfast.Ledger
+	reserve, settle, used int // how many calls fail; negative: all
+}
+
+var errNoStore = errors.New("nobody answers")
+
+func fails(n *int) bool {
+	if *n > 0 {
+		*n--
+		return true
+	}
+	return *n < 0
+}
+
+func (f *failing) Reserve(ctx context.Context, r *holdfast.Reservation) error {
+	if fails(&f.reserve) {
+		return errNoStore
+	}
+	return f.Ledger.Reserve(ctx, r)
+}
+
+func (f *failing) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
+	if fails(&f.settle) {
+		return errNoStore
+	}
+	return f.Ledger.Settle(ctx, tenant, id, actual)
+}
+
+func (f *failing) Used(ctx context.Context, tenant string, accounts []string) ([]int64, error) {
+	if fails(&f.used) {
+		return nil, errNoStore
+	}
+	return f.Ledger.Used(ctx, tenant, accounts)
+}
+
+// TestBudgetWithoutAStore: a call waits for the store, and is not made without it.
+func TestBudgetWithoutAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHooked(t)
+		store := &failing{Ledger: h.ledger, reserve: 4, settle: 2, used: 1}
+		h.ledger = store
+		m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }))
+		if err := h.ask(m, costing(using(0, 0))); err != nil {
+			t.Fatal(err)
+		}
+		h.wantUsed("budget/run/th/r1/tokens", 0)
+		h.next()
+
+		store.reserve = -1
+		begun := time.Now()
+		err := h.ask(m, costing(using(1, 1)))
+		wantCode(t, err, holdfast.CodeStoreUnavailable, "The budget could not be checked")
+		if d := time.Since(begun); d != 30*time.Second || !errors.Is(err, errNoStore) {
+			t.Errorf("after %s: %v", d, err)
+		}
+
+		store.reserve, store.settle = 0, -1
+		if err := h.ask(m, costing(using(1, 1))); err != nil {
+			t.Fatal(err)
+		}
+		h.wantUsed("budget/run/th/r1/tokens", 100)
+		h.wantNotices(`holdfast.budget_warning {"scope":"run","unit":"tokens","used":100,"limit":100}`,
+			`holdfast.budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`)
+	})
+}
+
+// confused is a ledger that names an account which nobody has asked for.
+type confused struct{ holdfast.Ledger }
+
+func (confused) Reserve(context.Context, *holdfast.Reservation) error {
+	return &holdfast.LimitError{Account: "?", Limit: 1}
+}
+
+func TestBudgetOfAConfusedLedger(t *testing.T) {
+	h := newHooked(t)
+	h.ledger = confused{h.ledger}
+	err := h.ask(middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 })), says())
+	if full := new(holdfast.LimitError); !errors.As(err, &full) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestBudgetOfACancelledRun: nothing is reserved, and the reason is that of the run.
+func TestBudgetOfACancelledRun(t *testing.T) {
+	h := newHooked(t)
+	h.ledger = &failing{Ledger: h.ledger, reserve: -1}
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }))
+	reason := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(h.ctx())
+	cancel(reason)
+	for _, err := range m.Model(says())(ctx, &holdfast.ModelRequest{}) {
+		if !errors.Is(err, reason) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// TestBudgetCannotBegin: without a run, with states that cannot be read, and with
+// names that no ledger takes.
+func TestBudgetCannotBegin(t *testing.T) {
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }))
+	first := func(ctx context.Context) (failure error) {
+		for _, err := range m.Model(says())(ctx, &holdfast.ModelRequest{}) {
+			failure = err
+		}
+		return failure
+	}
+	if err := first(t.Context()); !errors.Is(err, holdfast.ErrNoRun) {
+		t.Errorf("without a run: %v", err)
+	}
+	h := newHooked(t)
+	schema, err := holdfast.NewSchema(m.States...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"holdfast.budget", "holdfast.budget_run"} {
+		h.states = holdfast.NewLiveStates(schema.Restore(schema.Info(), []holdfast.StateValue{{Name: name, Version: 1, Data: []byte(`{"account":[]}`)}}, nil))
+		wantCode(t, first(h.ctx()), holdfast.CodeStateUnreadable, name)
+	}
+	h.states, h.at.Principal.Tenant = holdfast.NewLiveStates(nil), strings.Repeat("x", holdfast.MaxName+1)
+	if err := first(h.ctx()); !errors.Is(err, holdfast.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,230 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+const (
+	// reservePatience is how long a call waits for a store that does not answer, and
+	// settlePatience how long a call that is over does.
+	reservePatience = 30 * time.Second
+	settlePatience  = 5 * time.Second
+)
+
+func (b *budgeter) model(next holdfast.ModelCall) holdfast.ModelCall {
+	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			c, err := b.begin(ctx, req)
+			if err != nil {
+				yield(holdfast.Delta{}, err)
+				return
+			}
+			c.stream(next(ctx, req), yield)
+		}
+	}
+}
+
+// spending is one call of the model.
+type spending struct {
+	*budgeter
+	ctx    context.Context
+	ledger holdfast.Ledger
+	tenant string
+	// id is the same when the iteration is repeated: by the next owner after a crash,
+	// or by the next attempt, which finds it settled.
+	id     string
+	limits []allowance
+	// input, output and cost are what was reserved.
+	input, output int64
+	cost          Money
+	// began: something has come from the model. usage is what it last reported, and
+	// failure its error.
+	began   bool
+	usage   *holdfast.Usage
+	failure error
+}
+
+// begin reserves what the call may need, or says why there is no call.
+func (b *budgeter) begin(ctx context.Context, req *holdfast.ModelRequest) (*spending, error) {
+	ledger, err := holdfast.LedgerFrom(ctx)
+	if err != nil {
+		return nil, err
+	}
+	it := holdfast.IterationFrom(ctx)
+	thread, run, err := accounts(ctx, &it)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.takeAnswer(ctx, &it, &thread, &run); err != nil {
+		return nil, err
+	}
+	now := b.Now()
+	c := &spending{
+		budgeter: b, ctx: ctx, ledger: ledger, tenant: it.Principal.Tenant, limits: b.allowances(&it, thread, run, now),
+		id:    ledgerName("budget", "call", it.Thread, it.Run, strconv.Itoa(it.Number)),
+		input: int64(b.ReserveTokens.Input), output: b.ReserveTokens.Output,
+	}
+	if c.input == 0 {
+		c.input = estimate(req)
+	}
+	c.cost = b.expected(run.Model, c.input, c.output)
+	return c, c.reserve(now)
+}
+
+// expected is what a call costs at most, of the model that answered last.
+func (b *budgeter) expected(last string, input, output int64) Money {
+	for _, name := range []string{last, b.Model} {
+		if name == "" {
+			continue
+		}
+		if price, known := b.prices.of(name); known {
+			return price.atMost(input, output)
+		}
+	}
+	return b.prices.atMost(input, output)
+}
+
+func (c *spending) reserve(now time.Time) error {
+	r := &holdfast.Reservation{Tenant: c.tenant, ID: c.id, Now: now}
+	for _, l := range c.limits {
+		r.Entries = append(r.Entries, holdfast.Entry{
+			Account: l.account, Amount: ofUnit(l.unit, c.input+c.output, c.cost), Limit: l.limit, Expires: l.expires,
+		})
+	}
+	err := insist(c.ctx, reservePatience, func(ctx context.Context) error { return c.ledger.Reserve(ctx, r) })
+	var full *holdfast.LimitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &full):
+		return c.exceeded(full)
+	case refusedByLedger(err):
+		return err
+	case c.ctx.Err() != nil:
+		return context.Cause(c.ctx)
+	}
+	return errUnchecked("budget").Wrap(err)
+}
+
+func ofUnit(unit string, tokens int64, cost Money) int64 {
+	if unit == unitCost {
+		return int64(cost)
+	}
+	return min(tokens, holdfast.MaxAmount)
+}
+
+// insist tries until the store answers, for a while.
+func insist(ctx context.Context, patience time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := f(ctx)
+		if err == nil || refusedByLedger(err) || pauseFor(ctx, pause) != nil {
+			return err
+		}
+	}
+}
+
+// stream passes the answer on and notes what it uses.
+func (c *spending) stream(deltas iter.Seq2[holdfast.Delta, error], yield func(holdfast.Delta, error) bool) {
+	defer c.settle()
+	for d, err := range deltas {
+		if err != nil {
+			c.failure = err
+			yield(d, err)
+			return
+		}
+		c.began = true
+		if d.Usage != nil {
+			c.usage = d.Usage
+			if err := c.checkPrice(); err != nil {
+				yield(holdfast.Delta{}, err)
+				return
+			}
+		}
+		if !yield(d, nil) {
+			return
+		}
+	}
+}
+
+// name is what the price list calls the model that answers.
+func (c *spending) name() string {
+	if name := modelName(c.usage); name != "" {
+		return name
+	}
+	return c.Model
+}
+
+// checkPrice refuses a model whose cost cannot be known. Its first answer is not
+// kept, and what was reserved counts.
+func (c *spending) checkPrice() error {
+	_, known := c.prices.of(c.name())
+	limited := slices.ContainsFunc(c.limits, func(l allowance) bool { return l.unit == unitCost })
+	if known || !limited || c.UnknownPrice == unknownPriceIgnore {
+		return nil
+	}
+	name := c.name()
+	if name == "" {
+		name = "that does not say its name"
+	}
+	return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "The model %s has no price, so what it costs cannot be counted against the budget.", name).
+		WithHint(`Add it to the budget's prices, or set its unknownPrice to ignore. Then POST the same threadId with "messages": [] and a new runId.`).
+		With("model", name)
+}
+
+// spent is what the call has used. What was not reported is taken to be what was
+// reserved, because it may have been used, and told is false then.
+func (c *spending) spent() (tokens int64, cost Money, told bool) {
+	if !c.began && refusedByProvider(c.failure) {
+		return 0, 0, true
+	}
+	if c.usage == nil || c.usage.InputTokens == nil && c.usage.OutputTokens == nil && c.usage.TotalTokens == nil {
+		return c.input + c.output, c.cost, false
+	}
+	u := c.completed()
+	price, known := c.prices.of(c.name())
+	cost = price.Cost(u)
+	if !known && c.UnknownPrice != unknownPriceIgnore {
+		cost = c.cost
+	}
+	return min(max(*u.InputTokens+*u.OutputTokens, reported(u.TotalTokens)), holdfast.MaxAmount), cost, true
+}
+
+// completed is the usage with what is missing: from the total, or as it was reserved.
+func (c *spending) completed() holdfast.Usage {
+	u := *c.usage
+	input, output := reported(u.InputTokens), reported(u.OutputTokens)
+	total := reported(u.TotalTokens)
+	switch {
+	case u.InputTokens == nil && u.OutputTokens == nil:
+		input = min(c.input, total)
+		output = total - input
+	case u.InputTokens == nil && u.TotalTokens == nil:
+		input = c.input
+	case u.InputTokens == nil:
+		input = max(total-output, 0)
+	case u.OutputTokens == nil && u.TotalTokens == nil:
+		output = c.output
+	case u.OutputTokens == nil:
+		output = max(total-input, 0)
+	}
+	// No report, however wrong, is more than an account can count.
+	input, output = min(input, holdfast.MaxAmount/2), min(output, holdfast.MaxAmount/2)
+	u.InputTokens, u.OutputTokens = &input, &output
+	return u
+}
+
+// refusedByProvider reports whether the provider has said that it does not answer,
+// which costs nothing. Any other failure may have come after the work.
+func refusedByProvider(err error) bool {
+	var failed *holdfast.ModelError
+	return errors.As(err, &failed) && (!failed.Retryable || failed.RetryAfter > 0)
+}

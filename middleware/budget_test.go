@@ -1,0 +1,470 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// hooked is a run without a server: what hooks see of one, and what they say.
+type hooked struct {
+	t       *testing.T
+	ledger  holdfast.Ledger
+	states  *holdfast.LiveStates
+	at      holdfast.Iteration
+	notices []string // "name value"
+}
+
+func newHooked(t *testing.T) *hooked {
+	return &hooked{t: t, ledger: memstore.New(), states: holdfast.NewLiveStates(nil), at: holdfast.Iteration{
+		Agent: "a", Thread: "th", Run: "r1", Principal: holdfast.Principal{Tenant: "acme", User: "ann"},
+	}}
+}
+
+func (h *hooked) ctx() context.Context {
+	at := h.at
+	return holdfast.ContextWithRun(h.t.Context(), &holdfast.RunContext{
+		States: h.states, Ledger: h.ledger, Iteration: func() holdfast.Iteration { return at },
+		Notify: func(_ context.Context, name string, value any) error {
+			b, err := json.Marshal(value)
+			h.notices = append(h.notices, name+" "+string(b))
+			return err
+		},
+	})
+}
+
+// ask calls a model through the hook of a middleware and returns its error.
+func (h *hooked) ask(m holdfast.Middleware, model holdfast.ModelCall) error {
+	return h.try(m, model, 0)
+}
+
+func (h *hooked) try(m holdfast.Middleware, model holdfast.ModelCall, attempt int) error {
+	req := &holdfast.ModelRequest{Thread: h.at.Thread, Run: h.at.Run, Iteration: h.at.Number, Attempt: attempt}
+	for d, err := range m.Model(model)(h.ctx(), req) {
+		if err != nil || d.Finish != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+// next goes on to the next iteration.
+func (h *hooked) next() { h.at.Number, h.at.Answer = h.at.Number+1, nil }
+
+func (h *hooked) used(account string) int64 {
+	h.t.Helper()
+	used, err := h.ledger.Used(h.t.Context(), "acme", []string{account})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return used[0]
+}
+
+func (h *hooked) wantUsed(account string, want int64) {
+	h.t.Helper()
+	if got := h.used(account); got != want {
+		h.t.Errorf("%s: %d used, want %d", account, got, want)
+	}
+}
+
+func (h *hooked) wantNotices(want ...string) {
+	h.t.Helper()
+	if strings.Join(h.notices, "\n") != strings.Join(want, "\n") {
+		h.t.Errorf("got the notices\n%s\nwant\n%s", strings.Join(h.notices, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// says is a model that yields the deltas.
+func says(deltas ...holdfast.Delta) holdfast.ModelCall {
+	return func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			for _, d := range deltas {
+				if !yield(d, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// costing is a model that reports its usage and ends its answer.
+func costing(u holdfast.Usage) holdfast.ModelCall {
+	return says(holdfast.Delta{Text: "x"}, holdfast.Delta{Usage: &u, Finish: holdfast.FinishStop})
+}
+
+func using(input, output int64) holdfast.Usage {
+	return holdfast.Usage{Provider: "p", Model: "m", InputTokens: &input, OutputTokens: &output}
+}
+
+// breaking is a model that yields deltas and fails.
+func breaking(err error, deltas ...holdfast.Delta) holdfast.ModelCall {
+	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			for d := range says(deltas...)(ctx, req) {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			yield(holdfast.Delta{}, err)
+		}
+	}
+}
+
+func wantCode(t *testing.T, err error, code string, parts ...string) {
+	t.Helper()
+	var e *holdfast.Error
+	if !errors.As(err, &e) || e.Code != code || e.Hint == "" {
+		t.Fatalf("got %v, want the code %s with a hint", err, code)
+	}
+	for _, part := range parts {
+		if !strings.Contains(e.Message+" "+e.Hint, part) {
+			t.Errorf("%q is not in: %s %s", part, e.Message, e.Hint)
+		}
+	}
+}
+
+// calls are the options of most tests: a call reserves 100 tokens.
+func calls(change func(*middleware.BudgetOptions)) middleware.BudgetOptions {
+	o := middleware.BudgetOptions{ReserveTokens: middleware.ReserveTokens{Input: 60, Output: 40}}
+	change(&o)
+	return o
+}
+
+func TestBudgetMistakes(t *testing.T) {
+	type o = middleware.BudgetOptions
+	cost := middleware.BudgetLimit{Cost: 1}
+	prices := map[string]middleware.Price{"p/m": {Input: 1}}
+	for want, give := range map[string]o{
+		"there is no limit":                   {},
+		"run.tokens is -1":                    {Run: middleware.BudgetLimit{Tokens: -1}},
+		"thread.cost is -0.000001":            {Thread: middleware.BudgetLimit{Cost: -1}},
+		"run.window is set":                   {Run: middleware.BudgetLimit{Tokens: 1, Window: middleware.Duration(time.Hour)}},
+		"user.window is 1ms: write 1s":        {User: middleware.BudgetLimit{Tokens: 1, Window: middleware.Duration(time.Millisecond)}},
+		"reserveTokens has a number":          {Run: cost, ReserveTokens: middleware.ReserveTokens{Output: -1}},
+		`then is "stop": write "end"`:         {Run: cost, Then: "stop"},
+		`unknownPrice is "no": write "refus`:  {Run: cost, UnknownPrice: "no"},
+		"warnAt is 101":                       {Run: cost, WarnAt: 101},
+		"a limit of cost needs prices":        {Run: cost},
+		`model is "p/x" and has no price`:     {Run: cost, Prices: prices, Model: "p/x"},
+		`the price of "" cannot be`:           {Run: cost, Prices: map[string]middleware.Price{"": {}}},
+		`the price of "m" cannot be`:          {Run: middleware.BudgetLimit{Tokens: 1}, Prices: map[string]middleware.Price{"m": {Output: -1}}},
+		"middleware.Budget: there is no limi": {},
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), want) {
+					t.Errorf("got %v, want %q", p, want)
+				}
+			}()
+			middleware.Budget(give)
+		}()
+	}
+}
+
+func TestBudgetOptionsOfAFile(t *testing.T) {
+	var o middleware.BudgetOptions
+	err := holdfast.DecodeOptions(json.RawMessage(`{"tenant": {"cost": 250.5, "window": "720h"}, "run": {"tokens": 200000},
+		"prices": {"openai/gpt-*": {"input": "2.50", "output": 10, "cachedInput": 0}}, "reserveTokens": {"input": "estimate", "output": 800}}`), &o)
+	if err != nil || o.Tenant.Cost.String() != "250.50" || *o.Prices["openai/gpt-*"].CachedInput != 0 || o.ReserveTokens.Output != 800 {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	if err := holdfast.DecodeOptions(json.RawMessage(`{"reserveTokens": {"input": 12}}`), &o); err != nil || o.ReserveTokens.Input != 12 {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	if err := holdfast.DecodeOptions(json.RawMessage(`{"reserveTokens": {"input": "few"}}`), &o); err == nil || !strings.Contains(err.Error(), "or estimate") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestBudgetOfTokens: what was used takes the place of what was reserved, and a call
+// for which there is no room is not made.
+func TestBudgetOfTokens(t *testing.T) {
+	h := newHooked(t)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 250 }))
+	during := func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		h.wantUsed("budget/run/th/r1/tokens", 100)
+		return costing(using(50, 20))(ctx, req)
+	}
+	if err := h.ask(m, during); err != nil {
+		t.Fatal(err)
+	}
+	h.wantUsed("budget/run/th/r1/tokens", 70)
+	h.next()
+	if err := h.ask(m, costing(using(100, 30))); err != nil {
+		t.Fatal(err)
+	}
+	h.next()
+	called := false
+	err := h.ask(m, func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		called = true
+		return says()(ctx, req)
+	})
+	wantCode(t, err, holdfast.CodeBudgetExceeded, "The run has used 200 of its budget of 250 tokens; 100 more are needed for the next call.", `"messages": []`)
+	if called {
+		t.Error("the model was called")
+	}
+	h.wantNotices(`holdfast.budget_warning {"scope":"run","unit":"tokens","used":200,"limit":250}`,
+		`holdfast.budget_exceeded {"scope":"run","unit":"tokens","used":200,"limit":250,"needed":100}`)
+}
+
+// TestBudgetOfMoney: before a model has answered the dearest price is reserved, then
+// the price of the one that answered.
+func TestBudgetOfMoney(t *testing.T) {
+	h := newHooked(t)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
+		o.Thread.Cost = money(t, "10")
+		o.Prices = map[string]middleware.Price{"p/*": {Input: money(t, "1")}, "p/m*": {Input: money(t, "1000"), Output: money(t, "100000")}, "q/dear": {Output: money(t, "200000")}}
+	}))
+	account := "budget/thread/th/cost"
+	if err := h.ask(m, func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		h.wantUsed(account, int64(money(t, "8")))
+		return costing(using(20, 60))(ctx, req)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	h.wantUsed(account, int64(money(t, "6.02")))
+	h.next()
+	err := h.ask(m, costing(using(0, 0)))
+	wantCode(t, err, holdfast.CodeBudgetExceeded, "The thread has used 6.02 of its budget of 10.00 USD; 4.06 more are needed for the next call.")
+	h.wantNotices(`holdfast.budget_exceeded {"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`)
+}
+
+// TestBudgetTooSmallForOneCall says what to do about it.
+func TestBudgetTooSmallForOneCall(t *testing.T) {
+	h := newHooked(t)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.User.Tokens = 99 }))
+	wantCode(t, h.ask(m, costing(using(1, 1))), holdfast.CodeBudgetExceeded, "The user has used 0 of its budget of 99 tokens", "Not even one call fits", "reserveTokens")
+}
+
+// TestBudgetWindows: a user's and a tenant's budget begin anew with their windows,
+// and all limits are counted at once.
+func TestBudgetWindows(t *testing.T) {
+	h := newHooked(t)
+	now := time.Date(2026, 3, 4, 23, 0, 0, 0, time.UTC)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
+		o.User = middleware.BudgetLimit{Tokens: 1000}
+		o.Tenant = middleware.BudgetLimit{Tokens: 150, Window: middleware.Duration(24 * time.Hour)}
+		o.Now = func() time.Time { return now }
+	}))
+	if err := h.ask(m, costing(using(60, 0))); err != nil {
+		t.Fatal(err)
+	}
+	h.next()
+	wantCode(t, h.ask(m, costing(using(1, 1))), holdfast.CodeBudgetExceeded, "The tenant has used 60 of its budget of 150 tokens")
+	h.wantUsed("budget/tenant/2026-03-04T00:00:00Z/tokens", 60)
+	h.wantUsed("budget/user/ann/all/tokens", 60)
+	now = now.Add(time.Hour)
+	if err := h.ask(m, costing(using(40, 0))); err != nil {
+		t.Fatal(err)
+	}
+	h.wantUsed("budget/tenant/2026-03-05T00:00:00Z/tokens", 40)
+	h.wantUsed("budget/user/ann/all/tokens", 100)
+}
+
+// TestBudgetAccounts: a run that resumes another goes on with its account, and a fork
+// with that of its origin's thread.
+func TestBudgetAccounts(t *testing.T) {
+	h := newHooked(t)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens, o.Thread.Tokens = 1000, 1000 }))
+	for _, at := range []struct{ thread, run string }{{"th", "r1"}, {"th", "resumed"}, {"fork", "r3"}} {
+		h.at.Thread, h.at.Run = at.thread, at.run
+		if err := h.ask(m, costing(using(50, 20))); err != nil {
+			t.Fatal(err)
+		}
+		h.next()
+	}
+	h.wantUsed("budget/run/th/r1/tokens", 210)
+	h.wantUsed("budget/thread/th/tokens", 210)
+	// No two threads have one name, and no name is too long for a store.
+	for name, thread := range map[string]string{"budget/thread/a%2Fb/tokens": "a/b", "budget/thread/%F0%9F%92%B0/tokens": "💰"} {
+		other := newHooked(t)
+		other.at.Thread = thread
+		if err := other.ask(m, costing(using(1, 1))); err != nil {
+			t.Fatal(err)
+		}
+		other.wantUsed(name, 2)
+	}
+	long := newHooked(t)
+	long.at.Thread = strings.Repeat("💰", holdfast.MaxName/4)
+	if err := long.ask(m, costing(using(1, 1))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBudgetAfterACrash: the next owner of the run repeats the iteration, whose
+// reservation is held.
+func TestBudgetAfterACrash(t *testing.T) {
+	h := newHooked(t)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Thread.Tokens = 150 }))
+	next, stop := iter.Pull2(m.Model(says(holdfast.Delta{Text: "a"}, holdfast.Delta{Text: "b"}))(h.ctx(), &holdfast.ModelRequest{}))
+	next() // the process dies here
+	h.wantUsed("budget/thread/th/tokens", 100)
+	h.states = holdfast.NewLiveStates(nil)
+	if err := h.ask(m, costing(using(50, 20))); err != nil {
+		t.Fatal(err)
+	}
+	h.wantUsed("budget/thread/th/tokens", 70)
+	stop() // settles what nobody holds
+	h.wantUsed("budget/thread/th/tokens", 70)
+}
+
+// TestBudgetOfAttempts: each attempt counts what it has reported.
+func TestBudgetOfAttempts(t *testing.T) {
+	h := newHooked(t)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 1000 }))
+	u := using(50, 5)
+	cut := breaking(&holdfast.ModelError{Retryable: true}, holdfast.Delta{Usage: &u})
+	if err := h.try(m, cut, 0); err == nil {
+		t.Fatal("no error")
+	}
+	if err := h.try(m, costing(using(50, 20)), 1); err != nil {
+		t.Fatal(err)
+	}
+	h.wantUsed("budget/run/th/r1/tokens", 125)
+	h.wantNotices()
+}
+
+// TestBudgetWithoutReports: what was reserved counts when nobody says what was used;
+// a provider that refuses costs nothing.
+func TestBudgetWithoutReports(t *testing.T) {
+	done := holdfast.Delta{Finish: holdfast.FinishStop}
+	reports := func(u holdfast.Usage) holdfast.ModelCall { return costing(u) }
+	for name, tt := range map[string]struct {
+		model holdfast.ModelCall
+		want  int64
+		said  bool
+	}{
+		"nothing":                {says(done), 100, true},
+		"a report of nothing":    {reports(holdfast.Usage{Model: "m"}), 100, true},
+		"a total":                {reports(holdfast.Usage{TotalTokens: tokens(90)}), 90, false},
+		"a total and input":      {reports(holdfast.Usage{TotalTokens: tokens(90), InputTokens: tokens(80)}), 90, false},
+		"a total and output":     {reports(holdfast.Usage{TotalTokens: tokens(90), OutputTokens: tokens(80)}), 90, false},
+		"input":                  {reports(holdfast.Usage{InputTokens: tokens(7)}), 47, false},
+		"output":                 {reports(holdfast.Usage{OutputTokens: tokens(7)}), 67, false},
+		"a total beyond its sum": {reports(holdfast.Usage{InputTokens: tokens(7), OutputTokens: tokens(3), TotalTokens: tokens(30)}), 30, false},
+		"nonsense":               {reports(using(1<<62, 1<<62)), holdfast.MaxAmount, false},
+		"a cut":                  {breaking(context.Canceled, holdfast.Delta{Text: "x"}), 100, true},
+		"a cut before anything":  {breaking(context.Canceled), 100, true},
+		"a failure":              {breaking(&holdfast.ModelError{Retryable: true}), 100, true},
+		"a refusal":              {breaking(&holdfast.ModelError{}), 0, false},
+		"come back later":        {breaking(&holdfast.ModelError{Retryable: true, RetryAfter: time.Second}), 0, false},
+		"a late refusal":         {breaking(&holdfast.ModelError{}, holdfast.Delta{Text: "x"}), 100, true},
+	} {
+		h := newHooked(t)
+		m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = holdfast.MaxAmount }))
+		_ = h.ask(m, tt.model)
+		h.next()
+		h.notices = h.notices[:min(len(h.notices), 1)]
+		_ = h.ask(m, costing(using(0, 0)))
+		if got := h.used("budget/run/th/r1/tokens"); got != tt.want && name != "nonsense" {
+			t.Errorf("%s: %d used, want %d", name, got, tt.want)
+		}
+		if said := strings.Contains(strings.Join(h.notices, ""), `budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`); said != tt.said {
+			t.Errorf("%s: notices %q", name, h.notices)
+		}
+	}
+}
+
+// TestBudgetUnreportedIsSaidOnce for each run.
+func TestBudgetUnreportedIsSaidOnce(t *testing.T) {
+	h := newHooked(t)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 1000 }))
+	for range 3 {
+		if err := h.ask(m, says(holdfast.Delta{Finish: holdfast.FinishStop})); err != nil {
+			t.Fatal(err)
+		}
+		h.next()
+	}
+	h.wantUsed("budget/run/th/r1/tokens", 300)
+	h.wantNotices(`holdfast.budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`)
+}
+
+// TestBudgetOfAReaderThatPanics: what was used is counted all the same.
+func TestBudgetOfAReaderThatPanics(t *testing.T) {
+	h := newHooked(t)
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 1000 }))
+	func() {
+		defer func() { _ = recover() }()
+		for range m.Model(costing(using(50, 20)))(h.ctx(), &holdfast.ModelRequest{}) {
+			panic("reader")
+		}
+	}()
+	h.wantUsed("budget/run/th/r1/tokens", 100)
+}
+
+// TestBudgetUnknownPrice: a model whose cost cannot be known is refused at its first
+// call, unless it is to be ignored.
+func TestBudgetUnknownPrice(t *testing.T) {
+	options := func(change func(*middleware.BudgetOptions)) middleware.BudgetOptions {
+		return calls(func(o *middleware.BudgetOptions) {
+			o.Run.Cost, o.Run.Tokens = money(t, "10"), 1000
+			o.Prices = map[string]middleware.Price{"known": {Input: money(t, "10000")}, "p/known": {Input: money(t, "10000")}}
+			change(o)
+		})
+	}
+	h := newHooked(t)
+	m := middleware.Budget(options(func(*middleware.BudgetOptions) {}))
+	wantCode(t, h.ask(m, costing(using(50, 20))), holdfast.CodeMiddlewareFailed, "The model p/m has no price", "unknownPrice")
+	h.wantUsed("budget/run/th/r1/cost", int64(money(t, "0.6")))
+	h.next()
+	nameless := holdfast.Usage{InputTokens: tokens(50), OutputTokens: tokens(20)}
+	wantCode(t, h.ask(m, costing(nameless)), holdfast.CodeMiddlewareFailed, "does not say its name")
+
+	h = newHooked(t)
+	m = middleware.Budget(options(func(o *middleware.BudgetOptions) { o.UnknownPrice = "ignore" }))
+	if err := h.ask(m, costing(using(50, 20))); err != nil {
+		t.Error(err)
+	}
+	h.wantUsed("budget/run/th/r1/cost", 0)
+	h.wantUsed("budget/run/th/r1/tokens", 70)
+
+	h = newHooked(t)
+	m = middleware.Budget(options(func(o *middleware.BudgetOptions) { o.Model = "known" }))
+	if err := h.ask(m, costing(nameless)); err != nil {
+		t.Error(err)
+	}
+	h.wantUsed("budget/run/th/r1/cost", int64(money(t, "0.5")))
+}
+
+// TestBudgetEstimate: without a number the reservation is a third of what is sent.
+func TestBudgetEstimate(t *testing.T) {
+	h := newHooked(t)
+	m := middleware.Budget(middleware.BudgetOptions{Run: middleware.BudgetLimit{Tokens: 1 << 40}, ReserveTokens: middleware.ReserveTokens{Output: 1}})
+	image := func(kind holdfast.SourceType, size int) holdfast.Part {
+		return holdfast.Part{Type: holdfast.PartImage, Source: &holdfast.Source{Type: kind, Value: strings.Repeat("A", size)}}
+	}
+	nine := "123456789"
+	for name, tt := range map[string]struct {
+		req  holdfast.ModelRequest
+		want int64
+	}{
+		"nothing":      {holdfast.ModelRequest{}, 1},
+		"instructions": {holdfast.ModelRequest{Instructions: []string{nine, "1"}}, 5},
+		"a message":    {holdfast.ModelRequest{Messages: []holdfast.Message{{Text: nine, Name: nine, Error: nine, EncryptedValue: nine}}}, 13},
+		"a call":       {holdfast.ModelRequest{Messages: []holdfast.Message{{Calls: []holdfast.ToolCall{{Name: nine, Arguments: []byte(nine)}}}}}, 7},
+		"parts":        {holdfast.ModelRequest{Messages: []holdfast.Message{{Parts: []holdfast.Part{{Text: nine}, image(holdfast.SourceData, 30)}}}}, 14},
+		"large media":  {holdfast.ModelRequest{Messages: []holdfast.Message{{Parts: []holdfast.Part{image(holdfast.SourceData, 1<<20), image(holdfast.SourceURL, 5)}}}}, 2*4096 + 1},
+		"tools":        {holdfast.ModelRequest{Tools: []holdfast.ToolSpec{{Name: nine, Description: nine, Parameters: []byte(nine)}}}, 10},
+		"context":      {holdfast.ModelRequest{Context: []holdfast.ContextItem{{Description: nine, Value: nine}}}, 7},
+	} {
+		got := int64(-1)
+		for range m.Model(says(holdfast.Delta{Text: "x"}))(h.ctx(), &tt.req) {
+			got = h.used("budget/run/th/r1/tokens")
+			break
+		}
+		h.next()
+		if want := tt.want; got < want || got != want {
+			t.Errorf("%s: %d reserved, want %d", name, got, want)
+		}
+		h.ledger = memstore.New()
+	}
+}

@@ -1,0 +1,273 @@
+package middleware
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+const (
+	continuationReason  = "holdfast:continuation"
+	continuationMaximum = 20
+	// continuationFactor times the limit is what one answer may grant.
+	continuationFactor = 10
+
+	continuationRun    = "run"
+	continuationThread = "thread"
+)
+
+// ContinuationOptions configure [Continuation].
+type ContinuationOptions struct {
+	// MaxIterations is how many iterations a run may use before a person is asked. 0
+	// means 20.
+	MaxIterations int `json:"maxIterations"`
+	// MaxTotal is after how many iterations a run ends, whatever was answered. 0: it
+	// never does.
+	MaxTotal int `json:"maxTotal"`
+	// Remember is how long an answer with "always" counts: "run" or "thread". Empty: a
+	// person is asked at each limit.
+	Remember string `json:"remember"`
+}
+
+func (o ContinuationOptions) validate() error {
+	limit := cmp.Or(o.MaxIterations, continuationMaximum)
+	switch {
+	case o.MaxIterations < 0:
+		return fmt.Errorf("maxIterations is %d: write 1 or more, or leave it out for %d", o.MaxIterations, continuationMaximum)
+	case o.MaxTotal < 0:
+		return fmt.Errorf("maxTotal is %d: write more than maxIterations, or leave it out for none", o.MaxTotal)
+	case o.MaxTotal > 0 && o.MaxTotal <= limit:
+		return fmt.Errorf("maxTotal is %d and maxIterations %d, so nobody would ever be asked: write a larger maxTotal", o.MaxTotal, limit)
+	case !slices.Contains([]string{"", continuationRun, continuationThread}, o.Remember):
+		return fmt.Errorf("remember is %q: write %q or %q, or leave it out to ask at each limit", o.Remember, continuationRun, continuationThread)
+	}
+	return nil
+}
+
+// ContinuationState is what [Continuation] remembers of a run.
+type ContinuationState struct {
+	// Used counts the iterations since the run began, or was last allowed to go on;
+	// Total those of the whole run.
+	Used  int `json:"used"`
+	Total int `json:"total"`
+	// Granted is how many a person has allowed; 0: as many as the limit says.
+	Granted int `json:"granted,omitempty"`
+	// Always: go on without asking.
+	Always bool `json:"always,omitempty"`
+	// Answered is the question whose answer was taken; the answer stays there until
+	// the model has answered.
+	Answered string `json:"answered,omitempty"`
+	// Ended is the run, by its id, that was not allowed to go on.
+	Ended string `json:"ended,omitempty"`
+}
+
+// ContinuationThreadState is what [Continuation] remembers of a thread.
+type ContinuationThreadState struct {
+	// Always: go on without asking.
+	Always bool `json:"always,omitempty"`
+}
+
+var (
+	continuationState = holdfast.RegisterState(holdfast.StateSpec[ContinuationState]{
+		Name: "holdfast.continuation", Version: 1, Scope: holdfast.ScopeRun,
+	})
+	continuationThreadState = holdfast.RegisterState(holdfast.StateSpec[ContinuationThreadState]{
+		Name: "holdfast.continuation_thread", Version: 1, Scope: holdfast.ScopeThread,
+	})
+)
+
+// Continuation asks a person when a run has used its iterations, and goes on or ends
+// it with [holdfast.CodeMaxIterations]. What counts is an iteration with tool calls:
+// one without is the run's last. It counts by itself, so that neither an answer to
+// another question nor a result from the frontend begins a new count.
+//
+// An agent has one of them, in the place of the server's own limit.
+func Continuation(o ContinuationOptions) holdfast.Middleware {
+	must("Continuation", o)
+	c := &continuation{limit: cmp.Or(o.MaxIterations, continuationMaximum), total: o.MaxTotal, remember: o.Remember}
+	return holdfast.Middleware{
+		Name:            "holdfast.continuation",
+		States:          []holdfast.AnyState{continuationState, continuationThreadState},
+		BeforeIteration: c.before,
+		// Stored in the commit that stores the calls: counted once, whatever happens.
+		Batch: func(ctx context.Context, _ *holdfast.Batch) error {
+			_, err := continuationState.Update(ctx, func(s ContinuationState) ContinuationState {
+				s.Used++
+				s.Total++
+				return s
+			})
+			return err
+		},
+	}
+}
+
+type continuation struct {
+	limit, total int
+	remember     string
+}
+
+func (c *continuation) before(ctx context.Context, it *holdfast.Iteration) error {
+	s, err := continuationState.Load(ctx)
+	if err != nil {
+		return err
+	}
+	switch a := it.Answer; {
+	// A refusal is read again as long as it is the same run: a crash may have come
+	// between the refusal and the run's end.
+	case a != nil && a.Reason == continuationReason && (a.InterruptID != s.Answered || s.Ended == it.Run):
+		s, err = c.take(ctx, it, s)
+	case s.Ended != "" && s.Ended != it.Run:
+		// A person has resumed what had ended, with an empty-messages POST.
+		s.Used, s.Granted, s.Ended = 0, 0, ""
+		err = c.goOn(ctx, s, false)
+	}
+	if err != nil {
+		return err
+	}
+	if c.total > 0 && s.Total >= c.total {
+		return c.exhausted(it)
+	}
+	if s.Used < c.allowed(s) {
+		return nil
+	}
+	always, err := c.always(ctx, s)
+	if err != nil {
+		return err
+	}
+	if always {
+		s.Used = 0
+		return c.goOn(ctx, s, true)
+	}
+	return c.question(s)
+}
+
+// allowed is how many iterations may be used before somebody is asked.
+func (c *continuation) allowed(s ContinuationState) int { return cmp.Or(s.Granted, c.limit) }
+
+// always reports whether a person has said that it may always go on.
+func (c *continuation) always(ctx context.Context, s ContinuationState) (bool, error) {
+	if c.remember == continuationThread {
+		t, err := continuationThreadState.Load(ctx)
+		return t.Always, err
+	}
+	return c.remember == continuationRun && s.Always, nil
+}
+
+// take does what a person has answered.
+func (c *continuation) take(ctx context.Context, it *holdfast.Iteration, s ContinuationState) (ContinuationState, error) {
+	said, no := c.read(it.Answer)
+	s.Answered = it.Answer.InterruptID
+	if no != "" {
+		s.Ended = it.Run
+		if err := noteContinuation(ctx, s, "holdfast.continuation_refused", map[string]any{"used": s.Used, "why": no}); err != nil {
+			return s, err
+		}
+		return s, c.refused(it, s, no)
+	}
+	s.Used, s.Granted, s.Ended = 0, said.Iterations, ""
+	switch {
+	case said.Always && c.remember == continuationRun:
+		s.Always = true
+	case said.Always && c.remember == continuationThread:
+		always := func(ContinuationThreadState) ContinuationThreadState { return ContinuationThreadState{Always: true} }
+		if _, err := continuationThreadState.Update(ctx, always); err != nil {
+			return s, err
+		}
+	}
+	return s, c.goOn(ctx, s, false)
+}
+
+// goOn notes that the run goes on.
+func (c *continuation) goOn(ctx context.Context, s ContinuationState, remembered bool) error {
+	return noteContinuation(ctx, s, "holdfast.continuation_granted", map[string]any{"iterations": c.allowed(s), "remembered": remembered})
+}
+
+// noteContinuation stores the state and says what has happened.
+func noteContinuation(ctx context.Context, s ContinuationState, notice string, value any) error {
+	_, err := continuationState.Update(ctx, func(ContinuationState) ContinuationState { return s })
+	if err == nil {
+		err = holdfast.Notify(ctx, notice, value)
+	}
+	return err
+}
+
+// continuationAnswer is an answer that allows to go on.
+type continuationAnswer struct {
+	Iterations int // 0: as many as the limit says
+	Always     bool
+}
+
+// The answers that are not yes.
+const (
+	continuationNo       = "the answer was no"
+	continuationDeclined = "the question was declined"
+	continuationUnclear  = `the answer could not be read (it is {"continue": true} to go on)`
+)
+
+// read returns an answer that allows to go on, or why it does not. What cannot be
+// read does not.
+func (c *continuation) read(a *holdfast.Answer) (said continuationAnswer, no string) {
+	if a.Declined {
+		return said, continuationDeclined
+	}
+	var given struct {
+		Continue   *bool `json:"continue"`
+		Iterations *int  `json:"iterations"`
+		Always     bool  `json:"always"`
+	}
+	err := holdfast.DecodeOptions(a.Payload, &given)
+	switch {
+	case err != nil || given.Continue == nil:
+		return said, continuationUnclear
+	case !*given.Continue:
+		return said, continuationNo
+	}
+	said.Always = given.Always
+	if given.Iterations != nil {
+		if n := *given.Iterations; n < 1 || n > c.most() {
+			return said, continuationUnclear
+		}
+		said.Iterations = *given.Iterations
+	}
+	return said, ""
+}
+
+// most is how many iterations one answer may grant.
+func (c *continuation) most() int { return c.limit * continuationFactor }
+
+func (c *continuation) question(s ContinuationState) *holdfast.Interrupt {
+	always := ""
+	if c.remember != "" {
+		always = fmt.Sprintf(`,"always":{"type":"boolean","description":"Go on without asking, for the rest of this %s."}`, c.remember)
+	}
+	return &holdfast.Interrupt{
+		Reason:  continuationReason,
+		Message: fmt.Sprintf("The agent has used its %s. Go on?", iterations(s.Used)),
+		ResponseSchema: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{"continue":{"type":"boolean","description":"Go on?"},`+
+			`"iterations":{"type":"integer","minimum":1,"maximum":%d,"description":"How many more; %d if it is left out."}%s},`+
+			`"required":["continue"],"additionalProperties":false}`, c.most(), c.limit, always)),
+		Metadata: json.RawMessage(fmt.Sprintf(`{"used":%d,"limit":%d,"total":%d,"maxTotal":%d}`, s.Used, c.allowed(s), s.Total, c.total)),
+	}
+}
+
+func (c *continuation) refused(it *holdfast.Iteration, s ContinuationState, no string) error {
+	return holdfast.Errorf(holdfast.CodeMaxIterations, "The run stopped before iteration %d: it has used its %s, and %s.", it.Number, iterations(s.Used), no).
+		WithHint("%s That grants it %d more.", hintResume, c.limit).With("limit", c.allowed(s)).With("iteration", it.Number)
+}
+
+func (c *continuation) exhausted(it *holdfast.Iteration) error {
+	return holdfast.Errorf(holdfast.CodeMaxIterations, "The run stopped before iteration %d: it has used all of the %d iterations that a run may use.", it.Number, c.total).
+		WithHint(`To begin another run, send a new message with forwardedProps.holdfast.onUnfinished set to "abandon": finished results are kept.`).
+		With("limit", c.total).With("iteration", it.Number)
+}
+
+func iterations(n int) string {
+	if n == 1 {
+		return "1 iteration"
+	}
+	return fmt.Sprintf("%d iterations", n)
+}

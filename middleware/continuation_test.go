@@ -1,0 +1,279 @@
+package middleware_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+func TestContinuationOptions(t *testing.T) {
+	mistakes(t, middleware.Continuation, map[string]middleware.ContinuationOptions{
+		"maxIterations is -1: write 1 or more":           {MaxIterations: -1},
+		"maxTotal is -5: write more than maxIterations":  {MaxTotal: -5},
+		"maxTotal is 20 and maxIterations 20, so nobody": {MaxTotal: 20},
+		`remember is "ever": write "run" or "thread"`:    {Remember: "ever"},
+	})
+}
+
+// use has the run use iterations: each hook as the engine calls it.
+func (h *bareRun) use(t *testing.T, n int, it *holdfast.Iteration) {
+	t.Helper()
+	for range n {
+		if err := h.m.BeforeIteration(h.ctx, it); err != nil {
+			t.Fatalf("iteration %d: %v", it.Number, err)
+		}
+		if _, err := h.batch("work {}"); err != nil {
+			t.Fatal(err)
+		}
+		it.Number++
+		it.Granted++
+		it.Answer = nil
+	}
+}
+
+// asks expects a question.
+func (h *bareRun) asks(t *testing.T, it *holdfast.Iteration) *holdfast.Interrupt {
+	t.Helper()
+	var ask *holdfast.Interrupt
+	if err := h.m.BeforeIteration(h.ctx, it); !errors.As(err, &ask) {
+		t.Fatalf("iteration %d: got %v, want a question", it.Number, err)
+	}
+	return ask
+}
+
+// continued is the iteration as it begins again with an answer, in another run.
+func continued(it *holdfast.Iteration, run, payload string) *holdfast.Iteration {
+	return &holdfast.Iteration{Run: run, Number: it.Number, Answer: &holdfast.Answer{
+		InterruptID: "question of " + run, Reason: "holdfast:continuation", Payload: json.RawMessage(payload),
+	}}
+}
+
+func TestContinuationAsks(t *testing.T) {
+	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{Remember: "run"}))
+	it := &holdfast.Iteration{Run: "r1"}
+	h.use(t, 20, it)
+	ask := h.asks(t, it)
+	if ask.Reason != "holdfast:continuation" || ask.Message != "The agent has used its 20 iterations. Go on?" ||
+		string(ask.Metadata) != `{"used":20,"limit":20,"total":20,"maxTotal":0}` {
+		t.Errorf("got %+v", ask)
+	}
+	var schema struct {
+		Properties map[string]struct{ Maximum int }
+		Required   []string
+	}
+	if err := json.Unmarshal(ask.ResponseSchema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	if schema.Properties["iterations"].Maximum != 200 || len(schema.Properties) != 3 || fmt.Sprint(schema.Required) != "[continue]" {
+		t.Errorf("schema: %s", ask.ResponseSchema)
+	}
+}
+
+func TestContinuationAnswers(t *testing.T) {
+	const unclear = "the answer could not be read"
+	for _, tt := range []struct {
+		payload string
+		granted int // 0: it ends
+		why     string
+	}{
+		{`{"continue":true}`, 2, ""},
+		{`{"continue":true,"iterations":1}`, 1, ""},
+		{`{"continue":true,"iterations":20}`, 20, ""},
+		{`{"continue":true,"always":true}`, 2, ""}, // which was not offered
+		{`{"continue":false}`, 0, "the answer was no"},
+		{`{"continue":false,"always":true}`, 0, "the answer was no"},
+		{`{"continue":true,"iterations":21}`, 0, unclear},
+		{`{"continue":true,"iterations":0}`, 0, unclear},
+		{`{"continue":true,"iterations":-1}`, 0, unclear},
+		{`{"continue":true,"iterations":1.5}`, 0, unclear},
+		{`{"continue":"yes"}`, 0, unclear},
+		{`{"continue":true,"itertions":1}`, 0, unclear},
+		{`{"iterations":3}`, 0, unclear},
+		{`{}`, 0, unclear},
+		{`null`, 0, unclear},
+		{``, 0, unclear},
+		{`true`, 0, unclear},
+		{`"yes"`, 0, unclear},
+	} {
+		h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2}))
+		it := &holdfast.Iteration{Run: "r1"}
+		h.use(t, 2, it)
+		h.asks(t, it)
+		h = h.crash(t)
+		it = continued(it, "r2", tt.payload)
+		if tt.granted > 0 {
+			h.use(t, tt.granted, it)
+			h.asks(t, it)
+			if want := fmt.Sprintf(`holdfast.continuation_granted {"iterations":%d,"remembered":false}`, tt.granted); len(h.notices) != 1 || h.notices[0] != want {
+				t.Errorf("%s: notices %q", tt.payload, h.notices)
+			}
+			continue
+		}
+		for range 2 { // the process dies before the run's end is stored
+			err := h.m.BeforeIteration(h.ctx, it)
+			if errorCode(err) != holdfast.CodeMaxIterations || !strings.Contains(err.Error(), "before iteration 2: it has used its 2 iterations, and "+tt.why) {
+				t.Errorf("%s: got %v", tt.payload, err)
+			}
+			h = h.crash(t)
+		}
+		// An empty-messages POST; the answer is still there.
+		it.Run = "r3"
+		h.use(t, 2, it)
+		h.asks(t, it)
+	}
+}
+
+// TestContinuationReadsANewAnswerAfterARefusal: a thread that went back to its
+// refusal asks again, and another no is a no.
+func TestContinuationReadsANewAnswerAfterARefusal(t *testing.T) {
+	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1}))
+	it := &holdfast.Iteration{Run: "r1"}
+	h.use(t, 1, it)
+	for _, run := range []string{"r2", "r3"} {
+		err := h.m.BeforeIteration(h.ctx, continued(it, run, `{"continue":false}`))
+		if errorCode(err) != holdfast.CodeMaxIterations {
+			t.Errorf("%s: got %v", run, err)
+		}
+	}
+	h.use(t, 1, continued(it, "r4", `{"continue":true}`))
+}
+
+// TestContinuationCountsByItself: an answer to another question does not begin a
+// new count.
+func TestContinuationCountsByItself(t *testing.T) {
+	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 3}))
+	it := &holdfast.Iteration{Run: "r1"}
+	h.use(t, 2, it)
+	it = &holdfast.Iteration{Run: "r2", Number: 2, Answer: &holdfast.Answer{InterruptID: "i", Reason: "mine:other", Payload: json.RawMessage(`{"continue":true}`)}}
+	h.use(t, 1, it)
+	h.asks(t, it)
+}
+
+func TestContinuationRemembers(t *testing.T) {
+	for _, scope := range []string{"run", "thread"} {
+		h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 7, Remember: scope}))
+		it := &holdfast.Iteration{Run: "r1"}
+		h.use(t, 2, it)
+		h.asks(t, it)
+		it = continued(it, "r2", `{"continue":true,"always":true}`)
+		h.use(t, 3, it)
+		h = h.crash(t)
+		h.use(t, 2, it)
+		if err := h.m.BeforeIteration(h.ctx, it); errorCode(err) != holdfast.CodeMaxIterations || !strings.Contains(err.Error(), "it has used all of the 7 iterations") {
+			t.Errorf("%s: at the total: %v", scope, err)
+		}
+		if len(h.notices) != 1 || h.notices[0] != `holdfast.continuation_granted {"iterations":2,"remembered":true}` {
+			t.Errorf("%s: notices %q", scope, h.notices)
+		}
+	}
+}
+
+func TestContinuationTrouble(t *testing.T) {
+	m := middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1, Remember: "thread"})
+	unreadable := func(name string) *bareRun {
+		return bareStored(t, m, `{"states":{"holdfast.continuation":{"used":1,"total":1},"`+name+`":"?"}}`)
+	}
+	it := &holdfast.Iteration{Run: "r1", Number: 1}
+	yes, no := continued(it, "r2", `{"continue":true,"always":true}`), continued(it, "r2", `{"continue":false}`)
+	for _, tt := range []struct {
+		state string
+		it    *holdfast.Iteration
+	}{
+		{"holdfast.continuation", it}, {"holdfast.continuation_thread", it}, {"holdfast.continuation_thread", yes},
+	} {
+		h := unreadable(tt.state)
+		if err := h.m.BeforeIteration(h.ctx, tt.it); errorCode(err) != holdfast.CodeStateUnreadable {
+			t.Errorf("%s: got %v", tt.state, err)
+		}
+	}
+	for _, it := range []*holdfast.Iteration{yes, no} {
+		h := unreadable("holdfast.other")
+		h.mute = errors.New("the log is closed")
+		if err := h.m.BeforeIteration(h.ctx, it); !errors.Is(err, h.mute) {
+			t.Errorf("a notice that fails: %v", err)
+		}
+	}
+}
+
+func TestARunIsContinuedAsAPersonSays(t *testing.T) {
+	var runs atomic.Int64
+	c := converse(t, "bolt:"+t.TempDir()+"/holdfast.db", holdfast.Agent{
+		Name: "a", Model: alwaysCalling("work {}"), Tools: []holdfast.Tool{countedTool("work", &runs)},
+		Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 8})},
+	})
+	step := func(got frames, total int64) frames {
+		t.Helper()
+		if n := runs.Load(); n != total {
+			t.Errorf("%d iterations were run, want %d", n, total)
+		}
+		return got
+	}
+	q := step(c.say("work"), 2).question(t)
+	c.restart()
+	q = step(c.answer(q, `{"continue":true}`), 4).question(t)
+	c.restart()
+	q = step(c.answer(q, `{"continue":true,"iterations":1}`), 5).question(t)
+	end := step(c.answer(q, `{"continue":false}`), 5).last()
+	if end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "it has used its 1 iteration, and the answer was no. To go on all the same") {
+		t.Errorf("after a no: %+v", end)
+	}
+	c.restart()
+	q = step(c.goOn(), 7).question(t)
+	if end := step(c.decline(q), 7).last(); end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "the question was declined") {
+		t.Errorf("after it was declined: %+v", end)
+	}
+	for range 2 { // whatever is posted
+		if end := step(c.goOn(), 8).last(); end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "all of the 8 iterations") {
+			t.Errorf("at the total: %+v", end)
+		}
+	}
+}
+
+// TestAThreadIsContinuedWithoutAsking: the next run of the thread is not asked about.
+func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
+	for remember, asked := range map[string]bool{"thread": false, "run": true} {
+		left := 5
+		model := callingModel(func(*holdfast.ModelRequest) []string {
+			if left--; left < 0 {
+				return nil
+			}
+			return []string{"work {}"}
+		})
+		var runs atomic.Int64
+		c := converse(t, "memory:", holdfast.Agent{
+			Name: "a", Model: model, Tools: []holdfast.Tool{countedTool("work", &runs)},
+			Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, Remember: remember})},
+		})
+		got := c.answer(c.say("work").question(t), `{"continue":true,"always":true}`)
+		if n := got.notices("holdfast.continuation_granted"); got.last().Outcome.Type != "success" || len(n) != 2 || n[1] != `{"iterations":2,"remembered":true}` {
+			t.Errorf("%s: ended with %+v, notices %q", remember, got.last(), n)
+		}
+		left = 5
+		if got := c.say("again"); (got.last().Outcome.Type == "interrupt") != asked {
+			t.Errorf("%s: the next run ended with %+v", remember, got.last())
+		}
+	}
+}
+
+// TestContinuationCountsThroughTheFrontendsResults: each result begins a request, and
+// nobody who posts it is asked.
+func TestContinuationCountsThroughTheFrontendsResults(t *testing.T) {
+	c := converse(t, "memory:", holdfast.Agent{
+		Name: "a", Model: alwaysCalling("confirm {}"), Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2})},
+	})
+	got := c.say("do it")
+	for range 2 {
+		pending := got.last().Outcome.PendingToolCallIDs
+		if len(pending) != 1 {
+			t.Fatalf("nothing is pending: %+v", got.last())
+		}
+		got = c.deliver(pending[0], "yes")
+	}
+	got.question(t)
+}

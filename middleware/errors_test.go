@@ -1,0 +1,151 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// The results of calls.
+var (
+	callWorked = holdfast.CallResult{Result: holdfast.ToolResult{Text: "ok"}}
+	callFailed = holdfast.CallResult{Result: holdfast.ToolResult{Text: "no", Failed: true}}
+	callDenied = holdfast.CallResult{Result: holdfast.ToolResult{Text: "denied", Failed: true, NotRun: true}}
+)
+
+func TestErrorTrackingOptions(t *testing.T) {
+	mistakes(t, middleware.ErrorTracking, map[string]middleware.ErrorTrackingOptions{
+		"maxFailingIterations is -1: write 1 or more": {MaxFailingIterations: -1},
+	})
+}
+
+func TestWhatFailsAnIteration(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		calls []holdfast.CallResult
+		want  int // from 2
+	}{
+		{"one of several calls failed", []holdfast.CallResult{callWorked, callFailed, callWorked}, 3},
+		{"all failed", []holdfast.CallResult{callFailed, callFailed}, 3},
+		{"one failed beside a denied one", []holdfast.CallResult{callDenied, callFailed}, 3},
+		{"all worked", []holdfast.CallResult{callWorked, callWorked}, 0},
+		{"one worked beside a denied one", []holdfast.CallResult{callDenied, callWorked}, 0},
+		{"no calls", nil, 0},
+		{"nothing was run", []holdfast.CallResult{callDenied, callDenied}, 2},
+	} {
+		if got := (middleware.ErrorTrackingState{Failing: 2}).After(tt.calls); got.Failing != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got.Failing, tt.want)
+		}
+	}
+}
+
+func TestErrorTrackingCountsThroughACrash(t *testing.T) {
+	h := bare(t, middleware.ErrorTracking(middleware.ErrorTrackingOptions{}))
+	for i := range 3 {
+		if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Number: i, Granted: i}); err != nil {
+			t.Fatal(err)
+		}
+		// A process that dies before the commit sees the iteration again.
+		lost := h.crash(t)
+		lost.m.AfterIteration(lost.ctx, &holdfast.Iteration{Number: i}, &holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}})
+		h.m.AfterIteration(h.ctx, &holdfast.Iteration{Number: i}, &holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}})
+		h = h.crash(t)
+	}
+	for range 2 { // and so it does when it dies before the run's end is stored
+		err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Number: 3, Granted: 3})
+		if errorCode(err) != holdfast.CodeTooManyErrors || !strings.Contains(err.Error(), "3 iterations in a row have failed; the limit is 3.") {
+			t.Fatalf("got %v", err)
+		}
+		if len(h.notices) != 1 || h.notices[0] != `holdfast.too_many_errors {"failures":3,"limit":3}` {
+			t.Errorf("notices: %q", h.notices)
+		}
+		h = h.crash(t)
+	}
+	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Number: 3}); err != nil {
+		t.Errorf("a run that a person has resumed: %v", err)
+	}
+	if s := h.state(t, "holdfast.error_tracking"); s != `{"failing":0}` {
+		t.Errorf("stored: %s", s)
+	}
+}
+
+func TestErrorTrackingTrouble(t *testing.T) {
+	h := bareStored(t, middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 1}), `{"states":{"holdfast.error_tracking":{"failing":1}}}`)
+	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Granted: 1}); errorCode(err) != holdfast.CodeTooManyErrors || !strings.Contains(err.Error(), "An iteration has failed") {
+		t.Errorf("got %v", err)
+	}
+	h.mute = errors.New("the log is closed")
+	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Granted: 1}); !errors.Is(err, h.mute) {
+		t.Errorf("a notice that fails: %v", err)
+	}
+	h = bareStored(t, h.m, `{"states":{"holdfast.error_tracking":7}}`)
+	h.m.AfterIteration(h.ctx, &holdfast.Iteration{}, &holdfast.IterationResult{})
+	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{}); errorCode(err) != holdfast.CodeStateUnreadable {
+		t.Errorf("a state that cannot be read: %v", err)
+	}
+}
+
+// flaky is a tool that works in the runs that are listed.
+func flaky(runs *atomic.Int64, works ...int64) holdfast.Tool {
+	return holdfast.NewTool("fetch", "", func(context.Context, map[string]any) (string, error) {
+		n := runs.Add(1)
+		for _, w := range works {
+			if n == w {
+				return "fetched", nil
+			}
+		}
+		return "", fmt.Errorf("try %d failed", n)
+	})
+}
+
+func TestErrorTrackingEndsARunAndAPersonResumesIt(t *testing.T) {
+	var runs atomic.Int64
+	c := converse(t, "memory:", holdfast.Agent{
+		Name: "a", Model: alwaysCalling("fetch {}"), Tools: []holdfast.Tool{flaky(&runs, 3)},
+		Middleware: []holdfast.Middleware{middleware.ErrorTracking(middleware.ErrorTrackingOptions{})},
+	})
+	got := c.say("fetch it") // fails twice, works, fails three times
+	if end := got.last(); end.Type != "RUN_ERROR" || end.Code != holdfast.CodeTooManyErrors || !strings.Contains(end.Message, "3 iterations in a row have failed; the limit is 3. To go on all the same") {
+		t.Errorf("ended with %+v", end)
+	}
+	if n := got.notices("holdfast.too_many_errors"); len(n) != 1 || runs.Load() != 6 {
+		t.Errorf("%d runs, notices %q", runs.Load(), n)
+	}
+	got = c.goOn() // fails three more times
+	if end := got.last(); end.Code != holdfast.CodeTooManyErrors || runs.Load() != 9 {
+		t.Errorf("%d runs, ended with %+v", runs.Load(), end)
+	}
+}
+
+// TestErrorTrackingGoesOnAfterARestart: the count is stored with the run, which here
+// waits for a person between two failures.
+func TestErrorTrackingGoesOnAfterARestart(t *testing.T) {
+	var runs atomic.Int64
+	ask := holdfast.NewTool("ask", "", func(ctx context.Context, _ map[string]any) (string, error) {
+		if holdfast.CallFrom(ctx).Answer == nil {
+			return "", &holdfast.Interrupt{Message: "Well?"}
+		}
+		return "", errors.New("the answer does not help")
+	})
+	model := callingModel(func(req *holdfast.ModelRequest) []string {
+		if req.Iteration == 1 {
+			return []string{"ask {}"}
+		}
+		return []string{"fetch {}"}
+	})
+	c := converse(t, "bolt:"+t.TempDir()+"/holdfast.db", holdfast.Agent{
+		Name: "a", Model: model, Tools: []holdfast.Tool{flaky(&runs), ask},
+		Middleware: []holdfast.Middleware{middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 2})},
+	})
+	q := c.say("fetch it").question(t)
+	c.restart()
+	if end := c.answer(q, `{}`).last(); end.Code != holdfast.CodeTooManyErrors || runs.Load() != 1 {
+		t.Errorf("%d runs, ended with %+v", runs.Load(), end)
+	}
+}

@@ -1,0 +1,270 @@
+package middleware
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Condition says what an argument of a tool call has to be. All members that are
+// set must hold. In a configuration file a mere string is a Glob.
+type Condition struct {
+	// Glob is compared with the whole text of the value: of a string what it holds,
+	// of anything else its JSON. "*" stands for any characters, also none.
+	Glob string `json:"glob,omitempty"`
+	// Equals is the value itself. Numbers are compared by what they are worth.
+	Equals any `json:"equals,omitempty"`
+	// OneOf lists the values that it may be.
+	OneOf []any `json:"oneOf,omitempty"`
+	// Above and Below are bounds of a number; the bound itself is outside.
+	Above *float64 `json:"above,omitempty"`
+	Below *float64 `json:"below,omitempty"`
+	// Matches is an RE2 expression that is looked for in the text of the value. To
+	// compare all of the text, begin it with ^ and end it with $.
+	Matches string `json:"matches,omitempty"`
+}
+
+// UnmarshalJSON reads a glob, or an object with the members.
+func (c *Condition) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte(`"`)) {
+		return json.Unmarshal(data, &c.Glob)
+	}
+	type members Condition
+	var m members
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		return fmt.Errorf("a condition is a text with * or has equals, oneOf, above, below or matches: %w", err)
+	}
+	*c = Condition(m)
+	return nil
+}
+
+// argCheck reports whether a value that readJSON has read is as it should be.
+type argCheck func(value any) bool
+
+func (c Condition) compile() (argCheck, error) {
+	if _, err := json.Marshal(c); err != nil { // a rule is named by its conditions
+		return nil, fmt.Errorf("the condition cannot be written as JSON: %w", err)
+	}
+	var all []argCheck
+	if c.Glob != "" {
+		all = append(all, func(v any) bool { return matchGlob(c.Glob, textOf(v)) })
+	}
+	if c.Equals != nil {
+		all = append(all, equalTo(c.Equals))
+	}
+	if len(c.OneOf) > 0 {
+		all = append(all, equalTo(c.OneOf...))
+	}
+	if c.Above != nil {
+		all = append(all, func(v any) bool { n, ok := numberOf(v); return ok && n > *c.Above })
+	}
+	if c.Below != nil {
+		all = append(all, func(v any) bool { n, ok := numberOf(v); return ok && n < *c.Below })
+	}
+	if c.Matches != "" {
+		re, err := regexp.Compile(c.Matches)
+		if err != nil {
+			return nil, fmt.Errorf("matches is no expression in RE2's syntax: %w", err)
+		}
+		all = append(all, func(v any) bool { return re.MatchString(textOf(v)) })
+	}
+	if len(all) == 0 {
+		return nil, errors.New(`the condition says nothing: write a text like "*@example.com", or equals, oneOf, above, below or matches`)
+	}
+	return func(v any) bool {
+		return !slices.ContainsFunc(all, func(holds argCheck) bool { return !holds(v) })
+	}, nil
+}
+
+// equalTo checks that a value is one of those that are wanted. They can be written
+// as JSON.
+func equalTo(wanted ...any) argCheck {
+	var plain []any
+	for _, w := range wanted {
+		text, _ := json.Marshal(w)
+		// What two readers may understand differently equals nothing.
+		if v, err := readJSON(text); err == nil {
+			plain = append(plain, v)
+		}
+	}
+	return func(v any) bool {
+		return slices.ContainsFunc(plain, func(w any) bool { return sameValue(v, w) })
+	}
+}
+
+// exactUpTo is the number up to which two different whole numbers are different as
+// float64, too. Ids may be larger: those are compared by their text.
+const exactUpTo = 1 << 53
+
+func sameValue(a, b any) bool {
+	x, aNumber := numberOf(a)
+	y, bNumber := numberOf(b)
+	if aNumber && bNumber && math.Abs(x) < exactUpTo {
+		return x == y
+	}
+	return bytes.Equal(canonical(a), canonical(b))
+}
+
+func numberOf(v any) (float64, bool) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	// The only possible error is a number that is too large: then f is infinite.
+	f, _ := strconv.ParseFloat(n.String(), 64)
+	return f, true
+}
+
+// textOf is what globs and expressions are compared with.
+func textOf(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return string(canonical(v))
+}
+
+// canonical is the JSON of a value that readJSON has read: members are sorted.
+func canonical(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // what was read as JSON can be written as JSON
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// matchGlob compares the whole text with a pattern in which * stands for any
+// characters. It takes at most the product of both lengths.
+func matchGlob(pattern, text string) bool {
+	p, t := 0, 0
+	star, from := -1, 0 // the last * and where it ends in the text
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t]:
+			p++
+			t++
+		case star >= 0:
+			from++
+			p, t = star+1, from
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+var errUnclear = errors.New("the arguments have to be one JSON object that names each argument once, spelled as in the tool's parameters")
+
+// readJSON reads one JSON value; numbers keep their text. What two readers may
+// understand differently is refused: an object with two members of one name, or of
+// names that differ only in case, of which Go's reader takes the last.
+func readJSON(data []byte) (any, error) {
+	if !json.Valid(data) { // this bounds the depth, too
+		return nil, errUnclear
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return readValue(d)
+}
+
+// readValue reads the next value of what is known to be valid JSON, so that no
+// token fails.
+func readValue(d *json.Decoder) (any, error) {
+	token, _ := d.Token()
+	switch token {
+	case json.Delim('['):
+		return readList(d)
+	case json.Delim('{'):
+		return readObject(d)
+	}
+	return token, nil
+}
+
+func readList(d *json.Decoder) (any, error) {
+	list := []any{}
+	for d.More() {
+		v, err := readValue(d)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, _ = d.Token() // the bracket
+	return list, nil
+}
+
+func readObject(d *json.Decoder) (any, error) {
+	members, seen := map[string]any{}, map[string]bool{}
+	for d.More() {
+		token, _ := d.Token()
+		name, _ := token.(string)
+		folded := foldName(name)
+		if seen[folded] {
+			return nil, errUnclear
+		}
+		seen[folded] = true
+		v, err := readValue(d)
+		if err != nil {
+			return nil, err
+		}
+		members[name] = v
+	}
+	_, _ = d.Token() // the brace
+	return members, nil
+}
+
+// foldName is the same for all names that Go's JSON reader takes for one.
+func foldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		for {
+			next := unicode.SimpleFold(r)
+			if next <= r {
+				return next
+			}
+			r = next
+		}
+	}, name)
+}
+
+// lookUp follows a path like "items.0.sku" into a value. A member that is spelled
+// differently is an error: nobody knows whether the tool takes it for the same.
+func lookUp(v any, path []string) (found any, ok bool, err error) {
+	for _, step := range path {
+		switch in := v.(type) {
+		case map[string]any:
+			if v, ok = in[step]; !ok {
+				return nil, false, misspelled(in, step)
+			}
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(in) {
+				return nil, false, nil
+			}
+			v = in[i]
+		default:
+			return nil, false, nil
+		}
+	}
+	return v, true, nil
+}
+
+func misspelled(members map[string]any, name string) error {
+	for other := range members {
+		if strings.EqualFold(other, name) {
+			return errUnclear
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package middleware
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestMatchGlob(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"refund", "refund", true},
+		{"refund", "refunds", false},
+		{"refund", "refun", false},
+		{"refund*", "refund", true},
+		{"refund*", "refund_all", true},
+		{"*", "", true},
+		{"*", "anything", true},
+		{"", "", true},
+		{"", "x", false},
+		{"a*b*c", "a-bb-b-c", true},
+		{"a*b*c", "a-bb-b-d", false},
+		{"*@example.com", "eve@example.com.evil.org", false},
+		{"*@example.com", "ann@example.com", true},
+		{"a**", "a", true},
+		{"r?fund", "refund", false}, // only * is special
+	} {
+		if got := matchGlob(tt.pattern, tt.text); got != tt.want {
+			t.Errorf("%q and %q: got %v", tt.pattern, tt.text, got)
+		}
+	}
+}
+
+// TestCondition reads each condition as a configuration file has it.
+func TestCondition(t *testing.T) {
+	for _, tt := range []struct {
+		condition string
+		yes, no   []string
+	}{
+		{`"EUR"`, []string{`"EUR"`}, []string{`"USD"`, `"EURO"`, `null`}},
+		{`"*@example.com"`, []string{`"a@example.com"`}, []string{`"a@example.org"`}},
+		{`"1*"`, []string{`12`, `"1"`, `1.5`}, []string{`21`}},
+		{`{"glob":"t*"}`, []string{`true`, `"two"`}, []string{`false`}},
+		{`"*<b>*"`, []string{`["<b>"]`}, []string{`["b"]`}},
+		{`{"equals":100}`, []string{`100`, `1e2`, `100.0`}, []string{`101`, `"100"`, `null`, `[100]`}},
+		{`{"equals":9007199254740993}`, []string{`9007199254740993`}, []string{`9007199254740992`, `9007199254740994`}},
+		{`{"equals":false}`, []string{`false`}, []string{`true`, `null`, `0`}},
+		{`{"equals":{"b":1,"a":[2]}}`, []string{`{"a":[2],"b":1}`}, []string{`{"a":[2]}`}},
+		{`{"equals":{"a":1,"A":2}}`, nil, []string{`null`, `{"a":1}`}},
+		{`{"oneOf":["DE","FR",3]}`, []string{`"FR"`, `3`}, []string{`"IT"`, `4`}},
+		{`{"above":100}`, []string{`100.01`, `1e400`}, []string{`100`, `-5`, `"500"`, `true`}},
+		{`{"below":0}`, []string{`-1`, `-1e400`}, []string{`0`, `"-1"`}},
+		{`{"above":1,"below":3}`, []string{`2`}, []string{`1`, `3`}},
+		{`{"matches":"^[a-z]+$"}`, []string{`"abc"`}, []string{`"abc\n"`, `"a1"`}},
+		{`{"matches":"drop"}`, []string{`"let us drop it"`, `{"q":"drop"}`}, []string{`"Drop"`}},
+	} {
+		var c Condition
+		if err := json.Unmarshal([]byte(tt.condition), &c); err != nil {
+			t.Fatalf("%s: %v", tt.condition, err)
+		}
+		holds, err := c.compile()
+		if err != nil {
+			t.Fatalf("%s: %v", tt.condition, err)
+		}
+		for want, values := range map[bool][]string{true: tt.yes, false: tt.no} {
+			for _, v := range values {
+				value, err := readJSON([]byte(v))
+				if err != nil {
+					t.Fatalf("%s: %v", v, err)
+				}
+				if got := holds(value); got != want {
+					t.Errorf("%s of %s: got %v", tt.condition, v, got)
+				}
+			}
+		}
+	}
+}
+
+func TestConditionMistakes(t *testing.T) {
+	var c Condition
+	for _, text := range []string{`{"abov":1}`, `{"above":"1"}`, `[1]`, `7`} {
+		if err := json.Unmarshal([]byte(text), &c); err == nil || !strings.Contains(err.Error(), "equals, oneOf, above") {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	infinite := math.Inf(1)
+	for want, c := range map[string]Condition{
+		"says nothing":              {},
+		"RE2":                       {Matches: "("},
+		"cannot be written as JSON": {Above: &infinite},
+	} {
+		if _, err := c.compile(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", want, err)
+		}
+	}
+}
+
+// TestReadJSON: what two readers may understand differently is no JSON for rules.
+func TestReadJSON(t *testing.T) {
+	for _, good := range []string{`{}`, `null`, `"a"`, `[1,{"a":[true,{}]},-0.5e3]`, `{"a":{"b":1},"c":{"b":1}}`} {
+		v, err := readJSON([]byte(good))
+		if err != nil || string(canonical(v)) != good {
+			t.Errorf("%s: got %s, %v", good, canonical(v), err)
+		}
+	}
+	for _, bad := range []string{
+		``, `{`, `{}{}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"is":1,"i\u017f":2}`, `[{"a":1,"A":2}]`, `{"x":{"k":1,"\u212a":2}}`,
+		strings.Repeat("[", 20000) + strings.Repeat("]", 20000),
+	} {
+		if v, err := readJSON([]byte(bad)); err == nil {
+			t.Errorf("%.40s: got %v", bad, v)
+		}
+	}
+}
+
+func TestLookUp(t *testing.T) {
+	v, err := readJSON([]byte(`{"to":{"country":"DE"},"items":[{"sku":"a"},{"sku":"b"}],"amount":5}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"to.country": `"DE"`, "items.1.sku": `"b"`, "amount": `5`, "items": `[{"sku":"a"},{"sku":"b"}]`,
+		"none": "", "to.none": "", "items.2.sku": "", "items.-1": "", "items.x": "", "amount.deeper": "",
+		"Amount": "unclear", "to.COUNTRY": "unclear",
+	} {
+		got, ok, err := lookUp(v, strings.Split(path, "."))
+		text := ""
+		if ok {
+			text = string(canonical(got))
+		}
+		if err != nil {
+			text = "unclear"
+		}
+		if text != want {
+			t.Errorf("%s: got %q, want %q", path, text, want)
+		}
+	}
+}

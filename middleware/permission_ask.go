@@ -1,0 +1,118 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// permissionReason tells our questions, and the answers to them, from others.
+const permissionReason = "holdfast:permission"
+
+// maxShownArguments bounds what a question repeats of a call's arguments, which are
+// in the stream already.
+const maxShownArguments = 16 << 10
+
+// question asks a person about a call.
+func (v *verdict) question(call *holdfast.ToolCall) *holdfast.Interrupt {
+	message := fmt.Sprintf("May the agent call %s?", call.Name)
+	if v.rule.Reason != "" {
+		message += " " + v.rule.Reason
+	}
+	metadata := map[string]any{"tool": call.Name, "toolCallId": call.ID, "rule": v.rule.name}
+	switch {
+	case len(call.Arguments) > maxShownArguments:
+		metadata["argumentsBytes"] = len(call.Arguments)
+	case json.Valid(call.Arguments):
+		metadata["arguments"] = call.Arguments
+	default:
+		metadata["arguments"] = string(call.Arguments)
+	}
+	return &holdfast.Interrupt{
+		Reason: permissionReason, Message: message, ResponseSchema: v.schema(), Metadata: plainJSON(metadata),
+	}
+}
+
+// schema is that of the answer.
+func (v *verdict) schema() json.RawMessage {
+	type object = map[string]any
+	members := object{
+		"allow":  object{"type": "boolean", "description": "whether the call is made"},
+		"reason": object{"type": "string", "description": "what to tell the agent if it is not"},
+	}
+	if len(v.rule.Remember) > 0 {
+		members["remember"] = object{"type": "string", "enum": v.rule.Remember, "description": "for how long the answer also holds for calls like this one"}
+	}
+	return plainJSON(object{"type": "object", "required": []string{"allow"}, "additionalProperties": false, "properties": members})
+}
+
+// plainJSON writes what is made of texts, numbers and valid JSON.
+func plainJSON(v any) json.RawMessage {
+	b, _ := json.Marshal(v)
+	return b
+}
+
+// permissionAnswer is what a person may say.
+type permissionAnswer struct {
+	allow    bool
+	remember PermissionScope // empty: not at all
+	reason   string
+}
+
+// readPermission reads an answer. What is not exactly as the question's schema says
+// is a no, that nobody remembers.
+func (r *permissionRule) readPermission(payload json.RawMessage) permissionAnswer {
+	v, err := readJSON(payload)
+	members, isObject := v.(map[string]any)
+	if err != nil || !isObject {
+		return permissionAnswer{}
+	}
+	var a permissionAnswer
+	for name, value := range members {
+		ok := false
+		switch name {
+		case "allow":
+			a.allow, ok = value.(bool)
+		case "reason":
+			a.reason, ok = value.(string)
+		case "remember":
+			var scope string
+			scope, ok = value.(string)
+			a.remember = PermissionScope(scope)
+			ok = ok && slices.Contains(r.Remember, a.remember)
+		}
+		if !ok {
+			return permissionAnswer{}
+		}
+	}
+	if _, said := members["allow"]; !said {
+		return permissionAnswer{}
+	}
+	return a
+}
+
+// take does what the person has answered. What the rules deny stays denied, also if
+// they have become stricter since the person was asked; and a no stays a no.
+func (p *permissions) take(ctx context.Context, call *holdfast.ToolCall, v *verdict) error {
+	if v.then == PermissionDeny {
+		return nil
+	}
+	a := v.rule.readPermission(call.Answer.Payload)
+	if a.remember != "" && v.then == PermissionAsk {
+		if err := p.remember(ctx, call, v, a.remember, a.allow); err != nil {
+			return err
+		}
+	}
+	if a.allow {
+		v.then = PermissionAllow
+		return approve(ctx, call)
+	}
+	v.then, v.by, v.text = PermissionDeny, byPerson, "The person did not allow this call."
+	if a.reason != "" {
+		v.text = "The person did not allow this call: " + a.reason
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// TestPermissionRemembered: an answer holds for later calls of the same tool that
+// the same rule asks the same agent about, as long as its scope lives.
+func TestPermissionRemembered(t *testing.T) {
+	for _, scope := range []string{"run", "thread", "user"} {
+		for allow, want := range map[bool]string{true: "run", false: "Not allowed: the person has refused calls like this one."} {
+			p := newPermissionRun(t, refundRules)
+			payload := fmt.Sprintf(`{"allow":%v,"remember":%q}`, allow, scope)
+			p.start(permissionAnswered(p.call(`refund {"amount":50}`), payload))
+			p.start(permissionAnswered(p.call(`refund {"amount":50}`), payload)) // once more, after a crash
+			same, otherTool, otherRule := p.call(`refund {"amount":60}`), p.call(`refund_all {"amount":60}`), p.call(`unheard_of {}`)
+			if got := p.batch(same, otherTool, otherRule); !slices.Equal(got, []string{want, "ask", "ask"}) {
+				t.Errorf("%s %v: got %q", scope, allow, got)
+			}
+			p.at.Agent = "b"
+			if got := p.batch(same); allow && got[0] != "run" || !allow && got[0] != "ask" {
+				t.Errorf("%s %v: another agent: got %q", scope, allow, got) // what is approved stays so for this call
+			}
+			p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{})
+			if got := p.batch(same); got[0] != "ask" {
+				t.Errorf("%s %v: another agent, a later iteration: got %q", scope, allow, got)
+			}
+		}
+	}
+}
+
+// TestPermissionOwnAnswerFirst: what the person said about this very call counts
+// more than what is remembered from the one beside it.
+func TestPermissionOwnAnswerFirst(t *testing.T) {
+	p := newPermissionRun(t, refundRules)
+	one, two := p.call(`refund {"amount":50}`), p.call(`refund {"amount":60}`)
+	if got := p.start(permissionAnswered(one, `{"allow":true,"remember":"user"}`)); got != "ran" {
+		t.Error(got)
+	}
+	if got := p.start(permissionAnswered(two, `{"allow":false}`)); !strings.Contains(got, "did not allow") {
+		t.Error(got)
+	}
+	// Of two answers that are to be remembered, the no counts.
+	p.start(permissionAnswered(two, `{"allow":false,"remember":"user"}`))
+	if got := p.batch(p.call(`refund {"amount":70}`)); !strings.Contains(got[0], "refused") {
+		t.Errorf("a yes and a no: %q", got)
+	}
+}
+
+func TestPermissionExact(t *testing.T) {
+	p := newPermissionRun(t, refundRules)
+	p.start(permissionAnswered(p.call(`mail {"to":"x","cc":"y"}`), `{"allow":true,"remember":"thread"}`))
+	got := p.batch(p.call(`mail {"cc":"y", "to":"x"}`), p.call(`mail {"to":"x"}`))
+	if !slices.Equal(got, []string{"run", "ask"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// permissionLedgerGone is a ledger whose store is gone.
+type permissionLedgerGone struct{ holdfast.Ledger }
+
+var errPermissionLedger = errors.New("the store is gone")
+
+func (permissionLedgerGone) Reserve(context.Context, *holdfast.Reservation) error {
+	return errPermissionLedger
+}
+
+func (permissionLedgerGone) Settle(context.Context, string, string, map[string]int64) error {
+	return errPermissionLedger
+}
+
+func (permissionLedgerGone) Used(context.Context, string, []string) ([]int64, error) {
+	return nil, errPermissionLedger
+}
+
+// TestPermissionWithoutALedger: where it cannot be read, the person is asked; an
+// answer that cannot be kept counts for its own call.
+func TestPermissionWithoutALedger(t *testing.T) {
+	p := newPermissionRun(t, refundRules)
+	p.start(permissionAnswered(p.call(`refund {}`), `{"allow":true,"remember":"user"}`))
+	for name, ledger := range map[string]holdfast.Ledger{"broken": permissionLedgerGone{}, "none": nil} {
+		p.run.Ledger, p.notices = ledger, nil
+		if got := p.batch(holdfast.ToolCall{ID: "later", Name: "refund", Thread: "t"}); got[0] != "ask" {
+			t.Errorf("%s: got %q", name, got)
+		}
+		if got := p.start(permissionAnswered(p.call(`refund {}`), `{"allow":true,"remember":"user"}`)); got != "ran" {
+			t.Errorf("%s: got %q", name, got)
+		}
+		if len(p.notices) != 1 || !strings.HasPrefix(p.notices[0], "holdfast.permission_not_remembered {") {
+			t.Errorf("%s: the notices are %q", name, p.notices)
+		}
+	}
+}
+
+// TestForgetPermission: what a user has answered is taken back by the account that
+// the notice has named.
+func TestForgetPermission(t *testing.T) {
+	p := newPermissionRun(t, refundRules)
+	for _, answer := range []string{`{"allow":true,"remember":"user"}`, `{"allow":false,"remember":"user"}`} {
+		p.notices = nil
+		p.start(permissionAnswered(p.call(`refund {}`), answer))
+		var said struct{ Account string }
+		_, value, _ := strings.Cut(p.notices[0], " ")
+		if err := json.Unmarshal([]byte(value), &said); err != nil || !strings.HasPrefix(said.Account, "permission/ann/") {
+			t.Fatalf("got %q, %v", p.notices, err)
+		}
+		p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{})
+		if got := p.batch(p.call(`refund {}`)); got[0] == "ask" {
+			t.Errorf("%s: it was not remembered", answer)
+		}
+		p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{})
+		for range 2 { // to forget twice is no error
+			if err := middleware.ForgetPermission(p.ctx, p.run.Ledger, "acme", said.Account); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := p.batch(p.call(`refund {}`)); got[0] != "ask" {
+			t.Errorf("%s: after it was forgotten: %q", answer, got)
+		}
+	}
+	if err := middleware.ForgetPermission(p.ctx, p.run.Ledger, "acme", "budget/ann"); err == nil || !strings.Contains(err.Error(), "permission/") {
+		t.Errorf("another account: %v", err)
+	}
+	if err := middleware.ForgetPermission(p.ctx, permissionLedgerGone{}, "acme", "permission/ann/x"); !errors.Is(err, errPermissionLedger) {
+		t.Errorf("a broken ledger: %v", err)
+	}
+}
+
+// TestPermissionStates: what is remembered survives its stored form, is bounded, and
+// what cannot be read ends the run instead of letting a call through.
+func TestPermissionStates(t *testing.T) {
+	p := newPermissionRun(t, refundRules)
+	for i := range 300 {
+		p.start(permissionAnswered(p.call(fmt.Sprintf(`mail {"to":%d}`, i)), `{"allow":true,"remember":"thread"}`))
+	}
+	p.start(permissionAnswered(p.call(`refund {}`), `{"allow":true,"remember":"run"}`))
+	stored, err := json.Marshal(p.run.States.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var restored holdfast.States
+	if err := json.Unmarshal(stored, &restored); err != nil {
+		t.Fatal(err)
+	}
+	p.run.States = holdfast.NewLiveStates(&restored)
+	p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{})
+	if got := p.batch(p.call(`mail {"to":0}`), p.call(`mail {"to":299}`), p.call(`refund {}`)); !slices.Equal(got, []string{"ask", "run", "run"}) {
+		t.Errorf("got %q", got)
+	}
+	if len(stored) > 120<<10 {
+		t.Errorf("256 answers take %d bytes", len(stored))
+	}
+}
+
+func TestPermissionStatesThatCannotBeRead(t *testing.T) {
+	for _, name := range []string{"holdfast.tool_permission", "holdfast.tool_permission_run"} {
+		var broken holdfast.States
+		if err := json.Unmarshal([]byte(`{"states":{"`+name+`":{"remembered":"x"}}}`), &broken); err != nil {
+			t.Fatal(err)
+		}
+		p := newPermissionRun(t, refundRules)
+		p.run.States = holdfast.NewLiveStates(&broken)
+		var known *holdfast.Error
+		b := holdfast.NewBatch(&p.at, []holdfast.ToolCall{p.call("refund {}")})
+		if err := p.Batch(p.ctx, b); !errors.As(err, &known) || known.Code != holdfast.CodeStateUnreadable {
+			t.Errorf("%s: the batch: %v", name, err)
+		}
+		for _, call := range []holdfast.ToolCall{p.call("refund {}"), permissionAnswered(p.call("refund {}"), `{"allow":true,"remember":"thread"}`)} {
+			var end *holdfast.EndRun
+			next := func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
+				t.Errorf("%s: the call got through", name)
+				return holdfast.ToolResult{}, nil
+			}
+			if _, err := p.Tool(next)(p.ctx, nil, call); !errors.As(err, &end) || end.Err.Code != holdfast.CodeStateUnreadable {
+				t.Errorf("%s: the tool: %v", name, err)
+			}
+		}
+		p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{}) // there is nothing to forget
+	}
+}
+
+// TestPermissionClock: reservations carry the clock that was given.
+func TestPermissionClock(t *testing.T) {
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := newPermissionRun(t, "")
+	p.Middleware = middleware.ToolPermission(middleware.ToolPermissionOptions{
+		Now:   func() time.Time { return at },
+		Rules: []middleware.PermissionRule{{Tool: "*", Then: "ask", Remember: []middleware.PermissionScope{"user"}}},
+	})
+	recorder := &permissionLedgerLog{Ledger: memstore.New()}
+	p.run.Ledger = recorder
+	p.start(permissionAnswered(p.call("x {}"), `{"allow":false,"remember":"user"}`))
+	if len(recorder.made) != 1 || !recorder.made[0].Now.Equal(at) || recorder.made[0].Tenant != "acme" || recorder.made[0].Entries[0].Amount != 2 {
+		t.Errorf("got %+v", recorder.made)
+	}
+	want := []string{"holdfast.tool_permission", "holdfast.tool_permission_run"}
+	var names []string
+	for _, s := range p.States {
+		names = append(names, s.StateName())
+	}
+	if !reflect.DeepEqual(names, want) || p.Name != want[0] {
+		t.Errorf("%s has the states %q", p.Name, names)
+	}
+}
+
+type permissionLedgerLog struct {
+	holdfast.Ledger
+	made []holdfast.Reservation
+}
+
+func (l *permissionLedgerLog) Reserve(ctx context.Context, r *holdfast.Reservation) error {
+	l.made = append(l.made, *r)
+	return l.Ledger.Reserve(ctx, r)
+}

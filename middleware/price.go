@@ -1,0 +1,178 @@
+package middleware
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Money is an amount in millionths of a currency's unit: exact, unlike a float. In
+// JSON and YAML it is the amount in units, as a number or a text: 2.5 or "2.50".
+type Money int64
+
+// moneyDecimals is how many decimals an amount may have, and microsPerUnit what
+// they make of a unit. Prices are per so many tokens, too.
+const (
+	moneyDecimals    = 6
+	microsPerUnit    = 1_000_000
+	tokensOfOnePrice = 1_000_000
+)
+
+// ParseMoney reads an amount like "10", "2.50" or "0.000001", exactly. There is no
+// sign, no exponent and nothing smaller than a millionth.
+func ParseMoney(text string) (Money, error) {
+	whole, fraction, point := strings.Cut(text, ".")
+	if !digits(whole) || point && !digits(fraction) {
+		return 0, fmt.Errorf("%.40q is not an amount of money; write it like 10 or 2.50", text)
+	}
+	if len(fraction) > moneyDecimals {
+		return 0, fmt.Errorf("%.40q has more than %d decimals; nothing smaller than a millionth is counted", text, moneyDecimals)
+	}
+	fraction += strings.Repeat("0", moneyDecimals-len(fraction))
+	micros, err := strconv.ParseInt(whole+fraction, 10, 64)
+	if err != nil || micros > holdfast.MaxAmount {
+		return 0, fmt.Errorf("%.40q is too much money; the most that is counted is %s", text, Money(holdfast.MaxAmount))
+	}
+	return Money(micros), nil
+}
+
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// String writes the amount in units, with two decimals or as many as it needs.
+func (m Money) String() string {
+	sign := ""
+	micros := uint64(m)
+	if m < 0 {
+		sign, micros = "-", -micros
+	}
+	fraction := fmt.Sprintf("%0*d", moneyDecimals, micros%microsPerUnit)
+	for len(fraction) > 2 && fraction[len(fraction)-1] == '0' {
+		fraction = fraction[:len(fraction)-1]
+	}
+	return fmt.Sprintf("%s%d.%s", sign, micros/microsPerUnit, fraction)
+}
+
+// MarshalJSON writes a number.
+func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalJSON reads a number or a text.
+func (m *Money) UnmarshalJSON(data []byte) error {
+	text := string(bytes.TrimSpace(data))
+	if strings.HasPrefix(text, `"`) {
+		if err := json.Unmarshal(data, &text); err != nil {
+			return fmt.Errorf("an amount of money: %w", err)
+		}
+	}
+	parsed, err := ParseMoney(text)
+	if err != nil {
+		return err
+	}
+	*m = parsed
+	return nil
+}
+
+// Price is what a model costs per million tokens.
+type Price struct {
+	Input  Money `json:"input"`
+	Output Money `json:"output"`
+	// CachedInput is for input that the provider had in its cache, CacheWrite for
+	// input that it puts there; without one the price is that of Input.
+	CachedInput *Money `json:"cachedInput,omitempty"`
+	CacheWrite  *Money `json:"cacheWrite,omitempty"`
+	// Reasoning is for output that is reasoning; without it the price is that of
+	// Output.
+	Reasoning *Money `json:"reasoning,omitempty"`
+}
+
+// Cost is what the tokens cost, rounded up to a millionth. What was not reported
+// costs nothing.
+func (p Price) Cost(u holdfast.Usage) Money {
+	input, output := reported(u.InputTokens), reported(u.OutputTokens)
+	cached := min(reported(u.CachedInput), input)
+	written := min(reported(u.CacheWriteInput), input-cached)
+	reasoning := min(reported(u.ReasoningTokens), output)
+	var sum tokenCost
+	sum.add(input-cached-written, p.Input)
+	sum.add(cached, or(p.CachedInput, p.Input))
+	sum.add(written, or(p.CacheWrite, p.Input))
+	sum.add(output-reasoning, p.Output)
+	sum.add(reasoning, or(p.Reasoning, p.Output))
+	return sum.money()
+}
+
+// atMost is what so many tokens cost at most, whatever kind they are of.
+func (p Price) atMost(input, output int64) Money {
+	var sum tokenCost
+	sum.add(input, max(p.Input, or(p.CachedInput, 0), or(p.CacheWrite, 0)))
+	sum.add(output, max(p.Output, or(p.Reasoning, 0)))
+	return sum.money()
+}
+
+// tokenCost sums up tokens times prices, which may be more than 64 bits.
+type tokenCost struct{ total big.Int }
+
+func (c *tokenCost) add(tokens int64, perMillion Money) {
+	var product big.Int
+	c.total.Add(&c.total, product.Mul(big.NewInt(tokens), big.NewInt(int64(perMillion))))
+}
+
+func (c *tokenCost) money() Money {
+	c.total.Add(&c.total, big.NewInt(tokensOfOnePrice-1))
+	c.total.Quo(&c.total, big.NewInt(tokensOfOnePrice))
+	if !c.total.IsInt64() || c.total.Int64() > holdfast.MaxAmount {
+		return Money(holdfast.MaxAmount)
+	}
+	return Money(c.total.Int64())
+}
+
+func reported(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return max(*n, 0)
+}
+
+func or(m *Money, fallback Money) Money {
+	if m == nil {
+		return fallback
+	}
+	return *m
+}
+
+// priceList has prices by model, "provider/model". A * in a name stands for any
+// text.
+type priceList map[string]Price
+
+// of returns a model's price: that of the longest name that matches.
+func (l priceList) of(model string) (price Price, known bool) {
+	best := ""
+	for pattern, p := range l {
+		longer := len(pattern) > len(best) || len(pattern) == len(best) && pattern < best
+		if longer && matchGlob(pattern, model) {
+			price, known, best = p, true, pattern
+		}
+	}
+	return price, known
+}
+
+// atMost is what so many tokens cost at the dearest price.
+func (l priceList) atMost(input, output int64) Money {
+	var most Money
+	for _, p := range l {
+		most = max(most, p.atMost(input, output))
+	}
+	return most
+}
+
+// modelName is how prices name a model.
+func modelName(u *holdfast.Usage) string {
+	if u.Provider == "" || u.Model == "" {
+		return u.Model
+	}
+	return u.Provider + "/" + u.Model
+}

@@ -1,0 +1,117 @@
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+// searcher is an agent that makes some calls at once, and then says so.
+func searcher(calls int, search func() string, m ...holdfast.Middleware) holdfast.Agent {
+	return holdfast.Agent{
+		Name:       "searcher",
+		Tools:      []holdfast.Tool{holdfast.NewTool("search", "searches", func(context.Context, struct{}) (string, error) { return search(), nil })},
+		Middleware: m,
+		Model: holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
+					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+					return
+				}
+				for i := range calls {
+					if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: "search", Arguments: "{}"}}, nil) {
+						return
+					}
+				}
+				yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+			}
+		}),
+	}
+}
+
+// counted counts the results of calls by their beginning.
+func counted(events []shown, begin string) (n int) {
+	for _, e := range events {
+		if e.Type == "TOOL_CALL_RESULT" && strings.HasPrefix(e.Content, begin) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRateLimitOfTwoServers: they count together, and a run is told once.
+func TestRateLimitOfTwoServers(t *testing.T) {
+	noon := func() time.Time { return time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC) }
+	agent := searcher(5, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
+		Limit: 7, Window: middleware.Duration(time.Hour), Then: "tell", Now: noon,
+	}))
+	store := kept{memstore.New()}
+	share := func(c *server.Config) { c.OpenStore = func() (holdfast.Store, error) { return store, nil } }
+	servers := []*serving{serve(t, "", agent, share), serve(t, "", agent, share)}
+	found, told := 0, 0
+	for i, s := range servers {
+		events := s.post(fmt.Sprint("t", i), "r", nil)
+		if end := ending(events); end.Type != "RUN_FINISHED" {
+			t.Errorf("got %+v", end)
+		}
+		found += counted(events, "found")
+		told += counted(events, "Not run: search may be called 7 times in 1h0m0s, and was. Try again at 2026-03-04T13:00:00Z.")
+		if got := named(events, "holdfast.rate_limited"); len(got) != i {
+			t.Errorf("server %d: notices %s", i, got)
+		}
+	}
+	if found != 7 || told != 3 {
+		t.Errorf("%d found, %d told", found, told)
+	}
+}
+
+// TestRateLimitEndsARun when its calls have their results.
+func TestRateLimitEndsARun(t *testing.T) {
+	s := serve(t, "memory:", searcher(2, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
+		Name: "strict", Limit: 1, Window: middleware.Duration(24 * time.Hour), Then: "end",
+	})))
+	events := s.post("t", "r", nil)
+	end := ending(events)
+	if end.Code != holdfast.CodeRateLimited || !strings.Contains(end.Message, `The rate limit "strict" allows 1 calls of search in 24h0m0s; the next is possible at `) {
+		t.Errorf("got %+v", end)
+	}
+	if counted(events, "found") != 1 || counted(events, "The rate limit") != 1 {
+		t.Errorf("results: %+v", events)
+	}
+}
+
+// TestRateLimitWaitsBesideOtherCalls: while one call waits, the results of the others
+// are there.
+func TestRateLimitWaitsBesideOtherCalls(t *testing.T) {
+	// The clock stands a moment before the end of a window until the calls that have
+	// room are done.
+	var mu sync.Mutex
+	now := time.Date(2026, 3, 4, 12, 0, 59, 990_000_000, time.UTC)
+	done := 0
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	s := serve(t, "memory:", searcher(3, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; done == 2 {
+			now = now.Add(time.Second)
+		}
+		return fmt.Sprint("found ", done)
+	}, middleware.RateLimit(middleware.RateLimitOptions{Limit: 2, Window: middleware.Duration(time.Minute), Now: clock})))
+	events := s.post("t", "r", nil)
+	if end := ending(events); end.Type != "RUN_FINISHED" || counted(events, "found") != 3 || counted(events, "found 3") != 1 {
+		t.Errorf("got %+v", events)
+	}
+}

@@ -1,0 +1,136 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+)
+
+// RedactLogs hides secrets in log lines, whoever writes them: in the message, and in
+// the values of attributes, in groups, errors and nested values too. A value with a
+// secret in it becomes a text. The keys of attributes are not looked at.
+func RedactLogs(next slog.Handler, o RedactionOptions) slog.Handler {
+	must("RedactLogs", o)
+	r, _ := newRedactor(o) // it was just validated
+	return &redactHandler{next: next, redactor: r}
+}
+
+type redactHandler struct {
+	next     slog.Handler
+	redactor *redactor
+}
+
+// Enabled asks the handler behind it.
+func (h *redactHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+// Handle passes a line on: as it is if there is nothing to hide.
+func (h *redactHandler) Handle(ctx context.Context, line slog.Record) error {
+	hide := &hiding{redactor: h.redactor}
+	message := hide.text(line.Message)
+	hidden := message != line.Message
+	line.Attrs(func(a slog.Attr) bool {
+		if !hidden {
+			_, hidden = hide.value(a.Value)
+		}
+		return !hidden
+	})
+	if !hidden {
+		return h.next.Handle(ctx, line)
+	}
+	clean := slog.NewRecord(line.Time, line.Level, message, line.PC)
+	line.Attrs(func(a slog.Attr) bool {
+		a.Value, _ = hide.value(a.Value)
+		clean.AddAttrs(a)
+		return true
+	})
+	return h.next.Handle(ctx, clean)
+}
+
+// WithAttrs hides in the attributes once.
+func (h *redactHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	hide := &hiding{redactor: h.redactor}
+	attrs, _ = hide.attrs(attrs)
+	return &redactHandler{next: h.next.WithAttrs(attrs), redactor: h.redactor}
+}
+
+// WithGroup passes the group on.
+func (h *redactHandler) WithGroup(name string) slog.Handler {
+	return &redactHandler{next: h.next.WithGroup(name), redactor: h.redactor}
+}
+
+// attrs hides in attributes, in a copy if there is something to hide.
+func (h *hiding) attrs(attrs []slog.Attr) ([]slog.Attr, bool) {
+	copied := false
+	for i := range attrs {
+		v, hidden := h.value(attrs[i].Value)
+		if !hidden {
+			continue
+		}
+		if !copied {
+			attrs, copied = slices.Clone(attrs), true
+		}
+		attrs[i].Value = v
+	}
+	return attrs, copied
+}
+
+// value hides in an attribute's value, and reports whether there was anything.
+func (h *hiding) value(v slog.Value) (slog.Value, bool) {
+	switch v = v.Resolve(); v.Kind() {
+	case slog.KindString:
+		return h.changed(v, v.String())
+	case slog.KindInt64:
+		if n := v.Int64(); n >= smallestCard {
+			return h.changed(v, strconv.FormatInt(n, 10))
+		}
+	case slog.KindUint64:
+		if n := v.Uint64(); n >= smallestCard {
+			return h.changed(v, strconv.FormatUint(n, 10))
+		}
+	case slog.KindGroup:
+		attrs, hidden := h.attrs(v.Group())
+		return slog.GroupValue(attrs...), hidden
+	case slog.KindAny:
+		for _, text := range forms(v.Any()) {
+			if clean, hidden := h.changed(v, text); hidden {
+				return clean, true
+			}
+		}
+	}
+	return v, false
+}
+
+// smallestCard is the smallest number that may be a card's.
+const smallestCard = 1e12
+
+func (h *hiding) changed(v slog.Value, text string) (slog.Value, bool) {
+	clean := h.text(text)
+	if clean == text {
+		return v, false
+	}
+	return slog.StringValue(clean), true
+}
+
+// forms are the texts as which handlers write a value. One whose method panics is
+// left to the handler, which knows what to write then.
+func forms(v any) (texts []string) {
+	defer func() { _ = recover() }()
+	if b, ok := v.([]byte); ok {
+		texts = append(texts, string(b))
+	}
+	texts = append(texts, fmt.Sprintf("%+v", v)) // of an error its text
+	if _, ok := v.(error); ok {
+		if _, ok := v.(json.Marshaler); !ok {
+			return texts
+		}
+	}
+	if b, err := json.Marshal(v); err == nil {
+		texts = append(texts, string(b))
+	}
+	return texts
+}

@@ -1,0 +1,119 @@
+package middleware
+
+import "regexp"
+
+// minCardDigits is how many digits a card number has at least.
+const minCardDigits = 13
+
+// keyHeader begins a private key of PEM or PGP, keyBody is what may stand in it: also
+// the \n of a key inside JSON.
+const (
+	keyHeader = `-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`
+	keyFooter = `-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`
+	keyBody   = `[A-Za-z0-9+/=\s\\:;,.()@_-]*`
+	cardRun   = `\d(?:[ -]?\d)`
+)
+
+// builtinRules find the secrets whose shape is well known.
+func builtinRules() []redactRule {
+	return []redactRule{
+		// A key whose end is not there is hidden as far as it may reach.
+		builtin("private_key", keyHeader+"(?:"+keyBody+"?"+keyFooter+"|"+keyBody+")", keyHeader, "-----BEGIN "),
+		builtin("url_password", `\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@]*:(?P<secret>[^\s/@]+)@`, "", "://"),
+		builtin("bearer_token", `\b(?:[Bb]earer|BEARER)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{16,})`, "", "earer", "BEARER"),
+		builtin("jwt", `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "", "eyJ"),
+		builtin("api_key", `\b(?:sk-[A-Za-z0-9_-]{16,}|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}\b`+
+			`|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,})`, "",
+			"sk-", "k_live_", "k_test_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox", "AIza"),
+		{name: "card_number", minDigits: minCardDigits, re: regexp.MustCompile(`\b` + cardRun + `{12,}\b`),
+			tail: regexp.MustCompile(cardRun + `*[ -]?\z`), narrow: cardNumbers},
+	}
+}
+
+// builtin makes a rule. Its tail is made of partial: the pattern itself, if empty.
+func builtin(name, pattern, partial string, hints ...string) redactRule {
+	if partial == "" {
+		partial = pattern
+	}
+	tail, err := tailOf(partial)
+	if err != nil {
+		panic(err) // the patterns above are constants
+	}
+	re := regexp.MustCompile(pattern)
+	return redactRule{name: name, hints: hints, re: re, group: max(re.SubexpIndex("secret"), 0), tail: tail}
+}
+
+// cardNumbers finds the card numbers in digits that stand together in groups, such as
+// "4111 1111 1111 1111 12/27" would be without its last part.
+func cardNumbers(run string) [][2]int {
+	var out [][2]int
+	for i := 0; i < len(run); {
+		to := cardNumber(run[i:])
+		if to > 0 {
+			out = append(out, [2]int{i, i + to})
+			i += to
+		}
+		for i < len(run) && isDigit(run[i]) { // to the next group
+			i++
+		}
+		for i < len(run) && !isDigit(run[i]) {
+			i++
+		}
+	}
+	return out
+}
+
+// cardNumber is where the card number ends that a text begins with: the longest one
+// that ends with its group; 0 if there is none.
+func cardNumber(text string) int {
+	var digits []byte
+	end := 0
+	for i := 0; i < len(text) && len(digits) < 19; i++ {
+		if !isDigit(text[i]) {
+			continue
+		}
+		digits = append(digits, text[i]-'0')
+		if (i+1 == len(text) || !isDigit(text[i+1])) && isCard(digits) {
+			end = i + 1
+		}
+	}
+	return end
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// isCard knows the beginnings and lengths of the large issuers, and the check digit.
+func isCard(d []byte) bool {
+	if len(d) < minCardDigits {
+		return false
+	}
+	two := d[0]*10 + d[1]
+	switch n := len(d); {
+	case d[0] == 4: // Visa
+		return (n == 13 || n == 16 || n == 19) && luhn(d)
+	case two >= 51 && two <= 55, two >= 22 && two <= 27: // Mastercard
+		return n == 16 && luhn(d)
+	case two == 34, two == 37: // American Express
+		return n == 15 && luhn(d)
+	case two == 30, two == 36, two == 38, two == 39: // Diners Club
+		return n == 14 && luhn(d)
+	case two == 35, two == 60, two == 62, two == 64, two == 65: // JCB, Discover, UnionPay
+		return n >= 16 && luhn(d)
+	}
+	return false
+}
+
+// luhn checks a number by its check digit.
+func luhn(digits []byte) bool {
+	sum := 0
+	for i, d := range digits {
+		n := int(d)
+		if (len(digits)-i)%2 == 0 {
+			if n *= 2; n > 9 {
+				n -= 9
+			}
+		}
+		sum += n
+	}
+	return sum%10 == 0
+}

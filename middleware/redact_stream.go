@@ -1,0 +1,169 @@
+package middleware
+
+import (
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// maxHeld bounds what a stream holds back, in bytes. A secret may be longer; what only
+// looks like the beginning of one may not.
+const maxHeld = 8 << 10
+
+// redactStream hides secrets in a text that comes in pieces. It holds back the end
+// while that may be the beginning of a secret, so however the text is cut, what
+// comes out is the same.
+type redactStream struct {
+	hiding *hiding
+	// seen is the last character that was let go, then what is held back from there.
+	seen string
+	held int // where in seen
+	// again is how long seen must be before it is searched again: so that a long
+	// secret is not searched at each of its pieces.
+	again int
+}
+
+// add takes a piece and returns what can be let go.
+func (s *redactStream) add(piece string) string {
+	s.seen += piece
+	if len(s.seen) < s.again {
+		return ""
+	}
+	end := wholeRunes(s.seen)
+	matches := s.hiding.matches(s.seen[:end], s.held)
+	keep := s.hiding.beginning(s.seen[:end], s.held, matches)
+	out := s.release(keep, matches)
+	s.again = len(s.seen) + (len(s.seen)-s.held)/8
+	if len(s.seen)-s.held > maxHeld {
+		return out + s.tooLong()
+	}
+	return out
+}
+
+// flush returns the rest: nothing follows any more.
+func (s *redactStream) flush() string {
+	return s.release(len(s.seen), s.hiding.matches(s.seen, s.held))
+}
+
+// release lets go what stands before a place, without its secrets.
+func (s *redactStream) release(to int, matches []secretSpan) string {
+	s.again = 0
+	if to == s.held {
+		return ""
+	}
+	var inside []secretSpan
+	for _, m := range united(matches) {
+		if m.to <= to {
+			m.from, m.to = m.from-s.held, m.to-s.held
+			inside = append(inside, m)
+		}
+	}
+	out := s.hiding.replaced(s.seen[s.held:to], inside)
+	_, last := utf8.DecodeLastRuneInString(s.seen[:to])
+	s.seen, s.held = s.seen[to-last:], last
+	return out
+}
+
+// tooLong lets go of what is held back for too long, up to where a secret begins that
+// may go on. If that is all of it, only its middle is forgotten, which nobody would see
+// anyway.
+func (s *redactStream) tooLong() string {
+	end := wholeRunes(s.seen)
+	matches := s.hiding.matches(s.seen[:end], s.held)
+	if keep := goingOn(end, matches); keep > s.held {
+		return s.release(outside(keep, matches), matches)
+	}
+	head, tail := s.held+maxHeld/4, end-maxHeld/4
+	for head < tail && !utf8.RuneStart(s.seen[head]) {
+		head++
+	}
+	for tail < end && !utf8.RuneStart(s.seen[tail]) {
+		tail++
+	}
+	shorter := s.seen[:head] + s.seen[tail:end]
+	for _, m := range s.hiding.matches(shorter, s.held) {
+		if m.name != "" && m.matchFrom == s.held && m.matchEnds == len(shorter) {
+			s.seen = shorter + s.seen[end:]
+			return ""
+		}
+	}
+	return s.flush()
+}
+
+// beginning is from where a text may be the beginning of a secret, at or after a
+// place; its end, if nowhere. It is never inside of a match.
+func (r *redactor) beginning(text string, after int, matches []secretSpan) int {
+	keep := goingOn(len(text), matches)
+	for i := range r.rules {
+		if at := r.rules[i].tail.FindStringIndex(text); at != nil {
+			keep = min(keep, at[0])
+		}
+	}
+	return outside(max(keep, after), matches)
+}
+
+// goingOn is where the first match begins that more text could make longer.
+func goingOn(end int, matches []secretSpan) int {
+	keep := end
+	for _, m := range matches {
+		if m.matchEnds == end {
+			keep = min(keep, m.matchFrom)
+		}
+	}
+	return keep
+}
+
+// outside is the last place at or before one that is not inside of a match.
+func outside(keep int, matches []secretSpan) int {
+	for moved := true; moved; {
+		moved = false
+		for _, m := range matches {
+			if m.matchFrom < keep && keep < m.matchEnds {
+				keep, moved = m.matchFrom, true
+			}
+		}
+	}
+	return keep
+}
+
+// wholeRunes is how much of a text is left without a character at its end of which
+// only the beginning is there.
+func wholeRunes(text string) int {
+	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRuneInString(text[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return len(text)
+}
+
+// answerStream hides secrets in a model's answer.
+type answerStream struct {
+	text, reasoning redactStream
+	yield           func(holdfast.Delta, error) bool
+}
+
+// pass passes a delta on, with what can be let go. What is held back goes out before
+// something of another kind follows it. It returns false when nobody reads any more.
+func (s *answerStream) pass(d holdfast.Delta) bool {
+	if d.Reasoning != "" || d.ReasoningSecret != "" {
+		if rest := s.text.flush(); rest != "" && !s.yield(holdfast.Delta{Text: rest}, nil) {
+			return false
+		}
+		d.Reasoning = s.reasoning.add(d.Reasoning)
+	}
+	ends := d.Call != nil || d.Finish != ""
+	if d.Text != "" || ends {
+		d.Reasoning += s.reasoning.flush()
+	}
+	if d.Text != "" {
+		d.Text = s.text.add(d.Text)
+	}
+	if ends {
+		d.Text += s.text.flush()
+	}
+	return s.yield(d, nil)
+}

@@ -1,0 +1,242 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/config"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/model/openai"
+	"github.com/holdfast-agents/holdfast/internal/model/scripted"
+	"github.com/holdfast-agents/holdfast/internal/tools"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// Parts are what a file of agents may name besides what comes with Holdfast. A part
+// that has the name of one that does stands in its place.
+type Parts struct {
+	// Tools are what an agent may list.
+	Tools []holdfast.Tool
+	// Models make models by what the file calls them: under "acme" the model of that
+	// name, under "acme/" all whose names begin so.
+	Models map[string]func(ModelSpec) (holdfast.Model, error)
+	// Middleware are the kinds that an agent's middleware may be of.
+	Middleware []holdfast.MiddlewareKind
+	// DefaultModel is the model of agents that name none; default [DefaultModel].
+	DefaultModel string
+	// Getenv reads the environment, where keys are; default os.Getenv.
+	Getenv func(string) string
+	// DemoDelay is the demo model's pause between two words; its tools take some
+	// time too. 0: none.
+	DemoDelay time.Duration
+	// DemoJournal gets a line for each model and tool call of the demo, and adds the
+	// tool charge_card; nil: none.
+	DemoJournal io.Writer
+}
+
+// ModelSpec is what a file says of an agent's model.
+type ModelSpec struct {
+	// Name is all of it, like "acme/large".
+	Name string
+	// BaseURL and APIKeyEnv are empty if the file has none. APIKeyEnv is the name of
+	// the environment variable with the key.
+	BaseURL   string
+	APIKeyEnv string
+	// Params are for the provider; most numbers are a json.Number.
+	Params map[string]any
+}
+
+// DefaultModel is the model of agents that name none: openai/gpt-5-mini if there is a
+// key for it, else the demo.
+func DefaultModel(getenv func(string) string) string {
+	if getenv("OPENAI_API_KEY") != "" {
+		return "openai/gpt-5-mini"
+	}
+	return demoModel
+}
+
+// LoadAgents reads a file of agents: what the program holdfast reads, for a program
+// with parts of its own. The limits are for [Config].Limits. Without a path there is
+// one agent, on the default model, with the tools that come with Holdfast. The
+// error has a line for each mistake, with its place in the file; if there is no file,
+// it wraps fs.ErrNotExist.
+func LoadAgents(path string, parts Parts) ([]holdfast.Agent, map[string]Limits, error) {
+	parts = parts.withDefaults()
+	file, agents, err := parts.read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	var mistakes []error
+	limits := make(map[string]Limits, len(agents))
+	for i, a := range file.Agents {
+		if agents[i].Model, err = parts.model(a); err != nil {
+			mistakes = append(mistakes, err)
+		}
+		limits[a.Name] = Limits(a.Limits)
+	}
+	if err := errors.Join(mistakes...); err != nil {
+		return nil, nil, err
+	}
+	return agents, limits, nil
+}
+
+// ValidateAgents checks a file as [LoadAgents] does, but makes no models, which may
+// need keys. It returns the agents without them, and what the file calls them; "" is the
+// default model.
+func ValidateAgents(path string, parts Parts) (agents []holdfast.Agent, models []string, err error) {
+	file, agents, err := parts.withDefaults().read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, a := range file.Agents {
+		models = append(models, a.Model)
+	}
+	return agents, models, nil
+}
+
+const demoModel = "demo"
+
+func (p Parts) withDefaults() Parts {
+	if p.Getenv == nil {
+		p.Getenv = os.Getenv
+	}
+	p.DefaultModel = cmp.Or(p.DefaultModel, DefaultModel(p.Getenv))
+	p.Middleware = slices.Concat(p.Middleware, middleware.Kinds())
+	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI}
+	maps.Copy(models, p.Models)
+	p.Models = models
+	return p
+}
+
+// read makes everything but the models.
+func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
+	file := &config.File{Agents: []config.Agent{p.onlyAgent()}}
+	if path != "" {
+		var err error
+		if file, err = config.Load(path, p.known()); err != nil {
+			return nil, nil, err
+		}
+	}
+	var mistakes []error
+	agents := make([]holdfast.Agent, len(file.Agents))
+	for i, a := range file.Agents {
+		agents[i] = holdfast.Agent{Name: a.Name, Description: a.Description, Instructions: a.Instructions,
+			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy}
+		if _, err := loop.Schemas(agents[i : i+1]); err != nil {
+			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
+		}
+	}
+	return file, agents, errors.Join(mistakes...)
+}
+
+// onlyAgent is the agent of a server without a file.
+func (p Parts) onlyAgent() config.Agent {
+	a := config.Agent{Name: "demo", Description: "A scripted agent that needs no key. Say help.", Model: p.DefaultModel}
+	if a.Model != demoModel {
+		a.Name, a.Description = "assistant", "An assistant on "+a.Model+", with the tools that come with the server."
+	}
+	for _, t := range p.builtin(a.Model) {
+		a.Tools = append(a.Tools, t.Spec().Name)
+	}
+	return a
+}
+
+// known says what the file may refer to.
+func (p Parts) known() config.Known {
+	k := config.Known{
+		Models: slices.Sorted(maps.Keys(p.Models)), Middleware: p.Middleware, Priced: []string{"budget"}, Price: checkPrice,
+	}
+	for _, t := range p.tools(demoModel) {
+		k.Tools = append(k.Tools, t.Spec().Name)
+	}
+	return k
+}
+
+// checkPrice says what is wrong with a price.
+func checkPrice(raw json.RawMessage) error {
+	var price middleware.Price
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return d.Decode(&price)
+}
+
+// tools returns what an agent on the model may list.
+func (p Parts) tools(model string) []holdfast.Tool { return slices.Concat(p.Tools, p.builtin(model)) }
+
+// builtin returns the tools that come with Holdfast. They take their time only for
+// the demo, where people watch.
+func (p Parts) builtin(model string) []holdfast.Tool {
+	pace := time.Duration(0)
+	if model == demoModel {
+		pace = p.DemoDelay
+	}
+	return tools.Builtin(time.Now, pace, p.DemoJournal)
+}
+
+// toolsOf returns the tools that an agent lists, in its order.
+func (p Parts) toolsOf(a config.Agent) []holdfast.Tool {
+	all := p.tools(cmp.Or(a.Model, p.DefaultModel))
+	var chosen []holdfast.Tool
+	for _, name := range a.Tools {
+		if i := slices.IndexFunc(all, func(t holdfast.Tool) bool { return t.Spec().Name == name }); i >= 0 {
+			chosen = append(chosen, all[i])
+		}
+	}
+	return chosen
+}
+
+// model makes an agent's model. A mistake points to its line in the file.
+func (p Parts) model(a config.Agent) (holdfast.Model, error) {
+	spec := ModelSpec{Name: cmp.Or(a.Model, p.DefaultModel), BaseURL: a.BaseURL, APIKeyEnv: a.APIKeyEnv, Params: a.Params}
+	m, err := p.newModel(spec)
+	switch {
+	case err == nil:
+		return m, nil
+	case a.Line == 0: // there is no file
+		return nil, err
+	case a.APIKeyEnv != "":
+		return nil, a.Errorf("apiKeyEnv", "%v", err)
+	}
+	return nil, a.Errorf("model", "%v", err)
+}
+
+func (p Parts) newModel(spec ModelSpec) (holdfast.Model, error) {
+	if f, ok := p.Models[spec.Name]; ok && !strings.HasSuffix(spec.Name, "/") {
+		return f(spec)
+	}
+	longest := ""
+	for prefix := range p.Models {
+		if strings.HasSuffix(prefix, "/") && len(prefix) < len(spec.Name) && strings.HasPrefix(spec.Name, prefix) && len(prefix) > len(longest) {
+			longest = prefix
+		}
+	}
+	if longest == "" {
+		return nil, fmt.Errorf("the model %s is not known", spec.Name)
+	}
+	return p.Models[longest](spec)
+}
+
+func (p Parts) demo(ModelSpec) (holdfast.Model, error) {
+	return scripted.New(scripted.Options{Delay: p.DemoDelay, Journal: p.DemoJournal}), nil
+}
+
+// openAI makes a model behind OpenAI's chat completions.
+func (p Parts) openAI(spec ModelSpec) (holdfast.Model, error) {
+	keyName := cmp.Or(spec.APIKeyEnv, "OPENAI_API_KEY")
+	base := cmp.Or(spec.BaseURL, p.Getenv("OPENAI_BASE_URL"))
+	key := p.Getenv(keyName)
+	if key == "" && (base == "" || spec.APIKeyEnv != "") {
+		return nil, fmt.Errorf("the model %s needs a key: set %s, or name a server that needs none with OPENAI_BASE_URL", spec.Name, keyName)
+	}
+	return openai.New(openai.Options{BaseURL: base, APIKey: key, Model: strings.TrimPrefix(spec.Name, "openai/"), Params: spec.Params})
+}

@@ -1,0 +1,279 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+// written writes a file of agents.
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "holdfast.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func noEnv(string) string { return "" }
+
+type counterV1 struct {
+	N int `json:"n"`
+}
+
+type counterOther struct {
+	Text string `json:"text"`
+}
+
+// counting is a kind with a state of its own.
+func counting[T any](name string) holdfast.MiddlewareKind {
+	key := holdfast.RegisterState(holdfast.StateSpec[T]{Name: "acme.counter"})
+	return holdfast.MiddlewareKind{Name: name, New: func(raw json.RawMessage) (holdfast.Middleware, error) {
+		var o struct {
+			Say string `json:"say"`
+		}
+		err := holdfast.DecodeOptions(raw, &o)
+		return holdfast.Middleware{
+			Name: name, States: []holdfast.AnyState{key},
+			Model: func(next holdfast.ModelCall) holdfast.ModelCall {
+				return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					req.Instructions += o.Say
+					return next(ctx, req)
+				}
+			},
+		}, err
+	}}
+}
+
+// echo is a model that says its name, what the file says of it, and its instructions.
+func echo(spec server.ModelSpec) (holdfast.Model, error) {
+	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			params, _ := json.Marshal(spec.Params) // they come from a file
+			yield(holdfast.Delta{Text: spec.Name + " " + spec.BaseURL + " " + spec.APIKeyEnv + " " + string(params) + " " + req.Instructions, Finish: holdfast.FinishStop}, nil)
+		}
+	}), nil
+}
+
+// TestLoadAgents: a program's own tools, models and middleware work in the same file
+// as what comes with Holdfast, and agents run with them.
+func TestLoadAgents(t *testing.T) {
+	refund := holdfast.NewTool("refund", "refunds", func(context.Context, struct{}) (string, error) { return "", nil })
+	lookup := holdfast.NewTool("lookup", "our own", func(context.Context, struct{}) (string, error) { return "", nil })
+	agents, limits, err := server.LoadAgents(written(t, `
+agents:
+  - name: shop
+    model: acme/large
+    baseURL: http://localhost:1/v1
+    apiKeyEnv: ACME_KEY
+    params: {temperature: 0.20}
+    instructions: Be kind.
+    tools: [refund, lookup, calculate]
+    middleware:
+      - acme.counter: {say: " And count."}
+      - circuitBreaker
+    limits: {modelTries: 5}
+  - name: plain
+`), server.Parts{
+		Tools: []holdfast.Tool{refund, lookup}, DefaultModel: "acme/small", Getenv: noEnv,
+		Models:     map[string]func(server.ModelSpec) (holdfast.Model, error){"acme/": echo},
+		Middleware: []holdfast.MiddlewareKind{counting[counterV1]("acme.counter")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tools []string
+	for _, tool := range agents[0].Tools {
+		tools = append(tools, tool.Spec().Name+": "+tool.Spec().Description)
+	}
+	if len(tools) != 3 || tools[0] != "refund: refunds" || tools[1] != "lookup: our own" {
+		t.Errorf("tools %q", tools)
+	}
+	if limits["shop"] != (server.Limits{ModelTries: 5}) || limits["plain"] != (server.Limits{}) {
+		t.Errorf("limits %+v", limits)
+	}
+	c := config(t)
+	c.Agents, c.Limits = agents, limits
+	url := started(t, c)
+	want := `acme/large http://localhost:1/v1 ACME_KEY {\"temperature\":0.20} Be kind. And count.`
+	if got := post(t, url, "t", "hi"); !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := post(t, url+"/agents/plain", "t2", "hi"); !strings.Contains(got, "acme/small") {
+		t.Errorf("the default model: %s", got)
+	}
+}
+
+// started serves with the configuration until the test ends.
+func started(t *testing.T, c server.Config) (url string) {
+	t.Helper()
+	s, err := server.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartEngine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		front.Close()
+		if err := s.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return front.URL
+}
+
+// TestLoadAgentsMistakes: all of them are told, each with its place.
+func TestLoadAgentsMistakes(t *testing.T) {
+	path := written(t, `
+agents:
+  - name: a
+    model: openai/x
+  - name: b
+    model: openai/x
+    apiKeyEnv: B_KEY
+  - name: c
+`)
+	_, _, err := server.LoadAgents(path, server.Parts{Getenv: noEnv, DefaultModel: "acme"})
+	want := path + ":4:5: the model openai/x needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL\n" +
+		path + ":7:5: the model openai/x needs a key: set B_KEY, or name a server that needs none with OPENAI_BASE_URL\n" +
+		path + ":8:5: the model acme is not known"
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+	if _, _, err := server.LoadAgents(path+".not", server.Parts{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// TestValidateAgents: it needs no keys, and finds what would stop the server.
+func TestValidateAgents(t *testing.T) {
+	agents, models, err := server.ValidateAgents(written(t, "agents:\n  - {name: a, model: openai/x, middleware: [errorTracking]}\n  - name: b\n"), server.Parts{Getenv: noEnv})
+	if err != nil || len(agents) != 2 || !slices.Equal(models, []string{"openai/x", ""}) || len(agents[0].Middleware) != 1 {
+		t.Errorf("%+v, %q, %v", agents, models, err)
+	}
+	for name, c := range map[string]struct{ file, want string }{
+		"two states of one name": {"agents:\n  - name: a\n    middleware: [acme.one, acme.two]\n",
+			`:3:5: agent "a": two states are named "acme.counter": server_test.counterV1 and server_test.counterOther; give each a name of its own`},
+		"options": {"agents:\n  - name: a\n    middleware:\n      - circuitBreaker: {maxIdenticalCalls: -1}\n",
+			":4:25: circuitBreaker: maxIdenticalCalls is -1: write 2 or more, or leave it out for 3"},
+		"a budget without prices": {"agents:\n  - name: a\n    middleware:\n      - budget: {thread: {cost: 10.50}}\n",
+			":4:17: budget: a limit of cost needs prices: write prices for your models, or limit tokens"},
+		"a wrong price": {"prices:\n  openai/x: {input: 1, output: -2}\nagents:\n  - name: a\n",
+			`:2:13: the price of "openai/x": "-2" is not an amount of money; write it like 10 or 2.50`},
+	} {
+		path := written(t, c.file)
+		_, _, err := server.ValidateAgents(path, server.Parts{Getenv: noEnv,
+			Middleware: []holdfast.MiddlewareKind{counting[counterV1]("acme.one"), counting[counterOther]("acme.two")}})
+		if err == nil || err.Error() != path+c.want {
+			t.Errorf("%s: got %v, want %s", name, err, path+c.want)
+		}
+	}
+	if _, _, err := server.ValidateAgents(written(t, "prices: {openai/x: {input: 1, output: 2}}\nagents:\n  - name: a\n    middleware:\n      - budget: {thread: {cost: 10.50}}\n"), server.Parts{Getenv: noEnv}); err != nil {
+		t.Errorf("the file's prices are not those of the budget: %v", err)
+	}
+	if _, _, err := server.ValidateAgents("../holdfast.example.yaml", server.Parts{Getenv: noEnv}); err != nil {
+		t.Errorf("the example: %v", err)
+	}
+}
+
+// TestNoFile: without one there is one agent.
+func TestNoFile(t *testing.T) {
+	agents, _, err := server.LoadAgents("", server.Parts{Getenv: noEnv})
+	if err != nil || len(agents) != 1 || agents[0].Name != "demo" || agents[0].Model == nil || len(agents[0].Tools) != 6 {
+		t.Errorf("%+v, %v", agents, err)
+	}
+	key := func(name string) string { return map[string]string{"OPENAI_API_KEY": "k"}[name] }
+	agents, _, err = server.LoadAgents("", server.Parts{Getenv: key, DemoJournal: &bytes.Buffer{}})
+	if err != nil || agents[0].Name != "assistant" || agents[0].Model == nil || len(agents[0].Tools) != 7 {
+		t.Errorf("with a key: %+v, %v", agents, err)
+	}
+	_, _, err = server.LoadAgents("", server.Parts{Getenv: noEnv, DefaultModel: "openai/x"})
+	if err == nil || !strings.HasPrefix(err.Error(), "the model openai/x needs a key") {
+		t.Errorf("without a key: %v", err)
+	}
+}
+
+// TestModelTries: an agent's own number stands before the server's.
+func TestModelTries(t *testing.T) {
+	for agent, want := range map[string]int{"a": 2, "b": 1} {
+		calls := 0
+		c := config(t)
+		failing := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				calls++
+				yield(holdfast.Delta{}, &holdfast.ModelError{Retryable: true, RetryAfter: 1, Err: errors.New("busy")})
+			}
+		})
+		c.Agents = []holdfast.Agent{{Name: agent, Model: failing}}
+		c.ModelTries, c.Limits = 2, map[string]server.Limits{"b": {ModelTries: 1}}
+		if got := post(t, started(t, c), "t", "hi"); !strings.Contains(got, "RUN_ERROR") || calls != want {
+			t.Errorf("agent %s: %d calls, want %d: %s", agent, calls, want, got)
+		}
+	}
+}
+
+// TestContinuationDecides: the server's own limit does not end a run about which a
+// person is asked.
+func TestContinuationDecides(t *testing.T) {
+	c := config(t)
+	c.MaxIterations = 1
+	c.Agents[0].Middleware = []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1})}
+	url := started(t, c)
+	if got := post(t, url, "t", "tool"); !strings.Contains(got, "holdfast:continuation") || strings.Contains(got, holdfast.CodeMaxIterations) {
+		t.Error(got)
+	}
+	if got := get(t, url+"/agents"); !strings.Contains(got, `"middleware":["holdfast.continuation"]`) || strings.Contains(got, "maxIterations") {
+		t.Error(got)
+	}
+}
+
+// TestLogHidesSecrets: whatever writes to the server's log, a key does not get there.
+func TestLogHidesSecrets(t *testing.T) {
+	const key, badge = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD", "badge-4711"
+	var log bytes.Buffer
+	c := config(t)
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	c.RedactPatterns = []middleware.RedactionPattern{{Name: "badge", Regexp: "badge-[0-9]+"}}
+	c.Agents[0].Model = holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			yield(holdfast.Delta{}, errors.New("refused the key "+key+" of "+badge))
+		}
+	})
+	s, err := server.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartEngine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(s.Handler())
+	defer front.Close()
+	post(t, front.URL, "t", "hi")
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.String(); !strings.Contains(got, "refused the key") || strings.Contains(got, key) || strings.Contains(got, badge) {
+		t.Error(got)
+	}
+	c.RedactPatterns[0].Regexp = "("
+	if _, err := server.New(c); err == nil || !strings.Contains(err.Error(), "Config.RedactPatterns cannot be used") {
+		t.Errorf("a pattern that cannot be: %v", err)
+	}
+}
