@@ -98,6 +98,9 @@ type ToolCall struct {
 	Thread    string
 	Run       string
 	Iteration int
+	// Frontend: the tool is the frontend's. Hooks decide about its calls as about
+	// others; one that they let pass is left to the frontend.
+	Frontend bool
 	// State is the thread's shared state when the call began; null when it has
 	// none. Change it with [UpdateState].
 	State json.RawMessage
@@ -244,8 +247,12 @@ type callContext struct {
 type StateUpdate func(state json.RawMessage) (json.RawMessage, error)
 
 // ContextWithCall returns a context that carries the call to a tool's function.
-// The server does this; a test of a tool may. State updates go to update.
+// The server does this; a test of a tool may. State updates go to update; if it is
+// nil, to where those of a call go that the context carries already.
 func ContextWithCall(ctx context.Context, call ToolCall, update func(StateUpdate)) context.Context {
+	if c, ok := ctx.Value(callKey{}).(callContext); ok && update == nil {
+		update = c.update
+	}
 	return context.WithValue(ctx, callKey{}, callContext{call, update})
 }
 

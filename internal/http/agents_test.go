@@ -2,6 +2,7 @@ package http
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ func (l agentList) Agents() []AgentInfo { return l }
 
 var twoAgents = agentList{
 	{
-		Name: "helper", Description: "Helps.", ParallelTools: 16, MaxIterations: 50, Persistent: true,
+		Name: "helper", Description: "Helps.", ParallelTools: 16, MaxIterations: 50, Persistent: true, Middleware: []string{"acme.audit", "holdfast.budget"},
 		Tools: []holdfast.ToolSpec{
 			{Name: "pay", Description: "Pays.", Effect: holdfast.EffectOnce, Parameters: json.RawMessage(`{"type":"object"}`)},
 			{Name: "look", Description: "Looks."},
@@ -36,6 +37,9 @@ func TestAgents(t *testing.T) {
 	}
 	if helper.Tools[0].Effect != holdfast.EffectOnce || helper.Tools[1].Effect != holdfast.EffectIdempotent {
 		t.Errorf("effects: %+v", helper.Tools)
+	}
+	if !slices.Equal(helper.Middleware, []string{"acme.audit", "holdfast.budget"}) || bare.Middleware == nil || len(bare.Middleware) != 0 {
+		t.Errorf("middleware: %q and %q", helper.Middleware, bare.Middleware)
 	}
 	if strings.Contains(body, "null") {
 		t.Errorf("clients of AG-UI 1.0 do not expect null: %s", body)

@@ -221,7 +221,7 @@ var (
 	runErrors = slices.Concat(storedErrors, []string{
 		holdfast.CodeNotAcceptable, holdfast.CodeAgentNotFound, holdfast.CodeCheckpointConflict, holdfast.CodeCheckpointStale,
 		holdfast.CodeHistoryDiverged, holdfast.CodeInterruptAlreadyAnswered, holdfast.CodeInterruptExpired, holdfast.CodeInterrupted,
-		holdfast.CodeInvalidInput, holdfast.CodeMidExecution, holdfast.CodeNotFound, holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge,
+		holdfast.CodeInvalidInput, holdfast.CodeSchemaChanged, holdfast.CodeStateTooNew, holdfast.CodeMidExecution, holdfast.CodeNotFound, holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge,
 		holdfast.CodeRunIDReused, holdfast.CodeRunInProgress, holdfast.CodeShuttingDown, holdfast.CodeStreamCut, holdfast.CodeThreadTooLarge,
 		holdfast.CodeTooManyRuns, holdfast.CodeUnknownToolCall, holdfast.CodeUnsupportedMediaType, holdfast.CodeWrongAgent,
 	})

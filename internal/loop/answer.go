@@ -380,6 +380,12 @@ func (r *run) commitAnswer(a *answering) error {
 	return r.w.flush(r.ctx)
 }
 
+// startable reports whether there is a tool to start, and all of its arguments.
+func (r *run) startable(call *openCall) bool {
+	_, ours := r.tools[call.Name]
+	return (ours || call.Frontend) && !call.Cut
+}
+
 // putIntents announces the calls that are about to start.
 func (r *run) putIntents(c *holdfast.Commit) {
 	for i := range r.st.Calls {
@@ -457,7 +463,7 @@ func (r *run) decideBatch(a *answering) {
 	for i, c := range a.sequence {
 		list[i] = holdfast.ToolCall{
 			ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), Key: callKey(r.key.Thread, &r.st.Calls[i]), Principal: r.principal(),
-			Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared,
+			Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Frontend: r.st.Calls[i].Frontend,
 		}
 	}
 	b := holdfast.NewBatch(r.at.Load(), list)
@@ -474,7 +480,7 @@ func (r *run) decideBatch(a *answering) {
 		switch call := &r.st.Calls[i]; {
 		case result != nil:
 			call.Settled = &settledCall{Text: result.Text, Parts: result.Parts, Failed: result.Failed, NotRun: result.NotRun}
-		case ask != nil:
+		case ask != nil && r.startable(call): // nobody is asked about what cannot be started
 			call.Interrupt = r.interrupt(ask, call.ID)
 		}
 	}

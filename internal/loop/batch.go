@@ -67,10 +67,11 @@ func (r *run) runCalls() error {
 	slots := make(chan struct{}, r.e.cfg.MaxParallelTools)
 	running := 0
 	for _, call := range r.st.Calls {
-		if call.Frontend && call.Settled == nil || call.waits() {
+		// A frontend's call is its own, unless hooks have something to say about it.
+		if call.Frontend && call.Settled == nil && call.Answer == nil || call.waits() {
 			continue
 		}
-		if f, recorded := r.reused(call); recorded {
+		if f, recorded := r.reused(call); recorded && call.Settled == nil && call.Answer == nil {
 			r.e.cfg.Observer.ToolCalled(r.place(), call.Name, ToolReused, 0)
 			results <- f
 		} else if f, settled := r.settled(call); settled {
@@ -135,7 +136,7 @@ func (r *run) settled(call openCall) (finished, bool) {
 		return fail(textDeclined)
 	case call.Cut:
 		return fail(textCut)
-	case !known:
+	case !known && !call.Frontend:
 		return fail(fmt.Sprintf("There is no tool %q.", call.Name))
 	case call.InDoubt:
 		return settledByPerson(call), true
@@ -156,7 +157,7 @@ func callKey(thread string, call *openCall) string {
 func (r *run) toolCall(call *openCall) holdfast.ToolCall {
 	c := holdfast.ToolCall{
 		ID: call.ID, Name: call.Name, Key: callKey(r.key.Thread, call), Principal: r.principal(),
-		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Answer: call.Answer,
+		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Answer: call.Answer, Frontend: call.Frontend,
 	}
 	c.Arguments = json.RawMessage(r.hist.arguments(call.ID))
 	return c
@@ -171,6 +172,9 @@ func (r *run) runCall(call openCall, c holdfast.ToolCall) (f finished) {
 	}
 	began := r.e.cfg.Now()
 	defer func() {
+		if errors.Is(f.err, errFrontend) {
+			return
+		}
 		r.e.cfg.Observer.ToolCalled(r.place(), call.Name, toolResult(r.ctx, &f), r.e.cfg.Now().Sub(began))
 	}()
 	defer func() {
@@ -188,9 +192,33 @@ func (r *run) runCall(call openCall, c holdfast.ToolCall) (f finished) {
 		return f
 	}
 	var u updates
-	f.result, f.err = r.chain.tool(holdfast.ContextWithCall(r.inner, c, u.add), r.tools[call.Name], c)
+	f.result, f.err = r.chain.tool(holdfast.ContextWithCall(r.inner, c, u.add), r.toolOf(&call), c)
 	f.updates, f.notRun = u.take(), f.result.NotRun
 	return f
+}
+
+// errFrontend: the hooks have let a frontend's call pass.
+var errFrontend = errors.New("the call is left to the frontend")
+
+// toolOf returns the tool of a call; a frontend's has no more than a specification.
+func (r *run) toolOf(call *openCall) holdfast.Tool {
+	if tool, ours := r.tools[call.Name]; ours {
+		return tool
+	}
+	for _, t := range r.rec.Tools {
+		if t.Name == call.Name {
+			return frontendTool{holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Effect: holdfast.EffectOnce, Metadata: t.Metadata}}
+		}
+	}
+	return frontendTool{holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce}}
+}
+
+type frontendTool struct{ spec holdfast.ToolSpec }
+
+func (t frontendTool) Spec() holdfast.ToolSpec { return t.spec }
+
+func (t frontendTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
+	return holdfast.ToolResult{}, errFrontend
 }
 
 // updates collects the state updates of a call. A tool that was given up at
@@ -217,8 +245,13 @@ func (u *updates) take() []holdfast.StateUpdate {
 // it asks.
 func (r *run) save(f finished) error {
 	var ask *holdfast.Interrupt
-	if errors.As(f.err, &ask) {
+	switch {
+	case errors.As(f.err, &ask):
 		return r.saveQuestion(f.call, ask)
+	case errors.Is(f.err, errFrontend): // its answer was heard
+		call := r.st.call(f.call.ID)
+		call.Interrupt, call.Answer = nil, nil
+		return nil
 	}
 	var end *holdfast.EndRun
 	switch {

@@ -174,7 +174,8 @@ func (c *chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.
 			result, err = c.toolPanicked(ctx, call, p), nil
 		}
 	}()
-	return tool.Call(ctx, call)
+	// A hook may have changed the call: taken its answer off, for instance.
+	return tool.Call(holdfast.ContextWithCall(ctx, call, nil), call)
 }
 
 func (c *chain) toolPanicked(ctx context.Context, call holdfast.ToolCall, p any) holdfast.ToolResult {

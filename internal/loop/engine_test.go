@@ -470,3 +470,43 @@ func TestShutdownHandsOver(t *testing.T) {
 		wantTexts(t, two, "t", "user:go", "assistant:", "tool:slept", "assistant:done")
 	})
 }
+
+// slowEnd is an observer that holds the end of run r1 up until it is let go.
+type slowEnd struct {
+	nobody
+	letGo chan struct{}
+}
+
+func (s slowEnd) RunEnded(at holdfast.Iteration, _, _ string, _ time.Duration) {
+	if at.Run == "r1" {
+		<-s.letGo
+	}
+}
+
+// TestNextRunIsNotForgotten: a run's end is committed, and seen, before its goroutine
+// is over. The next run of the thread may begin meanwhile, and is not taken for dead.
+func TestNextRunIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := slowEnd{letGo: make(chan struct{})}
+		hold := make(chan struct{})
+		model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				if req.Run == "r2" {
+					<-hold
+				}
+				yield(holdfast.Delta{Text: req.Run, Finish: holdfast.FinishStop}, nil)
+			}
+		})
+		e := engine(t, memstore.New(), func(c *Config) { c.Observer = end }, holdfast.Agent{Name: "a", Model: model})
+		succeeded(t, posted(t, e, runInput("t", "r1", userSays("u1", "go"))))
+		second, err := e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "go")))
+		close(end.letGo)
+		time.Sleep(30 * time.Second) // the sweeper looks ten times
+		close(hold)
+		events := collect(t, second, err)
+		succeeded(t, events)
+		if strings.Contains(show(events), "holdfast.takeover") {
+			t.Errorf("a living run was taken over:\n%s", show(events))
+		}
+	})
+}

@@ -479,3 +479,79 @@ func TestAnswersAreUsedOnce(t *testing.T) {
 	}
 	succeeded(t, posted(t, e, answers("t", "r4", "true", again...)))
 }
+
+// TestFrontendCallsAreDecided: hooks decide about a frontend's calls too. One that a
+// person does not allow is never left to the frontend.
+func TestFrontendCallsAreDecided(t *testing.T) {
+	ask := holdfast.Middleware{
+		Name: "test.ask",
+		Batch: func(_ context.Context, b *holdfast.Batch) error {
+			for i, c := range b.Calls {
+				if c.Frontend {
+					b.Ask(i, &holdfast.Interrupt{Reason: "test:permission", Message: "May it?"})
+				} else {
+					b.Ask(i, &holdfast.Interrupt{Message: "there is no such tool: nobody is asked"})
+				}
+			}
+			return nil
+		},
+		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+				if call.Answer != nil && string(call.Answer.Payload) != "true" {
+					return holdfast.ToolResult{Text: "Not allowed.", Failed: true, NotRun: true}, nil
+				}
+				call.Answer = nil
+				return next(ctx, tool, call)
+			}
+		},
+	}
+	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: twoCalls("locate", "nonsense"), Middleware: []holdfast.Middleware{ask}})
+	start := func(thread string) []agui.Interrupt {
+		in := runInput(thread, "r1", userSays("u1", "go"))
+		in.Tools = []agui.Tool{{Name: "locate", Parameters: json.RawMessage(`{"type":"object"}`)}}
+		open := openOf(t, posted(t, e, in))
+		if len(open) != 1 {
+			t.Fatalf("asked %+v", open)
+		}
+		return open
+	}
+	pending := succeeded(t, posted(t, e, answers("yes", "r2", "true", start("yes")...)))
+	if len(pending.Outcome.PendingToolCallIDs) != 1 {
+		t.Errorf("allowed, the frontend is left with %+v", pending.Outcome)
+	}
+	in := runInput("yes", "r3", agui.FromDomain(holdfast.Message{ID: "m", Role: holdfast.RoleTool, CallID: pending.Outcome.PendingToolCallIDs[0], Text: "here"}))
+	succeeded(t, posted(t, e, in))
+	wantTexts(t, e, "yes", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:here", "assistant:done")
+
+	refused := succeeded(t, posted(t, e, answers("no", "r2", "false", start("no")...)))
+	if refused.Outcome != nil && len(refused.Outcome.PendingToolCallIDs) != 0 {
+		t.Errorf("refused, the frontend is left with %+v", refused.Outcome)
+	}
+	wantTexts(t, e, "no", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:Not allowed.", "assistant:done")
+
+	decline := runInput("declined", "r2")
+	decline.Resume = []agui.ResumeEntry{{InterruptID: start("declined")[0].ID, Status: agui.ResumeCancelled}}
+	succeeded(t, posted(t, e, decline))
+	wantTexts(t, e, "declined", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:"+textDeclined, "assistant:done")
+}
+
+// TestHooksChangeTheCall: a tool sees the call as the hooks have left it, also in its
+// context.
+func TestHooksChangeTheCall(t *testing.T) {
+	change := holdfast.Middleware{Name: "test.change", Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+		return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+			call.Metadata = json.RawMessage(`"changed"`)
+			return next(ctx, tool, call)
+		}
+	}}
+	saw := holdfast.NewTool("saw", "saw", func(ctx context.Context, _ struct{}) (string, error) {
+		err := holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`1`), nil })
+		return string(holdfast.CallFrom(ctx).Metadata), err
+	})
+	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(calls("saw", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{saw}, Middleware: []holdfast.Middleware{change}})
+	succeeded(t, started(t, e, "t"))
+	wantTexts(t, e, "t", "user:go", "assistant:", `tool:"changed"`, "assistant:done")
+	if s := must(e.State(t.Context(), alice, "t"))(t); string(s.State) != "1" {
+		t.Errorf("the shared state is %s", s.State)
+	}
+}

@@ -128,7 +128,9 @@ func (r *run) main() {
 	}
 	r.cancel(nil)
 	r.e.mu.Lock()
-	delete(r.e.runs, r.key)
+	if r.e.runs[r.key] == r { // the next run of the thread may have begun
+		delete(r.e.runs, r.key)
+	}
 	r.e.mu.Unlock()
 	r.inbox.Wait()
 	r.feed.end()
