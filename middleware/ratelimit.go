@@ -3,6 +3,7 @@ package middleware
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -61,9 +62,9 @@ func (o RateLimitOptions) validate() error {
 	case o.Window < Duration(time.Second):
 		return fmt.Errorf("window is %s: write 1s or more", time.Duration(o.Window))
 	case o.Model && len(o.Tools) > 0:
-		return fmt.Errorf("tools and model are both set: write two rate limits with two names")
+		return errors.New("tools and model are both set: write two rate limits with two names")
 	case o.Model && slices.Contains(o.Per, perTool):
-		return fmt.Errorf("per has tool, and model is set: a model call has no tool; leave one of them out")
+		return errors.New("per has tool, and model is set: a model call has no tool; leave one of them out")
 	case !slices.Contains([]string{"", limitThenWait, limitThenTell, limitThenEnd}, o.Then):
 		return fmt.Errorf("then is %q: write %q, %q or %q", o.Then, limitThenWait, limitThenTell, limitThenEnd)
 	case o.MaxWait < 0 || o.MaxWait > 0 && cmp.Or(o.Then, limitThenWait) != limitThenWait:
@@ -71,7 +72,7 @@ func (o RateLimitOptions) validate() error {
 	case !slices.Contains([]string{"", storeFailureAllow, storeFailureDeny}, o.OnStoreFailure):
 		return fmt.Errorf("onStoreFailure is %q: write %q or %q", o.OnStoreFailure, storeFailureAllow, storeFailureDeny)
 	case slices.Contains(o.Tools, ""):
-		return fmt.Errorf("tools has an empty name: write the name of a tool, or a part of it with *")
+		return errors.New("tools has an empty name: write the name of a tool, or a part of it with *")
 	}
 	for _, per := range o.Per {
 		if !slices.Contains([]string{perTenant, perUser, perAgent, perTool, perThread}, per) {

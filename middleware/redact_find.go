@@ -14,12 +14,15 @@ const placeholder = "[redacted:"
 // redactor finds secrets.
 type redactor struct {
 	rules []redactRule
-	// hints are those of all rules, by their first byte.
-	hints [256][]string
+	// hints are those of all rules, by their first byte; first says which bytes those
+	// are, and second what follows one of them: most texts are done with by that.
+	hints         [256][]string
+	first, second [256]bool
 	// digits is the least number of digits that a rule needs; 0: none looks at digits.
 	digits int
-	// blind: there is a rule without hints, so every text is searched.
-	blind bool
+	// blind: there is a rule without hints, so every text is searched. short: there is a
+	// hint of one byte.
+	blind, short bool
 }
 
 // redactRule finds one kind of secret.
@@ -49,7 +52,7 @@ type secretSpan struct {
 func newRedactor(o RedactionOptions) (*redactor, error) {
 	r := &redactor{}
 	if o.Builtin == nil || *o.Builtin {
-		r.rules = builtinRules()
+		r.rules = slices.Clone(builtinRules())
 	}
 	for i, p := range o.Patterns {
 		rule, err := p.rule()
@@ -64,6 +67,11 @@ func newRedactor(o RedactionOptions) (*redactor, error) {
 	for _, rule := range r.rules {
 		for _, hint := range rule.hints {
 			r.hints[hint[0]] = append(r.hints[hint[0]], hint)
+			r.first[hint[0]] = true
+			if len(hint) > 1 {
+				r.second[hint[1]] = true
+			}
+			r.short = r.short || len(hint) == 1
 		}
 		r.digits = max(r.digits, rule.minDigits) // one rule has it
 		r.blind = r.blind || len(rule.hints) == 0 && rule.minDigits == 0
@@ -84,7 +92,7 @@ func (p RedactionPattern) rule() (redactRule, error) {
 	if re.MatchString("") {
 		return redactRule{}, fmt.Errorf("regexp of %s matches the empty text; write what the secret has at least", p.Name)
 	}
-	tail, err := tailOf(p.Regexp)
+	tail, err := regexp.Compile(tailOf(p.Regexp))
 	if err != nil {
 		return redactRule{}, fmt.Errorf("regexp of %s is too large to look for it in a stream; write a shorter one: %w", p.Name, err)
 	}
@@ -141,13 +149,15 @@ func (r *redactor) suspicious(text string) bool {
 		if isDigit(c) {
 			digits++
 		}
-		for _, hint := range r.hints[c] {
-			if strings.HasPrefix(text[i:], hint) {
-				return true
-			}
+		if r.first[c] && (r.short || i+1 < len(text) && r.second[text[i+1]]) && r.hinted(text[i:]) {
+			return true
 		}
 	}
 	return r.digits > 0 && digits >= r.digits
+}
+
+func (r *redactor) hinted(text string) bool {
+	return slices.ContainsFunc(r.hints[text[0]], func(hint string) bool { return strings.HasPrefix(text, hint) })
 }
 
 // matches appends what the rule matches.

@@ -1,6 +1,9 @@
 package middleware
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // minCardDigits is how many digits a card number has at least.
 const minCardDigits = 13
@@ -14,8 +17,9 @@ const (
 	cardRun   = `\d(?:[ -]?\d)`
 )
 
-// builtinRules find the secrets whose shape is well known.
-func builtinRules() []redactRule {
+// builtinRules find the secrets whose shape is well known. They are compiled once,
+// because that takes some milliseconds.
+var builtinRules = sync.OnceValue(func() []redactRule {
 	return []redactRule{
 		// A key whose end is not there is hidden as far as it may reach.
 		builtin("private_key", keyHeader+"(?:"+keyBody+"?"+keyFooter+"|"+keyBody+")", keyHeader, "-----BEGIN "),
@@ -28,19 +32,15 @@ func builtinRules() []redactRule {
 		{name: "card_number", minDigits: minCardDigits, re: regexp.MustCompile(`\b` + cardRun + `{12,}\b`),
 			tail: regexp.MustCompile(cardRun + `*[ -]?\z`), narrow: cardNumbers},
 	}
-}
+})
 
 // builtin makes a rule. Its tail is made of partial: the pattern itself, if empty.
 func builtin(name, pattern, partial string, hints ...string) redactRule {
 	if partial == "" {
 		partial = pattern
 	}
-	tail, err := tailOf(partial)
-	if err != nil {
-		panic(err) // the patterns above are constants
-	}
 	re := regexp.MustCompile(pattern)
-	return redactRule{name: name, hints: hints, re: re, group: max(re.SubexpIndex("secret"), 0), tail: tail}
+	return redactRule{name: name, hints: hints, re: re, group: max(re.SubexpIndex("secret"), 0), tail: regexp.MustCompile(tailOf(partial))}
 }
 
 // cardNumbers finds the card numbers in digits that stand together in groups, such as

@@ -26,7 +26,7 @@ type redactStream struct {
 // add takes a piece and returns what can be let go.
 func (s *redactStream) add(piece string) string {
 	s.seen += piece
-	if len(s.seen) < s.again {
+	if piece == "" || len(s.seen) < s.again {
 		return ""
 	}
 	end := wholeRunes(s.seen)

@@ -2,20 +2,16 @@ package middleware
 
 import (
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"strings"
 )
 
-// tailOf makes an expression that matches the end of a text if it may be the
-// beginning of a match of pattern. Its leftmost match is what a stream has to hold
-// back.
-func tailOf(pattern string) (*regexp.Regexp, error) {
-	re, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
-	return regexp.Compile(group(beginnings(loose(re))) + `\z`)
+// tailOf is an expression that matches the end of a text if it may be the beginning of
+// a match of pattern, which has been compiled before. Its leftmost match is what a
+// stream has to hold back.
+func tailOf(pattern string) string {
+	re, _ := syntax.Parse(pattern, syntax.Perl)
+	return group(beginnings(loose(re))) + `\z`
 }
 
 // loose leaves out what looks at neighbours, like ^ and \b: it can only make matches

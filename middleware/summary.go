@@ -142,11 +142,10 @@ func (s *summaryCall) renew(have HistoryWindowState, known, from int) (*HistoryW
 	made, err := historyWindowState.Update(s.ctx, func(HistoryWindowState) HistoryWindowState {
 		return HistoryWindowState{UpTo: s.messages[from-1].ID, Text: text, Messages: from}
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.notify(NoticeSummarised, map[string]any{"messages": made.Messages, "bytes": len(made.Text)})
 	}
-	s.notify(NoticeSummarised, map[string]any{"messages": made.Messages, "bytes": len(made.Text)})
-	return &made, nil
+	return &made, err
 }
 
 // notify tells people. If nobody can be told, the run is about to be left.

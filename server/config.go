@@ -203,15 +203,8 @@ func (c *Config) validate() error {
 			return err
 		}
 	}
-	switch loop.Frequency(c.CheckpointFrequency) {
-	case loop.PerIteration, loop.PerTurn, loop.Manual:
-	default:
-		return fmt.Errorf("unknown checkpoint frequency %q: use per_iteration, per_turn or manual", c.CheckpointFrequency)
-	}
-	switch loop.SchemaMode(c.SchemaChanges) {
-	case loop.SchemaWarn, loop.SchemaFail, loop.SchemaSilent:
-	default:
-		return fmt.Errorf("unknown mode %q for schema changes: use warn, fail or silent", c.SchemaChanges)
+	if err := c.validateModes(); err != nil {
+		return err
 	}
 	if err := validatePatterns(c.RedactPatterns); err != nil {
 		return err
@@ -232,8 +225,25 @@ func (c *Config) validate() error {
 	return c.validateAddr()
 }
 
+func (c *Config) validateModes() error {
+	switch loop.Frequency(c.CheckpointFrequency) {
+	case loop.PerIteration, loop.PerTurn, loop.Manual:
+	default:
+		return fmt.Errorf("unknown checkpoint frequency %q: use per_iteration, per_turn or manual", c.CheckpointFrequency)
+	}
+	switch loop.SchemaMode(c.SchemaChanges) {
+	case loop.SchemaWarn, loop.SchemaFail, loop.SchemaSilent:
+	default:
+		return fmt.Errorf("unknown mode %q for schema changes: use warn, fail or silent", c.SchemaChanges)
+	}
+	return nil
+}
+
 // validatePatterns asks the middleware of the same options.
 func validatePatterns(patterns []middleware.RedactionPattern) error {
+	if len(patterns) == 0 {
+		return nil
+	}
 	raw, err := json.Marshal(middleware.RedactionOptions{Patterns: patterns})
 	for _, kind := range middleware.Kinds() {
 		if kind.Name == "redaction" && err == nil {

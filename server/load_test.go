@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"iter"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -52,7 +54,7 @@ func counting[T any](name string) holdfast.MiddlewareKind {
 			Name: name, States: []holdfast.AnyState{key},
 			Model: func(next holdfast.ModelCall) holdfast.ModelCall {
 				return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					req.Instructions += o.Say
+					req.Instructions = append(slices.Clone(req.Instructions), o.Say)
 					return next(ctx, req)
 				}
 			},
@@ -65,7 +67,7 @@ func echo(spec server.ModelSpec) (holdfast.Model, error) {
 	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			params, _ := json.Marshal(spec.Params) // they come from a file
-			yield(holdfast.Delta{Text: spec.Name + " " + spec.BaseURL + " " + spec.APIKeyEnv + " " + string(params) + " " + req.Instructions, Finish: holdfast.FinishStop}, nil)
+			yield(holdfast.Delta{Text: spec.Name + " " + spec.BaseURL + " " + spec.APIKeyEnv + " " + string(params) + " " + strings.Join(req.Instructions, " "), Finish: holdfast.FinishStop}, nil)
 		}
 	}), nil
 }
@@ -85,7 +87,7 @@ agents:
     instructions: Be kind.
     tools: [refund, lookup, calculate]
     middleware:
-      - acme.counter: {say: " And count."}
+      - acme.counter: {say: And count.}
       - circuitBreaker
     limits: {modelTries: 5}
   - name: plain
@@ -117,6 +119,20 @@ agents:
 	if got := post(t, url+"/agents/plain", "t2", "hi"); !strings.Contains(got, "acme/small") {
 		t.Errorf("the default model: %s", got)
 	}
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // started serves with the configuration until the test ends.

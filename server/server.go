@@ -138,15 +138,15 @@ func (s *Server) loopConfig() loop.Config {
 // withLimits returns the agent's middleware with the server's limits around it.
 func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
 	l := s.cfg.limits(a.Name)
-	// The limits come first, so that they bound what other middleware does; the
-	// result limit comes last, next to the tool.
+	// The limits come first, so that they bound what other middleware does. The model's
+	// time and the result's size come last: a hook that waits is no silent model.
 	var all []holdfast.Middleware
 	if !asksToGoOn(a) {
 		all = append(all, middleware.IterationLimit(l.MaxIterations))
 	}
-	all = append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout), middleware.ToolTimeout(l.ToolTimeout, &s.tools))
+	all = append(all, middleware.ToolTimeout(l.ToolTimeout, &s.tools))
 	all = append(all, a.Middleware...)
-	return append(all, middleware.ToolResultLimit(l.MaxToolResult))
+	return append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout), middleware.ToolResultLimit(l.MaxToolResult))
 }
 
 // asksToGoOn reports whether a person decides about an agent's iterations: a limit

@@ -30,7 +30,7 @@ func known() config.Known {
 			{Name: "acme.budget", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &budget{}) }},
 		},
 		Priced: []string{"acme.budget"},
-		Price:  func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &price{}) },
+		Price:  func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &middleware.Price{}) },
 	}
 }
 
@@ -182,7 +182,7 @@ func TestManyMistakes(t *testing.T) {
 func TestExampleFile(t *testing.T) {
 	const path = "../../holdfast.example.yaml"
 	k := known()
-	k.Middleware = middleware.Kinds()
+	k.Middleware, k.Priced = middleware.Kinds(), []string{"budget"}
 	f, err := config.Load(path, k)
 	if err != nil {
 		t.Fatal(err)

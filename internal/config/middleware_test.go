@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
-// breaker, budget and price are options as a kind of middleware has them.
+// breaker and budget are options as a kind of middleware has them.
 type breaker struct {
 	Max   int                 `json:"max"`
 	Tools []namedThing        `json:"tools"`
@@ -30,8 +30,8 @@ func (b *breaker) check() error {
 }
 
 type budget struct {
-	Limit  middleware.Money `json:"limit"`
-	Prices map[string]price `json:"prices"`
+	Limit  middleware.Money            `json:"limit"`
+	Prices map[string]middleware.Price `json:"prices"`
 }
 
 func (b *budget) check() error {
@@ -39,11 +39,6 @@ func (b *budget) check() error {
 		return errors.New("there are no prices")
 	}
 	return nil
-}
-
-type price struct {
-	Input  middleware.Money `json:"input"`
-	Output middleware.Money `json:"output"`
 }
 
 // acme makes a middleware whose name is the options that it was given.

@@ -310,7 +310,7 @@ func (f *flow) bindFields(to place, lit *ast.CompositeLit) {
 		return
 	}
 	for i := range st.NumFields() {
-		if v := f.field(lit, st.Field(i).Name()); v != nil && f.standing(v) != own {
+		if v := f.field(lit, st.Field(i).Name()); v != nil && f.standing(v) > own {
 			f.env.set(fieldOf(to, i), f.standing(v))
 		}
 	}

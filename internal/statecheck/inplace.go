@@ -63,7 +63,7 @@ func (f *flow) called(call *ast.CallExpr) {
 	}
 	name, first := f.library(call), call.Args[0]
 	switch s := f.standing(first); {
-	case inPlace[name] && s != own:
+	case inPlace[name] && s > own:
 		f.tell(call, fmt.Sprintf("%s writes into %s, which belongs to a state", name, f.text(first)), first)
 	case inSpare[name] && s == shared && len(call.Args) > 1:
 		f.tell(call, fmt.Sprintf("%s may write into the array behind %s, which belongs to a state: two values that grow from the same one overwrite each other", name, f.text(first)),

@@ -13,9 +13,10 @@ import (
 type standing int
 
 const (
-	own     standing = iota // nobody else has it, or nothing is known of it
-	clipped                 // a slice of a state without room: append copies it
-	shared                  // it belongs to a state
+	none    standing = iota - 1 // there is none: it is nil
+	own                         // nobody else has it, or nothing is known of it
+	clipped                     // a slice of a state without room: append copies it
+	shared                      // it belongs to a state
 )
 
 // place is a variable, or a field in it: the indexes of the fields, each after a dot.
@@ -72,16 +73,17 @@ func (e env) copy(dst, src place) {
 
 // merge joins what is known after two branches: what only one of them has changed
 // counts as changed, so that a copy made where it is first needed is enough. What
-// both have changed is shared if it is in one of them.
+// both have changed is shared if it is in one of them. To make it nil in one is no
+// copy for the other.
 func merge(before, a, b env) env {
 	out := env{}
 	for _, side := range []env{a, b} {
 		for p := range side {
 			was, one, other := before.get(p), a.get(p), b.get(p)
 			switch {
-			case one == was:
+			case one == was && other != none:
 				out[p] = other
-			case other == was:
+			case other == was && one != none:
 				out[p] = one
 			default:
 				out[p] = max(one, other)
@@ -101,7 +103,9 @@ func join(before, after, branch env, how exit) env {
 	case jumps:
 		out := maps.Clone(after)
 		for p := range branch {
-			out[p] = min(after.get(p), branch.get(p))
+			if s := branch.get(p); s != none {
+				out[p] = min(after.get(p), s)
+			}
 		}
 		return out
 	}
@@ -133,6 +137,9 @@ func (f *flow) place(e ast.Expr) (place, bool) {
 func (f *flow) standing(e ast.Expr) standing {
 	if p, ok := f.place(e); ok {
 		return f.env.get(p)
+	}
+	if f.pass.TypesInfo.Types[e].IsNil() {
+		return none
 	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.SelectorExpr:
@@ -203,16 +210,16 @@ func (f *flow) inState(e ast.Expr) bool {
 		}
 		if p, ok := f.place(e); ok {
 			p.fields = p.fields[:strings.LastIndexByte(p.fields, '.')]
-			return f.env.get(p) != own
+			return f.env.get(p) > own
 		}
-		return f.standing(e.X) != own
+		return f.standing(e.X) > own
 	case *ast.IndexExpr:
 		if isArray(info.TypeOf(e.X)) {
 			return f.inState(e.X)
 		}
-		return f.standing(e.X) != own
+		return f.standing(e.X) > own
 	case *ast.StarExpr:
-		return f.standing(e.X) != own
+		return f.standing(e.X) > own
 	}
 	return false
 }

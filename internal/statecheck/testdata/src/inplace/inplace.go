@@ -135,12 +135,23 @@ func reason(ctx context.Context) {
 	st.Seen["b"] = 1 // want `HF002`
 }
 
+func reset(ctx context.Context) {
+	st, _ := key.Load(ctx)
+	if len(st.Seen) > 9 {
+		st.Seen = nil
+	}
+	next := st.Seen
+	if next == nil {
+		next = map[string]int{}
+	}
+	next["a"] = 1 // want `HF002`
+}
+
 // Functions of the package that are handed a state's values are followed.
 func helpers(ctx context.Context) {
 	_, _ = key.Update(ctx, func(st state) state {
-		st = st.with("a")
 		set(1, st.Seen)
-		return st
+		return st.with("a")
 	})
 }
 

@@ -212,6 +212,18 @@ func jumps(ctx context.Context, names []string) {
 	_ = alias
 }
 
+func reset(ctx context.Context, all bool) {
+	st, _ := key.Load(ctx)
+	if all {
+		st.Seen = nil
+	} else {
+		st.Seen = maps.Clone(st.Seen)
+	}
+	st.Seen["a"] = 1
+	st.Items = nil
+	st.Items = append(st.Items, item{})
+}
+
 // handed gives only copies to functions that write into them.
 func handed(ctx context.Context) {
 	_, _ = key.Update(ctx, func(st state) state {

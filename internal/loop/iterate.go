@@ -1,0 +1,141 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// runEnd is how a run ends, or what it waits for.
+type runEnd struct {
+	outcome *agui.Outcome
+	phase   phase
+	name    string
+}
+
+// iterate is the loop: middleware, model, tools, checkpoint, again. An error says
+// that something else has to happen before the run ends.
+func (r *run) iterate() (*runEnd, error) {
+	for {
+		if r.st.Open || len(r.st.Calls) > 0 {
+			if end, err := r.batch(); end != nil || err != nil {
+				return end, err
+			}
+			if err := r.closeIteration(); err != nil {
+				return nil, err
+			}
+		}
+		if r.answered() {
+			return &runEnd{&agui.Outcome{Type: agui.OutcomeSuccess}, phaseIdle, outcomeSuccess}, nil
+		}
+		if r.e.stopping() {
+			return nil, errStopped
+		}
+		if err := r.measure(); err != nil {
+			return nil, err
+		}
+		if err := r.chain.beforeIteration(r.inner, r.at.Load()); err != nil {
+			return r.asked(err)
+		}
+		if err := r.w.ready(r.ctx); err != nil {
+			return nil, err
+		}
+		if err := r.answer(); err != nil {
+			return r.asked(err)
+		}
+	}
+}
+
+// asked ends the run with a hook's question, if err is one.
+func (r *run) asked(err error) (*runEnd, error) {
+	var ask *holdfast.Interrupt
+	if !errors.As(err, &ask) || r.ctx.Err() != nil {
+		return nil, err
+	}
+	r.st.Question = &question{Interrupt: r.interrupt(ask, "")}
+	return &runEnd{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: r.st.interrupts()}, phaseInterrupted, outcomeInterrupt}, nil
+}
+
+// closeIteration ends an iteration whose calls all have results, with its checkpoint;
+// the last one's is that of the run's end.
+func (r *run) closeIteration() error {
+	if len(r.chain.after) > 0 {
+		r.chain.afterIteration(r.inner, r.at.Load(), r.iterationResult())
+	}
+	r.nextIteration()
+	r.st.Claims, r.st.Open = 0, false
+	if queued := takeQueued(r.st); len(queued) > 0 {
+		if err := r.append(queued, nil, soon, nil); err != nil {
+			return err
+		}
+	}
+	if r.answered() {
+		return nil
+	}
+	if err := r.checkpoint(); err != nil || r.st.Ending == nil {
+		return err
+	}
+	return r.st.Ending.err()
+}
+
+// iterationResult is what the iteration came to, read from the history: a run that
+// was taken over knows no more.
+func (r *run) iterationResult() *holdfast.IterationResult {
+	done := &holdfast.IterationResult{}
+	results := map[string]holdfast.ToolResult{}
+	for i := len(r.hist.path) - 1; i >= 0; i-- {
+		m := &r.hist.path[i]
+		d, err := m.Domain()
+		if err != nil {
+			continue
+		}
+		switch d.Role {
+		case holdfast.RoleTool:
+			said := markOf(m)
+			results[d.CallID] = holdfast.ToolResult{Text: d.Text, Parts: d.Parts, Failed: said.Failed, NotRun: said.NotRun}
+		case holdfast.RoleAssistant:
+			done.Answer = d
+			for _, c := range d.Calls {
+				done.Calls = append(done.Calls, holdfast.CallResult{Call: c, Result: results[c.ID]})
+			}
+			return done
+		case holdfast.RoleUser:
+			return done
+		}
+	}
+	return done
+}
+
+// notify serves [holdfast.Notify]. A tool that outlives its run has nobody to tell.
+func (r *run) notify(_ context.Context, name string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("notify %s: %w", name, err)
+	}
+	ev := agui.Custom{Name: name, Value: data}
+	ev.Timestamp = r.now()
+	if err := r.w.add([]agui.Event{ev}, soon, nil); err != nil {
+		return err
+	}
+	r.e.cfg.Observer.Notified(r.place(), name)
+	r.e.cfg.Log.Info("middleware notice", "notice", name, "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
+	return nil
+}
+
+// measure ends the run if its thread has become too large, and says once if it is
+// about to be.
+func (r *run) measure() error {
+	over, err := r.e.measured(r.ctx, r.key, r.st, r.warned)
+	if err != nil || !over || r.warned {
+		return err
+	}
+	r.warned = true
+	r.e.cfg.Observer.Grown(r.place(), r.st.Bytes)
+	ev := agui.Custom{Name: "holdfast.thread_large", Value: mustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.e.cfg.Retention.WarnBytes})}
+	ev.Timestamp = r.now()
+	return r.w.add([]agui.Event{ev}, soon, nil)
+}

@@ -1,0 +1,43 @@
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"regexp"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// A thread may cost 2.50, and all of the tenant's threads together 100 in 30 days. The
+// call that might exceed a limit is not made.
+func ExampleBudget() {
+	usd := func(text string) middleware.Money {
+		m, err := middleware.ParseMoney(text)
+		if err != nil {
+			panic(err)
+		}
+		return m
+	}
+	budget := middleware.Budget(middleware.BudgetOptions{
+		Thread:        middleware.BudgetLimit{Cost: usd("2.50")},
+		Tenant:        middleware.BudgetLimit{Cost: usd("100"), Window: middleware.Duration(30 * 24 * time.Hour)},
+		Prices:        map[string]middleware.Price{"openai/gpt-*": {Input: usd("2.50"), Output: usd("10")}},
+		ReserveTokens: middleware.ReserveTokens{Output: 16_000},
+	})
+
+	// A model that needs a lot, and never comes to an end.
+	step := holdfast.NewTool("step", "Goes on.", func(context.Context, struct{}) (string, error) { return "done", nil })
+	input, output := int64(200_000), int64(9_000)
+	hungry := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			used := holdfast.Usage{Provider: "openai", Model: "gpt-x", InputTokens: &input, OutputTokens: &output}
+			yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "step"}, Usage: &used, Finish: holdfast.FinishToolCalls}, nil)
+		}
+	})
+	agent := holdfast.Agent{Name: "helper", Model: hungry, Tools: []holdfast.Tool{step}, Middleware: []holdfast.Middleware{budget}}
+	fmt.Println(regexp.MustCompile("The thread has used .* its budget of [^;]*").FindString(runAgent(agent, "Read all of it.")))
+	// Output: The thread has used 2.36 of its budget of 2.50 USD
+}

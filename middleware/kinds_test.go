@@ -1,0 +1,46 @@
+package middleware_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// TestKinds: every built-in middleware can be named in a file, with options as its
+// page shows them; what it does not know is refused.
+func TestKinds(t *testing.T) {
+	options := map[string]string{
+		"circuitBreaker": `{"maxIdenticalCalls": 4, "then": "tell", "tools": {"poll": 0}}`,
+		"errorTracking":  `{"maxFailingIterations": 5}`,
+		"continuation":   `{"maxIterations": 10, "maxTotal": 100, "remember": "run"}`,
+		"toolPermission": `{"rules": [{"tool": "refund*", "args": {"amount": {"above": 10.5}}, "then": "ask"}], "default": "allow"}`,
+		"rateLimit":      `{"per": ["user"], "limit": 60, "window": "1m", "then": "tell"}`,
+		"budget":         `{"thread": {"cost": 10.50, "tokens": 100000}, "tenant": {"cost": "500", "window": "24h"}, "prices": {"openai/*": {"input": 0.25, "output": 2}}, "then": "ask"}`,
+		"retry":          `{"tools": ["fetch*"], "attempts": 2, "backoff": "1s"}`,
+		"timeout":        `{"tool": "20s"}`,
+		"historyWindow":  `{"maxMessages": 40, "then": "summarise"}`,
+		"redaction":      `{"patterns": [{"name": "badge", "regexp": "badge-[0-9]+"}]}`,
+	}
+	names := map[string]bool{}
+	for _, kind := range middleware.Kinds() {
+		raw, ok := options[kind.Name]
+		delete(options, kind.Name)
+		if !ok {
+			t.Errorf("%s is not tried, or is there twice", kind.Name)
+			continue
+		}
+		m, err := kind.New(json.RawMessage(raw))
+		if err != nil || !strings.HasPrefix(m.Name, "holdfast.") || names[m.Name] {
+			t.Errorf("%s: %q, %v", kind.Name, m.Name, err)
+		}
+		names[m.Name] = true
+		if _, err := kind.New(json.RawMessage(`{"colour": "red"}`)); err == nil || !strings.Contains(err.Error(), `unknown field "colour"`) {
+			t.Errorf("%s: an option that is not there: %v", kind.Name, err)
+		}
+	}
+	for name := range options {
+		t.Errorf("there is no kind %s", name)
+	}
+}

@@ -1,0 +1,60 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+func fastRetry() middleware.RetryOptions {
+	return middleware.RetryOptions{Backoff: 1, Jitter: func(time.Duration) time.Duration { return 0 }}
+}
+
+// TestRetriedRun: the person sees one call and one result, the notice, and the state
+// changed once.
+func TestRetriedRun(t *testing.T) {
+	var tries atomic.Int32
+	add := holdfast.NewTool("add", "", func(ctx context.Context, _ struct{}) (string, error) {
+		err := holdfast.UpdateState(ctx, func(state json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(strings.Replace("["+strings.Trim(string(state), "[]nul")+",1]", "[,", "[", 1)), nil
+		})
+		if n := tries.Add(1); n < 3 {
+			return "", errors.New("not yet")
+		}
+		return "added", err
+	})
+	c := newChat(t, "memory:", holdfast.Agent{Model: callThenSay("add"), Tools: []holdfast.Tool{add}, Middleware: []holdfast.Middleware{middleware.Retry(fastRetry())}})
+	defer c.close()
+	stream := c.say("go")
+	if tries.Load() != 3 || strings.Count(stream, "TOOL_CALL_RESULT") != 1 || !strings.Contains(stream, `"snapshot":[1]`) {
+		t.Errorf("%d tries: %s", tries.Load(), stream)
+	}
+	if !strings.Contains(stream, `"name":"holdfast.retried"`) || !strings.Contains(stream, `{"tool":"add","attempts":3,"helped":true}`) {
+		t.Errorf("no notice: %s", stream)
+	}
+}
+
+// TestTimedOutRun: a tool that hangs is a result after the tries, and the run goes on.
+func TestTimedOutRun(t *testing.T) {
+	var tries atomic.Int32
+	hang := holdfast.NewTool("hang", "", func(ctx context.Context, _ struct{}) (string, error) {
+		tries.Add(1)
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
+	c := newChat(t, "memory:", holdfast.Agent{Model: callThenSay("hang"), Tools: []holdfast.Tool{hang}, Middleware: []holdfast.Middleware{
+		middleware.Retry(fastRetry()), middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Millisecond)})}})
+	defer c.close()
+	stream := c.say("go")
+	if tries.Load() != 3 || !strings.Contains(stream, `within 5ms and was given up. It may have taken effect all the same.\n[It was tried 3 times.]`) ||
+		!strings.Contains(stream, `"delta":"Got: `) {
+		t.Errorf("%d tries: %s", tries.Load(), stream)
+	}
+}

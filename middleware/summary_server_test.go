@@ -1,0 +1,68 @@
+package middleware_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// remembering is a model that says what it is shown, and counts summaries.
+func remembering(summaries *atomic.Int32) holdfast.Model {
+	return scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
+		text := fmt.Sprintf("shown: %d, %s", len(req.Messages), strings.Join(req.Instructions, " "))
+		if req.Messages[0].ID == "summary" {
+			text = fmt.Sprintf("summary %d", summaries.Add(1))
+		}
+		return []holdfast.Delta{{Text: text}, {Finish: holdfast.FinishStop, Usage: usageOf(1000, 1)}}
+	})
+}
+
+// TestASummarySurvivesARestart: another process goes on with the summary that was made
+// once; the history has all messages, and the usage counts the summary.
+func TestASummarySurvivesARestart(t *testing.T) {
+	var summaries atomic.Int32
+	agent := holdfast.Agent{Model: remembering(&summaries), Middleware: []holdfast.Middleware{
+		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4})}}
+	store := "bolt:" + filepath.Join(t.TempDir(), "holdfast.db")
+	c := newChat(t, store, agent)
+	for i := range 4 {
+		stream := c.say(fmt.Sprint("question ", i))
+		if made := strings.Contains(stream, `"name":"holdfast.history_summarised"`); made != (i == 3) {
+			t.Errorf("question %d: %s", i, stream)
+		}
+		if i == 3 && (!strings.Contains(stream, `"inputTokens":2000`) || !strings.Contains(stream, "shown: 4, Summary of the first 4 messages")) {
+			t.Error(stream)
+		}
+	}
+	c.close()
+	c = newChat(t, store, agent)
+	defer c.close()
+	if stream := c.say("and now"); !strings.Contains(stream, `shown: 6, Summary of the first 4 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
+		t.Errorf("%d summaries: %s", summaries.Load(), stream)
+	}
+	if history := c.get("/threads/t/messages"); strings.Count(history, `"role":"user"`) != 5 || strings.Contains(history, "summary 1\"") {
+		t.Error(history)
+	}
+}
+
+// TestAWindowTruncates: the model is told, and the history has all messages.
+func TestAWindowTruncates(t *testing.T) {
+	agent := holdfast.Agent{Model: remembering(&atomic.Int32{}), Middleware: []holdfast.Middleware{
+		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 3})}}
+	c := newChat(t, "memory:", agent)
+	defer c.close()
+	c.say("one")
+	c.say("two")
+	stream := c.say("three")
+	if !strings.Contains(stream, "shown: 2, The conversation before this point is not shown: 3 messages.") {
+		t.Error(stream)
+	}
+	if history := c.get("/threads/t/messages"); strings.Count(history, `"role":"assistant"`) != 3 {
+		t.Error(history)
+	}
+}
