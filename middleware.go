@@ -15,8 +15,11 @@ import (
 // other hooks are called first. Adding a hook to this struct never breaks an
 // implementation.
 //
-// An [*Error] that a hook returns ends the run with its code and text. Any other
-// error, and a panic, is [CodeMiddlewareFailed] with the middleware's name. Only
+// An [*Error] that a hook returns ends the run with its code and text, except that of
+// Tool, where an error is the call's result and [*EndRun] ends the run. Any other
+// error of BeforeIteration or Batch, and a panic of any hook, is
+// [CodeMiddlewareFailed] with the names of the middleware and the hook; what Run and
+// Model return may come from what they wrap, and is [CodeInternal]. Only
 // AfterIteration is contained: it watches, so its panic is logged and counted, and
 // the run goes on.
 type Middleware struct {

@@ -53,3 +53,24 @@ func TestOutsideARun(t *testing.T) {
 		t.Errorf("notify with nobody to tell: %v", err)
 	}
 }
+
+// TestStateReset: a hook forgets a value; the next read is the initial one.
+func TestStateReset(t *testing.T) {
+	t.Parallel()
+	type mood struct{ Text string }
+	key := holdfast.RegisterState(holdfast.StateSpec[mood]{Name: "acme.mood", Initial: func() mood { return mood{"calm"} }})
+	live := holdfast.NewLiveStates(nil)
+	ctx := holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{States: live})
+	if _, err := key.Update(ctx, func(mood) mood { return mood{"angry"} }); err != nil {
+		t.Fatal(err)
+	}
+	if err := key.Reset(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := key.Load(ctx); err != nil || got.Text != "calm" || key.Has(live.Now()) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if err := key.Reset(t.Context()); !errors.Is(err, holdfast.ErrNoRun) {
+		t.Errorf("outside a run: %v", err)
+	}
+}

@@ -244,6 +244,15 @@ func (k *StateKey[T]) Update(ctx context.Context, f func(T) T) (T, error) {
 	return e.value, nil
 }
 
+// Reset has the state of the run in the context begin anew, and forgets its value.
+func (k *StateKey[T]) Reset(ctx context.Context) error {
+	live, err := liveStates(ctx)
+	if err != nil {
+		return err
+	}
+	return live.update(func(s *States) (*States, error) { return k.Without(s), nil })
+}
+
 // cell is a value in its place, an entry of any type.
 type cell interface {
 	definition() *stateDef

@@ -186,7 +186,7 @@ func (h *hiding) err(err error) error {
 		return h.known(known)
 	case errors.As(err, &failed):
 		c := *failed
-		c.Public = h.text(failed.Public)
+		c.Public, c.Err = h.text(failed.Public), h.err(failed.Err)
 		return &c
 	}
 	text := err.Error()
@@ -198,7 +198,7 @@ func (h *hiding) err(err error) error {
 
 func (h *hiding) known(e *holdfast.Error) *holdfast.Error {
 	c := *e
-	c.Message, c.Hint = h.text(e.Message), h.text(e.Hint)
+	c.Message, c.Hint, c.Err = h.text(e.Message), h.text(e.Hint), h.err(e.Err)
 	return &c
 }
 

@@ -163,6 +163,10 @@ func TestRedactionOfWhatAToolReturns(t *testing.T) {
 	if _, err := call(holdfast.ToolResult{}, ask); !errors.As(err, &asked) || string(asked.Metadata) != `{"key":"[redacted:api_key]"}` {
 		t.Errorf("a question: %v, %s", err, asked.Metadata)
 	}
+	known := holdfast.Errorf("x", "Bad.").Wrap(cause)
+	if _, err := call(holdfast.ToolResult{}, known); err == nil || strings.Contains(err.Error(), secrets["url_password"]) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an error with a cause: %v", err)
+	}
 	var end *holdfast.EndRun
 	stop := &holdfast.EndRun{Err: holdfast.Errorf("stop", "Bad key %s.", secrets["aws"]).WithHint("Replace %s.", secrets["aws"])}
 	if _, err := call(holdfast.ToolResult{}, stop); !errors.As(err, &end) || strings.Contains(err.Error()+end.Err.Hint, secrets["aws"]) || end.Err.Code != "stop" {
@@ -324,7 +328,7 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 		"x WORDbb" + strings.Repeat("aé", 5000) + "\x80\xff": "x [redacted:word]\x80\xff",
 		odd + " done": "[redacted:odd] done",
 	} {
-		for _, n := range []int{7, len(odd)} {
+		for _, n := range []int{67, len(odd)} {
 			got, err := stream(t, t.Context(), m, nil, pieces(give, n)...)
 			if joined, _ := said(got); err != nil || joined != want && (give[0] != 'Q' || n == len(odd)) {
 				t.Errorf("%.20q… in pieces of %d: %d bytes %.80q, want %d", give, n, len(joined), joined, len(want))

@@ -78,20 +78,21 @@ var (
 
 func asIs(d time.Duration) time.Duration { return d }
 
-func TestRetry(t *testing.T) {
+type retryCase struct {
+	name    string
+	options middleware.RetryOptions
+	effect  holdfast.Effect
+	tries   []tryOutcome
+	n       int    // tries
+	want    string // text
+	notice  string
+}
+
+func retryCases(parts []holdfast.Part) []retryCase {
 	ask := &holdfast.Interrupt{Message: "sure?"}
 	end := &holdfast.EndRun{Err: holdfast.Errorf("x", "The end.")}
 	late := fmt.Errorf("get: %w", context.DeadlineExceeded)
-	parts := []holdfast.Part{{Type: holdfast.PartText, Text: "bad"}}
-	tests := []struct {
-		name    string
-		options middleware.RetryOptions
-		effect  holdfast.Effect
-		tries   []tryOutcome
-		n       int
-		want    string
-		notice  string
-	}{
+	return []retryCase{
 		{"no need", middleware.RetryOptions{}, "", []tryOutcome{goodTry}, 1, "good", ""},
 		{"the second helps", middleware.RetryOptions{}, "", []tryOutcome{brokenTry, goodTry}, 2, "good", `{"tool":"fetch","attempts":2,"helped":true}`},
 		{"a failed result", middleware.RetryOptions{}, holdfast.EffectPure, []tryOutcome{failedTry, goodTry}, 2, "good", `{"tool":"fetch","attempts":2,"helped":true}`},
@@ -110,7 +111,11 @@ func TestRetry(t *testing.T) {
 		{"no timeout, failed", middleware.RetryOptions{On: middleware.RetryOnTimeout}, "", []tryOutcome{failedTry}, 1, "bad", ""},
 		{"a timeout of its own", middleware.RetryOptions{On: middleware.RetryOnTimeout}, "", []tryOutcome{comesTo(holdfast.ToolResult{}, late), goodTry}, 2, "good", `{"tool":"fetch","attempts":2,"helped":true}`},
 	}
-	for _, tt := range tests {
+}
+
+func TestRetry(t *testing.T) {
+	parts := []holdfast.Part{{Type: holdfast.PartText, Text: "bad"}}
+	for _, tt := range retryCases(parts) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tool := &trying{effect: tt.effect, tries: tt.tries}

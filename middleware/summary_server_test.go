@@ -45,7 +45,7 @@ func TestASummarySurvivesARestart(t *testing.T) {
 	if stream := c.say("and now"); !strings.Contains(stream, `shown: 6, Summary of the first 4 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
 		t.Errorf("%d summaries: %s", summaries.Load(), stream)
 	}
-	if history := c.get("/threads/t/messages"); strings.Count(history, `"role":"user"`) != 5 || strings.Contains(history, "summary 1\"") {
+	if history := c.get("/threads/t/messages"); strings.Count(history, `"role":"user"`) != 5 {
 		t.Error(history)
 	}
 }

@@ -174,8 +174,8 @@ func TestSummaryAfterARewind(t *testing.T) {
 func TestSummaryFails(t *testing.T) {
 	hidden := "The conversation before this point is not shown: 3 messages."
 	for reason, change := range map[string]func(*summarising){
-		"The model failed.":                         func(s *summarising) { s.fails, s.summary = errors.New("secret"), nil },
-		"Too busy.":                                 func(s *summarising) { s.fails, s.summary = &holdfast.ModelError{Public: "Too busy."}, nil },
+		"The model failed.": func(s *summarising) { s.fails, s.summary = errors.New("secret"), nil },
+		"Too busy.":         func(s *summarising) { s.fails, s.summary = &holdfast.ModelError{Public: "Too busy."}, nil },
 		"The model's summary was empty or cut off.": func(s *summarising) { s.summary = s.summary[2:] },
 	} {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})

@@ -279,10 +279,13 @@ func (e *Engine) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
 		return nil
 	}
 	now := e.cfg.Now()
+	listed := *change // a list without entries is a list
+	listed.Removed, listed.Added = append([]string{}, change.Removed...), append([]string{}, change.Added...)
+	listed.Changed = append([]holdfast.StateVersionChange{}, change.Changed...)
 	value := struct {
-		*holdfast.SchemaChange
+		holdfast.SchemaChange
 		Timestamp string `json:"timestamp"`
-	}{change, now.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
+	}{listed, now.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
 	return []agui.Event{agui.Custom{Base: agui.Base{Timestamp: now.UnixMilli()}, Name: "holdfast.schema_changed", Value: mustJSON(value)}}
 }
 

@@ -26,6 +26,8 @@ func full() *metrics.Metrics {
 	m := metrics.New([]holdfast.Agent{{Name: "a", Tools: []holdfast.Tool{named("look")}}})
 	at := holdfast.Iteration{Agent: "a"}
 	m.ToolCalled(at, "look", loop.ToolSuccess, 0)
+	m.Notified(at, "acme.notice")
+	m.HookFailed(at, "acme.guard", "tool")
 	m.RequestDone("/runs", http.MethodPost, http.StatusOK, 0)
 	return m
 }

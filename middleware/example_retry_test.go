@@ -1,0 +1,33 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// A tool that fails now and then is tried again; each try has its own time.
+func ExampleRetry() {
+	tries := 0
+	fetch := holdfast.NewTool("fetch_page", "Fetches a page.", func(context.Context, struct{}) (string, error) {
+		if tries++; tries < 3 {
+			return "", errors.New("connection reset")
+		}
+		return "the page", nil
+	}, holdfast.WithEffect(holdfast.EffectPure))
+	agent := holdfast.Agent{
+		Name: "helper", Model: callThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
+		Middleware: []holdfast.Middleware{
+			middleware.Retry(middleware.RetryOptions{Tools: []string{"fetch_*"}, Attempts: 3, Backoff: middleware.Duration(time.Millisecond)}),
+			middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(10 * time.Second)}),
+		},
+	}
+	stream := runAgent(agent, "What is there?")
+	fmt.Println(tries, "tries, helped:", strings.Contains(stream, `{"tool":"fetch_page","attempts":3,"helped":true}`))
+	// Output: 3 tries, helped: true
+}

@@ -1,0 +1,41 @@
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+// The model is shown the first question and the newest messages.
+func ExampleHistoryWindow() {
+	window := middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4})
+	model := window.Model(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			for _, m := range req.Messages {
+				fmt.Println(m.Role+":", m.Text)
+			}
+			fmt.Println(req.Instructions[0])
+			yield(holdfast.Delta{Finish: holdfast.FinishStop}, nil)
+		}
+	})
+	history := []holdfast.Message{
+		{Role: holdfast.RoleUser, Text: "I want to go to Rome."},
+		{Role: holdfast.RoleAssistant, Text: "When?"},
+		{Role: holdfast.RoleUser, Text: "In May."},
+		{Role: holdfast.RoleAssistant, Text: "By train, or by plane?"},
+		{Role: holdfast.RoleUser, Text: "By train."},
+		{Role: holdfast.RoleAssistant, Text: "There is a train."},
+		{Role: holdfast.RoleUser, Text: "Book it."},
+	}
+	for range model(context.Background(), &holdfast.ModelRequest{Messages: history}) {
+	}
+	// Output:
+	// user: I want to go to Rome.
+	// user: By train.
+	// assistant: There is a train.
+	// user: Book it.
+	// The conversation before this point is not shown: 3 messages.
+}
