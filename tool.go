@@ -206,11 +206,11 @@ func (t *funcTool[Args, Result]) Call(ctx context.Context, call ToolCall) (ToolR
 		raw = json.RawMessage("{}")
 	}
 	if err := t.schema.Validate(raw); err != nil {
-		return ToolResult{}, fmt.Errorf("the arguments of %s are not valid, nothing was run: %w", t.spec.Name, err)
+		return ToolResult{}, &argumentsError{fmt.Errorf("the arguments of %s are not valid, nothing was run: %w", t.spec.Name, err)}
 	}
 	var args Args
 	if err := json.Unmarshal(raw, &args); err != nil {
-		return ToolResult{}, fmt.Errorf("the arguments of %s cannot be read, nothing was run: %w", t.spec.Name, err)
+		return ToolResult{}, &argumentsError{fmt.Errorf("the arguments of %s cannot be read, nothing was run: %w", t.spec.Name, err)}
 	}
 	result, err := t.f(ctx, args)
 	if err != nil {
@@ -218,6 +218,16 @@ func (t *funcTool[Args, Result]) Call(ctx context.Context, call ToolCall) (ToolR
 	}
 	return resultOf(result)
 }
+
+// ErrArguments is what the error of a tool made by [NewTool] wraps if it was given
+// arguments that it cannot take. To call it again with the same ones is in vain.
+var ErrArguments = errors.New("invalid arguments")
+
+// argumentsError is an ErrArguments with a text for the model.
+type argumentsError struct{ error }
+
+// Unwrap returns both.
+func (e *argumentsError) Unwrap() []error { return []error{ErrArguments, e.error} }
 
 func resultOf(v any) (ToolResult, error) {
 	switch r := v.(type) {

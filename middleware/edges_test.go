@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -64,5 +65,22 @@ func TestLateErrorsAreTimeouts(t *testing.T) {
 	result, err := await(ctx, time.Hour, "slow_tool", done)
 	if err != nil || !result.Failed || !strings.Contains(result.Text, "slow_tool did not finish within 1h0m0s") {
 		t.Errorf("got %+v, %v", result, err)
+	}
+}
+
+// TestInvalidArgumentsAreNotTriedAgain: only the model can mend them.
+func TestInvalidArgumentsAreNotTriedAgain(t *testing.T) {
+	calls := 0
+	look := holdfast.NewTool("look", "looks", func(context.Context, struct{}) (string, error) { return "", nil })
+	handler := Retry(RetryOptions{}).Tool(func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+		calls++
+		return tool.Call(ctx, call)
+	})
+	for _, arguments := range []string{`{"colour":"red"}`, `{`} {
+		calls = 0
+		_, err := handler(t.Context(), look, holdfast.ToolCall{Name: "look", Arguments: []byte(arguments)})
+		if !errors.Is(err, holdfast.ErrArguments) || calls != 1 {
+			t.Errorf("%s: %d calls, %v", arguments, calls, err)
+		}
 	}
 }

@@ -146,7 +146,7 @@ func (o *RetryOptions) failed(ctx context.Context, name string, result *holdfast
 	var ask *holdfast.Interrupt
 	var end *holdfast.EndRun
 	switch {
-	case ctx.Err() != nil || errors.As(err, &ask) || errors.As(err, &end):
+	case ctx.Err() != nil || errors.Is(err, holdfast.ErrArguments) || errors.As(err, &ask) || errors.As(err, &end):
 		return false
 	case err != nil:
 		return o.On == RetryOnError || errors.Is(err, context.DeadlineExceeded)

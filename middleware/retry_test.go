@@ -43,7 +43,7 @@ func (t *trying) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.Too
 }
 
 // through calls the tool through middleware; notices are what was told.
-func (t *trying) through(ctx context.Context, chain ...holdfast.Middleware) (result holdfast.ToolResult, err error, notices []string) {
+func (t *trying) through(ctx context.Context, chain ...holdfast.Middleware) (result holdfast.ToolResult, notices []string, err error) {
 	ctx = holdfast.ContextWithRun(ctx, &holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
 		b, err := json.Marshal(value)
 		notices = append(notices, name+" "+string(b))
@@ -57,7 +57,7 @@ func (t *trying) through(ctx context.Context, chain ...holdfast.Middleware) (res
 	}
 	t.began = time.Now()
 	result, err = call(ctx, t, holdfast.ToolCall{ID: "c", Name: "fetch", Key: "t/r/c"})
-	return result, err, notices
+	return result, notices, err
 }
 
 type tryOutcome = func(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error)
@@ -119,7 +119,7 @@ func TestRetry(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tool := &trying{effect: tt.effect, tries: tt.tries}
-				result, err, notices := tool.through(t.Context(), middleware.Retry(tt.options))
+				result, notices, err := tool.through(t.Context(), middleware.Retry(tt.options))
 				got := result.Text
 				if err != nil {
 					got = err.Error()
@@ -173,7 +173,7 @@ func TestRetryWithoutTime(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(500*time.Millisecond, cancel)
 		tool := &trying{tries: []tryOutcome{brokenTry}}
-		if _, err, notices := tool.through(ctx, middleware.Retry(o)); tool.n != 1 || err.Error() != "broken" || time.Since(tool.began) != 500*time.Millisecond || notices != nil {
+		if _, notices, err := tool.through(ctx, middleware.Retry(o)); tool.n != 1 || err.Error() != "broken" || time.Since(tool.began) != 500*time.Millisecond || notices != nil {
 			t.Errorf("cancelled in a pause: %d tries, %v", tool.n, err)
 		}
 		tool = &trying{tries: []tryOutcome{brokenTry}}
@@ -183,7 +183,7 @@ func TestRetryWithoutTime(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		tool = &trying{tries: []tryOutcome{brokenTry}}
-		if _, err, _ := tool.through(ctx, middleware.Retry(o)); tool.n != 2 || err.Error() != "broken (tried 2 times)" || time.Since(tool.began) != time.Second {
+		if _, _, err := tool.through(ctx, middleware.Retry(o)); tool.n != 2 || err.Error() != "broken (tried 2 times)" || time.Since(tool.began) != time.Second {
 			t.Errorf("a deadline: %d tries, %v, after %s", tool.n, err, time.Since(tool.began))
 		}
 	})
@@ -227,7 +227,7 @@ func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
 		})
 		chain := []holdfast.Middleware{middleware.Retry(middleware.RetryOptions{}),
 			middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(time.Minute), Stragglers: &group})}
-		if result, err, _ := tool.through(ctx, chain...); err != nil || result.Text != "good" {
+		if result, _, err := tool.through(ctx, chain...); err != nil || result.Text != "good" {
 			t.Errorf("got %+v, %v", result, err)
 		}
 		group.Wait()
@@ -235,7 +235,7 @@ func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
 			t.Errorf("the state was changed by %v", got)
 		}
 		tool = &trying{tries: tool.tries[2:]}
-		if _, err, _ := tool.through(holdfast.ContextWithCall(t.Context(), holdfast.ToolCall{}, nil), chain...); !errors.Is(err, holdfast.ErrNoCall) {
+		if _, _, err := tool.through(holdfast.ContextWithCall(t.Context(), holdfast.ToolCall{}, nil), chain...); !errors.Is(err, holdfast.ErrNoCall) {
 			t.Errorf("a state that cannot be changed: %v", err)
 		}
 	})
@@ -247,7 +247,7 @@ func TestTimeoutIsAResultAfterTheTries(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			tool := &trying{tries: []tryOutcome{hangingTry}}
 			o := middleware.RetryOptions{On: on, Attempts: 2, Backoff: middleware.Duration(time.Second), Jitter: asIs}
-			result, err, _ := tool.through(t.Context(), middleware.Retry(o), middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Second)}))
+			result, _, err := tool.through(t.Context(), middleware.Retry(o), middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Second)}))
 			want := "fetch did not finish within 5s and was given up. It may have taken effect all the same.\n[It was tried 2 times.]"
 			if err != nil || !result.Failed || result.Text != want || !slices.Equal(tool.at, []time.Duration{0, 6 * time.Second}) {
 				t.Errorf("got %+v, %v, tries at %v", result, err, tool.at)

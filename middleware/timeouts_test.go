@@ -48,7 +48,7 @@ func TestTimeoutOfATool(t *testing.T) {
 			if m.Model != nil {
 				t.Error("it bounds models")
 			}
-			result, err, _ := (&trying{timeout: own, tries: []tryOutcome{hangingTry}}).through(t.Context(), m)
+			result, _, err := (&trying{timeout: own, tries: []tryOutcome{hangingTry}}).through(t.Context(), m)
 			if err != nil || !result.Failed || !strings.Contains(result.Text, want) {
 				t.Errorf("got %+v, %v", result, err)
 			}

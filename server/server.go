@@ -138,15 +138,16 @@ func (s *Server) loopConfig() loop.Config {
 // withLimits returns the agent's middleware with the server's limits around it.
 func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
 	l := s.cfg.limits(a.Name)
-	// The limits come first, so that they bound what other middleware does. The model's
-	// time and the result's size come last: a hook that waits is no silent model.
+	// The times and the result's size are the model's and the tool's: they come last, so
+	// that a hook that waits is no silent model, and a call that is tried again has its
+	// time again.
 	var all []holdfast.Middleware
 	if !asksToGoOn(a) {
 		all = append(all, middleware.IterationLimit(l.MaxIterations))
 	}
-	all = append(all, middleware.ToolTimeout(l.ToolTimeout, &s.tools))
 	all = append(all, a.Middleware...)
-	return append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout), middleware.ToolResultLimit(l.MaxToolResult))
+	return append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout),
+		middleware.ToolTimeout(l.ToolTimeout, &s.tools), middleware.ToolResultLimit(l.MaxToolResult))
 }
 
 // asksToGoOn reports whether a person decides about an agent's iterations: a limit

@@ -1,0 +1,61 @@
+package agenttest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/agenttest"
+)
+
+func TestAHookAsAFunction(t *testing.T) {
+	at := holdfast.Iteration{Agent: "shop", Thread: "x", Number: 3}
+	ctx, run := agenttest.Context(t, agenttest.WithState(visitsV1, visits{N: 4}), agenttest.At(at))
+	counting(visitsV1).AfterIteration(ctx, &at, &holdfast.IterationResult{})
+	if got, err := visitsV1.Load(ctx); err != nil || got.N != 5 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := visitsV1.Get(run.States()); err != nil || got.N != 5 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if n := run.Notices(); len(n) != 1 || n[0].Name != "test.counted" || string(n[0].Value) != `{"n":5}` {
+		t.Errorf("notices: %s", n)
+	}
+	if got := holdfast.IterationFrom(ctx); got.Agent != "shop" || got.Number != 3 {
+		t.Errorf("%+v", got)
+	}
+	if err := holdfast.Notify(ctx, "test.bad", func() {}); err == nil {
+		t.Error("a notice that is no JSON is taken")
+	}
+}
+
+// TestRunsMayShareALedger: each has one of its own, or the one it is given.
+func TestRunsMayShareALedger(t *testing.T) {
+	reserve := func(ctx context.Context, id string) error {
+		ledger, err := holdfast.LedgerFrom(ctx)
+		if err != nil {
+			return err
+		}
+		return ledger.Reserve(ctx, &holdfast.Reservation{Tenant: "acme", ID: id, Now: time.Now(), Entries: []holdfast.Entry{{Account: "a", Amount: 1, Limit: 1}}})
+	}
+	one, _ := agenttest.Context(t)
+	two, _ := agenttest.Context(t)
+	if err := reserve(one, "r1"); err != nil {
+		t.Error(err)
+	}
+	if err := reserve(two, "r2"); err != nil {
+		t.Errorf("another run's ledger: %v", err)
+	}
+	ledger, err := holdfast.LedgerFrom(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	three, _ := agenttest.Context(t, agenttest.WithLedger(ledger))
+	if err := reserve(three, "r3"); err == nil {
+		t.Error("the shared ledger is not shared")
+	}
+	if it := holdfast.IterationFrom(three); it.Thread != "t" || it.Principal.Tenant == "" {
+		t.Errorf("%+v", it)
+	}
+}

@@ -1,0 +1,215 @@
+package agenttest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// life is closed when a process dies. What runs in it cannot be stopped like one
+// that is killed, but it can be kept from everything that would show: it writes
+// nothing, and calls nothing that belongs to the test.
+type life chan struct{}
+
+// over reports whether the process is dead.
+func (l life) over() bool {
+	select {
+	case <-l:
+		return true
+	default:
+		return false
+	}
+}
+
+// goesOn returns at once in a process that lives. In a dead one it waits until
+// whoever called it is cut.
+func (l life) goesOn(ctx context.Context) error {
+	if !l.over() {
+		return nil
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// agent returns the agent with everything of it bound to the process.
+func (l life) agent(a holdfast.Agent) holdfast.Agent {
+	if a.Model != nil {
+		a.Model = mortalModel{a.Model, l}
+	}
+	a.Tools = slices.Clone(a.Tools)
+	for i, t := range a.Tools {
+		a.Tools[i] = mortalTool{t, l}
+	}
+	a.Middleware = slices.Clone(a.Middleware)
+	for i, m := range a.Middleware {
+		a.Middleware[i] = l.wrapping(l.watching(m))
+	}
+	return a
+}
+
+// watching binds the hooks that are called in their turn.
+func (l life) watching(m holdfast.Middleware) holdfast.Middleware {
+	if f := m.BeforeIteration; f != nil {
+		m.BeforeIteration = func(ctx context.Context, it *holdfast.Iteration) error {
+			if err := l.goesOn(ctx); err != nil {
+				return err
+			}
+			return f(ctx, it)
+		}
+	}
+	if f := m.AfterIteration; f != nil {
+		m.AfterIteration = func(ctx context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
+			if l.goesOn(ctx) == nil {
+				f(ctx, it, done)
+			}
+		}
+	}
+	if f := m.Batch; f != nil {
+		m.Batch = func(ctx context.Context, b *holdfast.Batch) error {
+			if err := l.goesOn(ctx); err != nil {
+				return err
+			}
+			return f(ctx, b)
+		}
+	}
+	return m
+}
+
+// wrapping binds the hooks that are around something.
+func (l life) wrapping(m holdfast.Middleware) holdfast.Middleware {
+	if f := m.Run; f != nil {
+		m.Run = func(next holdfast.RunCall) holdfast.RunCall {
+			run := f(next)
+			return func(ctx context.Context, it *holdfast.Iteration) (string, error) {
+				if err := l.goesOn(ctx); err != nil {
+					return "", err
+				}
+				return run(ctx, it)
+			}
+		}
+	}
+	if f := m.Model; f != nil {
+		m.Model = func(next holdfast.ModelCall) holdfast.ModelCall {
+			return mortalModel{holdfast.ModelFunc(f(next)), l}.Stream
+		}
+	}
+	if f := m.Tool; f != nil {
+		m.Tool = func(next holdfast.ToolHandler) holdfast.ToolHandler {
+			run := f(next)
+			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+				if err := l.goesOn(ctx); err != nil {
+					return holdfast.ToolResult{}, err
+				}
+				return run(ctx, tool, call)
+			}
+		}
+	}
+	return m
+}
+
+type mortalModel struct {
+	holdfast.Model
+	life life
+}
+
+func (m mortalModel) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+	return func(yield func(holdfast.Delta, error) bool) {
+		if err := m.life.goesOn(ctx); err != nil {
+			yield(holdfast.Delta{}, err)
+			return
+		}
+		m.Model.Stream(ctx, req)(yield)
+	}
+}
+
+type mortalTool struct {
+	holdfast.Tool
+	life life
+}
+
+func (t mortalTool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+	if err := t.life.goesOn(ctx); err != nil {
+		return holdfast.ToolResult{}, err
+	}
+	return t.Tool.Call(ctx, call)
+}
+
+// mortal is a store as one process sees it.
+type mortal struct {
+	holdfast.Store
+	life        life
+	begun, done atomic.Int64 // commits
+}
+
+// lull is how long nothing is committed when a run has handed over all that it had:
+// longer than it lets anything wait for company.
+const lull = 50 * time.Millisecond
+
+// rest returns when there is a lull, and no later than after a second, because a
+// run may go on and on.
+func (m *mortal) rest() {
+	for range time.Second / lull {
+		before := m.begun.Load()
+		time.Sleep(lull)
+		if m.begun.Load() == before && m.done.Load() == before {
+			return
+		}
+	}
+}
+
+// errDead is what a dead process is told. To a run it is the loss of its thread,
+// so that it ends at once instead of trying again.
+var errDead = fmt.Errorf("the process is dead: %w", holdfast.ErrFenced)
+
+func (m *mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
+	if m.life.over() {
+		return errDead
+	}
+	m.begun.Add(1)
+	defer m.done.Add(1)
+	return m.Store.Commit(ctx, c)
+}
+
+func (m *mortal) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.InboxItem) error {
+	if m.life.over() {
+		return errDead
+	}
+	return m.Store.Post(ctx, key, item)
+}
+
+func (m *mortal) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.Position) error {
+	if m.life.over() {
+		return errDead
+	}
+	return m.Store.Delete(ctx, key, at)
+}
+
+func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration) error {
+	if m.life.over() {
+		return errDead
+	}
+	return m.Store.Announce(ctx, process, ttl)
+}
+
+func (m *mortal) Reserve(ctx context.Context, r *holdfast.Reservation) error {
+	if m.life.over() {
+		return errDead
+	}
+	return m.Store.Reserve(ctx, r)
+}
+
+func (m *mortal) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
+	if m.life.over() {
+		return errDead
+	}
+	return m.Store.Settle(ctx, tenant, id, actual)
+}
+
+// Close does nothing: the next process uses the store. Retire stays as it is, so
+// that the next one need not wait for the lease.
+func (m *mortal) Close() error { return nil }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Options configure the quota. In a file of agents they are what stands under
+// example.quota.
+type Options struct {
+	// Tools are those that cost something.
+	Tools []string `json:"tools"`
+	// PerThread is how many calls of each a thread may make; 0 means 3.
+	PerThread int `json:"perThread"`
+}
+
+func (o Options) validate() error {
+	switch {
+	case len(o.Tools) == 0:
+		return errors.New("tools is empty: name the tools that cost something")
+	case o.PerThread < 0:
+		return fmt.Errorf("perThread is %d: write 1 or more, or leave it out for 3", o.PerThread)
+	}
+	return nil
+}
+
+// Spent is the state: what a thread has used up.
+type Spent struct {
+	// ByTool counts the calls that were paid for, by the tool's name.
+	ByTool map[string]int `json:"byTool,omitempty"`
+}
+
+// spentV1 is the state as version 1 wrote it, when there was one tool, the lookup.
+type spentV1 struct {
+	Lookups int `json:"lookups"`
+}
+
+// spentKey reads and writes the state. A member that is renamed would be misread,
+// so there is a version 2, and a way to it.
+var spentKey = holdfast.RegisterState(holdfast.StateSpec[Spent]{
+	Name: "example.quota", Version: 2,
+	Migrations: map[int]holdfast.Migration{1: holdfast.Migrate(func(old spentV1) (Spent, error) {
+		return Spent{ByTool: map[string]int{"lookup": old.Lookups}}, nil
+	})},
+})
+
+// Quota lets a thread call tools that cost something only so often. What is over
+// the quota is denied, with a text that tells the model why.
+func Quota(o Options) holdfast.Middleware {
+	q := &quota{paid: slices.Clone(o.Tools), limit: cmp.Or(o.PerThread, 3)}
+	return holdfast.Middleware{
+		Name:           "example.quota",
+		States:         []holdfast.AnyState{spentKey},
+		Batch:          q.batch,
+		AfterIteration: q.after,
+	}
+}
+
+// quota has only what was configured: whatever it remembers is in the state.
+type quota struct {
+	paid  []string
+	limit int
+}
+
+// batch denies what is over the quota, before any of the calls starts.
+func (q *quota) batch(ctx context.Context, b *holdfast.Batch) error {
+	spent, err := spentKey.Load(ctx)
+	if err != nil {
+		return err
+	}
+	asked := map[string]int{}
+	for i, call := range b.Calls {
+		if !slices.Contains(q.paid, call.Name) {
+			continue
+		}
+		if spent.ByTool[call.Name]+asked[call.Name] < q.limit {
+			asked[call.Name]++
+			continue
+		}
+		b.Deny(i, fmt.Sprintf("Not run: the quota of %d calls of %s in this conversation is used up. Answer without it.", q.limit, call.Name))
+		if err := holdfast.Notify(ctx, "example.quota_used_up", map[string]any{"tool": call.Name, "limit": q.limit}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// after counts what was really run. The count is stored with the iteration's
+// checkpoint, so a crash neither loses nor doubles it.
+func (q *quota) after(ctx context.Context, _ *holdfast.Iteration, done *holdfast.IterationResult) {
+	_, err := spentKey.Update(ctx, func(s Spent) Spent {
+		byTool := maps.Clone(s.ByTool) // the old map is everybody's
+		if byTool == nil {
+			byTool = map[string]int{}
+		}
+		for _, c := range done.Calls {
+			if slices.Contains(q.paid, c.Call.Name) && !c.Result.NotRun {
+				byTool[c.Call.Name]++
+			}
+		}
+		return Spent{ByTool: byTool}
+	})
+	if err != nil {
+		panic(err) // the server logs and counts it, and the run goes on
+	}
+}
+
+// Kind lets a file of agents name the quota.
+func Kind() holdfast.MiddlewareKind {
+	return holdfast.MiddlewareKind{Name: "example.quota", New: func(raw json.RawMessage) (holdfast.Middleware, error) {
+		var o Options
+		if err := holdfast.DecodeOptions(raw, &o); err != nil {
+			return holdfast.Middleware{}, err
+		}
+		if err := o.validate(); err != nil {
+			return holdfast.Middleware{}, err
+		}
+		return Quota(o), nil
+	}}
+}
