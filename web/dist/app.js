@@ -16,7 +16,7 @@ const examples = [
 let session = null;
 let threads = [];
 let asking;
-const inspector = panel();
+const inspector = panel(readState);
 const draw = conversation($('log'));
 const ask = questions($('ask'), (answers) => session?.answer(answers));
 const request = requester(new URL('../', import.meta.url).href, () => sessionStorage.getItem('holdfast.key') ?? '', askKey);
@@ -206,6 +206,11 @@ await session?.cancel();
 problem(err instanceof TypeError ? { message: 'The server cannot be reached, so the run could not be stopped.', code: 'network', hint: 'Try again when the page has reconnected.' } : err);
 }
 }
+async function readState() {
+if (!session?.view.runId) return undefined;
+const response = await request('GET', `threads/${encodeURIComponent(session.thread)}/state`, { signal: AbortSignal.timeout(10_000) });
+return response.json();
+}
 async function wholeRun() {
 const thread = session?.thread;
 if (!session || !thread) return;
@@ -240,6 +245,7 @@ $('open-side').setAttribute('aria-expanded', String(open));
 function togglePanel() {
 $('panel').hidden = !$('panel').hidden;
 $('open-panel').setAttribute('aria-expanded', String(!$('panel').hidden));
+if (!$('panel').hidden) inspector.opened();
 changed();
 }
 $('composer').addEventListener('submit', (e) => { e.preventDefault(); say($('text').value); });

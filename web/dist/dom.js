@@ -27,6 +27,10 @@ return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 return text;
 }
 }
+export function spaced(name) {
+const text = name.replace(/[_-]+/g, ' ').replace(/([a-z\d])([A-Z])/g, (_, a, b) => `${a} ${b.toLowerCase()}`).trim();
+return text.charAt(0).toUpperCase() + text.slice(1);
+}
 export function duration(ms) {
 if (ms === undefined || !(ms >= 0)) return '';
 if (ms < 1000) return `${Math.round(ms)} ms`;

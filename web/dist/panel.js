@@ -1,5 +1,6 @@
 
 import { h, $, copyButton } from './dom.js';
+import { mayChangeStates, statesView } from './states.js';
 const most = 2000; // events kept; the server has all of them
 export function family(type) {
 if (type.startsWith('TEXT_')) return 'text';
@@ -20,7 +21,7 @@ box.append(copyButton(json), h('pre', { tabindex: 0 }, json));
 }
 return el;
 }
-export function panel() {
+export function panel(read) {
 const list = $('events');
 const filter = $('family');
 const followBox = $('follow');
@@ -39,11 +40,17 @@ function redraw() {
 list.replaceChildren();
 drawn = 0;
 }
+const states = statesView(read, $('middleware'), $('held'), $('unread'));
 return {
-add: (event, id) => void entries.push({ event, id, at: performance.now() }),
+add(event, id) {
+entries.push({ event, id, at: performance.now() });
+if (!$('panel').hidden && mayChangeStates(event)) states.read();
+},
+opened: states.read,
 clear() {
 entries = [];
 redraw();
+states.clear();
 },
 first: () => parseInt(entries.find((e) => e.id)?.id ?? '0', 10),
 prepend(earlier) {

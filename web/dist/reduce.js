@@ -1,4 +1,5 @@
 
+import { notice } from './notices.js';
 import { apply } from './patch.js';
 export const empty = () => ({
 runId: '', status: 'idle', items: [], state: undefined, interrupts: [], usage: [],
@@ -179,19 +180,9 @@ SUBAGENT_STARTED: (view, e) => put(view, 'g:' + e.subagentRunId, () => ({ kind: 
 SUBAGENT_FINISHED: (view, e) => put(view, 'g:' + e.subagentRunId, () => ({ kind: 'agent', status: e.outcome?.type === 'suspended' ? 'waiting' : 'done', end: e.timestamp })),
 SUBAGENT_ERROR: (view, e) => put(view, 'g:' + e.subagentRunId, () => ({ kind: 'agent', status: 'failed', text: e.message, end: e.timestamp })),
 CUSTOM(view, e) {
-const v = e.value ?? {};
-switch (e.name) {
-case 'holdfast.takeover':
-return note(view, `takeover:${view.runId}:${v.epoch}`, { text: 'The server took this run over and went on.' });
-case 'holdfast.retry':
-return note(view, `retry:${view.runId}:${v.iteration}:${v.attempt}`, { text: 'The model broke off. What it had said was taken back, and it was asked again.' });
-case 'holdfast.schema_changed':
-return note(view, `schema:${view.runId}`, { text: 'This thread was written by another version of the agent’s state.' });
-case 'holdfast.store_recovered':
-return note(view, `store:${view.runId}`, { text: 'The store was away for a while. Nothing was lost.' });
-default:
-return view;
-}
+const text = notice(e.name, e.value);
+if (!text) return view;
+return note(view, `${e.name}:${view.runId}:${e.timestamp ?? ''}:${JSON.stringify(e.value)}`, { text });
 },
 };
 export function reduce(view, event) {

@@ -24,7 +24,7 @@ let threads = [];
 /** @type {Promise<void> | undefined} */
 let asking;
 
-const inspector = panel();
+const inspector = panel(readState);
 const draw = conversation($('log'));
 const ask = questions($('ask'), (answers) => session?.answer(answers));
 const request = requester(new URL('../', import.meta.url).href, () => sessionStorage.getItem('holdfast.key') ?? '', askKey);
@@ -251,6 +251,13 @@ async function stop() {
   }
 }
 
+/** What the server has stored as the thread's state; nothing before the thread's first run. */
+async function readState() {
+  if (!session?.view.runId) return undefined;
+  const response = await request('GET', `threads/${encodeURIComponent(session.thread)}/state`, { signal: AbortSignal.timeout(10_000) });
+  return response.json();
+}
+
 /** Shows all events of the run, from the server's log. */
 async function wholeRun() {
   const thread = session?.thread;
@@ -293,6 +300,7 @@ function toggleSide(open) {
 function togglePanel() {
   $('panel').hidden = !$('panel').hidden;
   $('open-panel').setAttribute('aria-expanded', String(!$('panel').hidden));
+  if (!$('panel').hidden) inspector.opened();
   changed();
 }
 

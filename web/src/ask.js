@@ -2,7 +2,7 @@
 // Open questions of a run: a form for each, made from its schema. AG-UI wants all
 // of them answered in one request, so answers are collected until none is open.
 
-import { h, pretty } from './dom.js';
+import { h, pretty, spaced } from './dom.js';
 
 /** @typedef {{interruptId: string, status: 'resolved' | 'cancelled', payload?: any}} Answer */
 
@@ -13,86 +13,149 @@ const kindOf = (schema) => {
   return ['string', 'number', 'integer', 'boolean'].includes(type) ? type : 'json';
 };
 
-/** @param {string} name @param {any} schema @param {boolean} required @param {any} value */
-function field(name, schema, required, value) {
-  const kind = kindOf(schema);
-  const label = schema?.title ?? name;
+/** Codes like "did_not_happen" are words; other values are shown as they are. @param {any} value */
+const valueText = (value) => (/^[a-z]+(_[a-z]+)+$/.test(value) ? value.replaceAll('_', ' ') : String(value));
+
+/** Few enough to be a button each. @param {any} schema */
+const isShort = (schema) => kindOf(schema) === 'boolean' || (kindOf(schema) === 'enum' && schema.enum.length <= 6);
+
+/** @param {any} schema @param {string} kind @param {boolean} required @param {any} value */
+function inputFor(schema, kind, required, value) {
   /** @type {any} */
   let input;
   if (kind === 'enum') {
-    input = h('select', {}, ...schema.enum.map((/** @type {any} */ v, /** @type {number} */ i) => h('option', { value: i }, String(v))));
+    // Nothing is chosen for a person who was not asked to choose.
+    input = h('select', {}, required ? null : h('option', { value: '' }, 'none'),
+      ...schema.enum.map((/** @type {any} */ v, /** @type {number} */ i) => h('option', { value: i }, valueText(v))));
     if (value !== undefined) input.value = String(schema.enum.indexOf(value));
   } else if (kind === 'boolean') {
     input = h('input', { type: 'checkbox' });
     input.checked = value === true;
   } else if (kind === 'string' || kind === 'json') {
-    input = h('textarea', { rows: kind === 'json' ? 4 : 2, required: kind === 'string' && required });
+    input = h('textarea', { rows: kind === 'json' ? 4 : required ? 2 : 1, required: kind === 'string' && required });
     input.value = kind === 'json' ? (value === undefined ? '' : JSON.stringify(value, null, 2)) : value ?? '';
   } else {
-    input = h('input', { type: 'number', step: kind === 'integer' ? 1 : 'any', min: schema.minimum, max: schema.maximum, required });
+    const above = schema.exclusiveMinimum;
+    input = h('input', { type: 'number', step: kind === 'integer' ? 1 : 'any', min: schema.minimum ?? above, max: schema.maximum, required });
     input.value = value ?? '';
+    const check = () => input.setCustomValidity(input.value !== '' && Number(input.value) <= above ? `It must be more than ${above}.` : '');
+    if (above !== undefined) input.addEventListener('input', check);
   }
+  return input;
+}
+
+/** @param {string} name @param {any} schema @param {boolean} required @param {any} value */
+function field(name, schema, required, value) {
+  const kind = kindOf(schema);
+  const tick = kind === 'boolean';
+  const input = inputFor(schema, kind, required, value);
+  const label = schema?.title ?? (tick && schema.description ? schema.description : spaced(name)) + (required || tick ? '' : ' (optional)');
+  const hint = tick && !schema.title ? '' : schema?.description;
   return {
-    el: h(kind === 'boolean' ? 'label.check' : 'label', {}, input, h('span', {}, label + (required ? '' : ' (optional)'))),
-    focus: () => input.focus(),
+    kind,
+    el: h(tick ? 'label.check' : 'label', {}, input, h('span', {}, label, hint ? h('span.quiet', {}, `: ${hint}`) : null)),
     /** Throws where it holds no valid value; undefined is left out. */
     read() {
-      if (kind === 'enum') return schema.enum[Number(input.value)];
-      if (kind === 'boolean') return input.checked;
+      if (!input.checkValidity()) throw new RangeError(input.validationMessage);
+      if (tick) return input.checked;
       if (input.value.trim() === '' && !required) return undefined;
+      if (kind === 'enum') return schema.enum[Number(input.value)];
       if (kind === 'number' || kind === 'integer') return Number(input.value);
       return kind === 'json' ? JSON.parse(input.value) : input.value;
     },
   };
 }
 
-/** @param {any} i the interrupt @param {string} args of its tool call */
+const yesAndNo = new Map([['approved', ['Approve', 'Reject']], ['allow', ['Allow', 'Deny']], ['continue', ['Go on', 'Stop']]]);
+
+/** @param {string} name @param {any} schema */
+const choicesOf = (name, schema) => (kindOf(schema) === 'boolean'
+  ? (yesAndNo.get(name) ?? ['Yes', 'No']).map((text, i) => ({ text, value: i === 0 }))
+  : schema.enum.map((/** @type {any} */ value) => ({ text: valueText(value), value })));
+
+/** The member that is asked for, if buttons can answer it; the others say more about it. @param {any} schema */
+function askedFor(schema) {
+  const names = Object.keys(schema.properties);
+  if (kindOf(schema.properties.approved) === 'boolean') return 'approved';
+  const needed = names.length === 1 ? names : (schema.required ?? []).filter((/** @type {string} */ n) => names.includes(n));
+  return needed.length === 1 && isShort(schema.properties[needed[0]]) ? needed[0] : undefined;
+}
+
+/**
+ * What a question is made of: buttons, one for each answer, or none; and fields.
+ * @param {any} i the interrupt @param {string} [args] of its tool call
+ */
 function describe(i, args) {
-  const schema = i.responseSchema;
-  const isObject = schema?.properties !== undefined;
-  const names = isObject ? Object.keys(schema.properties) : [];
-  const approves = schema ? kindOf(schema.properties?.approved) === 'boolean' : ['confirmation', 'tool_call'].includes(i.reason);
-  const shown = names.filter((n) => !(approves && n === 'approved'));
-  const one = shown.length === 1 && !approves ? schema.properties[shown[0]] : isObject ? undefined : schema;
-  const fields = shown.map((n) => ({
+  const schema = i.responseSchema ?? (['confirmation', 'tool_call'].includes(i.reason) ? { properties: { approved: { type: 'boolean' } } } : { type: 'string' });
+  if (schema.properties === undefined) {
+    if (isShort(schema)) return { choices: choicesOf('', schema), fields: [], whole: true, wrap: (/** @type {any} */ v) => v };
+    return { choices: [], fields: [{ name: '', ...field('Answer', schema, true, schema.default) }], whole: true, wrap: (/** @type {any} */ v) => v };
+  }
+  const asked = askedFor(schema);
+  const fields = Object.keys(schema.properties).filter((n) => n !== asked).map((n) => ({
     name: n,
     ...field(n, schema.properties[n], (schema.required ?? []).includes(n), n === 'editedArgs' ? JSON.parse(args || '{}') : schema.properties[n].default),
   }));
-  const single = !isObject && !approves ? field('Answer', schema ?? { type: 'string' }, true, schema?.default) : undefined;
-  const choices = one && kindOf(one) === 'enum' && one.enum.length <= 6 ? one.enum : [];
-  return { approves, fields, single, choices, wrap: (/** @type {any} */ v) => (isObject ? { [shown[0]]: v } : v) };
+  const choices = asked ? choicesOf(asked, schema.properties[asked]) : [];
+  return { choices, fields, whole: false, wrap: (/** @type {any} */ v) => ({ [String(asked)]: v }) };
+}
+
+/** What the fields hold. A no does not depend on them: what is not valid, and what would be done, is left out. @param {any[]} fields @param {boolean} no */
+function collect(fields, no) {
+  /** @type {[string, any][]} */
+  const values = [];
+  for (const f of fields) {
+    if (no && f.kind === 'json') continue;
+    try {
+      const v = f.read();
+      if (v !== undefined) values.push([f.name, v]);
+    } catch (err) {
+      if (!no) throw err;
+    }
+  }
+  return Object.fromEntries(values);
+}
+
+/** What the question is about, where a person should know it. @param {any} i @param {any} call @param {boolean} approves */
+function subject(i, call, approves) {
+  const { tool, arguments: given, argumentsBytes, rule } = i.metadata ?? {};
+  if (!tool && !(approves && call)) return [];
+  const text = given === undefined ? call?.args : typeof given === 'string' ? given : JSON.stringify(given);
+  return [
+    h('p', {}, h('code', {}, tool ?? call.name), rule && rule !== tool ? h('span.quiet', {}, ` by the rule ${rule}`) : null),
+    text ? h('pre', { tabindex: 0 }, text.length > 60 ? pretty(text) : text) : argumentsBytes ? h('p.quiet', {}, `Its arguments are ${argumentsBytes} bytes, which are not shown here.`) : null,
+  ];
 }
 
 /** @param {any} i @param {any} call @param {(a: Answer) => void} answer */
 function card(i, call, answer) {
-  const { approves, fields, single, choices, wrap } = describe(i, call?.args);
+  const { choices, fields, whole, wrap } = describe(i, call?.args);
   const problem = h('p.problem', { role: 'alert' });
-  /** @param {any} [payload] */
-  const resolve = (payload) => answer({ interruptId: i.id, status: 'resolved', payload });
-  const collect = () => single ? single.read() : Object.fromEntries(fields.map((f) => [f.name, f.read()]).filter(([, v]) => v !== undefined));
-  /** @param {any} more */
-  const submit = (more) => {
+  /** @param {any} [choice] */
+  const submit = (choice) => {
+    const no = choice?.value === false;
+    if (!no && !form.reportValidity()) return;
     try {
-      const values = collect();
-      resolve(more ? { ...values, ...more } : values);
+      const values = collect(fields, no);
+      const payload = choice ? wrap(choice.value) : whole ? values[''] : {};
+      answer({ interruptId: i.id, status: 'resolved', payload: whole ? payload : { ...values, ...payload } });
     } catch {
       problem.textContent = 'This is not valid JSON yet.';
     }
   };
   /** @param {string} name @param {() => void} click @param {string} [style] */
   const button = (name, click, style = '') => h('button' + style, { type: 'button', click }, name);
-  const buttons = h('div.row');
-  if (choices.length) for (const c of choices) buttons.append(button(String(c), () => resolve(wrap(c)), '.primary'));
-  else if (approves) buttons.append(button('Approve', () => submit({ approved: true }), '.primary'), button('Reject', () => resolve({ approved: false })));
-  else buttons.append(h('button.primary', { type: 'submit' }, 'Answer'));
-  buttons.append(button('Dismiss', () => answer({ interruptId: i.id, status: 'cancelled' }), '.ghost'));
+  const buttons = h('div.row', {}, ...choices.map((/** @type {any} */ c) => button(c.text, () => submit(c), c.value === false ? '' : '.primary')),
+    choices.length ? null : h('button.primary', { type: 'submit' }, 'Answer'),
+    button('Dismiss', () => answer({ interruptId: i.id, status: 'cancelled' }), '.ghost'));
   // The only field asks what the heading asks.
-  if (fields.length + (single ? 1 : 0) === 1 && i.message && !approves) (single ?? fields[0]).el.lastChild.className = 'sr';
-  const form = h('form', { submit: (/** @type {Event} */ e) => { e.preventDefault(); submit(approves ? { approved: true } : undefined); } },
+  if (fields.length === 1 && !choices.length && i.message) fields[0].el.lastChild.className = 'sr';
+  // Enter in a field chooses nothing.
+  const form = h('form', { submit: (/** @type {Event} */ e) => { e.preventDefault(); if (!choices.length) submit(); } },
     h('h3', {}, i.message || (call ? `May ${call.name} run?` : 'An answer is needed')),
     i.expiresAt ? h('p.quiet', {}, `Open until ${new Date(i.expiresAt).toLocaleString()}`) : null,
-    approves && call ? h('pre', { tabindex: 0 }, pretty(call.args ?? '')) : null,
-    ...(choices.length ? [] : [...fields.map((f) => f.el), single?.el]), buttons, problem);
+    ...subject(i, call, choices.some((/** @type {any} */ c) => c.value === true)),
+    fields.length ? h('div.fields', {}, ...fields.map((f) => f.el)) : null, buttons, problem);
   return form;
 }
 
@@ -117,6 +180,7 @@ export function questions(box, send) {
         answers.set(a.interruptId, a);
         if (answers.size === open.length) return send([...answers.values()]);
         form.replaceChildren(h('p.quiet', {}, 'Answered. It is sent with the answers to the other questions.'));
+        box.querySelector('button')?.focus(); // of the next question: the one that was pressed is gone
       });
       return form;
     }));

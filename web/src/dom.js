@@ -42,6 +42,12 @@ export function pretty(text) {
   }
 }
 
+/** A name of programs as people write it: "editedArgs", "edited_args" and "edited-args" are "Edited args". @param {string} name */
+export function spaced(name) {
+  const text = name.replace(/[_-]+/g, ' ').replace(/([a-z\d])([A-Z])/g, (_, a, b) => `${a} ${b.toLowerCase()}`).trim();
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** @param {number | undefined} ms */
 export function duration(ms) {
   if (ms === undefined || !(ms >= 0)) return '';

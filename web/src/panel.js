@@ -1,7 +1,9 @@
 // @ts-check
-// The inspector: every event as it came, and the shared state.
+// The inspector: every event as it came, the shared state, and the states of the
+// middleware.
 
 import { h, $, copyButton } from './dom.js';
+import { mayChangeStates, statesView } from './states.js';
 
 const most = 2000; // events kept; the server has all of them
 
@@ -30,8 +32,11 @@ function row(e, before) {
   return el;
 }
 
-/** Joins the events panel and the state panel to the page. */
-export function panel() {
+/**
+ * Joins the inspector to the page.
+ * @param {() => Promise<any>} read what the server has stored as the thread's state
+ */
+export function panel(read) {
   const list = $('events');
   const filter = $('family');
   const followBox = $('follow');
@@ -54,12 +59,19 @@ export function panel() {
     list.replaceChildren();
     drawn = 0;
   }
+  const states = statesView(read, $('middleware'), $('held'), $('unread'));
   return {
     /** @param {any} event @param {string} id */
-    add: (event, id) => void entries.push({ event, id, at: performance.now() }),
+    add(event, id) {
+      entries.push({ event, id, at: performance.now() });
+      if (!$('panel').hidden && mayChangeStates(event)) states.read();
+    },
+    /** Reads what nobody looked at while the panel was closed. */
+    opened: states.read,
     clear() {
       entries = [];
       redraw();
+      states.clear();
     },
     /** The number of the first event that is held and has one; 0 if there is none. */
     first: () => parseInt(entries.find((e) => e.id)?.id ?? '0', 10),

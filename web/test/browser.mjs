@@ -1,12 +1,12 @@
 // The page in a real browser, against the real server: streaming, a reload and a
-// kill -9 in mid-answer, a question, stop. Screenshots go to the second argument.
+// kill -9 in mid-answer, questions, middleware, stop. Screenshots go to the second argument.
 //
 //   node web/test/browser.mjs path/to/holdfast [directory for screenshots]
 //
 // Without a Chromium it says so and succeeds, unless HOLDFAST_REQUIRE_ALL=1.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -32,8 +32,8 @@ const base = `http://localhost:${port}/`;
 const dir = mkdtempSync(join(tmpdir(), 'holdfast-page-'));
 let server;
 
-async function start(env = {}) {
-  server = spawn(resolve(binary), ['--addr', `localhost:${port}`, '--store', `bolt:${join(dir, 'x.db')}`], { stdio: ['ignore', 'pipe', process.env.VERBOSE ? 'inherit' : 'ignore'], cwd: dir, env: { ...process.env, ...env } });
+async function start(env = {}, ...args) {
+  server = spawn(resolve(binary), ['--addr', `localhost:${port}`, '--store', `bolt:${join(dir, 'x.db')}`, ...args], { stdio: ['ignore', 'pipe', process.env.VERBOSE ? 'inherit' : 'ignore'], cwd: dir, env: { ...process.env, ...env } });
   await new Promise((done, fail) => {
     server.stdout.on('data', (text) => String(text).includes('listening') && done());
     server.on('exit', (code) => fail(new Error(`the server ended with ${code}`)));
@@ -56,6 +56,18 @@ async function say(text) {
   await page.type(text);
   await page.press('Enter');
 }
+
+const press = (name) => page.run(`[...document.querySelectorAll('#ask button')].find((b) => b.textContent === ${JSON.stringify(name)}).click()`);
+
+const watched = `agents:
+  - name: demo
+    model: demo
+    tools: [lookup, current_time]
+    middleware:
+      - continuation: {maxIterations: 1}
+      - toolPermission: {default: allow, rules: [{tool: lookup, then: ask, remember: [run, thread]}]}
+      - circuitBreaker
+`;
 
 const shoot = (name) => shots && page.shoot(join(shots, `${name}.png`));
 
@@ -175,6 +187,44 @@ const parts = {
       ],
     });
   },
+  async 'what can be answered with a button is, and the rest is optional'() {
+    const { seen, early, sent } = await page.run(`(async () => {
+      const { questions } = await import('/ui/ask.js');
+      const box = document.createElement('section');
+      box.id = 'ask';
+      document.querySelector('main').append(box);
+      const budget = { type: 'object', required: ['allow'], properties: { allow: { type: 'boolean' }, raise: { type: 'number', exclusiveMinimum: 0 } } };
+      const doubt = { type: 'object', required: ['outcome'], properties: { outcome: { enum: ['happened', 'did_not_happen'] }, result: { type: 'string' } } };
+      const interrupts = [
+        { id: 'a', reason: 'holdfast:budget', message: 'May it go on?', responseSchema: budget, metadata: { used: 3 } },
+        { id: 'b', reason: 'holdfast:permission', responseSchema: budget, metadata: { tool: 'pay', arguments: { amount: 3 }, rule: 'p*' } },
+        { id: 'c', reason: 'holdfast:in_doubt', responseSchema: doubt, metadata: { tool: 'pay', argumentsBytes: 20000 } },
+        { id: 'd', reason: 'x:y', responseSchema: { type: 'boolean' } },
+      ];
+      let sent = [];
+      questions(box, (answers) => { sent = answers; })({ status: 'waiting', interrupts, items: [] });
+      const press = (form, name) => [...form.querySelectorAll('button')].find((b) => b.textContent === name).click();
+      const [a, b, c, d] = box.children;
+      const seen = [b, c].map((f) => [...f.querySelectorAll('p, pre')].map((e) => e.textContent).filter(Boolean).join(' '));
+      const raise = a.querySelector('input');
+      raise.value = '0';
+      raise.dispatchEvent(new Event('input'));
+      press(a, 'Allow');
+      const early = a.querySelector('input') !== null;
+      raise.value = '2.5';
+      raise.dispatchEvent(new Event('input'));
+      press(a, 'Allow');
+      b.querySelector('input').value = '-1';
+      press(b, 'Deny');
+      press(c, 'did not happen');
+      press(d, 'No');
+      box.remove();
+      return { seen, early, sent };
+    })()`);
+    assert.deepEqual(seen, ['pay by the rule p* {"amount":3}', 'pay Its arguments are 20000 bytes, which are not shown here.']);
+    assert.ok(early, 'a number that is not allowed is not sent');
+    assert.deepEqual(sent.map((a) => a.payload), [{ raise: 2.5, allow: true }, { allow: false }, { outcome: 'did_not_happen' }, false]);
+  },
   async 'Escape stops a run'() {
     await say('slow 200');
     await page.until("document.querySelector('.msg.assistant.open')");
@@ -230,6 +280,61 @@ const parts = {
     assert.equal(await page.run("[...document.querySelectorAll('.ev .type')].filter((e) => e.textContent === 'RUN_FINISHED').length"), 1);
     await page.run("document.getElementById('family').value = 'run'; document.getElementById('family').dispatchEvent(new Event('change'))");
     assert.equal(await page.run("[...document.querySelectorAll('.ev')].filter((e) => !e.hidden).length"), 2);
+  },
+  async 'what middleware asks is answered, and its states are shown'() {
+    await kill();
+    writeFileSync(join(dir, 'watched.yaml'), watched);
+    await start({}, '--config', join(dir, 'watched.yaml'));
+    await page.goto(base);
+    await page.run("document.getElementById('open-panel').click()");
+    assert.ok(await page.run("document.getElementById('middleware').hidden"), 'there is nothing to show yet');
+    await say('use lookup {"term": "fence"} and lookup {"term": "cursor"} and current_time {}');
+    await page.until("document.querySelectorAll('#ask form').length === 2");
+    assert.match(await page.run("document.querySelector('#ask form').innerText"), /May the agent call lookup\?[\s\S]*"term": ?"fence"/);
+    await shoot('permission-light');
+    await page.run("document.querySelector('#ask select').value = '1'");
+    await press('Allow');
+    assert.equal(await page.run("document.activeElement.textContent"), 'Allow', 'the next question has the focus');
+    await page.run("document.querySelector('#ask textarea').value = 'ask me tomorrow'");
+    await press('Deny');
+    await page.until("document.querySelector('#ask h3')?.textContent.includes('Go on?')");
+    await page.until("document.querySelector('.held [title=\"holdfast.continuation\"]')");
+    await page.look({ width: 400, height: 820 });
+    await page.run("document.getElementById('close-panel').click()");
+    assert.ok(await page.run('document.documentElement.scrollWidth <= innerWidth'), 'nothing is wider than a small screen');
+    await shoot('continuation-narrow');
+    await page.look({});
+    await press('Go on');
+    await page.until(`${idle} && document.getElementById('ask').hidden`);
+    // The calls run in parallel.
+    const notes = await page.run("[...document.querySelectorAll('.note')].map((e) => e.textContent).sort()");
+    assert.deepEqual(notes, ['Remembered for this thread: lookup is allowed.', 'The run may go on for 1 iteration.', 'lookup was not allowed, by a person.']);
+    assert.match((await page.run(answers)).at(-1), /did not allow this call: ask me tomorrow/);
+    await page.run("document.getElementById('open-panel').click()");
+    await page.until("document.querySelector('.held:has([title=\"holdfast.continuation\"]) pre').textContent.includes('\"total\": 1')");
+    assert.deepEqual(await page.run("[...document.querySelectorAll('.held summary')].map((e) => e.innerText.replace(/\\s+/g, ' '))"),
+      ['circuit_breaker v1', 'continuation v1', 'tool_permission v1', 'tool_permission_run v1']);
+    await page.run("document.querySelectorAll('.held').forEach((e) => { e.open = true; })");
+    await shoot('middleware-light');
+    await page.look({ dark: true });
+    await shoot('middleware-dark');
+    await page.look({ width: 400, height: 820 });
+    await shoot('middleware-narrow');
+    await page.look({});
+  },
+  async 'a state that the agent has not any more is marked'() {
+    await kill();
+    await start();
+    await page.reload();
+    await page.until(`document.querySelector('.msg.assistant') && ${idle}`);
+    await page.run("document.getElementById('open-panel').click()");
+    await page.until("document.querySelector('.held')");
+    assert.equal(await page.run("document.querySelector('.held .mark').textContent"), '');
+    await say('time');
+    await page.until("[...document.querySelectorAll('.note')].some((e) => e.textContent.includes('another version of the agent’s state; now without'))");
+    await page.until("document.querySelector('.held:has([title=\"holdfast.tool_permission\"]) .mark')?.textContent === 'not known here'");
+    await page.until(idle);
+    await shoot('not-known-here');
   },
   async 'a server with keys is asked with one'() {
     await kill();

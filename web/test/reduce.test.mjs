@@ -105,6 +105,14 @@ test('a takeover takes back what was half said, and says so in its place', () =>
   assert.deepEqual(rows(view), ['text go', 'note The server took this run over and went on.', 'text I think']);
 });
 
+test('what a middleware says is a line in its place, once for each time it is said', () => {
+  const warned = (timestamp) => ({ type: 'CUSTOM', name: 'holdfast.permission_denied', timestamp, value: { tool: 'pay', rule: 'pay', by: 'rule' } });
+  const line = 'note pay was not allowed, by a rule.';
+  const view = run([began, ...text('a', 'one'), warned(1), ...text('b', 'two'), warned(2)]);
+  assert.deepEqual(rows(view), ['text one', line, 'text two', line]);
+  assert.deepEqual(rows(run([warned(2)], view)), rows(view), 'a replay does not double it');
+});
+
 test('a snapshot keeps the times that it does not hold, and activities', () => {
   const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };
   const view = run([
