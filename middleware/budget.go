@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,8 +52,10 @@ type BudgetOptions struct {
 	UnknownPrice string `json:"unknownPrice"`
 	// WarnAt is the percentage of a limit at which a warning is said; 0 means 80.
 	WarnAt int `json:"warnAt"`
-	// Now is the clock; nil means [time.Now].
-	Now func() time.Time `json:"-"`
+	// Now is the clock; nil means [time.Now]. NewID makes the ids of reservations,
+	// each of its own; nil means [rand.Text].
+	Now   func() time.Time `json:"-"`
+	NewID func() string    `json:"-"`
 }
 
 // BudgetLimit is what may be used: 0 is no limit.
@@ -233,6 +236,9 @@ func Budget(o BudgetOptions) holdfast.Middleware {
 	b.WarnAt = cmp.Or(o.WarnAt, budgetWarnAt)
 	if b.Now == nil {
 		b.Now = time.Now
+	}
+	if b.NewID == nil {
+		b.NewID = rand.Text
 	}
 	return holdfast.Middleware{
 		Name: "holdfast.budget", States: []holdfast.AnyState{budgetThreadState, budgetRunState}, Model: b.model,

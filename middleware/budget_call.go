@@ -37,8 +37,8 @@ type spending struct {
 	ctx    context.Context
 	ledger holdfast.Ledger
 	tenant string
-	// id is the same when the iteration is repeated: by the next owner after a crash,
-	// or by the next attempt, which finds it settled.
+	// id is this call's alone. What a call that died with its process had reserved
+	// stays counted beside that of the call which repeats it: the money may be spent.
 	id     string
 	limits []allowance
 	// input, output and cost are what was reserved.
@@ -68,7 +68,7 @@ func (b *budgeter) begin(ctx context.Context, req *holdfast.ModelRequest) (*spen
 	now := b.Now()
 	c := &spending{
 		budgeter: b, ctx: ctx, ledger: ledger, tenant: it.Principal.Tenant, limits: b.allowances(&it, thread, run, now),
-		id:    ledgerName("budget", "call", it.Thread, it.Run, strconv.Itoa(it.Number)),
+		id:    ledgerName("budget", "call", it.Thread, it.Run, strconv.Itoa(it.Number), b.NewID()),
 		input: int64(b.ReserveTokens.Input), output: b.ReserveTokens.Output,
 	}
 	if c.input == 0 {

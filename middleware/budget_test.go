@@ -182,21 +182,23 @@ func TestBudgetAccounts(t *testing.T) {
 	}
 }
 
-// TestBudgetAfterACrash: the next owner of the run repeats the iteration, whose
-// reservation is held.
+// TestBudgetAfterACrash: what a call that died with its process may have used stays
+// counted beside the call of the next owner, so that no crash is a way around a limit.
 func TestBudgetAfterACrash(t *testing.T) {
 	h := newHooked(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Thread.Tokens = 150 }))
+	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Thread.Tokens = 210 }))
 	next, stop := iter.Pull2(m.Model(says(holdfast.Delta{Text: "a"}, holdfast.Delta{Text: "b"}))(h.ctx(), &holdfast.ModelRequest{}))
 	next() // the process dies here
+	defer stop()
 	h.wantUsed("budget/thread/th/tokens", 100)
 	h.states = holdfast.NewLiveStates(nil)
 	if err := h.ask(m, costing(using(50, 20))); err != nil {
 		t.Fatal(err)
 	}
-	h.wantUsed("budget/thread/th/tokens", 70)
-	stop() // settles what nobody holds
-	h.wantUsed("budget/thread/th/tokens", 70)
+	h.wantUsed("budget/thread/th/tokens", 170)
+	if err := h.ask(m, costing(using(1, 1))); holdfast.AsError(err).Code != holdfast.CodeBudgetExceeded {
+		t.Errorf("got %v", err)
+	}
 }
 
 // TestBudgetOfAttempts: each attempt counts what it has reported.

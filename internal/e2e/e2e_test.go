@@ -21,8 +21,9 @@ import (
 	"time"
 )
 
-// binary is the program under test, built once for all tests.
-var binary string
+// binary is the program under test and workerBinary one with agents of the tests,
+// built once for all of them.
+var binary, workerBinary string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -32,12 +33,14 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "holdfast")
-		build := exec.Command("go", "build", "-o", binary, "../../cmd/server")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "build the server:", err)
-			return 1
+		binary, workerBinary = filepath.Join(dir, "holdfast"), filepath.Join(dir, "worker")
+		for _, program := range [][]string{{binary, "../../cmd/server"}, {workerBinary, "./worker"}} {
+			build := exec.Command("go", "build", "-o", program[0], program[1])
+			build.Stderr = os.Stderr
+			if err := build.Run(); err != nil {
+				fmt.Fprintf(os.Stderr, "build %s: %v\n", program[1], err)
+				return 1
+			}
 		}
 		return m.Run()
 	}())
@@ -95,7 +98,13 @@ func freeAddr(t *testing.T) string {
 // start runs the server on a store and waits until it is ready.
 func start(t *testing.T, addr, store string, args ...string) *process {
 	t.Helper()
-	p := launch(t, addr, store, args...)
+	return launch(t, binary, addr, store, args...).ready()
+}
+
+// ready waits until the server is.
+func (p *process) ready() *process {
+	t := p.t
+	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		res, err := http.Get(p.url + "/readyz")
@@ -116,10 +125,10 @@ func start(t *testing.T, addr, store string, args ...string) *process {
 	}
 }
 
-func launch(t *testing.T, addr, store string, args ...string) *process {
+func launch(t *testing.T, program, addr, store string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, url: "http://" + addr, out: &lockedBuffer{}, done: make(chan struct{})}
-	p.cmd = exec.Command(binary, append([]string{"--addr", addr, "--store", store}, args...)...)
+	p.cmd = exec.Command(program, append([]string{"--addr", addr, "--store", store}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ var writeGolden = flag.Bool("write-golden", false, "write the golden stores of a
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
-var goldenFormats = []string{"v1", "v2"}
+var goldenFormats = []string{"v1", "v2", "v3"}
 
 // golden is what a store of a format held when it was written.
 type golden struct {
@@ -28,6 +28,7 @@ type golden struct {
 	Replay   []record                   // the finished run, frame by frame
 	Question string                     // the open interrupt's id
 	Stopped  []string                   // threads that went back into the middle of a run
+	goldenStates
 }
 
 // TestGoldenStores: stores that an earlier version left behind, one of its runs
@@ -53,7 +54,11 @@ func TestGoldenStores(t *testing.T) {
 				if err := json.Unmarshal(text, &want); err != nil {
 					t.Fatal(err)
 				}
-				checkGolden(t, start(t, freeAddr(t), store, "--demo-delay=1ms", "--lease=300ms"), want)
+				want.checkUsed(t, store)
+				args := append(goldenArgs(format), "--demo-delay=1ms", "--lease=300ms")
+				p := start(t, freeAddr(t), store, args...)
+				want.checkStates(t, p)
+				checkGolden(t, p, want)
 			})
 		}
 	}
@@ -145,7 +150,7 @@ func mustText(t *testing.T, v any) string {
 func writeGoldenStore(t *testing.T, kind, format string) {
 	dir := t.TempDir()
 	store, save := goldenStores[kind](t, dir)
-	p := start(t, freeAddr(t), store, "--demo-delay=2ms", "--archive-after=1ms")
+	p := start(t, freeAddr(t), store, append(goldenArgs(format), "--demo-delay=2ms", "--archive-after=1ms")...)
 	want := golden{Messages: map[string]json.RawMessage{}}
 	run := func(thread, text string, each func(record) bool) {
 		res, err := post(t.Context(), p.url, input(thread, "r1", userMessage("u1", text)))
@@ -172,14 +177,17 @@ func writeGoldenStore(t *testing.T, kind, format string) {
 		}
 		return false
 	})
-	for _, thread := range []string{"finished", "asked", "cancelled"} {
+	want.allow(t, p)
+	for _, thread := range []string{"finished", "asked", "cancelled", "allowed"} {
 		var body json.RawMessage
 		getJSON(t, p.url+"/threads/"+thread+"/messages", &body)
 		want.Messages[thread] = body
 	}
 	n = 0
 	run("cut", "plan 20 steps", func(record) bool { n++; return n == 150 })
+	want.readStates(t, p)
 	p.kill()
+	want.readUsed(t, store)
 	save()
 	pack(t, filepath.Join(dir, "store"), goldenFile(format, kind+".gz"))
 	if err := os.WriteFile(goldenFile(format, kind+".json"), []byte(mustText(t, want)+"\n"), 0o644); err != nil {

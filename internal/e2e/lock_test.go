@@ -12,7 +12,7 @@ import (
 func TestSecondProcess(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "holdfast.db")
 	start(t, freeAddr(t), "bolt:"+store)
-	second := launch(t, freeAddr(t), "bolt:"+store)
+	second := launch(t, binary, freeAddr(t), "bolt:"+store)
 	select {
 	case <-second.done:
 	case <-time.After(20 * time.Second):

@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// goldenStates are what a golden store holds of the states of middleware, and of what
+// a tenant has used. Formats 1 and 2 have none.
+type goldenStates struct {
+	States map[string][]string `json:",omitempty"` // the names, by thread
+	Used   map[string]int64    `json:",omitempty"` // by account
+}
+
+// goldenArgs have the server run the agents of the program that wrote the format.
+func goldenArgs(format string) []string {
+	path := goldenFile(format, "holdfast.yaml")
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	return []string{"--config=" + path}
+}
+
+// goldenAccounts are accounts that never expire.
+var goldenAccounts = []string{"budget/tenant/all/tokens"}
+
+// The calls of which one is allowed in its thread, and one for the user.
+const (
+	allowedInThread = `use wait {"seconds": 0.01}`
+	allowedForUser  = `use calculate {"expression": "6*7"}`
+)
+
+// allow has a person allow both, for later too.
+func (g *goldenStates) allow(t *testing.T, p *process) {
+	t.Helper()
+	for i, text := range []string{allowedInThread, allowedForUser} {
+		k := onlyTalk(t, p, "allowed")
+		k.runs = 10 * i
+		k.answers = map[string]string{"holdfast:permission": `{"allow":true,"remember":"` + []string{"thread", "user"}[i] + `"}`}
+		k.wantEnd(k.says(text), "success")
+		if len(k.asked) != 1 {
+			t.Fatalf("%s: asked %v", text, k.asked)
+		}
+	}
+}
+
+// onlyTalk talks to one server of the released program.
+func onlyTalk(t *testing.T, p *process, thread string) *talk {
+	return (&crew{T: t, p: &member{process: p}}).talk("demo", thread)
+}
+
+// stateNames are the states in a thread's newest checkpoint.
+func stateNames(t *testing.T, p *process, thread string) []string {
+	t.Helper()
+	k := &keepers{crew: &crew{T: t, p: &member{process: p}}}
+	return slices.Sorted(maps.Keys(k.states(thread)))
+}
+
+func (g *goldenStates) readStates(t *testing.T, p *process) {
+	t.Helper()
+	g.States = map[string][]string{}
+	for _, thread := range []string{"finished", "asked", "allowed"} {
+		g.States[thread] = stateNames(t, p, thread)
+	}
+}
+
+// checkStates: the states are there, and what was allowed is not asked again.
+func (g *goldenStates) checkStates(t *testing.T, p *process) {
+	t.Helper()
+	for thread, want := range g.States {
+		if got := stateNames(t, p, thread); !slices.Equal(got, want) {
+			t.Errorf("%s has the states %q, want %q", thread, got, want)
+		}
+	}
+	if g.States == nil {
+		return
+	}
+	// On forks, so that the threads stay as they were.
+	for _, text := range []string{allowedInThread, allowedForUser} {
+		k := onlyTalk(t, p, "allowed-"+strings.Fields(text)[1])
+		fork := &traveller{killer: &killer{T: t, p: p}}
+		last := fork.checkpoints("allowed", "?limit=1")[0]
+		fork.ask(201, nil, "POST", "/threads/allowed/fork", `{"checkpointId":"`+last.ID+`","threadId":"`+k.thread+`"}`)
+		k.runs = 100
+		k.wantEnd(k.says(text), "success")
+	}
+}
+
+// used reads the accounts of a store that no server has open.
+func (g *goldenStates) used(t *testing.T, store string) map[string]int64 {
+	t.Helper()
+	s := openStore(t, store)
+	defer s.Close()
+	used, err := s.Used(t.Context(), "default", goldenAccounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int64{}
+	for i, n := range used {
+		out[goldenAccounts[i]] = n
+	}
+	return out
+}
+
+func (g *goldenStates) readUsed(t *testing.T, store string) { g.Used = g.used(t, store) }
+
+func (g *goldenStates) checkUsed(t *testing.T, store string) {
+	t.Helper()
+	if g.Used == nil {
+		return
+	}
+	if got := g.used(t, store); !maps.Equal(got, g.Used) {
+		t.Errorf("the accounts are %v, want %v", got, g.Used)
+	}
+}
+
+// TestGoldenUpgrade: threads of formats that had no states go on under an agent whose
+// middleware has some. It is said once for each thread, in the log, the stream and
+// the metric, and not again.
+func TestGoldenUpgrade(t *testing.T) {
+	for _, format := range []string{"v1", "v2"} {
+		for kind, open := range goldenStores {
+			t.Run(format+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				unpack(t, goldenFile(format, kind+".gz"), filepath.Join(dir, "store"))
+				store, _ := open(t, dir)
+				p := start(t, freeAddr(t), store, append(goldenArgs("v3"), "--demo-delay=1ms", "--lease=300ms")...)
+				k := onlyTalk(t, p, "finished")
+				k.runs = 100
+				for range 2 {
+					k.wantEnd(k.says("plan 1 step"), "success")
+				}
+				checkUpgraded(t, p, k)
+				// This run was cut off, so the server has taken it over.
+				cut := onlyTalk(t, p, "cut")
+				w := &watcher{killer: &killer{T: t, p: p}, thread: "cut", run: "r1"}
+				cut.wantEnd(w.follow(), "success")
+				for _, r := range w.seen {
+					cut.take(r)
+				}
+				checkUpgraded(t, p, cut)
+				if want := "holdfast_schema_changes_total{change=\"upgrade\"} 2\n"; !strings.Contains((&keepers{crew: cut.crew}).metrics(), want) {
+					t.Errorf("the metrics do not have %q", want)
+				}
+			})
+		}
+	}
+}
+
+func checkUpgraded(t *testing.T, p *process, k *talk) {
+	t.Helper()
+	want := `level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema" thread=` + k.thread + " "
+	if n := strings.Count(p.out.String(), want); n != 1 {
+		t.Errorf("the log has %d times %s\n%s", n, want, p.out)
+	}
+	said := k.customs("holdfast.schema_changed")
+	if len(said) != 1 {
+		t.Fatalf("the stream of %s says %d times that it was upgraded", k.thread, len(said))
+	}
+	var change struct {
+		Value holdfast.SchemaChange
+	}
+	if err := json.Unmarshal([]byte(said[0].Raw), &change); err != nil {
+		t.Fatal(err)
+	}
+	if c := change.Value; !c.Upgrade || c.Old != "" || !strings.Contains(c.New, "holdfast.budget_run,") || len(c.Removed) > 0 {
+		t.Errorf("the stream of %s says %s", k.thread, fmt.Sprint(c))
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+)
+
+func (w *worker) agent(name string, between ...holdfast.Middleware) holdfast.Agent {
+	return holdfast.Agent{Name: name, Model: holdfast.ModelFunc(w.model), Tools: w.tools(), Middleware: w.around(between...)}
+}
+
+// permission asks about the tool delicate.
+func permission() holdfast.Middleware {
+	return middleware.ToolPermission(middleware.ToolPermissionOptions{
+		Rules: []middleware.PermissionRule{{
+			Tool: "delicate", Then: middleware.PermissionAsk,
+			Remember: []middleware.PermissionScope{middleware.PermissionThread, middleware.PermissionUser},
+		}},
+		Default: middleware.PermissionAllow,
+	})
+}
+
+// sturdy has all middleware whose state has to survive.
+func (w *worker) sturdy() holdfast.Agent {
+	return w.agent("sturdy",
+		middleware.Budget(middleware.BudgetOptions{
+			Thread:        middleware.BudgetLimit{Tokens: 1_000_000},
+			ReserveTokens: middleware.ReserveTokens{Input: 100, Output: 50},
+		}),
+		middleware.ErrorTracking(middleware.ErrorTrackingOptions{}),
+		middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 5}),
+		permission(),
+		middleware.CircuitBreaker(middleware.CircuitBreakerOptions{}),
+	)
+}
+
+// asker asks before it does something delicate.
+func (w *worker) asker() holdfast.Agent { return w.agent("asker", permission()) }
+
+// spender has a budget that all its runs share. A token of input costs a millionth,
+// one of output two.
+func (w *worker) spender(tokens int64, cost string) (holdfast.Agent, error) {
+	limit, err := middleware.ParseMoney(cost)
+	if err != nil {
+		return holdfast.Agent{}, fmt.Errorf("--cost: %w", err)
+	}
+	return w.agent("spender", middleware.Budget(middleware.BudgetOptions{
+		Tenant:        middleware.BudgetLimit{Tokens: tokens, Cost: limit},
+		Prices:        map[string]middleware.Price{"test/m": {Input: 1_000_000, Output: 2_000_000}},
+		ReserveTokens: middleware.ReserveTokens{Input: 100, Output: 50},
+	})), nil
+}
+
+// The limit that the agents limited-0 to limited-7 share.
+const (
+	limitedAgents = 8
+	limitedCalls  = 6
+	limitedWindow = time.Second
+)
+
+// limited are agents that share one rate limit. Each runs one call at a time, so the
+// last time that its clock was asked is when the call was admitted.
+func (w *worker) limited() []holdfast.Agent {
+	agents := make([]holdfast.Agent, limitedAgents)
+	for i := range agents {
+		var admitted atomic.Int64
+		limit := middleware.RateLimit(middleware.RateLimitOptions{
+			Name: "shared", Limit: limitedCalls, Window: middleware.Duration(limitedWindow), MaxWait: middleware.Duration(time.Minute / 2),
+			Now: func() time.Time {
+				now := time.Now()
+				admitted.Store(now.UnixMilli())
+				return now
+			},
+		})
+		agents[i] = w.agent(fmt.Sprintf("limited-%d", i), limit)
+		agents[i].Tools = []holdfast.Tool{holdfast.NewTool("limited", "A tool of the tests.", func(ctx context.Context, _ toolArgs) (string, error) {
+			w.note("admitted key=%s at=%d", holdfast.CallFrom(ctx).Key, admitted.Load())
+			return "ok", nil
+		})}
+	}
+	return agents
+}

@@ -1,0 +1,54 @@
+// Command worker is a server of agents that are written in Go, with scripted models,
+// for the tests of what middleware keeps when processes die.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	addr := flag.String("addr", "", "where to listen")
+	store := flag.String("store", "", "where threads are kept")
+	lease := flag.Duration("lease", time.Second, "how long a silent process counts as alive")
+	name := flag.String("name", "", "what the journal calls this process")
+	path := flag.String("journal", "", "the file that gets a line for what happens")
+	holds := flag.String("holds", "", "a folder with a file thread.moment.iteration for each place where a process stops for ever")
+	deployment := flag.String("deployment", "A", "which states the agent keeper has: A or B")
+	tokens := flag.Int64("tokens", 1_000_000, "how many tokens the tenant of the agent spender may use")
+	cost := flag.String("cost", "1000", "what the calls of the agent spender may cost its tenant")
+	schemas := flag.String("schema-changes", "", "as the server's flag of this name")
+	reset := flag.Bool("reset-newer", false, "begin states of unknown versions anew")
+	flag.Parse()
+	file, err := os.OpenFile(*path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the journal: %w", err)
+	}
+	defer file.Close()
+	w := &worker{name: *name, holds: *holds, journal: file}
+	keeper, err := w.keeper(*deployment)
+	if err != nil {
+		return err
+	}
+	spender, err := w.spender(*tokens, *cost)
+	if err != nil {
+		return err
+	}
+	return server.ListenAndServe(server.Config{
+		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset,
+		Agents: append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender}, w.limited()...),
+		Limits: map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}},
+	})
+}
