@@ -12,11 +12,18 @@ import (
 
 const reasonBudget = "holdfast:budget"
 
-// budgetSchema describes the answer to the question at a limit.
-const budgetSchema = `{"type":"object","properties":{` +
-	`"allow":{"type":"boolean","description":"whether the run may go on"},` +
-	`"raise":{"type":"number","exclusiveMinimum":0,"description":"how much more may be used, in the unit of the limit; left out: the configured limit once more"}},` +
-	`"required":["allow"]}`
+// budgetSchema describes the answer to the question at a limit: tokens are counted in
+// whole ones, money is not.
+func budgetSchema(unit string) json.RawMessage {
+	number := "number"
+	if unit == unitTokens {
+		number = "integer"
+	}
+	return json.RawMessage(`{"type":"object","properties":{` +
+		`"allow":{"type":"boolean","description":"whether the run may go on"},` +
+		`"raise":{"type":"` + number + `","exclusiveMinimum":0,"description":"how much more may be used, in the unit of the limit; left out: the configured limit once more"}},` +
+		`"required":["allow"]}`)
+}
 
 // exceeded is what comes of a call for which there is no room: the run's end, or a
 // question.
@@ -47,7 +54,7 @@ func (b *budgeter) question(at *BudgetReached) *holdfast.Interrupt {
 	facts, _ := json.Marshal(b.notice(at)) // numbers and names can always be written
 	return &holdfast.Interrupt{
 		Reason: reasonBudget, Message: b.describe(at) + " May it go on?",
-		ResponseSchema: json.RawMessage(budgetSchema), Metadata: facts,
+		ResponseSchema: budgetSchema(at.Unit), Metadata: facts,
 	}
 }
 

@@ -40,11 +40,11 @@ func (v *verdict) question(call *holdfast.ToolCall) *holdfast.Interrupt {
 func (v *verdict) schema() json.RawMessage {
 	type object = map[string]any
 	members := object{
-		"allow":  object{"type": "boolean", "description": "whether the call is made"},
-		"reason": object{"type": "string", "description": "what to tell the agent if it is not"},
+		"allow":  object{"type": "boolean", "description": "Whether the call is made."},
+		"reason": object{"type": "string", "description": "What the agent is told if the call is not allowed."},
 	}
 	if len(v.rule.Remember) > 0 {
-		members["remember"] = object{"type": "string", "enum": v.rule.Remember, "description": "for how long the answer also holds for calls like this one"}
+		members["remember"] = object{"type": "string", "enum": v.rule.Remember, "description": "For how long the answer also holds for such calls."}
 	}
 	return plainJSON(object{"type": "object", "required": []string{"allow"}, "additionalProperties": false, "properties": members})
 }
