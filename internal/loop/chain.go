@@ -139,7 +139,7 @@ func (c *chain) callBatch(ctx context.Context, m *holdfast.Middleware, b *holdfa
 func named(err error, middleware, hook string) error {
 	var known *holdfast.Error
 	var ask *holdfast.Interrupt
-	if err == nil || errors.As(err, &known) || errors.As(err, &ask) {
+	if err == nil || errors.As(err, &known) || hook == hookBefore && errors.As(err, &ask) {
 		return err
 	}
 	return errMiddleware(middleware, hook).Wrap(err)

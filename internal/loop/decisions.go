@@ -1,0 +1,95 @@
+package loop
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// putIntents announces the calls that are about to start.
+func (r *run) putIntents(c *holdfast.Commit) {
+	for i := range r.st.Calls {
+		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Settled == nil && !call.waits() {
+			r.noteWork(c)
+			putIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.fence, r.e.cfg.Now())
+		}
+	}
+}
+
+// startable reports whether there is a tool to start, and all of its arguments.
+func (r *run) startable(call *openCall) bool {
+	_, ours := r.tools[call.Name]
+	return (ours || call.Frontend) && !call.Cut
+}
+
+// hasEffects reports whether a call's tool is not declared pure. Then its intent
+// is saved before it starts, and its result the moment it exists.
+func (r *run) hasEffects(call openCall) bool {
+	tool, ours := r.tools[call.Name]
+	return !ours || tool.Spec().Effect != holdfast.EffectPure
+}
+
+// putIntent says that the call is about to start.
+func putIntent(c *holdfast.Commit, thread string, call *openCall, h *history, fence holdfast.Fence, now time.Time) {
+	if call.Frontend {
+		return
+	}
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindIntent, ID: call.ID, Data: mustJSON(intent{
+		Format: Format, Tool: call.Name, Arguments: h.arguments(call.ID), Key: callKey(thread, call), Fence: fence, At: now,
+	})})
+}
+
+// openCalls makes the answer's calls the thread's open ones.
+func (r *run) openCalls(a *answering) []openCall {
+	calls := make([]openCall, 0, len(a.sequence))
+	for _, c := range a.sequence {
+		_, ours := r.tools[c.name]
+		call := openCall{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
+		call.Cut = a.finish == holdfast.FinishLength && !json.Valid(c.args)
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+func (r *run) isFrontendTool(name string) bool {
+	for _, t := range r.rec.Tools {
+		if t.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// decideBatch shows the iteration's calls to the middleware before any starts. What
+// it decides becomes a part of the calls.
+func (r *run) decideBatch(a *answering) {
+	if len(a.sequence) == 0 || len(r.chain.batch) == 0 {
+		return
+	}
+	list := make([]holdfast.ToolCall, len(a.sequence))
+	for i, c := range a.sequence {
+		list[i] = holdfast.ToolCall{
+			ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), Key: callKey(r.key.Thread, &r.st.Calls[i]), Principal: r.principal(),
+			Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Frontend: r.st.Calls[i].Frontend,
+		}
+	}
+	b := holdfast.NewBatch(r.at.Load(), list)
+	if err := r.chain.decide(r.inner, b); err != nil {
+		reason := holdfast.AsError(err)
+		r.e.cfg.Log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
+		r.st.Ending = endingOf(reason)
+		for i := range list {
+			b.Deny(i, "Not started: "+reason.Message)
+		}
+	}
+	for i := range list {
+		result, ask := b.Decided(i)
+		switch call := &r.st.Calls[i]; {
+		case result != nil:
+			call.Settled = &settledCall{Text: result.Text, Parts: result.Parts, Failed: result.Failed, NotRun: result.NotRun}
+		case ask != nil && r.startable(call): // nobody is asked about what cannot be started
+			call.Interrupt = r.interrupt(ask, call.ID)
+		}
+	}
+}
