@@ -8,8 +8,9 @@ import (
 )
 
 // nodeWidth is how many states one node holds. A program that has no more than
-// that keeps all of them in the container itself. It is a power of 2.
-const nodeWidth = 16
+// that keeps all of them in the container itself; a dozen come with the server. It is
+// a power of 2.
+const nodeWidth = 32
 
 type node [nodeWidth]cell
 

@@ -11,6 +11,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -66,11 +68,29 @@ type BreakerState struct {
 	Ended bool `json:"ended,omitempty"`
 }
 
-// BreakerCount is how often in a row a tool was called in the same way.
+// BreakerCount is how often in a row a tool was called in the same way. It is stored
+// as one text, "9af832660a7ac441 2": it is in every checkpoint, and read at every
+// resume.
 type BreakerCount struct {
 	// Signature is a hash of the name and the arguments.
-	Signature string `json:"sig"`
-	Count     int    `json:"n"`
+	Signature string
+	Count     int
+}
+
+// MarshalText writes the signature and the count.
+func (c BreakerCount) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%s %d", c.Signature, c.Count), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (c *BreakerCount) UnmarshalText(text []byte) error {
+	signature, count, _ := strings.Cut(string(text), " ")
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is not a signature and a count", text)
+	}
+	c.Signature, c.Count = signature, n
+	return nil
 }
 
 // Predicted returns how many identical calls in a row there are with one more call.

@@ -201,7 +201,7 @@ func TestTheBreakersCountSurvivesACrash(t *testing.T) {
 		}
 		h = h.crash(t)
 	}
-	if s := h.state(t, "holdfast.circuit_breaker"); strings.Contains(s, "abc") || !strings.HasPrefix(s, `{"tools":{"search":{"sig":"`) || !strings.HasSuffix(s, `","n":2}}}`) {
+	if s := h.state(t, "holdfast.circuit_breaker"); strings.Contains(s, "abc") || !strings.HasPrefix(s, `{"tools":{"search":"`) || !strings.HasSuffix(s, ` 2"}}`) {
 		t.Errorf("stored: %s", s)
 	}
 	_, err := h.batch(`search {"secret":"abc"}`)
@@ -253,5 +253,22 @@ func TestBreakerTrouble(t *testing.T) {
 	}
 	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{}); errorCode(err) != holdfast.CodeStateUnreadable {
 		t.Errorf("a state that cannot be read: %v", err)
+	}
+}
+
+// TestBreakerCountText: what is stored is read again, and nothing else is.
+func TestBreakerCountText(t *testing.T) {
+	text, err := middleware.BreakerCount{Signature: "9af832660a7ac441", Count: 2}.MarshalText()
+	if err != nil || string(text) != "9af832660a7ac441 2" {
+		t.Errorf("%s, %v", text, err)
+	}
+	var c middleware.BreakerCount
+	if err := c.UnmarshalText(text); err != nil || c.Signature != "9af832660a7ac441" || c.Count != 2 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, wrong := range []string{"", "abc", "abc -1", "abc 1 2", "2"} {
+		if err := new(middleware.BreakerCount).UnmarshalText([]byte(wrong)); err == nil {
+			t.Errorf("%q was read", wrong)
+		}
 	}
 }
