@@ -129,7 +129,9 @@ func unfinished(s situation) bool {
 // decideKnown is rule 1.
 func decideKnown(s situation, req request) decision {
 	same := req.Hash == s.Known.Hash
-	if same || (!req.Clean.hasNew() && len(req.Resume) == 0) {
+	// A client that was cut off sends its answer again, with what it has seen since.
+	repeated := len(req.Resume) == 0 || s.Run == req.RunID && answeredBefore(s, req.Resume)
+	if same || !req.Clean.hasNew() && repeated {
 		// A client that shows messages of its own run has seen a part of it: from
 		// the first record it would show that part twice.
 		if !same && req.Clean.ShowsAnswer && s.Run == req.RunID {

@@ -311,3 +311,26 @@ func FuzzDecide(f *testing.F) {
 		}
 	})
 }
+
+// TestDecideRetriedAnswer: a client whose stream was cut sends its answer again, with
+// the messages that it has seen since. It gets its run, and no error; another answer
+// under that id is one.
+func TestDecideRetriedAnswer(t *testing.T) {
+	given := agui.ResumeEntry{InterruptID: "i1", Status: agui.ResumeResolved, Payload: []byte(`{"allow":true}`)}
+	other := given
+	other.Payload = []byte(`{"allow":false}`)
+	for phase, want := range map[phase]action{phaseRunning: actAttach, phaseIdle: actHydrate} {
+		s := situation{
+			Exists: true, Phase: phase, Run: "run-2", Agent: "a", Outcome: outcomeSuccess, Known: &knownRun{Hash: "h"},
+			Answers: map[string]string{"i1": answerHash(given)},
+		}
+		req := request{RunID: "run-2", Hash: "other", Clean: cleaned{ShowsAnswer: true}, Resume: []agui.ResumeEntry{given}}
+		if got := decide(s, req, testNow); got.Do != want {
+			t.Errorf("%s: %s %v, want %s", phase, got.Do, got.Err, want)
+		}
+		req.Resume = []agui.ResumeEntry{other}
+		if got := said(decide(s, req, testNow)); got != holdfast.CodeRunIDReused {
+			t.Errorf("%s, another answer: %s", phase, got)
+		}
+	}
+}
