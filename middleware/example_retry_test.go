@@ -31,3 +31,19 @@ func ExampleRetry() {
 	fmt.Println(tries, "tries, helped:", strings.Contains(stream, `{"tool":"fetch_page","attempts":3,"helped":true}`))
 	// Output: 3 tries, helped: true
 }
+
+// A tool that hangs is given up, and the model reads that it was.
+func ExampleTimeout() {
+	fetch := holdfast.NewTool("fetch_page", "Fetches a page.", func(ctx context.Context, _ struct{}) (string, error) {
+		<-ctx.Done() // the connection hangs
+		return "", ctx.Err()
+	})
+	agent := holdfast.Agent{
+		Name: "helper", Model: callThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
+		Middleware: []holdfast.Middleware{
+			middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(20 * time.Millisecond)}),
+		},
+	}
+	fmt.Println(strings.Contains(runAgent(agent, "What is there?"), "fetch_page did not finish within 20ms and was given up."))
+	// Output: true
+}
