@@ -85,7 +85,7 @@ func buildCrashing(t *testing.T) string {
 // newCrashKiller has no server yet. The delays are so long that most points are a
 // commit of their own where the machine is not busy.
 func newCrashKiller(t *testing.T, store, recovery string) *killer {
-	k := &killer{T: t, recovery: recovery, addr: freeAddr(t), store: store, journal: filepath.Join(t.TempDir(), "journal")}
+	k := &killer{T: t, recovery: recovery, addr: redistest.FreeAddr(t), store: store, journal: filepath.Join(t.TempDir(), "journal")}
 	k.args = []string{"--recover=" + recovery, "--demo-delay=10ms", "--delta-window=1s", "--lease=300ms", "--demo-journal=" + k.journal}
 	return k
 }

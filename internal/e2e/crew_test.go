@@ -72,7 +72,7 @@ func (c *crew) start(args ...string) *member {
 	m := &member{name: fmt.Sprintf("p%d", c.started)}
 	c.started++
 	args = append([]string{"--lease=300ms", "--journal=" + c.journal, "--holds=" + c.holds, "--name=" + m.name}, append(c.args, args...)...)
-	m.process = launch(c.T, workerBinary, freeAddr(c.T), c.store, args...).ready()
+	m.process = launch(c.T, workerBinary, redistest.FreeAddr(c.T), c.store, args...).ready()
 	return m
 }
 

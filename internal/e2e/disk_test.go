@@ -19,6 +19,7 @@ import (
 	"unsafe"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
 // limitFileSize bounds the size of the files of a running process, as a disk
@@ -312,7 +313,7 @@ func TestCannotOpenStore(t *testing.T) {
 		name("damaged.db"):            "it is not a store, or it is damaged; it was left as it is",
 	} {
 		before, _ := os.ReadFile(path) // some are no files
-		p := run(t, unprivileged(t, exec.Command(binary, "--addr", freeAddr(t), "--store", "bolt:"+path)))
+		p := run(t, unprivileged(t, exec.Command(binary, "--addr", redistest.FreeAddr(t), "--store", "bolt:"+path)))
 		select {
 		case <-p.done:
 		case <-time.After(20 * time.Second):

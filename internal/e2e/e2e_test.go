@@ -9,14 +9,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -70,29 +68,6 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
-}
-
-// ports counts the ports that were given away, so that no two tests get the same.
-var ports atomic.Int64
-
-// freeAddr finds a port that nobody uses. It is below those that systems give to
-// connections: a server that is started again must not find its port taken by a
-// client of another test.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	var failed error
-	for range 100 {
-		// Two test programs at a time begin at different ports.
-		port := 10000 + (int64(os.Getpid())*499+ports.Add(1))%20000
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-		failed = err
-	}
-	t.Fatalf("no port is free: %v", failed)
-	return ""
 }
 
 // start runs the server on a store and waits until it is ready.

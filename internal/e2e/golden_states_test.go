@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
 // goldenStates are what a golden store holds of the states of middleware, and of what
@@ -133,7 +134,7 @@ func TestGoldenUpgrade(t *testing.T) {
 				dir := t.TempDir()
 				unpack(t, goldenFile(format, kind+".gz"), filepath.Join(dir, "store"))
 				store, _ := open(t, dir)
-				p := start(t, freeAddr(t), store, append(goldenArgs("v3"), "--demo-delay=1ms", "--lease=300ms")...)
+				p := start(t, redistest.FreeAddr(t), store, append(goldenArgs("v3"), "--demo-delay=1ms", "--lease=300ms")...)
 				k := onlyTalk(t, p, "finished")
 				k.runs = 100
 				for range 2 {

@@ -56,7 +56,7 @@ func TestGoldenStores(t *testing.T) {
 				}
 				want.checkUsed(t, store)
 				args := append(goldenArgs(format), "--demo-delay=1ms", "--lease=300ms")
-				p := start(t, freeAddr(t), store, args...)
+				p := start(t, redistest.FreeAddr(t), store, args...)
 				want.checkStates(t, p)
 				checkGolden(t, p, want)
 			})
@@ -150,7 +150,7 @@ func mustText(t *testing.T, v any) string {
 func writeGoldenStore(t *testing.T, kind, format string) {
 	dir := t.TempDir()
 	store, save := goldenStores[kind](t, dir)
-	p := start(t, freeAddr(t), store, append(goldenArgs(format), "--demo-delay=2ms", "--archive-after=1ms")...)
+	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format), "--demo-delay=2ms", "--archive-after=1ms")...)
 	want := golden{Messages: map[string]json.RawMessage{}}
 	run := func(thread, text string, each func(record) bool) {
 		res, err := post(t.Context(), p.url, input(thread, "r1", userMessage("u1", text)))

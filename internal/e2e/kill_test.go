@@ -66,7 +66,7 @@ type killer struct {
 }
 
 func newKiller(t *testing.T, store, frequency, recovery string) *killer {
-	k := &killer{T: t, recovery: recovery, addr: freeAddr(t), store: store, journal: filepath.Join(t.TempDir(), "journal")}
+	k := &killer{T: t, recovery: recovery, addr: redistest.FreeAddr(t), store: store, journal: filepath.Join(t.TempDir(), "journal")}
 	k.args = []string{"--recover=" + recovery, "--checkpoint-frequency=" + frequency, "--demo-delay=2ms", "--lease=300ms", "--demo-journal=" + k.journal}
 	k.p = start(t, k.addr, k.store, k.args...)
 	return k

@@ -5,14 +5,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
 // TestSecondProcess: two servers on one file would both believe to own every
 // run, so the second does not start and says why.
 func TestSecondProcess(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "holdfast.db")
-	start(t, freeAddr(t), "bolt:"+store)
-	second := launch(t, binary, freeAddr(t), "bolt:"+store)
+	start(t, redistest.FreeAddr(t), "bolt:"+store)
+	second := launch(t, binary, redistest.FreeAddr(t), "bolt:"+store)
 	select {
 	case <-second.done:
 	case <-time.After(20 * time.Second):

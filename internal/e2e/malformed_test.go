@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
 // TestMalformedInput: every bad input gets a 4xx with JSON that says what to do,
 // leaks nothing, and the server lives on.
 func TestMalformedInput(t *testing.T) {
-	p := start(t, freeAddr(t), newBolt(t), "--demo-delay=0s")
+	p := start(t, redistest.FreeAddr(t), newBolt(t), "--demo-delay=0s")
 	const secret = "my-secret-prompt"
 	run := func(body string) *http.Request { return request(t, p, "POST", "/runs", "application/json", body) }
 	messages := func(list string) *http.Request {

@@ -17,7 +17,7 @@ func TestTakeoverByAnother(t *testing.T) {
 	t.Parallel()
 	k := newKiller(t, redistest.Start(t).Database(t), "per_iteration", "on")
 	total := k.rehearse()
-	otherAddr := freeAddr(t)
+	otherAddr := redistest.FreeAddr(t)
 	other := start(t, otherAddr, k.store, k.args...)
 	for i := range moments {
 		w := &watcher{killer: k, thread: fmt.Sprintf("t%d", i), run: "r1"}
@@ -48,7 +48,7 @@ func TestTakeoverByAnother(t *testing.T) {
 func TestWatchElsewhere(t *testing.T) {
 	t.Parallel()
 	k := newKiller(t, redistest.Start(t).Database(t), "per_iteration", "on")
-	other := start(t, freeAddr(t), k.store, k.args...)
+	other := start(t, redistest.FreeAddr(t), k.store, k.args...)
 	w := &watcher{killer: k, thread: "t", run: "r1"}
 	res, err := post(t.Context(), k.p.url, input(w.thread, w.run, k.plan()))
 	if err != nil {

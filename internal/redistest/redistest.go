@@ -37,7 +37,7 @@ func Start(t testing.TB, args ...string) *Server {
 		}
 		t.Skip("redis-server is missing: run scripts/install-test-deps.sh")
 	}
-	_, port, err := net.SplitHostPort(freeAddr(t))
+	_, port, err := net.SplitHostPort(FreeAddr(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func Start(t testing.TB, args ...string) *Server {
 // StartCluster starts a one-node cluster, which refuses what spans hash slots.
 func StartCluster(t testing.TB) *Server {
 	t.Helper()
-	s := Start(t, "--cluster-enabled", "yes", "--cluster-port", port(freeAddr(t)))
+	s := Start(t, "--cluster-enabled", "yes", "--cluster-port", port(FreeAddr(t)))
 	c := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer c.Close()
 	ctx := context.Background()
@@ -128,14 +128,27 @@ func await(t testing.TB, f func() error) {
 	t.Fatalf("redis-server does not get ready: %v", err)
 }
 
-func freeAddr(t testing.TB) string {
+// ports counts the ports that were given away, so that no two tests get the same.
+var ports atomic.Int64
+
+// FreeAddr finds a port that nobody uses. It is below those that systems give to
+// connections: a server that is started again must not find its port taken by a
+// client of another test.
+func FreeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var failed error
+	for range 100 {
+		// Two test programs at a time begin at different ports.
+		port := 10000 + (int64(os.Getpid())*499+ports.Add(1))%20000
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+		failed = err
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatalf("no port is free: %v", failed)
+	return ""
 }
 
 func port(addr string) string {
