@@ -22,6 +22,9 @@ type RedactionOptions struct {
 	// Builtin turns the built-in patterns off if it is false: api_key, bearer_token,
 	// jwt, private_key, url_password, card_number.
 	Builtin *bool `json:"builtin,omitempty"`
+	// Arguments hides secrets in the arguments of tool calls too. Then the tools get
+	// them so: nothing that a tool needs may look like a secret.
+	Arguments bool `json:"arguments,omitempty"`
 }
 
 // RedactionPattern is a kind of secret.
@@ -52,8 +55,8 @@ var redactionState = holdfast.RegisterState(holdfast.StateSpec[RedactionState]{
 })
 
 // Redaction hides secrets in what tools return and what the model says, before
-// anything of it is stored, shown or logged. What a person writes and the arguments
-// of tool calls stay as they are.
+// anything of it is stored, shown or logged. What a person writes stays as it is, and
+// so do the arguments of tool calls, unless the options say otherwise.
 //
 // Several of them in an agent share one count.
 func Redaction(o RedactionOptions) holdfast.Middleware {
@@ -86,6 +89,9 @@ func (r *redactor) model(next holdfast.ModelCall) holdfast.ModelCall {
 			h := hiding{redactor: r}
 			defer h.count(ctx, "model")
 			s := &answerStream{text: redactStream{hiding: &h}, reasoning: redactStream{hiding: &h}, yield: yield}
+			if r.arguments {
+				s.calls = map[int]*redactStream{}
+			}
 			for d, err := range next(ctx, req) {
 				if err != nil {
 					// What is held back may be the beginning of a secret.

@@ -23,6 +23,8 @@ type redactor struct {
 	// blind: there is a rule without hints, so every text is searched. short: there is a
 	// hint of one byte.
 	blind, short bool
+	// arguments: those of tool calls are searched, too.
+	arguments bool
 }
 
 // redactRule finds one kind of secret.
@@ -50,7 +52,7 @@ type secretSpan struct {
 }
 
 func newRedactor(o RedactionOptions) (*redactor, error) {
-	r := &redactor{}
+	r := &redactor{arguments: o.Arguments}
 	if o.Builtin == nil || *o.Builtin {
 		r.rules = slices.Clone(builtinRules())
 	}
