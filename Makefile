@@ -11,7 +11,7 @@ build: ## build bin/holdfast
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast ./cmd/server
 
 test: ## run all tests, with the race detector where a C compiler is there
-	go test $(shell command -v gcc >/dev/null 2>&1 && echo -race) ./...
+	go test -timeout=30m $(shell command -v gcc >/dev/null 2>&1 && echo -race) ./...
 
 check: ## what CI checks besides the tests
 	test -z "$$(gofmt -l .)"
