@@ -443,7 +443,7 @@ func TestFrontendCallsCloseTheirIteration(t *testing.T) {
 	j := &journal{}
 	m := holdfast.Middleware{Name: "test.watch", AfterIteration: func(_ context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
 		for _, c := range done.Calls {
-			j.note(fmt.Sprintf("%d %s: %s", it.Number, c.Call.Name, c.Result.Text))
+			j.note(fmt.Sprintf("%d %s: %s %t", it.Number, c.Call.Name, c.Result.Text, c.Result.Failed))
 		}
 	}}
 	e := engine(t, memstore.New(), nil, holdfast.Agent{
@@ -457,11 +457,11 @@ func TestFrontendCallsCloseTheirIteration(t *testing.T) {
 		if len(open) != 1 {
 			t.Fatalf("open: %q", open)
 		}
-		in = runInput("t", fmt.Sprintf("r%d", i+1), agui.FromDomain(holdfast.Message{ID: fmt.Sprintf("m%d", i), Role: holdfast.RoleTool, CallID: open[0], Text: fmt.Sprintf("place %d", i)}))
+		in = runInput("t", fmt.Sprintf("r%d", i+1), agui.FromDomain(holdfast.Message{ID: fmt.Sprintf("m%d", i), Role: holdfast.RoleTool, CallID: open[0], Text: fmt.Sprintf("place %d", i), Error: []string{"", "no signal"}[i]}))
 		in.Tools = locate
 	}
 	succeeded(t, posted(t, e, in))
-	if got := j.take(); !slices.Equal(got, []string{"0 locate: place 0", "1 locate: place 1"}) {
+	if got := j.take(); !slices.Equal(got, []string{"0 locate: place 0 false", "1 locate: place 1 true"}) {
 		t.Errorf("the hook saw %q", got)
 	}
 }

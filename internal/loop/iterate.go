@@ -96,7 +96,7 @@ func (r *run) iterationResult() *holdfast.IterationResult {
 		switch d.Role {
 		case holdfast.RoleTool:
 			said := markOf(m)
-			results[d.CallID] = holdfast.ToolResult{Text: d.Text, Parts: d.Parts, Failed: said.Failed, NotRun: said.NotRun}
+			results[d.CallID] = holdfast.ToolResult{Text: d.Text, Parts: d.Parts, Failed: said.Failed || d.Error != "", NotRun: said.NotRun}
 		case holdfast.RoleAssistant:
 			done.Answer = d
 			for _, c := range d.Calls {
