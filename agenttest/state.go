@@ -2,10 +2,10 @@ package agenttest
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/server"
 )
 
 // State returns a state as the newest checkpoint of the thread holds it: what
@@ -37,46 +37,13 @@ func (h *Harness) StateJSON() json.RawMessage {
 	return state.MiddlewareState
 }
 
-// stored is what this package reads of a checkpoint. The API has no state that is
-// redacted as it is.
-type stored struct {
-	State struct {
-		Schema   string                     `json:"sig"`
-		States   map[string]json.RawMessage `json:"states"`
-		Versions map[string]int             `json:"stateVersions"`
-	} `json:"state"`
-}
-
-// states reads those of the newest checkpoint.
+// states reads those of the newest checkpoint: the API has no state that is redacted
+// as it is.
 func (h *Harness) states() *holdfast.States {
 	h.t.Helper()
-	ctx, key := h.t.Context(), holdfast.ThreadKey{Tenant: h.on.who.Tenant, Thread: h.on.name}
-	list, err := h.cfg.Store.Values(ctx, key, holdfast.KindCheckpoint, "", 1)
-	if err != nil && !errors.Is(err, holdfast.ErrNotFound) {
-		h.t.Fatalf("agenttest: the checkpoints cannot be read: %v", err)
+	states, err := server.StoredStates(h.t.Context(), h.cfg.Store, holdfast.ThreadKey{Tenant: h.on.who.Tenant, Thread: h.on.name})
+	if err != nil {
+		h.t.Fatalf("agenttest: the states cannot be read: %v", err)
 	}
-	if len(list) == 0 {
-		return nil
-	}
-	var newest stored
-	h.read("the newest checkpoint", list[0].Data, &newest)
-	// The versions of the schema stand for all that are not told apart.
-	var schema holdfast.SchemaInfo
-	if name := newest.State.Schema; name != "" {
-		data, err := h.cfg.Store.Value(ctx, key, holdfast.KindBlob, "schema/"+name)
-		if err != nil {
-			h.t.Fatalf("agenttest: the schema of the newest checkpoint cannot be read: %v", err)
-		}
-		h.read("the schema of the newest checkpoint", data, &schema)
-	}
-	versions := map[string]int{}
-	for name := range newest.State.States {
-		versions[name] = schema.StateVersions[name]
-		if own := newest.State.Versions[name]; own != 0 {
-			versions[name] = own
-		}
-	}
-	states := &holdfast.States{}
-	h.read("the states", h.json(map[string]any{"states": newest.State.States, "stateVersions": versions}), states)
 	return states
 }

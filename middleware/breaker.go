@@ -255,6 +255,5 @@ func sortedArguments(text json.RawMessage) []byte {
 	if _, err := d.Token(); err != io.EOF {
 		return text
 	}
-	out, _ := json.Marshal(v) // what was decoded can be encoded
-	return out
+	return canonical(v)
 }

@@ -20,9 +20,13 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		if !ok {
 			continue
 		}
+		delete(wrong, k.Name)
 		if _, err := k.New([]byte(options)); err == nil || !strings.Contains(err.Error(), "maxIdenticalCalls") && !strings.Contains(err.Error(), `"soon" is not a duration`) {
 			t.Errorf("%s: got %v", k.Name, err)
 		}
+	}
+	if len(wrong) > 0 {
+		t.Errorf("there are no kinds for %v", wrong)
 	}
 	defer func() {
 		if text := fmt.Sprint(recover()); !strings.Contains(text, "middleware.CircuitBreaker: maxIdenticalCalls") {

@@ -67,11 +67,14 @@ func TestRedactionOfArgumentsStops(t *testing.T) {
 				}
 			}
 		})
-		n := 0
-		for range model(t.Context(), &holdfast.ModelRequest{}) {
-			if n++; n == 2 { // the rest of what was held back
+		var got []holdfast.Delta
+		for d := range model(t.Context(), &holdfast.ModelRequest{}) {
+			if got = append(got, d); len(got) == 2 {
 				break
 			}
+		}
+		if rest := got[len(got)-1].Call; len(got) != 2 || rest == nil || rest.Name != "" || rest.Arguments != secrets["aws"][:12] {
+			t.Errorf("%s: before it came %+v", name, got)
 		}
 	}
 }

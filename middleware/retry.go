@@ -167,14 +167,7 @@ func (o *RetryOptions) pause(ctx context.Context, n int) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return pauseFor(ctx, d) == nil
 }
 
 // counted says in what the model reads how many tries there were.

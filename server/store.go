@@ -105,6 +105,13 @@ func CheckStates(ctx context.Context, store holdfast.Store, agents []holdfast.Ag
 	return eachThread(ctx, store, look)
 }
 
+// StoredStates returns the states of the middleware as a thread's newest checkpoint
+// holds them, with nothing redacted: for tools and tests that read them with their
+// keys. A thread without a checkpoint has none.
+func StoredStates(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (*holdfast.States, error) {
+	return loop.StoredStates(ctx, store, key)
+}
+
 // Summary is a thread in a line.
 type Summary = loop.Summary
 

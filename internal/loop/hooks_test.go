@@ -32,7 +32,7 @@ func pinger(n int, middleware ...holdfast.Middleware) holdfast.Agent {
 	return holdfast.Agent{Name: "a", Model: say(turns...), Tools: []holdfast.Tool{ping}, Middleware: middleware}
 }
 
-// asksTwice is an answer with two calls.
+// twoCalls is a model that makes two calls, and then is done.
 func twoCalls(a, b string) holdfast.Model {
 	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {

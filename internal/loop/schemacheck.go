@@ -55,6 +55,28 @@ func Migrations(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 	return out, nil
 }
 
+// StoredStates returns the states of the middleware as the thread's newest checkpoint
+// holds them: nothing of them is redacted, and they are decoded and migrated when they
+// are read. A thread without a checkpoint has none.
+func StoredStates(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*holdfast.States, error) {
+	newest, err := store.Values(ctx, key, holdfast.KindCheckpoint, "", 1)
+	if errors.Is(err, holdfast.ErrNotFound) || err == nil && len(newest) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the checkpoints of thread %s: %w", key, err)
+	}
+	cp, err := decodeCheckpoint(newest[0].Data)
+	if err != nil {
+		return nil, fmt.Errorf("read checkpoint %s of thread %s: %w", newest[0].ID, key, err)
+	}
+	info, err := readSchema(ctx, store, key, cp.State)
+	if err != nil {
+		return nil, err
+	}
+	return emptySchema().Restore(info, cp.State.values(info), nil), nil
+}
+
 // Schemas returns the schema of each agent, by its name.
 func Schemas(agents []holdfast.Agent) (map[string]*holdfast.Schema, error) {
 	out := make(map[string]*holdfast.Schema, len(agents))

@@ -154,13 +154,12 @@ func (e *Engine) restore(ctx context.Context, key holdfast.ThreadKey, st *state,
 		return nil, err
 	}
 	states := s.Restore(old, st.values(old), e.missingStep(key))
-	// A thread without messages of this agent has nothing that could have changed.
-	fresh := st.Agent == ""
 	change := s.Compare(states)
 	if states, err = e.refuseNewer(s, states, &change); err != nil {
 		return nil, err
 	}
-	if !fresh && st.Agent == agent && change.Any() && !(change.Upgrade && s.Empty()) {
+	// What another agent has written, or nobody yet, has not changed.
+	if st.Agent == agent && change.Any() && !(change.Upgrade && s.Empty()) {
 		if err := e.judge(&change); err != nil {
 			return nil, err
 		}
