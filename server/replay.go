@@ -23,7 +23,7 @@ func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread, che
 	if checkpoint == "" {
 		return "", holdfast.Errorf(holdfast.CodeInvalidInput, "A replay begins at a checkpoint, and none is named.")
 	}
-	forked, err := s.engine.Fork(ctx, who, thread, holdfast.Travel{Checkpoint: checkpoint, ReuseResults: true})
+	forked, err := s.keeper.Fork(ctx, who, thread, holdfast.Travel{Checkpoint: checkpoint, ReuseResults: true})
 	if err != nil {
 		return "", fmt.Errorf("fork thread %s: %w", thread, err)
 	}
@@ -44,7 +44,7 @@ func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread, che
 	if err := s.observe(ctx, who, fork, observe); err != nil {
 		return fork, fmt.Errorf("read the checkpoints of fork %s: %w", fork, err)
 	}
-	info, err := s.engine.Thread(ctx, who, fork)
+	info, err := s.keeper.Thread(ctx, who, fork)
 	if err == nil && info.Status == holdfast.StatusStopped {
 		err = holdfast.Errorf(info.Code, "The replay ended in an error at iteration %d.", info.Iteration)
 	}
@@ -56,7 +56,7 @@ func (s *Server) observe(ctx context.Context, who holdfast.Principal, thread str
 	const page = 100
 	var all []holdfast.Checkpoint
 	for before := ""; ; before = all[len(all)-1].ID {
-		list, err := s.engine.Checkpoints(ctx, who, thread, before, time.Time{}, page)
+		list, err := s.keeper.Checkpoints(ctx, who, thread, before, time.Time{}, page)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (s *Server) observe(ctx context.Context, who holdfast.Principal, thread str
 		}
 	}
 	for _, cp := range slices.Backward(all) {
-		detail, err := s.engine.Checkpoint(ctx, who, thread, cp.ID)
+		detail, err := s.keeper.Checkpoint(ctx, who, thread, cp.ID)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,9 @@ type Server struct {
 	store    holdfast.Store
 	level    holdfast.Level
 	metrics  *metrics.Metrics
+	observer loop.Observer
 	engine   *loop.Engine
+	keeper   *loop.Keeper
 	handler  http.Handler
 	http     *http.Server
 	listener net.Listener
@@ -61,15 +63,17 @@ func New(cfg Config) (*Server, error) {
 	if s.level, err = inspect(cfg, s.store); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
+	s.observer = observers{logObserver{cfg.Log, &tries{}}, s.metrics}
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
+	s.keeper = loop.NewKeeper(s.keeperConfig())
 	origins, err := hfhttp.ParseOrigins(cfg.AllowedOrigins, false)
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.engine, Threads: s.engine, History: s.engine, Upkeep: s.engine, Agents: cfg.agentList(), Ready: s.engine.Ready,
+		Runs: s.engine, Threads: s.keeper, History: s.keeper, Upkeep: s.keeper, Agents: cfg.agentList(), Ready: s.engine.Ready,
 		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil && !cfg.AllowAnonymous, Anonymous: cfg.Authenticate == nil,
 		AllowedOrigins: origins, UI: cfg.UI, Metrics: s.metrics.Handler(), Observer: s.metrics, Version: cfg.Version,
 		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log, Now: cfg.Now,
@@ -126,12 +130,20 @@ func (s *Server) loopConfig() loop.Config {
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries,
 		SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
-		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive, ArchiveAfter: c.ArchiveAfter,
+		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
+		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, Ended: func(key holdfast.ThreadKey) { s.keeper.ArchiveSoon(key) },
+		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: s.observer,
+	}
+}
+
+func (s *Server) keeperConfig() loop.KeeperConfig {
+	c := s.cfg
+	return loop.KeeperConfig{
+		Store: s.store, Engine: s.engine, KeepCheckpoints: c.KeepCheckpoints, ArchiveAfter: c.ArchiveAfter,
 		Retention: loop.Retention{
-			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter,
-			WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, PruneBytes: c.ThreadPruneBytes,
+			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter, PruneBytes: c.ThreadPruneBytes,
 		},
-		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: observers{logObserver{c.Log, &tries{}}, s.metrics},
+		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: s.observer,
 	}
 }
 
@@ -182,7 +194,13 @@ func smallSendBuffer(ctx context.Context, c net.Conn) context.Context {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // StartEngine starts everything but the listener.
-func (s *Server) StartEngine(ctx context.Context) error { return s.engine.Start(ctx) }
+func (s *Server) StartEngine(ctx context.Context) error {
+	if err := s.engine.Start(ctx); err != nil {
+		return err
+	}
+	s.keeper.Start()
+	return nil
+}
 
 // Start listens, and begins to serve and to recover runs. It returns when the
 // server can be used.
@@ -211,6 +229,7 @@ func (s *Server) Addr() string {
 // boundary, ends the streams, and closes the store. When ctx is done first, what
 // is still in flight is cut; it is recovered at the next start.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.keeper.Stop()
 	err := s.engine.Shutdown(ctx)
 	if s.listener != nil {
 		// Streams have ended; what is left are short requests.

@@ -1,9 +1,7 @@
 package loop
 
 import (
-	"context"
 	"errors"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -14,67 +12,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
-
-// slowly is a model that gives its deltas one by one, so that each is a record.
-func slowly(turns ...[]holdfast.Delta) holdfast.Model {
-	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		return func(yield func(holdfast.Delta, error) bool) {
-			n := 0
-			for _, m := range req.Messages {
-				if m.Role == holdfast.RoleAssistant {
-					n++
-				}
-			}
-			for _, d := range turns[min(n, len(turns)-1)] {
-				time.Sleep(10 * time.Millisecond)
-				if d.Text == "break" && req.Attempt == 0 {
-					yield(holdfast.Delta{}, &holdfast.ModelError{Retryable: true, Err: holdfast.ErrTruncated})
-					return
-				}
-				if d.Text != "break" && !yield(d, nil) {
-					return
-				}
-			}
-		}
-	})
-}
-
-// wordy is a run with everything that an archive leaves out, and an answer that was
-// given up.
-func wordy() holdfast.Agent {
-	model := slowly([]holdfast.Delta{
-		{Reasoning: "let "}, {Reasoning: "mé"}, {Reasoning: " see 🙂"},
-		{Text: "I \"look\" "}, {Text: "it ünder"}, {Text: " up\n"},
-		{Call: &holdfast.CallDelta{Index: 0, ID: "c1", Name: "big", Arguments: ""}},
-		{Call: &holdfast.CallDelta{Index: 1, ID: "c2", Name: "big", Arguments: "{"}},
-		{Call: &holdfast.CallDelta{Index: 0, Arguments: "{ "}}, {Call: &holdfast.CallDelta{Index: 1, Arguments: " "}},
-		{Call: &holdfast.CallDelta{Index: 0, Arguments: "}"}}, {Call: &holdfast.CallDelta{Index: 1, Arguments: "}"}},
-		{Finish: holdfast.FinishToolCalls},
-	}, []holdfast.Delta{{Text: "dulci"}, {Text: "mer"}, {Text: "break"}, {Text: " all "}, {Text: "done"}, {Finish: holdfast.FinishStop}})
-	big := tool("big", holdfast.EffectPure, func(context.Context) (string, error) { return strings.Repeat("lengthy ", 100), nil })
-	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{big}}
-}
-
-// framesOf reads a reply to its end.
-func framesOf(t *testing.T, reply *agui.Reply, err error) (frames []agui.Frame, events []agui.Event) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for batch, err := range reply.Frames {
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range batch {
-			ev, err := agui.DecodeEvent(f.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			frames, events = append(frames, f), append(events, ev)
-		}
-	}
-	return frames, events
-}
 
 // TestArchive: the log of a run that has ended keeps nothing that the messages hold,
 // and whoever has seen a part of it gets the rest, from between any two words.
@@ -138,17 +75,6 @@ func TestArchive(t *testing.T) {
 			t.Errorf("a cursor of another log is shown %q", reduce(shown))
 		}
 	})
-}
-
-// must returns a function that gives the value, or ends the test with the error.
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }
 
 // TestRunAfterArchive: the next run begins where an archived log ends.

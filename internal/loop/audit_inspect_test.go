@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -42,19 +41,6 @@ func TestInspectInTheMiddle(t *testing.T) {
 			t.Errorf("%+v %+v", in.Runs, in.History)
 		}
 	})
-}
-
-// waitFor waits, in a bubble, until everything has come to rest and is as it is to be.
-func waitFor(t *testing.T, done func() bool) {
-	t.Helper()
-	for range 100 {
-		synctest.Wait()
-		if done() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("it never came")
 }
 
 // TestInspectADamagedThread: what can be read is shown, and what is wrong is said.

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
@@ -87,21 +86,6 @@ func (a *audit) streams() {
 	}
 }
 
-// eventOf reads a record. Snapshots and large results are references in a log.
-func eventOf(data []byte) (agui.Event, error) {
-	if ref, ok := agui.RefOf(data); ok {
-		switch agui.TypeOf(data) {
-		case agui.TypeStateSnapshot:
-			return agui.StateRef{ID: ref}, nil
-		case agui.TypeMessagesSnapshot:
-			return agui.MessagesRef{Leaf: ref}, nil
-		default:
-			data = agui.ExpandResult(data, []byte(`""`))
-		}
-	}
-	return agui.DecodeEvent(data)
-}
-
 // archives checks the logs that are stored apart, and returns their first records.
 func (a *audit) archives(starts []uint64) []uint64 {
 	var firsts []uint64
@@ -134,45 +118,6 @@ func (a *audit) archives(starts []uint64) []uint64 {
 		}
 	}
 	return firsts
-}
-
-// count is how many records an archive stands for.
-func (a *archive) count() uint64 {
-	n := uint64(0)
-	for i := range a.Entries {
-		n += a.Entries[i].records()
-	}
-	return n
-}
-
-// check says what is wrong with an archive; empty if nothing is.
-func (a *archive) check(run string, t *wholeTexts) string {
-	if a.Run != run || len(a.Entries) == 0 || len(a.Tags) == 0 || a.Tags[0].From != a.First {
-		return fmt.Sprintf("it is that of run %q with %d entries from record %d on", a.Run, len(a.Entries), a.First)
-	}
-	var events []agui.Event
-	for i := range a.Entries {
-		n := &a.Entries[i]
-		end := n.Offset
-		for _, length := range n.Lengths {
-			if end += length; length < 0 || n.Offset < 0 {
-				return fmt.Sprintf("entry %d has a negative length", i)
-			}
-		}
-		// A message that was pruned leaves its entries without a text.
-		if whole, there := t.items[itemKey{n.Kind, n.ID}]; there && end > len(whole) {
-			return fmt.Sprintf("entry %d has %d bytes of %s, which has %d", i, end, n.ID, len(whole))
-		}
-		ev, err := eventOf(n.data(0, t))
-		if err != nil {
-			return fmt.Sprintf("entry %d: %v", i, err)
-		}
-		events = append(events, ev)
-	}
-	if err := agui.Verify(slices.Values(events)); err != nil {
-		return err.Error()
-	}
-	return ""
 }
 
 // needed: the logs of the runs that the head and the checkpoints name are never

@@ -19,10 +19,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
-func keyOf(thread string) holdfast.ThreadKey {
-	return holdfast.ThreadKey{Tenant: alice.Tenant, Thread: thread}
-}
-
 // sound checks that nothing is wrong with a stored thread.
 func sound(t *testing.T, store holdfast.Store, thread string) {
 	t.Helper()
@@ -32,7 +28,7 @@ func sound(t *testing.T, store holdfast.Store, thread string) {
 }
 
 // finishedThread is a store with a thread that has run once.
-func finishedThread(t *testing.T) (*memstore.Store, *Engine) {
+func finishedThread(t *testing.T) (*memstore.Store, *tested) {
 	t.Helper()
 	store := memstore.New()
 	e := engine(t, store, nil, traveller(&journal{}))
@@ -296,7 +292,7 @@ func TestAuditFindsDamage(t *testing.T) {
 }
 
 // spoiled damages a thread and audits it.
-func spoiled(t *testing.T, e *Engine, store holdfast.Store, id string, do damage) []Problem {
+func spoiled(t *testing.T, e *tested, store holdfast.Store, id string, do damage) []Problem {
 	t.Helper()
 	all := must(readAll(t.Context(), store, keyOf(id)))(t)
 	commit := e.amend(&thread{key: keyOf(id), head: all.head})

@@ -3,7 +3,6 @@ package loop
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -25,7 +24,7 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 	b := e.newBeginning(who, p)
 	r, err := b.build(ctx)
 	if err == nil {
-		err = e.commit(ctx, b.place(), b.c)
+		err = e.Commit(ctx, b.place(), b.c)
 	}
 	if err != nil {
 		if p.d.Do != actStore {
@@ -166,10 +165,10 @@ func (b *beginning) states(ctx context.Context) error {
 // load reads what the run needs beyond the head and the history.
 func (b *beginning) load(ctx context.Context) (err error) {
 	key := b.p.key
-	if b.r.shared, err = b.e.shared(ctx, key, b.st.Shared); err != nil {
+	if b.r.shared, err = b.e.read.shared(ctx, key, b.st.Shared); err != nil {
 		return err
 	}
-	if b.r.reuse, err = b.e.loadReuse(ctx, key, b.st); err != nil {
+	if b.r.reuse, err = b.e.read.recorded(ctx, key, b.st); err != nil {
 		return err
 	}
 	b.p.rec.After = b.p.last()
@@ -182,7 +181,7 @@ func (b *beginning) load(ctx context.Context) (err error) {
 		}
 		b.e.cfg.Log.Warn("resuming with a stale checkpoint, as asked", "thread", key.Thread, "expected", b.st.Count, "actual", len(b.p.hist.path))
 	}
-	if b.r.doubted, err = b.e.intents(ctx, key); err != nil {
+	if b.r.doubted, err = b.e.read.intents(ctx, key); err != nil {
 		return err
 	}
 	return b.inherit(ctx)
@@ -213,7 +212,7 @@ func (b *beginning) inherit(ctx context.Context) error {
 	if len(rec.Instructions) == 0 {
 		rec.Instructions = old.Instructions
 	}
-	ended, err := b.e.ended(ctx, b.p.key, old.ID)
+	ended, err := b.e.read.runEnd(ctx, b.p.key, old.ID)
 	if err != nil {
 		return err
 	}
@@ -389,27 +388,6 @@ func (b *beginning) add(m agui.Message) {
 	b.st.Leaf = m.ID
 	b.r.hist.add(m, data)
 	b.st.Count = len(b.r.hist.path)
-}
-
-// takeQueued returns the messages that came along with a resume and follow the
-// results it waits for.
-func takeQueued(st *state) []agui.Message {
-	var out []agui.Message
-	for _, raw := range st.Queued {
-		if m, err := agui.DecodeMessage(raw); err == nil {
-			out = append(out, m)
-		}
-	}
-	st.Queued = nil
-	return out
-}
-
-func rawMessages(messages []agui.Message) []json.RawMessage {
-	var out []json.RawMessage
-	for i := range messages {
-		out = append(out, messages[i].AppendJSON(nil))
-	}
-	return out
 }
 
 // stored ends a run that only brought some of the results that the frontend

@@ -76,7 +76,7 @@ func BenchmarkResume(b *testing.B) {
 			e, err := New(Config{
 				Store: store, Agents: []holdfast.Agent{{Name: "a", Model: model}}, Frequency: PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
 				MaxRuns: 1, MaxParallelTools: 1, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Hour,
-				ArchiveAfter: time.Hour, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
+				Ended: func(holdfast.ThreadKey) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
 				NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.Add(1)) }, Observer: nobody{},
 			})
 			if err != nil {

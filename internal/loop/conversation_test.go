@@ -47,7 +47,7 @@ var moody = holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelReques
 // client is somebody who posts whatever comes to mind.
 type client struct {
 	t    *testing.T
-	e    *Engine
+	e    *tested
 	code []byte
 	runs int
 }
@@ -120,7 +120,7 @@ func FuzzConversation(f *testing.F) {
 			return "", &holdfast.Interrupt{Message: "well?"}
 		})
 		ping := tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-		e := engine(t, memstore.New(), func(c *Config) { c.Log = slog.New(slog.NewTextHandler(io.Discard, nil)) },
+		e := engine(t, memstore.New(), func(c *testConfig) { c.Log = slog.New(slog.NewTextHandler(io.Discard, nil)) },
 			holdfast.Agent{Name: "a", Model: moody, Tools: []holdfast.Tool{ask, ping}})
 		c := &client{t: t, e: e, code: code}
 		for len(c.code) > 0 {
@@ -144,7 +144,7 @@ func FuzzConversation(f *testing.F) {
 
 // checkWellFormed: every call has one result, before the next answer; only the
 // last answer may have calls without one.
-func checkWellFormed(t *testing.T, e *Engine) {
+func checkWellFormed(t *testing.T, e *tested) {
 	t.Helper()
 	raw, err := e.Messages(t.Context(), alice, "t")
 	if err != nil {
@@ -175,7 +175,7 @@ func checkWellFormed(t *testing.T, e *Engine) {
 }
 
 // goOn: by the ways out that errors name, a thread is never stuck.
-func goOn(t *testing.T, e *Engine) {
+func goOn(t *testing.T, e *tested) {
 	t.Helper()
 	in := runInput("t", "last", userSays("last", "talk"))
 	in.ForwardedProps = json.RawMessage(`{"holdfast":{"onInterrupted":"decline","onUnfinished":"abandon"}}`)

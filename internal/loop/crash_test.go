@@ -193,7 +193,7 @@ func TestGivesUp(t *testing.T) {
 		never := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) { <-ctx.Done() }
 		})
-		var e *Engine
+		var e *tested
 		for i := range maxClaims + 1 {
 			store := &mortal{Store: shared}
 			e = engine(t, store, nil, holdfast.Agent{Name: "a", Model: never})

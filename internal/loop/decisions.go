@@ -2,7 +2,6 @@ package loop
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -28,16 +27,6 @@ func (r *run) startable(call *openCall) bool {
 func (r *run) hasEffects(call openCall) bool {
 	tool, ours := r.tools[call.Name]
 	return !ours || tool.Spec().Effect != holdfast.EffectPure
-}
-
-// putIntent says that the call is about to start.
-func putIntent(c *holdfast.Commit, thread string, call *openCall, h *history, fence holdfast.Fence, now time.Time) {
-	if call.Frontend {
-		return
-	}
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindIntent, ID: call.ID, Data: mustJSON(intent{
-		Format: Format, Tool: call.Name, Arguments: h.arguments(call.ID), Key: callKey(thread, call), Fence: fence, At: now,
-	})})
 }
 
 // openCalls makes the answer's calls the thread's open ones.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
 // A call is in doubt when its intent is stored, its result is not, and its
@@ -132,29 +131,4 @@ func (r *run) confirmOwner(call openCall) error {
 		case <-time.After(pause):
 		}
 	}
-}
-
-// mark is what the metadata of a result's message says of it.
-type mark struct {
-	// Failed: it is an error's text. NotRun: nothing was started for it.
-	Failed bool `json:"failed"`
-	NotRun bool `json:"notRun"`
-}
-
-func markOf(m *agui.Message) mark {
-	var metadata struct {
-		Holdfast mark `json:"holdfast"`
-	}
-	if len(m.Metadata) == 0 || json.Unmarshal(m.Metadata, &metadata) != nil {
-		return mark{}
-	}
-	return metadata.Holdfast
-}
-
-// resultMark is the metadata of a failed result.
-func resultMark(notRun bool) json.RawMessage {
-	if notRun {
-		return json.RawMessage(`{"holdfast":{"failed":true,"notRun":true}}`)
-	}
-	return json.RawMessage(`{"holdfast":{"failed":true}}`)
 }

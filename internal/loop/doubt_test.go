@@ -18,7 +18,7 @@ import (
 
 // doubtful runs an agent with one tool until its process dies in the middle of the
 // call, and returns an engine that has taken the run over, and what the tool did.
-func doubtful(t *testing.T, options ...holdfast.ToolOption) (*Engine, *journal) {
+func doubtful(t *testing.T, options ...holdfast.ToolOption) (*tested, *journal) {
 	t.Helper()
 	j := &journal{}
 	store := &mortal{Store: memstore.New()}
@@ -117,7 +117,7 @@ func TestPersonDecides(t *testing.T) {
 					t.Errorf("the tool was started for %q", did)
 				}
 				wantTexts(t, e, "t", "user:go", "assistant:", c.result, "assistant:done")
-				intents := must(e.cfg.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindIntent, "", 0))(t)
+				intents := must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindIntent, "", 0))(t)
 				if len(intents) != 0 {
 					t.Errorf("%d intents are left", len(intents))
 				}
@@ -188,7 +188,7 @@ func TestSuspendedOwnerStartsNothing(t *testing.T) {
 		j := &journal{}
 		store := &thieving{Store: memstore.New()}
 		pay := tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) { j.note("pay"); return "paid", nil })
-		e := engine(t, store, func(c *Config) { c.Now, c.Lease = store.now, time.Minute },
+		e := engine(t, store, func(c *testConfig) { c.Now, c.Lease = store.now, time.Minute },
 			holdfast.Agent{Name: "a", Model: say(calls("pay", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
 		if err := store.Announce(t.Context(), "another", 1000*time.Hour); err != nil {
 			t.Fatal(err)

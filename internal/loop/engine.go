@@ -74,12 +74,15 @@ type Config struct {
 	// batch.
 	KeepAlive time.Duration
 	TailBytes int
-	// ArchiveAfter is how long the log of a run that has ended stays as it was
-	// written.
-	ArchiveAfter time.Duration
-	Retention    Retention
-	Log          *slog.Logger
-	Now          func() time.Time
+	// WarnBytes and MaxBytes bound a thread; 0 is no bound. A run on a thread with
+	// more than the first says so once; with more than the second it stops, and
+	// nothing is lost.
+	WarnBytes int64
+	MaxBytes  int64
+	// Ended is called when a run of the thread has ended here; it must return at once.
+	Ended func(holdfast.ThreadKey)
+	Log   *slog.Logger
+	Now   func() time.Time
 	// NewID makes a random id, unique and unguessable; prefix says of what.
 	NewID    func(prefix string) string
 	Observer Observer
@@ -88,12 +91,10 @@ type Config struct {
 // maxClaims is how often a run is taken over without making progress.
 const maxClaims = 3
 
-// maxFinished bounds the threads that wait for their log to be archived.
-const maxFinished = 8192
-
 // Engine runs agents. One process has one.
 type Engine struct {
 	cfg     Config
+	read    reader
 	agents  map[string]*holdfast.Agent
 	specs   map[string][]holdfast.ToolSpec // of each agent's tools
 	chains  map[string]*chain
@@ -108,8 +109,6 @@ type Engine struct {
 	ctx  context.Context
 	stop context.CancelCauseFunc
 	wg   sync.WaitGroup // sweeper, runs, tools that outlive their call
-
-	finished chan endedThread // see archiveSoon
 
 	deaf func() // ends what Start asked of the store: to hear of posts
 
@@ -127,6 +126,7 @@ var errStopped = errors.New("the server stops")
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg:      cfg,
+		read:     reader{cfg.Store},
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
 		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
 		chains:   make(map[string]*chain, len(cfg.Agents)),
@@ -139,7 +139,6 @@ func New(cfg Config) (*Engine, error) {
 		draining: make(chan struct{}),
 		closed:   make(chan struct{}),
 		deaf:     func() {},
-		finished: make(chan endedThread, maxFinished),
 	}
 	for i := range cfg.Agents {
 		a := &cfg.Agents[i]
@@ -170,8 +169,6 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.deaf = e.cfg.Store.OnPost(e.posted)
 	e.wg.Go(e.keepLease)
 	e.wg.Go(e.sweep)
-	e.wg.Go(e.keepArchives)
-	e.wg.Go(e.keepClean)
 	return nil
 }
 
@@ -265,10 +262,12 @@ func (e *Engine) keepLease() {
 	}
 }
 
-func (e *Engine) lock(key holdfast.ThreadKey) *sync.Mutex {
+// Lock serialises what this process decides about one thread, until unlock is
+// called.
+func (e *Engine) Lock(key holdfast.ThreadKey) (unlock func()) {
 	m := &e.locks[maphash.Comparable(e.seed, key)%uint64(len(e.locks))]
 	m.Lock()
-	return m
+	return m.Unlock
 }
 
 // local returns the thread's run if this process has it.
@@ -286,8 +285,8 @@ func (e *Engine) modelTries(agent string) int {
 	return e.cfg.ModelTries
 }
 
-// agent returns the named agent; "" is the default.
-func (e *Engine) agent(name string) (*holdfast.Agent, error) {
+// Agent returns the named agent; "" is the default.
+func (e *Engine) Agent(name string) (*holdfast.Agent, error) {
 	if name == "" {
 		return &e.cfg.Agents[0], nil
 	}

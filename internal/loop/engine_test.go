@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,173 +15,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
-
-var alice = holdfast.Principal{Tenant: "acme", User: "alice"}
-
-// nobody ignores what it observes.
-type nobody struct{}
-
-func (nobody) RunStarted(holdfast.Iteration, bool, int)                   {}
-func (nobody) RunEnded(holdfast.Iteration, string, string, time.Duration) {}
-func (nobody) Claimed(holdfast.Iteration, string, string)                 {}
-func (nobody) ModelCalled(holdfast.Iteration, string, time.Duration, time.Duration, *holdfast.Usage) {
-}
-func (nobody) ToolCalled(holdfast.Iteration, string, string, time.Duration)         {}
-func (nobody) IterationDone(holdfast.Iteration, int)                                {}
-func (nobody) Committed(holdfast.Iteration, *holdfast.Commit, time.Duration, error) {}
-func (nobody) Cleaned(holdfast.Cleaned)                                             {}
-func (nobody) Grown(holdfast.Iteration, int64)                                      {}
-func (nobody) Notified(holdfast.Iteration, string)                                  {}
-func (nobody) HookFailed(holdfast.Iteration, string, string)                        {}
-func (nobody) SchemaChanged(holdfast.Iteration, *holdfast.SchemaChange)             {}
-func (nobody) LeaseRenewed(error)                                                   {}
-
-var serial atomic.Int64
-
-// engine starts an engine on a store; the test ends it.
-func engine(t *testing.T, store holdfast.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
-	t.Helper()
-	cfg := Config{
-		Store: store, Agents: agents, Recover: true, Frequency: PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
-		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
-		KeepAlive: 15 * time.Second, ArchiveAfter: time.Minute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
-		NewID:    func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.Add(1)) },
-		Observer: nobody{},
-	}
-	if change != nil {
-		change(&cfg)
-	}
-	e, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = e.Shutdown(ctx)
-	})
-	return e
-}
-
-// say is a model that answers with the text of turn n of the conversation.
-func say(turns ...holdfast.Delta) holdfast.Model {
-	return holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		return func(yield func(holdfast.Delta, error) bool) {
-			n := 0
-			for _, m := range req.Messages {
-				if m.Role == holdfast.RoleAssistant {
-					n++
-				}
-			}
-			d := turns[min(n, len(turns)-1)]
-			if d.Finish == "" {
-				d.Finish = holdfast.FinishStop
-			}
-			yield(d, nil)
-		}
-	})
-}
-
-func calls(name, args string) holdfast.Delta {
-	return holdfast.Delta{Call: &holdfast.CallDelta{Name: name, Arguments: args}, Finish: holdfast.FinishToolCalls}
-}
-
-func tool(name string, effect holdfast.Effect, f func(context.Context) (string, error)) holdfast.Tool {
-	return holdfast.NewTool(name, name, func(ctx context.Context, _ struct{}) (string, error) { return f(ctx) }, holdfast.WithEffect(effect))
-}
-
-func runInput(thread, run string, messages ...agui.Message) *agui.RunAgentInput {
-	return &agui.RunAgentInput{ThreadID: thread, RunID: run, ProtocolVersion: agui.ProtocolVersion, Messages: messages}
-}
-
-func userSays(id, text string) agui.Message {
-	return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleUser, Text: text})
-}
-
-// collect reads a reply to its end. What it read is a legal stream.
-func collect(t *testing.T, reply *agui.Reply, err error) []agui.Event {
-	t.Helper()
-	if err != nil {
-		t.Fatalf("post: %v", err)
-	}
-	var events []agui.Event
-	for frames, err := range reply.Frames {
-		if err != nil {
-			t.Fatalf("stream: %v", err)
-		}
-		for _, f := range frames {
-			ev, err := agui.DecodeEvent(f.Data)
-			if err != nil {
-				t.Fatalf("frame %s: %v", f.Data, err)
-			}
-			events = append(events, ev)
-		}
-	}
-	if err := agui.Verify(slices.Values(events)); err != nil {
-		t.Fatalf("not a legal stream: %v\n%s", err, show(events))
-	}
-	return events
-}
-
-func show(events []agui.Event) string {
-	var b strings.Builder
-	for _, ev := range events {
-		b.Write(ev.AppendJSON(nil))
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-func lastOf(events []agui.Event) agui.Event { return events[len(events)-1] }
-
-// succeeded checks that the stream ends in success.
-func succeeded(t *testing.T, events []agui.Event) agui.RunFinished {
-	t.Helper()
-	f, ok := lastOf(events).(agui.RunFinished)
-	if !ok || (f.Outcome != nil && f.Outcome.Type != agui.OutcomeSuccess) {
-		t.Fatalf("the run did not succeed:\n%s", show(events))
-	}
-	return f
-}
-
-// texts is the history, as "role:text".
-func texts(t *testing.T, e *Engine, thread string) []string {
-	t.Helper()
-	raw, err := e.Messages(t.Context(), alice, thread)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for _, r := range raw {
-		m, err := agui.DecodeMessage(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := m.Domain()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, string(d.Role)+":"+d.PlainText())
-	}
-	return out
-}
-
-func wantTexts(t *testing.T, e *Engine, thread string, want ...string) {
-	t.Helper()
-	if got := texts(t, e, thread); !slices.Equal(got, want) {
-		t.Errorf("history:\n got %q\nwant %q", got, want)
-	}
-}
-
-func code(err error) string {
-	if err == nil {
-		return ""
-	}
-	return holdfast.AsError(err).Code
-}
 
 func TestFreshRun(t *testing.T) {
 	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(holdfast.Delta{Text: "hello"})})
@@ -241,11 +71,11 @@ func TestRepeatedCallIDs(t *testing.T) {
 	wantTexts(t, e, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong", "assistant:done")
 	key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
 	for _, kind := range []holdfast.Kind{holdfast.KindPending, holdfast.KindIntent} {
-		if left, err := e.cfg.Store.Values(t.Context(), key, kind, "", 0); err != nil || len(left) > 0 {
+		if left, err := e.Store.Values(t.Context(), key, kind, "", 0); err != nil || len(left) > 0 {
 			t.Errorf("the final checkpoint left %s values: %v %v", kind, left, err)
 		}
 	}
-	if list, err := e.cfg.Store.Values(t.Context(), key, holdfast.KindCheckpoint, "", 0); err != nil || len(list) != 4 {
+	if list, err := e.Store.Values(t.Context(), key, holdfast.KindCheckpoint, "", 0); err != nil || len(list) != 4 {
 		t.Errorf("%d checkpoints, want input, two of the loop and the final one (%v)", len(list), err)
 	}
 }
@@ -415,7 +245,7 @@ func TestMaxRuns(t *testing.T) {
 				yield(holdfast.Delta{Text: "ok", Finish: holdfast.FinishStop}, nil)
 			}
 		})
-		e := engine(t, memstore.New(), func(c *Config) { c.MaxRuns = 1 }, holdfast.Agent{Name: "a", Model: wait})
+		e := engine(t, memstore.New(), func(c *testConfig) { c.MaxRuns = 1 }, holdfast.Agent{Name: "a", Model: wait})
 		first, err := e.Post(t.Context(), alice, "", runInput("t1", "r", userSays("u", "go")))
 		if err != nil {
 			t.Fatal(err)
@@ -497,7 +327,7 @@ func TestNextRunIsNotForgotten(t *testing.T) {
 				yield(holdfast.Delta{Text: req.Run, Finish: holdfast.FinishStop}, nil)
 			}
 		})
-		e := engine(t, memstore.New(), func(c *Config) { c.Observer = end }, holdfast.Agent{Name: "a", Model: model})
+		e := engine(t, memstore.New(), func(c *testConfig) { c.Observer = end }, holdfast.Agent{Name: "a", Model: model})
 		succeeded(t, posted(t, e, runInput("t", "r1", userSays("u1", "go"))))
 		second, err := e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "go")))
 		close(end.letGo)

@@ -17,116 +17,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
-// pinger is an agent that calls ping n times, one after the other, and then is done.
-func pinger(n int, middleware ...holdfast.Middleware) holdfast.Agent {
-	turns := make([]holdfast.Delta, n+1)
-	for i := range turns {
-		turns[i] = calls("ping", fmt.Sprintf(`{"n":%d}`, i))
-	}
-	turns[n] = holdfast.Delta{Text: "done"}
-	ping := holdfast.NewTool("ping", "ping", func(context.Context, struct {
-		N int `json:"n"`
-	}) (string, error) {
-		return "pong", nil
-	}, holdfast.WithEffect(holdfast.EffectPure))
-	return holdfast.Agent{Name: "a", Model: say(turns...), Tools: []holdfast.Tool{ping}, Middleware: middleware}
-}
-
-// twoCalls is a model that makes two calls, and then is done.
-func twoCalls(a, b string) holdfast.Model {
-	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		return func(yield func(holdfast.Delta, error) bool) {
-			if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
-				yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-				return
-			}
-			for i, name := range []string{a, b} {
-				if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil) {
-					return
-				}
-			}
-			yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
-		}
-	})
-}
-
-func posted(t *testing.T, e *Engine, in *agui.RunAgentInput) []agui.Event {
-	t.Helper()
-	reply, err := e.Post(t.Context(), alice, "", in)
-	return collect(t, reply, err)
-}
-
-// started posts "go" to a new thread.
-func started(t *testing.T, e *Engine, thread string) []agui.Event {
-	t.Helper()
-	return posted(t, e, runInput(thread, "r1", userSays("u1", "go")))
-}
-
-func answers(thread, run string, payload string, open ...agui.Interrupt) *agui.RunAgentInput {
-	in := runInput(thread, run)
-	for _, i := range open {
-		in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: i.ID, Status: agui.ResumeResolved, Payload: json.RawMessage(payload)})
-	}
-	return in
-}
-
-// openOf returns the questions with which a stream ends.
-func openOf(t *testing.T, events []agui.Event) []agui.Interrupt {
-	t.Helper()
-	f, ok := lastOf(events).(agui.RunFinished)
-	if !ok || f.Outcome == nil || f.Outcome.Type != agui.OutcomeInterrupt {
-		t.Fatalf("nobody was asked:\n%s", show(events))
-	}
-	return f.Outcome.Interrupts
-}
-
-func failed(t *testing.T, events []agui.Event, code string) agui.RunError {
-	t.Helper()
-	f, ok := lastOf(events).(agui.RunError)
-	if !ok || f.Code != code {
-		t.Fatalf("want RUN_ERROR %s:\n%s", code, show(events))
-	}
-	return f
-}
-
-// recorder notes each of its hooks.
-func recorder(name string, j *journal) holdfast.Middleware {
-	return holdfast.Middleware{
-		Name: "test." + name,
-		Run: func(next holdfast.RunCall) holdfast.RunCall {
-			return func(ctx context.Context, it *holdfast.Iteration) (string, error) {
-				j.note(name + " run")
-				outcome, err := next(ctx, it)
-				j.note(name + " run over: " + outcome)
-				return outcome, err
-			}
-		},
-		BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
-			j.note(fmt.Sprintf("%s before %d", name, it.Number))
-			return nil
-		},
-		AfterIteration: func(_ context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
-			j.note(fmt.Sprintf("%s after %d: %s%d", name, it.Number, done.Answer.Text, len(done.Calls)))
-		},
-		Model: func(next holdfast.ModelCall) holdfast.ModelCall {
-			return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-				j.note(name + " model")
-				return next(ctx, req)
-			}
-		},
-		Batch: func(_ context.Context, b *holdfast.Batch) error {
-			j.note(fmt.Sprintf("%s batch %d of %d", name, b.Number, len(b.Calls)))
-			return nil
-		},
-		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
-			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-				j.note(name + " tool")
-				return next(ctx, tool, call)
-			}
-		},
-	}
-}
-
 // TestHookOrder: hooks are called in the order of the list, and wrap in it.
 func TestHookOrder(t *testing.T) {
 	j := &journal{}
@@ -209,7 +99,7 @@ func TestHookFailures(t *testing.T) {
 					return nil
 				})
 				m.Name = "test.broken"
-				e := engine(t, memstore.New(), func(c *Config) { c.Observer = seen }, pinger(1, m))
+				e := engine(t, memstore.New(), func(c *testConfig) { c.Observer = seen }, pinger(1, m))
 				said := failed(t, started(t, e, "t"), holdfast.CodeMiddlewareFailed)
 				if !strings.Contains(said.Message, "test.broken") || !strings.Contains(said.Message, hook) || strings.Contains(said.Message, "secret") {
 					t.Errorf("the error says %q", said.Message)
@@ -224,7 +114,7 @@ func TestHookFailures(t *testing.T) {
 	t.Run("after", func(t *testing.T) {
 		seen := &hookFailures{}
 		m := holdfast.Middleware{Name: "test.broken", AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) { panic("a secret") }}
-		e := engine(t, memstore.New(), func(c *Config) { c.Observer = seen }, pinger(1, m))
+		e := engine(t, memstore.New(), func(c *testConfig) { c.Observer = seen }, pinger(1, m))
 		succeeded(t, started(t, e, "t"))
 		if got := seen.take(); !slices.Equal(got, []string{"test.broken after_iteration", "test.broken after_iteration"}) {
 			t.Errorf("the observer was told %q", got)

@@ -135,7 +135,7 @@ func (r *run) measure() error {
 	}
 	r.warned = true
 	r.e.cfg.Observer.Grown(r.place(), r.st.Bytes)
-	ev := agui.Custom{Name: "holdfast.thread_large", Value: mustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.e.cfg.Retention.WarnBytes})}
+	ev := agui.Custom{Name: "holdfast.thread_large", Value: mustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.e.cfg.WarnBytes})}
 	ev.Timestamp = r.now()
 	return r.w.add([]agui.Event{ev}, soon, nil)
 }

@@ -17,7 +17,7 @@ import (
 func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const day = 24 * time.Hour
-		e := engine(t, memstore.New(), func(c *Config) {
+		e := engine(t, memstore.New(), func(c *testConfig) {
 			c.Retention = Retention{Every: time.Hour, Checkpoints: 2 * day, Threads: 7 * day}
 		}, traveller(&journal{}))
 		for _, id := range []string{"idle", "stopped"} {
@@ -48,10 +48,10 @@ func TestRetention(t *testing.T) {
 func TestRetentionArchives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		dead := engine(t, store, func(c *Config) { c.ArchiveAfter = 1000 * time.Hour }, traveller(&journal{}))
+		dead := engine(t, store, func(c *testConfig) { c.ArchiveAfter = 1000 * time.Hour }, traveller(&journal{}))
 		reply, err := dead.Post(t.Context(), alice, "", runInput("t", "r", userSays("u1", "go")))
 		succeeded(t, collect(t, reply, err))
-		engine(t, store, func(c *Config) { c.Retention.Every = time.Hour }, traveller(&journal{}))
+		engine(t, store, func(c *testConfig) { c.Retention.Every = time.Hour }, traveller(&journal{}))
 		time.Sleep(3 * time.Hour)
 		key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
 		if _, err := store.Value(t.Context(), key, holdfast.KindLog, "r"); err != nil {
@@ -73,7 +73,7 @@ func wide() holdfast.Agent {
 // TestThreadMaxBytes: a thread that has become too large is not gone on with;
 // nothing is lost, and pruning helps.
 func TestThreadMaxBytes(t *testing.T) {
-	e := engine(t, memstore.New(), func(c *Config) { c.Retention = Retention{WarnBytes: 30_000, MaxBytes: 80_000} }, wide())
+	e := engine(t, memstore.New(), func(c *testConfig) { c.WarnBytes, c.MaxBytes = 30_000, 80_000 }, wide())
 	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
 	events := collect(t, reply, err)
 	ended, ok := lastOf(events).(agui.RunError)
@@ -114,7 +114,7 @@ func TestThreadMaxBytes(t *testing.T) {
 // not run, and its history stays.
 func TestPruneBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engine(t, memstore.New(), func(c *Config) { c.Retention = Retention{Every: time.Hour, PruneBytes: 1000} }, traveller(&journal{}))
+		e := engine(t, memstore.New(), func(c *testConfig) { c.Retention = Retention{Every: time.Hour, PruneBytes: 1000} }, traveller(&journal{}))
 		for _, run := range []string{"r1", "r2"} {
 			in := runInput("t", run, userSays("u1", "go"))
 			if run == "r2" {
@@ -128,7 +128,7 @@ func TestPruneBytes(t *testing.T) {
 		if n := len(checkpoints(t, e, "t")); n != 1 {
 			t.Errorf("%d checkpoints are left, want the newest", n)
 		}
-		stored := must(e.cfg.Store.Messages(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}))(t)
+		stored := must(e.Store.Messages(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}))(t)
 		if len(stored) != len(wholeTrip) {
 			t.Errorf("%d messages are stored, want those of the history alone", len(stored))
 		}

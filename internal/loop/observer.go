@@ -138,14 +138,6 @@ func toolResult(ctx context.Context, f *finished) string {
 	return ToolSuccess
 }
 
-// place is where a thread stands, for the observer.
-func (t *thread) place() holdfast.Iteration {
-	return holdfast.Iteration{
-		Agent: t.st.Agent, Principal: holdfast.Principal{Tenant: t.key.Tenant, User: t.head.User},
-		Thread: t.key.Thread, Run: t.st.Run, Number: t.st.Iteration,
-	}
-}
-
 // place is where the run stands. The goroutines of its writer and its tools may
 // ask too.
 func (r *run) place() holdfast.Iteration {
@@ -173,14 +165,4 @@ func (r *run) nextIteration() {
 	r.st.Iteration++
 	r.moveTo(r.st.Iteration)
 	r.results = 0
-}
-
-// commit makes one try to commit, and tells the observer.
-func (e *Engine) commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error {
-	began := e.cfg.Now()
-	crashPoint("before", c)
-	err := e.cfg.Store.Commit(ctx, c)
-	crashPoint("after", c)
-	e.cfg.Observer.Committed(at, c, e.cfg.Now().Sub(began), err)
-	return err
 }

@@ -73,10 +73,10 @@ func TestStatesThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, _ := travelled(t)
-			head := must(e.cfg.Store.Head(t.Context(), key))(t)
+			head := must(e.Store.Head(t.Context(), key))(t)
 			c0 := e.amend(&thread{key: key, head: head})
 			c0.State = c.change(must(decodeState(head.State))(t))
-			if err := e.cfg.Store.Commit(t.Context(), c0); err != nil {
+			if err := e.Store.Commit(t.Context(), c0); err != nil {
 				t.Fatal(err)
 			}
 			_, postErr := e.Post(t.Context(), alice, "", runInput("t", "r9", userSays("u9", "more")))
@@ -87,7 +87,7 @@ func TestStatesThatAreRefused(t *testing.T) {
 					t.Errorf("got %v, want %s", err, c.code)
 				}
 			}
-			if after := must(e.cfg.Store.Head(t.Context(), key))(t); string(after.State) != string(c0.State) {
+			if after := must(e.Store.Head(t.Context(), key))(t); string(after.State) != string(c0.State) {
 				t.Error("it was touched")
 			}
 		})
@@ -107,10 +107,10 @@ func TestFormatMissing(t *testing.T) {
 
 // TestLatestIsOverwritten: with retention latest there is one checkpoint, the last.
 func TestLatestIsOverwritten(t *testing.T) {
-	e := engine(t, memstore.New(), func(c *Config) { c.KeepCheckpoints = 1 }, traveller(&journal{}))
+	e := engine(t, memstore.New(), func(c *testConfig) { c.KeepCheckpoints = 1 }, traveller(&journal{}))
 	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
 	succeeded(t, collect(t, reply, err))
-	all := must(e.cfg.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindCheckpoint, "", 0))(t)
+	all := must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindCheckpoint, "", 0))(t)
 	if len(all) != 1 {
 		t.Fatalf("%d checkpoints are kept, want the latest", len(all))
 	}
@@ -126,7 +126,7 @@ func TestFrequencies(t *testing.T) {
 		PerIteration: "input -1, loop 1, loop 2, loop 3", PerTurn: "input -1, loop 3", Manual: "input -1, loop 3",
 	} {
 		t.Run(string(f), func(t *testing.T) {
-			e := engine(t, memstore.New(), func(c *Config) { c.Frequency = f }, traveller(&journal{}))
+			e := engine(t, memstore.New(), func(c *testConfig) { c.Frequency = f }, traveller(&journal{}))
 			reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
 			succeeded(t, collect(t, reply, err))
 			var got []string

@@ -54,7 +54,7 @@ func TestPendingWritesOff(t *testing.T) {
 				}
 				shared := memstore.New()
 				first := &mortal{Store: shared}
-				pending := func(c *Config) { c.NoPendingWrites = off }
+				pending := func(c *testConfig) { c.NoPendingWrites = off }
 				one := engine(t, first, pending, agent(true))
 				if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
 					t.Fatal(err)

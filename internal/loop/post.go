@@ -2,11 +2,7 @@ package loop
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -25,7 +21,7 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 		return nil, errShuttingDown()
 	}
 	if agent != "" {
-		if _, err := e.agent(agent); err != nil {
+		if _, err := e.Agent(agent); err != nil {
 			return nil, err
 		}
 	}
@@ -69,11 +65,11 @@ func (e *Engine) watch(ctx context.Context, p *plan) (*watching, error) {
 	v := view{dialect: agui.DialectOf(p.in.ProtocolVersion)}
 	switch p.d.Do {
 	case actReplay:
-		rec, err := e.runRecord(ctx, p.key, p.in.RunID)
+		rec, err := e.read.run(ctx, p.key, p.in.RunID)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := e.records(ctx, p.key, rec, rec.After, 1); !errors.Is(err, holdfast.ErrCursor) {
+		if _, err := e.read.records(ctx, p.key, rec, rec.After, 1); !errors.Is(err, holdfast.ErrCursor) {
 			return e.follow(p.key, rec, rec.After, v), nil
 		}
 		// Its log was pruned: what is left of it is in the thread's history.
@@ -100,9 +96,8 @@ type plan struct {
 // started, all under the thread's lock.
 func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*plan, error) {
 	defer e.turn(ctx)()
-	m := e.lock(holdfast.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})
-	defer m.Unlock()
-	t, err := e.load(ctx, who, in.ThreadID)
+	defer e.Lock(holdfast.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
+	t, err := e.read.load(ctx, who, in.ThreadID)
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +157,9 @@ func (e *Engine) turn(ctx context.Context) (end func()) {
 // to the one that has unfinished work on the thread.
 func (e *Engine) agentFor(t *thread, name string) (*holdfast.Agent, error) {
 	if name == "" && t.head != nil && (t.st.Phase != phaseIdle || len(t.st.Calls) > 0) {
-		return e.agent(t.st.Agent)
+		return e.Agent(t.st.Agent)
 	}
-	return e.agent(name)
+	return e.Agent(name)
 }
 
 // situation is what decide needs to know of the thread.
@@ -206,97 +201,4 @@ func (p *plan) request(agent string) (request, error) {
 	}
 	req.Clean = clean(p.hist, pending, p.in.Messages, pol.Branch)
 	return req, nil
-}
-
-// policyOf joins the agent's policy with forwardedProps.holdfast, the one place
-// of choices per request.
-func policyOf(a *holdfast.Agent, props json.RawMessage) (policy, error) {
-	p := policy{Policy: a.Policy}
-	var outer struct {
-		Holdfast json.RawMessage `json:"holdfast"`
-	}
-	// Other applications' props may have any shape; only ours is read.
-	if json.Unmarshal(props, &outer) != nil || len(outer.Holdfast) == 0 {
-		return p, nil
-	}
-	if err := json.Unmarshal(outer.Holdfast, &p); err != nil {
-		return p, holdfast.Errorf(holdfast.CodeInvalidInput, "forwardedProps.holdfast cannot be read.").
-			WithHint(`It is an object with onBusy, onInterrupted, onUnfinished (strings), branch and allowStale (true or false).`).Wrap(err)
-	}
-	for _, c := range []struct{ name, value, other string }{
-		{"onBusy", p.OnBusy, holdfast.PolicyCancelAndRun},
-		{"onInterrupted", p.OnInterrupted, holdfast.PolicyDecline},
-		{"onUnfinished", p.OnUnfinished, holdfast.PolicyAbandon},
-	} {
-		if c.value != "" && c.value != holdfast.PolicyReject && c.value != c.other {
-			return p, holdfast.Errorf(holdfast.CodeInvalidInput, "forwardedProps.holdfast.%s has an unknown value.", c.name).
-				WithHint("Use %q or %q.", holdfast.PolicyReject, c.other)
-		}
-	}
-	return p, nil
-}
-
-// answerHash recognises an answer that is given again.
-func answerHash(r agui.ResumeEntry) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", r.InterruptID, r.Status, r.Payload))
-	return hex.EncodeToString(sum[:8])
-}
-
-// cancelAndWait cancels the thread's run and waits for its end, after which
-// the request is decided again.
-func (e *Engine) cancelAndWait(ctx context.Context, t *thread) error {
-	wake, stop := e.cfg.Store.Watch(t.key)
-	defer stop()
-	if err := e.postCancel(ctx, t.key, t.st.Run); err != nil {
-		return err
-	}
-	for {
-		head, err := e.cfg.Store.Head(ctx, t.key)
-		if err != nil {
-			return readError(err)
-		}
-		if head.Process == "" {
-			return errDecideAgain
-		}
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-e.closed:
-			return errShuttingDown()
-		}
-	}
-}
-
-func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run string) error {
-	item := holdfast.InboxItem{ID: "cancel/" + run, Data: mustJSON(inboxItem{Type: "cancel", Run: run})}
-	if err := e.cfg.Store.Post(ctx, key, item); err != nil {
-		return readError(err)
-	}
-	return nil
-}
-
-// Cancel asks the owner of a run to end it, and returns the thread as it is.
-// Cancelling a run that has ended changes nothing. What is asked is stored
-// first, so it outlives the owner.
-func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*holdfast.ThreadInfo, error) {
-	t, err := e.existing(ctx, who, thread)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := e.cfg.Store.Value(ctx, t.key, holdfast.KindRun, run); err != nil {
-		if errors.Is(err, holdfast.ErrNotFound) {
-			return nil, errRunNotFound(thread, run)
-		}
-		return nil, readError(err)
-	}
-	if t.st.Phase == phaseRunning && t.st.Run == run {
-		if err := e.postCancel(ctx, t.key, run); err != nil {
-			return nil, err
-		}
-		if err := e.recover(ctx, t.key); err != nil {
-			return nil, err
-		}
-	}
-	return t.info(), nil
 }

@@ -2,11 +2,8 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,11 +90,20 @@ func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first [
 		e.release()
 		return
 	}
-	r.w = newWriter(r, head, seq)
+	r.w = newWriter(r.writerConfig(), head, seq)
 	e.runs[r.key] = r
 	e.cfg.Observer.RunStarted(r.place(), r.resumed, r.results)
 	e.wg.Go(r.main)
 	r.inbox.Go(r.readInbox) // something may have been posted before it was listed
+}
+
+func (r *run) writerConfig() writerConfig {
+	cfg := &r.e.cfg
+	return writerConfig{
+		process: r.e.process, clock: cfg.Now, newID: cfg.NewID, shown: r.feed.append, back: r.storeBack,
+		try:    func(ctx context.Context, c *holdfast.Commit) error { return r.e.Commit(ctx, r.place(), c) },
+		giveUp: cfg.StoreTimeout, limit: cfg.BufferBytes, window: cfg.DeltaWindow, stopAtOnce: cfg.StopOnStoreFailure,
+	}
 }
 
 // prepare builds what every iteration uses.
@@ -269,7 +275,7 @@ func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Erro
 		return err
 	}
 	r.e.cfg.Observer.RunEnded(r.place(), name, r.st.Code, r.e.cfg.Now().Sub(r.started))
-	r.e.archiveSoon(r.key)
+	r.e.cfg.Ended(r.key)
 	return nil
 }
 
@@ -290,28 +296,6 @@ func (r *run) end(cause error) error {
 	ev := agui.RunError{Message: publicText(pub), Code: pub.Code, Usage: r.st.Usage}
 	ev.Timestamp = r.now()
 	return r.closeRun(ev, phaseStopped, outcomeError, pub)
-}
-
-// publicError is what a client may read of an error.
-func publicError(err error) *holdfast.Error {
-	var m *holdfast.ModelError
-	if errors.As(err, &m) {
-		text := m.Public
-		if text == "" {
-			text = "The model could not answer."
-		}
-		return holdfast.Errorf(holdfast.CodeModelFailed, "%s", text).WithHint("To try again, %s.", hintEmptyPost).Wrap(err)
-	}
-	return holdfast.AsError(err)
-}
-
-// publicText is a person's text of an error: RUN_ERROR has no place for a hint
-// of its own.
-func publicText(e *holdfast.Error) string {
-	if e.Hint == "" {
-		return e.Message
-	}
-	return e.Message + " " + e.Hint
 }
 
 func (r *run) now() int64 { return r.e.cfg.Now().UnixMilli() }
@@ -338,16 +322,6 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u urgency, mo
 	})
 }
 
-// clearWork removes the intents and the pending writes: a checkpoint holds the
-// results now. A commit clears before it puts, so those that an earlier step has
-// put into the same commit are taken out of it.
-func clearWork(c *holdfast.Commit) {
-	c.Put = slices.DeleteFunc(c.Put, func(v holdfast.Value) bool {
-		return v.Kind == holdfast.KindPending || v.Kind == holdfast.KindIntent
-	})
-	c.Clear = append(c.Clear, holdfast.KindPending, holdfast.KindIntent)
-}
-
 // noteWork is called for a commit that puts intents or pending writes.
 func (r *run) noteWork(c *holdfast.Commit) {
 	if r.workIn != nil && r.workIn != c {
@@ -365,69 +339,4 @@ func (r *run) clearWork(c *holdfast.Commit) {
 		c.Clear = cleared
 	}
 	r.clean, r.workIn = true, nil
-}
-
-func addCheckpoint(c *holdfast.Commit, st *state, source string, step int, now time.Time, keep int) {
-	putCheckpoint(c, st, checkpoint{Source: source, Step: step, Parent: st.LastCheckpoint}, now, keep)
-}
-
-// putCheckpoint lists st in c as a checkpoint of which the origin is filled in.
-func putCheckpoint(c *holdfast.Commit, st *state, cp checkpoint, now time.Time, keep int) *checkpoint {
-	st.takeStates()
-	st.Checkpoints++
-	st.LastCheckpoint = checkpointID(st.Checkpoints)
-	cp.Format, cp.ID, cp.CreatedAt, cp.ETag, cp.State = Format, st.LastCheckpoint, now, c.ID, st
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindCheckpoint, ID: cp.ID, Data: mustJSON(cp)})
-	if c.Keep == nil {
-		c.Keep = map[holdfast.Kind]int{}
-	}
-	c.Keep[holdfast.KindCheckpoint] = keep
-	return &cp
-}
-
-// checkpointID sorts as checkpoints were taken.
-func checkpointID(n int) string { return fmt.Sprintf("%012d", n) }
-
-func putOutcome(c *holdfast.Commit, run string, o runOutcome) {
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindOutcome, ID: run, Data: mustJSON(o)})
-}
-
-// inboxItem is what another process or a request leaves for the owner.
-type inboxItem struct {
-	Type string `json:"type"` // cancel
-	Run  string `json:"run"`
-}
-
-// posted has the runs look at their inboxes: one, or with the zero key all. It
-// returns at once.
-func (e *Engine) posted(key holdfast.ThreadKey) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if r := e.runs[key]; r != nil {
-		r.inbox.Go(r.readInbox)
-	}
-	if key == (holdfast.ThreadKey{}) {
-		for _, r := range e.runs {
-			r.inbox.Go(r.readInbox)
-		}
-	}
-}
-
-// readInbox cancels the run if somebody has asked for it.
-func (r *run) readInbox() {
-	items, err := r.e.cfg.Store.Inbox(r.ctx, r.key)
-	if err == nil && r.wantsCancel(items) {
-		r.cancel(errCancelled)
-	}
-}
-
-func (r *run) wantsCancel(items []holdfast.InboxItem) bool {
-	for _, it := range items {
-		r.inboxSeen.Store(it.Number)
-		var in inboxItem
-		if json.Unmarshal(it.Data, &in) == nil && in.Type == "cancel" && in.Run == r.rec.ID {
-			return true
-		}
-	}
-	return false
 }

@@ -2,10 +2,7 @@ package loop
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
-	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -24,112 +21,6 @@ const (
 	// SchemaSilent goes on and says nothing.
 	SchemaSilent SchemaMode = "silent"
 )
-
-// refLength is how many characters name a schema within its thread: 42 bits. With
-// its member name that is 16 bytes of a checkpoint.
-const refLength = 7
-
-// schemaRef is the name under which a thread keeps a schema. It is made of the
-// content, so that a thread that changes back and forth keeps each once.
-func schemaRef(info holdfast.SchemaInfo) string {
-	sum := sha256.Sum256(mustJSON(info))
-	return base64.RawURLEncoding.EncodeToString(sum[:])[:refLength]
-}
-
-// schemaBlob is the id of the blob with a schema.
-func schemaBlob(ref string) string { return "schema/" + ref }
-
-// newerState is a state that was set aside, because its version was not known.
-type newerState struct {
-	Version  int             `json:"version"`
-	Data     json.RawMessage `json:"data"`
-	Redacted bool            `json:"redacted,omitempty"`
-}
-
-// blobs returns the ids of the blobs that the state refers to.
-func (s *state) blobs() []string {
-	var ids []string
-	if s.Shared != "" {
-		ids = append(ids, s.Shared)
-	}
-	if s.Schema != "" {
-		ids = append(ids, schemaBlob(s.Schema))
-	}
-	return ids
-}
-
-// takeStates puts the states of the middleware into what is stored. Whoever wrote
-// them made sure that they can be.
-func (s *state) takeStates() {
-	if s.live == nil || s.live.Now() == s.taken {
-		return
-	}
-	now := s.live.Now()
-	values, err := now.Values()
-	if err != nil {
-		panic("loop: a state that cannot be encoded was written: " + err.Error())
-	}
-	known := now.Info().StateVersions
-	s.taken, s.States, s.StateVersions, s.NewerStates, s.Redacted = now, nil, nil, nil, nil
-	for _, v := range values {
-		if v.Aside {
-			setIn(&s.NewerStates, v.Name, newerState{v.Version, v.Data, v.Redacted})
-			continue
-		}
-		setIn(&s.States, v.Name, v.Data)
-		if known[v.Name] != v.Version {
-			setIn(&s.StateVersions, v.Name, v.Version)
-		}
-		if v.Redacted && !slices.Contains(now.Info().Redacted, v.Name) {
-			s.Redacted = append(s.Redacted, v.Name)
-		}
-	}
-}
-
-func setIn[V any](m *map[string]V, name string, v V) {
-	if *m == nil {
-		*m = map[string]V{}
-	}
-	(*m)[name] = v
-}
-
-// values returns the states of the middleware as they are stored, written under the
-// schema in info.
-func (s *state) values(info holdfast.SchemaInfo) []holdfast.StateValue {
-	var out []holdfast.StateValue
-	for name, data := range s.States {
-		version := s.StateVersions[name]
-		if version == 0 {
-			version = info.StateVersions[name]
-		}
-		out = append(out, holdfast.StateValue{
-			Name: name, Version: max(version, 1), Data: data,
-			Redacted: slices.Contains(s.Redacted, name) || slices.Contains(info.Redacted, name),
-		})
-	}
-	for name, kept := range s.NewerStates {
-		out = append(out, holdfast.StateValue{Name: name, Version: kept.Version, Data: kept.Data, Redacted: kept.Redacted, Aside: true})
-	}
-	return out
-}
-
-// schema is the states of one agent's middleware.
-type schema struct {
-	*holdfast.Schema
-	ref string
-}
-
-func newSchema(a *holdfast.Agent) (*schema, error) {
-	var states []holdfast.AnyState
-	for _, m := range a.Middleware {
-		states = append(states, m.States...)
-	}
-	s, err := holdfast.NewSchema(states...)
-	if err != nil {
-		return nil, err
-	}
-	return &schema{Schema: s, ref: schemaRef(s.Info())}, nil
-}
 
 // restored is the states with which a run goes on.
 type restored struct {
@@ -288,9 +179,9 @@ func (e *Engine) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
 	return []agui.Event{agui.Custom{Base: agui.Base{Timestamp: now.UnixMilli()}, Name: "holdfast.schema_changed", Value: mustJSON(value)}}
 }
 
-// shownStates returns the states of the middleware in st as its owner may see
+// ShownStates returns the states of the middleware in st as its owner may see
 // them; nil if there are none.
-func (e *Engine) shownStates(ctx context.Context, key holdfast.ThreadKey, st *state) (json.RawMessage, error) {
+func (e *Engine) ShownStates(ctx context.Context, key holdfast.ThreadKey, st *state) (json.RawMessage, error) {
 	if st.Schema == "" && len(st.States) == 0 {
 		return nil, nil
 	}
@@ -303,12 +194,4 @@ func (e *Engine) shownStates(ctx context.Context, key holdfast.ThreadKey, st *st
 		s = &schema{Schema: emptySchema()}
 	}
 	return s.Shown(s.Restore(info, st.values(info), func(string, int, int) {}))
-}
-
-func emptySchema() *holdfast.Schema {
-	s, err := holdfast.NewSchema()
-	if err != nil {
-		panic("loop: a schema without states is always valid: " + err.Error())
-	}
-	return s
 }

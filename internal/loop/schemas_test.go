@@ -40,7 +40,7 @@ func stateful(spec holdfast.StateSpec[tally]) (holdfast.Middleware, *holdfast.St
 }
 
 // counted reads the state out of a thread's newest checkpoint.
-func counted(t *testing.T, e *Engine, thread, name string) string {
+func counted(t *testing.T, e *tested, thread, name string) string {
 	t.Helper()
 	list := checkpoints(t, e, thread)
 	cp := must(e.Checkpoint(t.Context(), alice, thread, list[len(list)-1].ID))(t)
@@ -169,10 +169,10 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 }
 
 // logged is an engine whose log can be read.
-func logged(t *testing.T, store holdfast.Store, change func(*Config), agents ...holdfast.Agent) (*Engine, *logText) {
+func logged(t *testing.T, store holdfast.Store, change func(*testConfig), agents ...holdfast.Agent) (*tested, *logText) {
 	t.Helper()
 	out := &logText{}
-	e := engine(t, store, func(c *Config) {
+	e := engine(t, store, func(c *testConfig) {
 		c.Log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
 				return slog.Attr{}
@@ -247,7 +247,7 @@ func TestDeployments(t *testing.T) {
 	deploy := func(middleware ...holdfast.Middleware) (events []agui.Event, log string, told []string) {
 		turn++
 		seen := &changes{}
-		e, out := logged(t, store, func(c *Config) { c.Observer = seen }, pinger(0, middleware...))
+		e, out := logged(t, store, func(c *testConfig) { c.Observer = seen }, pinger(0, middleware...))
 		defer func() { _ = e.Shutdown(t.Context()) }()
 		events = posted(t, e, runInput("t", fmt.Sprintf("r%d", turn), userSays(fmt.Sprintf("u%d", turn), "go")))
 		succeeded(t, events)
@@ -304,7 +304,7 @@ func TestDeployments(t *testing.T) {
 		t.Error("the thread cannot be read any more")
 	}
 	_ = e.Shutdown(t.Context())
-	e, _ = logged(t, store, func(c *Config) { c.ResetNewerStates = true }, pinger(0, kept(1, nil), named("acme.gone")))
+	e, _ = logged(t, store, func(c *testConfig) { c.ResetNewerStates = true }, pinger(0, kept(1, nil), named("acme.gone")))
 	succeeded(t, posted(t, e, runInput("t", "r5", userSays("u5", "go"))))
 	for name, want := range map[string]string{"acme.kept": `{"iterations":1}`, "acme.gone": `{"iterations":3}`, "acme.fresh": `{"iterations":1}`} {
 		if got := counted(t, e, "t", name); got != want {
@@ -331,7 +331,7 @@ func stateOfHead(t *testing.T, store holdfast.Store) []byte {
 func TestSchemaModes(t *testing.T) {
 	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.one"})
 	two, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.two"})
-	modes := func(mode SchemaMode) func(*Config) { return func(c *Config) { c.SchemaMode = mode } }
+	modes := func(mode SchemaMode) func(*testConfig) { return func(c *testConfig) { c.SchemaMode = mode } }
 	t.Run("fail", func(t *testing.T) {
 		store := memstore.New()
 		e := engine(t, store, nil, pinger(0, one))
@@ -412,7 +412,7 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 				time.Sleep(time.Second) // the checkpoint is committed
 				synctest.Wait()
 				first.dead.Store(true)
-				b, log := logged(t, shared, func(c *Config) { c.SchemaMode = mode }, pinger(1, two))
+				b, log := logged(t, shared, func(c *testConfig) { c.SchemaMode = mode }, pinger(1, two))
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
 				reply, err := b.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)

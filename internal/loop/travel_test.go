@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,74 +16,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
-
-// journal counts what tools did, by "tool key".
-type journal struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (j *journal) note(s string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.list = append(j.list, s)
-}
-
-func (j *journal) take() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	list := j.list
-	j.list = nil
-	return list
-}
-
-// traveller is an agent that calls tools in two iterations, and then answers.
-func traveller(j *journal) holdfast.Agent {
-	step := func(name string, effect holdfast.Effect) holdfast.Tool {
-		return holdfast.NewTool(name, name, func(ctx context.Context, args struct {
-			N int `json:"n"`
-		}) (string, error) {
-			c := holdfast.CallFrom(ctx)
-			j.note(name + " " + c.Key)
-			if err := holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
-				return json.RawMessage(fmt.Sprintf(`{"last":%q}`, name)), nil
-			}); err != nil {
-				return "", err
-			}
-			return fmt.Sprintf("%s %d", name, args.N), nil
-		}, holdfast.WithEffect(effect))
-	}
-	first := calls("look", `{"n":1}`)
-	second := calls("charge", `{"n": 2}`)
-	return holdfast.Agent{
-		Name: "a", Model: say(first, second, holdfast.Delta{Text: "done"}),
-		Tools: []holdfast.Tool{step("look", holdfast.EffectPure), step("charge", holdfast.EffectOnce)},
-	}
-}
-
-// checkpoints lists the thread's checkpoints, oldest first.
-func checkpoints(t *testing.T, e *Engine, thread string) []holdfast.Checkpoint {
-	t.Helper()
-	list := must(e.Checkpoints(t.Context(), alice, thread, "", time.Time{}, 100))(t)
-	slices.Reverse(list)
-	return list
-}
-
-// resumed continues a thread with an empty-messages POST.
-func resumed(t *testing.T, e *Engine, thread, run string) []agui.Event {
-	t.Helper()
-	reply, err := e.Post(t.Context(), alice, "", runInput(thread, run))
-	return collect(t, reply, err)
-}
-
-func travelled(t *testing.T) (*Engine, *journal) {
-	j := &journal{}
-	e := engine(t, memstore.New(), nil, traveller(j))
-	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-	succeeded(t, collect(t, reply, err))
-	j.take()
-	return e, j
-}
 
 var wholeTrip = []string{"user:go", "assistant:", "tool:look 1", "assistant:", "tool:charge 2", "assistant:done"}
 
@@ -203,7 +134,7 @@ func TestReuseResults(t *testing.T) {
 				ForwardedProps: json.RawMessage(`{"holdfast":{"branch":true}}`),
 			})
 			succeeded(t, collect(t, reply, err))
-			left := must(e.cfg.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: where}, holdfast.KindReuse, "", 0))(t)
+			left := must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: where}, holdfast.KindReuse, "", 0))(t)
 			if len(left) != 0 {
 				t.Errorf("%d recorded results are left", len(left))
 			}
@@ -327,14 +258,14 @@ func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 		}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})
 		store := &mortal{Store: memstore.New()}
 		agent := holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay, slow}}
-		one := engine(t, store, func(c *Config) { c.Recover = false }, agent)
+		one := engine(t, store, func(c *testConfig) { c.Recover = false }, agent)
 		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // paid, and slow
 		store.dead.Store(true)
 		fail.Store(false)
-		other := engine(t, store.Store, func(c *Config) { c.Recover = false }, agent)
+		other := engine(t, store.Store, func(c *testConfig) { c.Recover = false }, agent)
 		time.Sleep(10 * time.Second) // the lease runs out, and the run is cut off
 		var input string
 		for _, cp := range checkpoints(t, other, "t") {
@@ -406,9 +337,9 @@ func TestPruneTakesBranches(t *testing.T) {
 	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Message: "u1"}))(t)
 	succeeded(t, resumed(t, e, "t", "r2"))
 	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
-	before := must(e.cfg.Store.Messages(t.Context(), key))(t)
+	before := must(e.Store.Messages(t.Context(), key))(t)
 	dry := must(e.Prune(t.Context(), alice, "t", 2, true))(t)
-	if after := must(e.cfg.Store.Messages(t.Context(), key))(t); len(after) != len(before) {
+	if after := must(e.Store.Messages(t.Context(), key))(t); len(after) != len(before) {
 		t.Error("a dry run removed messages")
 	}
 	did := must(e.Prune(t.Context(), alice, "t", 2, false))(t)
@@ -418,7 +349,7 @@ func TestPruneTakesBranches(t *testing.T) {
 	if left := checkpoints(t, e, "t"); len(left) != 2 {
 		t.Errorf("%d checkpoints are left, want 2", len(left))
 	}
-	if blobs := must(e.cfg.Store.Values(t.Context(), key, holdfast.KindBlob, "", 0))(t); len(blobs) > 2 {
+	if blobs := must(e.Store.Values(t.Context(), key, holdfast.KindBlob, "", 0))(t); len(blobs) > 2 {
 		t.Errorf("%d versions of the state are left", len(blobs))
 	}
 	wantTexts(t, e, "t", wholeTrip...)
@@ -437,7 +368,7 @@ func TestPruneTakesBranches(t *testing.T) {
 
 func TestLatestKeepsNoHistory(t *testing.T) {
 	j := &journal{}
-	e := engine(t, memstore.New(), func(c *Config) { c.KeepCheckpoints = 1 }, traveller(j))
+	e := engine(t, memstore.New(), func(c *testConfig) { c.KeepCheckpoints = 1 }, traveller(j))
 	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
 	succeeded(t, collect(t, reply, err))
 	_, listErr := e.Checkpoints(t.Context(), alice, "t", "", time.Time{}, 10)
@@ -522,12 +453,12 @@ func TestStale(t *testing.T) {
 	e, _ := travelled(t)
 	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: checkpoints(t, e, "t")[1].ID}))(t)
 	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
-	head := must(e.cfg.Store.Head(t.Context(), key))(t)
+	head := must(e.Store.Head(t.Context(), key))(t)
 	st := must(decodeState(head.State))(t)
 	st.Count += 2
 	c := e.amend(&thread{key: key, head: head, st: st})
 	c.State = st.encode()
-	if err := e.cfg.Store.Commit(t.Context(), c); err != nil {
+	if err := e.Store.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	_, err := e.Post(t.Context(), alice, "", runInput("t", "r2"))
@@ -545,12 +476,12 @@ func TestStale(t *testing.T) {
 func TestResumedRunKeepsItsEnd(t *testing.T) {
 	e, _ := travelled(t)
 	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
-	before := must(e.ended(t.Context(), key, "r1"))(t)
+	before := must(e.Engine.read.runEnd(t.Context(), key, "r1"))(t)
 	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "more")))
 	succeeded(t, collect(t, reply, err))
 	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: checkpoints(t, e, "t")[1].ID}))(t)
 	succeeded(t, resumed(t, e, "t", "r3"))
-	after := must(e.ended(t.Context(), key, "r1"))(t)
+	after := must(e.Engine.read.runEnd(t.Context(), key, "r1"))(t)
 	if after.Last != before.Last || after.Outcome != before.Outcome || after.ContinuedBy != "r3" {
 		t.Errorf("the first run ended as %+v, and now as %+v", before, after)
 	}

@@ -37,7 +37,7 @@ func TestStoreFails(t *testing.T) {
 		var started atomic.Int32
 		var log bytes.Buffer
 		store := &mortal{Store: memstore.New()}
-		e := engine(t, store, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }, talker(&started))
+		e := engine(t, store, func(c *testConfig) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }, talker(&started))
 		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func TestStopOnStoreFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started atomic.Int32
 		store := &mortal{Store: memstore.New()}
-		e := engine(t, store, func(c *Config) { c.StopOnStoreFailure = true }, talker(&started))
+		e := engine(t, store, func(c *testConfig) { c.StopOnStoreFailure = true }, talker(&started))
 		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}

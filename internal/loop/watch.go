@@ -142,144 +142,11 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 			changed = wake
 		}
 	}
-	records, err = w.e.records(ctx, w.key, w.rec, w.after, 256)
+	records, err = w.e.read.records(ctx, w.key, w.rec, w.after, 256)
 	if err != nil {
 		return nil, nil, readError(err)
 	}
 	return records, changed, nil
-}
-
-// render turns records into frames, up to the run's end.
-func (w *watching) render(ctx context.Context, records []holdfast.Record) (frames []agui.Frame, ended bool, err error) {
-	frames = make([]agui.Frame, 0, len(records))
-	for i := range records {
-		w.after = records[i].Cursor
-		data := records[i].Data
-		switch agui.TypeOf(data) {
-		case agui.TypeMessagesSnapshot, agui.TypeStateSnapshot, agui.TypeToolCallResult:
-			if data, err = w.expand(ctx, data); err != nil {
-				return nil, false, err
-			}
-			if data == nil {
-				continue
-			}
-		case agui.TypeRunStarted:
-			data = w.echoed(data)
-		case agui.TypeRunFinished, agui.TypeRunError:
-			data = w.echoed(data)
-			ended = true
-		}
-		if data, keep := w.dialect.Event(data); keep {
-			frames = append(frames, agui.Frame{ID: records[i].Cursor.String(), Data: data})
-		}
-		if ended {
-			break
-		}
-	}
-	return frames, ended, nil
-}
-
-// expand writes a snapshot out: in the log it is a reference.
-func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
-	ref, ok := agui.RefOf(data)
-	if !ok {
-		return data, nil
-	}
-	if agui.TypeOf(data) == agui.TypeToolCallResult {
-		return w.expandResult(ctx, data, ref)
-	}
-	if agui.TypeOf(data) == agui.TypeStateSnapshot {
-		data, err := w.e.stateSnapshot(ctx, w.key, ref)
-		if errors.Is(err, holdfast.ErrNotFound) {
-			return nil, nil // it was pruned; what follows does not need it
-		}
-		return data, err
-	}
-	if ref == "" {
-		return agui.AppendMessagesSnapshot(nil, agui.Base{}, nil), nil
-	}
-	hist, err := w.e.loadHistory(ctx, w.key, ref)
-	if errors.Is(err, errHole) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return messagesSnapshot(w.rec, hist.raw, nil), nil
-}
-
-// expandResult writes a result out. The messages are read once for a watcher that
-// reads the past; one that is up to date gets results as they came.
-func (w *watching) expandResult(ctx context.Context, data []byte, message string) ([]byte, error) {
-	if w.contents[message] == nil {
-		stored, err := w.e.cfg.Store.Messages(ctx, w.key)
-		if err != nil {
-			return nil, readError(err)
-		}
-		whole, err := textsOf(stored)
-		if err != nil {
-			return nil, readError(err)
-		}
-		w.contents = whole.contents
-	}
-	content := w.contents[message]
-	if content == nil {
-		content = mustJSON("(This result was pruned.)")
-	}
-	return agui.ExpandResult(data, content), nil
-}
-
-// messagesSnapshot shows the run's instructions, which the client sent and
-// would otherwise lose, then the history, then what is still in the making.
-func messagesSnapshot(rec *runRecord, path [][]byte, making []agui.Message) []byte {
-	all := make([][]byte, 0, len(rec.Instructions)+len(path)+len(making))
-	for _, m := range rec.Instructions {
-		all = append(all, m)
-	}
-	all = append(all, path...)
-	for i := range making {
-		all = append(all, making[i].AppendJSON(nil))
-	}
-	return agui.AppendMessagesSnapshot(nil, agui.Base{}, all)
-}
-
-func (e *Engine) stateSnapshot(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
-	state, err := e.shared(ctx, key, id)
-	if err != nil {
-		return nil, err
-	}
-	if state == nil {
-		state = []byte("{}")
-	}
-	return agui.AppendStateSnapshot(nil, agui.Base{}, state), nil
-}
-
-// echoed gives a watcher under another id that id at the run's two ends.
-func (w *watching) echoed(data []byte) []byte {
-	if w.echo == "" || w.echo == w.rec.ID {
-		return data
-	}
-	ev, err := agui.DecodeEvent(data)
-	if err != nil {
-		return data
-	}
-	switch ev := ev.(type) {
-	case agui.RunStarted:
-		ev.RunID, ev.Metadata = w.echo, w.metadata()
-		return ev.AppendJSON(nil)
-	case agui.RunFinished:
-		ev.RunID, ev.Metadata = w.echo, w.metadata()
-		return ev.AppendJSON(nil)
-	}
-	return data
-}
-
-func (w *watching) metadata() json.RawMessage {
-	m := map[string]any{"runId": w.rec.ID}
-	if w.resync {
-		m["resync"] = true
-	}
-	return mustJSON(map[string]any{"holdfast": m})
 }
 
 // attach shows a thread to a watcher that may hold any part of it: snapshots,
@@ -287,7 +154,7 @@ func (w *watching) metadata() json.RawMessage {
 // whatever they have seen before. A thread that does not run is hydrated: the
 // stream ends as its last run did.
 func (e *Engine) attach(ctx context.Context, t *thread, v view) (*watching, error) {
-	rec, err := e.runRecord(ctx, t.key, t.st.Run)
+	rec, err := e.read.run(ctx, t.key, t.st.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -295,13 +162,13 @@ func (e *Engine) attach(ctx context.Context, t *thread, v view) (*watching, erro
 	var assembled agui.Assembler
 	var reopen [][]byte
 	if t.st.Phase == phaseRunning {
-		seq, err := e.replay(ctx, t, assembled.Apply)
+		seq, err := e.read.replay(ctx, t, assembled.Apply)
 		if err != nil {
 			return nil, err
 		}
 		reopen = encodeEvents(seq.Reopen())
 	}
-	state, err := e.stateSnapshot(ctx, t.key, t.st.Shared)
+	state, err := e.read.stateSnapshot(ctx, t.key, t.st.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -332,82 +199,51 @@ func (t *thread) ending(rec *runRecord) agui.Event {
 	return agui.RunFinished{ThreadID: t.key.Thread, RunID: rec.ID, Outcome: outcome}
 }
 
-func (e *Engine) runRecord(ctx context.Context, key holdfast.ThreadKey, id string) (*runRecord, error) {
-	raw, err := e.cfg.Store.Value(ctx, key, holdfast.KindRun, id)
-	if errors.Is(err, holdfast.ErrNotFound) {
-		return nil, errRunNotFound(key.Thread, id)
-	}
-	if err != nil {
-		return nil, readError(err)
-	}
-	rec := &runRecord{}
-	if err := decodeValue(raw, rec); err != nil {
-		return nil, readError(err)
-	}
-	return rec, nil
-}
-
 // Events streams a run after the cursor: exactly the missing suffix, or, where
 // the log does not hold the cursor, a new start that says so. A nil reply means
 // that the run has ended and nothing is missing.
 func (e *Engine) Events(ctx context.Context, who holdfast.Principal, thread, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
-	t, err := e.settled(ctx, who, thread)
+	t, err := e.Current(ctx, who, thread)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := e.runRecord(ctx, t.key, run)
+	rec, err := e.read.run(ctx, t.key, run)
 	if err != nil {
 		return nil, err
 	}
 	if after.Number < rec.After.Number || after == (holdfast.Cursor{}) {
 		after = rec.After
 	}
-	if _, err := e.records(ctx, t.key, rec, after, 1); err != nil {
+	if _, err := e.read.records(ctx, t.key, rec, after, 1); err != nil {
 		if !errors.Is(err, holdfast.ErrCursor) {
 			return nil, readError(err)
 		}
 		return e.attached(ctx, t, view{dialect: d, resync: true})
 	}
-	ended, err := e.ended(ctx, t.key, run)
+	ended, err := e.read.runEnd(ctx, t.key, run)
 	if err != nil || (ended != nil && after.Number >= ended.Last) {
 		return nil, err
 	}
 	return e.follow(t.key, rec, after, view{dialect: d}).reply(ctx), nil
 }
 
-// ended returns the run's outcome; nil while it runs.
-func (e *Engine) ended(ctx context.Context, key holdfast.ThreadKey, run string) (*runOutcome, error) {
-	raw, err := e.cfg.Store.Value(ctx, key, holdfast.KindOutcome, run)
-	if errors.Is(err, holdfast.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, readError(err)
-	}
-	var o runOutcome
-	if err := decodeValue(raw, &o); err != nil {
-		return nil, readError(err)
-	}
-	return &o, nil
-}
-
-// settled reads the head of a thread that must exist, and makes sure that a
+// Current reads the head of a thread that must exist, and makes sure that a
 // thread which claims to run has a living owner, so that nobody waits for a dead
 // one.
-func (e *Engine) settled(ctx context.Context, who holdfast.Principal, thread string) (*thread, error) {
-	t, err := e.existing(ctx, who, thread)
+func (e *Engine) Current(ctx context.Context, who holdfast.Principal, thread string) (*thread, error) {
+	t, err := e.read.existing(ctx, who, thread)
 	if err != nil || t.st.Phase != phaseRunning || e.local(t.key) != nil {
 		return t, err
 	}
 	if err := e.recover(ctx, t.key); err != nil {
 		return nil, err
 	}
-	return e.existing(ctx, who, thread)
+	return e.read.existing(ctx, who, thread)
 }
 
 // Attach streams a thread to a fresh page; see attach.
 func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error) {
-	t, err := e.settled(ctx, who, thread)
+	t, err := e.Current(ctx, who, thread)
 	if err != nil {
 		return nil, err
 	}
@@ -417,7 +253,7 @@ func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, thread stri
 // attached is attach for a thread of which only the head has been read.
 func (e *Engine) attached(ctx context.Context, t *thread, v view) (*agui.Reply, error) {
 	var err error
-	if t.hist, err = e.loadHistory(ctx, t.key, t.st.Leaf); err != nil {
+	if t.hist, err = e.read.history(ctx, t.key, t.st.Leaf); err != nil {
 		return nil, err
 	}
 	w, err := e.attach(ctx, t, v)

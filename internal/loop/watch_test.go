@@ -356,7 +356,7 @@ func TestGoldenRun(t *testing.T) {
 			return "", &holdfast.Interrupt{Message: "Which one?"}
 		})
 		n := 0
-		numbered := func(c *Config) {
+		numbered := func(c *testConfig) {
 			var mu sync.Mutex
 			c.NewID = func(prefix string) string {
 				mu.Lock()

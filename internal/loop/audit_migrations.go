@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -75,50 +74,4 @@ func StoredStates(ctx context.Context, store holdfast.Reader, key holdfast.Threa
 		return nil, err
 	}
 	return emptySchema().Restore(info, cp.State.values(info), nil), nil
-}
-
-// Schemas returns the schema of each agent, by its name.
-func Schemas(agents []holdfast.Agent) (map[string]*holdfast.Schema, error) {
-	out := make(map[string]*holdfast.Schema, len(agents))
-	for i := range agents {
-		s, err := newSchema(&agents[i])
-		if err != nil {
-			return nil, fmt.Errorf("agent %q: %w", agents[i].Name, err)
-		}
-		out[agents[i].Name] = s.Schema
-	}
-	return out, nil
-}
-
-// readSchema reads the schema that the states in st were written under.
-func readSchema(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, st *state) (info holdfast.SchemaInfo, err error) {
-	if st.Schema == "" {
-		return info, nil
-	}
-	raw, err := store.Value(ctx, key, holdfast.KindBlob, schemaBlob(st.Schema))
-	if err != nil {
-		return info, fmt.Errorf("read the schema of thread %s: %w", key, err)
-	}
-	if err := json.Unmarshal(raw, &info); err != nil {
-		return info, fmt.Errorf("read the schema of thread %s: %w: %w", key, errUnreadable, err)
-	}
-	return info, nil
-}
-
-// middlewareState is the states of the middleware as whoever reads a store without
-// the program may see them.
-func (all *everything) middlewareState(st *state) (json.RawMessage, error) {
-	if st.Schema == "" && len(st.States) == 0 {
-		return nil, nil
-	}
-	var info holdfast.SchemaInfo
-	for _, v := range all.values[holdfast.KindBlob] {
-		if st.Schema != "" && v.ID == schemaBlob(st.Schema) {
-			if err := json.Unmarshal(v.Data, &info); err != nil {
-				return nil, errors.Join(errUnreadable, err)
-			}
-		}
-	}
-	s := emptySchema()
-	return s.Shown(s.Restore(info, st.values(info), nil))
 }

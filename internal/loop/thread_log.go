@@ -1,20 +1,12 @@
 package loop
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
-
-// When a run has ended, its log is stored apart from the thread's live one, without
-// what the message table holds: of the deltas of a message only their lengths stay,
-// so that a reader whose cursor lies between two of them gets the rest of the text;
-// of a tool's result only its message's id.
 
 // archive is the log of a run that has ended.
 type archive struct {
@@ -205,141 +197,7 @@ func (n *entry) data(skip uint64, t *wholeTexts) []byte {
 	if end <= len(whole) {
 		text = whole[from:end]
 	}
-	return appendDelta(nil, &item{kind: n.Kind, id: n.ID, text: []byte(text)})
-}
-
-// records returns up to limit records of a run after a cursor, wherever they are.
-// The cursor at which the run began is taken as it is: it is ours.
-func (e *Engine) records(ctx context.Context, key holdfast.ThreadKey, rec *runRecord, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
-	records, err := e.cfg.Store.Records(ctx, key, after, limit)
-	// A run has at least one record, so there is always one after its beginning.
-	gone := err == nil && after == rec.After && (len(records) == 0 || records[0].Number != after.Number+1)
-	if !gone && !errors.Is(err, holdfast.ErrCursor) {
-		return records, err
-	}
-	if gone {
-		err = fmt.Errorf("the log of run %s is not there: %w", rec.ID, holdfast.ErrCursor)
-	}
-	data, archiveErr := e.cfg.Store.Value(ctx, key, holdfast.KindLog, rec.ID)
-	switch {
-	case archiveErr == nil:
-		return e.archived(ctx, key, rec, data, after, limit)
-	case !errors.Is(archiveErr, holdfast.ErrNotFound):
-		return nil, archiveErr
-	case after != rec.After:
-		return nil, err
-	}
-	// Only the runs before this one are stored apart.
-	first, err2 := e.cfg.Store.Records(ctx, key, holdfast.Cursor{}, limit)
-	if err2 != nil {
-		return nil, err2
-	}
-	if len(first) == 0 || first[0].Number != after.Number+1 {
-		return nil, err
-	}
-	return first, nil
-}
-
-func (e *Engine) archived(ctx context.Context, key holdfast.ThreadKey, rec *runRecord, data []byte, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
-	a := &archive{}
-	if err := decodeValue(data, a); err != nil {
-		return nil, err
-	}
-	stored, err := e.cfg.Store.Messages(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	t, err := textsOf(stored)
-	if err != nil {
-		return nil, err
-	}
-	if after == rec.After {
-		after = holdfast.Cursor{}
-	}
-	records, held := a.after(after, limit, t)
-	if !held {
-		return nil, fmt.Errorf("thread %s, run %s, cursor %s: %w", key, rec.ID, after, holdfast.ErrCursor)
-	}
-	return records, nil
-}
-
-// endedThread is one whose log is due to be archived at a time.
-type endedThread struct {
-	key holdfast.ThreadKey
-	due time.Time
-}
-
-// archiveSoon has the thread's log archived once ArchiveAfter has passed.
-func (e *Engine) archiveSoon(key holdfast.ThreadKey) {
-	select {
-	case e.finished <- endedThread{key, e.cfg.Now().Add(e.cfg.ArchiveAfter)}:
-	default: // the next run of the thread has it done
-	}
-}
-
-// keepArchives archives the logs of threads, one after the other, in the order in
-// which their runs ended.
-func (e *Engine) keepArchives() {
-	for {
-		var t endedThread
-		select {
-		case <-e.ctx.Done():
-			return
-		case t = <-e.finished:
-		}
-		select {
-		case <-e.ctx.Done():
-			return
-		case <-time.After(t.due.Sub(e.cfg.Now())):
-		}
-		err := e.archive(e.ctx, t.key)
-		if err != nil && e.ctx.Err() == nil && !errors.Is(err, holdfast.ErrConflict) && !errors.Is(err, holdfast.ErrFenced) && !errors.Is(err, holdfast.ErrNotFound) {
-			e.cfg.Log.Warn("a log could not be archived; it stays as it is", "thread", t.key.Thread, "error", err)
-		}
-	}
-}
-
-// archive stores the logs of the runs of a thread that does not run apart from it.
-func (e *Engine) archive(ctx context.Context, key holdfast.ThreadKey) error {
-	m := e.lock(key)
-	defer m.Unlock()
-	t, err := e.stored(ctx, key)
-	if err != nil || t.st.Phase == phaseRunning {
-		return err
-	}
-	records, err := e.liveLog(ctx, t)
-	if err != nil || len(records) == 0 {
-		return err
-	}
-	stored, err := e.cfg.Store.Messages(ctx, key)
-	if err != nil {
-		return err
-	}
-	all, err := textsOf(stored)
-	if err != nil {
-		return err
-	}
-	c := e.amend(t)
-	c.Trim = t.head.Next - 1
-	for _, run := range byRun(records) {
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindLog, ID: run.id, Data: mustJSON(archiveRun(run.id, run.records, all))})
-	}
-	return e.commit(ctx, t.place(), c)
-}
-
-// liveLog reads what is not archived yet.
-func (e *Engine) liveLog(ctx context.Context, t *thread) ([]holdfast.Record, error) {
-	var all []holdfast.Record
-	after := holdfast.Cursor{}
-	for after.Number+1 < t.head.Next {
-		page, err := e.cfg.Store.Records(ctx, t.key, after, 4096)
-		if err != nil || len(page) == 0 {
-			return all, err
-		}
-		all = append(all, page...)
-		after = page[len(page)-1].Cursor
-	}
-	return all, nil
+	return appendDelta(nil, n.Kind, n.ID, []byte(text))
 }
 
 // runRecords are the records of one run.
@@ -365,4 +223,20 @@ func byRun(records []holdfast.Record) []runRecords {
 		}
 	}
 	return runs
+}
+
+// minRef is the size in bytes from which on the log does not keep a tool's result a
+// second time: its message has it.
+const minRef = 256
+
+// appendDelta appends a delta of the item: of a message, of reasoning or of a call.
+func appendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
+	switch kind {
+	case agui.TypeTextMessageContent:
+		return agui.TextMessageContent{MessageID: id, Delta: string(text)}.AppendJSON(buf)
+	case agui.TypeReasoningMessageContent:
+		return agui.ReasoningMessageContent{MessageID: id, Delta: string(text)}.AppendJSON(buf)
+	default:
+		return agui.ToolCallArgs{ToolCallID: id, Delta: string(text)}.AppendJSON(buf)
+	}
 }

@@ -13,17 +13,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// The results of calls that nothing was run for. Models and people read them.
-const (
-	textNotAnswered = "No result: the call was not answered."
-	textDeclined    = "No result: the person declined to answer."
-	textAbandoned   = "No result: the call was cut off before it finished, and was given up."
-	textCancelled   = "No result: the run was cancelled before the call finished."
-	textInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
-	textPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
-	textCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit. Make a shorter call."
-)
-
 // cancelGrace is how long tools get to return once their run is cancelled.
 const cancelGrace = time.Second
 
@@ -146,14 +135,6 @@ func (r *run) settled(call openCall) (finished, bool) {
 	return finished{}, false
 }
 
-// callKey is the idempotency key: it stays the same when the call is run again.
-func callKey(thread string, call *openCall) string {
-	if call.Thread != "" {
-		thread = call.Thread
-	}
-	return thread + "/" + call.Run + "/" + call.ID
-}
-
 func (r *run) toolCall(call *openCall) holdfast.ToolCall {
 	c := holdfast.ToolCall{
 		ID: call.ID, Name: call.Name, Key: callKey(r.key.Thread, call), Principal: r.principal(),
@@ -238,143 +219,4 @@ func (u *updates) take() []holdfast.StateUpdate {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.list)
-}
-
-// save commits what a call came to: its result as a message and a pending
-// write, with the record that shows it and the state it changed; or the question
-// it asks.
-func (r *run) save(f finished) error {
-	var ask *holdfast.Interrupt
-	switch {
-	case errors.As(f.err, &ask):
-		return r.saveQuestion(f.call, ask)
-	case errors.Is(f.err, errFrontend): // its answer was heard
-		call := r.st.call(f.call.ID)
-		call.Interrupt, call.Answer = nil, nil
-		return nil
-	}
-	var end *holdfast.EndRun
-	switch {
-	case errors.As(f.err, &end):
-		r.st.Ending = endingOf(end.Err)
-		f.result = holdfast.ToolResult{Text: end.Err.Message, Failed: true} // the hint is for people
-	case f.err != nil:
-		f.result = holdfast.ToolResult{Text: f.err.Error(), Failed: true}
-	}
-	message := r.e.cfg.NewID("msg")
-	events, put, err := r.applyUpdates(&f, message)
-	if err != nil {
-		f.result = holdfast.ToolResult{Text: "The shared state could not be changed: " + err.Error(), Failed: true}
-	}
-	m := agui.FromDomain(holdfast.Message{ID: message, Role: holdfast.RoleTool, CallID: f.call.ID, Text: f.result.Text, Parts: f.result.Parts})
-	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
-	shown.Timestamp = r.now()
-	if f.result.Failed {
-		// The protocol has no word for it that a result is an error's text.
-		m.Metadata = resultMark(f.notRun)
-		shown.Metadata = m.Metadata
-	}
-	r.st.closeCall(f.call.ID)
-	r.results++
-	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *holdfast.Commit) {
-		c.Put = append(c.Put, put...)
-		if f.reused != "" {
-			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindReuse, ID: f.reused})
-		}
-		if r.e.cfg.NoPendingWrites && r.repeatable(f.call) {
-			return
-		}
-		r.noteWork(c)
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindPending, ID: f.call.ID, Data: mustJSON(pendingWrite{
-			Format: Format, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
-			Iteration: r.st.Iteration, CompletedAt: r.e.cfg.Now(),
-		})})
-	})
-}
-
-// when says how soon a call's result is committed: at once, unless its tool is
-// pure, or pending writes are off and it can be run again.
-func (r *run) when(call openCall) urgency {
-	switch {
-	case r.e.cfg.NoPendingWrites && r.repeatable(call):
-		return withNext
-	case r.hasEffects(call):
-		return atOnce
-	default:
-		return soon
-	}
-}
-
-// repeatable reports whether a call that was cut off is run again.
-func (r *run) repeatable(call openCall) bool {
-	tool, ours := r.tools[call.Name]
-	return !ours || !neverTwice(tool.Spec().Effect)
-}
-
-// stateOf names the shared state after a call by the message of its result, so that
-// what a recorded result did to it can be found.
-func stateOf(message string) string { return "s/" + message }
-
-// applyUpdates computes the shared state after a successful call.
-func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []holdfast.Value, error) {
-	if f.result.Failed || len(f.updates) == 0 {
-		return nil, nil, nil
-	}
-	state := json.RawMessage(r.shared)
-	if state == nil {
-		state = json.RawMessage("null")
-	}
-	for _, u := range f.updates {
-		next, err := u(state)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !json.Valid(next) {
-			return nil, nil, errors.New("the new state is not JSON")
-		}
-		state = next
-	}
-	r.shared = state
-	r.st.Shared = stateOf(message)
-	blob := holdfast.Value{Kind: holdfast.KindBlob, ID: r.st.Shared, Data: state}
-	return []agui.Event{agui.StateRef{ID: r.st.Shared}}, []holdfast.Value{blob}, nil
-}
-
-// saveQuestion makes the call wait for a person.
-func (r *run) saveQuestion(call openCall, ask *holdfast.Interrupt) error {
-	c := r.st.call(call.ID)
-	c.Interrupt, c.Answer, c.InDoubt = r.interrupt(ask, call.ID), nil, call.InDoubt
-	return r.w.step(nil, func(c *holdfast.Commit, _ holdfast.Cursor) {
-		if !call.InDoubt {
-			// The question is what the call came to; it starts anew with the answer.
-			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindIntent, ID: call.ID})
-		}
-		c.State = r.st.encode()
-	})
-}
-
-// interrupt is a question as the stream shows it; call is empty for a hook's.
-func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
-	i := &agui.Interrupt{
-		ID: r.e.cfg.NewID("int"), Reason: ask.Reason, Message: ask.Message, ToolCallID: call,
-		ResponseSchema: ask.ResponseSchema, Metadata: ask.Metadata,
-	}
-	if i.Reason == "" {
-		i.Reason = "input_required"
-	}
-	if !ask.ExpiresAt.IsZero() {
-		i.ExpiresAt = ask.ExpiresAt.UTC().Format(time.RFC3339)
-	}
-	return i
-}
-
-// closeCalls answers every open call without running it.
-func (r *run) closeCalls(text string) error {
-	for len(r.st.Calls) > 0 {
-		f := finished{call: r.st.Calls[0], result: holdfast.ToolResult{Text: text, Failed: true}}
-		if err := r.save(f); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -67,15 +67,6 @@ type request struct {
 	Resume []agui.ResumeEntry
 }
 
-// policy is what the agent and the request chose.
-type policy struct {
-	holdfast.Policy
-	Branch bool `json:"branch,omitempty"`
-	// AllowStale goes on although the history is not the one the head was written
-	// for.
-	AllowStale bool `json:"allowStale,omitempty"`
-}
-
 // decision is what to do, and with what.
 type decision struct {
 	Do    action

@@ -10,16 +10,16 @@ import (
 
 // Runs lists a thread's runs, newest first. A fork has the run that it goes on with,
 // as it was at that point.
-func (e *Engine) Runs(ctx context.Context, who holdfast.Principal, thread string) ([]holdfast.RunInfo, error) {
-	t, err := e.existing(ctx, who, thread)
+func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, thread string) ([]holdfast.RunInfo, error) {
+	t, err := k.read.existing(ctx, who, thread)
 	if err != nil {
 		return nil, err
 	}
-	records, err := e.cfg.Store.Values(ctx, t.key, holdfast.KindRun, "", 0)
+	records, err := k.cfg.Store.Values(ctx, t.key, holdfast.KindRun, "", 0)
 	if err != nil {
 		return nil, readError(err)
 	}
-	outcomes, err := e.cfg.Store.Values(ctx, t.key, holdfast.KindOutcome, "", 0)
+	outcomes, err := k.cfg.Store.Values(ctx, t.key, holdfast.KindOutcome, "", 0)
 	if err != nil {
 		return nil, readError(err)
 	}
@@ -47,13 +47,4 @@ func (e *Engine) Runs(ctx context.Context, who holdfast.Principal, thread string
 		list[i] = runs[i].public(ended[runs[i].ID])
 	}
 	return list, nil
-}
-
-// public is what the owner of the thread may see of a run; the zero outcome is that
-// of one that runs.
-func (rec *runRecord) public(o runOutcome) holdfast.RunInfo {
-	return holdfast.RunInfo{
-		ID: rec.ID, Agent: rec.Agent, StartedAt: rec.StartedAt, EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code,
-		Continues: rec.Continues, ContinuedBy: o.ContinuedBy, ParentRunID: rec.ParentRunID,
-	}
 }

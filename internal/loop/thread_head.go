@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -133,41 +132,6 @@ type origin struct {
 	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
-// openCall is a tool call without a result.
-type openCall struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	// Run is the one under which the call was first made; with it the
-	// idempotency key stays the same through every resume.
-	Run      string `json:"run"`
-	Frontend bool   `json:"frontend,omitempty"`
-	// Cut: the model was stopped in the middle of the arguments; the call is
-	// answered without being started.
-	Cut bool `json:"cut,omitempty"`
-	// Thread is the one in which the call was made, if that was another one: the
-	// idempotency key stays the same in a fork.
-	Thread string `json:"thread,omitempty"`
-	// Again: the thread went back, and the call was carried out after that point.
-	Again bool `json:"again,omitempty"`
-	// InDoubt: Interrupt asks a person what became of the call.
-	InDoubt bool `json:"inDoubt,omitempty"`
-	// Interrupt is the question the call waits for, Answer what a person said.
-	Interrupt *agui.Interrupt  `json:"interrupt,omitempty"`
-	Answer    *holdfast.Answer `json:"answer,omitempty"`
-	// Settled is the result that a hook has given the call before it started.
-	Settled *settledCall `json:"settled,omitempty"`
-}
-
-// settledCall is a result that nothing is run for.
-type settledCall struct {
-	Text   string          `json:"text,omitempty"`
-	Parts  []holdfast.Part `json:"parts,omitempty"`
-	Failed bool            `json:"failed,omitempty"`
-	NotRun bool            `json:"notRun,omitempty"`
-}
-
-func (c *openCall) waits() bool { return c.Interrupt != nil && c.Answer == nil }
-
 func decodeState(b []byte) (*state, error) {
 	var s state
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -259,80 +223,6 @@ func (s *state) call(id string) *openCall {
 	return nil
 }
 
-// runRecord is how a run began. It is written once, with the commit that
-// accepts the run.
-type runRecord struct {
-	Format int    `json:"format"`
-	ID     string `json:"id"`
-	Agent  string `json:"agent"`
-	User   string `json:"user"`
-	// Hash is the input's; the same run id with the same input attaches.
-	Hash string `json:"hash"`
-	// Continues is the stopped or interrupted run that this one goes on with.
-	Continues   string `json:"continues,omitempty"`
-	ParentRunID string `json:"parentRunId,omitempty"`
-	// After is the last record before the run's first.
-	After     holdfast.Cursor `json:"after"`
-	StartedAt time.Time       `json:"startedAt"`
-
-	Instructions   []json.RawMessage      `json:"instructions,omitempty"`
-	Tools          []agui.Tool            `json:"tools,omitempty"`
-	Context        []holdfast.ContextItem `json:"context,omitempty"`
-	ForwardedProps json.RawMessage        `json:"forwardedProps,omitempty"`
-}
-
-// runOutcome is how a run ended.
-type runOutcome struct {
-	Format  int       `json:"format"`
-	Outcome string    `json:"outcome"`
-	Code    string    `json:"code,omitempty"`
-	EndedAt time.Time `json:"endedAt"`
-	// Last is the number of the run's last record.
-	Last uint64 `json:"last"`
-	// ContinuedBy is the run that resumed this one.
-	ContinuedBy string `json:"continuedBy,omitempty"`
-}
-
-// checkpoint is a head that is listed.
-type checkpoint struct {
-	Format    int       `json:"format"`
-	ID        string    `json:"id"`
-	CreatedAt time.Time `json:"createdAt"`
-	// ETag is the id of the commit that took it; format 1 has none.
-	ETag string `json:"etag,omitempty"`
-	// Source is input, loop, update or fork; Step is the iteration that runs
-	// next, -1 for input.
-	Source       string `json:"source"`
-	Step         int    `json:"step"`
-	Parent       string `json:"parent,omitempty"`
-	ParentThread string `json:"parentThread,omitempty"`
-	Label        string `json:"label,omitempty"`
-	State        *state `json:"state"`
-}
-
-// intent is written before a call starts.
-type intent struct {
-	Format int    `json:"format"`
-	Tool   string `json:"tool"`
-	// Arguments are exactly those that the call starts with.
-	Arguments string         `json:"arguments,omitempty"`
-	Key       string         `json:"key"`
-	Fence     holdfast.Fence `json:"fence"`
-	At        time.Time      `json:"at"`
-}
-
-// pendingWrite is a finished tool result that no checkpoint holds yet. Its
-// content is the message; this entry says which call finished, when.
-type pendingWrite struct {
-	Format      int       `json:"format"`
-	CallID      string    `json:"callId"`
-	Tool        string    `json:"tool"`
-	Message     string    `json:"messageId"`
-	Failed      bool      `json:"failed,omitempty"`
-	Iteration   int       `json:"iteration"`
-	CompletedAt time.Time `json:"completedAt"`
-}
-
 // mustJSON encodes one of this package's own stored values, which always can
 // be encoded.
 func mustJSON(v any) []byte {
@@ -358,4 +248,25 @@ func decodeValue(b []byte, v any) error {
 		return fmt.Errorf("read a stored value: %w: %w", errUnreadable, err)
 	}
 	return nil
+}
+
+// takeQueued returns the messages that came along with a resume and follow the
+// results it waits for.
+func takeQueued(st *state) []agui.Message {
+	var out []agui.Message
+	for _, raw := range st.Queued {
+		if m, err := agui.DecodeMessage(raw); err == nil {
+			out = append(out, m)
+		}
+	}
+	st.Queued = nil
+	return out
+}
+
+func rawMessages(messages []agui.Message) []json.RawMessage {
+	var out []json.RawMessage
+	for i := range messages {
+		out = append(out, messages[i].AppendJSON(nil))
+	}
+	return out
 }

@@ -12,6 +12,30 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
+// writerConfig is what a writer needs of its run and of the engine. Every member must
+// be set, except where it says otherwise.
+type writerConfig struct {
+	// process owns the thread.
+	process string
+	clock   func() time.Time
+	newID   func(prefix string) string
+	// try makes one try to commit.
+	try func(context.Context, *holdfast.Commit) error
+	// shown is called with what the store has acknowledged, before anybody
+	// waiting is told.
+	shown func([]holdfast.Record)
+	// back is called when the store answers again, with how long it had not.
+	back func(outage time.Duration)
+	// giveUp is how long the writer tries to reach the store, and limit how many
+	// bytes of deltas may wait meanwhile.
+	giveUp time.Duration
+	limit  int
+	// window is how long deltas may wait for more; 0: not at all.
+	window time.Duration
+	// stopAtOnce gives up at the first try that fails.
+	stopAtOnce bool
+}
+
 // writer is the one way from a run to its thread's log. It is a group commit:
 // at most one commit is in flight, and whatever arrives meanwhile is the next
 // one; only what nobody waits for may wait a little for more (see urgency).
@@ -21,27 +45,10 @@ import (
 // The run's goroutine is the only one that calls emit, step and delta; a
 // goroutine of the writer commits. The run owns the writer and waits for it.
 type writer struct {
-	key     holdfast.ThreadKey
-	user    string
-	fence   holdfast.Fence
-	process string
-	clock   func() time.Time
-	newID   func(prefix string) string
-	// shown is called with what the store has acknowledged, before anybody
-	// waiting is told.
-	shown func([]holdfast.Record)
-	// try makes one try to commit.
-	try func(context.Context, *holdfast.Commit) error
-	// giveUp is how long the writer tries to reach the store, and limit how many
-	// bytes of deltas may wait meanwhile.
-	giveUp time.Duration
-	limit  int
-	// window is how long deltas may wait for more.
-	window time.Duration
-	// stopAtOnce gives up at the first try that fails.
-	stopAtOnce bool
-	// back is told when the store answers again, and how long it had not.
-	back func(outage time.Duration)
+	writerConfig
+	key   holdfast.ThreadKey
+	user  string
+	fence holdfast.Fence
 	// ctx is of all commits, because one with a timeout for each costs more than
 	// its commit has to; deadline cancels it, and the writer with it.
 	ctx      context.Context
@@ -68,18 +75,11 @@ type writer struct {
 	idle      chan struct{} // closed then
 }
 
-func newWriter(r *run, head *holdfast.Head, seq agui.Sequencer) *writer {
-	e := r.e
+// newWriter makes the writer of a run whose first commit has left the head.
+func newWriter(cfg writerConfig, head *holdfast.Head, seq agui.Sequencer) *writer {
 	w := &writer{
-		key: head.Key, user: head.User, fence: head.Fence, process: e.process,
-		clock: e.cfg.Now, newID: e.cfg.NewID, shown: r.feed.append, giveUp: e.cfg.StoreTimeout, limit: e.cfg.BufferBytes, window: e.cfg.DeltaWindow,
-		stopAtOnce: e.cfg.StopOnStoreFailure, back: r.storeBack,
-		try:       func(ctx context.Context, c *holdfast.Commit) error { return e.commit(ctx, r.place(), c) },
-		seq:       seq,
-		last:      head.Next - 1,
-		committed: head.Position(),
-		acked:     head.UpdatedAt,
-		idle:      make(chan struct{}),
+		writerConfig: cfg, key: head.Key, user: head.User, fence: head.Fence,
+		seq: seq, last: head.Next - 1, committed: head.Position(), acked: head.UpdatedAt, idle: make(chan struct{}),
 	}
 	w.next = w.newBatch()
 	w.ctx, w.stop = context.WithCancel(context.Background())
@@ -277,17 +277,6 @@ func (w *writer) acknowledged() time.Time {
 	return w.acked
 }
 
-// wake has what was added committed, now or right after the commit in flight; the
-// caller holds the lock. The goroutine that commits lives only while it has work:
-// thousands of streams wait at a time, and each goroutine is several KB.
-func (w *writer) wake() {
-	w.due = true
-	if !w.running && !w.ended {
-		w.running = true
-		go w.run()
-	}
-}
-
 // fail ends the writer; the caller holds the lock.
 func (w *writer) fail(err error) {
 	if w.err == nil {
@@ -308,91 +297,6 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// wakeWithin has what was added committed within d, if nothing else has it
-// committed before; the caller holds the lock.
-func (w *writer) wakeWithin(d time.Duration) {
-	switch {
-	case d <= 0:
-		w.wake()
-	case w.soon == nil:
-		w.soon, w.within = time.AfterFunc(d, w.wakeLater), d
-	case d < w.within:
-		w.soon.Reset(d)
-		w.within = d
-	}
-}
-
-// wakeLater is wake for the timer.
-func (w *writer) wakeLater() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.wake()
-}
-
-// stopTimer is for when everything is committed; the caller holds the lock.
-func (w *writer) stopTimer() {
-	if w.soon != nil {
-		w.soon.Stop()
-		w.soon = nil
-	}
-}
-
-func wait(ctx context.Context, b *batch) error {
-	select {
-	case <-b.done:
-		return b.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// run is the writer's goroutine: it commits until nothing is due.
-func (w *writer) run() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.due && w.next != nil {
-		b := w.next
-		w.next, w.due = w.newBatch(), false
-		w.stopTimer()
-		pos, process := w.committed, w.process
-		w.mu.Unlock()
-		err := w.write(b, pos, process)
-		w.mu.Lock()
-		b.err = err
-		close(b.done)
-		if err == nil && w.outage > 0 {
-			w.noteOutage()
-		}
-		if err != nil || b.closing {
-			w.fail(errors.Join(err, errWriterClosed))
-		}
-	}
-	w.running = false
-	if w.next == nil {
-		w.end()
-	}
-}
-
-// noteOutage records that the store is back; the caller holds the lock. After the
-// run's last event there is no place for it.
-func (w *writer) noteOutage() {
-	ev := agui.Custom{Name: "holdfast.store_recovered", Value: mustJSON(map[string]any{"outageMs": w.outage.Milliseconds()})}
-	ev.Timestamp = w.clock().UnixMilli()
-	w.outage = 0
-	if w.next == nil {
-		return
-	}
-	before, err := w.seq.Next(ev)
-	if err != nil {
-		return
-	}
-	for _, b := range before {
-		w.append(b)
-	}
-	w.append(ev)
-	w.due = true
-}
-
 // end is called once the writer has failed or is closed and nothing runs; the
 // caller holds the lock.
 func (w *writer) end() {
@@ -404,74 +308,3 @@ func (w *writer) end() {
 }
 
 var errWriterClosed = errors.New("the run's writer is closed")
-
-// write commits one batch, trying again while the store cannot be reached. A
-// retry has the same commit id, so it never writes twice.
-func (w *writer) write(b *batch, pos holdfast.Position, process string) error {
-	c := &b.commit
-	if len(b.items) == 0 && emptyCommit(c) && !b.closing {
-		return nil
-	}
-	c.Key, c.Expect, c.User = w.key, pos, w.user
-	c.Fence, c.Process, c.UpdatedAt = w.fence, process, w.clock()
-	c.Records = encodeItems(b.items)
-	if err := w.commit(c); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	w.committed = holdfast.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
-	w.acked = c.UpdatedAt // before it was sent
-	w.mu.Unlock()
-	w.bytes.Add(bytesOf(c))
-	if len(c.Records) > 0 {
-		records := recordsOf(c)
-		for i := range b.items {
-			if full := b.items[i].full; full != nil {
-				records[i].Data = full
-			}
-		}
-		w.shown(records)
-	}
-	return nil
-}
-
-// commit tries until the store answers, which may be a refusal, or giveUp has
-// passed. A commit in flight is not cancelled with its run.
-func (w *writer) commit(c *holdfast.Commit) error {
-	w.deadline.Reset(w.giveUp)
-	defer w.deadline.Stop()
-	ctx := w.ctx
-	pause := 10 * time.Millisecond
-	for {
-		err := w.try(ctx, c)
-		if err == nil || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrInvalid) {
-			w.setHealthy(true)
-			return err
-		}
-		w.setHealthy(false)
-		if w.stopAtOnce {
-			return fmt.Errorf("stopped at the first failure of the store: %w", err)
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("gave up after %s: %w", w.giveUp, err)
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, time.Second)
-	}
-}
-
-func (w *writer) setHealthy(ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case ok && w.unhealthy != nil:
-		close(w.unhealthy)
-		w.unhealthy = nil
-		w.outage = w.clock().Sub(w.since)
-		w.back(w.outage)
-	case !ok && w.unhealthy == nil:
-		w.unhealthy = make(chan struct{})
-		w.since = w.clock()
-	}
-}

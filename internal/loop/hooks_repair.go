@@ -7,11 +7,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// What the model sees may be less than the history holds: a middleware's Model hook
-// gets the messages and may pass fewer or other ones on. The history is not touched
-// by that. Whatever it leaves out, the model is shown well-formed history: providers
-// refuse a result without its call, and a call without its result.
-
 // repaired is the innermost step before the model.
 func repaired(next holdfast.ModelCall) holdfast.ModelCall {
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {

@@ -118,19 +118,6 @@ type answering struct {
 	first     time.Duration // time to the first delta; negative before it
 }
 
-type reasoningBuilder struct {
-	id     string
-	text   []byte
-	secret string
-}
-
-type callBuilder struct {
-	given string // the provider's id
-	id    string // ours
-	name  string
-	args  []byte
-}
-
 // observed is stream, told to the observer.
 func (a *answering) observed(attempt int) error {
 	a.began, a.first = a.r.e.cfg.Now(), -1
@@ -334,6 +321,19 @@ func (a *answering) takeCall(d *holdfast.CallDelta) error {
 const maxIDLength = 256
 
 var errNamelessCall = errors.New("a tool call begins without a name")
+
+type reasoningBuilder struct {
+	id     string
+	text   []byte
+	secret string
+}
+
+type callBuilder struct {
+	given string // the provider's id
+	id    string // ours
+	name  string
+	args  []byte
+}
 
 // messages returns what has streamed in so far, in the order of appearance.
 // Without calls it is what a cancelled answer leaves behind.

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -13,75 +12,75 @@ import (
 
 // Rewind takes a thread that does not run back to a checkpoint, or to a message.
 // What came after stays in the tree as a branch of its own, until it is pruned.
-func (e *Engine) Rewind(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
+func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
 	if to.Checkpoint == "" && to.Message == "" {
 		return nil, holdfast.Errorf(holdfast.CodeInvalidInput, "A rewind needs checkpointId or messageId.").
 			WithHint("GET /threads/{thread}/checkpoints lists the checkpoints.")
 	}
 	out := &holdfast.Traveled{}
-	_, err := e.onStill(ctx, who, id, to.ETag, func(t *thread) (*holdfast.Commit, error) {
-		d, err := e.depart(ctx, t, to)
+	_, err := k.onStill(ctx, who, id, to.ETag, func(t *thread) (*holdfast.Commit, error) {
+		d, err := k.depart(ctx, t, to)
 		if err != nil {
 			return nil, err
 		}
-		c := e.amend(t)
-		c.UpdatedAt = e.cfg.Now()
+		c := k.amend(t)
+		c.UpdatedAt = k.cfg.Now()
 		d.st.Boundary = t.last()
 		c.Clear = []holdfast.Kind{holdfast.KindIntent, holdfast.KindPending, holdfast.KindReuse}
-		e.arrive(c, d, checkpoint{Source: sourceFork, Step: d.st.Iteration, Parent: d.from}, out)
+		k.arrive(c, d, checkpoint{Source: sourceFork, Step: d.st.Iteration, Parent: d.from}, out)
 		out.Thread = *(&thread{key: t.key, head: headAfter(c), st: d.st}).info()
 		return c, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	e.cfg.Log.Info("thread rewound", "thread", id, "checkpoint", to.Checkpoint, "message", to.Message, "effects", len(out.Effects))
+	k.cfg.Log.Info("thread rewound", "thread", id, "checkpoint", to.Checkpoint, "message", to.Message, "effects", len(out.Effects))
 	return out, nil
 }
 
 // Fork begins a new thread where another one stands, or stood. It copies the path
 // of the history; the other thread is not changed and may go on.
-func (e *Engine) Fork(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
+func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
 	if to.Thread == id {
 		return nil, errThreadExists(id)
 	}
 	if to.Thread == "" {
-		to.Thread = e.cfg.NewID("thread")
+		to.Thread = k.cfg.NewID("thread")
 	}
-	t, err := e.settled(ctx, who, id)
+	t, err := k.engine.Current(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
 	if to.ETag != "" && to.ETag != t.head.ETag {
 		return nil, errETag(to.ETag, t.head.ETag)
 	}
-	if t.hist, err = e.loadHistory(ctx, t.key, t.st.Leaf); err != nil {
+	if t.hist, err = k.read.history(ctx, t.key, t.st.Leaf); err != nil {
 		return nil, err
 	}
-	d, err := e.depart(ctx, t, to)
+	d, err := k.depart(ctx, t, to)
 	if err != nil {
 		return nil, err
 	}
 	out := &holdfast.Traveled{}
 	c := &holdfast.Commit{
-		Key: holdfast.ThreadKey{Tenant: t.key.Tenant, Thread: to.Thread}, ID: e.cfg.NewID("c"), Expect: holdfast.Position{Next: 1},
-		User: t.head.User, Fence: holdfast.Fence{Epoch: 1, Nonce: e.cfg.NewID("")}, UpdatedAt: e.cfg.Now(), Parent: id,
+		Key: holdfast.ThreadKey{Tenant: t.key.Tenant, Thread: to.Thread}, ID: k.cfg.NewID("c"), Expect: holdfast.Position{Next: 1},
+		User: t.head.User, Fence: holdfast.Fence{Epoch: 1, Nonce: k.cfg.NewID("")}, UpdatedAt: k.cfg.Now(), Parent: id,
 	}
-	if err := e.copyTo(ctx, c, t, d); err != nil {
+	if err := k.copyTo(ctx, c, t, d); err != nil {
 		return nil, err
 	}
 	cp := checkpoint{Source: sourceFork, Step: d.st.Iteration, Parent: d.from, ParentThread: id}
-	e.arrive(c, d, cp, out)
+	k.arrive(c, d, cp, out)
 	child := &thread{key: c.Key, head: headAfter(c), st: d.st}
 	out.Thread = *child.info()
-	err = e.commit(ctx, child.place(), c)
+	err = k.engine.Commit(ctx, child.place(), c)
 	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
 		return nil, errThreadExists(to.Thread)
 	}
 	if err != nil {
 		return nil, readUnlessMoved(err)
 	}
-	e.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
+	k.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
 	return out, nil
 }
 
@@ -112,11 +111,11 @@ type past struct {
 type madeCall struct{ name, arguments string }
 
 // depart finds the state to go back to.
-func (e *Engine) depart(ctx context.Context, t *thread, to holdfast.Travel) (*departure, error) {
+func (k *Keeper) depart(ctx context.Context, t *thread, to holdfast.Travel) (*departure, error) {
 	d := &departure{reuse: to.ReuseResults}
 	switch {
 	case to.Checkpoint != "":
-		cp, err := e.checkpointAt(ctx, t.key, to.Checkpoint)
+		cp, err := k.checkpointAt(ctx, t.key, to.Checkpoint)
 		if err != nil {
 			return nil, err
 		}
@@ -129,13 +128,13 @@ func (e *Engine) depart(ctx context.Context, t *thread, to holdfast.Travel) (*de
 		d.st, d.from = t.st.clone(), t.st.LastCheckpoint
 	}
 	var err error
-	if d.hist, err = e.loadHistory(ctx, t.key, d.st.Leaf); err != nil {
+	if d.hist, err = k.read.history(ctx, t.key, d.st.Leaf); err != nil {
 		return nil, err
 	}
-	if err := d.findPast(ctx, e, t); err != nil {
+	if err := d.findPast(ctx, k, t); err != nil {
 		return nil, err
 	}
-	rec, err := e.runRecord(ctx, t.key, t.st.Run)
+	rec, err := k.read.run(ctx, t.key, t.st.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +142,11 @@ func (e *Engine) depart(ctx context.Context, t *thread, to holdfast.Travel) (*de
 		d.frontend = append(d.frontend, tool.Name)
 	}
 	if d.reuse {
-		if err := e.keepResults(ctx, t, d); err != nil {
+		if err := k.keepResults(ctx, t, d); err != nil {
 			return nil, err
 		}
 	}
-	d.settle(e)
+	d.settle(k)
 	// The counters are the thread's, not the checkpoint's.
 	d.st.Checkpoints, d.st.LastCheckpoint, d.st.Bytes = t.st.Checkpoints, t.st.LastCheckpoint, t.st.Bytes
 	d.st.Origin, d.st.Count = t.st.Origin, len(d.hist.path)
@@ -176,7 +175,7 @@ func (d *departure) toMessage(t *thread, id string) error {
 
 // findPast lists the calls that were made after the point gone back to, on the path
 // that is left, and those that have no result.
-func (d *departure) findPast(ctx context.Context, e *Engine, t *thread) error {
+func (d *departure) findPast(ctx context.Context, k *Keeper, t *thread) error {
 	made := callsOf(t.hist.path)
 	for i := range t.hist.path {
 		m := &t.hist.path[i]
@@ -185,7 +184,7 @@ func (d *departure) findPast(ctx context.Context, e *Engine, t *thread) error {
 		}
 		d.past = append(d.past, past{call: m.ToolCallID, made: made[m.ToolCallID], result: m})
 	}
-	started, err := e.intents(ctx, t.key)
+	started, err := k.read.intents(ctx, t.key)
 	if err != nil {
 		return err
 	}
@@ -208,7 +207,7 @@ func callsOf(messages []agui.Message) map[string]madeCall {
 
 // settle makes of a state that was taken in mid-run one that can be gone on from.
 // An answer that a person gave is asked for again, under a new id: it has been used.
-func (d *departure) settle(e *Engine) {
+func (d *departure) settle(k *Keeper) {
 	st := d.st
 	for i := range st.Calls {
 		c := &st.Calls[i]
@@ -221,13 +220,13 @@ func (d *departure) settle(e *Engine) {
 		}
 		if c.Interrupt != nil {
 			again := *c.Interrupt
-			again.ID = e.cfg.NewID("int")
+			again.ID = k.cfg.NewID("int")
 			c.Interrupt, c.Answer = &again, nil
 		}
 	}
 	if q := st.Question; q != nil {
 		again := *q.Interrupt
-		again.ID = e.cfg.NewID("int")
+		again.ID = k.cfg.NewID("int")
 		st.Question = &question{Interrupt: &again}
 	}
 	st.Claims, st.Answers = 0, nil
@@ -241,9 +240,9 @@ func (d *departure) settle(e *Engine) {
 }
 
 // arrive fills in the commit with which a travel ends.
-func (e *Engine) arrive(c *holdfast.Commit, d *departure, cp checkpoint, out *holdfast.Traveled) {
+func (k *Keeper) arrive(c *holdfast.Commit, d *departure, cp checkpoint, out *holdfast.Traveled) {
 	out.Effects = []holdfast.PastEffect{}
-	effects := e.effects(d.st.Agent, d.frontend)
+	effects := k.effects(d.st.Agent, d.frontend)
 	for _, p := range d.past {
 		if effect := effects(p.made.name); effect != string(holdfast.EffectPure) {
 			out.Effects = append(out.Effects, p.effect(effect))
@@ -252,80 +251,13 @@ func (e *Engine) arrive(c *holdfast.Commit, d *departure, cp checkpoint, out *ho
 	for _, call := range d.redo {
 		// A call that was carried out is not carried out again as if nothing had been:
 		// it is in doubt.
-		putIntent(c, c.Key.Thread, d.st.call(call.ID), d.hist, c.Fence, e.cfg.Now())
+		putIntent(c, c.Key.Thread, d.st.call(call.ID), d.hist, c.Fence, k.cfg.Now())
 	}
 	c.Put = append(c.Put, d.kept...)
 	d.st.Reuse = d.reuse
-	made := e.list(c, d.st, cp)
+	made := k.list(c, d.st, cp)
 	c.State = d.st.encode()
 	out.Checkpoint = made.public(c.Key.Thread)
-}
-
-// effects returns what the agent's tools declare; the frontend's declare nothing.
-func (e *Engine) effects(agent string, frontend []string) func(tool string) string {
-	declared := map[string]string{}
-	for _, name := range frontend {
-		declared[name] = "frontend"
-	}
-	if a, err := e.agent(agent); err == nil {
-		for _, t := range a.Tools {
-			spec := t.Spec()
-			if spec.Effect == "" {
-				spec.Effect = holdfast.EffectIdempotent
-			}
-			declared[spec.Name] = string(spec.Effect)
-		}
-	}
-	return func(tool string) string {
-		if effect, ok := declared[tool]; ok {
-			return effect
-		}
-		return "unknown"
-	}
-}
-
-func (p *past) effect(effect string) holdfast.PastEffect {
-	out := holdfast.PastEffect{CallID: p.call, Tool: p.made.name, Effect: effect, Arguments: json.RawMessage(p.made.arguments)}
-	if !json.Valid(out.Arguments) {
-		out.Arguments = mustJSON(p.made.arguments)
-	}
-	if p.result != nil {
-		out.Message, out.Failed = p.result.ID, markOf(p.result).Failed
-	}
-	return out
-}
-
-// copyTo copies what a fork needs of the thread: the path, the shared state, the run
-// to go on with.
-func (e *Engine) copyTo(ctx context.Context, c *holdfast.Commit, t *thread, d *departure) error {
-	parent := ""
-	for i := range d.hist.path {
-		id := d.hist.path[i].ID
-		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: id, Parent: parent, Data: d.hist.raw[i]})
-		parent = id
-	}
-	for _, id := range d.st.blobs() {
-		data, err := e.shared(ctx, t.key, id)
-		if err != nil {
-			return err
-		}
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: id, Data: data})
-	}
-	rec, err := e.runRecord(ctx, t.key, d.st.Run)
-	if err != nil {
-		return err
-	}
-	rec.After = holdfast.Cursor{}
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: rec.ID, Data: mustJSON(rec)})
-	putOutcome(c, rec.ID, runOutcome{Format: Format, Outcome: d.st.Outcome, Code: d.st.Code, EndedAt: e.cfg.Now()})
-	for i := range d.st.Calls {
-		if d.st.Calls[i].Thread == "" {
-			d.st.Calls[i].Thread = t.key.Thread
-		}
-	}
-	d.st.Origin = &origin{Thread: t.key.Thread, Checkpoint: d.from}
-	d.st.Boundary, d.st.Checkpoints, d.st.Bytes = holdfast.Cursor{}, 0, 0
-	return nil
 }
 
 func errThreadExists(id string) *holdfast.Error {

@@ -222,3 +222,21 @@ func inspected(s *holdfast.StoredMessage) InspectedMessage {
 	}
 	return out
 }
+
+// middlewareState is the states of the middleware as whoever reads a store without
+// the program may see them.
+func (all *everything) middlewareState(st *state) (json.RawMessage, error) {
+	if st.Schema == "" && len(st.States) == 0 {
+		return nil, nil
+	}
+	var info holdfast.SchemaInfo
+	for _, v := range all.values[holdfast.KindBlob] {
+		if st.Schema != "" && v.ID == schemaBlob(st.Schema) {
+			if err := json.Unmarshal(v.Data, &info); err != nil {
+				return nil, errors.Join(errUnreadable, err)
+			}
+		}
+	}
+	s := emptySchema()
+	return s.Shown(s.Restore(info, st.values(info), nil))
+}

@@ -42,34 +42,8 @@ func (w *writer) append(ev agui.Event) {
 	w.last++
 }
 
-// minRef is the size in bytes from which on the log does not keep a tool's result a
-// second time: its message has it.
-const minRef = 256
-
-func bytesOf(c *holdfast.Commit) (n int64) {
-	for i := range c.Records {
-		n += int64(len(c.Records[i]))
-	}
-	for i := range c.Messages {
-		n += int64(len(c.Messages[i].Data))
-	}
-	for i := range c.Put {
-		n += int64(len(c.Put[i].Data))
-	}
-	return n
-}
-
 func emptyCommit(c *holdfast.Commit) bool {
 	return c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 && len(c.Clear) == 0 && c.InboxSeen == 0
-}
-
-func recordsOf(c *holdfast.Commit) []holdfast.Record {
-	records := make([]holdfast.Record, len(c.Records))
-	tag := c.Fence.Tag()
-	for i, data := range c.Records {
-		records[i] = holdfast.Record{Cursor: holdfast.Cursor{Number: c.Expect.Next + uint64(i), Tag: tag}, Data: data}
-	}
-	return records
 }
 
 // encodeItems writes the records into one buffer.
@@ -90,19 +64,8 @@ func encodeItems(items []item) [][]byte {
 			continue
 		}
 		start := len(buf)
-		buf = appendDelta(buf, it)
+		buf = appendDelta(buf, it.kind, it.id, it.text)
 		records[i] = buf[start:len(buf):len(buf)]
 	}
 	return records
-}
-
-func appendDelta(buf []byte, it *item) []byte {
-	switch it.kind {
-	case agui.TypeTextMessageContent:
-		return agui.TextMessageContent{MessageID: it.id, Delta: string(it.text)}.AppendJSON(buf)
-	case agui.TypeReasoningMessageContent:
-		return agui.ReasoningMessageContent{MessageID: it.id, Delta: string(it.text)}.AppendJSON(buf)
-	default:
-		return agui.ToolCallArgs{ToolCallID: it.id, Delta: string(it.text)}.AppendJSON(buf)
-	}
 }

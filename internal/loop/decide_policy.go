@@ -1,0 +1,54 @@
+package loop
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// policy is what the agent and the request chose.
+type policy struct {
+	holdfast.Policy
+	Branch bool `json:"branch,omitempty"`
+	// AllowStale goes on although the history is not the one the head was written
+	// for.
+	AllowStale bool `json:"allowStale,omitempty"`
+}
+
+// policyOf joins the agent's policy with forwardedProps.holdfast, the one place
+// of choices per request.
+func policyOf(a *holdfast.Agent, props json.RawMessage) (policy, error) {
+	p := policy{Policy: a.Policy}
+	var outer struct {
+		Holdfast json.RawMessage `json:"holdfast"`
+	}
+	// Other applications' props may have any shape; only ours is read.
+	if json.Unmarshal(props, &outer) != nil || len(outer.Holdfast) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(outer.Holdfast, &p); err != nil {
+		return p, holdfast.Errorf(holdfast.CodeInvalidInput, "forwardedProps.holdfast cannot be read.").
+			WithHint(`It is an object with onBusy, onInterrupted, onUnfinished (strings), branch and allowStale (true or false).`).Wrap(err)
+	}
+	for _, c := range []struct{ name, value, other string }{
+		{"onBusy", p.OnBusy, holdfast.PolicyCancelAndRun},
+		{"onInterrupted", p.OnInterrupted, holdfast.PolicyDecline},
+		{"onUnfinished", p.OnUnfinished, holdfast.PolicyAbandon},
+	} {
+		if c.value != "" && c.value != holdfast.PolicyReject && c.value != c.other {
+			return p, holdfast.Errorf(holdfast.CodeInvalidInput, "forwardedProps.holdfast.%s has an unknown value.", c.name).
+				WithHint("Use %q or %q.", holdfast.PolicyReject, c.other)
+		}
+	}
+	return p, nil
+}
+
+// answerHash recognises an answer that is given again.
+func answerHash(r agui.ResumeEntry) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", r.InterruptID, r.Status, r.Payload))
+	return hex.EncodeToString(sum[:8])
+}

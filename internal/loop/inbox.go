@@ -1,0 +1,108 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// inboxItem is what another process or a request leaves for the owner.
+type inboxItem struct {
+	Type string `json:"type"` // cancel
+	Run  string `json:"run"`
+}
+
+// posted has the runs look at their inboxes: one, or with the zero key all. It
+// returns at once.
+func (e *Engine) posted(key holdfast.ThreadKey) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.runs[key]; r != nil {
+		r.inbox.Go(r.readInbox)
+	}
+	if key == (holdfast.ThreadKey{}) {
+		for _, r := range e.runs {
+			r.inbox.Go(r.readInbox)
+		}
+	}
+}
+
+// readInbox cancels the run if somebody has asked for it.
+func (r *run) readInbox() {
+	items, err := r.e.cfg.Store.Inbox(r.ctx, r.key)
+	if err == nil && r.wantsCancel(items) {
+		r.cancel(errCancelled)
+	}
+}
+
+func (r *run) wantsCancel(items []holdfast.InboxItem) bool {
+	for _, it := range items {
+		r.inboxSeen.Store(it.Number)
+		var in inboxItem
+		if json.Unmarshal(it.Data, &in) == nil && in.Type == "cancel" && in.Run == r.rec.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// cancelAndWait cancels the thread's run and waits for its end, after which
+// the request is decided again.
+func (e *Engine) cancelAndWait(ctx context.Context, t *thread) error {
+	wake, stop := e.cfg.Store.Watch(t.key)
+	defer stop()
+	if err := e.postCancel(ctx, t.key, t.st.Run); err != nil {
+		return err
+	}
+	for {
+		head, err := e.cfg.Store.Head(ctx, t.key)
+		if err != nil {
+			return readError(err)
+		}
+		if head.Process == "" {
+			return errDecideAgain
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-e.closed:
+			return errShuttingDown()
+		}
+	}
+}
+
+func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run string) error {
+	item := holdfast.InboxItem{ID: "cancel/" + run, Data: mustJSON(inboxItem{Type: "cancel", Run: run})}
+	if err := e.cfg.Store.Post(ctx, key, item); err != nil {
+		return readError(err)
+	}
+	return nil
+}
+
+// Cancel asks the owner of a run to end it, and returns the thread as it is.
+// Cancelling a run that has ended changes nothing. What is asked is stored
+// first, so it outlives the owner.
+func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*holdfast.ThreadInfo, error) {
+	t, err := e.read.existing(ctx, who, thread)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.cfg.Store.Value(ctx, t.key, holdfast.KindRun, run); err != nil {
+		if errors.Is(err, holdfast.ErrNotFound) {
+			return nil, errRunNotFound(thread, run)
+		}
+		return nil, readError(err)
+	}
+	if t.st.Phase == phaseRunning && t.st.Run == run {
+		if err := e.postCancel(ctx, t.key, run); err != nil {
+			return nil, err
+		}
+		if err := e.recover(ctx, t.key); err != nil {
+			return nil, err
+		}
+	}
+	return t.info(), nil
+}

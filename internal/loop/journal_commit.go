@@ -1,0 +1,178 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// wake has what was added committed, now or right after the commit in flight; the
+// caller holds the lock. The goroutine that commits lives only while it has work:
+// thousands of streams wait at a time, and each goroutine is several KB.
+func (w *writer) wake() {
+	w.due = true
+	if !w.running && !w.ended {
+		w.running = true
+		go w.run()
+	}
+}
+
+// wakeWithin has what was added committed within d, if nothing else has it
+// committed before; the caller holds the lock.
+func (w *writer) wakeWithin(d time.Duration) {
+	switch {
+	case d <= 0:
+		w.wake()
+	case w.soon == nil:
+		w.soon, w.within = time.AfterFunc(d, w.wakeLater), d
+	case d < w.within:
+		w.soon.Reset(d)
+		w.within = d
+	}
+}
+
+// wakeLater is wake for the timer.
+func (w *writer) wakeLater() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wake()
+}
+
+// stopTimer is for when everything is committed; the caller holds the lock.
+func (w *writer) stopTimer() {
+	if w.soon != nil {
+		w.soon.Stop()
+		w.soon = nil
+	}
+}
+
+func wait(ctx context.Context, b *batch) error {
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// run is the writer's goroutine: it commits until nothing is due.
+func (w *writer) run() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.due && w.next != nil {
+		b := w.next
+		w.next, w.due = w.newBatch(), false
+		w.stopTimer()
+		pos, process := w.committed, w.process
+		w.mu.Unlock()
+		err := w.write(b, pos, process)
+		w.mu.Lock()
+		b.err = err
+		close(b.done)
+		if err == nil && w.outage > 0 {
+			w.noteOutage()
+		}
+		if err != nil || b.closing {
+			w.fail(errors.Join(err, errWriterClosed))
+		}
+	}
+	w.running = false
+	if w.next == nil {
+		w.end()
+	}
+}
+
+// noteOutage records that the store is back; the caller holds the lock. After the
+// run's last event there is no place for it.
+func (w *writer) noteOutage() {
+	ev := agui.Custom{Name: "holdfast.store_recovered", Value: mustJSON(map[string]any{"outageMs": w.outage.Milliseconds()})}
+	ev.Timestamp = w.clock().UnixMilli()
+	w.outage = 0
+	if w.next == nil {
+		return
+	}
+	before, err := w.seq.Next(ev)
+	if err != nil {
+		return
+	}
+	for _, b := range before {
+		w.append(b)
+	}
+	w.append(ev)
+	w.due = true
+}
+
+// write commits one batch, trying again while the store cannot be reached. A
+// retry has the same commit id, so it never writes twice.
+func (w *writer) write(b *batch, pos holdfast.Position, process string) error {
+	c := &b.commit
+	if len(b.items) == 0 && emptyCommit(c) && !b.closing {
+		return nil
+	}
+	c.Key, c.Expect, c.User = w.key, pos, w.user
+	c.Fence, c.Process, c.UpdatedAt = w.fence, process, w.clock()
+	c.Records = encodeItems(b.items)
+	if err := w.commit(c); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.committed = holdfast.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
+	w.acked = c.UpdatedAt // before it was sent
+	w.mu.Unlock()
+	w.bytes.Add(bytesOf(c))
+	if len(c.Records) > 0 {
+		records := recordsOf(c)
+		for i := range b.items {
+			if full := b.items[i].full; full != nil {
+				records[i].Data = full
+			}
+		}
+		w.shown(records)
+	}
+	return nil
+}
+
+// commit tries until the store answers, which may be a refusal, or giveUp has
+// passed. A commit in flight is not cancelled with its run.
+func (w *writer) commit(c *holdfast.Commit) error {
+	w.deadline.Reset(w.giveUp)
+	defer w.deadline.Stop()
+	ctx := w.ctx
+	pause := 10 * time.Millisecond
+	for {
+		err := w.try(ctx, c)
+		if err == nil || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrInvalid) {
+			w.setHealthy(true)
+			return err
+		}
+		w.setHealthy(false)
+		if w.stopAtOnce {
+			return fmt.Errorf("stopped at the first failure of the store: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("gave up after %s: %w", w.giveUp, err)
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+func (w *writer) setHealthy(ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case ok && w.unhealthy != nil:
+		close(w.unhealthy)
+		w.unhealthy = nil
+		w.outage = w.clock().Sub(w.since)
+		w.back(w.outage)
+	case !ok && w.unhealthy == nil:
+		w.unhealthy = make(chan struct{})
+		w.since = w.clock()
+	}
+}

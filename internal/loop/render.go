@@ -1,0 +1,132 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// render turns records into frames, up to the run's end.
+func (w *watching) render(ctx context.Context, records []holdfast.Record) (frames []agui.Frame, ended bool, err error) {
+	frames = make([]agui.Frame, 0, len(records))
+	for i := range records {
+		w.after = records[i].Cursor
+		data := records[i].Data
+		switch agui.TypeOf(data) {
+		case agui.TypeMessagesSnapshot, agui.TypeStateSnapshot, agui.TypeToolCallResult:
+			if data, err = w.expand(ctx, data); err != nil {
+				return nil, false, err
+			}
+			if data == nil {
+				continue
+			}
+		case agui.TypeRunStarted:
+			data = w.echoed(data)
+		case agui.TypeRunFinished, agui.TypeRunError:
+			data = w.echoed(data)
+			ended = true
+		}
+		if data, keep := w.dialect.Event(data); keep {
+			frames = append(frames, agui.Frame{ID: records[i].Cursor.String(), Data: data})
+		}
+		if ended {
+			break
+		}
+	}
+	return frames, ended, nil
+}
+
+// expand writes a snapshot out: in the log it is a reference.
+func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
+	ref, ok := agui.RefOf(data)
+	if !ok {
+		return data, nil
+	}
+	if agui.TypeOf(data) == agui.TypeToolCallResult {
+		return w.expandResult(ctx, data, ref)
+	}
+	if agui.TypeOf(data) == agui.TypeStateSnapshot {
+		data, err := w.e.read.stateSnapshot(ctx, w.key, ref)
+		if errors.Is(err, holdfast.ErrNotFound) {
+			return nil, nil // it was pruned; what follows does not need it
+		}
+		return data, err
+	}
+	if ref == "" {
+		return agui.AppendMessagesSnapshot(nil, agui.Base{}, nil), nil
+	}
+	hist, err := w.e.read.history(ctx, w.key, ref)
+	if errors.Is(err, errHole) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return messagesSnapshot(w.rec, hist.raw, nil), nil
+}
+
+// expandResult writes a result out. The messages are read once for a watcher that
+// reads the past; one that is up to date gets results as they came.
+func (w *watching) expandResult(ctx context.Context, data []byte, message string) ([]byte, error) {
+	if w.contents[message] == nil {
+		stored, err := w.e.cfg.Store.Messages(ctx, w.key)
+		if err != nil {
+			return nil, readError(err)
+		}
+		whole, err := textsOf(stored)
+		if err != nil {
+			return nil, readError(err)
+		}
+		w.contents = whole.contents
+	}
+	content := w.contents[message]
+	if content == nil {
+		content = mustJSON("(This result was pruned.)")
+	}
+	return agui.ExpandResult(data, content), nil
+}
+
+// messagesSnapshot shows the run's instructions, which the client sent and
+// would otherwise lose, then the history, then what is still in the making.
+func messagesSnapshot(rec *runRecord, path [][]byte, making []agui.Message) []byte {
+	all := make([][]byte, 0, len(rec.Instructions)+len(path)+len(making))
+	for _, m := range rec.Instructions {
+		all = append(all, m)
+	}
+	all = append(all, path...)
+	for i := range making {
+		all = append(all, making[i].AppendJSON(nil))
+	}
+	return agui.AppendMessagesSnapshot(nil, agui.Base{}, all)
+}
+
+// echoed gives a watcher under another id that id at the run's two ends.
+func (w *watching) echoed(data []byte) []byte {
+	if w.echo == "" || w.echo == w.rec.ID {
+		return data
+	}
+	ev, err := agui.DecodeEvent(data)
+	if err != nil {
+		return data
+	}
+	switch ev := ev.(type) {
+	case agui.RunStarted:
+		ev.RunID, ev.Metadata = w.echo, w.metadata()
+		return ev.AppendJSON(nil)
+	case agui.RunFinished:
+		ev.RunID, ev.Metadata = w.echo, w.metadata()
+		return ev.AppendJSON(nil)
+	}
+	return data
+}
+
+func (w *watching) metadata() json.RawMessage {
+	m := map[string]any{"runId": w.rec.ID}
+	if w.resync {
+		m["resync"] = true
+	}
+	return mustJSON(map[string]any{"holdfast": m})
+}

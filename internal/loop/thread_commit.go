@@ -1,0 +1,56 @@
+package loop
+
+import (
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+func recordsOf(c *holdfast.Commit) []holdfast.Record {
+	records := make([]holdfast.Record, len(c.Records))
+	tag := c.Fence.Tag()
+	for i, data := range c.Records {
+		records[i] = holdfast.Record{Cursor: holdfast.Cursor{Number: c.Expect.Next + uint64(i), Tag: tag}, Data: data}
+	}
+	return records
+}
+
+// headAfter is the head that a successful commit leaves.
+func headAfter(c *holdfast.Commit) *holdfast.Head {
+	return &holdfast.Head{
+		Key: c.Key, User: c.User, Fence: c.Fence, Process: c.Process, ETag: c.ID,
+		Next: c.Expect.Next + uint64(len(c.Records)), UpdatedAt: c.UpdatedAt, State: c.State,
+	}
+}
+
+func encodeEvents(events []agui.Event) [][]byte {
+	records := make([][]byte, len(events))
+	for i, ev := range events {
+		records[i] = ev.AppendJSON(nil)
+	}
+	return records
+}
+
+func bytesOf(c *holdfast.Commit) (n int64) {
+	for i := range c.Records {
+		n += int64(len(c.Records[i]))
+	}
+	for i := range c.Messages {
+		n += int64(len(c.Messages[i].Data))
+	}
+	for i := range c.Put {
+		n += int64(len(c.Put[i].Data))
+	}
+	return n
+}
+
+// clearWork removes the intents and the pending writes: a checkpoint holds the
+// results now. A commit clears before it puts, so those that an earlier step has
+// put into the same commit are taken out of it.
+func clearWork(c *holdfast.Commit) {
+	c.Put = slices.DeleteFunc(c.Put, func(v holdfast.Value) bool {
+		return v.Kind == holdfast.KindPending || v.Kind == holdfast.KindIntent
+	})
+	c.Clear = append(c.Clear, holdfast.KindPending, holdfast.KindIntent)
+}

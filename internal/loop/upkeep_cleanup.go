@@ -1,0 +1,111 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// sweepPage is how many threads a clean-up looks at before it looks whether it is to
+// go on.
+const sweepPage = 100
+
+// DeleteOlderThan removes the checkpoints of the caller's threads that were taken
+// before cutoff, but never a thread's newest.
+func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*holdfast.Cleaned, error) {
+	cleaned := &holdfast.Cleaned{DryRun: dryRun}
+	err := k.each(ctx, who, time.Time{}, func(id string) error {
+		_, err := k.onStill(ctx, who, id, "", func(t *thread) (*holdfast.Commit, error) {
+			p := pruning{k: k, t: t}
+			c, err := p.commit(ctx, func(_ int, cp *checkpoint) bool { return !cp.CreatedAt.Before(cutoff) })
+			if err != nil || c == nil || p.checkpoints == 0 {
+				return nil, err
+			}
+			cleaned.Threads++
+			cleaned.Checkpoints += p.checkpoints
+			cleaned.Messages += len(p.forget)
+			if dryRun {
+				c = nil
+			}
+			return c, nil
+		})
+		return leaveOut(cleaned, err)
+	})
+	return cleaned, err
+}
+
+// DeleteInactive deletes the caller's threads that are idle and were last active
+// before cutoff. What is stopped or waits is somebody's unfinished work, and stays.
+func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*holdfast.Cleaned, error) {
+	cleaned := &holdfast.Cleaned{DryRun: dryRun}
+	err := k.each(ctx, who, cutoff, func(id string) error {
+		t, err := k.read.existing(ctx, who, id)
+		if err != nil {
+			return leaveOut(cleaned, err)
+		}
+		if t.st.Phase != phaseIdle || !t.head.UpdatedAt.Before(cutoff) {
+			cleaned.Kept++
+			return nil
+		}
+		if !dryRun {
+			if err := k.deleteAt(ctx, t); err != nil {
+				return leaveOut(cleaned, err)
+			}
+		}
+		cleaned.Threads++
+		return nil
+	})
+	return cleaned, err
+}
+
+// leaveOut counts a thread that runs or has moved as kept; other errors end the
+// clean-up.
+func leaveOut(c *holdfast.Cleaned, err error) error {
+	var pub *holdfast.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced):
+	case errors.As(err, &pub) && (pub.Code == holdfast.CodeRunInProgress || pub.Code == holdfast.CodeNotFound || pub.Code == holdfast.CodeCheckpointConflict):
+	default:
+		return readUnlessMoved(err)
+	}
+	c.Kept++
+	return nil
+}
+
+// each calls f with the ids of the caller's threads that were last active before the
+// given time (zero: all).
+func (k *Keeper) each(ctx context.Context, who holdfast.Principal, before time.Time, f func(id string) error) error {
+	seen := map[string]bool{}
+	for {
+		heads, err := k.cfg.Store.Threads(ctx, who, before, sweepPage)
+		if err != nil {
+			return readError(err)
+		}
+		fresh := 0
+		for i := range heads {
+			id := heads[i].Key.Thread
+			if before.IsZero() || heads[i].UpdatedAt.Before(before) {
+				before = heads[i].UpdatedAt
+			}
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			fresh++
+			if err := f(id); err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if len(heads) < sweepPage || fresh == 0 {
+			return nil
+		}
+		before = before.Add(1) // others of the same instant
+	}
+}

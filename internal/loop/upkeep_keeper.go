@@ -1,0 +1,82 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// KeeperConfig is what a Keeper needs. Every member must be set, except where it
+// says otherwise.
+type KeeperConfig struct {
+	Store  holdfast.Store
+	Engine runner
+	// KeepCheckpoints is how many checkpoints of a thread stay listed.
+	KeepCheckpoints int
+	// ArchiveAfter is how long the log of a run that has ended stays as it was
+	// written.
+	ArchiveAfter time.Duration
+	Retention    Retention
+	Log          *slog.Logger
+	Now          func() time.Time
+	// NewID makes a random id, unique and unguessable; prefix says of what.
+	NewID    func(prefix string) string
+	Observer Observer
+}
+
+// runner is what a Keeper needs of the engine that runs threads.
+type runner interface {
+	// Lock serialises what this process decides about one thread.
+	Lock(key holdfast.ThreadKey) (unlock func())
+	// Commit makes one try to commit, and tells the observer.
+	Commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error
+	// Current reads the head of the caller's thread, which must exist, after it has
+	// made sure that a thread which claims to run has a living owner.
+	Current(ctx context.Context, who holdfast.Principal, id string) (*thread, error)
+	// Agent returns the agent of that name.
+	Agent(name string) (*holdfast.Agent, error)
+	// ShownStates returns the states of the middleware in st as the thread's owner
+	// may see them; nil if there are none.
+	ShownStates(ctx context.Context, key holdfast.ThreadKey, st *state) (json.RawMessage, error)
+}
+
+// Keeper looks after threads that do not run: it shows them, takes them back, forks,
+// prunes and deletes them, and archives their logs. One process has one.
+type Keeper struct {
+	cfg      KeeperConfig
+	engine   runner
+	read     reader
+	finished chan endedThread // see ArchiveSoon
+
+	ctx  context.Context
+	stop context.CancelFunc
+	wg   sync.WaitGroup // what Start has started
+}
+
+// maxFinished bounds the threads that wait for their log to be archived.
+const maxFinished = 8192
+
+// NewKeeper makes a Keeper. It serves requests at once; Start begins what it does by
+// itself.
+func NewKeeper(cfg KeeperConfig) *Keeper {
+	k := &Keeper{cfg: cfg, engine: cfg.Engine, read: reader{cfg.Store}, finished: make(chan endedThread, maxFinished)}
+	k.ctx, k.stop = context.WithCancel(context.Background())
+	return k
+}
+
+// Start begins to archive logs and to enforce retention, until Stop.
+func (k *Keeper) Start() {
+	k.wg.Go(k.keepArchives)
+	k.wg.Go(k.keepClean)
+}
+
+// Stop ends what Start has begun, and waits for it. A log that is not archived yet is
+// found by the process that starts next.
+func (k *Keeper) Stop() {
+	k.stop()
+	k.wg.Wait()
+}

@@ -1,0 +1,192 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Prune keeps the newest checkpoints of a thread and removes what neither they nor
+// the head need: other branches of the history, versions of the shared state, the
+// logs of runs before them. The newest checkpoint is always kept.
+func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id string, keep int, dryRun bool) (*holdfast.Cleaned, error) {
+	cleaned := &holdfast.Cleaned{DryRun: dryRun, Threads: 1}
+	_, err := k.onStill(ctx, who, id, "", func(t *thread) (*holdfast.Commit, error) {
+		p := pruning{k: k, t: t}
+		c, err := p.commit(ctx, func(n int, _ *checkpoint) bool { return n < keep })
+		cleaned.Checkpoints, cleaned.Messages = p.checkpoints, len(p.forget)
+		if dryRun {
+			c = nil
+		}
+		return c, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return cleaned, nil
+}
+
+// pruning is what is to be removed of one thread.
+type pruning struct {
+	k           *Keeper
+	t           *thread
+	kept        []*state // of the head and of the checkpoints that stay
+	checkpoints int
+	forget      []string
+}
+
+// commit returns what removes the checkpoints that stays does not name (by their
+// place, the newest is 0), and all that is not needed then; nil if that is nothing.
+func (p *pruning) commit(ctx context.Context, stays func(n int, cp *checkpoint) bool) (*holdfast.Commit, error) {
+	c := p.k.amend(p.t)
+	p.kept = []*state{p.t.st}
+	all, err := p.k.cfg.Store.Values(ctx, p.t.key, holdfast.KindCheckpoint, "", 0)
+	if err != nil {
+		return nil, readError(err)
+	}
+	for n, v := range all {
+		cp, err := decodeCheckpoint(v.Data)
+		if err != nil {
+			return nil, readError(err)
+		}
+		if n == 0 || stays(n, cp) {
+			p.kept = append(p.kept, cp.State)
+			continue
+		}
+		p.checkpoints++
+		c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindCheckpoint, ID: v.ID})
+	}
+	if err := p.messages(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := p.values(ctx, c); err != nil {
+		return nil, err
+	}
+	if len(c.Delete) == 0 && len(c.Forget) == 0 {
+		return nil, nil
+	}
+	return c, nil
+}
+
+// messages forgets those that are on the way to none of the leaves that stay.
+func (p *pruning) messages(ctx context.Context, c *holdfast.Commit) error {
+	stored, err := p.k.cfg.Store.Messages(ctx, p.t.key)
+	if err != nil {
+		return readError(err)
+	}
+	parent := map[string]string{}
+	for i := range stored {
+		parent[stored[i].ID] = stored[i].Parent
+	}
+	needed := map[string]bool{"": true}
+	for _, st := range p.kept {
+		for id := st.Leaf; !needed[id]; id = parent[id] {
+			needed[id] = true
+		}
+	}
+	for i := range stored {
+		if !needed[stored[i].ID] {
+			p.forget = append(p.forget, stored[i].ID)
+		}
+	}
+	c.Forget = p.forget
+	return nil
+}
+
+// values deletes the versions of the shared state, the schemas and the logs that
+// nothing that stays refers to.
+func (p *pruning) values(ctx context.Context, c *holdfast.Commit) error {
+	var blobs, runs []string
+	for _, st := range p.kept {
+		blobs, runs = append(blobs, st.blobs()...), append(runs, st.Run)
+	}
+	for kind, needed := range map[holdfast.Kind][]string{holdfast.KindBlob: blobs, holdfast.KindLog: runs} {
+		values, err := p.k.cfg.Store.Values(ctx, p.t.key, kind, "", 0)
+		if err != nil {
+			return readError(err)
+		}
+		for _, v := range values {
+			if !slices.Contains(needed, v.ID) {
+				c.Delete = append(c.Delete, holdfast.ValueID{Kind: kind, ID: v.ID})
+			}
+		}
+	}
+	return nil
+}
+
+// Delete removes a thread that does not run and, if asked to, the threads that were
+// forked from it, and theirs. It returns how many were deleted.
+func (k *Keeper) Delete(ctx context.Context, who holdfast.Principal, id, etag string, children bool) (int, error) {
+	return k.delete(ctx, who, id, etag, children, map[string]bool{})
+}
+
+func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag string, children bool, seen map[string]bool) (int, error) {
+	seen[id] = true
+	deleted := 0
+	t, err := k.onStill(ctx, who, id, etag, func(*thread) (*holdfast.Commit, error) { return nil, nil })
+	if err != nil {
+		return 0, err
+	}
+	if children {
+		list, err := k.Children(ctx, who, id)
+		if err != nil {
+			return 0, err
+		}
+		for _, child := range list {
+			if seen[child.ID] {
+				continue
+			}
+			n, err := k.delete(ctx, who, child.ID, "", true, seen)
+			deleted += n
+			if err != nil {
+				return deleted, err
+			}
+		}
+	}
+	if err := k.deleteAt(ctx, t); err != nil {
+		var conflict *holdfast.ConflictError
+		if errors.As(err, &conflict) {
+			return deleted, errETag(t.head.ETag, conflict.Actual.ETag)
+		}
+		return deleted, readError(err)
+	}
+	return deleted + 1, nil
+}
+
+func (k *Keeper) deleteAt(ctx context.Context, t *thread) error {
+	defer k.engine.Lock(t.key)()
+	err := k.cfg.Store.Delete(ctx, t.key, t.head.Position())
+	if err == nil {
+		k.cfg.Log.Info("thread deleted", "thread", t.key.Thread)
+	}
+	return err
+}
+
+// maxChildren bounds a list of children.
+const maxChildren = 1000
+
+// Children lists the threads of the caller that were forked from a thread.
+func (k *Keeper) Children(ctx context.Context, who holdfast.Principal, id string) ([]holdfast.ThreadInfo, error) {
+	if _, err := k.read.existing(ctx, who, id); err != nil {
+		return nil, err
+	}
+	ids, err := k.cfg.Store.Children(ctx, holdfast.ThreadKey{Tenant: who.Tenant, Thread: id}, "", maxChildren)
+	if err != nil {
+		return nil, readError(err)
+	}
+	list := []holdfast.ThreadInfo{}
+	for _, child := range ids {
+		info, err := k.info(ctx, who, child)
+		var pub *holdfast.Error
+		if errors.As(err, &pub) && pub.Code == holdfast.CodeNotFound {
+			continue // somebody else's, or gone meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, *info)
+	}
+	return list, nil
+}

@@ -1,0 +1,125 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Retention is what the server removes by itself. What is zero is kept.
+type Retention struct {
+	// Every is how often a page of threads is looked at, by each process.
+	Every time.Duration
+	// Checkpoints is the age at which checkpoints are removed, but never a thread's
+	// newest.
+	Checkpoints time.Duration
+	// Threads is how long an idle thread stays after its last run. Then everything of
+	// it is removed together.
+	Threads time.Duration
+	// PruneBytes is the size above which a thread that does not run is pruned to its
+	// newest checkpoint.
+	PruneBytes int64
+}
+
+// retentionPage is how many threads one look is at: it bounds the work.
+const retentionPage = 100
+
+// keepClean looks at a page of all threads, again and again.
+func (k *Keeper) keepClean() {
+	if k.cfg.Retention.Every <= 0 {
+		return
+	}
+	tick := time.NewTicker(k.cfg.Retention.Every)
+	defer tick.Stop()
+	after := ""
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-tick.C:
+			after = k.cleanPage(k.ctx, after)
+		}
+	}
+}
+
+// cleanPage cleans a page of threads and returns where the next one begins.
+func (k *Keeper) cleanPage(ctx context.Context, after string) (next string) {
+	heads, next, err := k.cfg.Store.Walk(ctx, after, retentionPage)
+	if err != nil {
+		if ctx.Err() == nil {
+			k.cfg.Log.Warn("the threads could not be listed for retention", "error", err)
+		}
+		return ""
+	}
+	for i := range heads {
+		if ctx.Err() != nil {
+			return next
+		}
+		h := &heads[i]
+		if h.Process != "" || k.cfg.Now().Sub(h.UpdatedAt) < k.cfg.ArchiveAfter {
+			continue
+		}
+		done, err := k.clean(ctx, h.Key)
+		switch {
+		case err == nil:
+			k.cfg.Observer.Cleaned(done)
+		case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrNotFound), ctx.Err() != nil:
+			// somebody works on it
+		case errors.Is(err, holdfast.ErrVersionTooNew):
+			// a newer server looks after it
+		default:
+			k.cfg.Log.Warn("retention left a thread as it is", "thread", h.Key.Thread, "error", err)
+		}
+	}
+	return next
+}
+
+// clean does what is due for one thread.
+func (k *Keeper) clean(ctx context.Context, key holdfast.ThreadKey) (holdfast.Cleaned, error) {
+	var done holdfast.Cleaned
+	// A log that a process did not come to archive before it died.
+	if err := k.archive(ctx, key); err != nil {
+		return done, err
+	}
+	defer k.engine.Lock(key)()
+	t, err := k.read.head(ctx, key)
+	if err != nil {
+		return done, err
+	}
+	head := t.head
+	now, keep := k.cfg.Now(), k.cfg.Retention
+	if t.st.Phase == phaseRunning {
+		return done, nil
+	}
+	if keep.Threads > 0 && t.st.Phase == phaseIdle && now.Sub(head.UpdatedAt) > keep.Threads {
+		done.Threads = 1
+		return done, k.cfg.Store.Delete(ctx, key, head.Position())
+	}
+	large, err := k.largerThan(ctx, key, t.st.Bytes, keep.PruneBytes)
+	if err != nil {
+		return done, err
+	}
+	aged := keep.Checkpoints > 0 && now.Sub(head.UpdatedAt) <= 2*keep.Checkpoints // later it was done before
+	if !large && !aged {
+		return done, nil
+	}
+	p := pruning{k: k, t: t}
+	c, err := p.commit(ctx, func(_ int, cp *checkpoint) bool { return !large && now.Sub(cp.CreatedAt) <= keep.Checkpoints })
+	if err != nil || c == nil || p.checkpoints == 0 && !large {
+		return done, err
+	}
+	done.Checkpoints, done.Messages = p.checkpoints, len(p.forget)
+	return done, k.engine.Commit(ctx, t.place(), c)
+}
+
+// largerThan reports whether a thread takes more than so many bytes; 0 is no bound.
+// The store is asked only if the estimate is more.
+func (k *Keeper) largerThan(ctx context.Context, key holdfast.ThreadKey, estimate, bound int64) (bool, error) {
+	if bound <= 0 || estimate <= bound {
+		return false, nil
+	}
+	total, err := k.read.size(ctx, key)
+	return total > bound, err
+}
