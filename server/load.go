@@ -15,9 +15,9 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/config"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/model/openai"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/middleware"
 )
@@ -132,7 +132,7 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 	for i, a := range file.Agents {
 		agents[i] = holdfast.Agent{Name: a.Name, Description: a.Description, Instructions: a.Instructions,
 			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy}
-		if _, err := loop.Schemas(agents[i : i+1]); err != nil {
+		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}
 	}

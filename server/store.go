@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // StoreAt says where a store is, for those who look into it without a server.
@@ -88,7 +89,7 @@ type PendingMigration = holdfast.PendingMigration
 // [holdfast.Schema.Migrations]. It calls found for each thread that needs something.
 // It writes nothing. A thread that cannot be read is left to [CheckStore].
 func CheckStates(ctx context.Context, store holdfast.Store, agents []holdfast.Agent, only *holdfast.ThreadKey, found func(holdfast.ThreadKey, []PendingMigration)) error {
-	schemas, err := loop.Schemas(agents)
+	schemas, err := thread.Schemas(agents)
 	if err != nil {
 		return err
 	}

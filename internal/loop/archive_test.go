@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // TestArchive: the log of a run that has ended keeps nothing that the messages hold,
@@ -148,20 +149,20 @@ func FuzzArchive(f *testing.F) {
 		parts := strings.Split(text, "|")
 		whole := strings.Join(parts, "")
 		m := agui.FromDomain(holdfast.Message{ID: "m", Role: holdfast.RoleAssistant, Text: whole})
-		kept := must(textsOf([]holdfast.StoredMessage{{ID: "m", Data: m.AppendJSON(nil)}}))(t)
+		kept := must(thread.TextsOf([]holdfast.StoredMessage{{ID: "m", Data: m.AppendJSON(nil)}}))(t)
 		records := []holdfast.Record{{Cursor: holdfast.Cursor{Number: 7, Tag: "a"}, Data: agui.TextMessageStart{MessageID: "m", Role: "assistant"}.AppendJSON(nil)}}
 		for i, p := range parts {
 			records = append(records, holdfast.Record{Cursor: holdfast.Cursor{Number: uint64(8 + i), Tag: "a"}, Data: agui.TextMessageContent{MessageID: "m", Delta: p}.AppendJSON(nil)})
 		}
-		a := archiveRun("r", records, kept)
+		a := thread.ArchiveRun("r", records, kept)
 		seen := int(skip) % len(records)
-		rest, held := a.after(records[seen].Cursor, 1000, kept)
+		rest, held := a.After(records[seen].Cursor, 1000, kept)
 		if !held {
 			t.Fatal("the archive does not hold its cursor")
 		}
 		got := strings.Join(parts[:seen], "")
 		for i := range rest {
-			_, delta, _ := deltaOf(rest[i].Data)
+			_, delta, _ := thread.DeltaOf(rest[i].Data)
 			got += delta
 		}
 		if got != whole {

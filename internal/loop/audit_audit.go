@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Problem is something about a stored thread that must not be.
@@ -107,21 +108,21 @@ func readLog(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey,
 // could be read.
 type audit struct {
 	*everything
-	st       *state
+	st       *thread.State
 	problems []Problem
 	tooNew   bool
 
 	tree        map[string]*auditMessage
 	calls       map[string]bool // the ids of all calls
-	runs        map[string]*runRecord
-	checkpoints []*checkpoint
+	runs        map[string]*thread.Run
+	checkpoints []*thread.Checkpoint
 }
 
 // audit finds the problems, in an order that does not change.
 func (all *everything) audit() []Problem {
-	a := &audit{everything: all, tree: map[string]*auditMessage{}, calls: map[string]bool{}, runs: map[string]*runRecord{}}
+	a := &audit{everything: all, tree: map[string]*auditMessage{}, calls: map[string]bool{}, runs: map[string]*thread.Run{}}
 	var err error
-	if a.st, err = decodeState(all.head.State); err != nil {
+	if a.st, err = thread.DecodeState(all.head.State); err != nil {
 		a.cannotRead("head", "the head", err)
 		return a.problems
 	}
@@ -150,7 +151,7 @@ func (a *audit) cannotRead(what, name string, err error) {
 	case errors.Is(err, holdfast.ErrVersionTooNew):
 		a.tooNew = true
 		a.add(holdfast.CodeVersionTooNew, "%s was written by a newer version: %v", name, err)
-	case errors.Is(err, errNegative):
+	case errors.Is(err, thread.ErrNegative):
 		a.add(what+"_invalid", "%s: %v", name, err)
 	default:
 		a.add(what+"_unreadable", "%s: %v", name, err)
@@ -159,7 +160,7 @@ func (a *audit) cannotRead(what, name string, err error) {
 
 // owner: a thread has an owner exactly while it runs.
 func (a *audit) owner() {
-	switch running := a.st.Phase == phaseRunning; {
+	switch running := a.st.Phase == thread.Running; {
 	case running && a.head.Process == "":
 		a.add("owner_missing", "the thread runs, but the head names no owner: nobody takes it over")
 	case !running && a.head.Process != "":
@@ -170,15 +171,15 @@ func (a *audit) owner() {
 // readRuns reads how the runs began and ended.
 func (a *audit) readRuns() {
 	for _, v := range a.values[holdfast.KindRun] {
-		rec := &runRecord{}
-		if err := decodeValue(v.Data, rec); err != nil {
+		rec := &thread.Run{}
+		if err := thread.Decode(v.Data, rec); err != nil {
 			a.cannotRead("run", "run "+v.ID, err)
 			continue
 		}
 		a.runs[v.ID] = rec
 	}
 	for _, v := range a.values[holdfast.KindOutcome] {
-		if err := decodeValue(v.Data, &runOutcome{}); err != nil {
+		if err := thread.Decode(v.Data, &thread.RunEnd{}); err != nil {
 			a.cannotRead("outcome", "the outcome of run "+v.ID, err)
 		}
 	}
@@ -186,7 +187,7 @@ func (a *audit) readRuns() {
 
 func (a *audit) readCheckpoints() {
 	for _, v := range a.values[holdfast.KindCheckpoint] {
-		cp, err := decodeCheckpoint(v.Data)
+		cp, err := thread.DecodeCheckpoint(v.Data)
 		if err != nil {
 			a.cannotRead("checkpoint", "checkpoint "+v.ID, err)
 			continue
@@ -199,7 +200,7 @@ func (a *audit) readCheckpoints() {
 }
 
 // refersTo checks what a state needs: its messages, the shared state, the run.
-func (a *audit) refersTo(name string, st *state) {
+func (a *audit) refersTo(name string, st *thread.State) {
 	if st.Leaf != "" {
 		path, whole := a.path(st.Leaf)
 		switch {
@@ -212,7 +213,7 @@ func (a *audit) refersTo(name string, st *state) {
 	if st.Shared != "" && !a.has(holdfast.KindBlob, st.Shared) {
 		a.add("state_missing", "%s refers to the shared state %s, which is not there", name, st.Shared)
 	}
-	if st.Schema != "" && !a.has(holdfast.KindBlob, schemaBlob(st.Schema)) {
+	if st.Schema != "" && !a.has(holdfast.KindBlob, thread.SchemaBlob(st.Schema)) {
 		a.add("schema_missing", "%s refers to the schema %s of middleware states, which is not there", name, st.Schema)
 	}
 	if st.Run != "" && !a.has(holdfast.KindRun, st.Run) {
@@ -251,7 +252,7 @@ func (a *audit) checkpointList() {
 // results that may be used again.
 func (a *audit) work() {
 	for _, v := range a.values[holdfast.KindIntent] {
-		if err := decodeValue(v.Data, &intent{}); err != nil {
+		if err := thread.Decode(v.Data, &thread.Intent{}); err != nil {
 			a.cannotRead("intent", "the intent of call "+v.ID, err)
 		}
 		if !a.calls[v.ID] {
@@ -259,8 +260,8 @@ func (a *audit) work() {
 		}
 	}
 	for _, v := range a.values[holdfast.KindPending] {
-		p := pendingWrite{}
-		if err := decodeValue(v.Data, &p); err != nil {
+		p := thread.PendingWrite{}
+		if err := thread.Decode(v.Data, &p); err != nil {
 			a.cannotRead("pending", "the pending write of call "+v.ID, err)
 			continue
 		}
@@ -272,7 +273,7 @@ func (a *audit) work() {
 		}
 	}
 	for _, v := range a.values[holdfast.KindReuse] {
-		if err := decodeValue(v.Data, &reusable{}); err != nil {
+		if err := thread.Decode(v.Data, &thread.RecordedResult{}); err != nil {
 			a.cannotRead("reuse", "the recorded result "+v.ID, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Summary is a thread in a line.
@@ -38,7 +39,7 @@ func Summarize(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKe
 	for bytes := range maps.Values(size) {
 		s.Bytes += bytes
 	}
-	if st, err := decodeState(head.State); err == nil {
+	if st, err := thread.DecodeState(head.State); err == nil {
 		s.Status, s.Iteration, s.Messages = string(st.Phase), st.Iteration, st.Count
 	}
 	return s, nil
@@ -109,7 +110,7 @@ func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, 
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
 	in.values(all)
-	st, err := decodeState(all.head.State)
+	st, err := thread.DecodeState(all.head.State)
 	if st != nil {
 		in.Agent, in.Run, in.Outcome, in.Code, in.Text = st.Agent, st.Run, st.Outcome, st.Code, st.Text
 		if st.Origin != nil {
@@ -118,23 +119,23 @@ func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, 
 	}
 	if checkpoint == "" {
 		// A negative counter is no reason to hide the rest.
-		if err == nil || errors.Is(err, errNegative) {
+		if err == nil || errors.Is(err, thread.ErrNegative) {
 			in.at(all, st)
 		}
 		return in, nil
 	}
 	data, err := store.Value(ctx, key, holdfast.KindCheckpoint, checkpoint)
 	if errors.Is(err, holdfast.ErrNotFound) {
-		return nil, errCheckpointNotFound(key.Thread, checkpoint)
+		return nil, thread.CheckpointNotFound(key.Thread, checkpoint)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read checkpoint %s of thread %s: %w", checkpoint, key, err)
 	}
-	cp, err := decodeCheckpoint(data)
+	cp, err := thread.DecodeCheckpoint(data)
 	if err != nil {
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
-	shown := cp.public(key.Thread)
+	shown := cp.Public(key.Thread)
 	in.Shown = &shown
 	in.at(all, cp.State)
 	return in, nil
@@ -143,33 +144,33 @@ func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, 
 // values describes what belongs to the whole thread.
 func (in *Inspection) values(all *everything) {
 	for _, v := range all.values[holdfast.KindCheckpoint] {
-		if cp, err := decodeCheckpoint(v.Data); err == nil {
-			in.Checkpoints = append(in.Checkpoints, cp.public(all.key.Thread))
+		if cp, err := thread.DecodeCheckpoint(v.Data); err == nil {
+			in.Checkpoints = append(in.Checkpoints, cp.Public(all.key.Thread))
 		}
 	}
 	for _, v := range all.values[holdfast.KindIntent] {
-		var i intent
-		if decodeValue(v.Data, &i) == nil {
+		var i thread.Intent
+		if thread.Decode(v.Data, &i) == nil {
 			in.Intents = append(in.Intents, InspectedIntent{CallID: v.ID, Tool: i.Tool, Key: i.Key, At: i.At})
 		}
 	}
 	for _, v := range all.values[holdfast.KindPending] {
-		var p pendingWrite
-		if decodeValue(v.Data, &p) == nil {
+		var p thread.PendingWrite
+		if thread.Decode(v.Data, &p) == nil {
 			in.Pending = append(in.Pending, holdfast.PendingWrite{CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed,
 				Iteration: p.Iteration, ThreadID: all.key.Thread, CompletedAt: p.CompletedAt})
 		}
 	}
-	ends := map[string]runOutcome{}
+	ends := map[string]thread.RunEnd{}
 	for _, v := range all.values[holdfast.KindOutcome] {
-		var o runOutcome
-		if decodeValue(v.Data, &o) == nil {
+		var o thread.RunEnd
+		if thread.Decode(v.Data, &o) == nil {
 			ends[v.ID] = o
 		}
 	}
 	for _, v := range all.values[holdfast.KindRun] {
-		var r runRecord
-		if decodeValue(v.Data, &r) == nil {
+		var r thread.Run
+		if thread.Decode(v.Data, &r) == nil {
 			o := ends[v.ID]
 			in.Runs = append(in.Runs, InspectedRun{ID: v.ID, Agent: r.Agent, Continues: r.Continues, StartedAt: r.StartedAt, Outcome: o.Outcome, Code: o.Code, EndedAt: o.EndedAt})
 		}
@@ -178,7 +179,7 @@ func (in *Inspection) values(all *everything) {
 }
 
 // at describes the history, the shared state and the open calls of a state.
-func (in *Inspection) at(all *everything, st *state) {
+func (in *Inspection) at(all *everything, st *thread.State) {
 	byID := make(map[string]*holdfast.StoredMessage, len(all.messages))
 	for i := range all.messages {
 		byID[all.messages[i].ID] = &all.messages[i]
@@ -197,7 +198,7 @@ func (in *Inspection) at(all *everything, st *state) {
 	}
 	for _, c := range st.Calls {
 		open := holdfast.OpenCall{ID: c.ID, Tool: c.Name}
-		if c.waits() {
+		if c.Waits() {
 			open.Interrupt = c.Interrupt.ID
 		}
 		in.Open = append(in.Open, open)
@@ -225,18 +226,18 @@ func inspected(s *holdfast.StoredMessage) InspectedMessage {
 
 // middlewareState is the states of the middleware as whoever reads a store without
 // the program may see them.
-func (all *everything) middlewareState(st *state) (json.RawMessage, error) {
+func (all *everything) middlewareState(st *thread.State) (json.RawMessage, error) {
 	if st.Schema == "" && len(st.States) == 0 {
 		return nil, nil
 	}
 	var info holdfast.SchemaInfo
 	for _, v := range all.values[holdfast.KindBlob] {
-		if st.Schema != "" && v.ID == schemaBlob(st.Schema) {
+		if st.Schema != "" && v.ID == thread.SchemaBlob(st.Schema) {
 			if err := json.Unmarshal(v.Data, &info); err != nil {
-				return nil, errors.Join(errUnreadable, err)
+				return nil, errors.Join(thread.ErrUnreadable, err)
 			}
 		}
 	}
-	s := emptySchema()
-	return s.Shown(s.Restore(info, st.values(info), nil))
+	s := thread.EmptySchema()
+	return s.Shown(s.Restore(info, st.Values(info), nil))
 }

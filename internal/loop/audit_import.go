@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Import makes a thread out of a document, in a store that has none of that key. The
@@ -24,7 +25,7 @@ func Import(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, d
 	if problems := all.audit(); len(problems) > 0 {
 		return damagedDocument(problems)
 	}
-	st, err := decodeState(all.head.State)
+	st, err := thread.DecodeState(all.head.State)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errDocument, err)
 	}
@@ -33,7 +34,7 @@ func Import(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, d
 			return fmt.Errorf("%w: %w", errDocument, err)
 		}
 	}
-	if st.Phase == phaseRunning {
+	if st.Phase == thread.Running {
 		all.stop(st, now, newID)
 	}
 	commits, err := all.commits(st, newID)
@@ -56,17 +57,17 @@ func damagedDocument(problems []Problem) error {
 
 // stop ends the thread's run, as if its owner had died: an empty-messages POST goes on
 // with it.
-func (all *everything) stop(st *state, now time.Time, newID func(prefix string) string) {
-	h, reason := all.head, errCutOff(st.Iteration)
+func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix string) string) {
+	h, reason := all.head, thread.CutOff(st.Iteration)
 	c := &holdfast.Commit{ID: newID("c")}
-	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: publicText(reason), Code: reason.Code}
+	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
 	h.Fence = holdfast.Fence{Epoch: h.Fence.Epoch + 1, Nonce: newID("")}
 	last := holdfast.Cursor{Number: h.Next, Tag: h.Fence.Tag()}
 	all.records = append(all.records, holdfast.Record{Cursor: last, Data: ev.AppendJSON(nil)})
-	st.Phase, st.Outcome, st.Code, st.Text = phaseStopped, outcomeError, reason.Code, publicText(reason)
+	st.Phase, st.Outcome, st.Code, st.Text = thread.Stopped, thread.OutcomeError, reason.Code, thread.PublicText(reason)
 	st.Boundary, st.Claims = last, 0
-	addCheckpoint(c, st, sourceLoop, st.Iteration, now, 0)
-	putOutcome(c, st.Run, runOutcome{Format: Format, Outcome: outcomeError, Code: reason.Code, EndedAt: now, Last: last.Number})
+	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, 0)
+	thread.PutRunEnd(c, st.Run, thread.RunEnd{Format: thread.Format, Outcome: thread.OutcomeError, Code: reason.Code, EndedAt: now, Last: last.Number})
 	for _, v := range c.Put {
 		all.values[v.Kind] = append(all.values[v.Kind], v)
 	}
@@ -83,7 +84,7 @@ const (
 
 // commits are those that make the thread. Only the last one has the state: a copy that
 // is not whole cannot be read, so nobody works with it.
-func (all *everything) commits(st *state, newID func(prefix string) string) ([]*holdfast.Commit, error) {
+func (all *everything) commits(st *thread.State, newID func(prefix string) string) ([]*holdfast.Commit, error) {
 	b := &copying{head: all.head, newID: newID}
 	trimmed := all.head.Next - 1
 	if len(all.records) > 0 {
@@ -112,7 +113,7 @@ func (all *everything) commits(st *state, newID func(prefix string) string) ([]*
 		}
 	}
 	last := b.begin(all.head.Fence)
-	last.State = st.encode()
+	last.State = st.Encode()
 	if all.head.ETag != "" {
 		last.ID = all.head.ETag
 	}
@@ -203,43 +204,43 @@ func commitAll(ctx context.Context, store holdfast.Committer, commits []*holdfas
 
 // rename gives the thread the name of its key where the thread itself says it. Calls
 // keep their idempotency keys, which were made of the old name.
-func (all *everything) rename(st *state, old string) error {
+func (all *everything) rename(st *thread.State, old string) error {
 	keepKeys(st, old)
 	for i := range all.records {
 		all.records[i].Data = renamedEvent(all.records[i].Data, all.key.Thread)
 	}
 	for i, v := range all.values[holdfast.KindCheckpoint] {
-		cp, err := decodeCheckpoint(v.Data)
+		cp, err := thread.DecodeCheckpoint(v.Data)
 		if err != nil {
 			return err
 		}
 		keepKeys(cp.State, old)
-		all.values[holdfast.KindCheckpoint][i].Data = mustJSON(cp)
+		all.values[holdfast.KindCheckpoint][i].Data = thread.MustJSON(cp)
 	}
 	for i, v := range all.values[holdfast.KindLog] {
-		a := &archive{}
-		if err := decodeValue(v.Data, a); err != nil {
+		a := &thread.ArchivedLog{}
+		if err := thread.Decode(v.Data, a); err != nil {
 			return err
 		}
 		for n := range a.Entries {
 			a.Entries[n].Data = renamedEvent(a.Entries[n].Data, all.key.Thread)
 		}
-		all.values[holdfast.KindLog][i].Data = mustJSON(a)
+		all.values[holdfast.KindLog][i].Data = thread.MustJSON(a)
 	}
 	return nil
 }
 
-func keepKeys(st *state, thread string) {
+func keepKeys(st *thread.State, id string) {
 	st.Calls = slices.Clone(st.Calls)
 	for i := range st.Calls {
 		if st.Calls[i].Thread == "" {
-			st.Calls[i].Thread = thread
+			st.Calls[i].Thread = id
 		}
 	}
 }
 
 // renamedEvent is a record with the thread's new name in it.
-func renamedEvent(data []byte, thread string) []byte {
+func renamedEvent(data []byte, id string) []byte {
 	switch agui.TypeOf(data) {
 	case agui.TypeRunStarted, agui.TypeRunFinished:
 	default:
@@ -251,10 +252,10 @@ func renamedEvent(data []byte, thread string) []byte {
 	}
 	switch ev := ev.(type) {
 	case agui.RunStarted:
-		ev.ThreadID = thread
+		ev.ThreadID = id
 		return ev.AppendJSON(nil)
 	case agui.RunFinished:
-		ev.ThreadID = thread
+		ev.ThreadID = id
 		return ev.AppendJSON(nil)
 	}
 	return data

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // TestInspectInTheMiddle: what is under way can be seen from the store alone.
@@ -50,9 +51,9 @@ func TestInspectADamagedThread(t *testing.T) {
 		status   string
 		messages int
 	}{
-		"a negative counter": {changeState(func(st *state) { st.Iteration = -1 }), "unreadable", 6},
+		"a negative counter": {changeState(func(st *thread.State) { st.Iteration = -1 }), "unreadable", 6},
 		"no head":            {func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.State = []byte("{") }, "unreadable", 0},
-		"a newer version":    {changeState(func(st *state) { st.Format = Format + 1 }), "unreadable", 0},
+		"a newer version":    {changeState(func(st *thread.State) { st.Format = thread.Format + 1 }), "unreadable", 0},
 		"a hole":             {forget(2), "idle", 3},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // log checks the log: what is live, and what is stored apart.
@@ -57,7 +58,7 @@ func (a *audit) liveLog(starts []uint64) {
 		a.add("log_tag", "the last record %s was not written under the head's fence, %s", last, a.head.Fence.Tag())
 	}
 	at := a.st.Boundary
-	if a.st.Phase == phaseRunning && !slices.ContainsFunc(a.records, func(r holdfast.Record) bool { return r.Cursor == at }) {
+	if a.st.Phase == thread.Running && !slices.ContainsFunc(a.records, func(r holdfast.Record) bool { return r.Cursor == at }) {
 		a.add("boundary_wrong", "the history ends at record %s, which the log does not hold", at)
 	}
 }
@@ -65,23 +66,23 @@ func (a *audit) liveLog(starts []uint64) {
 // streams checks the events of the live log: known, and for each run a legal stream.
 func (a *audit) streams() {
 	for i := range a.records {
-		if _, err := eventOf(a.records[i].Data); err != nil {
+		if _, err := thread.EventOf(a.records[i].Data); err != nil {
 			a.add("event_unreadable", "record %s: %v", a.records[i].Cursor, err)
 			return
 		}
 	}
-	for _, run := range byRun(a.records) {
+	for _, run := range thread.ByRun(a.records) {
 		var events []agui.Event
-		for i := range run.records {
-			if ev, err := eventOf(run.records[i].Data); err == nil {
+		for i := range run.Records {
+			if ev, err := thread.EventOf(run.Records[i].Data); err == nil {
 				events = append(events, ev)
 			}
 		}
-		if a.st.Phase == phaseRunning && run.id == a.st.Run {
+		if a.st.Phase == thread.Running && run.Id == a.st.Run {
 			events = append(events, agui.RunError{}) // as it would end if it were cut off here
 		}
 		if err := agui.Verify(slices.Values(events)); err != nil {
-			a.add("stream_illegal", "the log of run %s: %v", run.id, err)
+			a.add("stream_illegal", "the log of run %s: %v", run.Id, err)
 		}
 	}
 }
@@ -89,18 +90,18 @@ func (a *audit) streams() {
 // archives checks the logs that are stored apart, and returns their first records.
 func (a *audit) archives(starts []uint64) []uint64 {
 	var firsts []uint64
-	texts, err := textsOf(a.everything.messages)
+	texts, err := thread.TextsOf(a.everything.messages)
 	if err != nil {
-		texts = &wholeTexts{} // has been reported
+		texts = &thread.Texts{} // has been reported
 	}
 	for _, v := range a.values[holdfast.KindLog] {
-		log := &archive{}
-		if err := decodeValue(v.Data, log); err != nil {
+		log := &thread.ArchivedLog{}
+		if err := thread.Decode(v.Data, log); err != nil {
 			a.cannotRead("archive", "the archive of run "+v.ID, err)
 			continue
 		}
 		firsts = append(firsts, log.First)
-		if problem := log.check(v.ID, texts); problem != "" {
+		if problem := log.Check(v.ID, texts); problem != "" {
 			a.add("archive_damaged", "the archive of run %s: %s", v.ID, problem)
 			continue
 		}
@@ -113,7 +114,7 @@ func (a *audit) archives(starts []uint64) []uint64 {
 		if i+1 < len(starts) {
 			next = starts[i+1]
 		}
-		if end := log.First + log.count(); end != next {
+		if end := log.First + log.Count(); end != next {
 			a.add("archive_gap", "the archive of run %s ends before record %d, the next one is %d", v.ID, end, next)
 		}
 	}
@@ -124,7 +125,7 @@ func (a *audit) archives(starts []uint64) []uint64 {
 // pruned.
 func (a *audit) needed(archived []uint64, live uint64) {
 	seen := map[string]bool{}
-	states := []*state{a.st}
+	states := []*thread.State{a.st}
 	for _, cp := range a.checkpoints {
 		states = append(states, cp.State)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Migrations says what the stored states of a thread need before the agents can go on
@@ -19,17 +20,17 @@ func Migrations(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 	if err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
-	st, err := decodeState(head.State)
+	st, err := thread.DecodeState(head.State)
 	if err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
-	states := []*state{st}
+	states := []*thread.State{st}
 	values, err := store.Values(ctx, key, holdfast.KindCheckpoint, "", 0)
 	if err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
 	for _, v := range values {
-		if cp, err := decodeCheckpoint(v.Data); err == nil {
+		if cp, err := thread.DecodeCheckpoint(v.Data); err == nil {
 			states = append(states, cp.State)
 		}
 	}
@@ -40,11 +41,11 @@ func Migrations(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 		if s == nil || len(st.States) == 0 {
 			continue
 		}
-		info, err := readSchema(ctx, store, key, st)
+		info, err := thread.ReadSchema(ctx, store, key, st)
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range s.Migrations(s.Restore(info, st.values(info), nil)) {
+		for _, m := range s.Migrations(s.Restore(info, st.Values(info), nil)) {
 			if !seen[m.StateVersionChange] {
 				seen[m.StateVersionChange] = true
 				out = append(out, m)
@@ -65,13 +66,13 @@ func StoredStates(ctx context.Context, store holdfast.Reader, key holdfast.Threa
 	if err != nil {
 		return nil, fmt.Errorf("read the checkpoints of thread %s: %w", key, err)
 	}
-	cp, err := decodeCheckpoint(newest[0].Data)
+	cp, err := thread.DecodeCheckpoint(newest[0].Data)
 	if err != nil {
 		return nil, fmt.Errorf("read checkpoint %s of thread %s: %w", newest[0].ID, key, err)
 	}
-	info, err := readSchema(ctx, store, key, cp.State)
+	info, err := thread.ReadSchema(ctx, store, key, cp.State)
 	if err != nil {
 		return nil, err
 	}
-	return emptySchema().Restore(info, cp.State.values(info), nil), nil
+	return thread.EmptySchema().Restore(info, cp.State.Values(info), nil), nil
 }

@@ -17,13 +17,14 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // sound checks that nothing is wrong with a stored thread.
-func sound(t *testing.T, store holdfast.Store, thread string) {
+func sound(t *testing.T, store holdfast.Store, id string) {
 	t.Helper()
-	for _, p := range must(Audit(t.Context(), store, keyOf(thread)))(t) {
-		t.Errorf("thread %s: %s: %s", thread, p.What, p.Detail)
+	for _, p := range must(Audit(t.Context(), store, keyOf(id)))(t) {
+		t.Errorf("thread %s: %s: %s", id, p.What, p.Detail)
 	}
 }
 
@@ -163,11 +164,11 @@ func TestProblemsAreDocumented(t *testing.T) {
 // damage is a way to spoil a finished thread behind the loop's back.
 type damage func(t *testing.T, all *everything, c *holdfast.Commit)
 
-func changeState(change func(*state)) damage {
+func changeState(change func(*thread.State)) damage {
 	return func(t *testing.T, all *everything, c *holdfast.Commit) {
-		st := must(decodeState(all.head.State))(t)
+		st := must(thread.DecodeState(all.head.State))(t)
 		change(st)
-		c.State = st.encode()
+		c.State = st.Encode()
 	}
 }
 
@@ -195,28 +196,28 @@ func forget(n int) damage {
 // says appends a message to the tree, and has the history end there.
 func says(m holdfast.Message) damage {
 	return func(t *testing.T, all *everything, c *holdfast.Commit) {
-		st := must(decodeState(all.head.State))(t)
+		st := must(thread.DecodeState(all.head.State))(t)
 		stored := agui.FromDomain(m)
 		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: st.Leaf, Data: stored.AppendJSON(nil)})
 		st.Leaf = m.ID
 		st.Count++
-		c.State = st.encode()
+		c.State = st.Encode()
 	}
 }
 
 func appends(events ...agui.Event) damage {
 	return func(_ *testing.T, _ *everything, c *holdfast.Commit) {
-		c.Records = append(c.Records, encodeEvents(events)...)
+		c.Records = append(c.Records, thread.EncodeEvents(events)...)
 	}
 }
 
 // spoil changes one checkpoint.
-func spoil(n int, change func(*checkpoint)) damage {
+func spoil(n int, change func(*thread.Checkpoint)) damage {
 	return func(t *testing.T, all *everything, c *holdfast.Commit) {
 		v := all.values[holdfast.KindCheckpoint][n]
-		cp := must(decodeCheckpoint(v.Data))(t)
+		cp := must(thread.DecodeCheckpoint(v.Data))(t)
 		change(cp)
-		c.Put = append(c.Put, holdfast.Value{Kind: v.Kind, ID: v.ID, Data: mustJSON(cp)})
+		c.Put = append(c.Put, holdfast.Value{Kind: v.Kind, ID: v.ID, Data: thread.MustJSON(cp)})
 	}
 }
 
@@ -227,14 +228,14 @@ func TestAuditFindsDamage(t *testing.T) {
 		do   damage
 	}{
 		"a head that is not JSON":          {"head_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.State = []byte("{") }},
-		"a negative counter":               {"head_invalid", changeState(func(st *state) { st.Iteration = -1 })},
-		"a leaf that is not there":         {"leaf_missing", changeState(func(st *state) { st.Leaf = "nope" })},
-		"a wrong count":                    {"count_wrong", changeState(func(st *state) { st.Count = 99 })},
-		"a shared state that is not there": {"state_missing", changeState(func(st *state) { st.Shared = "nope" })},
-		"a run that is not there":          {"run_missing", changeState(func(st *state) { st.Run = "nope" })},
-		"an open call that has a result":   {"open_call_unknown", changeState(func(st *state) { st.Calls = []openCall{{ID: "nope"}} })},
-		"running without an owner":         {"owner_missing", changeState(func(st *state) { st.Phase = phaseRunning })},
-		"running at another record":        {"boundary_wrong", changeState(func(st *state) { st.Phase, st.Boundary = phaseRunning, holdfast.Cursor{Number: 2, Tag: "zz"} })},
+		"a negative counter":               {"head_invalid", changeState(func(st *thread.State) { st.Iteration = -1 })},
+		"a leaf that is not there":         {"leaf_missing", changeState(func(st *thread.State) { st.Leaf = "nope" })},
+		"a wrong count":                    {"count_wrong", changeState(func(st *thread.State) { st.Count = 99 })},
+		"a shared state that is not there": {"state_missing", changeState(func(st *thread.State) { st.Shared = "nope" })},
+		"a run that is not there":          {"run_missing", changeState(func(st *thread.State) { st.Run = "nope" })},
+		"an open call that has a result":   {"open_call_unknown", changeState(func(st *thread.State) { st.Calls = []thread.Call{{ID: "nope"}} })},
+		"running without an owner":         {"owner_missing", changeState(func(st *thread.State) { st.Phase = thread.Running })},
+		"running at another record":        {"boundary_wrong", changeState(func(st *thread.State) { st.Phase, st.Boundary = thread.Running, holdfast.Cursor{Number: 2, Tag: "zz"} })},
 		"an owner of an idle thread":       {"owner_left", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Process = "p1" }},
 		"a hole":                           {"message_hole", forget(2)},
 		"a message that is not one": {"message_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
@@ -248,14 +249,14 @@ func TestAuditFindsDamage(t *testing.T) {
 			m := must(agui.DecodeMessage(all.messages[2].Data))(t)
 			says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: m.ToolCallID})(t, all, c)
 		}},
-		"a queued message that is not one": {"message_unreadable", changeState(func(st *state) { st.Queued = []json.RawMessage{[]byte("[]")} })},
+		"a queued message that is not one": {"message_unreadable", changeState(func(st *thread.State) { st.Queued = []json.RawMessage{[]byte("[]")} })},
 		"an unreadable checkpoint":         {"checkpoint_unreadable", put(holdfast.KindCheckpoint, "000000000002", "{")},
-		"a checkpoint with another's name": {"checkpoint_misnamed", spoil(1, func(cp *checkpoint) { cp.ID = "000000000001" })},
+		"a checkpoint with another's name": {"checkpoint_misnamed", spoil(1, func(cp *thread.Checkpoint) { cp.ID = "000000000001" })},
 		"the newest checkpoint lost":       {"checkpoint_missing", drop(holdfast.KindCheckpoint, -1)},
 		"a checkpoint in between lost":     {"checkpoint_parent_missing", drop(holdfast.KindCheckpoint, 1)},
-		"a parent that is younger":         {"checkpoint_order", spoil(1, func(cp *checkpoint) { cp.Parent = "000000000003" })},
-		"a checkpoint's leaf lost":         {"leaf_missing", spoil(1, func(cp *checkpoint) { cp.State.Leaf = "nope" })},
-		"a checkpoint's state lost":        {"state_missing", spoil(1, func(cp *checkpoint) { cp.State.Shared = "nope" })},
+		"a parent that is younger":         {"checkpoint_order", spoil(1, func(cp *thread.Checkpoint) { cp.Parent = "000000000003" })},
+		"a checkpoint's leaf lost":         {"leaf_missing", spoil(1, func(cp *thread.Checkpoint) { cp.State.Leaf = "nope" })},
+		"a checkpoint's state lost":        {"state_missing", spoil(1, func(cp *thread.Checkpoint) { cp.State.Shared = "nope" })},
 		"the shared state lost":            {"state_missing", drop(holdfast.KindBlob, 0)},
 		"the run lost":                     {"run_missing", drop(holdfast.KindRun, 0)},
 		"an unreadable run":                {"run_unreadable", put(holdfast.KindRun, "r0", "{")},
@@ -295,7 +296,7 @@ func TestAuditFindsDamage(t *testing.T) {
 func spoiled(t *testing.T, e *tested, store holdfast.Store, id string, do damage) []Problem {
 	t.Helper()
 	all := must(readAll(t.Context(), store, keyOf(id)))(t)
-	commit := e.amend(&thread{key: keyOf(id), head: all.head})
+	commit := e.amend(&thread.Thread{Key: keyOf(id), Head: all.head})
 	do(t, all, commit)
 	if err := store.Commit(t.Context(), commit); err != nil {
 		t.Fatal(err)
@@ -313,29 +314,33 @@ func wantProblem(t *testing.T, problems []Problem, want string) {
 // TestAuditFindsDamagedArchives: what is stored apart is checked against the runs and
 // the messages.
 func TestAuditFindsDamagedArchives(t *testing.T) {
-	change := func(change func(*archive)) damage {
+	change := func(change func(*thread.ArchivedLog)) damage {
 		return func(t *testing.T, all *everything, c *holdfast.Commit) {
 			v := all.values[holdfast.KindLog][0]
-			a := &archive{}
-			if err := decodeValue(v.Data, a); err != nil {
+			a := &thread.ArchivedLog{}
+			if err := thread.Decode(v.Data, a); err != nil {
 				t.Fatal(err)
 			}
 			change(a)
-			c.Put = append(c.Put, holdfast.Value{Kind: v.Kind, ID: v.ID, Data: mustJSON(a)})
+			c.Put = append(c.Put, holdfast.Value{Kind: v.Kind, ID: v.ID, Data: thread.MustJSON(a)})
 		}
 	}
 	for name, c := range map[string]struct {
 		want string
 		do   damage
 	}{
-		"lost":              {"log_missing", drop(holdfast.KindLog, 0)},
-		"too short":         {"archive_gap", change(func(a *archive) { a.Entries = slices.DeleteFunc(a.Entries, func(n entry) bool { return n.Kind != "" }) })},
-		"moved":             {"archive_gap", change(func(a *archive) { a.First, a.Tags[0].From = 7, 7 })},
-		"of another run":    {"archive_damaged", change(func(a *archive) { a.Run = "r7" })},
-		"longer than text":  {"archive_damaged", change(func(a *archive) { lengths(a)[0] = 1 << 20 })},
-		"a negative length": {"archive_damaged", change(func(a *archive) { lengths(a)[0] = -1 })},
-		"unknown event":     {"archive_damaged", change(func(a *archive) { a.Entries[0] = entry{Data: json.RawMessage(`{"type":"NONSENSE"}`)} })},
-		"not a stream":      {"archive_damaged", change(func(a *archive) { slices.Reverse(a.Entries) })},
+		"lost": {"log_missing", drop(holdfast.KindLog, 0)},
+		"too short": {"archive_gap", change(func(a *thread.ArchivedLog) {
+			a.Entries = slices.DeleteFunc(a.Entries, func(n thread.LogEntry) bool { return n.Kind != "" })
+		})},
+		"moved":             {"archive_gap", change(func(a *thread.ArchivedLog) { a.First, a.Tags[0].From = 7, 7 })},
+		"of another run":    {"archive_damaged", change(func(a *thread.ArchivedLog) { a.Run = "r7" })},
+		"longer than text":  {"archive_damaged", change(func(a *thread.ArchivedLog) { lengths(a)[0] = 1 << 20 })},
+		"a negative length": {"archive_damaged", change(func(a *thread.ArchivedLog) { lengths(a)[0] = -1 })},
+		"unknown event": {"archive_damaged", change(func(a *thread.ArchivedLog) {
+			a.Entries[0] = thread.LogEntry{Data: json.RawMessage(`{"type":"NONSENSE"}`)}
+		})},
+		"not a stream": {"archive_damaged", change(func(a *thread.ArchivedLog) { slices.Reverse(a.Entries) })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, e := finishedThread(t)
@@ -349,8 +354,8 @@ func TestAuditFindsDamagedArchives(t *testing.T) {
 }
 
 // lengths are those of an archive's first deltas.
-func lengths(a *archive) []int {
-	i := slices.IndexFunc(a.Entries, func(n entry) bool { return len(n.Lengths) > 0 })
+func lengths(a *thread.ArchivedLog) []int {
+	i := slices.IndexFunc(a.Entries, func(n thread.LogEntry) bool { return len(n.Lengths) > 0 })
 	return a.Entries[i].Lengths
 }
 
@@ -369,9 +374,9 @@ func TestAuditFindsACycle(t *testing.T) {
 // TestAuditOfANewerVersion: it is one problem, wherever the newer value is.
 func TestAuditOfANewerVersion(t *testing.T) {
 	for name, do := range map[string]damage{
-		"head":       changeState(func(st *state) { st.Format = Format + 1 }),
-		"checkpoint": spoil(0, func(cp *checkpoint) { cp.Format = Format + 1 }),
-		"run":        put(holdfast.KindRun, "r0", fmt.Sprintf(`{"format":%d}`, Format+1)),
+		"head":       changeState(func(st *thread.State) { st.Format = thread.Format + 1 }),
+		"checkpoint": spoil(0, func(cp *thread.Checkpoint) { cp.Format = thread.Format + 1 }),
+		"run":        put(holdfast.KindRun, "r0", fmt.Sprintf(`{"format":%d}`, thread.Format+1)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, e := finishedThread(t)

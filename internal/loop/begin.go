@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // begin makes the first commit of a run and starts its goroutine. The commit
@@ -30,16 +31,16 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		if p.d.Do != actStore {
 			e.release()
 		}
-		return readUnlessMoved(err)
+		return thread.ReadUnlessMoved(err)
 	}
 	if p.d.Do == actStore {
 		return nil
 	}
 	if p.d.Do == actResume {
-		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
+		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
 	}
 	e.announceSchema(b.place(), r.change)
-	e.launch(r, headAfter(b.c), b.seq, recordsOf(b.c))
+	e.launch(r, thread.HeadAfter(b.c), b.seq, thread.RecordsOf(b.c))
 	return nil
 }
 
@@ -50,33 +51,33 @@ type beginning struct {
 	c   *holdfast.Commit
 	seq agui.Sequencer
 	r   *run
-	st  *state
+	st  *thread.State
 }
 
 // place is where the run begins.
 func (b *beginning) place() holdfast.Iteration {
 	return holdfast.Iteration{
-		Agent: b.p.agent.Name, Principal: holdfast.Principal{Tenant: b.p.key.Tenant, User: b.p.rec.User},
-		Thread: b.p.key.Thread, Run: b.p.rec.ID, Number: b.st.Iteration,
+		Agent: b.p.agent.Name, Principal: holdfast.Principal{Tenant: b.p.Key.Tenant, User: b.p.rec.User},
+		Thread: b.p.Key.Thread, Run: b.p.rec.ID, Number: b.st.Iteration,
 	}
 }
 
 func (e *Engine) newBeginning(who holdfast.Principal, p *plan) *beginning {
-	t := p.thread
-	if t.head == nil {
-		t.head = &holdfast.Head{Key: t.key, User: who.User, Next: 1}
-		t.st = &state{Format: Format, Phase: phaseIdle}
-		t.hist = newHistory()
+	t := p.Thread
+	if t.Head == nil {
+		t.Head = &holdfast.Head{Key: t.Key, User: who.User, Next: 1}
+		t.State = &thread.State{Format: thread.Format, Phase: thread.Idle}
+		t.History = thread.NewHistory()
 	}
 	c := e.claim(t, e.process)
-	st := t.st.clone()
+	st := t.State.Clone()
 	p.rec = p.runRecord(e, who)
-	return &beginning{e: e, p: p, c: c, st: st, r: &run{rec: p.rec, agent: p.agent, st: st, hist: t.hist, resumed: p.d.Do == actResume}}
+	return &beginning{e: e, p: p, c: c, st: st, r: &run{rec: p.rec, agent: p.agent, st: st, hist: t.History, resumed: p.d.Do == actResume}}
 }
 
-func (p *plan) runRecord(e *Engine, who holdfast.Principal) *runRecord {
-	rec := &runRecord{
-		Format: Format, ID: p.in.RunID, Agent: p.agent.Name, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
+func (p *plan) runRecord(e *Engine, who holdfast.Principal) *thread.Run {
+	rec := &thread.Run{
+		Format: thread.Format, ID: p.in.RunID, Agent: p.agent.Name, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
 		StartedAt: e.cfg.Now(), Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
 	}
 	for _, m := range p.req.Clean.Instructions {
@@ -90,12 +91,12 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := b.e.measured(ctx, b.p.key, b.st, true); err != nil {
+	if _, err := b.e.measured(ctx, b.p.Key, b.st, true); err != nil {
 		return nil, err
 	}
 	// Results belong right after their calls, also when the thread branches off.
 	for _, m := range b.p.req.Clean.Results {
-		b.st.closeCall(m.ToolCallID)
+		b.st.CloseCall(m.ToolCallID)
 		b.add(m)
 	}
 	if err := b.events(); err != nil {
@@ -111,7 +112,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	}
 	b.messages()
 	b.st.Run, b.st.Agent = b.p.rec.ID, b.p.agent.Name
-	b.st.Phase, b.st.Outcome, b.st.Code, b.st.Text = phaseRunning, "", "", ""
+	b.st.Phase, b.st.Outcome, b.st.Code, b.st.Text = thread.Running, "", "", ""
 	b.st.GrantedAt, b.st.Claims, b.st.Usage = b.st.Iteration, 0, nil
 	if b.p.d.Do == actStore {
 		if err := b.stored(); err != nil {
@@ -121,13 +122,13 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	b.snapshotLeaf()
 	last := b.c.Expect.Next - 1 + uint64(len(b.c.Records))
 	if b.p.d.Do == actStore {
-		putOutcome(b.c, b.p.rec.ID, runOutcome{Format: Format, Outcome: outcomeSuccess, EndedAt: b.e.cfg.Now(), Last: last})
+		thread.PutRunEnd(b.c, b.p.rec.ID, thread.RunEnd{Format: thread.Format, Outcome: thread.OutcomeSuccess, EndedAt: b.e.cfg.Now(), Last: last})
 	}
 	b.st.Boundary = holdfast.Cursor{Number: last, Tag: b.c.Fence.Tag()}
-	addCheckpoint(b.c, b.st, sourceInput, -1, b.e.cfg.Now(), b.e.cfg.KeepCheckpoints)
-	b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: b.p.rec.ID, Data: mustJSON(b.p.rec)})
-	b.st.Bytes += bytesOf(b.c)
-	b.c.State = b.st.encode()
+	thread.AddCheckpoint(b.c, b.st, thread.SourceInput, -1, b.e.cfg.Now(), b.e.cfg.KeepCheckpoints)
+	b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: b.p.rec.ID, Data: thread.MustJSON(b.p.rec)})
+	b.st.Bytes += thread.BytesOf(b.c)
+	b.c.State = b.st.Encode()
 	return b.r, nil
 }
 
@@ -143,7 +144,7 @@ func (b *beginning) states(ctx context.Context) error {
 	if b.p.d.Do == actStore {
 		return nil // nothing runs: they stay as they are
 	}
-	restored, err := b.e.restore(ctx, b.p.key, b.st, b.p.agent.Name)
+	restored, err := b.e.restore(ctx, b.p.Key, b.st, b.p.agent.Name)
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (b *beginning) states(ctx context.Context) error {
 		restored.states = b.e.schemas[b.p.agent.Name].NewRun(restored.states)
 	}
 	b.r.live = holdfast.NewLiveStates(restored.states)
-	b.st.live = b.r.live
+	b.st.Follow(b.r.live)
 	b.c.Put = append(b.c.Put, restored.put...)
 	b.r.change = restored.change
 	for _, ev := range b.e.schemaEvent(restored.change) {
@@ -164,24 +165,24 @@ func (b *beginning) states(ctx context.Context) error {
 
 // load reads what the run needs beyond the head and the history.
 func (b *beginning) load(ctx context.Context) (err error) {
-	key := b.p.key
-	if b.r.shared, err = b.e.read.shared(ctx, key, b.st.Shared); err != nil {
+	key := b.p.Key
+	if b.r.shared, err = b.e.read.Shared(ctx, key, b.st.Shared); err != nil {
 		return err
 	}
-	if b.r.reuse, err = b.e.read.recorded(ctx, key, b.st); err != nil {
+	if b.r.reuse, err = b.e.read.Recorded(ctx, key, b.st); err != nil {
 		return err
 	}
-	b.p.rec.After = b.p.last()
+	b.p.rec.After = b.p.Last()
 	if b.p.d.Do != actResume {
 		return nil
 	}
-	if err := checkStale(b.st, b.p.hist); err != nil {
+	if err := thread.CheckStale(b.st, b.p.History); err != nil {
 		if !b.p.req.Policy.AllowStale {
 			return err
 		}
-		b.e.cfg.Log.Warn("resuming with a stale checkpoint, as asked", "thread", key.Thread, "expected", b.st.Count, "actual", len(b.p.hist.path))
+		b.e.cfg.Log.Warn("resuming with a stale checkpoint, as asked", "thread", key.Thread, "expected", b.st.Count, "actual", len(b.p.History.Path))
 	}
-	if b.r.doubted, err = b.e.read.intents(ctx, key); err != nil {
+	if b.r.doubted, err = b.e.read.Intents(ctx, key); err != nil {
 		return err
 	}
 	return b.inherit(ctx)
@@ -190,12 +191,12 @@ func (b *beginning) load(ctx context.Context) (err error) {
 // inherit takes the stopped run's tools, context and properties where a
 // resume's input has none of its own.
 func (b *beginning) inherit(ctx context.Context) error {
-	raw, err := b.e.cfg.Store.Value(ctx, b.p.key, holdfast.KindRun, b.st.Run)
+	raw, err := b.e.cfg.Store.Value(ctx, b.p.Key, holdfast.KindRun, b.st.Run)
 	if err != nil {
 		return err
 	}
-	var old runRecord
-	if err := decodeValue(raw, &old); err != nil {
+	var old thread.Run
+	if err := thread.Decode(raw, &old); err != nil {
 		return err
 	}
 	rec := b.p.rec
@@ -212,15 +213,15 @@ func (b *beginning) inherit(ctx context.Context) error {
 	if len(rec.Instructions) == 0 {
 		rec.Instructions = old.Instructions
 	}
-	ended, err := b.e.read.runEnd(ctx, b.p.key, old.ID)
+	ended, err := b.e.read.RunEnd(ctx, b.p.Key, old.ID)
 	if err != nil {
 		return err
 	}
 	if ended == nil { // cut off by a process that could not say so
-		ended = &runOutcome{Format: Format, Outcome: b.st.Outcome, Code: b.st.Code, EndedAt: b.p.head.UpdatedAt, Last: b.p.head.Next - 1}
+		ended = &thread.RunEnd{Format: thread.Format, Outcome: b.st.Outcome, Code: b.st.Code, EndedAt: b.p.Head.UpdatedAt, Last: b.p.Head.Next - 1}
 	}
 	ended.ContinuedBy = rec.ID
-	putOutcome(b.c, old.ID, *ended)
+	thread.PutRunEnd(b.c, old.ID, *ended)
 	return nil
 }
 
@@ -237,7 +238,7 @@ func (b *beginning) record(ev agui.Event) error {
 func (b *beginning) events() error {
 	base := agui.Base{Timestamp: b.e.cfg.Now().UnixMilli()}
 	return b.record(agui.RunStarted{
-		Base: base, ThreadID: b.p.key.Thread, RunID: b.p.rec.ID, ParentRunID: b.p.rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion,
+		Base: base, ThreadID: b.p.Key.Thread, RunID: b.p.rec.ID, ParentRunID: b.p.rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion,
 	})
 }
 
@@ -279,15 +280,15 @@ func (b *beginning) fresh() {
 		b.st.Shared = b.e.cfg.NewID("s")
 		b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: b.st.Shared, Data: state})
 	}
-	clearWork(b.c)
+	thread.ClearWork(b.c)
 }
 
 // closeOpen answers the calls that have no result, so that the history is well
 // formed.
 func (b *beginning) closeOpen() {
-	text := map[closing]string{closeDeclined: textDeclined, closeAbandoned: textAbandoned, closeNotAnswered: textNotAnswered}[b.p.d.Close]
+	text := map[closing]string{closeDeclined: thread.TextDeclined, closeAbandoned: thread.TextAbandoned, closeNotAnswered: thread.TextNotAnswered}[b.p.d.Close]
 	if text == "" {
-		text = textNotAnswered
+		text = thread.TextNotAnswered
 	}
 	for _, call := range b.st.Calls {
 		b.add(agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}))
@@ -300,22 +301,22 @@ func (b *beginning) closeOpen() {
 // its own.
 func (b *beginning) leaveTo(parent string) {
 	old := b.r.hist
-	h := newHistory()
-	h.elsewhere, h.calls = old.elsewhere, old.calls
+	h := thread.NewHistory()
+	h.Elsewhere, h.Calls = old.Elsewhere, old.Calls
 	keep := 0
 	if parent != "" {
-		last, _ := old.wholeFrom(old.index[parent])
-		parent, keep = old.path[last].ID, last+1
+		last, _ := old.WholeFrom(old.Index[parent])
+		parent, keep = old.Path[last].ID, last+1
 	}
-	for i := range old.path {
+	for i := range old.Path {
 		if i < keep {
-			h.add(old.path[i], old.raw[i])
+			h.Add(old.Path[i], old.Raw[i])
 		} else {
-			h.elsewhere[old.path[i].ID] = old.path[i].Role
+			h.Elsewhere[old.Path[i].ID] = old.Path[i].Role
 		}
 	}
 	b.r.hist = h
-	b.st.Leaf, b.st.Count = parent, len(h.path)
+	b.st.Leaf, b.st.Count = parent, len(h.Path)
 }
 
 // resume gives the open calls their answers; they start again in the loop.
@@ -328,16 +329,16 @@ func (b *beginning) resume() {
 		b.st.Answers = map[string]string{}
 	}
 	b.st.Ending = nil
-	if q := b.st.Question; q != nil && !q.waits() {
+	if q := b.st.Question; q != nil && !q.Waits() {
 		b.st.Question = nil // it was answered before: the run has ended since
-	} else if q.waits() {
+	} else if q.Waits() {
 		if a, ok := answers[q.Interrupt.ID]; ok {
 			q.Answer = b.answer(a, q.Interrupt)
 		}
 	}
 	for i := range b.st.Calls {
 		call := &b.st.Calls[i]
-		if call.waits() {
+		if call.Waits() {
 			a, ok := answers[call.Interrupt.ID]
 			if !ok {
 				continue
@@ -349,8 +350,8 @@ func (b *beginning) resume() {
 				delete(b.r.doubted, call.ID)
 			}
 		}
-		if !b.r.doubted[call.ID] && call.Settled == nil {
-			putIntent(b.c, b.p.key.Thread, call, b.r.hist, b.c.Fence, b.e.cfg.Now())
+		if !b.r.doubted[call.ID] && call.Given == nil {
+			thread.PutIntent(b.c, b.p.Key.Thread, call, b.r.hist, b.c.Fence, b.e.cfg.Now())
 		}
 	}
 }
@@ -367,10 +368,10 @@ func (b *beginning) answer(a agui.ResumeEntry, q *agui.Interrupt) *holdfast.Answ
 // messages wait for their results.
 func (b *beginning) messages() {
 	if len(b.st.Calls) > 0 {
-		b.st.Queued = append(b.st.Queued, rawMessages(b.p.req.Clean.Users)...)
+		b.st.Queued = append(b.st.Queued, thread.RawMessages(b.p.req.Clean.Users)...)
 		return
 	}
-	for _, m := range takeQueued(b.st) {
+	for _, m := range thread.TakeQueued(b.st) {
 		b.add(m)
 	}
 	for _, m := range b.p.req.Clean.Users {
@@ -386,17 +387,17 @@ func (b *beginning) add(m agui.Message) {
 	data := m.AppendJSON(nil)
 	b.c.Messages = append(b.c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: b.st.Leaf, Data: data})
 	b.st.Leaf = m.ID
-	b.r.hist.add(m, data)
-	b.st.Count = len(b.r.hist.path)
+	b.r.hist.Add(m, data)
+	b.st.Count = len(b.r.hist.Path)
 }
 
 // stored ends a run that only brought some of the results that the frontend
 // owes: it names the rest.
 func (b *beginning) stored() error {
-	b.st.Phase, b.st.Outcome = phaseIdle, outcomeSuccess
+	b.st.Phase, b.st.Outcome = thread.Idle, thread.OutcomeSuccess
 	b.c.Process = ""
-	ev := agui.RunFinished{ThreadID: b.p.key.Thread, RunID: b.p.rec.ID, Outcome: &agui.Outcome{
-		Type: agui.OutcomeSuccess, PendingToolCallIDs: b.st.pendingFrontend(),
+	ev := agui.RunFinished{ThreadID: b.p.Key.Thread, RunID: b.p.rec.ID, Outcome: &agui.Outcome{
+		Type: agui.OutcomeSuccess, PendingToolCallIDs: b.st.PendingFrontend(),
 	}}
 	ev.Timestamp = b.e.cfg.Now().UnixMilli()
 	return b.record(ev)

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // longThread stores a thread of n messages, with calls and results, that stopped.
@@ -41,10 +42,10 @@ func longThread(b *testing.B, store holdfast.Store, n int) []holdfast.StoredMess
 		})
 		add(holdfast.Message{ID: fmt.Sprintf("t%d", i), Role: holdfast.RoleTool, CallID: call, Text: strings.Repeat(`{"row":1,"value":"text"} `, 16)})
 	}
-	st := &state{Format: Format, Agent: "a", Leaf: parent, Phase: phaseStopped, Run: "r0", Outcome: outcomeError, Code: "cut_off", Iteration: len(c.Messages) / 2, Count: len(c.Messages)}
+	st := &thread.State{Format: thread.Format, Agent: "a", Leaf: parent, Phase: thread.Stopped, Run: "r0", Outcome: thread.OutcomeError, Code: "cut_off", Iteration: len(c.Messages) / 2, Count: len(c.Messages)}
 	st.Boundary = holdfast.Cursor{Number: 1, Tag: c.Fence.Tag()}
-	c.State = st.encode()
-	c.Put = []holdfast.Value{{Kind: holdfast.KindRun, ID: "r0", Data: mustJSON(runRecord{Format: Format, ID: "r0", Agent: "a", User: alice.User})}}
+	c.State = st.Encode()
+	c.Put = []holdfast.Value{{Kind: holdfast.KindRun, ID: "r0", Data: thread.MustJSON(thread.Run{Format: thread.Format, ID: "r0", Agent: "a", User: alice.User})}}
 	if err := store.Commit(b.Context(), c); err != nil {
 		b.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 func msg(role, id, text string, calls ...string) agui.Message {
@@ -26,10 +27,10 @@ func result(id, call string) agui.Message {
 	return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleTool, CallID: call, Text: "r"})
 }
 
-func historyOf(messages ...agui.Message) *history {
-	h := newHistory()
+func historyOf(messages ...agui.Message) *thread.History {
+	h := thread.NewHistory()
 	for _, m := range messages {
-		h.add(m, m.AppendJSON(nil))
+		h.Add(m, m.AppendJSON(nil))
 	}
 	return h
 }
@@ -75,10 +76,10 @@ func TestImport(t *testing.T) {
 }
 
 func TestClean(t *testing.T) {
-	h := func() *history {
+	h := func() *thread.History {
 		return historyOf(msg("user", "u1", "one"), msg("assistant", "a1", "answer", "c1"), result("r1", "c1"), msg("assistant", "a2", "done"))
 	}
-	all := h().path
+	all := h().Path
 	half := msg("assistant", "a2", "do")
 	for name, c := range map[string]struct {
 		sent     []agui.Message

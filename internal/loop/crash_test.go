@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // mortal is a store as one process sees it; dead, it answers nothing any more.
@@ -88,7 +89,7 @@ func TestCrash(t *testing.T) {
 		two := engine(t, shared, nil, agent(false))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		wantTexts(t, two, "t", "user:go", "assistant:", "tool:finished result", "tool:"+textInDoubt, "tool:again result", "assistant:done")
+		wantTexts(t, two, "t", "user:go", "assistant:", "tool:finished result", "tool:"+thread.TextInDoubt, "tool:again result", "assistant:done")
 		for name, want := range map[string]int32{"finished": 1, "once": 1, "again": 2} {
 			if got := started[name].Load(); got != want {
 				t.Errorf("%s was started %d times, want %d", name, got, want)

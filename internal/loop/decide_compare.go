@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // cleaned is the list of an input's messages, compared with the history.
@@ -43,13 +44,13 @@ func (c *cleaned) hasNew() bool { return len(c.Users)+len(c.Results) > 0 }
 // history, after a cut with half a message in it, so on a thread with history
 // only user messages and results of open frontend calls can be new. The
 // server's history is the truth: whatever else the client shows is dropped.
-func clean(h *history, pending []string, sent []agui.Message, branch bool) cleaned {
+func clean(h *thread.History, pending []string, sent []agui.Message, branch bool) cleaned {
 	var c cleaned
 	for len(sent) > 0 && (sent[0].Role == string(holdfast.RoleSystem) || sent[0].Role == string(holdfast.RoleDeveloper)) {
 		c.Instructions = append(c.Instructions, sent[0])
 		sent = sent[1:]
 	}
-	if h == nil || len(h.path) == 0 {
+	if h == nil || len(h.Path) == 0 {
 		c.importAll(sent)
 		return c
 	}
@@ -66,7 +67,7 @@ func clean(h *history, pending []string, sent []agui.Message, branch bool) clean
 // walk goes through what a client sent, message by message.
 type walk struct {
 	*cleaned
-	history *history
+	history *thread.History
 	pending []string
 	shown   map[int]bool
 	// common is the index in the path of the last message that the client shows
@@ -81,16 +82,16 @@ func (w *walk) take(m agui.Message) {
 	if m.Role == string(holdfast.RoleAssistant) {
 		w.ShowsAnswer = true
 	}
-	if i, ok := w.history.index[m.ID]; ok {
+	if i, ok := w.history.Index[m.ID]; ok {
 		w.takeKnown(i, m)
 		return
 	}
-	if role, ok := w.history.elsewhere[m.ID]; ok {
+	if role, ok := w.history.Elsewhere[m.ID]; ok {
 		w.takeElsewhere(role, m)
 		return
 	}
 	switch {
-	case w.history.queued[m.ID]:
+	case w.history.Queued[m.ID]:
 		w.known = true
 	case m.Role == string(holdfast.RoleUser):
 		w.Users = append(w.Users, m)
@@ -104,7 +105,7 @@ func (w *walk) take(m agui.Message) {
 }
 
 func (w *walk) takeKnown(i int, m agui.Message) {
-	ours := &w.history.path[i]
+	ours := &w.history.Path[i]
 	if ours.Role != m.Role {
 		w.Err = errRoleChanged(m.ID, ours.Role, m.Role)
 		return
@@ -143,7 +144,7 @@ func (w *walk) takeElsewhere(role string, m agui.Message) {
 
 // place is rule 3: where what is new attaches.
 func (w *walk) place(branch bool) {
-	path := w.history.path
+	path := w.history.Path
 	lastUser := -1
 	for i, m := range path {
 		if m.Role == string(holdfast.RoleUser) {
@@ -177,7 +178,7 @@ func (w *walk) place(branch bool) {
 // does not count: many clients do not send it back.
 func (w *walk) lacks() bool {
 	missing := false
-	for i, m := range w.history.path {
+	for i, m := range w.history.Path {
 		switch {
 		case w.shown[i]:
 			w.Reorder = w.Reorder || missing
@@ -257,7 +258,7 @@ func (c *cleaned) importAssistant(i int, sent []agui.Message, results map[string
 			answers = append(answers, sent[results[call.ID][at]])
 			results[call.ID] = results[call.ID][at+1:]
 		case json.Valid([]byte(call.Function.Arguments)):
-			answers = append(answers, agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: textNotAnswered}))
+			answers = append(answers, agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: thread.TextNotAnswered}))
 			c.Resync = true
 		default:
 			c.Resync = true

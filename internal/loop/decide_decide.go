@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // action is what a POST leads to.
@@ -35,7 +36,7 @@ const (
 type situation struct {
 	// Exists is false for a thread that has no history.
 	Exists bool
-	Phase  phase
+	Phase  thread.Phase
 	Run    string
 	Agent  string
 	// Iteration is named in errors.
@@ -98,23 +99,23 @@ func decide(s situation, req request, now time.Time) decision {
 		return decideFirst(req)
 	}
 	// An answer belongs to where the thread waits, so it cannot come with a branch.
-	resumes := s.Phase == phaseInterrupted && len(req.Resume) > 0
+	resumes := s.Phase == thread.Interrupted && len(req.Resume) > 0
 	if req.Clean.Diverged != nil && (!req.Policy.Branch || resumes) {
 		return reject(req.Clean.Diverged)
 	}
 	switch s.Phase {
-	case phaseRunning:
+	case thread.Running:
 		return decideRunning(s, req)
-	case phaseInterrupted:
+	case thread.Interrupted:
 		return decideInterrupted(s, req, now)
-	case phaseStopped:
+	case thread.Stopped:
 		return decideStopped(s, req)
 	}
 	return decideIdle(s, req)
 }
 
 func unfinished(s situation) bool {
-	return s.Exists && (s.Phase != phaseIdle || len(s.Pending) > 0)
+	return s.Exists && (s.Phase != thread.Idle || len(s.Pending) > 0)
 }
 
 // decideKnown is rule 1.
@@ -126,7 +127,7 @@ func decideKnown(s situation, req request) decision {
 		// A client that shows messages of its own run has seen a part of it: from
 		// the first record it would show that part twice.
 		if !same && req.Clean.ShowsAnswer && s.Run == req.RunID {
-			if s.Phase == phaseRunning {
+			if s.Phase == thread.Running {
 				return decision{Do: actAttach}
 			}
 			return decision{Do: actHydrate}
@@ -209,7 +210,7 @@ func decideIdle(s situation, req request) decision {
 		return d
 	}
 	d.Warning = "resume ignored: no interrupt is open"
-	if s.Outcome != outcomeCancelled && !s.Unanswered && !unknownOrSame(s, req.Resume) {
+	if s.Outcome != thread.OutcomeCancelled && !s.Unanswered && !unknownOrSame(s, req.Resume) {
 		return reject(errAlreadyAnswered(s))
 	}
 	return d

@@ -1,6 +1,9 @@
 package loop
 
-import "github.com/holdfast-agents/holdfast"
+import (
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+)
 
 func errWrongAgent(s situation, asked string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeWrongAgent,
@@ -32,7 +35,7 @@ func errRunInProgress(s situation) *holdfast.Error {
 func errAlreadyAnswered(s situation) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeInterruptAlreadyAnswered,
 		"An interrupt named in resume has been answered before, with another answer, or is not open.").
-		WithHint(`The first answer counts. To see what came of it, %s.`, hintEmptyPost).
+		WithHint(`The first answer counts. To see what came of it, %s.`, thread.HintEmptyPost).
 		With("runId", s.Run)
 }
 
@@ -57,7 +60,7 @@ func errInterruptExpired(s situation) *holdfast.Error {
 func errMidExecution(s situation) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeMidExecution,
 		"Cannot add new messages when resuming mid-execution. This thread is at iteration %d.", s.Iteration).
-		WithHint(`To resume execution, %s. To give the unfinished work up and go on with your message, set forwardedProps.holdfast.onUnfinished to "abandon": finished results are kept.`, hintEmptyPost).
+		WithHint(`To resume execution, %s. To give the unfinished work up and go on with your message, set forwardedProps.holdfast.onUnfinished to "abandon": finished results are kept.`, thread.HintEmptyPost).
 		With("runId", s.Run).With("iteration", s.Iteration)
 }
 

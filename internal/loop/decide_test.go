@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // The dimensions of a POST. Every combination is walked; the expectation comes
@@ -65,23 +66,23 @@ func situationOf(k threadKind, r resumeKind) situation {
 	case noHistory:
 		return situation{}
 	case running:
-		s.Phase = phaseRunning
+		s.Phase = thread.Running
 	case interrupted:
-		s.Phase = phaseInterrupted
+		s.Phase = thread.Interrupted
 		s.Interrupts = []agui.Interrupt{{ID: "i1"}, {ID: "i2"}}
 		if r == tooLate || r == giveUp {
 			s.Interrupts[0].ExpiresAt = testNow.Add(-time.Minute).Format(time.RFC3339)
 		}
 	case stopped:
-		s.Phase, s.Outcome = phaseStopped, outcomeError
+		s.Phase, s.Outcome = thread.Stopped, thread.OutcomeError
 	case pendingCalls:
-		s.Phase, s.Outcome, s.Pending = phaseIdle, outcomeSuccess, []string{"c1", "c2"}
+		s.Phase, s.Outcome, s.Pending = thread.Idle, thread.OutcomeSuccess, []string{"c1", "c2"}
 	case unanswered:
-		s.Phase, s.Unanswered = phaseIdle, true
+		s.Phase, s.Unanswered = thread.Idle, true
 	case cancelled:
-		s.Phase, s.Outcome = phaseIdle, outcomeCancelled
+		s.Phase, s.Outcome = thread.Idle, thread.OutcomeCancelled
 	case answered:
-		s.Phase, s.Outcome = phaseIdle, outcomeSuccess
+		s.Phase, s.Outcome = thread.Idle, thread.OutcomeSuccess
 	}
 	return s
 }
@@ -245,7 +246,7 @@ func checkFirstRules(t *testing.T, name string, s situation, req request) {
 		t.Errorf("%s, diverged: %s", name, got)
 	}
 	diverged.Policy.Branch = true
-	resumes := s.Phase == phaseInterrupted && len(req.Resume) > 0
+	resumes := s.Phase == thread.Interrupted && len(req.Resume) > 0
 	if got := said(decide(s, diverged, testNow)); resumes != (got == holdfast.CodeHistoryDiverged) {
 		t.Errorf("%s, branch flag: %s", name, got)
 	}
@@ -279,8 +280,8 @@ func checkError(t *testing.T, name string, d decision) {
 // TestDecideShowsAnswer: a client that has seen a part of its own run gets a
 // snapshot; from the first record it would show that part twice.
 func TestDecideShowsAnswer(t *testing.T) {
-	for phase, want := range map[phase]action{phaseRunning: actAttach, phaseIdle: actHydrate} {
-		s := situation{Exists: true, Phase: phase, Run: "run-1", Agent: "a", Outcome: outcomeSuccess, Known: &knownRun{Hash: "h"}}
+	for phase, want := range map[thread.Phase]action{thread.Running: actAttach, thread.Idle: actHydrate} {
+		s := situation{Exists: true, Phase: phase, Run: "run-1", Agent: "a", Outcome: thread.OutcomeSuccess, Known: &knownRun{Hash: "h"}}
 		req := request{RunID: "run-1", Hash: "other", Clean: cleaned{ShowsAnswer: true}}
 		if got := decide(s, req, testNow); got.Do != want {
 			t.Errorf("%s: %s, want %s", phase, got.Do, want)
@@ -306,7 +307,7 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("not a pure function: %s, then %s", said(d), said(again))
 		}
 		started := d.Do == actFresh || d.Do == actResume || d.Do == actStore
-		if started && s.Exists && s.Phase == phaseRunning {
+		if started && s.Exists && s.Phase == thread.Running {
 			t.Fatalf("a second run is started on a running thread: %s", said(d))
 		}
 	})
@@ -319,9 +320,9 @@ func TestDecideRetriedAnswer(t *testing.T) {
 	given := agui.ResumeEntry{InterruptID: "i1", Status: agui.ResumeResolved, Payload: []byte(`{"allow":true}`)}
 	other := given
 	other.Payload = []byte(`{"allow":false}`)
-	for phase, want := range map[phase]action{phaseRunning: actAttach, phaseIdle: actHydrate} {
+	for phase, want := range map[thread.Phase]action{thread.Running: actAttach, thread.Idle: actHydrate} {
 		s := situation{
-			Exists: true, Phase: phase, Run: "run-2", Agent: "a", Outcome: outcomeSuccess, Known: &knownRun{Hash: "h"},
+			Exists: true, Phase: phase, Run: "run-2", Agent: "a", Outcome: thread.OutcomeSuccess, Known: &knownRun{Hash: "h"},
 			Answers: map[string]string{"i1": answerHash(given)},
 		}
 		req := request{RunID: "run-2", Hash: "other", Clean: cleaned{ShowsAnswer: true}, Resume: []agui.ResumeEntry{given}}

@@ -4,37 +4,38 @@ import (
 	"encoding/json"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // putIntents announces the calls that are about to start.
 func (r *run) putIntents(c *holdfast.Commit) {
 	for i := range r.st.Calls {
-		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Settled == nil && !call.waits() {
+		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() {
 			r.noteWork(c)
-			putIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.fence, r.e.cfg.Now())
+			thread.PutIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.fence, r.e.cfg.Now())
 		}
 	}
 }
 
 // startable reports whether there is a tool to start, and all of its arguments.
-func (r *run) startable(call *openCall) bool {
+func (r *run) startable(call *thread.Call) bool {
 	_, ours := r.tools[call.Name]
 	return (ours || call.Frontend) && !call.Cut
 }
 
 // hasEffects reports whether a call's tool is not declared pure. Then its intent
 // is saved before it starts, and its result the moment it exists.
-func (r *run) hasEffects(call openCall) bool {
+func (r *run) hasEffects(call thread.Call) bool {
 	tool, ours := r.tools[call.Name]
 	return !ours || tool.Spec().Effect != holdfast.EffectPure
 }
 
 // openCalls makes the answer's calls the thread's open ones.
-func (r *run) openCalls(a *answering) []openCall {
-	calls := make([]openCall, 0, len(a.sequence))
+func (r *run) openCalls(a *answering) []thread.Call {
+	calls := make([]thread.Call, 0, len(a.sequence))
 	for _, c := range a.sequence {
 		_, ours := r.tools[c.name]
-		call := openCall{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
+		call := thread.Call{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
 		call.Cut = a.finish == holdfast.FinishLength && !json.Valid(c.args)
 		calls = append(calls, call)
 	}
@@ -59,7 +60,7 @@ func (r *run) decideBatch(a *answering) {
 	list := make([]holdfast.ToolCall, len(a.sequence))
 	for i, c := range a.sequence {
 		list[i] = holdfast.ToolCall{
-			ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), Key: callKey(r.key.Thread, &r.st.Calls[i]), Principal: r.principal(),
+			ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), Key: thread.CallKey(r.key.Thread, &r.st.Calls[i]), Principal: r.principal(),
 			Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Frontend: r.st.Calls[i].Frontend,
 		}
 	}
@@ -67,7 +68,7 @@ func (r *run) decideBatch(a *answering) {
 	if err := r.chain.decide(r.inner, b); err != nil {
 		reason := holdfast.AsError(err)
 		r.e.cfg.Log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
-		r.st.Ending = endingOf(reason)
+		r.st.Ending = thread.EndingOf(reason)
 		for i := range list {
 			b.Deny(i, "Not started: "+reason.Message)
 		}
@@ -76,7 +77,7 @@ func (r *run) decideBatch(a *answering) {
 		result, ask := b.Decided(i)
 		switch call := &r.st.Calls[i]; {
 		case result != nil:
-			call.Settled = &settledCall{Text: result.Text, Parts: result.Parts, Failed: result.Failed, NotRun: result.NotRun}
+			call.Given = &thread.GivenResult{Text: result.Text, Parts: result.Parts, Failed: result.Failed, NotRun: result.NotRun}
 		case ask != nil && r.startable(call): // nobody is asked about what cannot be started
 			call.Interrupt = r.interrupt(ask, call.ID)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // A call is in doubt when its intent is stored, its result is not, and its
@@ -39,8 +40,8 @@ func neverTwice(e holdfast.Effect) bool {
 }
 
 // inDoubt is what a call in doubt comes to, by its tool's policy.
-func inDoubt(call openCall, spec holdfast.ToolSpec) finished {
-	text, question := textInDoubt, inDoubtQuestion
+func inDoubt(call thread.Call, spec holdfast.ToolSpec) finished {
+	text, question := thread.TextInDoubt, inDoubtQuestion
 	if call.Again {
 		text, question = textAgain, againQuestion
 	}
@@ -50,7 +51,7 @@ func inDoubt(call openCall, spec holdfast.ToolSpec) finished {
 	call.InDoubt = true
 	return finished{call: call, err: &holdfast.Interrupt{
 		Reason: reasonInDoubt, Message: fmt.Sprintf(question, call.Name), ResponseSchema: json.RawMessage(inDoubtSchema),
-		Metadata: mustJSON(map[string]any{"tool": call.Name, "toolCallId": call.ID}),
+		Metadata: thread.MustJSON(map[string]any{"tool": call.Name, "toolCallId": call.ID}),
 	}}
 }
 
@@ -68,7 +69,7 @@ func verdictOf(a *holdfast.Answer) (v verdict) {
 }
 
 // settledByPerson is what a person said that the call came to.
-func settledByPerson(call openCall) finished {
+func settledByPerson(call thread.Call) finished {
 	f := finished{call: call}
 	switch said := verdictOf(call.Answer); said.Outcome {
 	case answerHappened:
@@ -80,13 +81,13 @@ func settledByPerson(call openCall) finished {
 		f.result = holdfast.ToolResult{Text: textDidNot, Failed: true}
 		f.notRun = true
 	default:
-		f.result = holdfast.ToolResult{Text: textInDoubt, Failed: true}
+		f.result = holdfast.ToolResult{Text: thread.TextInDoubt, Failed: true}
 	}
 	return f
 }
 
 // query asks the tool what became of the call; false if it is to be started.
-func (r *run) query(call openCall, c holdfast.ToolCall) (finished, bool) {
+func (r *run) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 	spec := r.tools[call.Name].Spec()
 	if spec.Query == nil {
 		return inDoubt(call, spec), true
@@ -111,7 +112,7 @@ func (r *run) query(call openCall, c holdfast.ToolCall) (finished, bool) {
 // confirmOwner makes sure, immediately before a call with effects starts, that
 // this process still owns the thread. A commit that the store has just
 // acknowledged is proof enough; a process that was suspended reads the head.
-func (r *run) confirmOwner(call openCall) error {
+func (r *run) confirmOwner(call thread.Call) error {
 	if !r.hasEffects(call) || r.e.cfg.Now().Sub(r.w.acknowledged()) < r.e.cfg.Lease/3 {
 		return nil
 	}
@@ -127,7 +128,7 @@ func (r *run) confirmOwner(call openCall) error {
 		}
 		select {
 		case <-ctx.Done():
-			return storeError(err)
+			return thread.StoreError(err)
 		case <-time.After(pause):
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // doubtful runs an agent with one tool until its process dies in the middle of the
@@ -58,8 +59,8 @@ func TestQuery(t *testing.T) {
 	}{
 		"done":     {holdfast.FateDone, nil, 0, "tool:paid before"},
 		"not done": {holdfast.FateNotDone, nil, 1, "tool:paid"},
-		"unknown":  {holdfast.FateUnknown, nil, 0, "tool:" + textInDoubt},
-		"failed":   {"", errors.New("no answer"), 0, "tool:" + textInDoubt},
+		"unknown":  {holdfast.FateUnknown, nil, 0, "tool:" + thread.TextInDoubt},
+		"failed":   {"", errors.New("no answer"), 0, "tool:" + thread.TextInDoubt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -94,8 +95,8 @@ func TestPersonDecides(t *testing.T) {
 		"without a result":  {`{"outcome":"happened"}`, agui.ResumeResolved, 0, "tool:" + textHappened},
 		"it did not happen": {`{"outcome":"did_not_happen"}`, agui.ResumeResolved, 0, "tool:" + textDidNot},
 		"run it again":      {`{"outcome":"run_again"}`, agui.ResumeResolved, 1, "tool:paid"},
-		"no idea":           {`{"outcome":"perhaps"}`, agui.ResumeResolved, 0, "tool:" + textInDoubt},
-		"declined":          {``, agui.ResumeCancelled, 0, "tool:" + textInDoubt},
+		"no idea":           {`{"outcome":"perhaps"}`, agui.ResumeResolved, 0, "tool:" + thread.TextInDoubt},
+		"declined":          {``, agui.ResumeCancelled, 0, "tool:" + thread.TextInDoubt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -138,12 +139,12 @@ func TestIntent(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		var in intent
-		if err := decodeValue(data, &in); err != nil {
+		var in thread.Intent
+		if err := thread.Decode(data, &in); err != nil {
 			return "", err
 		}
 		head, err := store.Head(ctx, key)
-		if err != nil || in.Arguments != `{"n":   7}` || in.Key != call.Key || in.Fence != head.Fence || in.Tool != "pay" || in.Format != Format {
+		if err != nil || in.Arguments != `{"n":   7}` || in.Key != call.Key || in.Fence != head.Fence || in.Tool != "pay" || in.Format != thread.Format {
 			t.Errorf("the intent is %+v, %v", in, err)
 		}
 		return "paid", nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Frequency says which loop checkpoints are listed. The head moves in every
@@ -79,7 +80,8 @@ type Config struct {
 	// nothing is lost.
 	WarnBytes int64
 	MaxBytes  int64
-	// Ended is called when a run of the thread has ended here; it must return at once.
+	// Ended is called when a run of the thread has ended here, and must return at once;
+	// nil: nobody needs to know.
 	Ended func(holdfast.ThreadKey)
 	Log   *slog.Logger
 	Now   func() time.Time
@@ -94,11 +96,11 @@ const maxClaims = 3
 // Engine runs agents. One process has one.
 type Engine struct {
 	cfg     Config
-	read    reader
+	read    thread.Reader
 	agents  map[string]*holdfast.Agent
 	specs   map[string][]holdfast.ToolSpec // of each agent's tools
 	chains  map[string]*chain
-	schemas map[string]*schema
+	schemas map[string]*thread.Schema
 	process string
 	seed    maphash.Seed
 	// locks serialise what this process decides about one thread.
@@ -126,11 +128,11 @@ var errStopped = errors.New("the server stops")
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg:      cfg,
-		read:     reader{cfg.Store},
+		read:     thread.Reader{Store: cfg.Store},
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
 		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
 		chains:   make(map[string]*chain, len(cfg.Agents)),
-		schemas:  make(map[string]*schema, len(cfg.Agents)),
+		schemas:  make(map[string]*thread.Schema, len(cfg.Agents)),
 		process:  cfg.NewID("p"),
 		seed:     maphash.MakeSeed(),
 		slots:    make(chan struct{}, cfg.MaxRuns),
@@ -139,6 +141,9 @@ func New(cfg Config) (*Engine, error) {
 		draining: make(chan struct{}),
 		closed:   make(chan struct{}),
 		deaf:     func() {},
+	}
+	if cfg.Ended == nil {
+		e.cfg.Ended = func(holdfast.ThreadKey) {}
 	}
 	for i := range cfg.Agents {
 		a := &cfg.Agents[i]
@@ -150,7 +155,7 @@ func New(cfg Config) (*Engine, error) {
 		// Without room at the end: who appends to it, copies it.
 		e.specs[a.Name] = slices.Clip(specs)
 		e.chains[a.Name] = newChain(a, cfg.Log, cfg.Observer.HookFailed)
-		s, err := newSchema(a)
+		s, err := thread.NewSchema(a)
 		if err != nil {
 			return nil, fmt.Errorf("agent %q: %w", a.Name, err)
 		}
@@ -164,7 +169,7 @@ func New(cfg Config) (*Engine, error) {
 // left behind. It returns when the engine can serve.
 func (e *Engine) Start(ctx context.Context) error {
 	if err := e.cfg.Store.Announce(ctx, e.process, e.cfg.Lease); err != nil {
-		return storeError(err)
+		return thread.StoreError(err)
 	}
 	e.deaf = e.cfg.Store.OnPost(e.posted)
 	e.wg.Go(e.keepLease)
@@ -220,7 +225,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 		return errShuttingDown()
 	}
 	if _, err := e.cfg.Store.Alive(ctx, e.process); err != nil {
-		return storeError(err)
+		return thread.StoreError(err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 func TestFreshRun(t *testing.T) {
@@ -84,7 +85,7 @@ func TestRepeatedCallIDs(t *testing.T) {
 // holds it may be one commit.
 func TestNoPendingWriteOutlivesItsCheckpoint(t *testing.T) {
 	c := &holdfast.Commit{Put: []holdfast.Value{{Kind: holdfast.KindPending, ID: "c"}, {Kind: holdfast.KindBlob, ID: "s"}}}
-	clearWork(c)
+	thread.ClearWork(c)
 	if len(c.Put) != 1 || c.Put[0].Kind != holdfast.KindBlob || len(c.Clear) != 2 {
 		t.Errorf("%+v", c)
 	}
@@ -165,7 +166,7 @@ func TestPolicies(t *testing.T) {
 		if _, err := post("decline", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`), userSays("u2", "never mind")); err != nil {
 			t.Fatal(err)
 		}
-		wantTexts(t, e, "decline", "user:go", "assistant:", "tool:"+textDeclined, "user:never mind", "assistant:fine")
+		wantTexts(t, e, "decline", "user:go", "assistant:", "tool:"+thread.TextDeclined, "user:never mind", "assistant:fine")
 	})
 	t.Run("resume with a message", func(t *testing.T) {
 		events, _ := post("queue", "r1", nil, userSays("u1", "go"))

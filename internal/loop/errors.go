@@ -4,12 +4,13 @@ import (
 	"errors"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // The errors of decide. Each says what to do next, and names the ids that are
 // needed to do it.
 
-func attachPath(thread string) string { return "GET /threads/" + thread + "/stream" }
+func attachPath(id string) string { return "GET /threads/" + id + "/stream" }
 
 func errAgentNotFound(name string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeAgentNotFound, "There is no agent %q.", name).
@@ -27,15 +28,15 @@ func errShuttingDown() *holdfast.Error {
 }
 
 // errStreamCut is a notice, not a record: the run goes on.
-func errStreamCut(thread, run string) *holdfast.Error {
+func errStreamCut(threadID, run string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeStreamCut,
 		"This connection ends before its run does; the run goes on. Attach again with %s, or with GET /threads/%s/runs/%s/events and the id of the last event received.",
-		attachPath(thread), thread, run)
+		attachPath(threadID), threadID, run)
 }
 
 func errGaveUp(claims int) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeRecoveryGaveUp,
-		"The run was taken over %d times without progress and is given up. Finished results are kept. To try once more, %s.", claims, hintEmptyPost)
+		"The run was taken over %d times without progress and is given up. Finished results are kept. To try once more, %s.", claims, thread.HintEmptyPost)
 }
 
 // publicError is what a client may read of an error.
@@ -46,7 +47,7 @@ func publicError(err error) *holdfast.Error {
 		if text == "" {
 			text = "The model could not answer."
 		}
-		return holdfast.Errorf(holdfast.CodeModelFailed, "%s", text).WithHint("To try again, %s.", hintEmptyPost).Wrap(err)
+		return holdfast.Errorf(holdfast.CodeModelFailed, "%s", text).WithHint("To try again, %s.", thread.HintEmptyPost).Wrap(err)
 	}
 	return holdfast.AsError(err)
 }

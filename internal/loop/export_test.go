@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 func testID(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.Add(1)) }
@@ -187,7 +188,7 @@ func TestDamagedDocuments(t *testing.T) {
 		"a newer document":    {"reads up to 1", strings.Replace(good, `"version": 1`, `"version": 2`, 1)},
 		"no head":             {"its version, thread or head is missing", `{"kind":"holdfast.thread","version":1,"thread":"t"}`},
 		"an unknown kind":     {"is not known", strings.Replace(good, `"checkpoint": [`, `"secret": [`, 1)},
-		"a newer thread":      {"newer version", strings.Replace(good, fmt.Sprintf(`"format": %d`, Format), fmt.Sprintf(`"format": %d`, Format+1), 1)},
+		"a newer thread":      {"newer version", strings.Replace(good, fmt.Sprintf(`"format": %d`, thread.Format), fmt.Sprintf(`"format": %d`, thread.Format+1), 1)},
 		"a message less":      {"message_hole", without(t, good, func(d *Document) { d.Messages = slices.Delete(d.Messages, 2, 3) })},
 		"messages in a mess":  {"import thread", without(t, good, func(d *Document) { slices.Reverse(d.Messages) })},
 		"a message twice":     {"import thread", without(t, good, func(d *Document) { d.Messages = append(d.Messages, d.Messages[0]) })},
@@ -232,10 +233,10 @@ func endless(d *Document) {
 		d.Records[i].Cursor.Number += far
 	}
 	d.Head.Next += far
-	var rec runRecord
+	var rec thread.Run
 	_ = json.Unmarshal(d.Values[holdfast.KindRun][0].Data, &rec)
 	rec.After = holdfast.Cursor{Number: far, Tag: d.Records[0].Cursor.Tag}
-	d.Values[holdfast.KindRun][0].Data = mustJSON(rec)
+	d.Values[holdfast.KindRun][0].Data = thread.MustJSON(rec)
 }
 
 // failing is a store that cannot make the nth commit, whether it says so or not.

@@ -122,8 +122,8 @@ func tool(name string, effect holdfast.Effect, f func(context.Context) (string, 
 	return holdfast.NewTool(name, name, func(ctx context.Context, _ struct{}) (string, error) { return f(ctx) }, holdfast.WithEffect(effect))
 }
 
-func runInput(thread, run string, messages ...agui.Message) *agui.RunAgentInput {
-	return &agui.RunAgentInput{ThreadID: thread, RunID: run, ProtocolVersion: agui.ProtocolVersion, Messages: messages}
+func runInput(id, run string, messages ...agui.Message) *agui.RunAgentInput {
+	return &agui.RunAgentInput{ThreadID: id, RunID: run, ProtocolVersion: agui.ProtocolVersion, Messages: messages}
 }
 
 func userSays(id, text string) agui.Message {
@@ -177,9 +177,9 @@ func succeeded(t *testing.T, events []agui.Event) agui.RunFinished {
 }
 
 // texts is the history, as "role:text".
-func texts(t *testing.T, e *tested, thread string) []string {
+func texts(t *testing.T, e *tested, id string) []string {
 	t.Helper()
-	raw, err := e.Messages(t.Context(), alice, thread)
+	raw, err := e.Messages(t.Context(), alice, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,9 +198,9 @@ func texts(t *testing.T, e *tested, thread string) []string {
 	return out
 }
 
-func wantTexts(t *testing.T, e *tested, thread string, want ...string) {
+func wantTexts(t *testing.T, e *tested, id string, want ...string) {
 	t.Helper()
-	if got := texts(t, e, thread); !slices.Equal(got, want) {
+	if got := texts(t, e, id); !slices.Equal(got, want) {
 		t.Errorf("history:\n got %q\nwant %q", got, want)
 	}
 }
@@ -297,8 +297,8 @@ func waitFor(t *testing.T, done func() bool) {
 	t.Fatal("it never came")
 }
 
-func keyOf(thread string) holdfast.ThreadKey {
-	return holdfast.ThreadKey{Tenant: alice.Tenant, Thread: thread}
+func keyOf(id string) holdfast.ThreadKey {
+	return holdfast.ThreadKey{Tenant: alice.Tenant, Thread: id}
 }
 
 // journal counts what tools did, by "tool key".
@@ -346,17 +346,17 @@ func traveller(j *journal) holdfast.Agent {
 }
 
 // checkpoints lists the thread's checkpoints, oldest first.
-func checkpoints(t *testing.T, e *tested, thread string) []holdfast.Checkpoint {
+func checkpoints(t *testing.T, e *tested, id string) []holdfast.Checkpoint {
 	t.Helper()
-	list := must(e.Checkpoints(t.Context(), alice, thread, "", time.Time{}, 100))(t)
+	list := must(e.Checkpoints(t.Context(), alice, id, "", time.Time{}, 100))(t)
 	slices.Reverse(list)
 	return list
 }
 
 // resumed continues a thread with an empty-messages POST.
-func resumed(t *testing.T, e *tested, thread, run string) []agui.Event {
+func resumed(t *testing.T, e *tested, id, run string) []agui.Event {
 	t.Helper()
-	reply, err := e.Post(t.Context(), alice, "", runInput(thread, run))
+	reply, err := e.Post(t.Context(), alice, "", runInput(id, run))
 	return collect(t, reply, err)
 }
 
@@ -376,13 +376,13 @@ func posted(t *testing.T, e *tested, in *agui.RunAgentInput) []agui.Event {
 }
 
 // started posts "go" to a new thread.
-func started(t *testing.T, e *tested, thread string) []agui.Event {
+func started(t *testing.T, e *tested, id string) []agui.Event {
 	t.Helper()
-	return posted(t, e, runInput(thread, "r1", userSays("u1", "go")))
+	return posted(t, e, runInput(id, "r1", userSays("u1", "go")))
 }
 
-func answers(thread, run string, payload string, open ...agui.Interrupt) *agui.RunAgentInput {
-	in := runInput(thread, run)
+func answers(id, run string, payload string, open ...agui.Interrupt) *agui.RunAgentInput {
+	in := runInput(id, run)
 	for _, i := range open {
 		in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: i.ID, Status: agui.ResumeResolved, Payload: json.RawMessage(payload)})
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // chain is the hooks of an agent's middleware, put together once. The first
@@ -146,7 +147,7 @@ func named(err error, middleware, hook string) error {
 
 func errMiddleware(middleware, hook string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "The middleware %s failed in its %s hook.", middleware, hook).
-		WithHint("The server's log has the cause. To try again, %s.", hintEmptyPost).With("middleware", middleware).With("hook", hook)
+		WithHint("The server's log has the cause. To try again, %s.", thread.HintEmptyPost).With("middleware", middleware).With("hook", hook)
 }
 
 // caught recovers a panic of a hook; it is deferred.

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // baseTool calls the tool. A mistake in it is its own: the model reads that it
@@ -24,7 +25,7 @@ func (c *chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.
 func (c *chain) toolPanicked(ctx context.Context, call holdfast.ToolCall, p any) holdfast.ToolResult {
 	c.log.ErrorContext(ctx, "panic in a tool", "tool", call.Name, "thread", call.Thread, "run", call.Run, "call", call.ID,
 		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	return holdfast.ToolResult{Text: fmt.Sprintf(textPanicked, call.Name), Failed: true}
+	return holdfast.ToolResult{Text: fmt.Sprintf(thread.TextPanicked, call.Name), Failed: true}
 }
 
 func (c *chain) guardedTool(name string, hook holdfast.ToolHandler) holdfast.ToolHandler {

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // repaired is the innermost step before the model.
@@ -57,7 +58,7 @@ func repair(messages []holdfast.Message) []holdfast.Message {
 	var open []holdfast.ToolCall
 	closeAll := func() {
 		for _, c := range open {
-			out = append(out, holdfast.Message{ID: "closed_" + c.ID, Role: holdfast.RoleTool, CallID: c.ID, Text: textNotAnswered})
+			out = append(out, holdfast.Message{ID: "closed_" + c.ID, Role: holdfast.RoleTool, CallID: c.ID, Text: thread.TextNotAnswered})
 		}
 		open = nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // TestHookOrder: hooks are called in the order of the list, and wrap in it.
@@ -422,7 +423,7 @@ func TestFrontendCallsAreDecided(t *testing.T) {
 	decline := runInput("declined", "r2")
 	decline.Resume = []agui.ResumeEntry{{InterruptID: start("declined")[0].ID, Status: agui.ResumeCancelled}}
 	succeeded(t, posted(t, e, decline))
-	wantTexts(t, e, "declined", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:"+textDeclined, "assistant:done")
+	wantTexts(t, e, "declined", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:"+thread.TextDeclined, "assistant:done")
 }
 
 // TestHooksChangeTheCall: a tool sees the call as the hooks have left it, also in its

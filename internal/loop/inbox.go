@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // inboxItem is what another process or a request leaves for the owner.
@@ -50,16 +51,16 @@ func (r *run) wantsCancel(items []holdfast.InboxItem) bool {
 
 // cancelAndWait cancels the thread's run and waits for its end, after which
 // the request is decided again.
-func (e *Engine) cancelAndWait(ctx context.Context, t *thread) error {
-	wake, stop := e.cfg.Store.Watch(t.key)
+func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
+	wake, stop := e.cfg.Store.Watch(t.Key)
 	defer stop()
-	if err := e.postCancel(ctx, t.key, t.st.Run); err != nil {
+	if err := e.postCancel(ctx, t.Key, t.State.Run); err != nil {
 		return err
 	}
 	for {
-		head, err := e.cfg.Store.Head(ctx, t.key)
+		head, err := e.cfg.Store.Head(ctx, t.Key)
 		if err != nil {
-			return readError(err)
+			return thread.ReadError(err)
 		}
 		if head.Process == "" {
 			return errDecideAgain
@@ -75,9 +76,9 @@ func (e *Engine) cancelAndWait(ctx context.Context, t *thread) error {
 }
 
 func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run string) error {
-	item := holdfast.InboxItem{ID: "cancel/" + run, Data: mustJSON(inboxItem{Type: "cancel", Run: run})}
+	item := holdfast.InboxItem{ID: "cancel/" + run, Data: thread.MustJSON(inboxItem{Type: "cancel", Run: run})}
 	if err := e.cfg.Store.Post(ctx, key, item); err != nil {
-		return readError(err)
+		return thread.ReadError(err)
 	}
 	return nil
 }
@@ -85,24 +86,24 @@ func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run str
 // Cancel asks the owner of a run to end it, and returns the thread as it is.
 // Cancelling a run that has ended changes nothing. What is asked is stored
 // first, so it outlives the owner.
-func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*holdfast.ThreadInfo, error) {
-	t, err := e.read.existing(ctx, who, thread)
+func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run string) (*holdfast.ThreadInfo, error) {
+	t, err := e.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := e.cfg.Store.Value(ctx, t.key, holdfast.KindRun, run); err != nil {
+	if _, err := e.cfg.Store.Value(ctx, t.Key, holdfast.KindRun, run); err != nil {
 		if errors.Is(err, holdfast.ErrNotFound) {
-			return nil, errRunNotFound(thread, run)
+			return nil, thread.RunNotFound(id, run)
 		}
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
-	if t.st.Phase == phaseRunning && t.st.Run == run {
-		if err := e.postCancel(ctx, t.key, run); err != nil {
+	if t.State.Phase == thread.Running && t.State.Run == run {
+		if err := e.postCancel(ctx, t.Key, run); err != nil {
 			return nil, err
 		}
-		if err := e.recover(ctx, t.key); err != nil {
+		if err := e.recover(ctx, t.Key); err != nil {
 			return nil, err
 		}
 	}
-	return t.info(), nil
+	return t.Info(), nil
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // runEnd is how a run ends, or what it waits for.
 type runEnd struct {
 	outcome *agui.Outcome
-	phase   phase
+	phase   thread.Phase
 	name    string
 }
 
@@ -30,7 +31,7 @@ func (r *run) iterate() (*runEnd, error) {
 			}
 		}
 		if r.answered() {
-			return &runEnd{&agui.Outcome{Type: agui.OutcomeSuccess}, phaseIdle, outcomeSuccess}, nil
+			return &runEnd{&agui.Outcome{Type: agui.OutcomeSuccess}, thread.Idle, thread.OutcomeSuccess}, nil
 		}
 		if r.e.stopping() {
 			return nil, errStopped
@@ -56,8 +57,8 @@ func (r *run) asked(err error) (*runEnd, error) {
 	if !errors.As(err, &ask) || r.ctx.Err() != nil {
 		return nil, err
 	}
-	r.st.Question = &question{Interrupt: r.interrupt(ask, "")}
-	return &runEnd{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: r.st.interrupts()}, phaseInterrupted, outcomeInterrupt}, nil
+	r.st.Question = &thread.Question{Interrupt: r.interrupt(ask, "")}
+	return &runEnd{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: r.st.Interrupts()}, thread.Interrupted, thread.OutcomeInterrupt}, nil
 }
 
 // closeIteration ends an iteration whose calls all have results, with its checkpoint;
@@ -68,7 +69,7 @@ func (r *run) closeIteration() error {
 	}
 	r.nextIteration()
 	r.st.Claims, r.st.Open = 0, false
-	if queued := takeQueued(r.st); len(queued) > 0 {
+	if queued := thread.TakeQueued(r.st); len(queued) > 0 {
 		if err := r.append(queued, nil, soon, nil); err != nil {
 			return err
 		}
@@ -79,7 +80,7 @@ func (r *run) closeIteration() error {
 	if err := r.checkpoint(); err != nil || r.st.Ending == nil {
 		return err
 	}
-	return r.st.Ending.err()
+	return r.st.Ending.Err()
 }
 
 // iterationResult is what the iteration came to, read from the history: a run that
@@ -87,15 +88,15 @@ func (r *run) closeIteration() error {
 func (r *run) iterationResult() *holdfast.IterationResult {
 	done := &holdfast.IterationResult{}
 	results := map[string]holdfast.ToolResult{}
-	for i := len(r.hist.path) - 1; i >= 0; i-- {
-		m := &r.hist.path[i]
+	for i := len(r.hist.Path) - 1; i >= 0; i-- {
+		m := &r.hist.Path[i]
 		d, err := m.Domain()
 		if err != nil {
 			continue
 		}
 		switch d.Role {
 		case holdfast.RoleTool:
-			said := markOf(m)
+			said := thread.MarkOf(m)
 			results[d.CallID] = holdfast.ToolResult{Text: d.Text, Parts: d.Parts, Failed: said.Failed || d.Error != "", NotRun: said.NotRun}
 		case holdfast.RoleAssistant:
 			done.Answer = d
@@ -135,7 +136,7 @@ func (r *run) measure() error {
 	}
 	r.warned = true
 	r.e.cfg.Observer.Grown(r.place(), r.st.Bytes)
-	ev := agui.Custom{Name: "holdfast.thread_large", Value: mustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.e.cfg.WarnBytes})}
+	ev := agui.Custom{Name: "holdfast.thread_large", Value: thread.MustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.e.cfg.WarnBytes})}
 	ev.Timestamp = r.now()
 	return r.w.add([]agui.Event{ev}, soon, nil)
 }

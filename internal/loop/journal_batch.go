@@ -3,6 +3,7 @@ package loop
 import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // batch is what becomes one commit.
@@ -35,7 +36,7 @@ func (w *writer) newBatch() *batch {
 
 func (w *writer) append(ev agui.Event) {
 	it := item{kind: ev.EventType(), data: ev.AppendJSON(nil)}
-	if result, ok := ev.(agui.ToolCallResult); ok && len(result.Content) >= minRef {
+	if result, ok := ev.(agui.ToolCallResult); ok && len(result.Content) >= thread.MinRef {
 		it.full, it.data = it.data, agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)
 	}
 	w.next.items = append(w.next.items, it)
@@ -64,7 +65,7 @@ func encodeItems(items []item) [][]byte {
 			continue
 		}
 		start := len(buf)
-		buf = appendDelta(buf, it.kind, it.id, it.text)
+		buf = thread.AppendDelta(buf, it.kind, it.id, it.text)
 		records[i] = buf[start:len(buf):len(buf)]
 	}
 	return records

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // wake has what was added committed, now or right after the commit in flight; the
@@ -89,7 +90,7 @@ func (w *writer) run() {
 // noteOutage records that the store is back; the caller holds the lock. After the
 // run's last event there is no place for it.
 func (w *writer) noteOutage() {
-	ev := agui.Custom{Name: "holdfast.store_recovered", Value: mustJSON(map[string]any{"outageMs": w.outage.Milliseconds()})}
+	ev := agui.Custom{Name: "holdfast.store_recovered", Value: thread.MustJSON(map[string]any{"outageMs": w.outage.Milliseconds()})}
 	ev.Timestamp = w.clock().UnixMilli()
 	w.outage = 0
 	if w.next == nil {
@@ -123,9 +124,9 @@ func (w *writer) write(b *batch, pos holdfast.Position, process string) error {
 	w.committed = holdfast.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
 	w.acked = c.UpdatedAt // before it was sent
 	w.mu.Unlock()
-	w.bytes.Add(bytesOf(c))
+	w.bytes.Add(thread.BytesOf(c))
 	if len(c.Records) > 0 {
-		records := recordsOf(c)
+		records := thread.RecordsOf(c)
 		for i := range b.items {
 			if full := b.items[i].full; full != nil {
 				records[i].Data = full

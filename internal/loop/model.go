@@ -299,10 +299,10 @@ func (a *answering) takeCall(d *holdfast.CallDelta) error {
 		b = &callBuilder{given: d.ID, id: d.ID, name: d.Name}
 		// An id that is empty or was used in the thread (providers repeat call_0) is
 		// replaced by one of ours before anybody sees it.
-		if b.id == "" || a.r.hist.calls[b.id] || len(b.id) > maxIDLength {
+		if b.id == "" || a.r.hist.Calls[b.id] || len(b.id) > maxIDLength {
 			b.id = a.r.e.cfg.NewID("call")
 		}
-		a.r.hist.calls[b.id] = true
+		a.r.hist.Calls[b.id] = true
 		a.calls[d.Index] = b
 		a.sequence = append(a.sequence, b)
 		ev := agui.ToolCallStart{Base: a.base(), ToolCallID: b.id, ToolCallName: b.name, ParentMessageID: a.message}

@@ -151,8 +151,8 @@ func (r *run) place() holdfast.Iteration {
 // those that no checkpoint holds yet, whose calls are still announced.
 func (r *run) kept() int {
 	n := 0
-	for i := len(r.hist.path) - 1; r.resumed && i >= 0 && r.hist.path[i].Role == string(holdfast.RoleTool); i-- {
-		if len(r.st.Calls) > 0 || r.doubted[r.hist.path[i].ToolCallID] {
+	for i := len(r.hist.Path) - 1; r.resumed && i >= 0 && r.hist.Path[i].Role == string(holdfast.RoleTool); i-- {
+		if len(r.st.Calls) > 0 || r.doubted[r.hist.Path[i].ToolCallID] {
 			n++
 		}
 	}

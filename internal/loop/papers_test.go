@@ -16,23 +16,24 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // The tests of docs/papers.md that no other file has.
 
 // fullState is a state with every member set.
-func fullState() *state {
+func fullState() *thread.State {
 	n := int64(7)
-	return &state{
-		Format: Format, Agent: "a", Leaf: "m3", Phase: phaseInterrupted, Run: "r1", Outcome: outcomeInterrupt, Code: "c", Text: "t",
+	return &thread.State{
+		Format: thread.Format, Agent: "a", Leaf: "m3", Phase: thread.Interrupted, Run: "r1", Outcome: thread.OutcomeInterrupt, Code: "c", Text: "t",
 		Iteration: 3, GrantedAt: 1, Boundary: holdfast.Cursor{Number: 12, Tag: "abcdef"},
-		Calls:  []openCall{{ID: "c1", Name: "pay", Run: "r1", Thread: "o", Again: true, InDoubt: true, Interrupt: &agui.Interrupt{ID: "i1", Reason: "input_required"}}},
+		Calls:  []thread.Call{{ID: "c1", Name: "pay", Run: "r1", Thread: "o", Again: true, InDoubt: true, Interrupt: &agui.Interrupt{ID: "i1", Reason: "input_required"}}},
 		Queued: []json.RawMessage{json.RawMessage(`{"id":"u2"}`)}, Answers: map[string]string{"i0": "h"}, Count: 3,
-		Origin: &origin{Thread: "o", Checkpoint: "000000000001"}, Reuse: true, Bytes: 99, Shared: "s1", Checkpoints: 4, LastCheckpoint: "000000000004",
+		Origin: &thread.Origin{Thread: "o", Checkpoint: "000000000001"}, Reuse: true, Bytes: 99, Shared: "s1", Checkpoints: 4, LastCheckpoint: "000000000004",
 		Claims: 1, Usage: []holdfast.Usage{{Provider: "p", Model: "m", InputTokens: &n}},
-		Open: true, Question: &question{Interrupt: &agui.Interrupt{ID: "i2", Reason: "r"}, Answer: &holdfast.Answer{InterruptID: "i2"}},
-		Ending: &ending{Code: "c", Message: "m", Hint: "h"}, Schema: "Ab3_x-9", States: map[string]json.RawMessage{"a.b": json.RawMessage(`{"n":1}`)},
-		StateVersions: map[string]int{"a.b": 2}, NewerStates: map[string]newerState{"a.c": {Version: 3, Data: json.RawMessage(`{}`)}}, Redacted: []string{"a.b"},
+		Open: true, Question: &thread.Question{Interrupt: &agui.Interrupt{ID: "i2", Reason: "r"}, Answer: &holdfast.Answer{InterruptID: "i2"}},
+		Ending: &thread.Ending{Code: "c", Message: "m", Hint: "h"}, Schema: "Ab3_x-9", States: map[string]json.RawMessage{"a.b": json.RawMessage(`{"n":1}`)},
+		StateVersions: map[string]int{"a.b": 2}, NewerStates: map[string]thread.NewerState{"a.c": {Version: 3, Data: json.RawMessage(`{}`)}}, Redacted: []string{"a.b"},
 	}
 }
 
@@ -45,15 +46,15 @@ func TestStateRoundTrip(t *testing.T) {
 			t.Errorf("fullState leaves %s out", v.Type().Field(i).Name)
 		}
 	}
-	data := want.encode()
+	data := want.Encode()
 	if !json.Valid(data) {
 		t.Fatalf("not JSON: %s", data)
 	}
-	got, err := decodeState(data)
+	got, err := thread.DecodeState(data)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
-	if string(got.encode()) != string(data) {
+	if string(got.Encode()) != string(data) {
 		t.Error("written again it is another")
 	}
 }
@@ -63,19 +64,19 @@ func TestStateRoundTrip(t *testing.T) {
 func TestStatesThatAreRefused(t *testing.T) {
 	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
 	for name, c := range map[string]struct {
-		change func(st *state) []byte
+		change func(st *thread.State) []byte
 		code   string
 	}{
-		"newer":    {func(st *state) []byte { st.Format = Format + 1; return st.encode() }, holdfast.CodeVersionTooNew},
-		"damaged":  {func(st *state) []byte { return st.encode()[1:] }, holdfast.CodeCheckpointUnreadable},
-		"negative": {func(st *state) []byte { st.Iteration = -1; return st.encode() }, holdfast.CodeCheckpointInvalid},
-		"claims":   {func(st *state) []byte { st.Claims = -1; return st.encode() }, holdfast.CodeCheckpointInvalid},
+		"newer":    {func(st *thread.State) []byte { st.Format = thread.Format + 1; return st.Encode() }, holdfast.CodeVersionTooNew},
+		"damaged":  {func(st *thread.State) []byte { return st.Encode()[1:] }, holdfast.CodeCheckpointUnreadable},
+		"negative": {func(st *thread.State) []byte { st.Iteration = -1; return st.Encode() }, holdfast.CodeCheckpointInvalid},
+		"claims":   {func(st *thread.State) []byte { st.Claims = -1; return st.Encode() }, holdfast.CodeCheckpointInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, _ := travelled(t)
 			head := must(e.Store.Head(t.Context(), key))(t)
-			c0 := e.amend(&thread{key: key, head: head})
-			c0.State = c.change(must(decodeState(head.State))(t))
+			c0 := e.amend(&thread.Thread{Key: key, Head: head})
+			c0.State = c.change(must(thread.DecodeState(head.State))(t))
 			if err := e.Store.Commit(t.Context(), c0); err != nil {
 				t.Fatal(err)
 			}
@@ -96,11 +97,11 @@ func TestStatesThatAreRefused(t *testing.T) {
 
 // TestFormatMissing: a value without a format is of the first one.
 func TestFormatMissing(t *testing.T) {
-	st, err := decodeState([]byte(`{"agent":"a","leaf":"m","phase":"idle","run":"r","iteration":2,"boundary":"3-abcdef","checkpoints":1}`))
+	st, err := thread.DecodeState([]byte(`{"agent":"a","leaf":"m","phase":"idle","run":"r","iteration":2,"boundary":"3-abcdef","checkpoints":1}`))
 	if err != nil || st.Iteration != 2 || st.Count != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
-	if next := st.clone(); next.Format != Format {
+	if next := st.Clone(); next.Format != thread.Format {
 		t.Errorf("written anew it has format %d", next.Format)
 	}
 }
@@ -114,7 +115,7 @@ func TestLatestIsOverwritten(t *testing.T) {
 	if len(all) != 1 {
 		t.Fatalf("%d checkpoints are kept, want the latest", len(all))
 	}
-	if cp := must(decodeCheckpoint(all[0].Data))(t); cp.State.Iteration != 3 || cp.State.Phase != phaseIdle {
+	if cp := must(thread.DecodeCheckpoint(all[0].Data))(t); cp.State.Iteration != 3 || cp.State.Phase != thread.Idle {
 		t.Errorf("the latest is %+v", cp.State)
 	}
 }

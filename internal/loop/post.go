@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // maxDecisions bounds how often a POST is decided again because the head moved
@@ -32,7 +33,7 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 		}
 		return reply, err
 	}
-	return nil, errKeptChanging()
+	return nil, thread.KeptChanging()
 }
 
 // errDecideAgain: the thread has moved; what was decided no longer holds.
@@ -51,7 +52,7 @@ func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, 
 		return nil, p.d.Err.With("threadId", in.ThreadID)
 	}
 	if p.d.Do == actCancel {
-		return nil, e.cancelAndWait(ctx, p.thread)
+		return nil, e.cancelAndWait(ctx, p.Thread)
 	}
 	w, err := e.watch(ctx, p)
 	if err != nil {
@@ -65,31 +66,31 @@ func (e *Engine) watch(ctx context.Context, p *plan) (*watching, error) {
 	v := view{dialect: agui.DialectOf(p.in.ProtocolVersion)}
 	switch p.d.Do {
 	case actReplay:
-		rec, err := e.read.run(ctx, p.key, p.in.RunID)
+		rec, err := e.read.Run(ctx, p.Key, p.in.RunID)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := e.read.records(ctx, p.key, rec, rec.After, 1); !errors.Is(err, holdfast.ErrCursor) {
-			return e.follow(p.key, rec, rec.After, v), nil
+		if _, err := e.read.Records(ctx, p.Key, rec, rec.After, 1); !errors.Is(err, holdfast.ErrCursor) {
+			return e.follow(p.Key, rec, rec.After, v), nil
 		}
 		// Its log was pruned: what is left of it is in the thread's history.
 		v.echo, v.resync = p.in.RunID, true
-		return e.attach(ctx, p.thread, v)
+		return e.attach(ctx, p.Thread, v)
 	case actAttach, actHydrate:
 		v.echo = p.in.RunID
-		return e.attach(ctx, p.thread, v)
+		return e.attach(ctx, p.Thread, v)
 	}
-	return e.follow(p.key, p.rec, p.rec.After, v), nil
+	return e.follow(p.Key, p.rec, p.rec.After, v), nil
 }
 
 // plan is a thread, what an input means for it, and what comes of that.
 type plan struct {
-	*thread
+	*thread.Thread
 	in    *agui.RunAgentInput
 	agent *holdfast.Agent
 	req   request
 	d     decision
-	rec   *runRecord
+	rec   *thread.Run
 }
 
 // decided reads, settles, decides, and makes the first commit of what is to be
@@ -97,7 +98,7 @@ type plan struct {
 func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*plan, error) {
 	defer e.turn(ctx)()
 	defer e.Lock(holdfast.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
-	t, err := e.read.load(ctx, who, in.ThreadID)
+	t, err := e.read.Load(ctx, who, in.ThreadID)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	if moved {
 		return nil, errDecideAgain
 	}
-	p := &plan{thread: t, in: in}
+	p := &plan{Thread: t, in: in}
 	if p.agent, err = e.agentFor(t, agent); err != nil {
 		return nil, err
 	}
@@ -155,34 +156,34 @@ func (e *Engine) turn(ctx context.Context) (end func()) {
 
 // agentFor returns the agent that was asked for. A request that names none goes
 // to the one that has unfinished work on the thread.
-func (e *Engine) agentFor(t *thread, name string) (*holdfast.Agent, error) {
-	if name == "" && t.head != nil && (t.st.Phase != phaseIdle || len(t.st.Calls) > 0) {
-		return e.Agent(t.st.Agent)
+func (e *Engine) agentFor(t *thread.Thread, name string) (*holdfast.Agent, error) {
+	if name == "" && t.Head != nil && (t.State.Phase != thread.Idle || len(t.State.Calls) > 0) {
+		return e.Agent(t.State.Agent)
 	}
 	return e.Agent(name)
 }
 
 // situation is what decide needs to know of the thread.
-func (e *Engine) situation(ctx context.Context, t *thread, run string) (situation, error) {
-	if t.head == nil {
+func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (situation, error) {
+	if t.Head == nil {
 		return situation{}, nil
 	}
-	leaf := &t.hist.path[len(t.hist.path)-1]
+	leaf := &t.History.Path[len(t.History.Path)-1]
 	s := situation{
-		Exists: true, Phase: t.st.Phase, Run: t.st.Run, Agent: t.st.Agent, Iteration: t.st.Iteration, Outcome: t.st.Outcome,
-		Interrupts: t.st.interrupts(), Pending: t.st.pendingFrontend(), Answers: t.st.Answers,
-		Unanswered: answerable(leaf.Role) && t.st.Outcome != outcomeCancelled,
+		Exists: true, Phase: t.State.Phase, Run: t.State.Run, Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome,
+		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
+		Unanswered: answerable(leaf.Role) && t.State.Outcome != thread.OutcomeCancelled,
 	}
-	raw, err := e.cfg.Store.Value(ctx, t.key, holdfast.KindRun, run)
+	raw, err := e.cfg.Store.Value(ctx, t.Key, holdfast.KindRun, run)
 	if errors.Is(err, holdfast.ErrNotFound) {
 		return s, nil
 	}
 	if err != nil {
-		return s, readError(err)
+		return s, thread.ReadError(err)
 	}
-	var rec runRecord
-	if err := decodeValue(raw, &rec); err != nil {
-		return s, readError(err)
+	var rec thread.Run
+	if err := thread.Decode(raw, &rec); err != nil {
+		return s, thread.ReadError(err)
 	}
 	s.Known = &knownRun{Hash: rec.Hash}
 	return s, nil
@@ -196,9 +197,9 @@ func (p *plan) request(agent string) (request, error) {
 	}
 	req := request{Agent: agent, RunID: p.in.RunID, Hash: p.in.Hash(), Policy: pol, Resume: p.in.Resume}
 	var pending []string
-	if p.st != nil {
-		pending = p.st.pendingFrontend()
+	if p.State != nil {
+		pending = p.State.PendingFrontend()
 	}
-	req.Clean = clean(p.hist, pending, p.in.Messages, pol.Branch)
+	req.Clean = clean(p.History, pending, p.in.Messages, pol.Branch)
 	return req, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // render turns records into frames, up to the run's end.
@@ -49,7 +50,7 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 		return w.expandResult(ctx, data, ref)
 	}
 	if agui.TypeOf(data) == agui.TypeStateSnapshot {
-		data, err := w.e.read.stateSnapshot(ctx, w.key, ref)
+		data, err := w.e.read.StateSnapshot(ctx, w.key, ref)
 		if errors.Is(err, holdfast.ErrNotFound) {
 			return nil, nil // it was pruned; what follows does not need it
 		}
@@ -58,14 +59,14 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	if ref == "" {
 		return agui.AppendMessagesSnapshot(nil, agui.Base{}, nil), nil
 	}
-	hist, err := w.e.read.history(ctx, w.key, ref)
-	if errors.Is(err, errHole) {
+	hist, err := w.e.read.History(ctx, w.key, ref)
+	if errors.Is(err, thread.ErrHole) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return messagesSnapshot(w.rec, hist.raw, nil), nil
+	return messagesSnapshot(w.rec, hist.Raw, nil), nil
 }
 
 // expandResult writes a result out. The messages are read once for a watcher that
@@ -74,24 +75,24 @@ func (w *watching) expandResult(ctx context.Context, data []byte, message string
 	if w.contents[message] == nil {
 		stored, err := w.e.cfg.Store.Messages(ctx, w.key)
 		if err != nil {
-			return nil, readError(err)
+			return nil, thread.ReadError(err)
 		}
-		whole, err := textsOf(stored)
+		whole, err := thread.TextsOf(stored)
 		if err != nil {
-			return nil, readError(err)
+			return nil, thread.ReadError(err)
 		}
-		w.contents = whole.contents
+		w.contents = whole.Contents
 	}
 	content := w.contents[message]
 	if content == nil {
-		content = mustJSON("(This result was pruned.)")
+		content = thread.MustJSON("(This result was pruned.)")
 	}
 	return agui.ExpandResult(data, content), nil
 }
 
 // messagesSnapshot shows the run's instructions, which the client sent and
 // would otherwise lose, then the history, then what is still in the making.
-func messagesSnapshot(rec *runRecord, path [][]byte, making []agui.Message) []byte {
+func messagesSnapshot(rec *thread.Run, path [][]byte, making []agui.Message) []byte {
 	all := make([][]byte, 0, len(rec.Instructions)+len(path)+len(making))
 	for _, m := range rec.Instructions {
 		all = append(all, m)
@@ -128,5 +129,5 @@ func (w *watching) metadata() json.RawMessage {
 	if w.resync {
 		m["resync"] = true
 	}
-	return mustJSON(map[string]any{"holdfast": m})
+	return thread.MustJSON(map[string]any{"holdfast": m})
 }

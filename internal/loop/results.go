@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // save commits what a call came to: its result as a message and a pending
@@ -18,14 +19,14 @@ func (r *run) save(f finished) error {
 	case errors.As(f.err, &ask):
 		return r.saveQuestion(f.call, ask)
 	case errors.Is(f.err, errFrontend): // its answer was heard
-		call := r.st.call(f.call.ID)
+		call := r.st.Call(f.call.ID)
 		call.Interrupt, call.Answer = nil, nil
 		return nil
 	}
 	var end *holdfast.EndRun
 	switch {
 	case errors.As(f.err, &end):
-		r.st.Ending = endingOf(end.Err)
+		r.st.Ending = thread.EndingOf(end.Err)
 		f.result = holdfast.ToolResult{Text: end.Err.Message, Failed: true} // the hint is for people
 	case f.err != nil:
 		f.result = holdfast.ToolResult{Text: f.err.Error(), Failed: true}
@@ -40,10 +41,10 @@ func (r *run) save(f finished) error {
 	shown.Timestamp = r.now()
 	if f.result.Failed {
 		// The protocol has no word for it that a result is an error's text.
-		m.Metadata = resultMark(f.notRun)
+		m.Metadata = thread.FailedMark(f.notRun)
 		shown.Metadata = m.Metadata
 	}
-	r.st.closeCall(f.call.ID)
+	r.st.CloseCall(f.call.ID)
 	r.results++
 	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *holdfast.Commit) {
 		c.Put = append(c.Put, put...)
@@ -54,8 +55,8 @@ func (r *run) save(f finished) error {
 			return
 		}
 		r.noteWork(c)
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindPending, ID: f.call.ID, Data: mustJSON(pendingWrite{
-			Format: Format, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
+		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
+			Format: thread.Format, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
 			Iteration: r.st.Iteration, CompletedAt: r.e.cfg.Now(),
 		})})
 	})
@@ -63,7 +64,7 @@ func (r *run) save(f finished) error {
 
 // when says how soon a call's result is committed: at once, unless its tool is
 // pure, or pending writes are off and it can be run again.
-func (r *run) when(call openCall) urgency {
+func (r *run) when(call thread.Call) urgency {
 	switch {
 	case r.e.cfg.NoPendingWrites && r.repeatable(call):
 		return withNext
@@ -75,7 +76,7 @@ func (r *run) when(call openCall) urgency {
 }
 
 // repeatable reports whether a call that was cut off is run again.
-func (r *run) repeatable(call openCall) bool {
+func (r *run) repeatable(call thread.Call) bool {
 	tool, ours := r.tools[call.Name]
 	return !ours || !neverTwice(tool.Spec().Effect)
 }
@@ -100,21 +101,21 @@ func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []holdfas
 		state = next
 	}
 	r.shared = state
-	r.st.Shared = stateOf(message)
+	r.st.Shared = thread.SharedAfter(message)
 	blob := holdfast.Value{Kind: holdfast.KindBlob, ID: r.st.Shared, Data: state}
 	return []agui.Event{agui.StateRef{ID: r.st.Shared}}, []holdfast.Value{blob}, nil
 }
 
 // saveQuestion makes the call wait for a person.
-func (r *run) saveQuestion(call openCall, ask *holdfast.Interrupt) error {
-	c := r.st.call(call.ID)
+func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
+	c := r.st.Call(call.ID)
 	c.Interrupt, c.Answer, c.InDoubt = r.interrupt(ask, call.ID), nil, call.InDoubt
 	return r.w.step(nil, func(c *holdfast.Commit, _ holdfast.Cursor) {
 		if !call.InDoubt {
 			// The question is what the call came to; it starts anew with the answer.
 			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindIntent, ID: call.ID})
 		}
-		c.State = r.st.encode()
+		c.State = r.st.Encode()
 	})
 }
 

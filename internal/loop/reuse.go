@@ -3,6 +3,7 @@ package loop
 import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // A thread that went back with reuseResults keeps the results of the calls that came
@@ -10,16 +11,16 @@ import (
 // the oldest first, instead of running. Each is used once.
 
 // reused returns the recorded result for a call, if there is one.
-func (r *run) reused(call openCall) (finished, bool) {
+func (r *run) reused(call thread.Call) (finished, bool) {
 	if len(r.reuse) == 0 || call.Cut || call.Answer != nil && call.Answer.Declined {
 		return finished{}, false
 	}
-	hash := callHash(call.Name, r.hist.arguments(call.ID))
+	hash := thread.CallHash(call.Name, r.hist.Arguments(call.ID))
 	for len(r.reuse[hash]) > 0 {
 		v := r.reuse[hash][0]
 		r.reuse[hash] = r.reuse[hash][1:]
-		var recorded reusable
-		if err := decodeValue(v.Data, &recorded); err != nil {
+		var recorded thread.RecordedResult
+		if err := thread.Decode(v.Data, &recorded); err != nil {
 			r.e.cfg.Log.Warn("a recorded result cannot be read; the tool runs", "thread", r.key.Thread, "tool", call.Name, "error", err)
 			continue
 		}
@@ -29,7 +30,7 @@ func (r *run) reused(call openCall) (finished, bool) {
 		}
 		f := finished{call: call, reused: v.ID, result: holdfast.ToolResult{Text: m.Text, Parts: m.Parts, Failed: recorded.Failed}}
 		if len(recorded.Patch)+len(recorded.Whole) > 0 {
-			f.updates = []holdfast.StateUpdate{recorded.again}
+			f.updates = []holdfast.StateUpdate{recorded.Again}
 		}
 		return f, true
 	}

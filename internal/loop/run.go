@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // run is one run in this process. Its goroutine is the owner of the thread: it
@@ -17,11 +18,11 @@ import (
 type run struct {
 	e      *Engine
 	key    holdfast.ThreadKey
-	rec    *runRecord
+	rec    *thread.Run
 	agent  *holdfast.Agent
 	tools  map[string]holdfast.Tool
-	st     *state
-	hist   *history
+	st     *thread.State
+	hist   *thread.History
 	shared []byte
 	// messages is the history as models see it.
 	messages []holdfast.Message
@@ -80,7 +81,7 @@ func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first [
 		States: r.live, Ledger: e.cfg.Store, Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
 	})
 	r.inner, r.chain = r.ctx, e.chains[r.agent.Name]
-	r.st.live = r.live
+	r.st.Follow(r.live)
 	r.moveTo(r.st.Iteration)
 	r.results = r.kept()
 	r.prepare()
@@ -112,8 +113,8 @@ func (r *run) prepare() {
 	for _, t := range r.agent.Tools {
 		r.tools[t.Spec().Name] = t
 	}
-	for i := range r.hist.path {
-		r.remember(&r.hist.path[i])
+	for i := range r.hist.Path {
+		r.remember(&r.hist.Path[i])
 	}
 }
 
@@ -203,11 +204,11 @@ func (r *run) guard() (err error) {
 // It is asked first, because an owner may have died right after committing it.
 // An answer may end in reasoning.
 func (r *run) answered() bool {
-	leaf := len(r.hist.path) - 1
-	for leaf >= 0 && r.hist.path[leaf].Role == string(holdfast.RoleReasoning) {
+	leaf := len(r.hist.Path) - 1
+	for leaf >= 0 && r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) {
 		leaf--
 	}
-	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.path[leaf].Role == string(holdfast.RoleAssistant)
+	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant)
 }
 
 // moveTo says to hooks and tools where the run stands.
@@ -233,43 +234,43 @@ func (r *run) checkpoint() error {
 	return r.w.add(nil, soon, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		if r.e.cfg.Frequency == PerIteration {
-			r.listCheckpoint(c, sourceLoop, r.st.Iteration)
+			r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		}
 		r.clearWork(c)
 		r.st.Bytes += r.w.written()
-		c.State = r.st.encode()
+		c.State = r.st.Encode()
 	})
 }
 
 func (r *run) listCheckpoint(c *holdfast.Commit, source string, step int) {
-	addCheckpoint(c, r.st, source, step, r.e.cfg.Now(), r.e.cfg.KeepCheckpoints)
+	thread.AddCheckpoint(c, r.st, source, step, r.e.cfg.Now(), r.e.cfg.KeepCheckpoints)
 }
 
 // finish ends the run with RUN_FINISHED, the state and the final checkpoint in
 // one commit, and waits for it.
-func (r *run) finish(outcome *agui.Outcome, p phase, name string) error {
+func (r *run) finish(outcome *agui.Outcome, p thread.Phase, name string) error {
 	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Outcome: outcome, Usage: r.st.Usage}
 	ev.Timestamp = r.now()
 	return r.closeRun(ev, p, name, nil)
 }
 
-func (r *run) closeRun(ev agui.Event, p phase, name string, cause *holdfast.Error) error {
+func (r *run) closeRun(ev agui.Event, p thread.Phase, name string, cause *holdfast.Error) error {
 	r.st.Ending = nil
 	r.st.Phase, r.st.Outcome, r.st.Code, r.st.Text = p, name, "", ""
 	if cause != nil {
-		r.st.Code, r.st.Text = cause.Code, publicText(cause)
+		r.st.Code, r.st.Text = cause.Code, thread.PublicText(cause)
 	}
 	err := r.w.finish(context.WithoutCancel(r.ctx), ev, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		r.st.Bytes += r.w.written()
-		r.listCheckpoint(c, sourceLoop, r.st.Iteration)
+		r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		// What the stopped or waiting thread still needs stays.
-		if p == phaseIdle {
+		if p == thread.Idle {
 			r.clearWork(c)
 		}
 		c.InboxSeen = r.inboxSeen.Load()
-		putOutcome(c, r.rec.ID, runOutcome{Format: Format, Outcome: name, Code: r.st.Code, EndedAt: r.e.cfg.Now(), Last: last.Number})
-		c.State = r.st.encode()
+		thread.PutRunEnd(c, r.rec.ID, thread.RunEnd{Format: thread.Format, Outcome: name, Code: r.st.Code, EndedAt: r.e.cfg.Now(), Last: last.Number})
+		c.State = r.st.Encode()
 	})
 	if err != nil {
 		return err
@@ -293,9 +294,9 @@ func (r *run) end(cause error) error {
 	}
 	pub := publicError(cause)
 	r.e.cfg.Log.Warn("run failed", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", pub.Code, "error", cause)
-	ev := agui.RunError{Message: publicText(pub), Code: pub.Code, Usage: r.st.Usage}
+	ev := agui.RunError{Message: thread.PublicText(pub), Code: pub.Code, Usage: r.st.Usage}
 	ev.Timestamp = r.now()
-	return r.closeRun(ev, phaseStopped, outcomeError, pub)
+	return r.closeRun(ev, thread.Stopped, thread.OutcomeError, pub)
 }
 
 func (r *run) now() int64 { return r.e.cfg.Now().UnixMilli() }
@@ -307,10 +308,10 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u urgency, mo
 	for i, m := range messages {
 		stored[i] = holdfast.StoredMessage{ID: m.ID, Parent: r.st.Leaf, Data: m.AppendJSON(nil)}
 		r.st.Leaf = m.ID
-		r.hist.add(m, stored[i].Data)
+		r.hist.Add(m, stored[i].Data)
 		r.remember(&m)
 	}
-	r.st.Count = len(r.hist.path)
+	r.st.Count = len(r.hist.Path)
 	r.st.Claims = 0
 	return r.w.add(events, u, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
@@ -318,7 +319,7 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u urgency, mo
 		if more != nil {
 			more(c)
 		}
-		c.State = r.st.encode()
+		c.State = r.st.Encode()
 	})
 }
 
@@ -334,7 +335,7 @@ func (r *run) noteWork(c *holdfast.Commit) {
 // clear.
 func (r *run) clearWork(c *holdfast.Commit) {
 	cleared := c.Clear
-	clearWork(c)
+	thread.ClearWork(c)
 	if r.clean && (r.workIn == nil || r.workIn == c) {
 		c.Clear = cleared
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // SchemaMode is what becomes of a run whose checkpoint was written with other
@@ -33,18 +34,18 @@ type restored struct {
 
 // restore makes states of what is stored in st, for a run of the agent that begins
 // or goes on. It sets st.Schema.
-func (e *Engine) restore(ctx context.Context, key holdfast.ThreadKey, st *state, agent string) (*restored, error) {
+func (e *Engine) restore(ctx context.Context, key holdfast.ThreadKey, st *thread.State, agent string) (*restored, error) {
 	s := e.schemas[agent]
 	out := &restored{}
-	if st.Schema == s.ref {
-		out.states = s.Restore(s.Info(), st.values(s.Info()), e.missingStep(key))
+	if st.Schema == s.Ref {
+		out.states = s.Restore(s.Info(), st.Values(s.Info()), e.missingStep(key))
 		return out, nil
 	}
 	old, err := e.storedSchema(ctx, key, st)
 	if err != nil {
 		return nil, err
 	}
-	states := s.Restore(old, st.values(old), e.missingStep(key))
+	states := s.Restore(old, st.Values(old), e.missingStep(key))
 	change := s.Compare(states)
 	if states, err = e.refuseNewer(s, states, &change); err != nil {
 		return nil, err
@@ -60,24 +61,24 @@ func (e *Engine) restore(ctx context.Context, key holdfast.ThreadKey, st *state,
 	}
 	out.states = s.Adopt(states)
 	if !s.Empty() || st.Schema != "" {
-		st.Schema = s.ref
-		out.put = []holdfast.Value{{Kind: holdfast.KindBlob, ID: schemaBlob(s.ref), Data: mustJSON(s.Info())}}
+		st.Schema = s.Ref
+		out.put = []holdfast.Value{{Kind: holdfast.KindBlob, ID: thread.SchemaBlob(s.Ref), Data: thread.MustJSON(s.Info())}}
 	}
 	return out, nil
 }
 
 // storedSchema reads the schema that the states in st were written under.
-func (e *Engine) storedSchema(ctx context.Context, key holdfast.ThreadKey, st *state) (info holdfast.SchemaInfo, err error) {
+func (e *Engine) storedSchema(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (info holdfast.SchemaInfo, err error) {
 	if st.Schema == "" {
 		return info, nil
 	}
 	for _, s := range e.schemas {
-		if s.ref == st.Schema {
+		if s.Ref == st.Schema {
 			return s.Info(), nil
 		}
 	}
-	if info, err = readSchema(ctx, e.cfg.Store, key, st); err != nil {
-		return info, readError(err)
+	if info, err = thread.ReadSchema(ctx, e.cfg.Store, key, st); err != nil {
+		return info, thread.ReadError(err)
 	}
 	return info, nil
 }
@@ -97,7 +98,7 @@ func (e *Engine) missingStep(key holdfast.ThreadKey) func(name string, from, to 
 }
 
 // refuseNewer refuses states of a version that is not known here, or sets them aside.
-func (e *Engine) refuseNewer(s *schema, states *holdfast.States, change *holdfast.SchemaChange) (*holdfast.States, error) {
+func (e *Engine) refuseNewer(s *thread.Schema, states *holdfast.States, change *holdfast.SchemaChange) (*holdfast.States, error) {
 	if len(change.TooNew) == 0 {
 		return states, nil
 	}
@@ -176,12 +177,12 @@ func (e *Engine) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
 		holdfast.SchemaChange
 		Timestamp string `json:"timestamp"`
 	}{listed, now.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
-	return []agui.Event{agui.Custom{Base: agui.Base{Timestamp: now.UnixMilli()}, Name: "holdfast.schema_changed", Value: mustJSON(value)}}
+	return []agui.Event{agui.Custom{Base: agui.Base{Timestamp: now.UnixMilli()}, Name: "holdfast.schema_changed", Value: thread.MustJSON(value)}}
 }
 
 // ShownStates returns the states of the middleware in st as its owner may see
 // them; nil if there are none.
-func (e *Engine) ShownStates(ctx context.Context, key holdfast.ThreadKey, st *state) (json.RawMessage, error) {
+func (e *Engine) ShownStates(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (json.RawMessage, error) {
 	if st.Schema == "" && len(st.States) == 0 {
 		return nil, nil
 	}
@@ -191,7 +192,7 @@ func (e *Engine) ShownStates(ctx context.Context, key holdfast.ThreadKey, st *st
 	}
 	s := e.schemas[st.Agent]
 	if s == nil { // the agent is not here any more
-		s = &schema{Schema: emptySchema()}
+		s = &thread.Schema{Schema: thread.EmptySchema()}
 	}
-	return s.Shown(s.Restore(info, st.values(info), func(string, int, int) {}))
+	return s.Shown(s.Restore(info, st.Values(info), func(string, int, int) {}))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // tally is a state of the tests.
@@ -40,10 +41,10 @@ func stateful(spec holdfast.StateSpec[tally]) (holdfast.Middleware, *holdfast.St
 }
 
 // counted reads the state out of a thread's newest checkpoint.
-func counted(t *testing.T, e *tested, thread, name string) string {
+func counted(t *testing.T, e *tested, id, name string) string {
 	t.Helper()
-	list := checkpoints(t, e, thread)
-	cp := must(e.Checkpoint(t.Context(), alice, thread, list[len(list)-1].ID))(t)
+	list := checkpoints(t, e, id)
+	cp := must(e.Checkpoint(t.Context(), alice, id, list[len(list)-1].ID))(t)
 	var form struct {
 		States map[string]json.RawMessage `json:"states"`
 	}
@@ -514,7 +515,7 @@ func TestMigrationsNeeded(t *testing.T) {
 		"a hole":   {version(4, map[int]holdfast.Migration{2: same}), "[{{acme.count 2 4} 3}]"},
 		"too new":  {version(1, nil), "[{{acme.count 2 1} 0}]"},
 	} {
-		schemas := must(Schemas([]holdfast.Agent{c.agent}))(t)
+		schemas := must(thread.Schemas([]holdfast.Agent{c.agent}))(t)
 		got := must(Migrations(t.Context(), store, holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, schemas))(t)
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: got %v, want %s", name, got, c.want)

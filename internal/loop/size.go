@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // measured compares what a thread takes with its bounds, or with MaxBytes alone once
 // it was warned of. The estimate in the state is what was ever written; only when that
 // is too much the store is asked.
-func (e *Engine) measured(ctx context.Context, key holdfast.ThreadKey, st *state, warned bool) (over bool, err error) {
+func (e *Engine) measured(ctx context.Context, key holdfast.ThreadKey, st *thread.State, warned bool) (over bool, err error) {
 	bound := e.cfg.MaxBytes
 	if warn := e.cfg.WarnBytes; warn > 0 && !warned && (bound <= 0 || warn < bound) {
 		bound = warn
@@ -17,7 +18,7 @@ func (e *Engine) measured(ctx context.Context, key holdfast.ThreadKey, st *state
 	if bound <= 0 || st.Bytes <= bound {
 		return false, nil
 	}
-	if st.Bytes, err = e.read.size(ctx, key); err != nil {
+	if st.Bytes, err = e.read.Size(ctx, key); err != nil {
 		return false, err
 	}
 	if e.cfg.MaxBytes > 0 && st.Bytes > e.cfg.MaxBytes {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Superseding is how an answer that cannot be finished is taken back: nothing
@@ -13,10 +14,10 @@ import (
 // partial output and cancel all go this way.
 
 // superseding returns the events that follow the closing of open items.
-func superseding(now int64, name string, value any, st *state) []agui.Event {
+func superseding(now int64, name string, value any, st *thread.State) []agui.Event {
 	base := agui.Base{Timestamp: now}
 	return []agui.Event{
-		agui.Custom{Base: base, Name: name, Value: mustJSON(value)},
+		agui.Custom{Base: base, Name: name, Value: thread.MustJSON(value)},
 		agui.MessagesRef{Leaf: st.Leaf},
 		agui.StateRef{ID: st.Shared},
 	}
@@ -29,7 +30,7 @@ func (r *run) supersede(name string, value any) error {
 	}
 	return r.w.step(superseding(r.now(), name, value, r.st), func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
-		c.State = r.st.encode()
+		c.State = r.st.Encode()
 	})
 }
 
@@ -53,14 +54,14 @@ func (r *run) keepPartial(a *answering) error {
 	// Shows the mark, and takes calls that were still being written off the screen.
 	return r.w.step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
-		c.State = r.st.encode()
+		c.State = r.st.Encode()
 	})
 }
 
 // endCancelled closes what is unfinished and ends the run as cancelled.
 func (r *run) endCancelled() error {
-	if err := r.closeCalls(textCancelled); err != nil {
+	if err := r.closeCalls(thread.TextCancelled); err != nil {
 		return err
 	}
-	return r.finish(&agui.Outcome{Type: agui.OutcomeCancelled}, phaseIdle, outcomeCancelled)
+	return r.finish(&agui.Outcome{Type: agui.OutcomeCancelled}, thread.Idle, thread.OutcomeCancelled)
 }

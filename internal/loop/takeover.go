@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // sweep looks for threads whose owner is gone: once at the start, then once a
@@ -51,7 +52,7 @@ func (e *Engine) sweepOnce() {
 // recover takes the thread over if its owner is gone.
 func (e *Engine) recover(ctx context.Context, key holdfast.ThreadKey) error {
 	defer e.Lock(key)()
-	t, err := e.read.head(ctx, key)
+	t, err := e.read.Head(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -64,14 +65,14 @@ func (e *Engine) recover(ctx context.Context, key holdfast.ThreadKey) error {
 
 // settle makes sure that a thread that claims to run has an owner that lives.
 // It reports true when the head has moved. The caller holds the thread's lock.
-func (e *Engine) settle(ctx context.Context, t *thread) (bool, error) {
-	if t.head == nil || t.st.Phase != phaseRunning || e.local(t.key) != nil {
+func (e *Engine) settle(ctx context.Context, t *thread.Thread) (bool, error) {
+	if t.Head == nil || t.State.Phase != thread.Running || e.local(t.Key) != nil {
 		return false, nil
 	}
-	if t.head.Process != e.process {
-		alive, err := e.cfg.Store.Alive(ctx, t.head.Process)
+	if t.Head.Process != e.process {
+		alive, err := e.cfg.Store.Alive(ctx, t.Head.Process)
 		if err != nil {
-			return false, storeError(err)
+			return false, thread.StoreError(err)
 		}
 		if alive {
 			return false, nil
@@ -79,66 +80,66 @@ func (e *Engine) settle(ctx context.Context, t *thread) (bool, error) {
 	}
 	err := e.claimRun(ctx, t)
 	if err != nil && ctx.Err() == nil {
-		e.cfg.Observer.Claimed(t.place(), claimResult(err), "")
+		e.cfg.Observer.Claimed(t.Place(), claimResult(err), "")
 	}
 	return true, err
 }
 
 // claimRun goes on with a run whose owner is gone, or ends it.
-func (e *Engine) claimRun(ctx context.Context, t *thread) error {
-	_, err := e.Agent(t.st.Agent)
+func (e *Engine) claimRun(ctx context.Context, t *thread.Thread) error {
+	_, err := e.Agent(t.State.Agent)
 	switch {
 	case err != nil:
 		return e.cut(ctx, t, holdfast.AsError(err))
-	case t.st.Claims >= maxClaims:
-		return e.cut(ctx, t, errGaveUp(t.st.Claims))
+	case t.State.Claims >= maxClaims:
+		return e.cut(ctx, t, errGaveUp(t.State.Claims))
 	case !e.cfg.Recover:
-		return e.cut(ctx, t, errCutOff(t.st.Iteration))
+		return e.cut(ctx, t, thread.CutOff(t.State.Iteration))
 	}
 	return e.takeOver(ctx, t)
 }
 
 // claim prepares the commit that makes this process the owner, with the fence
 // that was seen as its condition.
-func (e *Engine) claim(t *thread, process string) *holdfast.Commit {
+func (e *Engine) claim(t *thread.Thread, process string) *holdfast.Commit {
 	return &holdfast.Commit{
-		Key: t.key, ID: e.cfg.NewID("c"), Expect: t.head.Position(), User: t.head.User,
-		Fence:   holdfast.Fence{Epoch: t.head.Fence.Epoch + 1, Nonce: e.cfg.NewID("")},
+		Key: t.Key, ID: e.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
+		Fence:   holdfast.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: e.cfg.NewID("")},
 		Process: process, UpdatedAt: e.cfg.Now(),
 	}
 }
 
 // cut ends a run that nobody goes on with.
-func (e *Engine) cut(ctx context.Context, t *thread, reason *holdfast.Error) error {
-	st := t.st.clone()
-	ev := agui.RunError{Base: agui.Base{Timestamp: e.cfg.Now().UnixMilli()}, Message: publicText(reason), Code: reason.Code}
+func (e *Engine) cut(ctx context.Context, t *thread.Thread, reason *holdfast.Error) error {
+	st := t.State.Clone()
+	ev := agui.RunError{Base: agui.Base{Timestamp: e.cfg.Now().UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
 	c := e.claim(t, "")
 	c.Records = [][]byte{ev.AppendJSON(nil)}
-	st.Phase, st.Outcome, st.Code, st.Text = phaseStopped, outcomeError, reason.Code, publicText(reason)
-	st.Boundary, st.Claims = holdfast.Cursor{Number: t.head.Next, Tag: c.Fence.Tag()}, 0
-	addCheckpoint(c, st, sourceLoop, st.Iteration, e.cfg.Now(), e.cfg.KeepCheckpoints)
-	putOutcome(c, st.Run, runOutcome{Format: Format, Outcome: outcomeError, Code: reason.Code, EndedAt: e.cfg.Now(), Last: t.head.Next})
-	c.State = st.encode()
-	if err := e.Commit(ctx, t.place(), c); err != nil {
+	st.Phase, st.Outcome, st.Code, st.Text = thread.Stopped, thread.OutcomeError, reason.Code, thread.PublicText(reason)
+	st.Boundary, st.Claims = holdfast.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}, 0
+	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, e.cfg.Now(), e.cfg.KeepCheckpoints)
+	thread.PutRunEnd(c, st.Run, thread.RunEnd{Format: thread.Format, Outcome: thread.OutcomeError, Code: reason.Code, EndedAt: e.cfg.Now(), Last: t.Head.Next})
+	c.State = st.Encode()
+	if err := e.Commit(ctx, t.Place(), c); err != nil {
 		return err
 	}
-	e.cfg.Ended(t.key)
-	e.cfg.Observer.Claimed(t.place(), ClaimCut, reason.Code)
-	e.cfg.Log.Warn("run cut off", "thread", t.key.Thread, "run", st.Run, "iteration", st.Iteration, "code", reason.Code)
+	e.cfg.Ended(t.Key)
+	e.cfg.Observer.Claimed(t.Place(), ClaimCut, reason.Code)
+	e.cfg.Log.Warn("run cut off", "thread", t.Key.Thread, "run", st.Run, "iteration", st.Iteration, "code", reason.Code)
 	return nil
 }
 
 // takeOver goes on with a run from its head: it closes what its owner left
 // open, says so, resynchronises, and starts the run's goroutine here.
-func (e *Engine) takeOver(ctx context.Context, t *thread) error {
-	r, err := e.rebuild(ctx, t.key, t.st.clone())
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) error {
+	r, err := e.rebuild(ctx, t.Key, t.State.Clone())
 	if err != nil {
 		return err
 	}
-	if err := checkStale(r.st, r.hist); err != nil {
+	if err := thread.CheckStale(r.st, r.hist); err != nil {
 		return e.cut(ctx, t, holdfast.AsError(err))
 	}
-	states, err := e.restore(ctx, t.key, r.st, r.agent.Name)
+	states, err := e.restore(ctx, t.Key, r.st, r.agent.Name)
 	var refused *holdfast.Error
 	if errors.As(err, &refused) && refused.Code != holdfast.CodeStoreUnavailable {
 		return e.cut(ctx, t, refused)
@@ -147,12 +148,12 @@ func (e *Engine) takeOver(ctx context.Context, t *thread) error {
 		return err
 	}
 	r.live = holdfast.NewLiveStates(states.states)
-	r.st.live = r.live
+	r.st.Follow(r.live)
 	// Ids that the abandoned answer has shown are taken, or the next answer would
 	// continue its calls.
-	seq, err := e.read.replay(ctx, t, func(ev agui.Event) {
+	seq, err := e.read.Replay(ctx, t, func(ev agui.Event) {
 		if call, ok := ev.(agui.ToolCallStart); ok {
-			r.hist.calls[call.ToolCallID] = true
+			r.hist.Calls[call.ToolCallID] = true
 		}
 	})
 	if err != nil {
@@ -174,44 +175,44 @@ func (e *Engine) takeOver(ctx context.Context, t *thread) error {
 			return fmt.Errorf("take over: %w", err)
 		}
 	}
-	c.Records = encodeEvents(events)
-	r.st.Boundary = holdfast.Cursor{Number: t.head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
-	c.State = r.st.encode()
-	if err := e.Commit(ctx, t.place(), c); err != nil {
+	c.Records = thread.EncodeEvents(events)
+	r.st.Boundary = holdfast.Cursor{Number: t.Head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
+	c.State = r.st.Encode()
+	if err := e.Commit(ctx, t.Place(), c); err != nil {
 		e.release()
 		return err
 	}
-	e.cfg.Observer.Claimed(t.place(), ClaimTaken, "")
-	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.key.Thread, "run", r.st.Run, "iteration", r.st.Iteration, "takeover", true)
-	e.announceSchema(t.place(), states.change)
+	e.cfg.Observer.Claimed(t.Place(), ClaimTaken, "")
+	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", r.st.Run, "iteration", r.st.Iteration, "takeover", true)
+	e.announceSchema(t.Place(), states.change)
 	r.resumed = true
-	e.launch(r, headAfter(c), seq, recordsOf(c))
+	e.launch(r, thread.HeadAfter(c), seq, thread.RecordsOf(c))
 	return nil
 }
 
 // rebuild makes a run out of what is stored.
-func (e *Engine) rebuild(ctx context.Context, key holdfast.ThreadKey, st *state) (*run, error) {
+func (e *Engine) rebuild(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (*run, error) {
 	raw, err := e.cfg.Store.Value(ctx, key, holdfast.KindRun, st.Run)
 	if err != nil {
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
-	r := &run{rec: &runRecord{}, st: st}
-	if err := decodeValue(raw, r.rec); err != nil {
-		return nil, readError(err)
+	r := &run{rec: &thread.Run{}, st: st}
+	if err := thread.Decode(raw, r.rec); err != nil {
+		return nil, thread.ReadError(err)
 	}
 	if r.agent, err = e.Agent(st.Agent); err != nil {
 		return nil, err
 	}
-	if r.hist, err = e.read.history(ctx, key, st.Leaf); err != nil {
+	if r.hist, err = e.read.History(ctx, key, st.Leaf); err != nil {
 		return nil, err
 	}
-	if r.shared, err = e.read.shared(ctx, key, st.Shared); err != nil {
+	if r.shared, err = e.read.Shared(ctx, key, st.Shared); err != nil {
 		return nil, err
 	}
-	if r.reuse, err = e.read.recorded(ctx, key, st); err != nil {
+	if r.reuse, err = e.read.Recorded(ctx, key, st); err != nil {
 		return nil, err
 	}
-	r.doubted, err = e.read.intents(ctx, key)
+	r.doubted, err = e.read.Intents(ctx, key)
 	return r, err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // cancelGrace is how long tools get to return once their run is cancelled.
@@ -18,7 +19,7 @@ const cancelGrace = time.Second
 
 // finished is what one call came to.
 type finished struct {
-	call    openCall
+	call    thread.Call
 	result  holdfast.ToolResult
 	err     error
 	updates []holdfast.StateUpdate
@@ -41,12 +42,12 @@ func (r *run) batch() (*runEnd, error) {
 	if err := r.runCalls(); err != nil {
 		return nil, err
 	}
-	if open := r.st.interrupts(); len(open) > 0 {
-		return &runEnd{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}, phaseInterrupted, outcomeInterrupt}, nil
+	if open := r.st.Interrupts(); len(open) > 0 {
+		return &runEnd{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}, thread.Interrupted, thread.OutcomeInterrupt}, nil
 	}
-	if ids := r.st.pendingFrontend(); len(ids) > 0 {
+	if ids := r.st.PendingFrontend(); len(ids) > 0 {
 		r.e.cfg.Observer.IterationDone(r.place(), r.results)
-		return &runEnd{&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: ids}, phaseIdle, outcomeSuccess}, nil
+		return &runEnd{&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: ids}, thread.Idle, thread.OutcomeSuccess}, nil
 	}
 	return nil, nil
 }
@@ -57,10 +58,10 @@ func (r *run) runCalls() error {
 	running := 0
 	for _, call := range r.st.Calls {
 		// A frontend's call is its own, unless hooks have something to say about it.
-		if call.Frontend && call.Settled == nil && call.Answer == nil || call.waits() {
+		if call.Frontend && call.Given == nil && call.Answer == nil || call.Waits() {
 			continue
 		}
-		if f, recorded := r.reused(call); recorded && call.Settled == nil && call.Answer == nil {
+		if f, recorded := r.reused(call); recorded && call.Given == nil && call.Answer == nil {
 			r.e.cfg.Observer.ToolCalled(r.place(), call.Name, ToolReused, 0)
 			results <- f
 		} else if f, settled := r.settled(call); settled {
@@ -110,21 +111,21 @@ func (r *run) collect(results <-chan finished, running int) error {
 }
 
 // settled returns the result of a call that must not be started.
-func (r *run) settled(call openCall) (finished, bool) {
+func (r *run) settled(call thread.Call) (finished, bool) {
 	fail := func(text string) (finished, bool) {
 		return finished{call: call, notRun: true, result: holdfast.ToolResult{Text: text, Failed: true}}, true
 	}
 	tool, known := r.tools[call.Name]
 	switch {
-	case call.Settled != nil:
-		s := call.Settled
+	case call.Given != nil:
+		s := call.Given
 		return finished{call: call, notRun: s.NotRun, result: holdfast.ToolResult{Text: s.Text, Parts: s.Parts, Failed: s.Failed}}, true
 	case call.Answer != nil && call.Answer.Declined && call.InDoubt:
-		return finished{call: call, result: holdfast.ToolResult{Text: textInDoubt, Failed: true}}, true
+		return finished{call: call, result: holdfast.ToolResult{Text: thread.TextInDoubt, Failed: true}}, true
 	case call.Answer != nil && call.Answer.Declined:
-		return fail(textDeclined)
+		return fail(thread.TextDeclined)
 	case call.Cut:
-		return fail(textCut)
+		return fail(thread.TextCut)
 	case !known && !call.Frontend:
 		return fail(fmt.Sprintf("There is no tool %q.", call.Name))
 	case call.InDoubt:
@@ -135,17 +136,17 @@ func (r *run) settled(call openCall) (finished, bool) {
 	return finished{}, false
 }
 
-func (r *run) toolCall(call *openCall) holdfast.ToolCall {
+func (r *run) toolCall(call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
-		ID: call.ID, Name: call.Name, Key: callKey(r.key.Thread, call), Principal: r.principal(),
+		ID: call.ID, Name: call.Name, Key: thread.CallKey(r.key.Thread, call), Principal: r.principal(),
 		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Answer: call.Answer, Frontend: call.Frontend,
 	}
-	c.Arguments = json.RawMessage(r.hist.arguments(call.ID))
+	c.Arguments = json.RawMessage(r.hist.Arguments(call.ID))
 	return c
 }
 
 // runCall runs one call through the middleware.
-func (r *run) runCall(call openCall, c holdfast.ToolCall) (f finished) {
+func (r *run) runCall(call thread.Call, c holdfast.ToolCall) (f finished) {
 	f.call = call
 	if err := context.Cause(r.ctx); err != nil {
 		f.err = err
@@ -182,7 +183,7 @@ func (r *run) runCall(call openCall, c holdfast.ToolCall) (f finished) {
 var errFrontend = errors.New("the call is left to the frontend")
 
 // toolOf returns the tool of a call; a frontend's has no more than a specification.
-func (r *run) toolOf(call *openCall) holdfast.Tool {
+func (r *run) toolOf(call *thread.Call) holdfast.Tool {
 	if tool, ours := r.tools[call.Name]; ours {
 		return tool
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 var wholeTrip = []string{"user:go", "assistant:", "tool:look 1", "assistant:", "tool:charge 2", "assistant:done"}
@@ -454,10 +455,10 @@ func TestStale(t *testing.T) {
 	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: checkpoints(t, e, "t")[1].ID}))(t)
 	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
 	head := must(e.Store.Head(t.Context(), key))(t)
-	st := must(decodeState(head.State))(t)
+	st := must(thread.DecodeState(head.State))(t)
 	st.Count += 2
-	c := e.amend(&thread{key: key, head: head, st: st})
-	c.State = st.encode()
+	c := e.amend(&thread.Thread{Key: key, Head: head, State: st})
+	c.State = st.Encode()
 	if err := e.Store.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -476,12 +477,12 @@ func TestStale(t *testing.T) {
 func TestResumedRunKeepsItsEnd(t *testing.T) {
 	e, _ := travelled(t)
 	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
-	before := must(e.Engine.read.runEnd(t.Context(), key, "r1"))(t)
+	before := must(e.Engine.read.RunEnd(t.Context(), key, "r1"))(t)
 	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "more")))
 	succeeded(t, collect(t, reply, err))
 	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: checkpoints(t, e, "t")[1].ID}))(t)
 	succeeded(t, resumed(t, e, "t", "r3"))
-	after := must(e.Engine.read.runEnd(t.Context(), key, "r1"))(t)
+	after := must(e.Engine.read.RunEnd(t.Context(), key, "r1"))(t)
 	if after.Last != before.Last || after.Outcome != before.Outcome || after.ContinuedBy != "r3" {
 		t.Errorf("the first run ended as %+v, and now as %+v", before, after)
 	}
@@ -501,16 +502,16 @@ func TestRewindTearsNothingApart(t *testing.T) {
 	if _, err := e.Rewind(t.Context(), alice, "t", holdfast.Travel{Message: asks.ID}); code(err) != holdfast.CodeInvalidInput {
 		t.Errorf("to a message with open calls: %v", err)
 	}
-	h := newHistory()
+	h := thread.NewHistory()
 	for _, m := range []holdfast.Message{
 		{ID: "u", Role: holdfast.RoleUser}, {ID: "a", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c"}, {ID: "d"}}},
 		{ID: "th", Role: holdfast.RoleReasoning}, {ID: "t1", Role: holdfast.RoleTool, CallID: "c"}, {ID: "t2", Role: holdfast.RoleTool, CallID: "d"},
 		{ID: "th2", Role: holdfast.RoleReasoning}, {ID: "b", Role: holdfast.RoleAssistant},
 	} {
-		h.add(agui.FromDomain(m), nil)
+		h.Add(agui.FromDomain(m), nil)
 	}
 	for at, want := range map[int]int{0: 0, 1: 4, 2: 4, 3: 4, 4: 4, 5: 5, 6: 6} {
-		if end, whole := h.wholeFrom(at); end != want || !whole {
+		if end, whole := h.WholeFrom(at); end != want || !whole {
 			t.Errorf("from %d it is whole at %d, %v, want %d", at, end, whole, want)
 		}
 	}

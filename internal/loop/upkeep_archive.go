@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // endedThread is one whose log is due to be archived at a time.
@@ -47,11 +48,11 @@ func (k *Keeper) keepArchives() {
 // archive stores the logs of the runs of a thread that does not run apart from it.
 func (k *Keeper) archive(ctx context.Context, key holdfast.ThreadKey) error {
 	defer k.engine.Lock(key)()
-	t, err := k.read.head(ctx, key)
-	if err != nil || t.st.Phase == phaseRunning {
+	t, err := k.read.Head(ctx, key)
+	if err != nil || t.State.Phase == thread.Running {
 		return err
 	}
-	records, err := k.read.liveLog(ctx, t)
+	records, err := k.read.LiveLog(ctx, t)
 	if err != nil || len(records) == 0 {
 		return err
 	}
@@ -59,14 +60,14 @@ func (k *Keeper) archive(ctx context.Context, key holdfast.ThreadKey) error {
 	if err != nil {
 		return err
 	}
-	all, err := textsOf(stored)
+	all, err := thread.TextsOf(stored)
 	if err != nil {
 		return err
 	}
 	c := k.amend(t)
-	c.Trim = t.head.Next - 1
-	for _, run := range byRun(records) {
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindLog, ID: run.id, Data: mustJSON(archiveRun(run.id, run.records, all))})
+	c.Trim = t.Head.Next - 1
+	for _, run := range thread.ByRun(records) {
+		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindLog, ID: run.Id, Data: thread.MustJSON(thread.ArchiveRun(run.Id, run.Records, all))})
 	}
-	return k.engine.Commit(ctx, t.place(), c)
+	return k.engine.Commit(ctx, t.Place(), c)
 }

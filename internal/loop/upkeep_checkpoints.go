@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // keepsHistory reports whether more than the latest checkpoint is kept.
@@ -14,8 +15,8 @@ func (k *Keeper) keepsHistory() bool { return k.cfg.KeepCheckpoints != 1 }
 
 // Checkpoints lists a thread's checkpoints, newest first: up to limit of those
 // before the given one, and taken before the given time (zero: any).
-func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, thread, before string, until time.Time, limit int) ([]holdfast.Checkpoint, error) {
-	t, err := k.read.existing(ctx, who, thread)
+func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, id, before string, until time.Time, limit int) ([]holdfast.Checkpoint, error) {
+	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
@@ -24,18 +25,18 @@ func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, thread
 	}
 	list := []holdfast.Checkpoint{}
 	for len(list) < limit {
-		page, err := k.cfg.Store.Values(ctx, t.key, holdfast.KindCheckpoint, before, limit)
+		page, err := k.cfg.Store.Values(ctx, t.Key, holdfast.KindCheckpoint, before, limit)
 		if err != nil {
-			return nil, readError(err)
+			return nil, thread.ReadError(err)
 		}
 		for _, v := range page {
-			cp, err := decodeCheckpoint(v.Data)
+			cp, err := thread.DecodeCheckpoint(v.Data)
 			if err != nil {
-				return nil, readError(err)
+				return nil, thread.ReadError(err)
 			}
 			before = v.ID
 			if (until.IsZero() || cp.CreatedAt.Before(until)) && len(list) < limit {
-				list = append(list, cp.public(t.key.Thread))
+				list = append(list, cp.Public(t.Key.Thread))
 			}
 		}
 		if len(page) < limit {
@@ -46,73 +47,73 @@ func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, thread
 }
 
 // checkpointAt reads one checkpoint.
-func (k *Keeper) checkpointAt(ctx context.Context, key holdfast.ThreadKey, id string) (*checkpoint, error) {
+func (k *Keeper) checkpointAt(ctx context.Context, key holdfast.ThreadKey, id string) (*thread.Checkpoint, error) {
 	if !k.keepsHistory() {
 		return nil, errHistoryNotKept()
 	}
 	data, err := k.cfg.Store.Value(ctx, key, holdfast.KindCheckpoint, id)
 	if errors.Is(err, holdfast.ErrNotFound) {
-		return nil, errCheckpointNotFound(key.Thread, id)
+		return nil, thread.CheckpointNotFound(key.Thread, id)
 	}
 	if err != nil {
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
-	cp, err := decodeCheckpoint(data)
+	cp, err := thread.DecodeCheckpoint(data)
 	if err != nil {
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
 	return cp, nil
 }
 
 // Checkpoint shows the thread as it was at a checkpoint.
-func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, thread, id string) (*holdfast.CheckpointDetail, error) {
-	t, err := k.read.existing(ctx, who, thread)
+func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadID, id string) (*holdfast.CheckpointDetail, error) {
+	t, err := k.read.Existing(ctx, who, threadID)
 	if err != nil {
 		return nil, err
 	}
-	cp, err := k.checkpointAt(ctx, t.key, id)
+	cp, err := k.checkpointAt(ctx, t.Key, id)
 	if err != nil {
 		return nil, err
 	}
-	hist, err := k.read.history(ctx, t.key, cp.State.Leaf)
+	hist, err := k.read.History(ctx, t.Key, cp.State.Leaf)
 	if err != nil {
 		return nil, err
 	}
-	d := &holdfast.CheckpointDetail{Checkpoint: cp.public(thread), History: []json.RawMessage{}, Outcome: cp.State.Outcome, Code: cp.State.Code}
-	d.Messages = len(hist.raw)
-	for _, m := range hist.raw {
+	d := &holdfast.CheckpointDetail{Checkpoint: cp.Public(threadID), History: []json.RawMessage{}, Outcome: cp.State.Outcome, Code: cp.State.Code}
+	d.Messages = len(hist.Raw)
+	for _, m := range hist.Raw {
 		d.History = append(d.History, m)
 	}
-	if d.State, err = k.read.shared(ctx, t.key, cp.State.Shared); err != nil {
+	if d.State, err = k.read.Shared(ctx, t.Key, cp.State.Shared); err != nil {
 		return nil, err
 	}
-	if d.MiddlewareState, err = k.engine.ShownStates(ctx, t.key, cp.State); err != nil {
+	if d.MiddlewareState, err = k.engine.ShownStates(ctx, t.Key, cp.State); err != nil {
 		return nil, err
 	}
 	for _, c := range cp.State.Calls {
 		open := holdfast.OpenCall{ID: c.ID, Tool: c.Name}
-		if c.waits() {
+		if c.Waits() {
 			open.Interrupt = c.Interrupt.ID
 		}
 		d.OpenCalls = append(d.OpenCalls, open)
 	}
-	if id == t.st.LastCheckpoint {
-		d.PendingWrites, err = k.read.pendingWrites(ctx, t)
+	if id == t.State.LastCheckpoint {
+		d.PendingWrites, err = k.read.PendingWrites(ctx, t)
 	}
 	return d, err
 }
 
 // State returns the thread's shared state and the states of the middleware.
-func (k *Keeper) State(ctx context.Context, who holdfast.Principal, thread string) (*holdfast.ThreadState, error) {
-	t, err := k.read.existing(ctx, who, thread)
+func (k *Keeper) State(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadState, error) {
+	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
 	s := &holdfast.ThreadState{}
-	if s.State, err = k.read.shared(ctx, t.key, t.st.Shared); err != nil {
+	if s.State, err = k.read.Shared(ctx, t.Key, t.State.Shared); err != nil {
 		return nil, err
 	}
-	s.MiddlewareState, err = k.engine.ShownStates(ctx, t.key, t.st)
+	s.MiddlewareState, err = k.engine.ShownStates(ctx, t.Key, t.State)
 	return s, err
 }
 
@@ -123,16 +124,16 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 		return nil, holdfast.Errorf(holdfast.CodeInvalidInput, "state is not JSON.")
 	}
 	var made holdfast.Checkpoint
-	_, err := k.onStill(ctx, who, id, m.ETag, func(t *thread) (*holdfast.Commit, error) {
-		c, st := k.amend(t), t.st.clone()
+	_, err := k.onStill(ctx, who, id, m.ETag, func(t *thread.Thread) (*holdfast.Commit, error) {
+		c, st := k.amend(t), t.State.Clone()
 		c.UpdatedAt = k.cfg.Now()
 		if len(m.State) > 0 && string(m.State) != "null" {
 			st.Shared = k.cfg.NewID("s")
 			c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: st.Shared, Data: m.State})
 		}
-		cp := k.list(c, st, checkpoint{Source: sourceUpdate, Step: st.Iteration, Parent: st.LastCheckpoint, Label: m.Label})
-		made = cp.public(id)
-		c.State = st.encode()
+		cp := k.list(c, st, thread.Checkpoint{Source: thread.SourceUpdate, Step: st.Iteration, Parent: st.LastCheckpoint, Label: m.Label})
+		made = cp.Public(id)
+		c.State = st.Encode()
 		return c, nil
 	})
 	if err != nil {
@@ -142,8 +143,8 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 }
 
 // list lists a checkpoint of which only the origin is filled in.
-func (k *Keeper) list(c *holdfast.Commit, st *state, cp checkpoint) *checkpoint {
-	return putCheckpoint(c, st, cp, k.cfg.Now(), k.cfg.KeepCheckpoints)
+func (k *Keeper) list(c *holdfast.Commit, st *thread.State, cp thread.Checkpoint) *thread.Checkpoint {
+	return thread.PutCheckpoint(c, st, cp, k.cfg.Now(), k.cfg.KeepCheckpoints)
 }
 
 func errHistoryNotKept() *holdfast.Error {

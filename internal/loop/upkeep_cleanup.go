@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // sweepPage is how many threads a clean-up looks at before it looks whether it is to
@@ -17,9 +18,9 @@ const sweepPage = 100
 func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*holdfast.Cleaned, error) {
 	cleaned := &holdfast.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, time.Time{}, func(id string) error {
-		_, err := k.onStill(ctx, who, id, "", func(t *thread) (*holdfast.Commit, error) {
+		_, err := k.onStill(ctx, who, id, "", func(t *thread.Thread) (*holdfast.Commit, error) {
 			p := pruning{k: k, t: t}
-			c, err := p.commit(ctx, func(_ int, cp *checkpoint) bool { return !cp.CreatedAt.Before(cutoff) })
+			c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool { return !cp.CreatedAt.Before(cutoff) })
 			if err != nil || c == nil || p.checkpoints == 0 {
 				return nil, err
 			}
@@ -41,11 +42,11 @@ func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cu
 func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*holdfast.Cleaned, error) {
 	cleaned := &holdfast.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, cutoff, func(id string) error {
-		t, err := k.read.existing(ctx, who, id)
+		t, err := k.read.Existing(ctx, who, id)
 		if err != nil {
 			return leaveOut(cleaned, err)
 		}
-		if t.st.Phase != phaseIdle || !t.head.UpdatedAt.Before(cutoff) {
+		if t.State.Phase != thread.Idle || !t.Head.UpdatedAt.Before(cutoff) {
 			cleaned.Kept++
 			return nil
 		}
@@ -70,7 +71,7 @@ func leaveOut(c *holdfast.Cleaned, err error) error {
 	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced):
 	case errors.As(err, &pub) && (pub.Code == holdfast.CodeRunInProgress || pub.Code == holdfast.CodeNotFound || pub.Code == holdfast.CodeCheckpointConflict):
 	default:
-		return readUnlessMoved(err)
+		return thread.ReadUnlessMoved(err)
 	}
 	c.Kept++
 	return nil
@@ -83,7 +84,7 @@ func (k *Keeper) each(ctx context.Context, who holdfast.Principal, before time.T
 	for {
 		heads, err := k.cfg.Store.Threads(ctx, who, before, sweepPage)
 		if err != nil {
-			return readError(err)
+			return thread.ReadError(err)
 		}
 		fresh := 0
 		for i := range heads {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // KeeperConfig is what a Keeper needs. Every member must be set, except where it
@@ -36,12 +37,12 @@ type runner interface {
 	Commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error
 	// Current reads the head of the caller's thread, which must exist, after it has
 	// made sure that a thread which claims to run has a living owner.
-	Current(ctx context.Context, who holdfast.Principal, id string) (*thread, error)
+	Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error)
 	// Agent returns the agent of that name.
 	Agent(name string) (*holdfast.Agent, error)
 	// ShownStates returns the states of the middleware in st as the thread's owner
 	// may see them; nil if there are none.
-	ShownStates(ctx context.Context, key holdfast.ThreadKey, st *state) (json.RawMessage, error)
+	ShownStates(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (json.RawMessage, error)
 }
 
 // Keeper looks after threads that do not run: it shows them, takes them back, forks,
@@ -49,7 +50,7 @@ type runner interface {
 type Keeper struct {
 	cfg      KeeperConfig
 	engine   runner
-	read     reader
+	read     thread.Reader
 	finished chan endedThread // see ArchiveSoon
 
 	ctx  context.Context
@@ -63,7 +64,7 @@ const maxFinished = 8192
 // NewKeeper makes a Keeper. It serves requests at once; Start begins what it does by
 // itself.
 func NewKeeper(cfg KeeperConfig) *Keeper {
-	k := &Keeper{cfg: cfg, engine: cfg.Engine, read: reader{cfg.Store}, finished: make(chan endedThread, maxFinished)}
+	k := &Keeper{cfg: cfg, engine: cfg.Engine, read: thread.Reader{Store: cfg.Store}, finished: make(chan endedThread, maxFinished)}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	return k
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Prune keeps the newest checkpoints of a thread and removes what neither they nor
@@ -13,9 +14,9 @@ import (
 // logs of runs before them. The newest checkpoint is always kept.
 func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id string, keep int, dryRun bool) (*holdfast.Cleaned, error) {
 	cleaned := &holdfast.Cleaned{DryRun: dryRun, Threads: 1}
-	_, err := k.onStill(ctx, who, id, "", func(t *thread) (*holdfast.Commit, error) {
+	_, err := k.onStill(ctx, who, id, "", func(t *thread.Thread) (*holdfast.Commit, error) {
 		p := pruning{k: k, t: t}
-		c, err := p.commit(ctx, func(n int, _ *checkpoint) bool { return n < keep })
+		c, err := p.commit(ctx, func(n int, _ *thread.Checkpoint) bool { return n < keep })
 		cleaned.Checkpoints, cleaned.Messages = p.checkpoints, len(p.forget)
 		if dryRun {
 			c = nil
@@ -31,25 +32,25 @@ func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id string, k
 // pruning is what is to be removed of one thread.
 type pruning struct {
 	k           *Keeper
-	t           *thread
-	kept        []*state // of the head and of the checkpoints that stay
+	t           *thread.Thread
+	kept        []*thread.State // of the head and of the checkpoints that stay
 	checkpoints int
 	forget      []string
 }
 
 // commit returns what removes the checkpoints that stays does not name (by their
 // place, the newest is 0), and all that is not needed then; nil if that is nothing.
-func (p *pruning) commit(ctx context.Context, stays func(n int, cp *checkpoint) bool) (*holdfast.Commit, error) {
+func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Checkpoint) bool) (*holdfast.Commit, error) {
 	c := p.k.amend(p.t)
-	p.kept = []*state{p.t.st}
-	all, err := p.k.cfg.Store.Values(ctx, p.t.key, holdfast.KindCheckpoint, "", 0)
+	p.kept = []*thread.State{p.t.State}
+	all, err := p.k.cfg.Store.Values(ctx, p.t.Key, holdfast.KindCheckpoint, "", 0)
 	if err != nil {
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
 	for n, v := range all {
-		cp, err := decodeCheckpoint(v.Data)
+		cp, err := thread.DecodeCheckpoint(v.Data)
 		if err != nil {
-			return nil, readError(err)
+			return nil, thread.ReadError(err)
 		}
 		if n == 0 || stays(n, cp) {
 			p.kept = append(p.kept, cp.State)
@@ -72,9 +73,9 @@ func (p *pruning) commit(ctx context.Context, stays func(n int, cp *checkpoint) 
 
 // messages forgets those that are on the way to none of the leaves that stay.
 func (p *pruning) messages(ctx context.Context, c *holdfast.Commit) error {
-	stored, err := p.k.cfg.Store.Messages(ctx, p.t.key)
+	stored, err := p.k.cfg.Store.Messages(ctx, p.t.Key)
 	if err != nil {
-		return readError(err)
+		return thread.ReadError(err)
 	}
 	parent := map[string]string{}
 	for i := range stored {
@@ -100,12 +101,12 @@ func (p *pruning) messages(ctx context.Context, c *holdfast.Commit) error {
 func (p *pruning) values(ctx context.Context, c *holdfast.Commit) error {
 	var blobs, runs []string
 	for _, st := range p.kept {
-		blobs, runs = append(blobs, st.blobs()...), append(runs, st.Run)
+		blobs, runs = append(blobs, st.Blobs()...), append(runs, st.Run)
 	}
 	for kind, needed := range map[holdfast.Kind][]string{holdfast.KindBlob: blobs, holdfast.KindLog: runs} {
-		values, err := p.k.cfg.Store.Values(ctx, p.t.key, kind, "", 0)
+		values, err := p.k.cfg.Store.Values(ctx, p.t.Key, kind, "", 0)
 		if err != nil {
-			return readError(err)
+			return thread.ReadError(err)
 		}
 		for _, v := range values {
 			if !slices.Contains(needed, v.ID) {
@@ -125,7 +126,7 @@ func (k *Keeper) Delete(ctx context.Context, who holdfast.Principal, id, etag st
 func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag string, children bool, seen map[string]bool) (int, error) {
 	seen[id] = true
 	deleted := 0
-	t, err := k.onStill(ctx, who, id, etag, func(*thread) (*holdfast.Commit, error) { return nil, nil })
+	t, err := k.onStill(ctx, who, id, etag, func(*thread.Thread) (*holdfast.Commit, error) { return nil, nil })
 	if err != nil {
 		return 0, err
 	}
@@ -148,18 +149,18 @@ func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag st
 	if err := k.deleteAt(ctx, t); err != nil {
 		var conflict *holdfast.ConflictError
 		if errors.As(err, &conflict) {
-			return deleted, errETag(t.head.ETag, conflict.Actual.ETag)
+			return deleted, errETag(t.Head.ETag, conflict.Actual.ETag)
 		}
-		return deleted, readError(err)
+		return deleted, thread.ReadError(err)
 	}
 	return deleted + 1, nil
 }
 
-func (k *Keeper) deleteAt(ctx context.Context, t *thread) error {
-	defer k.engine.Lock(t.key)()
-	err := k.cfg.Store.Delete(ctx, t.key, t.head.Position())
+func (k *Keeper) deleteAt(ctx context.Context, t *thread.Thread) error {
+	defer k.engine.Lock(t.Key)()
+	err := k.cfg.Store.Delete(ctx, t.Key, t.Head.Position())
 	if err == nil {
-		k.cfg.Log.Info("thread deleted", "thread", t.key.Thread)
+		k.cfg.Log.Info("thread deleted", "thread", t.Key.Thread)
 	}
 	return err
 }
@@ -169,12 +170,12 @@ const maxChildren = 1000
 
 // Children lists the threads of the caller that were forked from a thread.
 func (k *Keeper) Children(ctx context.Context, who holdfast.Principal, id string) ([]holdfast.ThreadInfo, error) {
-	if _, err := k.read.existing(ctx, who, id); err != nil {
+	if _, err := k.read.Existing(ctx, who, id); err != nil {
 		return nil, err
 	}
 	ids, err := k.cfg.Store.Children(ctx, holdfast.ThreadKey{Tenant: who.Tenant, Thread: id}, "", maxChildren)
 	if err != nil {
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
 	list := []holdfast.ThreadInfo{}
 	for _, child := range ids {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Retention is what the server removes by itself. What is zero is kept.
@@ -84,20 +85,20 @@ func (k *Keeper) clean(ctx context.Context, key holdfast.ThreadKey) (holdfast.Cl
 		return done, err
 	}
 	defer k.engine.Lock(key)()
-	t, err := k.read.head(ctx, key)
+	t, err := k.read.Head(ctx, key)
 	if err != nil {
 		return done, err
 	}
-	head := t.head
+	head := t.Head
 	now, keep := k.cfg.Now(), k.cfg.Retention
-	if t.st.Phase == phaseRunning {
+	if t.State.Phase == thread.Running {
 		return done, nil
 	}
-	if keep.Threads > 0 && t.st.Phase == phaseIdle && now.Sub(head.UpdatedAt) > keep.Threads {
+	if keep.Threads > 0 && t.State.Phase == thread.Idle && now.Sub(head.UpdatedAt) > keep.Threads {
 		done.Threads = 1
 		return done, k.cfg.Store.Delete(ctx, key, head.Position())
 	}
-	large, err := k.largerThan(ctx, key, t.st.Bytes, keep.PruneBytes)
+	large, err := k.largerThan(ctx, key, t.State.Bytes, keep.PruneBytes)
 	if err != nil {
 		return done, err
 	}
@@ -106,12 +107,12 @@ func (k *Keeper) clean(ctx context.Context, key holdfast.ThreadKey) (holdfast.Cl
 		return done, nil
 	}
 	p := pruning{k: k, t: t}
-	c, err := p.commit(ctx, func(_ int, cp *checkpoint) bool { return !large && now.Sub(cp.CreatedAt) <= keep.Checkpoints })
+	c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool { return !large && now.Sub(cp.CreatedAt) <= keep.Checkpoints })
 	if err != nil || c == nil || p.checkpoints == 0 && !large {
 		return done, err
 	}
 	done.Checkpoints, done.Messages = p.checkpoints, len(p.forget)
-	return done, k.engine.Commit(ctx, t.place(), c)
+	return done, k.engine.Commit(ctx, t.Place(), c)
 }
 
 // largerThan reports whether a thread takes more than so many bytes; 0 is no bound.
@@ -120,6 +121,6 @@ func (k *Keeper) largerThan(ctx context.Context, key holdfast.ThreadKey, estimat
 	if bound <= 0 || estimate <= bound {
 		return false, nil
 	}
-	total, err := k.read.size(ctx, key)
+	total, err := k.read.Size(ctx, key)
 	return total > bound, err
 }

@@ -6,45 +6,46 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Runs lists a thread's runs, newest first. A fork has the run that it goes on with,
 // as it was at that point.
-func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, thread string) ([]holdfast.RunInfo, error) {
-	t, err := k.read.existing(ctx, who, thread)
+func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id string) ([]holdfast.RunInfo, error) {
+	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	records, err := k.cfg.Store.Values(ctx, t.key, holdfast.KindRun, "", 0)
+	records, err := k.cfg.Store.Values(ctx, t.Key, holdfast.KindRun, "", 0)
 	if err != nil {
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
-	outcomes, err := k.cfg.Store.Values(ctx, t.key, holdfast.KindOutcome, "", 0)
+	outcomes, err := k.cfg.Store.Values(ctx, t.Key, holdfast.KindOutcome, "", 0)
 	if err != nil {
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
-	ended := map[string]runOutcome{}
+	ended := map[string]thread.RunEnd{}
 	for _, v := range outcomes {
-		var o runOutcome
-		if err := decodeValue(v.Data, &o); err != nil {
-			return nil, readError(err)
+		var o thread.RunEnd
+		if err := thread.Decode(v.Data, &o); err != nil {
+			return nil, thread.ReadError(err)
 		}
 		ended[v.ID] = o
 	}
-	runs := make([]runRecord, len(records))
+	runs := make([]thread.Run, len(records))
 	for i, v := range records {
-		if err := decodeValue(v.Data, &runs[i]); err != nil {
-			return nil, readError(err)
+		if err := thread.Decode(v.Data, &runs[i]); err != nil {
+			return nil, thread.ReadError(err)
 		}
 	}
 	// The clock may stand still between two runs, or go back; the log does not. A run
 	// that was copied into a fork has no place in its log: it is the first.
-	slices.SortFunc(runs, func(a, b runRecord) int {
+	slices.SortFunc(runs, func(a, b thread.Run) int {
 		return cmp.Or(cmp.Compare(b.After.Number, a.After.Number), b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
 	})
 	list := make([]holdfast.RunInfo, len(runs))
 	for i := range runs {
-		list[i] = runs[i].public(ended[runs[i].ID])
+		list[i] = runs[i].Public(ended[runs[i].ID])
 	}
 	return list, nil
 }

@@ -5,21 +5,22 @@ import (
 	"errors"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // amend prepares a commit by somebody who does not own the thread, which must not
 // run. The fence stays, because no record is written under a new one.
-func (k *Keeper) amend(t *thread) *holdfast.Commit {
+func (k *Keeper) amend(t *thread.Thread) *holdfast.Commit {
 	return &holdfast.Commit{
-		Key: t.key, ID: k.cfg.NewID("c"), Expect: t.head.Position(), User: t.head.User,
-		Fence: t.head.Fence, Process: t.head.Process, UpdatedAt: t.head.UpdatedAt,
+		Key: t.Key, ID: k.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
+		Fence: t.Head.Fence, Process: t.Head.Process, UpdatedAt: t.Head.UpdatedAt,
 	}
 }
 
 // onStill lets f change a thread that does not run, and commits what it returns
 // (nil: nothing). The thread must have the given ETag, if there is one; else it is
 // read again when it has moved meanwhile.
-func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread) (*holdfast.Commit, error)) (*thread, error) {
+func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*holdfast.Commit, error)) (*thread.Thread, error) {
 	for range maxDecisions {
 		t, err := k.tryStill(ctx, who, id, etag, f)
 		var conflict *holdfast.ConflictError
@@ -33,33 +34,33 @@ func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag s
 		}
 		return nil, err
 	}
-	return nil, errKeptChanging()
+	return nil, thread.KeptChanging()
 }
 
-func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread) (*holdfast.Commit, error)) (*thread, error) {
+func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*holdfast.Commit, error)) (*thread.Thread, error) {
 	t, err := k.engine.Current(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	defer k.engine.Lock(t.key)()
-	if t, err = k.read.existing(ctx, who, id); err != nil {
+	defer k.engine.Lock(t.Key)()
+	if t, err = k.read.Existing(ctx, who, id); err != nil {
 		return nil, err
 	}
 	switch {
-	case etag != "" && etag != t.head.ETag:
-		return nil, errETag(etag, t.head.ETag)
-	case t.st.Phase == phaseRunning:
+	case etag != "" && etag != t.Head.ETag:
+		return nil, errETag(etag, t.Head.ETag)
+	case t.State.Phase == thread.Running:
 		return nil, errStillRunning(t)
 	}
-	if t.hist, err = k.read.history(ctx, t.key, t.st.Leaf); err != nil {
+	if t.History, err = k.read.History(ctx, t.Key, t.State.Leaf); err != nil {
 		return nil, err
 	}
 	c, err := f(t)
 	if err != nil || c == nil {
 		return t, err
 	}
-	if err := k.engine.Commit(ctx, t.place(), c); err != nil {
-		return nil, readUnlessMoved(err)
+	if err := k.engine.Commit(ctx, t.Place(), c); err != nil {
+		return nil, thread.ReadUnlessMoved(err)
 	}
 	return t, nil
 }
@@ -71,8 +72,8 @@ func errETag(expected, actual string) *holdfast.Error {
 }
 
 // errStillRunning is about what cannot be done to a thread that runs.
-func errStillRunning(t *thread) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeRunInProgress, "Run %q is in progress on this thread.", t.st.Run).
+func errStillRunning(t *thread.Thread) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeRunInProgress, "Run %q is in progress on this thread.", t.State.Run).
 		WithHint("Wait for its end, or cancel it: POST /threads/{thread}/runs/{run}/cancel.").
-		With("runId", t.st.Run).With("threadId", t.key.Thread)
+		With("runId", t.State.Run).With("threadId", t.Key.Thread)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Threads lists the caller's threads, last active first, of those active
@@ -14,7 +15,7 @@ import (
 func (k *Keeper) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]holdfast.ThreadInfo, error) {
 	heads, err := k.cfg.Store.Threads(ctx, who, before, limit)
 	if err != nil {
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
 	list := make([]holdfast.ThreadInfo, 0, len(heads))
 	for i := range heads {
@@ -39,33 +40,33 @@ func (k *Keeper) Thread(ctx context.Context, who holdfast.Principal, id string) 
 	}
 	info.Size, err = k.cfg.Store.Size(ctx, holdfast.ThreadKey{Tenant: who.Tenant, Thread: id})
 	if errors.Is(err, holdfast.ErrNotFound) { // deleted meanwhile
-		return nil, errThreadNotFound(id)
+		return nil, thread.NotFound(id)
 	}
 	if err != nil {
-		return nil, readError(err)
+		return nil, thread.ReadError(err)
 	}
 	return info, nil
 }
 
 func (k *Keeper) info(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadInfo, error) {
-	t, err := k.read.existing(ctx, who, id)
+	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	return t.info(), nil
+	return t.Info(), nil
 }
 
 // Messages returns the thread's history, each message as AG-UI 1.0 JSON.
-func (k *Keeper) Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error) {
-	t, err := k.read.load(ctx, who, thread)
+func (k *Keeper) Messages(ctx context.Context, who holdfast.Principal, id string) ([]json.RawMessage, error) {
+	t, err := k.read.Load(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	if t.head == nil {
-		return nil, errThreadNotFound(thread)
+	if t.Head == nil {
+		return nil, thread.NotFound(id)
 	}
-	out := make([]json.RawMessage, 0, len(t.hist.raw))
-	for _, m := range t.hist.raw {
+	out := make([]json.RawMessage, 0, len(t.History.Raw))
+	for _, m := range t.History.Raw {
 		out = append(out, m)
 	}
 	return out, nil

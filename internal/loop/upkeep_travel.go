@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Rewind takes a thread that does not run back to a checkpoint, or to a message.
@@ -18,17 +19,17 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 			WithHint("GET /threads/{thread}/checkpoints lists the checkpoints.")
 	}
 	out := &holdfast.Traveled{}
-	_, err := k.onStill(ctx, who, id, to.ETag, func(t *thread) (*holdfast.Commit, error) {
+	_, err := k.onStill(ctx, who, id, to.ETag, func(t *thread.Thread) (*holdfast.Commit, error) {
 		d, err := k.depart(ctx, t, to)
 		if err != nil {
 			return nil, err
 		}
 		c := k.amend(t)
 		c.UpdatedAt = k.cfg.Now()
-		d.st.Boundary = t.last()
+		d.st.Boundary = t.Last()
 		c.Clear = []holdfast.Kind{holdfast.KindIntent, holdfast.KindPending, holdfast.KindReuse}
-		k.arrive(c, d, checkpoint{Source: sourceFork, Step: d.st.Iteration, Parent: d.from}, out)
-		out.Thread = *(&thread{key: t.key, head: headAfter(c), st: d.st}).info()
+		k.arrive(c, d, thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from}, out)
+		out.Thread = *(&thread.Thread{Key: t.Key, Head: thread.HeadAfter(c), State: d.st}).Info()
 		return c, nil
 	})
 	if err != nil {
@@ -51,10 +52,10 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 	if err != nil {
 		return nil, err
 	}
-	if to.ETag != "" && to.ETag != t.head.ETag {
-		return nil, errETag(to.ETag, t.head.ETag)
+	if to.ETag != "" && to.ETag != t.Head.ETag {
+		return nil, errETag(to.ETag, t.Head.ETag)
 	}
-	if t.hist, err = k.read.history(ctx, t.key, t.st.Leaf); err != nil {
+	if t.History, err = k.read.History(ctx, t.Key, t.State.Leaf); err != nil {
 		return nil, err
 	}
 	d, err := k.depart(ctx, t, to)
@@ -63,22 +64,22 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 	}
 	out := &holdfast.Traveled{}
 	c := &holdfast.Commit{
-		Key: holdfast.ThreadKey{Tenant: t.key.Tenant, Thread: to.Thread}, ID: k.cfg.NewID("c"), Expect: holdfast.Position{Next: 1},
-		User: t.head.User, Fence: holdfast.Fence{Epoch: 1, Nonce: k.cfg.NewID("")}, UpdatedAt: k.cfg.Now(), Parent: id,
+		Key: holdfast.ThreadKey{Tenant: t.Key.Tenant, Thread: to.Thread}, ID: k.cfg.NewID("c"), Expect: holdfast.Position{Next: 1},
+		User: t.Head.User, Fence: holdfast.Fence{Epoch: 1, Nonce: k.cfg.NewID("")}, UpdatedAt: k.cfg.Now(), Parent: id,
 	}
 	if err := k.copyTo(ctx, c, t, d); err != nil {
 		return nil, err
 	}
-	cp := checkpoint{Source: sourceFork, Step: d.st.Iteration, Parent: d.from, ParentThread: id}
+	cp := thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from, ParentThread: id}
 	k.arrive(c, d, cp, out)
-	child := &thread{key: c.Key, head: headAfter(c), st: d.st}
-	out.Thread = *child.info()
-	err = k.engine.Commit(ctx, child.place(), c)
+	child := &thread.Thread{Key: c.Key, Head: thread.HeadAfter(c), State: d.st}
+	out.Thread = *child.Info()
+	err = k.engine.Commit(ctx, child.Place(), c)
 	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
 		return nil, errThreadExists(to.Thread)
 	}
 	if err != nil {
-		return nil, readUnlessMoved(err)
+		return nil, thread.ReadUnlessMoved(err)
 	}
 	k.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
 	return out, nil
@@ -86,14 +87,14 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 
 // departure is where a travel goes to, and what has happened after that.
 type departure struct {
-	st *state
+	st *thread.State
 	// from is the checkpoint gone back to; empty for a message.
 	from string
-	hist *history // up to there
+	hist *thread.History // up to there
 	past []past
 	// redo are the open calls that were carried out, or may have been, after that
 	// point.
-	redo  []openCall
+	redo  []thread.Call
 	reuse bool
 	// kept are the results to use again, as values.
 	kept []holdfast.Value
@@ -111,30 +112,30 @@ type past struct {
 type madeCall struct{ name, arguments string }
 
 // depart finds the state to go back to.
-func (k *Keeper) depart(ctx context.Context, t *thread, to holdfast.Travel) (*departure, error) {
+func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to holdfast.Travel) (*departure, error) {
 	d := &departure{reuse: to.ReuseResults}
 	switch {
 	case to.Checkpoint != "":
-		cp, err := k.checkpointAt(ctx, t.key, to.Checkpoint)
+		cp, err := k.checkpointAt(ctx, t.Key, to.Checkpoint)
 		if err != nil {
 			return nil, err
 		}
-		d.st, d.from = cp.State.clone(), cp.ID
+		d.st, d.from = cp.State.Clone(), cp.ID
 	case to.Message != "":
 		if err := d.toMessage(t, to.Message); err != nil {
 			return nil, err
 		}
 	default:
-		d.st, d.from = t.st.clone(), t.st.LastCheckpoint
+		d.st, d.from = t.State.Clone(), t.State.LastCheckpoint
 	}
 	var err error
-	if d.hist, err = k.read.history(ctx, t.key, d.st.Leaf); err != nil {
+	if d.hist, err = k.read.History(ctx, t.Key, d.st.Leaf); err != nil {
 		return nil, err
 	}
 	if err := d.findPast(ctx, k, t); err != nil {
 		return nil, err
 	}
-	rec, err := k.read.run(ctx, t.key, t.st.Run)
+	rec, err := k.read.Run(ctx, t.Key, t.State.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -148,26 +149,26 @@ func (k *Keeper) depart(ctx context.Context, t *thread, to holdfast.Travel) (*de
 	}
 	d.settle(k)
 	// The counters are the thread's, not the checkpoint's.
-	d.st.Checkpoints, d.st.LastCheckpoint, d.st.Bytes = t.st.Checkpoints, t.st.LastCheckpoint, t.st.Bytes
-	d.st.Origin, d.st.Count = t.st.Origin, len(d.hist.path)
+	d.st.Checkpoints, d.st.LastCheckpoint, d.st.Bytes = t.State.Checkpoints, t.State.LastCheckpoint, t.State.Bytes
+	d.st.Origin, d.st.Count = t.State.Origin, len(d.hist.Path)
 	return d, nil
 }
 
 // toMessage goes back to a message of the path and the results that follow it. The
 // shared state is the one there is now: no version of it belongs to a message.
-func (d *departure) toMessage(t *thread, id string) error {
-	i, ok := t.hist.index[id]
+func (d *departure) toMessage(t *thread.Thread, id string) error {
+	i, ok := t.History.Index[id]
 	if !ok {
-		return holdfast.Errorf(holdfast.CodeNotFound, "There is no message %q in the history of thread %q.", id, t.key.Thread).
+		return holdfast.Errorf(holdfast.CodeNotFound, "There is no message %q in the history of thread %q.", id, t.Key.Thread).
 			WithHint("GET /threads/{thread}/messages shows the history.")
 	}
-	i, whole := t.hist.wholeFrom(i)
+	i, whole := t.History.WholeFrom(i)
 	if !whole {
 		return holdfast.Errorf(holdfast.CodeInvalidInput, "Message %q makes calls that have no result yet.", id).
 			WithHint("Go to the message before it, or to a checkpoint.").With("messageId", id)
 	}
-	d.st = t.st.clone()
-	d.st.Leaf, d.st.Phase, d.st.Outcome, d.st.Code, d.st.Text = t.hist.path[i].ID, phaseIdle, outcomeSuccess, "", ""
+	d.st = t.State.Clone()
+	d.st.Leaf, d.st.Phase, d.st.Outcome, d.st.Code, d.st.Text = t.History.Path[i].ID, thread.Idle, thread.OutcomeSuccess, "", ""
 	d.st.Calls, d.st.Queued, d.st.Iteration = nil, nil, 0
 	d.st.Open, d.st.Question = false, nil
 	return nil
@@ -175,16 +176,16 @@ func (d *departure) toMessage(t *thread, id string) error {
 
 // findPast lists the calls that were made after the point gone back to, on the path
 // that is left, and those that have no result.
-func (d *departure) findPast(ctx context.Context, k *Keeper, t *thread) error {
-	made := callsOf(t.hist.path)
-	for i := range t.hist.path {
-		m := &t.hist.path[i]
-		if _, before := d.hist.index[m.ID]; before || m.Role != string(holdfast.RoleTool) || markOf(m).NotRun {
+func (d *departure) findPast(ctx context.Context, k *Keeper, t *thread.Thread) error {
+	made := callsOf(t.History.Path)
+	for i := range t.History.Path {
+		m := &t.History.Path[i]
+		if _, before := d.hist.Index[m.ID]; before || m.Role != string(holdfast.RoleTool) || thread.MarkOf(m).NotRun {
 			continue
 		}
 		d.past = append(d.past, past{call: m.ToolCallID, made: made[m.ToolCallID], result: m})
 	}
-	started, err := k.read.intents(ctx, t.key)
+	started, err := k.read.Intents(ctx, t.Key)
 	if err != nil {
 		return err
 	}
@@ -227,20 +228,20 @@ func (d *departure) settle(k *Keeper) {
 	if q := st.Question; q != nil {
 		again := *q.Interrupt
 		again.ID = k.cfg.NewID("int")
-		st.Question = &question{Interrupt: &again}
+		st.Question = &thread.Question{Interrupt: &again}
 	}
 	st.Claims, st.Answers = 0, nil
 	switch {
-	case len(st.interrupts()) > 0:
-		st.Phase, st.Outcome, st.Code, st.Text = phaseInterrupted, outcomeInterrupt, "", ""
-	case st.Phase == phaseRunning:
+	case len(st.Interrupts()) > 0:
+		st.Phase, st.Outcome, st.Code, st.Text = thread.Interrupted, thread.OutcomeInterrupt, "", ""
+	case st.Phase == thread.Running:
 		reason := errWentBack(st.Iteration)
-		st.Phase, st.Outcome, st.Code, st.Text = phaseStopped, outcomeError, reason.Code, publicText(reason)
+		st.Phase, st.Outcome, st.Code, st.Text = thread.Stopped, thread.OutcomeError, reason.Code, thread.PublicText(reason)
 	}
 }
 
 // arrive fills in the commit with which a travel ends.
-func (k *Keeper) arrive(c *holdfast.Commit, d *departure, cp checkpoint, out *holdfast.Traveled) {
+func (k *Keeper) arrive(c *holdfast.Commit, d *departure, cp thread.Checkpoint, out *holdfast.Traveled) {
 	out.Effects = []holdfast.PastEffect{}
 	effects := k.effects(d.st.Agent, d.frontend)
 	for _, p := range d.past {
@@ -251,13 +252,13 @@ func (k *Keeper) arrive(c *holdfast.Commit, d *departure, cp checkpoint, out *ho
 	for _, call := range d.redo {
 		// A call that was carried out is not carried out again as if nothing had been:
 		// it is in doubt.
-		putIntent(c, c.Key.Thread, d.st.call(call.ID), d.hist, c.Fence, k.cfg.Now())
+		thread.PutIntent(c, c.Key.Thread, d.st.Call(call.ID), d.hist, c.Fence, k.cfg.Now())
 	}
 	c.Put = append(c.Put, d.kept...)
 	d.st.Reuse = d.reuse
 	made := k.list(c, d.st, cp)
-	c.State = d.st.encode()
-	out.Checkpoint = made.public(c.Key.Thread)
+	c.State = d.st.Encode()
+	out.Checkpoint = made.Public(c.Key.Thread)
 }
 
 func errThreadExists(id string) *holdfast.Error {
@@ -266,5 +267,5 @@ func errThreadExists(id string) *holdfast.Error {
 }
 
 func errWentBack(iteration int) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeMidExecution, "The thread went back to iteration %d of a run. To go on from there, %s.", iteration, hintEmptyPost)
+	return holdfast.Errorf(holdfast.CodeMidExecution, "The thread went back to iteration %d of a run. To go on from there, %s.", iteration, thread.HintEmptyPost)
 }

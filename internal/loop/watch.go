@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // view is how a watcher wants to see a run.
@@ -21,7 +22,7 @@ type view struct {
 }
 
 // follow streams a run's records after the cursor until the run ends.
-func (e *Engine) follow(key holdfast.ThreadKey, rec *runRecord, after holdfast.Cursor, v view) *watching {
+func (e *Engine) follow(key holdfast.ThreadKey, rec *thread.Run, after holdfast.Cursor, v view) *watching {
 	return &watching{e: e, key: key, rec: rec, after: after, view: v}
 }
 
@@ -30,7 +31,7 @@ func (e *Engine) follow(key holdfast.ThreadKey, rec *runRecord, after holdfast.C
 type watching struct {
 	e       *Engine
 	key     holdfast.ThreadKey
-	rec     *runRecord
+	rec     *thread.Run
 	after   holdfast.Cursor
 	prelude [][]byte
 	// feed is the run's, while it lives in this process; nil else.
@@ -142,9 +143,9 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 			changed = wake
 		}
 	}
-	records, err = w.e.read.records(ctx, w.key, w.rec, w.after, 256)
+	records, err = w.e.read.Records(ctx, w.key, w.rec, w.after, 256)
 	if err != nil {
-		return nil, nil, readError(err)
+		return nil, nil, thread.ReadError(err)
 	}
 	return records, changed, nil
 }
@@ -153,97 +154,97 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 // then START again for every open item, then live. Stock clients digest this
 // whatever they have seen before. A thread that does not run is hydrated: the
 // stream ends as its last run did.
-func (e *Engine) attach(ctx context.Context, t *thread, v view) (*watching, error) {
-	rec, err := e.read.run(ctx, t.key, t.st.Run)
+func (e *Engine) attach(ctx context.Context, t *thread.Thread, v view) (*watching, error) {
+	rec, err := e.read.Run(ctx, t.Key, t.State.Run)
 	if err != nil {
 		return nil, err
 	}
-	w := e.follow(t.key, rec, t.last(), v)
+	w := e.follow(t.Key, rec, t.Last(), v)
 	var assembled agui.Assembler
 	var reopen [][]byte
-	if t.st.Phase == phaseRunning {
-		seq, err := e.read.replay(ctx, t, assembled.Apply)
+	if t.State.Phase == thread.Running {
+		seq, err := e.read.Replay(ctx, t, assembled.Apply)
 		if err != nil {
 			return nil, err
 		}
-		reopen = encodeEvents(seq.Reopen())
+		reopen = thread.EncodeEvents(seq.Reopen())
 	}
-	state, err := e.read.stateSnapshot(ctx, t.key, t.st.Shared)
+	state, err := e.read.StateSnapshot(ctx, t.Key, t.State.Shared)
 	if err != nil {
 		return nil, err
 	}
-	started := agui.RunStarted{ThreadID: t.key.Thread, RunID: rec.ID, ParentRunID: rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion}
+	started := agui.RunStarted{ThreadID: t.Key.Thread, RunID: rec.ID, ParentRunID: rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion}
 	if v.resync {
 		started.Metadata = w.metadata()
 	}
-	w.prelude = append(w.prelude, w.echoed(started.AppendJSON(nil)), messagesSnapshot(rec, t.hist.raw, assembled.Messages()), state)
+	w.prelude = append(w.prelude, w.echoed(started.AppendJSON(nil)), messagesSnapshot(rec, t.History.Raw, assembled.Messages()), state)
 	w.prelude = append(w.prelude, reopen...)
-	if t.st.Phase != phaseRunning {
-		w.prelude = append(w.prelude, w.echoed(t.ending(rec).AppendJSON(nil)))
+	if t.State.Phase != thread.Running {
+		w.prelude = append(w.prelude, w.echoed(endingOf(t, rec).AppendJSON(nil)))
 		w.ended = true
 	}
 	return w, nil
 }
 
-// ending is how a thread that does not run stands, as an event.
-func (t *thread) ending(rec *runRecord) agui.Event {
-	if t.st.Phase == phaseStopped {
-		return agui.RunError{Message: t.st.Text, Code: t.st.Code}
+// endingOf is how a thread that does not run stands, as an event.
+func endingOf(t *thread.Thread, rec *thread.Run) agui.Event {
+	if t.State.Phase == thread.Stopped {
+		return agui.RunError{Message: t.State.Text, Code: t.State.Code}
 	}
-	outcome := &agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: t.st.pendingFrontend()}
-	if open := t.st.interrupts(); len(open) > 0 {
+	outcome := &agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: t.State.PendingFrontend()}
+	if open := t.State.Interrupts(); len(open) > 0 {
 		outcome = &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}
-	} else if t.st.Outcome == outcomeCancelled {
+	} else if t.State.Outcome == thread.OutcomeCancelled {
 		outcome = &agui.Outcome{Type: agui.OutcomeCancelled}
 	}
-	return agui.RunFinished{ThreadID: t.key.Thread, RunID: rec.ID, Outcome: outcome}
+	return agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Outcome: outcome}
 }
 
 // Events streams a run after the cursor: exactly the missing suffix, or, where
 // the log does not hold the cursor, a new start that says so. A nil reply means
 // that the run has ended and nothing is missing.
-func (e *Engine) Events(ctx context.Context, who holdfast.Principal, thread, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
-	t, err := e.Current(ctx, who, thread)
+func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
+	t, err := e.Current(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := e.read.run(ctx, t.key, run)
+	rec, err := e.read.Run(ctx, t.Key, run)
 	if err != nil {
 		return nil, err
 	}
 	if after.Number < rec.After.Number || after == (holdfast.Cursor{}) {
 		after = rec.After
 	}
-	if _, err := e.read.records(ctx, t.key, rec, after, 1); err != nil {
+	if _, err := e.read.Records(ctx, t.Key, rec, after, 1); err != nil {
 		if !errors.Is(err, holdfast.ErrCursor) {
-			return nil, readError(err)
+			return nil, thread.ReadError(err)
 		}
 		return e.attached(ctx, t, view{dialect: d, resync: true})
 	}
-	ended, err := e.read.runEnd(ctx, t.key, run)
+	ended, err := e.read.RunEnd(ctx, t.Key, run)
 	if err != nil || (ended != nil && after.Number >= ended.Last) {
 		return nil, err
 	}
-	return e.follow(t.key, rec, after, view{dialect: d}).reply(ctx), nil
+	return e.follow(t.Key, rec, after, view{dialect: d}).reply(ctx), nil
 }
 
 // Current reads the head of a thread that must exist, and makes sure that a
 // thread which claims to run has a living owner, so that nobody waits for a dead
 // one.
-func (e *Engine) Current(ctx context.Context, who holdfast.Principal, thread string) (*thread, error) {
-	t, err := e.read.existing(ctx, who, thread)
-	if err != nil || t.st.Phase != phaseRunning || e.local(t.key) != nil {
+func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error) {
+	t, err := e.read.Existing(ctx, who, id)
+	if err != nil || t.State.Phase != thread.Running || e.local(t.Key) != nil {
 		return t, err
 	}
-	if err := e.recover(ctx, t.key); err != nil {
+	if err := e.recover(ctx, t.Key); err != nil {
 		return nil, err
 	}
-	return e.read.existing(ctx, who, thread)
+	return e.read.Existing(ctx, who, id)
 }
 
 // Attach streams a thread to a fresh page; see attach.
-func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error) {
-	t, err := e.Current(ctx, who, thread)
+func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, d agui.Dialect) (*agui.Reply, error) {
+	t, err := e.Current(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
@@ -251,9 +252,9 @@ func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, thread stri
 }
 
 // attached is attach for a thread of which only the head has been read.
-func (e *Engine) attached(ctx context.Context, t *thread, v view) (*agui.Reply, error) {
+func (e *Engine) attached(ctx context.Context, t *thread.Thread, v view) (*agui.Reply, error) {
 	var err error
-	if t.hist, err = e.read.history(ctx, t.key, t.st.Leaf); err != nil {
+	if t.History, err = e.read.History(ctx, t.Key, t.State.Leaf); err != nil {
 		return nil, err
 	}
 	w, err := e.attach(ctx, t, v)

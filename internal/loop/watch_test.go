@@ -15,11 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -198,8 +198,8 @@ func TestCancel(t *testing.T) {
 		if f, ok := lastOf(events).(agui.RunFinished); !ok || f.Outcome.Type != agui.OutcomeCancelled {
 			t.Fatalf("%s", show(events))
 		}
-		wantTexts(t, e, "t", "user:go", "assistant:working", "tool:finished", "tool:"+textCancelled)
-		if info, err := e.Cancel(t.Context(), alice, "t", "r1"); err != nil || info.Outcome != outcomeCancelled {
+		wantTexts(t, e, "t", "user:go", "assistant:working", "tool:finished", "tool:"+thread.TextCancelled)
+		if info, err := e.Cancel(t.Context(), alice, "t", "r1"); err != nil || info.Outcome != thread.OutcomeCancelled {
 			t.Errorf("cancelled twice: %+v %v", info, err)
 		}
 		// A cut connection and an empty-messages POST after a cancel show the end.

@@ -155,11 +155,11 @@ func TestRun(t *testing.T) {
 		if !ok || len(ended.Usage) != 1 {
 			t.Fatalf("%+v", ended)
 		}
-		info, err := d.Thread(t.Context(), alice, "t")
+		at, err := d.Current(t.Context(), alice, "t")
 		if err != nil {
 			t.Fatal(err)
 		}
-		records, _, _ := strings.Cut(info.Cursor, "-")
+		records, _, _ := strings.Cut(at.Last().String(), "-")
 		want(t, d.m, map[string]string{
 			`holdfast_runs_total{agent="demo",outcome="success"}`:             "1",
 			`holdfast_runs_running`:                                           "0",

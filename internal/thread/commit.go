@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-func recordsOf(c *holdfast.Commit) []holdfast.Record {
+func RecordsOf(c *holdfast.Commit) []holdfast.Record {
 	records := make([]holdfast.Record, len(c.Records))
 	tag := c.Fence.Tag()
 	for i, data := range c.Records {
@@ -16,15 +16,15 @@ func recordsOf(c *holdfast.Commit) []holdfast.Record {
 	return records
 }
 
-// headAfter is the head that a successful commit leaves.
-func headAfter(c *holdfast.Commit) *holdfast.Head {
+// HeadAfter is the head that a successful commit leaves.
+func HeadAfter(c *holdfast.Commit) *holdfast.Head {
 	return &holdfast.Head{
 		Key: c.Key, User: c.User, Fence: c.Fence, Process: c.Process, ETag: c.ID,
 		Next: c.Expect.Next + uint64(len(c.Records)), UpdatedAt: c.UpdatedAt, State: c.State,
 	}
 }
 
-func encodeEvents(events []agui.Event) [][]byte {
+func EncodeEvents(events []agui.Event) [][]byte {
 	records := make([][]byte, len(events))
 	for i, ev := range events {
 		records[i] = ev.AppendJSON(nil)
@@ -32,7 +32,7 @@ func encodeEvents(events []agui.Event) [][]byte {
 	return records
 }
 
-func bytesOf(c *holdfast.Commit) (n int64) {
+func BytesOf(c *holdfast.Commit) (n int64) {
 	for i := range c.Records {
 		n += int64(len(c.Records[i]))
 	}
@@ -45,10 +45,10 @@ func bytesOf(c *holdfast.Commit) (n int64) {
 	return n
 }
 
-// clearWork removes the intents and the pending writes: a checkpoint holds the
+// ClearWork removes the intents and the pending writes: a checkpoint holds the
 // results now. A commit clears before it puts, so those that an earlier step has
 // put into the same commit are taken out of it.
-func clearWork(c *holdfast.Commit) {
+func ClearWork(c *holdfast.Commit) {
 	c.Put = slices.DeleteFunc(c.Put, func(v holdfast.Value) bool {
 		return v.Kind == holdfast.KindPending || v.Kind == holdfast.KindIntent
 	})

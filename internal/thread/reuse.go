@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// reusable is such a result.
-type reusable struct {
+// RecordedResult is such a result.
+type RecordedResult struct {
 	Format  int             `json:"format"`
 	Tool    string          `json:"tool"`
 	Content json.RawMessage `json:"content"`
@@ -21,7 +21,7 @@ type reusable struct {
 	Whole json.RawMessage `json:"whole,omitempty"`
 }
 
-func (k *reusable) remember(before, after []byte) {
+func (k *RecordedResult) Remember(before, after []byte) {
 	patch, err := jsonpatch.CreateMergePatch(orObject(before), after)
 	if err != nil { // one of them is no object
 		k.Whole = after
@@ -30,8 +30,8 @@ func (k *reusable) remember(before, after []byte) {
 	k.Patch = patch
 }
 
-// again changes a state as the call did.
-func (k *reusable) again(state json.RawMessage) (json.RawMessage, error) {
+// Again changes a state as the call did.
+func (k *RecordedResult) Again(state json.RawMessage) (json.RawMessage, error) {
 	if len(k.Whole) > 0 {
 		return k.Whole, nil
 	}
@@ -46,9 +46,9 @@ func orObject(state []byte) []byte {
 	return state
 }
 
-// callHash is the same for calls of the same tool with the same arguments, however
+// CallHash is the same for calls of the same tool with the same arguments, however
 // they are written.
-func callHash(tool, arguments string) string {
+func CallHash(tool, arguments string) string {
 	sum := sha256.Sum256([]byte(tool + "\x00" + canonical(arguments)))
 	return hex.EncodeToString(sum[:16])
 }
@@ -62,5 +62,5 @@ func canonical(text string) string {
 	if d.Decode(&v) != nil || d.More() {
 		return text
 	}
-	return string(mustJSON(v))
+	return string(MustJSON(v))
 }

@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// readUnlessMoved is readError for a commit, which may also be refused.
-func readUnlessMoved(err error) error {
+// ReadUnlessMoved is readError for a commit, which may also be refused.
+func ReadUnlessMoved(err error) error {
 	var pub *holdfast.Error
 	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) || errors.As(err, &pub) {
 		return err
@@ -17,83 +17,83 @@ func readUnlessMoved(err error) error {
 		return holdfast.Errorf(holdfast.CodeInvalidInput, "These messages cannot be stored: an id is empty, too long or taken.").
 			WithHint("Give each message an id of its own.").Wrap(err)
 	}
-	return readError(err)
+	return ReadError(err)
 }
 
-func readError(err error) error {
+func ReadError(err error) error {
 	switch {
 	case errors.Is(err, holdfast.ErrVersionTooNew):
-		return errTooNew(err)
-	case errors.Is(err, errNegative):
-		return errCheckpointInvalid(err)
-	case errors.Is(err, errUnreadable):
-		return errCheckpointUnreadable(err)
+		return tooNew(err)
+	case errors.Is(err, ErrNegative):
+		return checkpointInvalid(err)
+	case errors.Is(err, ErrUnreadable):
+		return checkpointUnreadable(err)
 	}
-	return storeError(err)
+	return StoreError(err)
 }
 
-func storeError(err error) error {
+func StoreError(err error) error {
 	return holdfast.Errorf(holdfast.CodeStoreUnavailable, "The store cannot be reached at the moment.").
 		WithHint("Try again; nothing was started.").Wrap(fmt.Errorf("store: %w", err))
 }
 
-// errThreadNotFound is the same for a thread that does not exist and one that
+// NotFound is the same for a thread that does not exist and one that
 // is somebody else's.
-func errThreadNotFound(thread string) *holdfast.Error {
+func NotFound(thread string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeNotFound, "There is no thread %q.", thread).
 		WithHint("GET /threads lists yours.")
 }
 
-func errRunNotFound(thread, run string) *holdfast.Error {
+func RunNotFound(thread, run string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeNotFound, "There is no run %q in thread %q.", run, thread).
 		WithHint("GET /threads/%s names its last run.", thread)
 }
 
-func errCheckpointNotFound(thread, id string) *holdfast.Error {
+func CheckpointNotFound(thread, id string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeNotFound, "There is no checkpoint %q in thread %q.", id, thread).
 		WithHint("GET /threads/{thread}/checkpoints lists those that are kept.").With("checkpointId", id)
 }
 
-func errTooNew(err error) *holdfast.Error {
+func tooNew(err error) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeVersionTooNew, "This thread was written by a newer version of the server; it was left untouched.").
 		WithHint("Upgrade this server.").Wrap(err)
 }
 
-func errCheckpointInvalid(err error) *holdfast.Error {
+func checkpointInvalid(err error) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeCheckpointInvalid, "This thread's stored state has a negative counter, so it is not gone on with; it was left untouched.").
 		WithHint("Operators look at it with: holdfast inspect.").Wrap(err)
 }
 
-func errCheckpointUnreadable(err error) *holdfast.Error {
+func checkpointUnreadable(err error) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeCheckpointUnreadable, "A part of this thread's stored state cannot be read; it was left untouched.").
 		WithHint("Operators look at it with: holdfast check.").Wrap(err)
 }
 
-// errStale is about a history that is not the one the head was written for.
-func errStale(has, expects int) *holdfast.Error {
+// stale is about a history that is not the one the head was written for.
+func stale(has, expects int) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeCheckpointStale,
 		"Checkpoint is stale. Conversation has %d messages but checkpoint expects %d.", has, expects).
 		WithHint("To go on with the history as it is, set forwardedProps.holdfast.allowStale to true.").
 		With("actual", has).With("expected", expects)
 }
 
-const hintEmptyPost = `POST the same threadId with "messages": [] and a new runId`
+const HintEmptyPost = `POST the same threadId with "messages": [] and a new runId`
 
-// publicText is a person's text of an error: RUN_ERROR has no place for a hint
+// PublicText is a person's text of an error: RUN_ERROR has no place for a hint
 // of its own.
-func publicText(e *holdfast.Error) string {
+func PublicText(e *holdfast.Error) string {
 	if e.Hint == "" {
 		return e.Message
 	}
 	return e.Message + " " + e.Hint
 }
 
-func errCutOff(iteration int) *holdfast.Error {
+func CutOff(iteration int) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeCutOff,
-		"The server that ran this run died at iteration %d. Finished results are kept. To go on, %s.", iteration, hintEmptyPost)
+		"The server that ran this run died at iteration %d. Finished results are kept. To go on, %s.", iteration, HintEmptyPost)
 }
 
-func errKeptChanging() *holdfast.Error {
+func KeptChanging() *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeCheckpointConflict, "The thread kept changing while this request was decided.").
 		WithHint("Try again.")
 }

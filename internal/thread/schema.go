@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"context"
@@ -18,35 +18,35 @@ const refLength = 7
 // schemaRef is the name under which a thread keeps a schema. It is made of the
 // content, so that a thread that changes back and forth keeps each once.
 func schemaRef(info holdfast.SchemaInfo) string {
-	sum := sha256.Sum256(mustJSON(info))
+	sum := sha256.Sum256(MustJSON(info))
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:refLength]
 }
 
-// schemaBlob is the id of the blob with a schema.
-func schemaBlob(ref string) string { return "schema/" + ref }
+// SchemaBlob is the id of the blob with a schema.
+func SchemaBlob(ref string) string { return "schema/" + ref }
 
-// newerState is a state that was set aside, because its version was not known.
-type newerState struct {
+// NewerState is a state that was set aside, because its version was not known.
+type NewerState struct {
 	Version  int             `json:"version"`
 	Data     json.RawMessage `json:"data"`
 	Redacted bool            `json:"redacted,omitempty"`
 }
 
-// blobs returns the ids of the blobs that the state refers to.
-func (s *state) blobs() []string {
+// Blobs returns the ids of the blobs that the state refers to.
+func (s *State) Blobs() []string {
 	var ids []string
 	if s.Shared != "" {
 		ids = append(ids, s.Shared)
 	}
 	if s.Schema != "" {
-		ids = append(ids, schemaBlob(s.Schema))
+		ids = append(ids, SchemaBlob(s.Schema))
 	}
 	return ids
 }
 
 // takeStates puts the states of the middleware into what is stored. Whoever wrote
 // them made sure that they can be.
-func (s *state) takeStates() {
+func (s *State) takeStates() {
 	if s.live == nil || s.live.Now() == s.taken {
 		return
 	}
@@ -59,7 +59,7 @@ func (s *state) takeStates() {
 	s.taken, s.States, s.StateVersions, s.NewerStates, s.Redacted = now, nil, nil, nil, nil
 	for _, v := range values {
 		if v.Aside {
-			setIn(&s.NewerStates, v.Name, newerState{v.Version, v.Data, v.Redacted})
+			setIn(&s.NewerStates, v.Name, NewerState{v.Version, v.Data, v.Redacted})
 			continue
 		}
 		setIn(&s.States, v.Name, v.Data)
@@ -79,9 +79,9 @@ func setIn[V any](m *map[string]V, name string, v V) {
 	(*m)[name] = v
 }
 
-// values returns the states of the middleware as they are stored, written under the
+// Values returns the states of the middleware as they are stored, written under the
 // schema in info.
-func (s *state) values(info holdfast.SchemaInfo) []holdfast.StateValue {
+func (s *State) Values(info holdfast.SchemaInfo) []holdfast.StateValue {
 	var out []holdfast.StateValue
 	for name, data := range s.States {
 		version := s.StateVersions[name]
@@ -99,13 +99,13 @@ func (s *state) values(info holdfast.SchemaInfo) []holdfast.StateValue {
 	return out
 }
 
-// schema is the states of one agent's middleware.
-type schema struct {
+// Schema is the states of one agent's middleware.
+type Schema struct {
 	*holdfast.Schema
-	ref string
+	Ref string
 }
 
-func newSchema(a *holdfast.Agent) (*schema, error) {
+func NewSchema(a *holdfast.Agent) (*Schema, error) {
 	var states []holdfast.AnyState
 	for _, m := range a.Middleware {
 		states = append(states, m.States...)
@@ -114,10 +114,10 @@ func newSchema(a *holdfast.Agent) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &schema{Schema: s, ref: schemaRef(s.Info())}, nil
+	return &Schema{Schema: s, Ref: schemaRef(s.Info())}, nil
 }
 
-func emptySchema() *holdfast.Schema {
+func EmptySchema() *holdfast.Schema {
 	s, err := holdfast.NewSchema()
 	if err != nil {
 		panic("loop: a schema without states is always valid: " + err.Error())
@@ -125,17 +125,17 @@ func emptySchema() *holdfast.Schema {
 	return s
 }
 
-// readSchema reads the schema that the states in st were written under.
-func readSchema(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, st *state) (info holdfast.SchemaInfo, err error) {
+// ReadSchema reads the schema that the states in st were written under.
+func ReadSchema(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, st *State) (info holdfast.SchemaInfo, err error) {
 	if st.Schema == "" {
 		return info, nil
 	}
-	raw, err := store.Value(ctx, key, holdfast.KindBlob, schemaBlob(st.Schema))
+	raw, err := store.Value(ctx, key, holdfast.KindBlob, SchemaBlob(st.Schema))
 	if err != nil {
 		return info, fmt.Errorf("read the schema of thread %s: %w", key, err)
 	}
 	if err := json.Unmarshal(raw, &info); err != nil {
-		return info, fmt.Errorf("read the schema of thread %s: %w: %w", key, errUnreadable, err)
+		return info, fmt.Errorf("read the schema of thread %s: %w: %w", key, ErrUnreadable, err)
 	}
 	return info, nil
 }
@@ -144,7 +144,7 @@ func readSchema(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 func Schemas(agents []holdfast.Agent) (map[string]*holdfast.Schema, error) {
 	out := make(map[string]*holdfast.Schema, len(agents))
 	for i := range agents {
-		s, err := newSchema(&agents[i])
+		s, err := NewSchema(&agents[i])
 		if err != nil {
 			return nil, fmt.Errorf("agent %q: %w", agents[i].Name, err)
 		}

@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"encoding/json"
@@ -18,33 +18,33 @@ import (
 // the middleware, which a reader of format 2 would drop when it writes.
 const Format = 3
 
-// phase is where a thread stands. Whether a running thread is alive is never
+// Phase is where a thread stands. Whether a running thread is alive is never
 // stored: it follows from its owner's lease.
-type phase string
+type Phase string
 
 const (
-	phaseRunning     phase = "running"
-	phaseInterrupted phase = "interrupted"
-	phaseStopped     phase = "stopped"
-	phaseIdle        phase = "idle"
+	Running     Phase = "running"
+	Interrupted Phase = "interrupted"
+	Stopped     Phase = "stopped"
+	Idle        Phase = "idle"
 )
 
 // The ways a run ends.
 const (
-	outcomeSuccess   = "success"
-	outcomeInterrupt = "interrupt"
-	outcomeCancelled = "cancelled"
-	outcomeError     = "error"
+	OutcomeSuccess   = "success"
+	OutcomeInterrupt = "interrupt"
+	OutcomeCancelled = "cancelled"
+	OutcomeError     = "error"
 )
 
-// state is the part of a head that the store does not read. It holds what is
+// State is the part of a head that the store does not read. It holds what is
 // needed to go on from exactly here, and nothing that grows with the thread.
-type state struct {
+type State struct {
 	Format int    `json:"format"`
 	Agent  string `json:"agent"`
 	// Leaf is the last message of the history.
 	Leaf    string `json:"leaf,omitempty"`
-	Phase   phase  `json:"phase"`
+	Phase   Phase  `json:"phase"`
 	Run     string `json:"run"`
 	Outcome string `json:"outcome,omitempty"`
 	// Code and Text are the error of a run that ended in one.
@@ -59,7 +59,7 @@ type state struct {
 	Boundary holdfast.Cursor `json:"boundary"`
 	// Calls are the calls of the last assistant message that have no result
 	// yet.
-	Calls []openCall `json:"calls,omitempty"`
+	Calls []Call `json:"calls,omitempty"`
 	// Queued are user messages that follow the results of Calls.
 	Queued []json.RawMessage `json:"queued,omitempty"`
 	// Answers remembers, by interrupt id, the hash of the answer that was last
@@ -68,7 +68,7 @@ type state struct {
 	// Count is the number of messages up to Leaf; format 1 has none.
 	Count int `json:"count,omitempty"`
 	// Origin is what the thread was forked from; nil for most.
-	Origin *origin `json:"origin,omitempty"`
+	Origin *Origin `json:"origin,omitempty"`
 	// Reuse: the thread went back, and there may be recorded results to use.
 	Reuse bool `json:"reuse,omitempty"`
 	// Bytes is about how much was ever written to the thread that may stay.
@@ -85,9 +85,9 @@ type state struct {
 	// Open: the answer of the iteration is committed, and the iteration not closed.
 	Open bool `json:"open,omitempty"`
 	// Question is what a hook asks before the iteration goes on.
-	Question *question `json:"question,omitempty"`
+	Question *Question `json:"question,omitempty"`
 	// Ending is why the run ends once its iteration is closed.
-	Ending *ending `json:"ending,omitempty"`
+	Ending *Ending `json:"ending,omitempty"`
 
 	// Schema names the schema that the states of the middleware were written under.
 	Schema string                     `json:"sig,omitempty"`
@@ -95,7 +95,7 @@ type state struct {
 	// StateVersions are those that are not the schema's: of states that were not read
 	// since it changed, and of states that it does not know.
 	StateVersions map[string]int        `json:"stateVersions,omitempty"`
-	NewerStates   map[string]newerState `json:"newerStates,omitempty"`
+	NewerStates   map[string]NewerState `json:"newerStates,omitempty"`
 	// Redacted are the states that the schema does not know and that must not be shown.
 	Redacted []string `json:"redacted,omitempty"`
 
@@ -105,37 +105,37 @@ type state struct {
 	taken *holdfast.States
 }
 
-// question is what a hook asks a person, and the answer.
-type question struct {
+// Question is what a hook asks a person, and the answer.
+type Question struct {
 	Interrupt *agui.Interrupt  `json:"interrupt"`
 	Answer    *holdfast.Answer `json:"answer,omitempty"`
 }
 
-func (q *question) waits() bool { return q != nil && q.Answer == nil }
+func (q *Question) Waits() bool { return q != nil && q.Answer == nil }
 
-// ending is an error that ends a run.
-type ending struct {
+// Ending is an error that ends a run.
+type Ending struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 }
 
-func endingOf(e *holdfast.Error) *ending {
-	return &ending{Code: e.Code, Message: e.Message, Hint: e.Hint}
+func EndingOf(e *holdfast.Error) *Ending {
+	return &Ending{Code: e.Code, Message: e.Message, Hint: e.Hint}
 }
 
-func (e *ending) err() error { return &holdfast.Error{Code: e.Code, Message: e.Message, Hint: e.Hint} }
+func (e *Ending) Err() error { return &holdfast.Error{Code: e.Code, Message: e.Message, Hint: e.Hint} }
 
-// origin is the checkpoint that a thread was forked from.
-type origin struct {
+// Origin is the checkpoint that a thread was forked from.
+type Origin struct {
 	Thread     string `json:"thread"`
 	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
-func decodeState(b []byte) (*state, error) {
-	var s state
+func DecodeState(b []byte) (*State, error) {
+	var s State
 	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, fmt.Errorf("read the head: %w: %w", errUnreadable, err)
+		return nil, fmt.Errorf("read the head: %w: %w", ErrUnreadable, err)
 	}
 	return &s, s.validate()
 }
@@ -143,22 +143,26 @@ func decodeState(b []byte) (*state, error) {
 // errUnreadable: the bytes are not what any version has written. errNegative: a
 // counter is negative.
 var (
-	errUnreadable = errors.New("a stored value cannot be read")
-	errNegative   = errors.New("a checkpoint has a negative counter")
+	ErrUnreadable = errors.New("a stored value cannot be read")
+	ErrNegative   = errors.New("a checkpoint has a negative counter")
 )
 
 // validate returns an error for a state that must not be gone on with.
-func (s *state) validate() error {
+func (s *State) validate() error {
 	switch {
 	case s.Format > Format:
 		return fmt.Errorf("the head has format %d, this server reads up to %d: %w", s.Format, Format, holdfast.ErrVersionTooNew)
 	case s.Iteration < 0, s.Claims < 0, s.Checkpoints < 0, s.Count < 0:
-		return fmt.Errorf("%w: iteration %d, claims %d, checkpoints %d, messages %d", errNegative, s.Iteration, s.Claims, s.Checkpoints, s.Count)
+		return fmt.Errorf("%w: iteration %d, claims %d, checkpoints %d, messages %d", ErrNegative, s.Iteration, s.Claims, s.Checkpoints, s.Count)
 	}
 	return nil
 }
 
-func (s *state) encode() []byte {
+// Follow has Encode store the states of the middleware as they are in live at that
+// moment.
+func (s *State) Follow(live *holdfast.LiveStates) { s.live = live }
+
+func (s *State) Encode() []byte {
 	s.takeStates()
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -168,9 +172,9 @@ func (s *state) encode() []byte {
 	return b
 }
 
-// clone copies what a commit may change, so that a refused commit leaves the
+// Clone copies what a commit may change, so that a refused commit leaves the
 // original as it was.
-func (s *state) clone() *state {
+func (s *State) Clone() *State {
 	c := *s
 	c.Calls = slices.Clone(s.Calls)
 	c.Answers = maps.Clone(s.Answers)
@@ -183,23 +187,23 @@ func (s *state) clone() *state {
 	return &c
 }
 
-// interrupts returns the open questions: that of a hook, and those of the calls in
+// Interrupts returns the open questions: that of a hook, and those of the calls in
 // their order.
-func (s *state) interrupts() []agui.Interrupt {
+func (s *State) Interrupts() []agui.Interrupt {
 	var open []agui.Interrupt
-	if s.Question.waits() {
+	if s.Question.Waits() {
 		open = append(open, *s.Question.Interrupt)
 	}
 	for _, c := range s.Calls {
-		if c.waits() {
+		if c.Waits() {
 			open = append(open, *c.Interrupt)
 		}
 	}
 	return open
 }
 
-// pendingFrontend returns the ids of the frontend's calls without a result.
-func (s *state) pendingFrontend() []string {
+// PendingFrontend returns the ids of the frontend's calls without a result.
+func (s *State) PendingFrontend() []string {
 	var ids []string
 	for _, c := range s.Calls {
 		if c.Frontend {
@@ -209,12 +213,12 @@ func (s *state) pendingFrontend() []string {
 	return ids
 }
 
-// closeCall takes the call off the list.
-func (s *state) closeCall(id string) {
-	s.Calls = slices.DeleteFunc(s.Calls, func(c openCall) bool { return c.ID == id })
+// CloseCall takes the call off the list.
+func (s *State) CloseCall(id string) {
+	s.Calls = slices.DeleteFunc(s.Calls, func(c Call) bool { return c.ID == id })
 }
 
-func (s *state) call(id string) *openCall {
+func (s *State) Call(id string) *Call {
 	for i := range s.Calls {
 		if s.Calls[i].ID == id {
 			return &s.Calls[i]
@@ -223,9 +227,9 @@ func (s *state) call(id string) *openCall {
 	return nil
 }
 
-// mustJSON encodes one of this package's own stored values, which always can
+// MustJSON encodes one of this package's own stored values, which always can
 // be encoded.
-func mustJSON(v any) []byte {
+func MustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("loop: encode %T: %v", v, err))
@@ -233,26 +237,26 @@ func mustJSON(v any) []byte {
 	return b
 }
 
-// decodeValue reads one of this package's stored values.
-func decodeValue(b []byte, v any) error {
+// Decode reads one of this package's stored values.
+func Decode(b []byte, v any) error {
 	var f struct {
 		Format int `json:"format"`
 	}
 	if err := json.Unmarshal(b, &f); err != nil {
-		return fmt.Errorf("read a stored value: %w: %w", errUnreadable, err)
+		return fmt.Errorf("read a stored value: %w: %w", ErrUnreadable, err)
 	}
 	if f.Format > Format {
 		return fmt.Errorf("a value has format %d, this server reads up to %d: %w", f.Format, Format, holdfast.ErrVersionTooNew)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("read a stored value: %w: %w", errUnreadable, err)
+		return fmt.Errorf("read a stored value: %w: %w", ErrUnreadable, err)
 	}
 	return nil
 }
 
-// takeQueued returns the messages that came along with a resume and follow the
+// TakeQueued returns the messages that came along with a resume and follow the
 // results it waits for.
-func takeQueued(st *state) []agui.Message {
+func TakeQueued(st *State) []agui.Message {
 	var out []agui.Message
 	for _, raw := range st.Queued {
 		if m, err := agui.DecodeMessage(raw); err == nil {
@@ -263,7 +267,7 @@ func takeQueued(st *state) []agui.Message {
 	return out
 }
 
-func rawMessages(messages []agui.Message) []json.RawMessage {
+func RawMessages(messages []agui.Message) []json.RawMessage {
 	var out []json.RawMessage
 	for i := range messages {
 		out = append(out, messages[i].AppendJSON(nil))

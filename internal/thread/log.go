@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"encoding/json"
@@ -8,24 +8,24 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// archive is the log of a run that has ended.
-type archive struct {
+// ArchivedLog is the log of a run that has ended.
+type ArchivedLog struct {
 	Format int    `json:"format"`
 	Run    string `json:"run"`
 	// First is the number of the first record; each entry has one or more.
 	First uint64 `json:"first"`
 	// Tags are those of the records, each with the number from which on it is.
-	Tags    []tagFrom `json:"tags"`
-	Entries []entry   `json:"entries"`
+	Tags    []TagFrom  `json:"tags"`
+	Entries []LogEntry `json:"entries"`
 }
 
-type tagFrom struct {
+type TagFrom struct {
 	From uint64 `json:"from"`
 	Tag  string `json:"tag"`
 }
 
-// entry is a record, or the deltas of one item that follow each other.
-type entry struct {
+// LogEntry is a record, or the deltas of one item that follow each other.
+type LogEntry struct {
 	// Data is the record.
 	Data json.RawMessage `json:"d,omitempty"`
 	// Kind and ID name the item that deltas belong to. They are its text from the
@@ -37,7 +37,7 @@ type entry struct {
 }
 
 // records is how many records the entry stands for.
-func (n *entry) records() uint64 { return uint64(max(len(n.Lengths), 1)) }
+func (n *LogEntry) records() uint64 { return uint64(max(len(n.Lengths), 1)) }
 
 // itemKey is what deltas belong to.
 type itemKey struct {
@@ -45,23 +45,23 @@ type itemKey struct {
 	id   string
 }
 
-// wholeTexts are the whole texts of all items of a thread, and the contents of results.
-type wholeTexts struct {
+// Texts are the whole texts of all items of a thread, and the contents of results.
+type Texts struct {
 	items    map[itemKey]string
-	contents map[string]json.RawMessage
+	Contents map[string]json.RawMessage
 }
 
-// textsOf collects them from the messages.
-func textsOf(stored []holdfast.StoredMessage) (*wholeTexts, error) {
-	t := &wholeTexts{items: map[itemKey]string{}, contents: map[string]json.RawMessage{}}
+// TextsOf collects them from the messages.
+func TextsOf(stored []holdfast.StoredMessage) (*Texts, error) {
+	t := &Texts{items: map[itemKey]string{}, Contents: map[string]json.RawMessage{}}
 	for i := range stored {
 		m, err := agui.DecodeMessage(stored[i].Data)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		switch holdfast.Role(m.Role) {
 		case holdfast.RoleTool:
-			t.contents[m.ID] = m.Content
+			t.Contents[m.ID] = m.Content
 		case holdfast.RoleReasoning, holdfast.RoleAssistant:
 			kind := agui.TypeTextMessageContent
 			if m.Role == string(holdfast.RoleReasoning) {
@@ -79,28 +79,28 @@ func textsOf(stored []holdfast.StoredMessage) (*wholeTexts, error) {
 	return t, nil
 }
 
-// archiveRun makes the archive of a run's records. Deltas that do not add up to what
+// ArchiveRun makes the archive of a run's records. Deltas that do not add up to what
 // the message table holds, those of answers that were given up, stay as they are.
-func archiveRun(run string, records []holdfast.Record, t *wholeTexts) *archive {
-	a := &archive{Format: Format, Run: run, First: records[0].Number}
+func ArchiveRun(run string, records []holdfast.Record, t *Texts) *ArchivedLog {
+	a := &ArchivedLog{Format: Format, Run: run, First: records[0].Number}
 	whole := map[itemKey]string{}
 	for i := range records {
-		if key, text, ok := deltaOf(records[i].Data); ok {
+		if key, text, ok := DeltaOf(records[i].Data); ok {
 			whole[key] += text
 		}
 	}
 	offset := map[itemKey]int{}
 	for i := range records {
 		if n := len(a.Tags); n == 0 || a.Tags[n-1].Tag != records[i].Tag {
-			a.Tags = append(a.Tags, tagFrom{records[i].Number, records[i].Tag})
+			a.Tags = append(a.Tags, TagFrom{records[i].Number, records[i].Tag})
 		}
-		key, text, ok := deltaOf(records[i].Data)
+		key, text, ok := DeltaOf(records[i].Data)
 		if kept, known := t.items[key]; !ok || !known || kept != whole[key] {
 			a.Entries = append(a.Entries, plainEntry(records[i].Data, t))
 			continue
 		}
 		if n := len(a.Entries); n == 0 || a.Entries[n-1].Kind != key.kind || a.Entries[n-1].ID != key.id {
-			a.Entries = append(a.Entries, entry{Kind: key.kind, ID: key.id, Offset: offset[key]})
+			a.Entries = append(a.Entries, LogEntry{Kind: key.kind, ID: key.id, Offset: offset[key]})
 		}
 		last := &a.Entries[len(a.Entries)-1]
 		last.Lengths = append(last.Lengths, len(text))
@@ -109,8 +109,8 @@ func archiveRun(run string, records []holdfast.Record, t *wholeTexts) *archive {
 	return a
 }
 
-// deltaOf returns the text of a delta, and the item it belongs to.
-func deltaOf(data []byte) (key itemKey, text string, ok bool) {
+// DeltaOf returns the text of a delta, and the item it belongs to.
+func DeltaOf(data []byte) (key itemKey, text string, ok bool) {
 	switch agui.TypeOf(data) {
 	case agui.TypeTextMessageContent, agui.TypeReasoningMessageContent, agui.TypeToolCallArgs:
 	default:
@@ -133,20 +133,20 @@ func deltaOf(data []byte) (key itemKey, text string, ok bool) {
 
 // plainEntry keeps a record; a large result that was written in full, as format 1
 // did, becomes a reference.
-func plainEntry(data []byte, t *wholeTexts) entry {
-	if _, isRef := agui.RefOf(data); isRef || len(data) < minRef || agui.TypeOf(data) != agui.TypeToolCallResult {
-		return entry{Data: data}
+func plainEntry(data []byte, t *Texts) LogEntry {
+	if _, isRef := agui.RefOf(data); isRef || len(data) < MinRef || agui.TypeOf(data) != agui.TypeToolCallResult {
+		return LogEntry{Data: data}
 	}
 	ev, err := agui.DecodeEvent(data)
 	result, ok := ev.(agui.ToolCallResult)
-	if err != nil || !ok || string(t.contents[result.MessageID]) != string(result.Content) {
-		return entry{Data: data}
+	if err != nil || !ok || string(t.Contents[result.MessageID]) != string(result.Content) {
+		return LogEntry{Data: data}
 	}
-	return entry{Data: agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)}
+	return LogEntry{Data: agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)}
 }
 
 // tag is the tag of a record.
-func (a *archive) tag(number uint64) string {
+func (a *ArchivedLog) tag(number uint64) string {
 	tag := ""
 	for _, t := range a.Tags {
 		if t.From <= number {
@@ -156,10 +156,10 @@ func (a *archive) tag(number uint64) string {
 	return tag
 }
 
-// after returns up to limit records after a cursor; false if the archive does not
+// After returns up to limit records after a cursor; false if the archive does not
 // hold it. The deltas of an item that follow each other are one record, which has
 // the number of the last one.
-func (a *archive) after(c holdfast.Cursor, limit int, t *wholeTexts) ([]holdfast.Record, bool) {
+func (a *ArchivedLog) After(c holdfast.Cursor, limit int, t *Texts) ([]holdfast.Record, bool) {
 	var out []holdfast.Record
 	next, held := a.First, c == holdfast.Cursor{}
 	for i := range a.Entries {
@@ -181,7 +181,7 @@ func (a *archive) after(c holdfast.Cursor, limit int, t *wholeTexts) ([]holdfast
 }
 
 // data writes the entry out, without the first records of it.
-func (n *entry) data(skip uint64, t *wholeTexts) []byte {
+func (n *LogEntry) data(skip uint64, t *Texts) []byte {
 	if n.Kind == "" {
 		return n.Data
 	}
@@ -197,40 +197,40 @@ func (n *entry) data(skip uint64, t *wholeTexts) []byte {
 	if end <= len(whole) {
 		text = whole[from:end]
 	}
-	return appendDelta(nil, n.Kind, n.ID, []byte(text))
+	return AppendDelta(nil, n.Kind, n.ID, []byte(text))
 }
 
-// runRecords are the records of one run.
-type runRecords struct {
-	id      string
-	records []holdfast.Record
+// RunLog are the records of one run.
+type RunLog struct {
+	Id      string
+	Records []holdfast.Record
 }
 
-// byRun cuts a log where runs begin.
-func byRun(records []holdfast.Record) []runRecords {
-	var runs []runRecords
+// ByRun cuts a log where runs begin.
+func ByRun(records []holdfast.Record) []RunLog {
+	var runs []RunLog
 	for i := range records {
 		if agui.TypeOf(records[i].Data) == agui.TypeRunStarted {
 			if ev, err := agui.DecodeEvent(records[i].Data); err == nil {
 				if started, ok := ev.(agui.RunStarted); ok {
-					runs = append(runs, runRecords{id: started.RunID})
+					runs = append(runs, RunLog{Id: started.RunID})
 				}
 			}
 		}
 		if len(runs) > 0 {
 			last := &runs[len(runs)-1]
-			last.records = append(last.records, records[i])
+			last.Records = append(last.Records, records[i])
 		}
 	}
 	return runs
 }
 
-// minRef is the size in bytes from which on the log does not keep a tool's result a
+// MinRef is the size in bytes from which on the log does not keep a tool's result a
 // second time: its message has it.
-const minRef = 256
+const MinRef = 256
 
-// appendDelta appends a delta of the item: of a message, of reasoning or of a call.
-func appendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
+// AppendDelta appends a delta of the item: of a message, of reasoning or of a call.
+func AppendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
 	switch kind {
 	case agui.TypeTextMessageContent:
 		return agui.TextMessageContent{MessageID: id, Delta: string(text)}.AppendJSON(buf)

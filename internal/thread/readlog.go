@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// records returns up to limit records of a run after a cursor, wherever they are.
+// Records returns up to limit records of a run after a cursor, wherever they are.
 // The cursor at which the run began is taken as it is: it is ours.
-func (rd reader) records(ctx context.Context, key holdfast.ThreadKey, rec *runRecord, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
-	records, err := rd.store.Records(ctx, key, after, limit)
+func (rd Reader) Records(ctx context.Context, key holdfast.ThreadKey, rec *Run, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
+	records, err := rd.Store.Records(ctx, key, after, limit)
 	// A run has at least one record, so there is always one after its beginning.
 	gone := err == nil && after == rec.After && (len(records) == 0 || records[0].Number != after.Number+1)
 	if !gone && !errors.Is(err, holdfast.ErrCursor) {
@@ -21,7 +21,7 @@ func (rd reader) records(ctx context.Context, key holdfast.ThreadKey, rec *runRe
 	if gone {
 		err = fmt.Errorf("the log of run %s is not there: %w", rec.ID, holdfast.ErrCursor)
 	}
-	data, archiveErr := rd.store.Value(ctx, key, holdfast.KindLog, rec.ID)
+	data, archiveErr := rd.Store.Value(ctx, key, holdfast.KindLog, rec.ID)
 	switch {
 	case archiveErr == nil:
 		return rd.archived(ctx, key, rec, data, after, limit)
@@ -31,7 +31,7 @@ func (rd reader) records(ctx context.Context, key holdfast.ThreadKey, rec *runRe
 		return nil, err
 	}
 	// Only the runs before this one are stored apart.
-	first, err2 := rd.store.Records(ctx, key, holdfast.Cursor{}, limit)
+	first, err2 := rd.Store.Records(ctx, key, holdfast.Cursor{}, limit)
 	if err2 != nil {
 		return nil, err2
 	}
@@ -41,35 +41,35 @@ func (rd reader) records(ctx context.Context, key holdfast.ThreadKey, rec *runRe
 	return first, nil
 }
 
-func (rd reader) archived(ctx context.Context, key holdfast.ThreadKey, rec *runRecord, data []byte, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
-	a := &archive{}
-	if err := decodeValue(data, a); err != nil {
+func (rd Reader) archived(ctx context.Context, key holdfast.ThreadKey, rec *Run, data []byte, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
+	a := &ArchivedLog{}
+	if err := Decode(data, a); err != nil {
 		return nil, err
 	}
-	stored, err := rd.store.Messages(ctx, key)
+	stored, err := rd.Store.Messages(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	t, err := textsOf(stored)
+	t, err := TextsOf(stored)
 	if err != nil {
 		return nil, err
 	}
 	if after == rec.After {
 		after = holdfast.Cursor{}
 	}
-	records, held := a.after(after, limit, t)
+	records, held := a.After(after, limit, t)
 	if !held {
 		return nil, fmt.Errorf("thread %s, run %s, cursor %s: %w", key, rec.ID, after, holdfast.ErrCursor)
 	}
 	return records, nil
 }
 
-// liveLog reads what is not archived yet.
-func (rd reader) liveLog(ctx context.Context, t *thread) ([]holdfast.Record, error) {
+// LiveLog reads what is not archived yet.
+func (rd Reader) LiveLog(ctx context.Context, t *Thread) ([]holdfast.Record, error) {
 	var all []holdfast.Record
 	after := holdfast.Cursor{}
-	for after.Number+1 < t.head.Next {
-		page, err := rd.store.Records(ctx, t.key, after, 4096)
+	for after.Number+1 < t.Head.Next {
+		page, err := rd.Store.Records(ctx, t.Key, after, 4096)
 		if err != nil || len(page) == 0 {
 			return all, err
 		}
@@ -79,21 +79,21 @@ func (rd reader) liveLog(ctx context.Context, t *thread) ([]holdfast.Record, err
 	return all, nil
 }
 
-// replay runs the thread's records after the boundary, which belong to an
+// Replay runs the thread's records after the boundary, which belong to an
 // answer in the making, through a sequence machine and through each.
-func (rd reader) replay(ctx context.Context, t *thread, each func(agui.Event)) (agui.Sequencer, error) {
+func (rd Reader) Replay(ctx context.Context, t *Thread, each func(agui.Event)) (agui.Sequencer, error) {
 	var seq agui.Sequencer
-	if _, err := seq.Next(agui.RunStarted{ThreadID: t.key.Thread, RunID: t.st.Run}); err != nil {
+	if _, err := seq.Next(agui.RunStarted{ThreadID: t.Key.Thread, RunID: t.State.Run}); err != nil {
 		return seq, err
 	}
-	after := t.st.Boundary
-	for after.Number+1 < t.head.Next {
-		records, err := rd.store.Records(ctx, t.key, after, int(min(t.head.Next-1-after.Number, 1024)))
+	after := t.State.Boundary
+	for after.Number+1 < t.Head.Next {
+		records, err := rd.Store.Records(ctx, t.Key, after, int(min(t.Head.Next-1-after.Number, 1024)))
 		if err != nil {
-			return seq, readError(err)
+			return seq, ReadError(err)
 		}
 		if len(records) == 0 {
-			return seq, readError(errors.New("the log ends before its head says"))
+			return seq, ReadError(errors.New("the log ends before its head says"))
 		}
 		for _, rec := range records {
 			after = rec.Cursor
@@ -102,10 +102,10 @@ func (rd reader) replay(ctx context.Context, t *thread, each func(agui.Event)) (
 			}
 			ev, err := agui.DecodeEvent(rec.Data)
 			if err != nil {
-				return seq, readError(err)
+				return seq, ReadError(err)
 			}
 			if _, err := seq.Next(ev); err != nil {
-				return seq, readError(err)
+				return seq, ReadError(err)
 			}
 			if each != nil {
 				each(ev)

@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"encoding/json"
@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// runRecord is how a run began. It is written once, with the commit that
+// Run is how a run began. It is written once, with the commit that
 // accepts the run.
-type runRecord struct {
+type Run struct {
 	Format int    `json:"format"`
 	ID     string `json:"id"`
 	Agent  string `json:"agent"`
@@ -30,8 +30,8 @@ type runRecord struct {
 	ForwardedProps json.RawMessage        `json:"forwardedProps,omitempty"`
 }
 
-// runOutcome is how a run ended.
-type runOutcome struct {
+// RunEnd is how a run ended.
+type RunEnd struct {
 	Format  int       `json:"format"`
 	Outcome string    `json:"outcome"`
 	Code    string    `json:"code,omitempty"`
@@ -42,15 +42,15 @@ type runOutcome struct {
 	ContinuedBy string `json:"continuedBy,omitempty"`
 }
 
-// public is what the owner of the thread may see of a run; the zero outcome is that
+// Public is what the owner of the thread may see of a run; the zero outcome is that
 // of one that runs.
-func (rec *runRecord) public(o runOutcome) holdfast.RunInfo {
+func (rec *Run) Public(o RunEnd) holdfast.RunInfo {
 	return holdfast.RunInfo{
 		ID: rec.ID, Agent: rec.Agent, StartedAt: rec.StartedAt, EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code,
 		Continues: rec.Continues, ContinuedBy: o.ContinuedBy, ParentRunID: rec.ParentRunID,
 	}
 }
 
-func putOutcome(c *holdfast.Commit, run string, o runOutcome) {
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindOutcome, ID: run, Data: mustJSON(o)})
+func PutRunEnd(c *holdfast.Commit, run string, o RunEnd) {
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindOutcome, ID: run, Data: MustJSON(o)})
 }

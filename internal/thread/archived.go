@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// count is how many records an archive stands for.
-func (a *archive) count() uint64 {
+// Count is how many records an archive stands for.
+func (a *ArchivedLog) Count() uint64 {
 	n := uint64(0)
 	for i := range a.Entries {
 		n += a.Entries[i].records()
@@ -16,8 +16,8 @@ func (a *archive) count() uint64 {
 	return n
 }
 
-// check says what is wrong with an archive; empty if nothing is.
-func (a *archive) check(run string, t *wholeTexts) string {
+// Check says what is wrong with an archive; empty if nothing is.
+func (a *ArchivedLog) Check(run string, t *Texts) string {
 	if a.Run != run || len(a.Entries) == 0 || len(a.Tags) == 0 || a.Tags[0].From != a.First {
 		return fmt.Sprintf("it is that of run %q with %d entries from record %d on", a.Run, len(a.Entries), a.First)
 	}
@@ -34,7 +34,7 @@ func (a *archive) check(run string, t *wholeTexts) string {
 		if whole, there := t.items[itemKey{n.Kind, n.ID}]; there && end > len(whole) {
 			return fmt.Sprintf("entry %d has %d bytes of %s, which has %d", i, end, n.ID, len(whole))
 		}
-		ev, err := eventOf(n.data(0, t))
+		ev, err := EventOf(n.data(0, t))
 		if err != nil {
 			return fmt.Sprintf("entry %d: %v", i, err)
 		}
@@ -46,8 +46,8 @@ func (a *archive) check(run string, t *wholeTexts) string {
 	return ""
 }
 
-// eventOf reads a record. Snapshots and large results are references in a log.
-func eventOf(data []byte) (agui.Event, error) {
+// EventOf reads a record. Snapshots and large results are references in a log.
+func EventOf(data []byte) (agui.Event, error) {
 	if ref, ok := agui.RefOf(data); ok {
 		switch agui.TypeOf(data) {
 		case agui.TypeStateSnapshot:

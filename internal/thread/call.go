@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// openCall is a tool call without a result.
-type openCall struct {
+// Call is a tool call without a result.
+type Call struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	// Run is the one under which the call was first made; with it the
@@ -30,29 +30,29 @@ type openCall struct {
 	Interrupt *agui.Interrupt  `json:"interrupt,omitempty"`
 	Answer    *holdfast.Answer `json:"answer,omitempty"`
 	// Settled is the result that a hook has given the call before it started.
-	Settled *settledCall `json:"settled,omitempty"`
+	Given *GivenResult `json:"settled,omitempty"`
 }
 
-// settledCall is a result that nothing is run for.
-type settledCall struct {
+// GivenResult is a result that nothing is run for.
+type GivenResult struct {
 	Text   string          `json:"text,omitempty"`
 	Parts  []holdfast.Part `json:"parts,omitempty"`
 	Failed bool            `json:"failed,omitempty"`
 	NotRun bool            `json:"notRun,omitempty"`
 }
 
-func (c *openCall) waits() bool { return c.Interrupt != nil && c.Answer == nil }
+func (c *Call) Waits() bool { return c.Interrupt != nil && c.Answer == nil }
 
-// callKey is the idempotency key: it stays the same when the call is run again.
-func callKey(thread string, call *openCall) string {
+// CallKey is the idempotency key: it stays the same when the call is run again.
+func CallKey(thread string, call *Call) string {
 	if call.Thread != "" {
 		thread = call.Thread
 	}
 	return thread + "/" + call.Run + "/" + call.ID
 }
 
-// intent is written before a call starts.
-type intent struct {
+// Intent is written before a call starts.
+type Intent struct {
 	Format int    `json:"format"`
 	Tool   string `json:"tool"`
 	// Arguments are exactly those that the call starts with.
@@ -62,9 +62,9 @@ type intent struct {
 	At        time.Time      `json:"at"`
 }
 
-// pendingWrite is a finished tool result that no checkpoint holds yet. Its
+// PendingWrite is a finished tool result that no checkpoint holds yet. Its
 // content is the message; this entry says which call finished, when.
-type pendingWrite struct {
+type PendingWrite struct {
 	Format      int       `json:"format"`
 	CallID      string    `json:"callId"`
 	Tool        string    `json:"tool"`
@@ -74,52 +74,52 @@ type pendingWrite struct {
 	CompletedAt time.Time `json:"completedAt"`
 }
 
-// putIntent says that the call is about to start.
-func putIntent(c *holdfast.Commit, thread string, call *openCall, h *history, fence holdfast.Fence, now time.Time) {
+// PutIntent says that the call is about to start.
+func PutIntent(c *holdfast.Commit, thread string, call *Call, h *History, fence holdfast.Fence, now time.Time) {
 	if call.Frontend {
 		return
 	}
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindIntent, ID: call.ID, Data: mustJSON(intent{
-		Format: Format, Tool: call.Name, Arguments: h.arguments(call.ID), Key: callKey(thread, call), Fence: fence, At: now,
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindIntent, ID: call.ID, Data: MustJSON(Intent{
+		Format: Format, Tool: call.Name, Arguments: h.Arguments(call.ID), Key: CallKey(thread, call), Fence: fence, At: now,
 	})})
 }
 
-// mark is what the metadata of a result's message says of it.
-type mark struct {
+// ResultMark is what the metadata of a result's message says of it.
+type ResultMark struct {
 	// Failed: it is an error's text. NotRun: nothing was started for it.
 	Failed bool `json:"failed"`
 	NotRun bool `json:"notRun"`
 }
 
-func markOf(m *agui.Message) mark {
+func MarkOf(m *agui.Message) ResultMark {
 	var metadata struct {
-		Holdfast mark `json:"holdfast"`
+		Holdfast ResultMark `json:"holdfast"`
 	}
 	if len(m.Metadata) == 0 || json.Unmarshal(m.Metadata, &metadata) != nil {
-		return mark{}
+		return ResultMark{}
 	}
 	return metadata.Holdfast
 }
 
-// resultMark is the metadata of a failed result.
-func resultMark(notRun bool) json.RawMessage {
+// FailedMark is the metadata of a failed result.
+func FailedMark(notRun bool) json.RawMessage {
 	if notRun {
 		return json.RawMessage(`{"holdfast":{"failed":true,"notRun":true}}`)
 	}
 	return json.RawMessage(`{"holdfast":{"failed":true}}`)
 }
 
-// stateOf names the shared state after a call by the message of its result, so that
+// SharedAfter names the shared state after a call by the message of its result, so that
 // what a recorded result did to it can be found.
-func stateOf(message string) string { return "s/" + message }
+func SharedAfter(message string) string { return "s/" + message }
 
 // The results of calls that nothing was run for. Models and people read them.
 const (
-	textNotAnswered = "No result: the call was not answered."
-	textDeclined    = "No result: the person declined to answer."
-	textAbandoned   = "No result: the call was cut off before it finished, and was given up."
-	textCancelled   = "No result: the run was cancelled before the call finished."
-	textInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
-	textPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
-	textCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit. Make a shorter call."
+	TextNotAnswered = "No result: the call was not answered."
+	TextDeclined    = "No result: the person declined to answer."
+	TextAbandoned   = "No result: the call was cut off before it finished, and was given up."
+	TextCancelled   = "No result: the run was cancelled before the call finished."
+	TextInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
+	TextPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
+	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit. Make a shorter call."
 )

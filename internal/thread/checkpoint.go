@@ -1,4 +1,4 @@
-package loop
+package thread
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// checkpoint is a head that is listed.
-type checkpoint struct {
+// Checkpoint is a head that is listed.
+type Checkpoint struct {
 	Format    int       `json:"format"`
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"createdAt"`
@@ -21,22 +21,22 @@ type checkpoint struct {
 	Parent       string `json:"parent,omitempty"`
 	ParentThread string `json:"parentThread,omitempty"`
 	Label        string `json:"label,omitempty"`
-	State        *state `json:"state"`
+	State        *State `json:"state"`
 }
 
-func decodeCheckpoint(data []byte) (*checkpoint, error) {
-	cp := &checkpoint{}
-	if err := decodeValue(data, cp); err != nil {
+func DecodeCheckpoint(data []byte) (*Checkpoint, error) {
+	cp := &Checkpoint{}
+	if err := Decode(data, cp); err != nil {
 		return nil, err
 	}
 	if cp.State == nil {
-		return nil, errUnreadable
+		return nil, ErrUnreadable
 	}
 	return cp, cp.State.validate()
 }
 
-// public is what the owner of the thread may see of it.
-func (cp *checkpoint) public(thread string) holdfast.Checkpoint {
+// Public is what the owner of the thread may see of it.
+func (cp *Checkpoint) Public(thread string) holdfast.Checkpoint {
 	return holdfast.Checkpoint{
 		ID: cp.ID, ThreadID: thread, CreatedAt: cp.CreatedAt, ETag: cp.ETag, Format: max(cp.Format, 1),
 		Agent: cp.State.Agent, Run: cp.State.Run, Status: holdfast.ThreadStatus(cp.State.Phase), Iteration: cp.State.Iteration,
@@ -47,23 +47,23 @@ func (cp *checkpoint) public(thread string) holdfast.Checkpoint {
 
 // The sources of checkpoints.
 const (
-	sourceInput  = "input"
-	sourceLoop   = "loop"
-	sourceUpdate = "update"
-	sourceFork   = "fork"
+	SourceInput  = "input"
+	SourceLoop   = "loop"
+	SourceUpdate = "update"
+	SourceFork   = "fork"
 )
 
-func addCheckpoint(c *holdfast.Commit, st *state, source string, step int, now time.Time, keep int) {
-	putCheckpoint(c, st, checkpoint{Source: source, Step: step, Parent: st.LastCheckpoint}, now, keep)
+func AddCheckpoint(c *holdfast.Commit, st *State, source string, step int, now time.Time, keep int) {
+	PutCheckpoint(c, st, Checkpoint{Source: source, Step: step, Parent: st.LastCheckpoint}, now, keep)
 }
 
-// putCheckpoint lists st in c as a checkpoint of which the origin is filled in.
-func putCheckpoint(c *holdfast.Commit, st *state, cp checkpoint, now time.Time, keep int) *checkpoint {
+// PutCheckpoint lists st in c as a checkpoint of which the origin is filled in.
+func PutCheckpoint(c *holdfast.Commit, st *State, cp Checkpoint, now time.Time, keep int) *Checkpoint {
 	st.takeStates()
 	st.Checkpoints++
 	st.LastCheckpoint = checkpointID(st.Checkpoints)
 	cp.Format, cp.ID, cp.CreatedAt, cp.ETag, cp.State = Format, st.LastCheckpoint, now, c.ID, st
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindCheckpoint, ID: cp.ID, Data: mustJSON(cp)})
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindCheckpoint, ID: cp.ID, Data: MustJSON(cp)})
 	if c.Keep == nil {
 		c.Keep = map[holdfast.Kind]int{}
 	}

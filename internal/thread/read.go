@@ -1,0 +1,296 @@
+package thread
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// Reader reads threads: the one way from a store to a thread.
+type Reader struct{ Store holdfast.Reader }
+
+// Thread is what a request works with: a thread as it was when it was read.
+type Thread struct {
+	Key     holdfast.ThreadKey
+	Head    *holdfast.Head // nil for a thread that does not exist
+	State   *State
+	History *History
+}
+
+// Load reads a thread. Somebody else's thread is reported as not found.
+func (rd Reader) Load(ctx context.Context, who holdfast.Principal, id string) (*Thread, error) {
+	t, err := rd.find(ctx, who, id)
+	if err != nil || t.Head == nil {
+		return t, err
+	}
+	if t.History, err = rd.History(ctx, t.Key, t.State.Leaf); err != nil {
+		return nil, err
+	}
+	t.History.Queued = map[string]bool{}
+	for _, raw := range t.State.Queued {
+		m, err := agui.DecodeMessage(raw)
+		if err != nil {
+			return nil, ReadError(err)
+		}
+		t.History.Queued[m.ID] = true
+	}
+	return t, nil
+}
+
+// Last is the position of the thread's last record. Every acquisition writes
+// a record, so the last one has the tag of the head's fence.
+func (t *Thread) Last() holdfast.Cursor {
+	if t.Head.Next <= 1 {
+		return holdfast.Cursor{}
+	}
+	return holdfast.Cursor{Number: t.Head.Next - 1, Tag: t.Head.Fence.Tag()}
+}
+
+func (rd Reader) find(ctx context.Context, who holdfast.Principal, id string) (*Thread, error) {
+	t := &Thread{Key: holdfast.ThreadKey{Tenant: who.Tenant, Thread: id}}
+	head, err := rd.Store.Head(ctx, t.Key)
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return t, nil
+	}
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	if head.User != who.User {
+		return nil, NotFound(id)
+	}
+	st, err := DecodeState(head.State)
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	t.Head, t.State = head, st
+	return t, nil
+}
+
+// stored reads a thread for the engine itself, whoever's it is.
+func (rd Reader) Head(ctx context.Context, key holdfast.ThreadKey) (*Thread, error) {
+	head, err := rd.Store.Head(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	st, err := DecodeState(head.State)
+	return &Thread{Key: key, Head: head, State: st}, err
+}
+
+// Existing is loadHead for a thread that must exist.
+func (rd Reader) Existing(ctx context.Context, who holdfast.Principal, id string) (*Thread, error) {
+	t, err := rd.find(ctx, who, id)
+	if err == nil && t.Head == nil {
+		return nil, NotFound(id)
+	}
+	return t, err
+}
+
+// loadHistory reads the tree and follows it from the leaf to the first message.
+func (rd Reader) History(ctx context.Context, key holdfast.ThreadKey, leaf string) (*History, error) {
+	stored, err := rd.Store.Messages(ctx, key)
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	byID := make(map[string]int, len(stored))
+	for i := range stored {
+		byID[stored[i].ID] = i
+	}
+	var path []int
+	for id := leaf; id != ""; {
+		i, ok := byID[id]
+		if !ok || len(path) > len(stored) {
+			return nil, ReadError(fmt.Errorf("%w at %s", ErrHole, id))
+		}
+		path = append(path, i)
+		id = stored[i].Parent
+	}
+	h := NewHistory()
+	for n := len(path) - 1; n >= 0; n-- {
+		s := &stored[path[n]]
+		m, err := agui.DecodeMessage(s.Data)
+		if err != nil {
+			return nil, ReadError(err)
+		}
+		h.Add(m, s.Data)
+	}
+	for i := range stored {
+		if _, on := h.Index[stored[i].ID]; !on {
+			m, err := agui.DecodeMessage(stored[i].Data)
+			if err != nil {
+				return nil, ReadError(err)
+			}
+			h.Elsewhere[stored[i].ID] = m.Role
+			h.noteCalls(&m)
+		}
+	}
+	return h, nil
+}
+
+// CheckStale compares the history with the one that a state was written for.
+func CheckStale(st *State, h *History) error {
+	if st.Count == 0 || st.Count == len(h.Path) {
+		return nil
+	}
+	return stale(len(h.Path), st.Count)
+}
+
+// errHole: a message on the path is not there.
+var ErrHole = errors.New("the message tree has a hole")
+
+// Shared returns the thread's shared state; nil when it has none.
+func (rd Reader) Shared(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
+	if id == "" {
+		return nil, nil
+	}
+	b, err := rd.Store.Value(ctx, key, holdfast.KindBlob, id)
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	return b, nil
+}
+
+// Size returns how many bytes the thread takes.
+func (rd Reader) Size(ctx context.Context, key holdfast.ThreadKey) (total int64, err error) {
+	size, err := rd.Store.Size(ctx, key)
+	if err != nil {
+		return 0, ReadError(err)
+	}
+	for _, n := range size {
+		total += n
+	}
+	return total, nil
+}
+
+func (rd Reader) Run(ctx context.Context, key holdfast.ThreadKey, id string) (*Run, error) {
+	raw, err := rd.Store.Value(ctx, key, holdfast.KindRun, id)
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return nil, RunNotFound(key.Thread, id)
+	}
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	rec := &Run{}
+	if err := Decode(raw, rec); err != nil {
+		return nil, ReadError(err)
+	}
+	return rec, nil
+}
+
+// ended returns the run's outcome; nil while it runs.
+func (rd Reader) RunEnd(ctx context.Context, key holdfast.ThreadKey, run string) (*RunEnd, error) {
+	raw, err := rd.Store.Value(ctx, key, holdfast.KindOutcome, run)
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	var o RunEnd
+	if err := Decode(raw, &o); err != nil {
+		return nil, ReadError(err)
+	}
+	return &o, nil
+}
+
+// Intents returns the calls that have been announced and have no result yet.
+func (rd Reader) Intents(ctx context.Context, key holdfast.ThreadKey) (map[string]bool, error) {
+	values, err := rd.Store.Values(ctx, key, holdfast.KindIntent, "", 0)
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	calls := make(map[string]bool, len(values))
+	for _, v := range values {
+		calls[v.ID] = true
+	}
+	return calls, nil
+}
+
+// loadReuse reads what is left to use; only a thread that went back has any.
+func (rd Reader) Recorded(ctx context.Context, key holdfast.ThreadKey, st *State) (map[string][]holdfast.Value, error) {
+	if !st.Reuse {
+		return nil, nil
+	}
+	values, err := rd.Store.Values(ctx, key, holdfast.KindReuse, "", 0)
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	slices.Reverse(values) // oldest first
+	left := map[string][]holdfast.Value{}
+	for _, v := range values {
+		hash, _, _ := bytes.Cut([]byte(v.ID), []byte("/"))
+		left[string(hash)] = append(left[string(hash)], v)
+	}
+	return left, nil
+}
+
+// PendingWrites returns the finished results that no checkpoint holds yet, in the
+// order in which they finished.
+func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]holdfast.PendingWrite, error) {
+	values, err := rd.Store.Values(ctx, t.Key, holdfast.KindPending, "", 0)
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	hist, err := rd.History(ctx, t.Key, t.State.Leaf)
+	if err != nil {
+		return nil, err
+	}
+	var list []holdfast.PendingWrite
+	for _, v := range values {
+		var p PendingWrite
+		if err := Decode(v.Data, &p); err != nil {
+			return nil, ReadError(err)
+		}
+		w := holdfast.PendingWrite{
+			CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed, Iteration: p.Iteration,
+			ThreadID: t.Key.Thread, CompletedAt: p.CompletedAt,
+		}
+		if i, ok := hist.Index[p.Message]; ok {
+			w.Result = hist.Path[i].Content
+		}
+		list = append(list, w)
+	}
+	slices.SortFunc(list, func(a, b holdfast.PendingWrite) int { return hist.Index[a.Message] - hist.Index[b.Message] })
+	return list, nil
+}
+
+func (rd Reader) StateSnapshot(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
+	state, err := rd.Shared(ctx, key, id)
+	if err != nil {
+		return nil, err
+	}
+	if state == nil {
+		state = []byte("{}")
+	}
+	return agui.AppendStateSnapshot(nil, agui.Base{}, state), nil
+}
+
+// Place is where a thread stands, for the observer.
+func (t *Thread) Place() holdfast.Iteration {
+	return holdfast.Iteration{
+		Agent: t.State.Agent, Principal: holdfast.Principal{Tenant: t.Key.Tenant, User: t.Head.User},
+		Thread: t.Key.Thread, Run: t.State.Run, Number: t.State.Iteration,
+	}
+}
+
+func (t *Thread) Info() *holdfast.ThreadInfo {
+	info := &holdfast.ThreadInfo{
+		ID: t.Key.Thread, Agent: t.State.Agent, Status: holdfast.ThreadStatus(t.State.Phase), Run: t.State.Run,
+		Outcome: t.State.Outcome, Code: t.State.Code, Iteration: t.State.Iteration, Cursor: t.Last().String(),
+		PendingToolCalls: t.State.PendingFrontend(), UpdatedAt: t.Head.UpdatedAt, ETag: t.Head.ETag,
+	}
+	if o := t.State.Origin; o != nil {
+		info.Parent, info.ParentCheckpoint = o.Thread, o.Checkpoint
+	}
+	for _, i := range t.State.Interrupts() {
+		info.Interrupts = append(info.Interrupts, i.ID)
+	}
+	return info
+}
