@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
@@ -78,12 +78,12 @@ func (s *Server) observe(ctx context.Context, who holdfast.Principal, thread str
 // CopyThread returns a store in memory with a copy of one thread, to try something on
 // without a trace. The caller must close it, or give it to a server as OpenStore.
 func CopyThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (holdfast.Store, error) {
-	d, err := loop.Export(ctx, store, key)
+	d, err := audit.Export(ctx, store, key)
 	if err != nil {
 		return nil, err
 	}
 	copied := memstore.New()
-	if err := loop.Import(ctx, copied, key, d, time.Now(), newID(time.Now)); err != nil {
+	if err := audit.Import(ctx, copied, key, d, time.Now(), newID(time.Now)); err != nil {
 		return nil, err
 	}
 	return copied, nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -45,7 +45,7 @@ func OpenStore(at StoreAt) (holdfast.Store, error) {
 func LocalPrincipal() holdfast.Principal { return holdfast.Principal{Tenant: "default", User: "local"} }
 
 // Problem is something about a stored thread that must not be.
-type Problem = loop.Problem
+type Problem = audit.Problem
 
 // Checked says what a check has looked at.
 type Checked struct {
@@ -60,7 +60,7 @@ type Checked struct {
 func CheckStore(ctx context.Context, store holdfast.Store, only *holdfast.ThreadKey, found func(Problem)) (Checked, error) {
 	var done Checked
 	check := func(key holdfast.ThreadKey) error {
-		problems, err := loop.Audit(ctx, store, key)
+		problems, err := audit.Check(ctx, store, key)
 		switch {
 		case errors.Is(err, holdfast.ErrConflict):
 			done.Busy++
@@ -94,7 +94,7 @@ func CheckStates(ctx context.Context, store holdfast.Store, agents []holdfast.Ag
 		return err
 	}
 	look := func(key holdfast.ThreadKey) error {
-		needs, err := loop.Migrations(ctx, store, key, schemas)
+		needs, err := audit.Migrations(ctx, store, key, schemas)
 		if err == nil && len(needs) > 0 {
 			found(key, needs)
 		}
@@ -110,16 +110,16 @@ func CheckStates(ctx context.Context, store holdfast.Store, agents []holdfast.Ag
 // holds them, with nothing redacted: for tools and tests that read them with their
 // keys. A thread without a checkpoint has none.
 func StoredStates(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (*holdfast.States, error) {
-	return loop.StoredStates(ctx, store, key)
+	return audit.StoredStates(ctx, store, key)
 }
 
 // Summary is a thread in a line.
-type Summary = loop.Summary
+type Summary = audit.Summary
 
 // InspectStore describes every thread of a store. It writes nothing.
 func InspectStore(ctx context.Context, store holdfast.Store, each func(*Summary)) error {
 	return eachThread(ctx, store, func(key holdfast.ThreadKey) error {
-		s, err := loop.Summarize(ctx, store, key)
+		s, err := audit.Summarize(ctx, store, key)
 		if err == nil {
 			each(s)
 		}
@@ -128,15 +128,15 @@ func InspectStore(ctx context.Context, store holdfast.Store, each func(*Summary)
 }
 
 // Inspection is a thread as a person can read it.
-type Inspection = loop.Inspection
+type Inspection = audit.Inspection
 
 // InspectedMessage is a message of a history.
-type InspectedMessage = loop.InspectedMessage
+type InspectedMessage = audit.InspectedMessage
 
 // InspectThread describes one thread as it is or, if checkpoint is not empty, as it was
 // then. It writes nothing, and shows what can be read of a damaged thread.
 func InspectThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, checkpoint string) (*Inspection, error) {
-	return loop.Inspect(ctx, store, key, checkpoint)
+	return audit.Inspect(ctx, store, key, checkpoint)
 }
 
 // eachThread calls f once for each thread. One that is deleted meanwhile is left out.

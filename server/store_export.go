@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/audit"
 )
 
 // ExportThread writes all that a store holds of a thread to w, as one JSON document
 // that people can read. It writes nothing to the store.
 func ExportThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, w io.Writer) error {
-	d, err := loop.Export(ctx, store, key)
+	d, err := audit.Export(ctx, store, key)
 	if err != nil {
 		return err
 	}
@@ -25,11 +25,11 @@ func ExportThread(ctx context.Context, store holdfast.Store, key holdfast.Thread
 // that ran when it was exported is stopped, with code cut_off: an empty-messages POST
 // goes on with it.
 func ImportThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, r io.Reader) (holdfast.ThreadKey, error) {
-	d, err := loop.ReadDocument(r)
+	d, err := audit.ReadDocument(r)
 	if err != nil {
 		return key, err
 	}
 	setDefault(&key.Tenant, d.Tenant)
 	setDefault(&key.Thread, d.Thread)
-	return key, loop.Import(ctx, store, key, d, time.Now(), newID(time.Now))
+	return key, audit.Import(ctx, store, key, d, time.Now(), newID(time.Now))
 }

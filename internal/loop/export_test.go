@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -26,7 +27,7 @@ func testID(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.
 func written(t *testing.T, store holdfast.Store, key holdfast.ThreadKey) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := must(Export(t.Context(), store, key))(t).Write(&text); err != nil {
+	if err := must(audit.Export(t.Context(), store, key))(t).Write(&text); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -35,11 +36,11 @@ func written(t *testing.T, store holdfast.Store, key holdfast.ThreadKey) string 
 // copied imports a document's text.
 func copied(t *testing.T, store holdfast.Store, key holdfast.ThreadKey, text string) error {
 	t.Helper()
-	d, err := ReadDocument(strings.NewReader(text))
+	d, err := audit.ReadDocument(strings.NewReader(text))
 	if err != nil {
 		return err
 	}
-	return Import(t.Context(), store, key, d, time.Now(), testID)
+	return audit.Import(t.Context(), store, key, d, time.Now(), testID)
 }
 
 // TestRoundTrip: a thread that went through other stores is the same.
@@ -145,7 +146,7 @@ func TestImportOfARunningThread(t *testing.T) {
 			store := memstore.New()
 			e := engine(t, store, nil, agent(true))
 			must(e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))))(t)
-			waitFor(t, func() bool { return len(must(Inspect(t.Context(), store, keyOf("t"), ""))(t).Pending) == 1 })
+			waitFor(t, func() bool { return len(must(audit.Inspect(t.Context(), store, keyOf("t"), ""))(t).Pending) == 1 })
 			did := j.take()
 			other := memstore.New()
 			if err := copied(t, other, keyOf(name), written(t, store, keyOf("t"))); err != nil {
@@ -189,13 +190,13 @@ func TestDamagedDocuments(t *testing.T) {
 		"no head":             {"its version, thread or head is missing", `{"kind":"holdfast.thread","version":1,"thread":"t"}`},
 		"an unknown kind":     {"is not known", strings.Replace(good, `"checkpoint": [`, `"secret": [`, 1)},
 		"a newer thread":      {"newer version", strings.Replace(good, fmt.Sprintf(`"format": %d`, thread.Format), fmt.Sprintf(`"format": %d`, thread.Format+1), 1)},
-		"a message less":      {"message_hole", without(t, good, func(d *Document) { d.Messages = slices.Delete(d.Messages, 2, 3) })},
-		"messages in a mess":  {"import thread", without(t, good, func(d *Document) { slices.Reverse(d.Messages) })},
-		"a message twice":     {"import thread", without(t, good, func(d *Document) { d.Messages = append(d.Messages, d.Messages[0]) })},
-		"a record less":       {"log_gap", without(t, good, func(d *Document) { d.Records = slices.Delete(d.Records, 3, 4) })},
-		"a later end":         {"log_gap", without(t, good, func(d *Document) { d.Head.Next += 1 << 40 })},
+		"a message less":      {"message_hole", without(t, good, func(d *audit.Document) { d.Messages = slices.Delete(d.Messages, 2, 3) })},
+		"messages in a mess":  {"import thread", without(t, good, func(d *audit.Document) { slices.Reverse(d.Messages) })},
+		"a message twice":     {"import thread", without(t, good, func(d *audit.Document) { d.Messages = append(d.Messages, d.Messages[0]) })},
+		"a record less":       {"log_gap", without(t, good, func(d *audit.Document) { d.Records = slices.Delete(d.Records, 3, 4) })},
+		"a later end":         {"log_gap", without(t, good, func(d *audit.Document) { d.Head.Next += 1 << 40 })},
 		"an endless log":      {"50000000 is the most", without(t, good, endless)},
-		"a checkpoint less":   {"checkpoint_missing", without(t, good, func(d *Document) { d.Values[holdfast.KindCheckpoint] = nil })},
+		"a checkpoint less":   {"checkpoint_missing", without(t, good, func(d *audit.Document) { d.Values[holdfast.KindCheckpoint] = nil })},
 		"a cursor like no ID": {"cannot be imported", strings.Replace(good, `"cursor": "1-`, `"cursor": "one-`, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,15 +210,15 @@ func TestDamagedDocuments(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Export(t.Context(), store, keyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) {
+	if _, err := audit.Export(t.Context(), store, keyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 }
 
 // without is a document's text with a change.
-func without(t *testing.T, text string, change func(*Document)) string {
+func without(t *testing.T, text string, change func(*audit.Document)) string {
 	t.Helper()
-	d := must(ReadDocument(strings.NewReader(text)))(t)
+	d := must(audit.ReadDocument(strings.NewReader(text)))(t)
 	change(d)
 	var out bytes.Buffer
 	if err := d.Write(&out); err != nil {
@@ -227,7 +228,7 @@ func without(t *testing.T, text string, change func(*Document)) string {
 }
 
 // endless moves the whole log to numbers that no thread has.
-func endless(d *Document) {
+func endless(d *audit.Document) {
 	const far = 1 << 50
 	for i := range d.Records {
 		d.Records[i].Cursor.Number += far
@@ -290,10 +291,10 @@ func FuzzBytes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var out bytes.Buffer
-		if err := (&Document{State: b}).Write(&out); err != nil {
+		if err := (&audit.Document{State: b}).Write(&out); err != nil {
 			t.Fatal(err)
 		}
-		var back Document
+		var back audit.Document
 		if err := json.Unmarshal(out.Bytes(), &back); err != nil {
 			t.Fatalf("%v in %s", err, out.Bytes())
 		}

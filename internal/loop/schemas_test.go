@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -459,7 +460,7 @@ func TestAgentsKeepTheirStates(t *testing.T) {
 	if st := string(stateOfHead(t, store)); !strings.Contains(st, `"acme.one":{"iterations":2}`) {
 		t.Errorf("the head has %s", st)
 	}
-	in, err := Inspect(t.Context(), store, holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, "")
+	in, err := audit.Inspect(t.Context(), store, holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, "")
 	if err != nil || !strings.Contains(string(in.Middleware), `"acme.one":"[redacted]"`) || !strings.Contains(string(in.Middleware), `"acme.two":{"iterations":2}`) {
 		t.Errorf("inspected it is %s, %v", in.Middleware, err)
 	}
@@ -516,7 +517,7 @@ func TestMigrationsNeeded(t *testing.T) {
 		"too new":  {version(1, nil), "[{{acme.count 2 1} 0}]"},
 	} {
 		schemas := must(thread.Schemas([]holdfast.Agent{c.agent}))(t)
-		got := must(Migrations(t.Context(), store, holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, schemas))(t)
+		got := must(audit.Migrations(t.Context(), store, holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, schemas))(t)
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: got %v, want %s", name, got, c.want)
 		}

@@ -1,4 +1,4 @@
-package loop
+package audit
 
 import (
 	"context"

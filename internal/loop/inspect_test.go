@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -25,10 +26,10 @@ func TestInspectInTheMiddle(t *testing.T) {
 		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, hang, ask}})
 		must(e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))))(t)
 		waitFor(t, func() bool {
-			in := must(Inspect(t.Context(), store, keyOf("t"), ""))(t)
+			in := must(audit.Inspect(t.Context(), store, keyOf("t"), ""))(t)
 			return len(in.Pending) == 1 && len(in.Intents) == 2
 		})
-		in := must(Inspect(t.Context(), store, keyOf("t"), ""))(t)
+		in := must(audit.Inspect(t.Context(), store, keyOf("t"), ""))(t)
 		if in.Status != "running" || in.Owner == "" || in.Agent != "a" || in.Run != "r1" || in.User != "alice" || len(in.Problems) != 0 {
 			t.Errorf("%+v", in)
 		}
@@ -52,7 +53,7 @@ func TestInspectADamagedThread(t *testing.T) {
 		messages int
 	}{
 		"a negative counter": {changeState(func(st *thread.State) { st.Iteration = -1 }), "unreadable", 6},
-		"no head":            {func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.State = []byte("{") }, "unreadable", 0},
+		"no head":            {func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) { c.State = []byte("{") }, "unreadable", 0},
 		"a newer version":    {changeState(func(st *thread.State) { st.Format = thread.Format + 1 }), "unreadable", 0},
 		"a hole":             {forget(2), "idle", 3},
 	} {
@@ -61,7 +62,7 @@ func TestInspectADamagedThread(t *testing.T) {
 			if problems := spoiled(t, e, store, "t", c.do); len(problems) == 0 {
 				t.Fatal("no problem was found")
 			}
-			in := must(Inspect(t.Context(), store, keyOf("t"), ""))(t)
+			in := must(audit.Inspect(t.Context(), store, keyOf("t"), ""))(t)
 			if in.Status != c.status || len(in.History) != c.messages || len(in.Problems) == 0 || len(in.Checkpoints) != 4 || in.Size["checkpoint"] == 0 {
 				t.Errorf("%+v", in)
 			}
@@ -73,11 +74,11 @@ func TestInspectADamagedThread(t *testing.T) {
 func TestInspectACheckpoint(t *testing.T) {
 	store, e := finishedThread(t)
 	all := checkpoints(t, e, "t")
-	in := must(Inspect(t.Context(), store, keyOf("t"), all[1].ID))(t)
+	in := must(audit.Inspect(t.Context(), store, keyOf("t"), all[1].ID))(t)
 	if in.Shown == nil || in.Shown.ID != all[1].ID || len(in.History) != 3 || string(in.State) != `{"last":"look"}` || in.Status != "idle" {
 		t.Errorf("%+v", in)
 	}
-	if _, err := Inspect(t.Context(), store, keyOf("t"), "9"); code(err) != holdfast.CodeNotFound || !strings.Contains(err.Error(), `"9"`) {
+	if _, err := audit.Inspect(t.Context(), store, keyOf("t"), "9"); code(err) != holdfast.CodeNotFound || !strings.Contains(err.Error(), `"9"`) {
 		t.Errorf("an unknown checkpoint: %v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -23,7 +24,7 @@ import (
 // sound checks that nothing is wrong with a stored thread.
 func sound(t *testing.T, store holdfast.Store, id string) {
 	t.Helper()
-	for _, p := range must(Audit(t.Context(), store, keyOf(id)))(t) {
+	for _, p := range must(audit.Check(t.Context(), store, keyOf(id)))(t) {
 		t.Errorf("thread %s: %s: %s", id, p.What, p.Detail)
 	}
 }
@@ -162,41 +163,41 @@ func TestProblemsAreDocumented(t *testing.T) {
 }
 
 // damage is a way to spoil a finished thread behind the loop's back.
-type damage func(t *testing.T, all *everything, c *holdfast.Commit)
+type damage func(t *testing.T, all *audit.Everything, c *holdfast.Commit)
 
 func changeState(change func(*thread.State)) damage {
-	return func(t *testing.T, all *everything, c *holdfast.Commit) {
-		st := must(thread.DecodeState(all.head.State))(t)
+	return func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
+		st := must(thread.DecodeState(all.Head.State))(t)
 		change(st)
 		c.State = st.Encode()
 	}
 }
 
 func put(kind holdfast.Kind, id, data string) damage {
-	return func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+	return func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) {
 		c.Put = append(c.Put, holdfast.Value{Kind: kind, ID: id, Data: []byte(data)})
 	}
 }
 
 // drop deletes the nth value of a kind.
 func drop(kind holdfast.Kind, n int) damage {
-	return func(_ *testing.T, all *everything, c *holdfast.Commit) {
-		values := all.values[kind]
+	return func(_ *testing.T, all *audit.Everything, c *holdfast.Commit) {
+		values := all.Values[kind]
 		n = (n + len(values)) % len(values)
 		c.Delete = append(c.Delete, holdfast.ValueID{Kind: kind, ID: values[n].ID})
 	}
 }
 
 func forget(n int) damage {
-	return func(_ *testing.T, all *everything, c *holdfast.Commit) {
-		c.Forget = append(c.Forget, all.messages[(n+len(all.messages))%len(all.messages)].ID)
+	return func(_ *testing.T, all *audit.Everything, c *holdfast.Commit) {
+		c.Forget = append(c.Forget, all.Messages[(n+len(all.Messages))%len(all.Messages)].ID)
 	}
 }
 
 // says appends a message to the tree, and has the history end there.
 func says(m holdfast.Message) damage {
-	return func(t *testing.T, all *everything, c *holdfast.Commit) {
-		st := must(thread.DecodeState(all.head.State))(t)
+	return func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
+		st := must(thread.DecodeState(all.Head.State))(t)
 		stored := agui.FromDomain(m)
 		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: st.Leaf, Data: stored.AppendJSON(nil)})
 		st.Leaf = m.ID
@@ -206,15 +207,15 @@ func says(m holdfast.Message) damage {
 }
 
 func appends(events ...agui.Event) damage {
-	return func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+	return func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) {
 		c.Records = append(c.Records, thread.EncodeEvents(events)...)
 	}
 }
 
 // spoil changes one checkpoint.
 func spoil(n int, change func(*thread.Checkpoint)) damage {
-	return func(t *testing.T, all *everything, c *holdfast.Commit) {
-		v := all.values[holdfast.KindCheckpoint][n]
+	return func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
+		v := all.Values[holdfast.KindCheckpoint][n]
 		cp := must(thread.DecodeCheckpoint(v.Data))(t)
 		change(cp)
 		c.Put = append(c.Put, holdfast.Value{Kind: v.Kind, ID: v.ID, Data: thread.MustJSON(cp)})
@@ -227,7 +228,7 @@ func TestAuditFindsDamage(t *testing.T) {
 		want string
 		do   damage
 	}{
-		"a head that is not JSON":          {"head_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.State = []byte("{") }},
+		"a head that is not JSON":          {"head_unreadable", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) { c.State = []byte("{") }},
 		"a negative counter":               {"head_invalid", changeState(func(st *thread.State) { st.Iteration = -1 })},
 		"a leaf that is not there":         {"leaf_missing", changeState(func(st *thread.State) { st.Leaf = "nope" })},
 		"a wrong count":                    {"count_wrong", changeState(func(st *thread.State) { st.Count = 99 })},
@@ -236,17 +237,17 @@ func TestAuditFindsDamage(t *testing.T) {
 		"an open call that has a result":   {"open_call_unknown", changeState(func(st *thread.State) { st.Calls = []thread.Call{{ID: "nope"}} })},
 		"running without an owner":         {"owner_missing", changeState(func(st *thread.State) { st.Phase = thread.Running })},
 		"running at another record":        {"boundary_wrong", changeState(func(st *thread.State) { st.Phase, st.Boundary = thread.Running, holdfast.Cursor{Number: 2, Tag: "zz"} })},
-		"an owner of an idle thread":       {"owner_left", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Process = "p1" }},
+		"an owner of an idle thread":       {"owner_left", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) { c.Process = "p1" }},
 		"a hole":                           {"message_hole", forget(2)},
-		"a message that is not one": {"message_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+		"a message that is not one": {"message_unreadable", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) {
 			c.Messages = []holdfast.StoredMessage{{ID: "bad", Data: []byte("[]")}}
 		}},
 		"a result of nothing": {"result_without_call", says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: "nope"})},
 		"a call without a result": {"call_without_result", says(holdfast.Message{
 			ID: "m1", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage("{}")}},
 		})},
-		"a second result": {"call_answered_twice", func(t *testing.T, all *everything, c *holdfast.Commit) {
-			m := must(agui.DecodeMessage(all.messages[2].Data))(t)
+		"a second result": {"call_answered_twice", func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
+			m := must(agui.DecodeMessage(all.Messages[2].Data))(t)
 			says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: m.ToolCallID})(t, all, c)
 		}},
 		"a queued message that is not one": {"message_unreadable", changeState(func(st *thread.State) { st.Queued = []json.RawMessage{[]byte("[]")} })},
@@ -264,13 +265,13 @@ func TestAuditFindsDamage(t *testing.T) {
 		"an intent of nothing":             {"intent_unknown_call", put(holdfast.KindIntent, "nope", "{}")},
 		"an unreadable intent":             {"intent_unreadable", put(holdfast.KindIntent, "nope", "{")},
 		"a pending write of nothing":       {"pending_unknown_call", put(holdfast.KindPending, "nope", "{}")},
-		"a pending write without its message": {"pending_message_missing", func(t *testing.T, all *everything, c *holdfast.Commit) {
-			m := must(agui.DecodeMessage(all.messages[2].Data))(t)
+		"a pending write without its message": {"pending_message_missing", func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
+			m := must(agui.DecodeMessage(all.Messages[2].Data))(t)
 			put(holdfast.KindPending, m.ToolCallID, fmt.Sprintf(`{"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t, all, c)
 		}},
 		"an unreadable pending write":   {"pending_unreadable", put(holdfast.KindPending, "nope", "{")},
 		"an unreadable recorded result": {"reuse_unreadable", put(holdfast.KindReuse, "nope", "{")},
-		"an event nobody knows": {"event_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+		"an event nobody knows": {"event_unreadable", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) {
 			c.Records = [][]byte{[]byte(`{"type":"NONSENSE"}`)}
 		}},
 		"an event after the end": {"stream_illegal", appends(agui.TextMessageEnd{MessageID: "m"})},
@@ -279,9 +280,9 @@ func TestAuditFindsDamage(t *testing.T) {
 			agui.ToolCallResultRef{ToolCallResult: agui.ToolCallResult{MessageID: "m", ToolCallID: "c"}}, agui.ToolCallEnd{ToolCallID: "c"},
 			agui.RunFinished{ThreadID: "t", RunID: "r2"},
 		)},
-		"a log cut at its beginning": {"log_gap", func(_ *testing.T, all *everything, c *holdfast.Commit) { c.Trim = 3 }},
-		"a log that is gone":         {"log_missing", func(_ *testing.T, all *everything, c *holdfast.Commit) { c.Trim = all.head.Next - 1 }},
-		"another fence":              {"log_tag", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Fence.Nonce = "other" }},
+		"a log cut at its beginning": {"log_gap", func(_ *testing.T, all *audit.Everything, c *holdfast.Commit) { c.Trim = 3 }},
+		"a log that is gone":         {"log_missing", func(_ *testing.T, all *audit.Everything, c *holdfast.Commit) { c.Trim = all.Head.Next - 1 }},
+		"another fence":              {"log_tag", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) { c.Fence.Nonce = "other" }},
 		"an unreadable archive":      {"archive_unreadable", put(holdfast.KindLog, "r1", "{")},
 		"an archive of nothing":      {"archive_damaged", put(holdfast.KindLog, "r1", `{"run":"r1"}`)},
 	} {
@@ -293,20 +294,20 @@ func TestAuditFindsDamage(t *testing.T) {
 }
 
 // spoiled damages a thread and audits it.
-func spoiled(t *testing.T, e *tested, store holdfast.Store, id string, do damage) []Problem {
+func spoiled(t *testing.T, e *tested, store holdfast.Store, id string, do damage) []audit.Problem {
 	t.Helper()
-	all := must(readAll(t.Context(), store, keyOf(id)))(t)
-	commit := e.amend(&thread.Thread{Key: keyOf(id), Head: all.head})
+	all := must(audit.ReadAll(t.Context(), store, keyOf(id)))(t)
+	commit := e.amend(&thread.Thread{Key: keyOf(id), Head: all.Head})
 	do(t, all, commit)
 	if err := store.Commit(t.Context(), commit); err != nil {
 		t.Fatal(err)
 	}
-	return must(Audit(t.Context(), store, keyOf(id)))(t)
+	return must(audit.Check(t.Context(), store, keyOf(id)))(t)
 }
 
-func wantProblem(t *testing.T, problems []Problem, want string) {
+func wantProblem(t *testing.T, problems []audit.Problem, want string) {
 	t.Helper()
-	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.What == want && p.Detail != "" && p.Key.Thread == "t" }) {
+	if !slices.ContainsFunc(problems, func(p audit.Problem) bool { return p.What == want && p.Detail != "" && p.Key.Thread == "t" }) {
 		t.Errorf("want %s, got %v", want, problems)
 	}
 }
@@ -315,8 +316,8 @@ func wantProblem(t *testing.T, problems []Problem, want string) {
 // the messages.
 func TestAuditFindsDamagedArchives(t *testing.T) {
 	change := func(change func(*thread.ArchivedLog)) damage {
-		return func(t *testing.T, all *everything, c *holdfast.Commit) {
-			v := all.values[holdfast.KindLog][0]
+		return func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
+			v := all.Values[holdfast.KindLog][0]
 			a := &thread.ArchivedLog{}
 			if err := thread.Decode(v.Data, a); err != nil {
 				t.Fatal(err)
@@ -362,11 +363,11 @@ func lengths(a *thread.ArchivedLog) []int {
 // TestAuditFindsACycle: a message that comes before itself does not hang the audit.
 func TestAuditFindsACycle(t *testing.T) {
 	store, e := finishedThread(t)
-	all := must(readAll(t.Context(), store, keyOf("t")))(t)
-	first := all.messages[0]
+	all := must(audit.ReadAll(t.Context(), store, keyOf("t")))(t)
+	first := all.Messages[0]
 	wantProblem(t, spoiled(t, e, store, "t", forget(0)), "message_hole")
-	first.Parent = all.messages[3].ID
-	wantProblem(t, spoiled(t, e, store, "t", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+	first.Parent = all.Messages[3].ID
+	wantProblem(t, spoiled(t, e, store, "t", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) {
 		c.Messages = []holdfast.StoredMessage{first}
 	}), "message_cycle")
 }
@@ -380,7 +381,7 @@ func TestAuditOfANewerVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, e := finishedThread(t)
-			problems := spoiled(t, e, store, "t", func(t *testing.T, all *everything, c *holdfast.Commit) {
+			problems := spoiled(t, e, store, "t", func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
 				drop(holdfast.KindBlob, 0)(t, all, c) // is not looked for
 				do(t, all, c)
 			})
@@ -404,10 +405,10 @@ func (r restless) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.H
 
 func TestAuditOfWhatIsNotThere(t *testing.T) {
 	store, _ := finishedThread(t)
-	if _, err := Audit(t.Context(), store, keyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) || !strings.Contains(err.Error(), "acme/nope") {
+	if _, err := audit.Check(t.Context(), store, keyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) || !strings.Contains(err.Error(), "acme/nope") {
 		t.Errorf("an unknown thread: %v", err)
 	}
-	if _, err := Audit(t.Context(), restless{store}, keyOf("t")); !errors.Is(err, holdfast.ErrConflict) {
+	if _, err := audit.Check(t.Context(), restless{store}, keyOf("t")); !errors.Is(err, holdfast.ErrConflict) {
 		t.Errorf("a thread that keeps changing: %v", err)
 	}
 }
