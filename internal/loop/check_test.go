@@ -33,7 +33,7 @@ func sound(t *testing.T, store holdfast.Store, id string) {
 func finishedThread(t *testing.T) (*memstore.Store, *tested) {
 	t.Helper()
 	store := memstore.New()
-	e := engine(t, store, nil, traveller(&journal{}))
+	e := engine(t, store, nil, traveller(&notebook{}))
 	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
 	succeeded(t, collect(t, reply, err))
 	return store, e

@@ -12,7 +12,7 @@ func (r *run) putIntents(c *holdfast.Commit) {
 	for i := range r.st.Calls {
 		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() {
 			r.noteWork(c)
-			thread.PutIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.fence, r.e.cfg.Now())
+			thread.PutIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.Fence, r.e.cfg.Now())
 		}
 	}
 }

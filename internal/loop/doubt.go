@@ -113,7 +113,7 @@ func (r *run) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 // this process still owns the thread. A commit that the store has just
 // acknowledged is proof enough; a process that was suspended reads the head.
 func (r *run) confirmOwner(call thread.Call) error {
-	if !r.hasEffects(call) || r.e.cfg.Now().Sub(r.w.acknowledged()) < r.e.cfg.Lease/3 {
+	if !r.hasEffects(call) || r.e.cfg.Now().Sub(r.w.Acknowledged()) < r.e.cfg.Lease/3 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.e.cfg.StoreTimeout)
@@ -121,7 +121,7 @@ func (r *run) confirmOwner(call thread.Call) error {
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		head, err := r.e.cfg.Store.Head(ctx, r.key)
 		switch {
-		case err == nil && head.Fence == r.w.fence:
+		case err == nil && head.Fence == r.w.Fence:
 			return nil
 		case err == nil:
 			return holdfast.ErrFenced

@@ -19,9 +19,9 @@ import (
 
 // doubtful runs an agent with one tool until its process dies in the middle of the
 // call, and returns an engine that has taken the run over, and what the tool did.
-func doubtful(t *testing.T, options ...holdfast.ToolOption) (*tested, *journal) {
+func doubtful(t *testing.T, options ...holdfast.ToolOption) (*tested, *notebook) {
 	t.Helper()
-	j := &journal{}
+	j := &notebook{}
 	store := &mortal{Store: memstore.New()}
 	hang := func(e *mortal) holdfast.Agent {
 		pay := holdfast.NewTool("pay", "pays", func(ctx context.Context, _ struct{}) (string, error) {
@@ -64,7 +64,7 @@ func TestQuery(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var questions journal
+				var questions notebook
 				e, j := doubtful(t, holdfast.WithQuery(func(_ context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
 					questions.note(call.Key)
 					return holdfast.ToolResult{Text: "paid before"}, c.fate, c.err
@@ -186,7 +186,7 @@ func (s *thieving) Commit(ctx context.Context, c *holdfast.Commit) error {
 // the start of a call, and has lost its thread meanwhile, does not start it.
 func TestSuspendedOwnerStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{}
+		j := &notebook{}
 		store := &thieving{Store: memstore.New()}
 		pay := tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) { j.note("pay"); return "paid", nil })
 		e := engine(t, store, func(c *testConfig) { c.Now, c.Lease = store.now, time.Minute },

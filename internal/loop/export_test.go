@@ -128,7 +128,7 @@ func TestCursorsSurvive(t *testing.T) {
 func TestImportOfARunningThread(t *testing.T) {
 	for _, name := range []string{"t", "copy"} {
 		synctest.Test(t, func(t *testing.T) {
-			j := &journal{}
+			j := &notebook{}
 			agent := func(hangs bool) holdfast.Agent {
 				quick := tool("quick", holdfast.EffectOnce, func(ctx context.Context) (string, error) { j.note("quick"); return "quick", nil })
 				slow := tool("slow", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {

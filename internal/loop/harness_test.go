@@ -301,19 +301,19 @@ func keyOf(id string) holdfast.ThreadKey {
 	return holdfast.ThreadKey{Tenant: alice.Tenant, Thread: id}
 }
 
-// journal counts what tools did, by "tool key".
-type journal struct {
+// notebook counts what tools did, by "tool key".
+type notebook struct {
 	mu   sync.Mutex
 	list []string
 }
 
-func (j *journal) note(s string) {
+func (j *notebook) note(s string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.list = append(j.list, s)
 }
 
-func (j *journal) take() []string {
+func (j *notebook) take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	list := j.list
@@ -322,7 +322,7 @@ func (j *journal) take() []string {
 }
 
 // traveller is an agent that calls tools in two iterations, and then answers.
-func traveller(j *journal) holdfast.Agent {
+func traveller(j *notebook) holdfast.Agent {
 	step := func(name string, effect holdfast.Effect) holdfast.Tool {
 		return holdfast.NewTool(name, name, func(ctx context.Context, args struct {
 			N int `json:"n"`
@@ -360,8 +360,8 @@ func resumed(t *testing.T, e *tested, id, run string) []agui.Event {
 	return collect(t, reply, err)
 }
 
-func travelled(t *testing.T) (*tested, *journal) {
-	j := &journal{}
+func travelled(t *testing.T) (*tested, *notebook) {
+	j := &notebook{}
 	e := engine(t, memstore.New(), nil, traveller(j))
 	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
 	succeeded(t, collect(t, reply, err))
@@ -442,7 +442,7 @@ func twoCalls(a, b string) holdfast.Model {
 }
 
 // recorder notes each of its hooks.
-func recorder(name string, j *journal) holdfast.Middleware {
+func recorder(name string, j *notebook) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name: "test." + name,
 		Run: func(next holdfast.RunCall) holdfast.RunCall {

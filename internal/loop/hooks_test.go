@@ -20,7 +20,7 @@ import (
 
 // TestHookOrder: hooks are called in the order of the list, and wrap in it.
 func TestHookOrder(t *testing.T) {
-	j := &journal{}
+	j := &notebook{}
 	e := engine(t, memstore.New(), nil, pinger(1, recorder("one", j), recorder("two", j)))
 	succeeded(t, started(t, e, "t"))
 	want := []string{
@@ -37,7 +37,7 @@ func TestHookOrder(t *testing.T) {
 // hookFailures counts what the observer is told.
 type hookFailures struct {
 	nobody
-	journal
+	notebook
 }
 
 func (h *hookFailures) HookFailed(_ holdfast.Iteration, middleware, hook string) {
@@ -151,7 +151,7 @@ func TestRunHookEnds(t *testing.T) {
 // TestBatchDecides: of parallel calls one is denied, and the other runs; what was
 // denied was never started, and says so.
 func TestBatchDecides(t *testing.T) {
-	j := &journal{}
+	j := &notebook{}
 	run := func(name string) holdfast.Tool {
 		return tool(name, holdfast.EffectOnce, func(context.Context) (string, error) { j.note(name); return name + " ran", nil })
 	}
@@ -181,7 +181,7 @@ func TestBatchDecides(t *testing.T) {
 // TestPartialApproval: of three parallel calls two are asked about, on their own, and
 // the third runs meanwhile.
 func TestPartialApproval(t *testing.T) {
-	j := &journal{}
+	j := &notebook{}
 	pay := holdfast.NewTool("pay", "pays", func(ctx context.Context, _ struct{}) (string, error) {
 		call := holdfast.CallFrom(ctx)
 		j.note("pay")
@@ -238,7 +238,7 @@ func TestPartialApproval(t *testing.T) {
 // TestBatchEndsTheRun: an error of a Batch hook ends the run, nothing of the batch is
 // started, also not by a takeover or a resume, and the model reads why.
 func TestBatchEndsTheRun(t *testing.T) {
-	j := &journal{}
+	j := &notebook{}
 	pay := tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) { j.note("pay"); return "paid", nil })
 	stop := holdfast.Middleware{Name: "test.stop", Batch: func(context.Context, *holdfast.Batch) error {
 		return holdfast.Errorf("test_limit", "The limit is reached.")
@@ -261,7 +261,7 @@ func TestDecisionsSurvive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
 		first := &mortal{Store: shared}
-		j := &journal{}
+		j := &notebook{}
 		agent := func(decides bool) holdfast.Agent {
 			pay := tool("pay", holdfast.EffectIdempotent, func(context.Context) (string, error) { j.note("pay"); return "paid", nil })
 			hang := tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
@@ -331,7 +331,7 @@ func TestEndRun(t *testing.T) {
 // TestFrontendCallsCloseTheirIteration: the results of a frontend's calls end the
 // iteration that made them: hooks see it, and it is counted on.
 func TestFrontendCallsCloseTheirIteration(t *testing.T) {
-	j := &journal{}
+	j := &notebook{}
 	m := holdfast.Middleware{Name: "test.watch", AfterIteration: func(_ context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
 		for _, c := range done.Calls {
 			j.note(fmt.Sprintf("%d %s: %s %t", it.Number, c.Call.Name, c.Result.Text, c.Result.Failed))
@@ -360,7 +360,7 @@ func TestFrontendCallsCloseTheirIteration(t *testing.T) {
 // TestAnswersAreUsedOnce: a hook that was told no, and ended the run, is not told it
 // again by the next request: it asks anew.
 func TestAnswersAreUsedOnce(t *testing.T) {
-	j := &journal{}
+	j := &notebook{}
 	e := engine(t, memstore.New(), nil, pinger(1, asksAt(0, j)))
 	open := openOf(t, started(t, e, "t"))
 	failed(t, posted(t, e, answers("t", "r2", "false", open...)), "test_no")

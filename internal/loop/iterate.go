@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -42,7 +43,7 @@ func (r *run) iterate() (*runEnd, error) {
 		if err := r.chain.beforeIteration(r.inner, r.at.Load()); err != nil {
 			return r.asked(err)
 		}
-		if err := r.w.ready(r.ctx); err != nil {
+		if err := r.w.Ready(r.ctx); err != nil {
 			return nil, err
 		}
 		if err := r.answer(); err != nil {
@@ -70,7 +71,7 @@ func (r *run) closeIteration() error {
 	r.nextIteration()
 	r.st.Claims, r.st.Open = 0, false
 	if queued := thread.TakeQueued(r.st); len(queued) > 0 {
-		if err := r.append(queued, nil, soon, nil); err != nil {
+		if err := r.append(queued, nil, journal.Soon, nil); err != nil {
 			return err
 		}
 	}
@@ -119,7 +120,7 @@ func (r *run) notify(_ context.Context, name string, value any) error {
 	}
 	ev := agui.Custom{Name: name, Value: data}
 	ev.Timestamp = r.now()
-	if err := r.w.add([]agui.Event{ev}, soon, nil); err != nil {
+	if err := r.w.Add([]agui.Event{ev}, journal.Soon, nil); err != nil {
 		return err
 	}
 	r.e.cfg.Observer.Notified(r.place(), name)
@@ -138,5 +139,5 @@ func (r *run) measure() error {
 	r.e.cfg.Observer.Grown(r.place(), r.st.Bytes)
 	ev := agui.Custom{Name: "holdfast.thread_large", Value: thread.MustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.e.cfg.WarnBytes})}
 	ev.Timestamp = r.now()
-	return r.w.add([]agui.Event{ev}, soon, nil)
+	return r.w.Add([]agui.Event{ev}, journal.Soon, nil)
 }

@@ -19,7 +19,7 @@ func TestRetention(t *testing.T) {
 		const day = 24 * time.Hour
 		e := engine(t, memstore.New(), func(c *testConfig) {
 			c.Retention = Retention{Every: time.Hour, Checkpoints: 2 * day, Threads: 7 * day}
-		}, traveller(&journal{}))
+		}, traveller(&notebook{}))
 		for _, id := range []string{"idle", "stopped"} {
 			reply, err := e.Post(t.Context(), alice, "", runInput(id, "r", userSays("u1", "go")))
 			succeeded(t, collect(t, reply, err))
@@ -48,10 +48,10 @@ func TestRetention(t *testing.T) {
 func TestRetentionArchives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		dead := engine(t, store, func(c *testConfig) { c.ArchiveAfter = 1000 * time.Hour }, traveller(&journal{}))
+		dead := engine(t, store, func(c *testConfig) { c.ArchiveAfter = 1000 * time.Hour }, traveller(&notebook{}))
 		reply, err := dead.Post(t.Context(), alice, "", runInput("t", "r", userSays("u1", "go")))
 		succeeded(t, collect(t, reply, err))
-		engine(t, store, func(c *testConfig) { c.Retention.Every = time.Hour }, traveller(&journal{}))
+		engine(t, store, func(c *testConfig) { c.Retention.Every = time.Hour }, traveller(&notebook{}))
 		time.Sleep(3 * time.Hour)
 		key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
 		if _, err := store.Value(t.Context(), key, holdfast.KindLog, "r"); err != nil {
@@ -114,7 +114,7 @@ func TestThreadMaxBytes(t *testing.T) {
 // not run, and its history stays.
 func TestPruneBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engine(t, memstore.New(), func(c *testConfig) { c.Retention = Retention{Every: time.Hour, PruneBytes: 1000} }, traveller(&journal{}))
+		e := engine(t, memstore.New(), func(c *testConfig) { c.Retention = Retention{Every: time.Hour, PruneBytes: 1000} }, traveller(&notebook{}))
 		for _, run := range []string{"r1", "r2"} {
 			in := runInput("t", run, userSays("u1", "go"))
 			if run == "r2" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 )
 
 // answer is one iteration's model call, tried again while that can help. It
@@ -198,7 +199,7 @@ func (a *answering) take(d *holdfast.Delta) error {
 
 func (a *answering) emit(ev agui.Event) error {
 	a.shown = true
-	return a.r.w.emit(ev)
+	return a.r.w.Emit(ev)
 }
 
 func (a *answering) base() agui.Base { return agui.Base{Timestamp: a.r.now()} }
@@ -230,7 +231,7 @@ func (a *answering) takeReasoning(d *holdfast.Delta) error {
 		return nil
 	}
 	b.text = append(b.text, d.Reasoning...)
-	return a.r.w.delta(a.r.ctx, agui.TypeReasoningMessageContent, b.id, d.Reasoning)
+	return a.r.w.Delta(a.r.ctx, agui.TypeReasoningMessageContent, b.id, d.Reasoning)
 }
 
 func (a *answering) endReasoning() error {
@@ -270,7 +271,7 @@ func (a *answering) takeText(text string) error {
 		}
 	}
 	a.text = append(a.text, text...)
-	return a.r.w.delta(a.r.ctx, agui.TypeTextMessageContent, a.message, text)
+	return a.r.w.Delta(a.r.ctx, agui.TypeTextMessageContent, a.message, text)
 }
 
 func (a *answering) endText() error {
@@ -314,7 +315,7 @@ func (a *answering) takeCall(d *holdfast.CallDelta) error {
 		return nil
 	}
 	b.args = append(b.args, d.Arguments...)
-	return a.r.w.delta(a.r.ctx, agui.TypeToolCallArgs, b.id, d.Arguments)
+	return a.r.w.Delta(a.r.ctx, agui.TypeToolCallArgs, b.id, d.Arguments)
 }
 
 // maxIDLength bounds a provider's call id, in bytes.
@@ -366,7 +367,7 @@ func (r *run) commitAnswer(a *answering) error {
 	r.st.Calls = r.openCalls(a)
 	r.st.Open, r.st.Question = true, nil
 	r.decideBatch(a)
-	if err := r.append(a.messages(true), events, soon, r.putIntents); err != nil {
+	if err := r.append(a.messages(true), events, journal.Soon, r.putIntents); err != nil {
 		return err
 	}
 	for i := range r.st.Calls {
@@ -377,7 +378,7 @@ func (r *run) commitAnswer(a *answering) error {
 	if len(r.st.Calls) == 0 {
 		return nil
 	}
-	return r.w.flush(r.ctx)
+	return r.w.Flush(r.ctx)
 }
 
 // ending returns what ends the answer's open items. An answer without any

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 )
 
 // Observer is told what happens, for logs and metrics. Its methods are called
@@ -117,7 +118,7 @@ func modelResult(ctx context.Context, err error) string {
 	switch {
 	case err == nil:
 		return ModelSuccess
-	case ctx.Err() != nil, errors.Is(err, errWriterClosed), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrConflict):
+	case ctx.Err() != nil, errors.Is(err, journal.ErrClosed), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrConflict):
 		return ModelCancelled
 	case errors.Is(err, holdfast.ErrTruncated):
 		return ModelTruncated

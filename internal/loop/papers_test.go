@@ -108,7 +108,7 @@ func TestFormatMissing(t *testing.T) {
 
 // TestLatestIsOverwritten: with retention latest there is one checkpoint, the last.
 func TestLatestIsOverwritten(t *testing.T) {
-	e := engine(t, memstore.New(), func(c *testConfig) { c.KeepCheckpoints = 1 }, traveller(&journal{}))
+	e := engine(t, memstore.New(), func(c *testConfig) { c.KeepCheckpoints = 1 }, traveller(&notebook{}))
 	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
 	succeeded(t, collect(t, reply, err))
 	all := must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindCheckpoint, "", 0))(t)
@@ -127,7 +127,7 @@ func TestFrequencies(t *testing.T) {
 		PerIteration: "input -1, loop 1, loop 2, loop 3", PerTurn: "input -1, loop 3", Manual: "input -1, loop 3",
 	} {
 		t.Run(string(f), func(t *testing.T) {
-			e := engine(t, memstore.New(), func(c *testConfig) { c.Frequency = f }, traveller(&journal{}))
+			e := engine(t, memstore.New(), func(c *testConfig) { c.Frequency = f }, traveller(&notebook{}))
 			reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
 			succeeded(t, collect(t, reply, err))
 			var got []string
@@ -268,7 +268,7 @@ func TestHandMadeOlderStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := engine(t, store, nil, traveller(&journal{}))
+	e := engine(t, store, nil, traveller(&notebook{}))
 	if cp := checkpoints(t, e, "old"); len(cp) != 1 || cp[0].Format != 1 || cp[0].Iteration != 1 {
 		t.Errorf("its checkpoints are %+v", cp)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // asksAt is a middleware that asks before an iteration.
-func asksAt(number int, j *journal) holdfast.Middleware {
+func asksAt(number int, j *notebook) holdfast.Middleware {
 	return holdfast.Middleware{Name: "test.ask", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
 		if it.Number != number {
 			return nil
@@ -46,7 +46,7 @@ func TestHookAsks(t *testing.T) {
 		}, "test_no", "test:go_on "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j, store := &journal{}, memstore.New()
+			j, store := &notebook{}, memstore.New()
 			e := engine(t, store, nil, pinger(2, asksAt(1, j)))
 			open := openOf(t, started(t, e, "t"))
 			if len(open) != 1 || open[0].ToolCallID != "" || open[0].Reason != "test:go_on" {
@@ -77,7 +77,7 @@ func TestHookAsks(t *testing.T) {
 // TestHookAsksAgain: back at the checkpoint where the person had answered, the hook's
 // question is open again under a new id; declining all by policy starts afresh.
 func TestHookAsksAgain(t *testing.T) {
-	j, store := &journal{}, memstore.New()
+	j, store := &notebook{}, memstore.New()
 	e := engine(t, store, nil, pinger(2, asksAt(1, j)))
 	open := openOf(t, started(t, e, "t"))
 	succeeded(t, posted(t, e, answers("t", "r2", "true", open[0])))
@@ -107,7 +107,7 @@ func TestAnswerSurvives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
 		first := &mortal{Store: shared}
-		j := &journal{}
+		j := &notebook{}
 		agent := func(hang bool) holdfast.Agent {
 			a := pinger(2, asksAt(1, j))
 			inner := a.Model

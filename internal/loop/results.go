@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -64,14 +65,14 @@ func (r *run) save(f finished) error {
 
 // when says how soon a call's result is committed: at once, unless its tool is
 // pure, or pending writes are off and it can be run again.
-func (r *run) when(call thread.Call) urgency {
+func (r *run) when(call thread.Call) journal.Urgency {
 	switch {
 	case r.e.cfg.NoPendingWrites && r.repeatable(call):
-		return withNext
+		return journal.WithNext
 	case r.hasEffects(call):
-		return atOnce
+		return journal.AtOnce
 	default:
-		return soon
+		return journal.Soon
 	}
 }
 
@@ -110,7 +111,7 @@ func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []holdfas
 func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 	c := r.st.Call(call.ID)
 	c.Interrupt, c.Answer, c.InDoubt = r.interrupt(ask, call.ID), nil, call.InDoubt
-	return r.w.step(nil, func(c *holdfast.Commit, _ holdfast.Cursor) {
+	return r.w.Step(nil, func(c *holdfast.Commit, _ holdfast.Cursor) {
 		if !call.InDoubt {
 			// The question is what the call came to; it starts anew with the answer.
 			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindIntent, ID: call.ID})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -28,8 +29,8 @@ type run struct {
 	messages []holdfast.Message
 	// doubted are the calls that had been started by an owner that died.
 	doubted map[string]bool
-	w       *writer
-	feed    *feed
+	w       *journal.Writer
+	feed    *journal.Feed
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
@@ -72,8 +73,8 @@ var errCancelled = errors.New("cancelled by the user")
 // die, and is taken over.
 func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first []holdfast.Record) {
 	r.e, r.key = e, head.Key
-	r.feed = newFeed(e.cfg.TailBytes)
-	r.feed.append(first)
+	r.feed = journal.NewFeed(e.cfg.TailBytes)
+	r.feed.Append(first)
 	r.done = make(chan struct{})
 	r.started = e.cfg.Now()
 	r.ctx, r.cancel = context.WithCancelCause(e.ctx)
@@ -91,19 +92,19 @@ func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first [
 		e.release()
 		return
 	}
-	r.w = newWriter(r.writerConfig(), head, seq)
+	r.w = journal.New(r.writerConfig(), head, seq)
 	e.runs[r.key] = r
 	e.cfg.Observer.RunStarted(r.place(), r.resumed, r.results)
 	e.wg.Go(r.main)
 	r.inbox.Go(r.readInbox) // something may have been posted before it was listed
 }
 
-func (r *run) writerConfig() writerConfig {
+func (r *run) writerConfig() journal.Config {
 	cfg := &r.e.cfg
-	return writerConfig{
-		process: r.e.process, clock: cfg.Now, newID: cfg.NewID, shown: r.feed.append, back: r.storeBack,
-		try:    func(ctx context.Context, c *holdfast.Commit) error { return r.e.Commit(ctx, r.place(), c) },
-		giveUp: cfg.StoreTimeout, limit: cfg.BufferBytes, window: cfg.DeltaWindow, stopAtOnce: cfg.StopOnStoreFailure,
+	return journal.Config{
+		Process: r.e.process, Now: cfg.Now, NewID: cfg.NewID, Shown: r.feed.Append, Back: r.storeBack,
+		Commit: func(ctx context.Context, c *holdfast.Commit) error { return r.e.Commit(ctx, r.place(), c) },
+		GiveUp: cfg.StoreTimeout, Limit: cfg.BufferBytes, Window: cfg.DeltaWindow, StopAtOnce: cfg.StopOnStoreFailure,
 	}
 }
 
@@ -140,7 +141,7 @@ func (r *run) main() {
 	}
 	r.e.mu.Unlock()
 	r.inbox.Wait()
-	r.feed.end()
+	r.feed.End()
 	<-r.e.slots
 	close(r.done)
 }
@@ -160,11 +161,11 @@ func (r *run) conclude(err error) {
 // with this process still named as the owner: gone, it is taken over.
 func (r *run) leave(cause error) {
 	if errors.Is(cause, errStopped) {
-		if err := r.w.close(context.WithoutCancel(r.ctx), r.e.process); err == nil {
+		if err := r.w.Close(context.WithoutCancel(r.ctx), r.e.process); err == nil {
 			return
 		}
 	}
-	r.w.abandon(cause)
+	r.w.Abandon(cause)
 }
 
 // storeBack says in the log that the store answers again; the observer is told of
@@ -231,13 +232,13 @@ func (r *run) principal() holdfast.Principal {
 // checkpoint lists the head between two iterations. It does not wait: what
 // follows is committed with it or after it.
 func (r *run) checkpoint() error {
-	return r.w.add(nil, soon, func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.Add(nil, journal.Soon, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		if r.e.cfg.Frequency == PerIteration {
 			r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		}
 		r.clearWork(c)
-		r.st.Bytes += r.w.written()
+		r.st.Bytes += r.w.Written()
 		c.State = r.st.Encode()
 	})
 }
@@ -260,9 +261,9 @@ func (r *run) closeRun(ev agui.Event, p thread.Phase, name string, cause *holdfa
 	if cause != nil {
 		r.st.Code, r.st.Text = cause.Code, thread.PublicText(cause)
 	}
-	err := r.w.finish(context.WithoutCancel(r.ctx), ev, func(c *holdfast.Commit, last holdfast.Cursor) {
+	err := r.w.Finish(context.WithoutCancel(r.ctx), ev, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
-		r.st.Bytes += r.w.written()
+		r.st.Bytes += r.w.Written()
 		r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		// What the stopped or waiting thread still needs stays.
 		if p == thread.Idle {
@@ -287,7 +288,7 @@ func (r *run) end(cause error) error {
 		cause = c
 	}
 	switch {
-	case errors.Is(cause, errStopped), errors.Is(cause, holdfast.ErrFenced), errors.Is(cause, holdfast.ErrConflict), errors.Is(cause, errWriterClosed):
+	case errors.Is(cause, errStopped), errors.Is(cause, holdfast.ErrFenced), errors.Is(cause, holdfast.ErrConflict), errors.Is(cause, journal.ErrClosed):
 		return cause
 	case errors.Is(cause, errCancelled):
 		return r.endCancelled()
@@ -303,7 +304,7 @@ func (r *run) now() int64 { return r.e.cfg.Now().UnixMilli() }
 
 // append adds messages to the tree, one after the other from the leaf on, in
 // one commit with the events and with whatever more adds. It does not wait.
-func (r *run) append(messages []agui.Message, events []agui.Event, u urgency, more func(c *holdfast.Commit)) error {
+func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urgency, more func(c *holdfast.Commit)) error {
 	stored := make([]holdfast.StoredMessage, len(messages))
 	for i, m := range messages {
 		stored[i] = holdfast.StoredMessage{ID: m.ID, Parent: r.st.Leaf, Data: m.AppendJSON(nil)}
@@ -313,7 +314,7 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u urgency, mo
 	}
 	r.st.Count = len(r.hist.Path)
 	r.st.Claims = 0
-	return r.w.add(events, u, func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.Add(events, u, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		c.Messages = append(c.Messages, stored...)
 		if more != nil {

@@ -215,7 +215,7 @@ func (l *logText) Reset() {
 // changes counts what the observer is told.
 type changes struct {
 	nobody
-	journal
+	notebook
 }
 
 func (c *changes) SchemaChanged(_ holdfast.Iteration, change *holdfast.SchemaChange) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -25,10 +26,10 @@ func superseding(now int64, name string, value any, st *thread.State) []agui.Eve
 
 // supersede takes back the answer in the making, in a living run.
 func (r *run) supersede(name string, value any) error {
-	if err := r.w.closeOpen(); err != nil {
+	if err := r.w.CloseOpen(); err != nil {
 		return err
 	}
-	return r.w.step(superseding(r.now(), name, value, r.st), func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.Step(superseding(r.now(), name, value, r.st), func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		c.State = r.st.Encode()
 	})
@@ -38,21 +39,21 @@ func (r *run) supersede(name string, value any) error {
 // person has read is not taken away. Calls that were still being written never
 // happened.
 func (r *run) keepPartial(a *answering) error {
-	if err := r.w.closeOpen(); err != nil {
+	if err := r.w.CloseOpen(); err != nil {
 		return err
 	}
 	kept := a.messages(false)
 	for i := range kept {
 		kept[i].Metadata = json.RawMessage(`{"holdfast":{"partial":true}}`)
 	}
-	if err := r.append(kept, nil, soon, nil); err != nil {
+	if err := r.append(kept, nil, journal.Soon, nil); err != nil {
 		return err
 	}
 	if len(a.sequence)+len(kept) == 0 {
 		return nil
 	}
 	// Shows the mark, and takes calls that were still being written off the screen.
-	return r.w.step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.Step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		c.State = r.st.Encode()
 	})

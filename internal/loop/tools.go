@@ -36,7 +36,7 @@ func (r *run) batch() (*runEnd, error) {
 	if len(r.st.Calls) == 0 {
 		return nil, nil
 	}
-	if err := r.w.ready(r.ctx); err != nil {
+	if err := r.w.Ready(r.ctx); err != nil {
 		return nil, err
 	}
 	if err := r.runCalls(); err != nil {

@@ -192,7 +192,7 @@ func TestForkLeavesTheOther(t *testing.T) {
 // TestApprovalsAreUsedOnce: a thread that goes back to where a person had said yes
 // asks again.
 func TestApprovalsAreUsedOnce(t *testing.T) {
-	j := &journal{}
+	j := &notebook{}
 	ask := holdfast.NewTool("pay", "pays", func(ctx context.Context, _ struct{}) (string, error) {
 		c := holdfast.CallFrom(ctx)
 		if c.Answer == nil {
@@ -240,7 +240,7 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 // that was carried out after it is not simply started again.
 func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{}
+		j := &notebook{}
 		var fail atomic.Bool
 		fail.Store(true)
 		pay := tool("pay", holdfast.EffectOnce, func(ctx context.Context) (string, error) {
@@ -368,7 +368,7 @@ func TestPruneTakesBranches(t *testing.T) {
 }
 
 func TestLatestKeepsNoHistory(t *testing.T) {
-	j := &journal{}
+	j := &notebook{}
 	e := engine(t, memstore.New(), func(c *testConfig) { c.KeepCheckpoints = 1 }, traveller(j))
 	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
 	succeeded(t, collect(t, reply, err))
@@ -389,7 +389,7 @@ func TestLatestKeepsNoHistory(t *testing.T) {
 
 func TestCleanUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engine(t, memstore.New(), nil, traveller(&journal{}))
+		e := engine(t, memstore.New(), nil, traveller(&notebook{}))
 		for _, id := range []string{"old", "stopped", "new"} {
 			if id == "new" {
 				time.Sleep(10 * 24 * time.Hour)

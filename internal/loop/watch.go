@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -35,7 +36,7 @@ type watching struct {
 	after   holdfast.Cursor
 	prelude [][]byte
 	// feed is the run's, while it lives in this process; nil else.
-	feed *feed
+	feed *journal.Feed
 	// ended: the prelude is all there is.
 	ended bool
 	// contents are those of results, by message; see expandResult.
@@ -133,7 +134,7 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 		}
 	}
 	if w.feed != nil {
-		records, behind, wake := w.feed.after(w.after)
+		records, behind, wake := w.feed.After(w.after)
 		switch {
 		case len(records) > 0 || !behind && wake != nil:
 			return records, wake, nil

@@ -1,4 +1,4 @@
-package loop
+package journal
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // wake has what was added committed, now or right after the commit in flight; the
 // caller holds the lock. The goroutine that commits lives only while it has work:
 // thousands of streams wait at a time, and each goroutine is several KB.
-func (w *writer) wake() {
+func (w *Writer) wake() {
 	w.due = true
 	if !w.running && !w.ended {
 		w.running = true
@@ -24,7 +24,7 @@ func (w *writer) wake() {
 
 // wakeWithin has what was added committed within d, if nothing else has it
 // committed before; the caller holds the lock.
-func (w *writer) wakeWithin(d time.Duration) {
+func (w *Writer) wakeWithin(d time.Duration) {
 	switch {
 	case d <= 0:
 		w.wake()
@@ -37,21 +37,21 @@ func (w *writer) wakeWithin(d time.Duration) {
 }
 
 // wakeLater is wake for the timer.
-func (w *writer) wakeLater() {
+func (w *Writer) wakeLater() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wake()
 }
 
 // stopTimer is for when everything is committed; the caller holds the lock.
-func (w *writer) stopTimer() {
+func (w *Writer) stopTimer() {
 	if w.soon != nil {
 		w.soon.Stop()
 		w.soon = nil
 	}
 }
 
-func wait(ctx context.Context, b *batch) error {
+func wait(ctx context.Context, b *group) error {
 	select {
 	case <-b.done:
 		return b.err
@@ -61,14 +61,14 @@ func wait(ctx context.Context, b *batch) error {
 }
 
 // run is the writer's goroutine: it commits until nothing is due.
-func (w *writer) run() {
+func (w *Writer) run() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.due && w.next != nil {
 		b := w.next
-		w.next, w.due = w.newBatch(), false
+		w.next, w.due = w.newGroup(), false
 		w.stopTimer()
-		pos, process := w.committed, w.process
+		pos, process := w.committed, w.Process
 		w.mu.Unlock()
 		err := w.write(b, pos, process)
 		w.mu.Lock()
@@ -78,7 +78,7 @@ func (w *writer) run() {
 			w.noteOutage()
 		}
 		if err != nil || b.closing {
-			w.fail(errors.Join(err, errWriterClosed))
+			w.fail(errors.Join(err, ErrClosed))
 		}
 	}
 	w.running = false
@@ -89,9 +89,9 @@ func (w *writer) run() {
 
 // noteOutage records that the store is back; the caller holds the lock. After the
 // run's last event there is no place for it.
-func (w *writer) noteOutage() {
+func (w *Writer) noteOutage() {
 	ev := agui.Custom{Name: "holdfast.store_recovered", Value: thread.MustJSON(map[string]any{"outageMs": w.outage.Milliseconds()})}
-	ev.Timestamp = w.clock().UnixMilli()
+	ev.Timestamp = w.Now().UnixMilli()
 	w.outage = 0
 	if w.next == nil {
 		return
@@ -107,15 +107,15 @@ func (w *writer) noteOutage() {
 	w.due = true
 }
 
-// write commits one batch, trying again while the store cannot be reached. A
+// write commits one group, trying again while the store cannot be reached. A
 // retry has the same commit id, so it never writes twice.
-func (w *writer) write(b *batch, pos holdfast.Position, process string) error {
+func (w *Writer) write(b *group, pos holdfast.Position, process string) error {
 	c := &b.commit
 	if len(b.items) == 0 && emptyCommit(c) && !b.closing {
 		return nil
 	}
 	c.Key, c.Expect, c.User = w.key, pos, w.user
-	c.Fence, c.Process, c.UpdatedAt = w.fence, process, w.clock()
+	c.Fence, c.Process, c.UpdatedAt = w.Fence, process, w.Now()
 	c.Records = encodeItems(b.items)
 	if err := w.commit(c); err != nil {
 		return err
@@ -132,48 +132,48 @@ func (w *writer) write(b *batch, pos holdfast.Position, process string) error {
 				records[i].Data = full
 			}
 		}
-		w.shown(records)
+		w.Shown(records)
 	}
 	return nil
 }
 
 // commit tries until the store answers, which may be a refusal, or giveUp has
 // passed. A commit in flight is not cancelled with its run.
-func (w *writer) commit(c *holdfast.Commit) error {
-	w.deadline.Reset(w.giveUp)
+func (w *Writer) commit(c *holdfast.Commit) error {
+	w.deadline.Reset(w.GiveUp)
 	defer w.deadline.Stop()
 	ctx := w.ctx
 	pause := 10 * time.Millisecond
 	for {
-		err := w.try(ctx, c)
+		err := w.Commit(ctx, c)
 		if err == nil || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrInvalid) {
 			w.setHealthy(true)
 			return err
 		}
 		w.setHealthy(false)
-		if w.stopAtOnce {
+		if w.StopAtOnce {
 			return fmt.Errorf("stopped at the first failure of the store: %w", err)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("gave up after %s: %w", w.giveUp, err)
+			return fmt.Errorf("gave up after %s: %w", w.GiveUp, err)
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, time.Second)
 	}
 }
 
-func (w *writer) setHealthy(ok bool) {
+func (w *Writer) setHealthy(ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case ok && w.unhealthy != nil:
 		close(w.unhealthy)
 		w.unhealthy = nil
-		w.outage = w.clock().Sub(w.since)
-		w.back(w.outage)
+		w.outage = w.Now().Sub(w.since)
+		w.Back(w.outage)
 	case !ok && w.unhealthy == nil:
 		w.unhealthy = make(chan struct{})
-		w.since = w.clock()
+		w.since = w.Now()
 	}
 }

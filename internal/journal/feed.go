@@ -1,4 +1,4 @@
-package loop
+package journal
 
 import (
 	"sync"
@@ -6,10 +6,10 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// feed keeps the newest records of a run in memory, so that those who watch
+// Feed keeps the newest records of a run in memory, so that those who watch
 // it live do not ask the store. It holds only what the store has acknowledged.
 // A watcher is a cursor, not a queue: a slow one falls back to the store.
-type feed struct {
+type Feed struct {
 	limit int
 
 	mu      sync.Mutex
@@ -19,10 +19,10 @@ type feed struct {
 	ended   bool
 }
 
-func newFeed(limit int) *feed { return &feed{limit: limit, wake: make(chan struct{})} }
+func NewFeed(limit int) *Feed { return &Feed{limit: limit, wake: make(chan struct{})} }
 
-// append adds records and wakes the watchers.
-func (f *feed) append(records []holdfast.Record) {
+// Append adds records and wakes the watchers.
+func (f *Feed) Append(records []holdfast.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.records = append(f.records, records...)
@@ -42,8 +42,8 @@ func (f *feed) append(records []holdfast.Record) {
 	f.wake = make(chan struct{})
 }
 
-// end wakes the watchers for the last time: the run is not here any more.
-func (f *feed) end() {
+// End wakes the watchers for the last time: the run is not here any more.
+func (f *Feed) End() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.ended {
@@ -52,12 +52,12 @@ func (f *feed) end() {
 	}
 }
 
-// after returns the records after the cursor; the caller must not change them.
+// After returns the records after the cursor; the caller must not change them.
 // behind means that the feed does not reach back to the cursor, so the store
 // must be asked; else wake is closed when there is more, and nil when there
 // will be no more here. The slice is only appended to, so it can be read without
 // the lock.
-func (f *feed) after(c holdfast.Cursor) (records []holdfast.Record, behind bool, wake <-chan struct{}) {
+func (f *Feed) After(c holdfast.Cursor) (records []holdfast.Record, behind bool, wake <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if wake = f.wake; f.ended {

@@ -1,4 +1,4 @@
-package loop
+package journal
 
 import (
 	"context"
@@ -12,43 +12,43 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// writerConfig is what a writer needs of its run and of the engine. Every member must
+// Config is what a writer needs of its run and of the engine. Every member must
 // be set, except where it says otherwise.
-type writerConfig struct {
+type Config struct {
 	// process owns the thread.
-	process string
-	clock   func() time.Time
-	newID   func(prefix string) string
+	Process string
+	Now     func() time.Time
+	NewID   func(prefix string) string
 	// try makes one try to commit.
-	try func(context.Context, *holdfast.Commit) error
+	Commit func(context.Context, *holdfast.Commit) error
 	// shown is called with what the store has acknowledged, before anybody
 	// waiting is told.
-	shown func([]holdfast.Record)
+	Shown func([]holdfast.Record)
 	// back is called when the store answers again, with how long it had not.
-	back func(outage time.Duration)
+	Back func(outage time.Duration)
 	// giveUp is how long the writer tries to reach the store, and limit how many
 	// bytes of deltas may wait meanwhile.
-	giveUp time.Duration
-	limit  int
+	GiveUp time.Duration
+	Limit  int
 	// window is how long deltas may wait for more; 0: not at all.
-	window time.Duration
+	Window time.Duration
 	// stopAtOnce gives up at the first try that fails.
-	stopAtOnce bool
+	StopAtOnce bool
 }
 
-// writer is the one way from a run to its thread's log. It is a group commit:
+// Writer is the one way from a run to its thread's log. It is a group commit:
 // at most one commit is in flight, and whatever arrives meanwhile is the next
-// one; only what nobody waits for may wait a little for more (see urgency).
+// one; only what nobody waits for may wait a little for more (see Urgency).
 // Deltas of one message that wait together become one record. Nothing is shown
 // before the store has it.
 //
 // The run's goroutine is the only one that calls emit, step and delta; a
 // goroutine of the writer commits. The run owns the writer and waits for it.
-type writer struct {
-	writerConfig
+type Writer struct {
+	Config
 	key   holdfast.ThreadKey
 	user  string
-	fence holdfast.Fence
+	Fence holdfast.Fence
 	// ctx is of all commits, because one with a timeout for each costs more than
 	// its commit has to; deadline cancels it, and the writer with it.
 	ctx      context.Context
@@ -59,7 +59,7 @@ type writer struct {
 
 	mu        sync.Mutex
 	seq       agui.Sequencer
-	next      *batch // what will be committed next
+	next      *group // what will be committed next
 	last      uint64 // number of the last record emitted
 	committed holdfast.Position
 	acked     time.Time     // when the store last acknowledged a commit
@@ -75,22 +75,22 @@ type writer struct {
 	idle      chan struct{} // closed then
 }
 
-// newWriter makes the writer of a run whose first commit has left the head.
-func newWriter(cfg writerConfig, head *holdfast.Head, seq agui.Sequencer) *writer {
-	w := &writer{
-		writerConfig: cfg, key: head.Key, user: head.User, fence: head.Fence,
+// New makes the writer of a run whose first commit has left the head.
+func New(cfg Config, head *holdfast.Head, seq agui.Sequencer) *Writer {
+	w := &Writer{
+		Config: cfg, key: head.Key, user: head.User, Fence: head.Fence,
 		seq: seq, last: head.Next - 1, committed: head.Position(), acked: head.UpdatedAt, idle: make(chan struct{}),
 	}
-	w.next = w.newBatch()
+	w.next = w.newGroup()
 	w.ctx, w.stop = context.WithCancel(context.Background())
-	w.deadline = time.AfterFunc(w.giveUp, w.stop)
+	w.deadline = time.AfterFunc(w.GiveUp, w.stop)
 	w.deadline.Stop()
 	return w
 }
 
-// delta appends to an open item. It waits while too much is waiting to be
+// Delta appends to an open item. It waits while too much is waiting to be
 // committed.
-func (w *writer) delta(ctx context.Context, kind agui.Type, id, text string) error {
+func (w *Writer) Delta(ctx context.Context, kind agui.Type, id, text string) error {
 	w.mu.Lock()
 	if w.err != nil {
 		defer w.mu.Unlock()
@@ -108,11 +108,11 @@ func (w *writer) delta(ctx context.Context, kind agui.Type, id, text string) err
 		w.last++
 	}
 	b.bytes += len(text)
-	full := b.bytes > w.limit
+	full := b.bytes > w.Limit
 	if full {
 		w.wake()
 	} else {
-		w.wakeWithin(w.window)
+		w.wakeWithin(w.Window)
 	}
 	w.mu.Unlock()
 	if full {
@@ -121,35 +121,35 @@ func (w *writer) delta(ctx context.Context, kind agui.Type, id, text string) err
 	return nil
 }
 
-// emit appends events, and whatever must come before them: open items are
+// Emit appends events, and whatever must come before them: open items are
 // closed before the run's end.
-func (w *writer) emit(events ...agui.Event) error { return w.step(events, nil) }
+func (w *Writer) Emit(events ...agui.Event) error { return w.Step(events, nil) }
 
-// step appends events and, in the same commit, whatever f adds. The function
+// Step appends events and, in the same commit, whatever f adds. The function
 // gets the position of the last record emitted.
-func (w *writer) step(events []agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
-	return w.add(events, atOnce, f)
+func (w *Writer) Step(events []agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
+	return w.Add(events, AtOnce, f)
 }
 
-// urgency is how soon what was added is committed, if nothing else has it
+// Urgency is how soon what was added is committed, if nothing else has it
 // committed before.
-type urgency int
+type Urgency int
 
 const (
-	atOnce urgency = iota
-	// soon is for what nobody waits for: results of parallel pure tools, the
+	AtOnce Urgency = iota
+	// Soon is for what nobody waits for: results of parallel pure tools, the
 	// checkpoint after them, and the beginning of the next answer, if it comes at
 	// once, are then one commit.
-	soon
-	// withNext waits for whatever comes next.
-	withNext
+	Soon
+	// WithNext waits for whatever comes next.
+	WithNext
 )
 
 // company is how long soon is.
 const company = 5 * time.Millisecond
 
-// add is step with a choice of urgency.
-func (w *writer) add(events []agui.Event, u urgency, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
+// Add is Step with a choice of urgency.
+func (w *Writer) Add(events []agui.Event, u Urgency, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -166,19 +166,19 @@ func (w *writer) add(events []agui.Event, u urgency, f func(c *holdfast.Commit, 
 		w.append(ev)
 	}
 	if f != nil {
-		f(&w.next.commit, holdfast.Cursor{Number: w.last, Tag: w.fence.Tag()})
+		f(&w.next.commit, holdfast.Cursor{Number: w.last, Tag: w.Fence.Tag()})
 	}
 	switch u {
-	case atOnce:
+	case AtOnce:
 		w.wake()
-	case soon:
+	case Soon:
 		w.wakeWithin(company)
 	}
 	return nil
 }
 
-// closeOpen ends everything that is open.
-func (w *writer) closeOpen() error {
+// CloseOpen ends everything that is open.
+func (w *Writer) CloseOpen() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -191,24 +191,24 @@ func (w *writer) closeOpen() error {
 	return nil
 }
 
-// flush waits until everything given to the writer is durable.
-func (w *writer) flush(ctx context.Context) error {
+// Flush waits until everything given to the writer is durable.
+func (w *Writer) Flush(ctx context.Context) error {
 	w.mu.Lock()
 	b := w.next
 	if w.err != nil {
 		defer w.mu.Unlock()
 		return w.err
 	}
-	// The next batch follows the one in flight, so waiting for it waits for both;
+	// The next group follows the one in flight, so waiting for it waits for both;
 	// it may be empty.
 	w.wake()
 	w.mu.Unlock()
 	return wait(ctx, b)
 }
 
-// close commits what is left, with process as the owner from then on ("" when
+// Close commits what is left, with process as the owner from then on ("" when
 // the run has ended), and stops. It returns once nothing runs any more.
-func (w *writer) close(ctx context.Context, process string) error {
+func (w *Writer) Close(ctx context.Context, process string) error {
 	w.mu.Lock()
 	if w.err != nil {
 		defer w.mu.Unlock()
@@ -216,23 +216,23 @@ func (w *writer) close(ctx context.Context, process string) error {
 	}
 	b := w.next
 	b.closing = true
-	w.process = process
+	w.Process = process
 	w.wake()
 	w.mu.Unlock()
 	<-w.idle
 	return wait(ctx, b)
 }
 
-// finish is step for the run's last event: in the same commit the thread has no
+// Finish is step for the run's last event: in the same commit the thread has no
 // owner any more. A commit of its own for that would have no record, so it would
 // wake nobody who waits for the thread to be free. It returns once nothing runs
 // any more.
-func (w *writer) finish(ctx context.Context, ev agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
-	var b *batch
-	err := w.step([]agui.Event{ev}, func(c *holdfast.Commit, last holdfast.Cursor) {
+func (w *Writer) Finish(ctx context.Context, ev agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
+	var b *group
+	err := w.Step([]agui.Event{ev}, func(c *holdfast.Commit, last holdfast.Cursor) {
 		f(c, last)
 		b = w.next
-		b.closing, w.process = true, ""
+		b.closing, w.Process = true, ""
 	})
 	if err != nil {
 		return err
@@ -241,17 +241,17 @@ func (w *writer) finish(ctx context.Context, ev agui.Event, f func(c *holdfast.C
 	return wait(ctx, b)
 }
 
-// abandon stops without committing what is left.
-func (w *writer) abandon(cause error) {
+// Abandon stops without committing what is left.
+func (w *Writer) Abandon(cause error) {
 	w.mu.Lock()
 	w.fail(cause)
 	w.mu.Unlock()
 	<-w.idle
 }
 
-// ready waits while the store cannot be reached, so that no model call and no
+// Ready waits while the store cannot be reached, so that no model call and no
 // tool starts then.
-func (w *writer) ready(ctx context.Context) error {
+func (w *Writer) Ready(ctx context.Context) error {
 	w.mu.Lock()
 	sick, err := w.unhealthy, w.err
 	w.mu.Unlock()
@@ -260,25 +260,25 @@ func (w *writer) ready(ctx context.Context) error {
 	}
 	select {
 	case <-sick:
-		return w.ready(ctx)
+		return w.Ready(ctx)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// written is how many bytes were written since it was last asked, of what may stay.
-func (w *writer) written() int64 { return w.bytes.Swap(0) }
+// Written is how many bytes were written since it was last asked, of what may stay.
+func (w *Writer) Written() int64 { return w.bytes.Swap(0) }
 
-// acknowledged is when the last commit was made that the store has acknowledged:
+// Acknowledged is when the last commit was made that the store has acknowledged:
 // until then at least, the thread was ours.
-func (w *writer) acknowledged() time.Time {
+func (w *Writer) Acknowledged() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.acked
 }
 
 // fail ends the writer; the caller holds the lock.
-func (w *writer) fail(err error) {
+func (w *Writer) fail(err error) {
 	if w.err == nil {
 		w.err = err
 	}
@@ -299,7 +299,7 @@ func (w *writer) fail(err error) {
 
 // end is called once the writer has failed or is closed and nothing runs; the
 // caller holds the lock.
-func (w *writer) end() {
+func (w *Writer) end() {
 	if !w.ended {
 		w.ended = true
 		w.stop()
@@ -307,4 +307,4 @@ func (w *writer) end() {
 	}
 }
 
-var errWriterClosed = errors.New("the run's writer is closed")
+var ErrClosed = errors.New("the run's writer is closed")

@@ -1,4 +1,4 @@
-package loop
+package journal
 
 import (
 	"github.com/holdfast-agents/holdfast"
@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// batch is what becomes one commit.
-type batch struct {
+// group is what becomes one commit.
+type group struct {
 	items   []item
 	bytes   int
 	commit  holdfast.Commit
@@ -27,14 +27,14 @@ type item struct {
 	full []byte
 }
 
-// newBatch gives the commit its id, so that a checkpoint in it can name it.
-func (w *writer) newBatch() *batch {
-	b := &batch{done: make(chan struct{})}
-	b.commit.ID = w.newID("c")
+// newGroup gives the commit its id, so that a checkpoint in it can name it.
+func (w *Writer) newGroup() *group {
+	b := &group{done: make(chan struct{})}
+	b.commit.ID = w.NewID("c")
 	return b
 }
 
-func (w *writer) append(ev agui.Event) {
+func (w *Writer) append(ev agui.Event) {
 	it := item{kind: ev.EventType(), data: ev.AppendJSON(nil)}
 	if result, ok := ev.(agui.ToolCallResult); ok && len(result.Content) >= thread.MinRef {
 		it.full, it.data = it.data, agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)
