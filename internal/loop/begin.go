@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -14,7 +15,7 @@ import (
 // the new messages, what an answer or a policy does to open calls, and the input
 // checkpoint.
 func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
-	if p.d.Do != actStore {
+	if p.d.Do != decide.Store {
 		if e.stopping() {
 			return errShuttingDown()
 		}
@@ -28,15 +29,15 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		err = e.Commit(ctx, b.place(), b.c)
 	}
 	if err != nil {
-		if p.d.Do != actStore {
+		if p.d.Do != decide.Store {
 			e.release()
 		}
 		return thread.ReadUnlessMoved(err)
 	}
-	if p.d.Do == actStore {
+	if p.d.Do == decide.Store {
 		return nil
 	}
-	if p.d.Do == actResume {
+	if p.d.Do == decide.Resume {
 		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
 	}
 	e.announceSchema(b.place(), r.change)
@@ -72,7 +73,7 @@ func (e *Engine) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	c := e.claim(t, e.process)
 	st := t.State.Clone()
 	p.rec = p.runRecord(e, who)
-	return &beginning{e: e, p: p, c: c, st: st, r: &run{rec: p.rec, agent: p.agent, st: st, hist: t.History, resumed: p.d.Do == actResume}}
+	return &beginning{e: e, p: p, c: c, st: st, r: &run{rec: p.rec, agent: p.agent, st: st, hist: t.History, resumed: p.d.Do == decide.Resume}}
 }
 
 func (p *plan) runRecord(e *Engine, who holdfast.Principal) *thread.Run {
@@ -80,7 +81,7 @@ func (p *plan) runRecord(e *Engine, who holdfast.Principal) *thread.Run {
 		Format: thread.Format, ID: p.in.RunID, Agent: p.agent.Name, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
 		StartedAt: e.cfg.Now(), Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
 	}
-	for _, m := range p.req.Clean.Instructions {
+	for _, m := range p.req.Compared.Instructions {
 		rec.Instructions = append(rec.Instructions, m.AppendJSON(nil))
 	}
 	return rec
@@ -95,7 +96,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	// Results belong right after their calls, also when the thread branches off.
-	for _, m := range b.p.req.Clean.Results {
+	for _, m := range b.p.req.Compared.Results {
 		b.st.CloseCall(m.ToolCallID)
 		b.add(m)
 	}
@@ -105,7 +106,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.states(ctx); err != nil {
 		return nil, err
 	}
-	if b.p.d.Do == actResume {
+	if b.p.d.Do == decide.Resume {
 		b.resume()
 	} else {
 		b.fresh()
@@ -114,14 +115,14 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	b.st.Run, b.st.Agent = b.p.rec.ID, b.p.agent.Name
 	b.st.Phase, b.st.Outcome, b.st.Code, b.st.Text = thread.Running, "", "", ""
 	b.st.GrantedAt, b.st.Claims, b.st.Usage = b.st.Iteration, 0, nil
-	if b.p.d.Do == actStore {
+	if b.p.d.Do == decide.Store {
 		if err := b.stored(); err != nil {
 			return nil, err
 		}
 	}
 	b.snapshotLeaf()
 	last := b.c.Expect.Next - 1 + uint64(len(b.c.Records))
-	if b.p.d.Do == actStore {
+	if b.p.d.Do == decide.Store {
 		thread.PutRunEnd(b.c, b.p.rec.ID, thread.RunEnd{Format: thread.Format, Outcome: thread.OutcomeSuccess, EndedAt: b.e.cfg.Now(), Last: last})
 	}
 	b.st.Boundary = holdfast.Cursor{Number: last, Tag: b.c.Fence.Tag()}
@@ -135,20 +136,20 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 // onlyResults: the run brings the results of frontend calls and nothing else. It goes
 // on with the work of the run before it.
 func (b *beginning) onlyResults() bool {
-	return len(b.p.req.Clean.Users) == 0 && len(b.p.req.Clean.Results) > 0
+	return len(b.p.req.Compared.Users) == 0 && len(b.p.req.Compared.Results) > 0
 }
 
 // states restores the states of the middleware, and says what has changed in their
 // schema.
 func (b *beginning) states(ctx context.Context) error {
-	if b.p.d.Do == actStore {
+	if b.p.d.Do == decide.Store {
 		return nil // nothing runs: they stay as they are
 	}
 	restored, err := b.e.restore(ctx, b.p.Key, b.st, b.p.agent.Name)
 	if err != nil {
 		return err
 	}
-	if b.p.d.Do == actFresh && !b.onlyResults() {
+	if b.p.d.Do == decide.Fresh && !b.onlyResults() {
 		restored.states = b.e.schemas[b.p.agent.Name].NewRun(restored.states)
 	}
 	b.r.live = holdfast.NewLiveStates(restored.states)
@@ -173,7 +174,7 @@ func (b *beginning) load(ctx context.Context) (err error) {
 		return err
 	}
 	b.p.rec.After = b.p.Last()
-	if b.p.d.Do != actResume {
+	if b.p.d.Do != decide.Resume {
 		return nil
 	}
 	if err := thread.CheckStale(b.st, b.p.History); err != nil {
@@ -243,12 +244,12 @@ func (b *beginning) events() error {
 }
 
 func (b *beginning) snapshotLeaf() {
-	resume := b.p.d.Do == actResume
-	if !resume && !b.p.req.Clean.Resync && b.p.d.Close == closeNone {
+	resume := b.p.d.Do == decide.Resume
+	if !resume && !b.p.req.Compared.Resync && b.p.d.Close == decide.CloseNothing {
 		return
 	}
 	var refs [][]byte
-	if b.p.req.Clean.Reorder {
+	if b.p.req.Compared.Reorder {
 		refs = append(refs, agui.MessagesRef{}.AppendJSON(nil))
 	}
 	refs = append(refs, agui.MessagesRef{Leaf: b.st.Leaf}.AppendJSON(nil))
@@ -261,8 +262,8 @@ func (b *beginning) snapshotLeaf() {
 // fresh prepares a run with new messages: what is open is closed, the state
 // replaced, the iterations counted from 0.
 func (b *beginning) fresh() {
-	clean := &b.p.req.Clean
-	if b.p.d.Do == actFresh {
+	clean := &b.p.req.Compared
+	if b.p.d.Do == decide.Fresh {
 		b.closeOpen()
 		b.st.Answers, b.st.Question = nil, nil
 		// The results of frontend calls close the iteration that made them.
@@ -286,7 +287,7 @@ func (b *beginning) fresh() {
 // closeOpen answers the calls that have no result, so that the history is well
 // formed.
 func (b *beginning) closeOpen() {
-	text := map[closing]string{closeDeclined: thread.TextDeclined, closeAbandoned: thread.TextAbandoned, closeNotAnswered: thread.TextNotAnswered}[b.p.d.Close]
+	text := map[decide.Closing]string{decide.CloseDeclined: thread.TextDeclined, decide.CloseAbandoned: thread.TextAbandoned, decide.CloseNotAnswered: thread.TextNotAnswered}[b.p.d.Close]
 	if text == "" {
 		text = thread.TextNotAnswered
 	}
@@ -358,7 +359,7 @@ func (b *beginning) resume() {
 
 // answer takes a person's answer to a question.
 func (b *beginning) answer(a agui.ResumeEntry, q *agui.Interrupt) *holdfast.Answer {
-	b.st.Answers[a.InterruptID] = answerHash(a)
+	b.st.Answers[a.InterruptID] = decide.AnswerHash(a)
 	return &holdfast.Answer{
 		InterruptID: a.InterruptID, Reason: q.Reason, Payload: a.Payload, Metadata: a.Metadata, Declined: a.Status == agui.ResumeCancelled,
 	}
@@ -368,13 +369,13 @@ func (b *beginning) answer(a agui.ResumeEntry, q *agui.Interrupt) *holdfast.Answ
 // messages wait for their results.
 func (b *beginning) messages() {
 	if len(b.st.Calls) > 0 {
-		b.st.Queued = append(b.st.Queued, thread.RawMessages(b.p.req.Clean.Users)...)
+		b.st.Queued = append(b.st.Queued, thread.RawMessages(b.p.req.Compared.Users)...)
 		return
 	}
 	for _, m := range thread.TakeQueued(b.st) {
 		b.add(m)
 	}
-	for _, m := range b.p.req.Clean.Users {
+	for _, m := range b.p.req.Compared.Users {
 		b.add(m)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -48,10 +49,10 @@ func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, 
 	if p.d.Warning != "" {
 		e.cfg.Log.Warn(p.d.Warning, "thread", in.ThreadID, "run", in.RunID)
 	}
-	if p.d.Do == actReject {
+	if p.d.Do == decide.Reject {
 		return nil, p.d.Err.With("threadId", in.ThreadID)
 	}
-	if p.d.Do == actCancel {
+	if p.d.Do == decide.Cancel {
 		return nil, e.cancelAndWait(ctx, p.Thread)
 	}
 	w, err := e.watch(ctx, p)
@@ -65,7 +66,7 @@ func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, 
 func (e *Engine) watch(ctx context.Context, p *plan) (*watching, error) {
 	v := view{dialect: agui.DialectOf(p.in.ProtocolVersion)}
 	switch p.d.Do {
-	case actReplay:
+	case decide.Replay:
 		rec, err := e.read.Run(ctx, p.Key, p.in.RunID)
 		if err != nil {
 			return nil, err
@@ -76,7 +77,7 @@ func (e *Engine) watch(ctx context.Context, p *plan) (*watching, error) {
 		// Its log was pruned: what is left of it is in the thread's history.
 		v.echo, v.resync = p.in.RunID, true
 		return e.attach(ctx, p.Thread, v)
-	case actAttach, actHydrate:
+	case decide.Attach, decide.Hydrate:
 		v.echo = p.in.RunID
 		return e.attach(ctx, p.Thread, v)
 	}
@@ -88,8 +89,8 @@ type plan struct {
 	*thread.Thread
 	in    *agui.RunAgentInput
 	agent *holdfast.Agent
-	req   request
-	d     decision
+	req   decide.Request
+	d     decide.Decision
 	rec   *thread.Run
 }
 
@@ -120,9 +121,9 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	if p.req, err = p.request(agent); err != nil {
 		return nil, err
 	}
-	p.d = decide(s, p.req, e.cfg.Now())
+	p.d = decide.Decide(s, p.req, e.cfg.Now())
 	switch p.d.Do {
-	case actFresh, actResume, actStore:
+	case decide.Fresh, decide.Resume, decide.Store:
 		return p, e.begin(ctx, who, p)
 	}
 	return p, nil
@@ -164,15 +165,15 @@ func (e *Engine) agentFor(t *thread.Thread, name string) (*holdfast.Agent, error
 }
 
 // situation is what decide needs to know of the thread.
-func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (situation, error) {
+func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (decide.Situation, error) {
 	if t.Head == nil {
-		return situation{}, nil
+		return decide.Situation{}, nil
 	}
 	leaf := &t.History.Path[len(t.History.Path)-1]
-	s := situation{
+	s := decide.Situation{
 		Exists: true, Phase: t.State.Phase, Run: t.State.Run, Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome,
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
-		Unanswered: answerable(leaf.Role) && t.State.Outcome != thread.OutcomeCancelled,
+		Unanswered: decide.Answerable(leaf.Role) && t.State.Outcome != thread.OutcomeCancelled,
 	}
 	raw, err := e.cfg.Store.Value(ctx, t.Key, holdfast.KindRun, run)
 	if errors.Is(err, holdfast.ErrNotFound) {
@@ -185,21 +186,21 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (s
 	if err := thread.Decode(raw, &rec); err != nil {
 		return s, thread.ReadError(err)
 	}
-	s.Known = &knownRun{Hash: rec.Hash}
+	s.Known = &decide.KnownRun{Hash: rec.Hash}
 	return s, nil
 }
 
 // request is what decide needs to know of the input.
-func (p *plan) request(agent string) (request, error) {
-	pol, err := policyOf(p.agent, p.in.ForwardedProps)
+func (p *plan) request(agent string) (decide.Request, error) {
+	pol, err := decide.PolicyOf(p.agent, p.in.ForwardedProps)
 	if err != nil {
-		return request{}, err
+		return decide.Request{}, err
 	}
-	req := request{Agent: agent, RunID: p.in.RunID, Hash: p.in.Hash(), Policy: pol, Resume: p.in.Resume}
+	req := decide.Request{Agent: agent, RunID: p.in.RunID, Hash: p.in.Hash(), Policy: pol, Resume: p.in.Resume}
 	var pending []string
 	if p.State != nil {
 		pending = p.State.PendingFrontend()
 	}
-	req.Clean = clean(p.History, pending, p.in.Messages, pol.Branch)
+	req.Compared = decide.Compare(p.History, pending, p.in.Messages, pol.Branch)
 	return req, nil
 }

@@ -1,4 +1,4 @@
-package loop
+package decide
 
 import (
 	"crypto/sha256"
@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// policy is what the agent and the request chose.
-type policy struct {
+// Policy is what the agent and the request chose.
+type Policy struct {
 	holdfast.Policy
 	Branch bool `json:"branch,omitempty"`
 	// AllowStale goes on although the history is not the one the head was written
@@ -19,10 +19,10 @@ type policy struct {
 	AllowStale bool `json:"allowStale,omitempty"`
 }
 
-// policyOf joins the agent's policy with forwardedProps.holdfast, the one place
+// PolicyOf joins the agent's policy with forwardedProps.holdfast, the one place
 // of choices per request.
-func policyOf(a *holdfast.Agent, props json.RawMessage) (policy, error) {
-	p := policy{Policy: a.Policy}
+func PolicyOf(a *holdfast.Agent, props json.RawMessage) (Policy, error) {
+	p := Policy{Policy: a.Policy}
 	var outer struct {
 		Holdfast json.RawMessage `json:"holdfast"`
 	}
@@ -47,8 +47,8 @@ func policyOf(a *holdfast.Agent, props json.RawMessage) (policy, error) {
 	return p, nil
 }
 
-// answerHash recognises an answer that is given again.
-func answerHash(r agui.ResumeEntry) string {
+// AnswerHash recognises an answer that is given again.
+func AnswerHash(r agui.ResumeEntry) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", r.InterruptID, r.Status, r.Payload))
 	return hex.EncodeToString(sum[:8])
 }

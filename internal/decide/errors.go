@@ -1,11 +1,11 @@
-package loop
+package decide
 
 import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-func errWrongAgent(s situation, asked string) *holdfast.Error {
+func errWrongAgent(s Situation, asked string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeWrongAgent,
 		"This thread has an unfinished run of agent %q; it cannot go on with agent %q.", s.Agent, asked).
 		WithHint("Use agent %q for this thread, or start a new thread.", s.Agent).
@@ -25,21 +25,21 @@ func errNothingToRun() *holdfast.Error {
 		WithHint("Send at least one user message; the last message must be from the user or a tool.")
 }
 
-func errRunInProgress(s situation) *holdfast.Error {
+func errRunInProgress(s Situation) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeRunInProgress,
 		"Run %q is in progress on this thread, at iteration %d; new messages cannot be added to it.", s.Run, s.Iteration).
 		WithHint(`Wait for it to end; or attach to it with an empty-messages POST; or cancel it; or set forwardedProps.holdfast.onBusy to "cancel_and_run".`).
 		With("runId", s.Run).With("iteration", s.Iteration)
 }
 
-func errAlreadyAnswered(s situation) *holdfast.Error {
+func errAlreadyAnswered(s Situation) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeInterruptAlreadyAnswered,
 		"An interrupt named in resume has been answered before, with another answer, or is not open.").
 		WithHint(`The first answer counts. To see what came of it, %s.`, thread.HintEmptyPost).
 		With("runId", s.Run)
 }
 
-func errInterrupted(s situation) *holdfast.Error {
+func errInterrupted(s Situation) *holdfast.Error {
 	ids := make([]string, len(s.Interrupts))
 	for i, in := range s.Interrupts {
 		ids[i] = in.ID
@@ -50,14 +50,14 @@ func errInterrupted(s situation) *holdfast.Error {
 		With("runId", s.Run).With("interrupts", ids)
 }
 
-func errInterruptExpired(s situation) *holdfast.Error {
+func errInterruptExpired(s Situation) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeInterruptExpired,
 		"An interrupt named in resume has expired; it can only be cancelled.").
 		WithHint(`Send its entry in "resume" with "status": "cancelled".`).
 		With("runId", s.Run)
 }
 
-func errMidExecution(s situation) *holdfast.Error {
+func errMidExecution(s Situation) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeMidExecution,
 		"Cannot add new messages when resuming mid-execution. This thread is at iteration %d.", s.Iteration).
 		WithHint(`To resume execution, %s. To give the unfinished work up and go on with your message, set forwardedProps.holdfast.onUnfinished to "abandon": finished results are kept.`, thread.HintEmptyPost).

@@ -1,4 +1,4 @@
-package loop
+package decide
 
 import (
 	"time"
@@ -8,32 +8,32 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// action is what a POST leads to.
-type action string
+// Action is what a POST leads to.
+type Action string
 
 const (
-	actReject  action = "reject"
-	actAttach  action = "attach"  // watch a run that is under way, from a snapshot
-	actReplay  action = "replay"  // watch a known run from its first record
-	actHydrate action = "hydrate" // show where the thread stands; nothing runs
-	actFresh   action = "fresh"   // start a run with what is new
-	actStore   action = "store"   // keep some frontend results; calls are still open
-	actResume  action = "resume"  // go on where the thread stopped or waits
-	actCancel  action = "cancel"  // cancel the running run, then decide again
+	Reject  Action = "reject"
+	Attach  Action = "attach"  // watch a run that is under way, from a snapshot
+	Replay  Action = "replay"  // watch a known run from its first record
+	Hydrate Action = "hydrate" // show where the thread stands; nothing runs
+	Fresh   Action = "fresh"   // start a run with what is new
+	Store   Action = "store"   // keep some frontend results; calls are still open
+	Resume  Action = "resume"  // go on where the thread stopped or waits
+	Cancel  Action = "cancel"  // cancel the running run, then decide again
 )
 
-// closing says why calls without a result are closed before a fresh run.
-type closing string
+// Closing says why calls without a result are closed before a fresh run.
+type Closing string
 
 const (
-	closeNone        closing = ""
-	closeDeclined    closing = "declined"
-	closeAbandoned   closing = "abandoned"
-	closeNotAnswered closing = "not_answered"
+	CloseNothing     Closing = ""
+	CloseDeclined    Closing = "declined"
+	CloseAbandoned   Closing = "abandoned"
+	CloseNotAnswered Closing = "not_answered"
 )
 
-// situation is all that decide knows about the thread.
-type situation struct {
+// Situation is all that decide knows about the thread.
+type Situation struct {
 	// Exists is false for a thread that has no history.
 	Exists bool
 	Phase  thread.Phase
@@ -50,58 +50,58 @@ type situation struct {
 	// Answers are the hashes of the answers last given, by interrupt id.
 	Answers map[string]string
 	// Known is the run that has the input's run id; nil if there is none.
-	Known *knownRun
+	Known *KnownRun
 }
 
-type knownRun struct {
+type KnownRun struct {
 	Hash string
 }
 
-// request is all that decide knows about the input.
-type request struct {
+// Request is all that decide knows about the input.
+type Request struct {
 	// Agent is the one that was asked for; empty is any.
-	Agent  string
-	RunID  string
-	Hash   string
-	Policy policy
-	Clean  cleaned
-	Resume []agui.ResumeEntry
+	Agent    string
+	RunID    string
+	Hash     string
+	Policy   Policy
+	Compared Compared
+	Resume   []agui.ResumeEntry
 }
 
-// decision is what to do, and with what.
-type decision struct {
-	Do    action
+// Decision is what to do, and with what.
+type Decision struct {
+	Do    Action
 	Err   *holdfast.Error
-	Close closing
+	Close Closing
 	// Answers are the resume's entries that answer open interrupts.
 	Answers []agui.ResumeEntry
 	// Warning is logged: something in the input was ignored.
 	Warning string
 }
 
-func reject(err *holdfast.Error) decision { return decision{Do: actReject, Err: err} }
+func reject(err *holdfast.Error) Decision { return Decision{Do: Reject, Err: err} }
 
-// decide says what a POST means: design rules 0, 1, 3 and 4, the first that fits
+// Decide says what a POST means: design rules 0, 1, 3 and 4, the first that fits
 // wins. It is a pure function of the thread and the input; the commit that
 // follows is conditional on the head it was made from, and on a conflict it is
 // made again. Rule 2 has happened in clean, whose result is in req.
-func decide(s situation, req request, now time.Time) decision {
+func Decide(s Situation, req Request, now time.Time) Decision {
 	if unfinished(s) && req.Agent != "" && req.Agent != s.Agent {
 		return reject(errWrongAgent(s, req.Agent))
 	}
 	if s.Known != nil {
 		return decideKnown(s, req)
 	}
-	if req.Clean.Err != nil {
-		return reject(req.Clean.Err)
+	if req.Compared.Err != nil {
+		return reject(req.Compared.Err)
 	}
 	if !s.Exists {
 		return decideFirst(req)
 	}
 	// An answer belongs to where the thread waits, so it cannot come with a branch.
 	resumes := s.Phase == thread.Interrupted && len(req.Resume) > 0
-	if req.Clean.Diverged != nil && (!req.Policy.Branch || resumes) {
-		return reject(req.Clean.Diverged)
+	if req.Compared.Diverged != nil && (!req.Policy.Branch || resumes) {
+		return reject(req.Compared.Diverged)
 	}
 	switch s.Phase {
 	case thread.Running:
@@ -114,97 +114,97 @@ func decide(s situation, req request, now time.Time) decision {
 	return decideIdle(s, req)
 }
 
-func unfinished(s situation) bool {
+func unfinished(s Situation) bool {
 	return s.Exists && (s.Phase != thread.Idle || len(s.Pending) > 0)
 }
 
 // decideKnown is rule 1.
-func decideKnown(s situation, req request) decision {
+func decideKnown(s Situation, req Request) Decision {
 	same := req.Hash == s.Known.Hash
 	// A client that was cut off sends its answer again, with what it has seen since.
 	repeated := len(req.Resume) == 0 || s.Run == req.RunID && answeredBefore(s, req.Resume)
-	if same || !req.Clean.hasNew() && repeated {
+	if same || !req.Compared.hasNew() && repeated {
 		// A client that shows messages of its own run has seen a part of it: from
 		// the first record it would show that part twice.
-		if !same && req.Clean.ShowsAnswer && s.Run == req.RunID {
+		if !same && req.Compared.ShowsAnswer && s.Run == req.RunID {
 			if s.Phase == thread.Running {
-				return decision{Do: actAttach}
+				return Decision{Do: Attach}
 			}
-			return decision{Do: actHydrate}
+			return Decision{Do: Hydrate}
 		}
-		return decision{Do: actReplay}
+		return Decision{Do: Replay}
 	}
 	return reject(errRunIDReused(req.RunID))
 }
 
 // decideFirst is the row "no history": scenarios 1 and 2 of the papers.
-func decideFirst(req request) decision {
-	if !req.Clean.hasNew() {
+func decideFirst(req Request) Decision {
+	if !req.Compared.hasNew() {
 		return reject(errNothingToRun())
 	}
-	d := decision{Do: actFresh}
+	d := Decision{Do: Fresh}
 	if len(req.Resume) > 0 {
 		d.Warning = "resume ignored: the thread has no history"
 	}
 	return d
 }
 
-func decideRunning(s situation, req request) decision {
-	if req.Clean.hasNew() {
+func decideRunning(s Situation, req Request) Decision {
+	if req.Compared.hasNew() {
 		if req.Policy.OnBusy == holdfast.PolicyCancelAndRun {
-			return decision{Do: actCancel}
+			return Decision{Do: Cancel}
 		}
 		return reject(errRunInProgress(s))
 	}
 	if len(req.Resume) > 0 && !answeredBefore(s, req.Resume) {
 		return reject(errAlreadyAnswered(s))
 	}
-	return decision{Do: actAttach}
+	return Decision{Do: Attach}
 }
 
-func decideInterrupted(s situation, req request, now time.Time) decision {
+func decideInterrupted(s Situation, req Request, now time.Time) Decision {
 	answers, coversAll := coverage(s, req.Resume)
 	if len(req.Resume) == 0 {
-		if !req.Clean.hasNew() {
-			return decision{Do: actHydrate}
+		if !req.Compared.hasNew() {
+			return Decision{Do: Hydrate}
 		}
 		if req.Policy.OnInterrupted == holdfast.PolicyDecline {
-			return decision{Do: actFresh, Close: closeDeclined}
+			return Decision{Do: Fresh, Close: CloseDeclined}
 		}
 		return reject(errInterrupted(s))
 	}
 	if !coversAll {
-		if req.Clean.hasNew() {
+		if req.Compared.hasNew() {
 			return reject(errInterrupted(s))
 		}
-		return decision{Do: actHydrate, Warning: "resume ignored: it does not cover every open interrupt"}
+		return Decision{Do: Hydrate, Warning: "resume ignored: it does not cover every open interrupt"}
 	}
 	if resolvesExpired(s, answers, now) {
 		return reject(errInterruptExpired(s))
 	}
-	return decision{Do: actResume, Answers: answers}
+	return Decision{Do: Resume, Answers: answers}
 }
 
-func decideStopped(s situation, req request) decision {
+func decideStopped(s Situation, req Request) Decision {
 	if len(req.Resume) > 0 && !answeredBefore(s, req.Resume) {
 		return reject(errAlreadyAnswered(s))
 	}
-	if !req.Clean.hasNew() {
-		return decision{Do: actResume}
+	if !req.Compared.hasNew() {
+		return Decision{Do: Resume}
 	}
 	if req.Policy.OnUnfinished == holdfast.PolicyAbandon {
-		return decision{Do: actFresh, Close: closeAbandoned}
+		return Decision{Do: Fresh, Close: CloseAbandoned}
 	}
 	return reject(errMidExecution(s))
 }
 
-func decideIdle(s situation, req request) decision {
+func decideIdle(s Situation, req Request) Decision {
 	if len(s.Pending) > 0 {
 		return decidePending(s, req)
 	}
-	d := decision{Do: actHydrate}
-	if req.Clean.hasNew() || s.Unanswered || req.Clean.Regenerate {
-		d.Do = actFresh
+	d := Decision{Do: Hydrate}
+	if req.Compared.hasNew() || s.Unanswered || req.Compared.Regenerate {
+		d.Do = Fresh
 	}
 	if len(req.Resume) == 0 {
 		return d
@@ -217,15 +217,15 @@ func decideIdle(s situation, req request) decision {
 }
 
 // decidePending is the row "idle, frontend calls pending".
-func decidePending(s situation, req request) decision {
-	d := decision{Do: actHydrate}
+func decidePending(s Situation, req Request) Decision {
+	d := Decision{Do: Hydrate}
 	switch {
-	case len(req.Clean.Users) > 0:
-		d = decision{Do: actFresh, Close: closeNotAnswered}
-	case len(req.Clean.Results) >= len(s.Pending):
-		d.Do = actFresh
-	case len(req.Clean.Results) > 0:
-		d.Do = actStore
+	case len(req.Compared.Users) > 0:
+		d = Decision{Do: Fresh, Close: CloseNotAnswered}
+	case len(req.Compared.Results) >= len(s.Pending):
+		d.Do = Fresh
+	case len(req.Compared.Results) > 0:
+		d.Do = Store
 	}
 	if len(req.Resume) > 0 {
 		d.Warning = "resume ignored: no interrupt is open"
@@ -235,7 +235,7 @@ func decidePending(s situation, req request) decision {
 
 // coverage returns the entries that answer open interrupts, and whether every
 // open interrupt has one.
-func coverage(s situation, resume []agui.ResumeEntry) (answers []agui.ResumeEntry, all bool) {
+func coverage(s Situation, resume []agui.ResumeEntry) (answers []agui.ResumeEntry, all bool) {
 	all = true
 	for _, i := range s.Interrupts {
 		found := false
@@ -251,9 +251,9 @@ func coverage(s situation, resume []agui.ResumeEntry) (answers []agui.ResumeEntr
 }
 
 // answeredBefore reports whether every entry repeats an answer already given.
-func answeredBefore(s situation, resume []agui.ResumeEntry) bool {
+func answeredBefore(s Situation, resume []agui.ResumeEntry) bool {
 	for _, r := range resume {
-		if s.Answers[r.InterruptID] != answerHash(r) {
+		if s.Answers[r.InterruptID] != AnswerHash(r) {
 			return false
 		}
 	}
@@ -261,9 +261,9 @@ func answeredBefore(s situation, resume []agui.ResumeEntry) bool {
 }
 
 // unknownOrSame reports whether no entry contradicts an answer already given.
-func unknownOrSame(s situation, resume []agui.ResumeEntry) bool {
+func unknownOrSame(s Situation, resume []agui.ResumeEntry) bool {
 	for _, r := range resume {
-		if given, known := s.Answers[r.InterruptID]; known && given != answerHash(r) {
+		if given, known := s.Answers[r.InterruptID]; known && given != AnswerHash(r) {
 			return false
 		}
 	}
@@ -272,7 +272,7 @@ func unknownOrSame(s situation, resume []agui.ResumeEntry) bool {
 
 // resolvesExpired reports whether an interrupt that has expired is given an
 // answer other than "cancelled".
-func resolvesExpired(s situation, answers []agui.ResumeEntry, now time.Time) bool {
+func resolvesExpired(s Situation, answers []agui.ResumeEntry, now time.Time) bool {
 	for _, i := range s.Interrupts {
 		if !expired(i, now) {
 			continue

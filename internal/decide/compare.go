@@ -1,4 +1,4 @@
-package loop
+package decide
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// cleaned is the list of an input's messages, compared with the history.
-type cleaned struct {
+// Compared is the list of an input's messages, compared with the history.
+type Compared struct {
 	// Users are the new user messages; for a thread without history, all
 	// messages that are imported, in order.
 	Users []agui.Message
@@ -38,14 +38,14 @@ type cleaned struct {
 	Err      *holdfast.Error
 }
 
-func (c *cleaned) hasNew() bool { return len(c.Users)+len(c.Results) > 0 }
+func (c *Compared) hasNew() bool { return len(c.Users)+len(c.Results) > 0 }
 
-// clean is rules 2 and 3 of the design. Official clients resend the whole
+// Compare is rules 2 and 3 of the design. Official clients resend the whole
 // history, after a cut with half a message in it, so on a thread with history
 // only user messages and results of open frontend calls can be new. The
 // server's history is the truth: whatever else the client shows is dropped.
-func clean(h *thread.History, pending []string, sent []agui.Message, branch bool) cleaned {
-	var c cleaned
+func Compare(h *thread.History, pending []string, sent []agui.Message, branch bool) Compared {
+	var c Compared
 	for len(sent) > 0 && (sent[0].Role == string(holdfast.RoleSystem) || sent[0].Role == string(holdfast.RoleDeveloper)) {
 		c.Instructions = append(c.Instructions, sent[0])
 		sent = sent[1:]
@@ -54,7 +54,7 @@ func clean(h *thread.History, pending []string, sent []agui.Message, branch bool
 		c.importAll(sent)
 		return c
 	}
-	w := walk{cleaned: &c, history: h, pending: pending, common: -1, shown: map[int]bool{}}
+	w := walk{Compared: &c, history: h, pending: pending, common: -1, shown: map[int]bool{}}
 	for _, m := range sent {
 		if w.take(m); c.Err != nil {
 			return c
@@ -66,7 +66,7 @@ func clean(h *thread.History, pending []string, sent []agui.Message, branch bool
 
 // walk goes through what a client sent, message by message.
 type walk struct {
-	*cleaned
+	*Compared
 	history *thread.History
 	pending []string
 	shown   map[int]bool
@@ -170,7 +170,7 @@ func (w *walk) place(branch bool) {
 	if branch {
 		w.Parent = lastCommon
 		w.Resync = true
-		w.Regenerate = shorter && w.common >= 0 && answerable(path[w.common].Role)
+		w.Regenerate = shorter && w.common >= 0 && Answerable(path[w.common].Role)
 	}
 }
 
@@ -200,13 +200,13 @@ func (w *walk) answers(call string) bool {
 }
 
 // answerable: a model may be asked to answer after a message of this role.
-func answerable(role string) bool {
+func Answerable(role string) bool {
 	return role == string(holdfast.RoleUser) || role == string(holdfast.RoleTool)
 }
 
 // importAll takes a whole list into a thread without history, and repairs it:
 // every tool call gets exactly one result, right after its message.
-func (c *cleaned) importAll(sent []agui.Message) {
+func (c *Compared) importAll(sent []agui.Message) {
 	results := map[string][]int{} // by call id, the places of its results
 	made := map[string]bool{}
 	last := ""
@@ -225,7 +225,7 @@ func (c *cleaned) importAll(sent []agui.Message) {
 			last = m.Role
 		}
 	}
-	if len(sent) > 0 && !answerable(last) {
+	if len(sent) > 0 && !Answerable(last) {
 		c.Err = errNothingToRun()
 		return
 	}
@@ -243,7 +243,7 @@ func (c *cleaned) importAll(sent []agui.Message) {
 // importAssistant adds the message at place i and the results of its calls,
 // each the first that comes after it. A call whose arguments were cut in the
 // middle and that nobody answered never happened.
-func (c *cleaned) importAssistant(i int, sent []agui.Message, results map[string][]int) {
+func (c *Compared) importAssistant(i int, sent []agui.Message, results map[string][]int) {
 	m := sent[i]
 	var calls []agui.ToolCall
 	var answers []agui.Message

@@ -1,4 +1,4 @@
-package loop
+package decide
 
 import (
 	"encoding/json"
@@ -63,7 +63,7 @@ func TestImport(t *testing.T) {
 		"instructions":        {[]agui.Message{msg("system", "s", "be brief"), msg("user", "u", "x")}, "user:u", ""},
 		"activities are ours": {[]agui.Message{msg("user", "u", "x"), {ID: "z", Role: "activity", Content: json.RawMessage(`{}`)}}, "user:u", ""},
 	} {
-		got := clean(nil, nil, c.sent, false)
+		got := Compare(nil, nil, c.sent, false)
 		switch {
 		case c.err != "":
 			if got.Err == nil || got.Err.Code != c.err {
@@ -101,7 +101,7 @@ func TestClean(t *testing.T) {
 		"an edited question, branch":          {sent: []agui.Message{msg("user", "u1", "ONE")}, branch: true, want: "user:", diverged: true, parent: "", resync: true},
 		"a known id with another role":        {sent: []agui.Message{msg("assistant", "u1", "one")}, err: holdfast.CodeInvalidInput},
 	} {
-		got := clean(h(), nil, c.sent, c.branch)
+		got := Compare(h(), nil, c.sent, c.branch)
 		if c.err != "" {
 			if got.Err == nil || got.Err.Code != c.err {
 				t.Errorf("%s: %v", name, got.Err)
@@ -135,7 +135,7 @@ func FuzzImport(f *testing.F) {
 				sent = append(sent, msg("reasoning", id, "hm"))
 			}
 		}
-		c := clean(nil, nil, sent, false)
+		c := Compare(nil, nil, sent, false)
 		if c.Err != nil {
 			return
 		}

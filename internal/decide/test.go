@@ -1,4 +1,4 @@
-package loop
+package decide
 
 import (
 	"fmt"
@@ -60,11 +60,11 @@ var (
 	otherAnswer = agui.ResumeEntry{InterruptID: "old", Status: agui.ResumeResolved, Payload: []byte(`"no"`)}
 )
 
-func situationOf(k threadKind, r resumeKind) situation {
-	s := situation{Exists: k != noHistory, Run: "run-1", Agent: "a", Iteration: 3, Answers: map[string]string{"old": answerHash(given)}}
+func situationOf(k threadKind, r resumeKind) Situation {
+	s := Situation{Exists: k != noHistory, Run: "run-1", Agent: "a", Iteration: 3, Answers: map[string]string{"old": AnswerHash(given)}}
 	switch k {
 	case noHistory:
-		return situation{}
+		return Situation{}
 	case running:
 		s.Phase = thread.Running
 	case interrupted:
@@ -87,17 +87,17 @@ func situationOf(k threadKind, r resumeKind) situation {
 	return s
 }
 
-func cleanedOf(n newKind) cleaned {
+func cleanedOf(n newKind) Compared {
 	m := agui.Message{ID: "x"}
 	switch n {
 	case users:
-		return cleaned{Users: []agui.Message{m}}
+		return Compared{Users: []agui.Message{m}}
 	case someResults:
-		return cleaned{Results: []agui.Message{m}}
+		return Compared{Results: []agui.Message{m}}
 	case allResults:
-		return cleaned{Results: []agui.Message{m, m}}
+		return Compared{Results: []agui.Message{m, m}}
 	}
-	return cleaned{}
+	return Compared{}
 }
 
 func resumeOf(r resumeKind) []agui.ResumeEntry {
@@ -187,11 +187,11 @@ func wantInterrupted(isNew bool, r resumeKind, p holdfast.Policy) string {
 	return "hydrate"
 }
 
-func said(d decision) string {
-	if d.Do == actReject {
+func said(d Decision) string {
+	if d.Do == Reject {
 		return d.Err.Code
 	}
-	if d.Close != closeNone {
+	if d.Close != CloseNothing {
 		return string(d.Do) + "/" + string(d.Close)
 	}
 	return string(d.Do)
@@ -216,9 +216,9 @@ func TestDecideWalksEveryCombination(t *testing.T) {
 			for _, r := range resumeKinds {
 				for _, p := range policies() {
 					s := situationOf(k, r)
-					req := request{Agent: "a", RunID: "run-2", Hash: "h", Policy: policy{Policy: p}, Clean: cleanedOf(n), Resume: resumeOf(r)}
+					req := Request{Agent: "a", RunID: "run-2", Hash: "h", Policy: Policy{Policy: p}, Compared: cleanedOf(n), Resume: resumeOf(r)}
 					name := fmt.Sprintf("thread %s, new %s, resume %s, policy %+v", k, n, r, p)
-					got := decide(s, req, testNow)
+					got := Decide(s, req, testNow)
 					if want := want(k, n, r, p); said(got) != want {
 						t.Errorf("%s:\n got %s\nwant %s", name, said(got), want)
 					}
@@ -233,21 +233,21 @@ func TestDecideWalksEveryCombination(t *testing.T) {
 }
 
 // checkFirstRules: rules 0, 1 and 3 win over the table.
-func checkFirstRules(t *testing.T, name string, s situation, req request) {
+func checkFirstRules(t *testing.T, name string, s Situation, req Request) {
 	t.Helper()
 	other := req
 	other.Agent = "b"
-	if got := said(decide(s, other, testNow)); unfinished(s) != (got == holdfast.CodeWrongAgent) {
+	if got := said(Decide(s, other, testNow)); unfinished(s) != (got == holdfast.CodeWrongAgent) {
 		t.Errorf("%s, other agent: %s", name, got)
 	}
 	diverged := req
-	diverged.Clean.Diverged = errHistoryDiverged("m", nil)
-	if got := said(decide(s, diverged, testNow)); s.Exists && got != holdfast.CodeHistoryDiverged {
+	diverged.Compared.Diverged = errHistoryDiverged("m", nil)
+	if got := said(Decide(s, diverged, testNow)); s.Exists && got != holdfast.CodeHistoryDiverged {
 		t.Errorf("%s, diverged: %s", name, got)
 	}
 	diverged.Policy.Branch = true
 	resumes := s.Phase == thread.Interrupted && len(req.Resume) > 0
-	if got := said(decide(s, diverged, testNow)); resumes != (got == holdfast.CodeHistoryDiverged) {
+	if got := said(Decide(s, diverged, testNow)); resumes != (got == holdfast.CodeHistoryDiverged) {
 		t.Errorf("%s, branch flag: %s", name, got)
 	}
 	if !s.Exists {
@@ -255,21 +255,21 @@ func checkFirstRules(t *testing.T, name string, s situation, req request) {
 	}
 	for _, hash := range []string{"h", "another"} {
 		known := s
-		known.Known = &knownRun{Hash: hash}
+		known.Known = &KnownRun{Hash: hash}
 		want := "replay"
-		if hash != req.Hash && (req.Clean.hasNew() || len(req.Resume) > 0) {
+		if hash != req.Hash && (req.Compared.hasNew() || len(req.Resume) > 0) {
 			want = holdfast.CodeRunIDReused
 		}
-		if got := said(decide(known, req, testNow)); got != want {
+		if got := said(Decide(known, req, testNow)); got != want {
 			t.Errorf("%s, known run, hash %s: got %s, want %s", name, hash, got, want)
 		}
 	}
 }
 
 // checkError: a person who gets an error knows what to do next.
-func checkError(t *testing.T, name string, d decision) {
+func checkError(t *testing.T, name string, d Decision) {
 	t.Helper()
-	if d.Do != actReject {
+	if d.Do != Reject {
 		return
 	}
 	if d.Err.Code == "" || d.Err.Message == "" || d.Err.Hint == "" {
@@ -280,10 +280,10 @@ func checkError(t *testing.T, name string, d decision) {
 // TestDecideShowsAnswer: a client that has seen a part of its own run gets a
 // snapshot; from the first record it would show that part twice.
 func TestDecideShowsAnswer(t *testing.T) {
-	for phase, want := range map[thread.Phase]action{thread.Running: actAttach, thread.Idle: actHydrate} {
-		s := situation{Exists: true, Phase: phase, Run: "run-1", Agent: "a", Outcome: thread.OutcomeSuccess, Known: &knownRun{Hash: "h"}}
-		req := request{RunID: "run-1", Hash: "other", Clean: cleaned{ShowsAnswer: true}}
-		if got := decide(s, req, testNow); got.Do != want {
+	for phase, want := range map[thread.Phase]Action{thread.Running: Attach, thread.Idle: Hydrate} {
+		s := Situation{Exists: true, Phase: phase, Run: "run-1", Agent: "a", Outcome: thread.OutcomeSuccess, Known: &KnownRun{Hash: "h"}}
+		req := Request{RunID: "run-1", Hash: "other", Compared: Compared{ShowsAnswer: true}}
+		if got := Decide(s, req, testNow); got.Do != want {
 			t.Errorf("%s: %s, want %s", phase, got.Do, want)
 		}
 	}
@@ -295,18 +295,18 @@ func FuzzDecide(f *testing.F) {
 		rk := resumeKinds[int(r)%len(resumeKinds)]
 		s := situationOf(threadKinds[int(k)%len(threadKinds)], rk)
 		if known && s.Exists {
-			s.Known = &knownRun{Hash: fmt.Sprint(p % 2)}
+			s.Known = &KnownRun{Hash: fmt.Sprint(p % 2)}
 		}
-		req := request{RunID: "x", Hash: "0", Clean: cleanedOf(newKinds[int(n)%len(newKinds)]), Resume: resumeOf(rk)}
-		req.Policy = policy{Policy: policies()[int(p)%8], Branch: branch}
-		d := decide(s, req, testNow)
-		if (d.Do == actReject) != (d.Err != nil) {
+		req := Request{RunID: "x", Hash: "0", Compared: cleanedOf(newKinds[int(n)%len(newKinds)]), Resume: resumeOf(rk)}
+		req.Policy = Policy{Policy: policies()[int(p)%8], Branch: branch}
+		d := Decide(s, req, testNow)
+		if (d.Do == Reject) != (d.Err != nil) {
 			t.Fatalf("%+v", d)
 		}
-		if again := decide(s, req, testNow); said(again) != said(d) {
+		if again := Decide(s, req, testNow); said(again) != said(d) {
 			t.Fatalf("not a pure function: %s, then %s", said(d), said(again))
 		}
-		started := d.Do == actFresh || d.Do == actResume || d.Do == actStore
+		started := d.Do == Fresh || d.Do == Resume || d.Do == Store
 		if started && s.Exists && s.Phase == thread.Running {
 			t.Fatalf("a second run is started on a running thread: %s", said(d))
 		}
@@ -320,17 +320,17 @@ func TestDecideRetriedAnswer(t *testing.T) {
 	given := agui.ResumeEntry{InterruptID: "i1", Status: agui.ResumeResolved, Payload: []byte(`{"allow":true}`)}
 	other := given
 	other.Payload = []byte(`{"allow":false}`)
-	for phase, want := range map[thread.Phase]action{thread.Running: actAttach, thread.Idle: actHydrate} {
-		s := situation{
-			Exists: true, Phase: phase, Run: "run-2", Agent: "a", Outcome: thread.OutcomeSuccess, Known: &knownRun{Hash: "h"},
-			Answers: map[string]string{"i1": answerHash(given)},
+	for phase, want := range map[thread.Phase]Action{thread.Running: Attach, thread.Idle: Hydrate} {
+		s := Situation{
+			Exists: true, Phase: phase, Run: "run-2", Agent: "a", Outcome: thread.OutcomeSuccess, Known: &KnownRun{Hash: "h"},
+			Answers: map[string]string{"i1": AnswerHash(given)},
 		}
-		req := request{RunID: "run-2", Hash: "other", Clean: cleaned{ShowsAnswer: true}, Resume: []agui.ResumeEntry{given}}
-		if got := decide(s, req, testNow); got.Do != want {
+		req := Request{RunID: "run-2", Hash: "other", Compared: Compared{ShowsAnswer: true}, Resume: []agui.ResumeEntry{given}}
+		if got := Decide(s, req, testNow); got.Do != want {
 			t.Errorf("%s: %s %v, want %s", phase, got.Do, got.Err, want)
 		}
 		req.Resume = []agui.ResumeEntry{other}
-		if got := said(decide(s, req, testNow)); got != holdfast.CodeRunIDReused {
+		if got := said(Decide(s, req, testNow)); got != holdfast.CodeRunIDReused {
 			t.Errorf("%s, another answer: %s", phase, got)
 		}
 	}
