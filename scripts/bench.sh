@@ -57,7 +57,7 @@ awk '
 	}' "$dir/states"
 
 echo "== hook points of an agent without middleware (bar: <= 20 ns, 0 allocations more than without a chain)"
-go test -run='^$' -bench=EmptyChain -benchtime=20ms -count=10 ./internal/loop | grep ^Benchmark >"$dir/chain"
+go test -run='^$' -bench=EmptyChain -benchtime=20ms -count=10 ./internal/hooks | grep ^Benchmark >"$dir/chain"
 awk '
 	{ n = $1; sub(/^BenchmarkEmptyChain\//, "", n); sub(/-[0-9]+$/, "", n); if (!(n in ns) || $3 < ns[n]) ns[n] = $3; allocs[n] = $(NF-1) }
 	END {

@@ -54,7 +54,7 @@ func (r *run) isFrontendTool(name string) bool {
 // decideBatch shows the iteration's calls to the middleware before any starts. What
 // it decides becomes a part of the calls.
 func (r *run) decideBatch(a *answering) {
-	if len(a.sequence) == 0 || len(r.chain.batch) == 0 {
+	if len(a.sequence) == 0 || !r.chain.Decides() {
 		return
 	}
 	list := make([]holdfast.ToolCall, len(a.sequence))
@@ -65,7 +65,7 @@ func (r *run) decideBatch(a *answering) {
 		}
 	}
 	b := holdfast.NewBatch(r.at.Load(), list)
-	if err := r.chain.decide(r.inner, b); err != nil {
+	if err := r.chain.Decide(r.inner, b); err != nil {
 		reason := holdfast.AsError(err)
 		r.e.cfg.Log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
 		r.st.Ending = thread.EndingOf(reason)

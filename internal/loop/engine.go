@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -99,7 +100,7 @@ type Engine struct {
 	read    thread.Reader
 	agents  map[string]*holdfast.Agent
 	specs   map[string][]holdfast.ToolSpec // of each agent's tools
-	chains  map[string]*chain
+	chains  map[string]*hooks.Chain
 	schemas map[string]*thread.Schema
 	process string
 	seed    maphash.Seed
@@ -131,7 +132,7 @@ func New(cfg Config) (*Engine, error) {
 		read:     thread.Reader{Store: cfg.Store},
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
 		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
-		chains:   make(map[string]*chain, len(cfg.Agents)),
+		chains:   make(map[string]*hooks.Chain, len(cfg.Agents)),
 		schemas:  make(map[string]*thread.Schema, len(cfg.Agents)),
 		process:  cfg.NewID("p"),
 		seed:     maphash.MakeSeed(),
@@ -154,7 +155,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 		// Without room at the end: who appends to it, copies it.
 		e.specs[a.Name] = slices.Clip(specs)
-		e.chains[a.Name] = newChain(a, cfg.Log, cfg.Observer.HookFailed)
+		e.chains[a.Name] = hooks.New(a, cfg.Log, cfg.Observer.HookFailed)
 		s, err := thread.NewSchema(a)
 		if err != nil {
 			return nil, fmt.Errorf("agent %q: %w", a.Name, err)

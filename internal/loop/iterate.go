@@ -40,7 +40,7 @@ func (r *run) iterate() (*runEnd, error) {
 		if err := r.measure(); err != nil {
 			return nil, err
 		}
-		if err := r.chain.beforeIteration(r.inner, r.at.Load()); err != nil {
+		if err := r.chain.BeforeIteration(r.inner, r.at.Load()); err != nil {
 			return r.asked(err)
 		}
 		if err := r.w.Ready(r.ctx); err != nil {
@@ -65,8 +65,8 @@ func (r *run) asked(err error) (*runEnd, error) {
 // closeIteration ends an iteration whose calls all have results, with its checkpoint;
 // the last one's is that of the run's end.
 func (r *run) closeIteration() error {
-	if len(r.chain.after) > 0 {
-		r.chain.afterIteration(r.inner, r.at.Load(), r.iterationResult())
+	if r.chain.Closes() {
+		r.chain.AfterIteration(r.inner, r.at.Load(), r.iterationResult())
 	}
 	r.nextIteration()
 	r.st.Claims, r.st.Open = 0, false

@@ -140,10 +140,10 @@ func (a *answering) stream(attempt int) (err error) {
 			return
 		}
 		if p := recover(); p != nil {
-			err = a.r.chain.modelPanicked(ctx, p)
+			err = a.r.chain.ModelPanicked(ctx, p)
 		}
 	}()
-	for d, err := range a.r.chain.model(ctx, a.r.modelRequest(attempt)) {
+	for d, err := range a.r.chain.CallModel(ctx, a.r.modelRequest(attempt)) {
 		reading = true
 		if over, err := a.receive(&d, err); over || err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -36,7 +37,7 @@ type run struct {
 	done    chan struct{}
 	started time.Time
 	resumed bool
-	chain   *chain
+	chain   *hooks.Chain
 	// inner is ctx with what the Run hooks have put into it.
 	inner context.Context
 	// at is where the run stands, for hooks and tools.
@@ -183,7 +184,7 @@ func (r *run) guard() (err error) {
 		}
 	}()
 	var end *runEnd
-	run := r.chain.around(func(ctx context.Context, _ *holdfast.Iteration) (string, error) {
+	run := r.chain.Around(func(ctx context.Context, _ *holdfast.Iteration) (string, error) {
 		r.inner = ctx
 		var err error
 		if end, err = r.iterate(); err != nil {

@@ -161,7 +161,7 @@ func (r *run) runCall(call thread.Call, c holdfast.ToolCall) (f finished) {
 	}()
 	defer func() {
 		if p := recover(); p != nil {
-			f.result, f.err = r.chain.toolPanicked(r.ctx, c, p), nil
+			f.result, f.err = r.chain.ToolPanicked(r.ctx, c, p), nil
 		}
 	}()
 	if r.doubted[call.ID] && r.tools[call.Name].Spec().Effect == holdfast.EffectQuery {
@@ -174,7 +174,7 @@ func (r *run) runCall(call thread.Call, c holdfast.ToolCall) (f finished) {
 		return f
 	}
 	var u updates
-	f.result, f.err = r.chain.tool(holdfast.ContextWithCall(r.inner, c, u.add), r.toolOf(&call), c)
+	f.result, f.err = r.chain.CallTool(holdfast.ContextWithCall(r.inner, c, u.add), r.toolOf(&call), c)
 	f.updates, f.notRun = u.take(), f.result.NotRun
 	return f
 }

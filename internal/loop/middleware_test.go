@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -50,7 +51,7 @@ func (h *hookFailures) HookFailed(_ holdfast.Iteration, middleware, hook string)
 func TestHookFailures(t *testing.T) {
 	broken := errors.New("a secret")
 	for hook, make := range map[string]func(fail func() error) holdfast.Middleware{
-		hookRun: func(fail func() error) holdfast.Middleware {
+		hooks.Run: func(fail func() error) holdfast.Middleware {
 			return holdfast.Middleware{Run: func(next holdfast.RunCall) holdfast.RunCall {
 				return func(ctx context.Context, it *holdfast.Iteration) (string, error) {
 					if err := fail(); err != nil {
@@ -60,13 +61,13 @@ func TestHookFailures(t *testing.T) {
 				}
 			}}
 		},
-		hookBefore: func(fail func() error) holdfast.Middleware {
+		hooks.BeforeIteration: func(fail func() error) holdfast.Middleware {
 			return holdfast.Middleware{BeforeIteration: func(context.Context, *holdfast.Iteration) error { return fail() }}
 		},
-		hookBatch: func(fail func() error) holdfast.Middleware {
+		hooks.Batch: func(fail func() error) holdfast.Middleware {
 			return holdfast.Middleware{Batch: func(context.Context, *holdfast.Batch) error { return fail() }}
 		},
-		hookModel: func(fail func() error) holdfast.Middleware {
+		hooks.Model: func(fail func() error) holdfast.Middleware {
 			return holdfast.Middleware{Model: func(next holdfast.ModelCall) holdfast.ModelCall {
 				return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 					return func(yield func(holdfast.Delta, error) bool) {
@@ -79,7 +80,7 @@ func TestHookFailures(t *testing.T) {
 				}
 			}}
 		},
-		hookTool: func(fail func() error) holdfast.Middleware {
+		hooks.Tool: func(fail func() error) holdfast.Middleware {
 			return holdfast.Middleware{Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
 				return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 					if err := fail(); err != nil {

@@ -1,4 +1,4 @@
-package loop
+package hooks
 
 import (
 	"context"
@@ -12,35 +12,35 @@ import (
 
 // baseTool calls the tool. A mistake in it is its own: the model reads that it
 // failed.
-func (c *chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
+func (c *Chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = c.toolPanicked(ctx, call, p), nil
+			result, err = c.ToolPanicked(ctx, call, p), nil
 		}
 	}()
 	// A hook may have changed the call: taken its answer off, for instance.
 	return tool.Call(holdfast.ContextWithCall(ctx, call, nil), call)
 }
 
-func (c *chain) toolPanicked(ctx context.Context, call holdfast.ToolCall, p any) holdfast.ToolResult {
+func (c *Chain) ToolPanicked(ctx context.Context, call holdfast.ToolCall, p any) holdfast.ToolResult {
 	c.log.ErrorContext(ctx, "panic in a tool", "tool", call.Name, "thread", call.Thread, "run", call.Run, "call", call.ID,
 		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return holdfast.ToolResult{Text: fmt.Sprintf(thread.TextPanicked, call.Name), Failed: true}
 }
 
-func (c *chain) guardedTool(name string, hook holdfast.ToolHandler) holdfast.ToolHandler {
+func (c *Chain) guardedTool(name string, hook holdfast.ToolHandler) holdfast.ToolHandler {
 	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
-		defer c.caught(ctx, name, hookTool, func(e *holdfast.Error) { err = &holdfast.EndRun{Err: e} })
+		defer c.caught(ctx, name, Tool, func(e *holdfast.Error) { err = &holdfast.EndRun{Err: e} })
 		return hook(ctx, tool, call)
 	}
 }
 
 // guardedModel ends a model call with an error if what it wraps panics: a
 // middleware, or without a name the model.
-func (c *chain) guardedModel(name string, next holdfast.ModelCall) holdfast.ModelCall {
+func (c *Chain) guardedModel(name string, next holdfast.ModelCall) holdfast.ModelCall {
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
-			g := modelGuard{chain: c, ctx: ctx, name: name}
+			g := modelGuard{Chain: c, ctx: ctx, name: name}
 			defer g.recovered(yield)
 			for d, err := range next(ctx, req) {
 				g.reading = true
@@ -57,7 +57,7 @@ func (c *chain) guardedModel(name string, next holdfast.ModelCall) holdfast.Mode
 
 // modelGuard tells the panics of a model call from those of its reader, which go on.
 type modelGuard struct {
-	*chain
+	*Chain
 	ctx              context.Context
 	name             string
 	reading, stopped bool
@@ -73,16 +73,16 @@ func (g *modelGuard) recovered(yield func(holdfast.Delta, error) bool) {
 	}
 	var failure error
 	if g.name != "" {
-		failure = g.report(g.ctx, g.name, hookModel, p)
+		failure = g.report(g.ctx, g.name, Model, p)
 	} else {
-		failure = g.modelPanicked(g.ctx, p)
+		failure = g.ModelPanicked(g.ctx, p)
 	}
 	if !g.stopped {
 		yield(holdfast.Delta{}, failure)
 	}
 }
 
-func (c *chain) modelPanicked(ctx context.Context, p any) error {
+func (c *Chain) ModelPanicked(ctx context.Context, p any) error {
 	at := holdfast.IterationFrom(ctx)
 	c.log.ErrorContext(ctx, "panic in a model", "thread", at.Thread, "run", at.Run, "iteration", at.Number,
 		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))

@@ -1,4 +1,4 @@
-package loop
+package hooks
 
 import (
 	"bytes"
@@ -13,9 +13,22 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-func chainOf(log io.Writer, model holdfast.Model, middleware ...holdfast.Middleware) *chain {
+func chainOf(log io.Writer, model holdfast.Model, middleware ...holdfast.Middleware) *Chain {
 	a := holdfast.Agent{Name: "a", Model: model, Middleware: middleware}
-	return newChain(&a, slog.New(slog.NewTextHandler(log, nil)), func(holdfast.Iteration, string, string) {})
+	return New(&a, slog.New(slog.NewTextHandler(log, nil)), func(holdfast.Iteration, string, string) {})
+}
+
+// deltas is a model that says these.
+func deltas(list ...holdfast.Delta) holdfast.Model {
+	return holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			for _, d := range list {
+				if !yield(d, nil) {
+					return
+				}
+			}
+		}
+	})
 }
 
 // passing has hooks that do nothing.
@@ -31,9 +44,9 @@ func passing() holdfast.Middleware {
 // value and the stack.
 func TestPanicsOfTools(t *testing.T) {
 	var log bytes.Buffer
-	c := chainOf(&log, say(), passing())
+	c := chainOf(&log, deltas(), passing())
 	burn := holdfast.NewTool("burn", "burns", func(context.Context, struct{}) (string, error) { panic("secret") })
-	result, err := c.tool(t.Context(), burn, holdfast.ToolCall{Name: "burn", Arguments: []byte("{}")})
+	result, err := c.CallTool(t.Context(), burn, holdfast.ToolCall{Name: "burn", Arguments: []byte("{}")})
 	if err != nil || !result.Failed || strings.Contains(result.Text, "secret") || !strings.Contains(result.Text, "burn failed because of a mistake") {
 		t.Errorf("got %+v, %v", result, err)
 	}
@@ -53,7 +66,7 @@ func TestPanicsOfModels(t *testing.T) {
 	})
 	c := chainOf(io.Discard, model, passing())
 	got, failure := 0, error(nil)
-	for _, err := range c.model(t.Context(), &holdfast.ModelRequest{}) {
+	for _, err := range c.CallModel(t.Context(), &holdfast.ModelRequest{}) {
 		if failure = err; err == nil {
 			got++
 		}
@@ -62,34 +75,34 @@ func TestPanicsOfModels(t *testing.T) {
 	if got != 1 || !errors.As(failure, &failed) || failed.Retryable || strings.Contains(failed.Public, "secret") {
 		t.Errorf("got %d deltas and %v", got, failure)
 	}
-	for range c.model(t.Context(), &holdfast.ModelRequest{}) {
+	for range c.CallModel(t.Context(), &holdfast.ModelRequest{}) {
 		break
 	}
 }
 
 // TestPanicsOfReadersGoOn: a panic of whoever reads a model's deltas is not the model's.
 func TestPanicsOfReadersGoOn(t *testing.T) {
-	c := chainOf(io.Discard, say(holdfast.Delta{Text: "a"}), passing())
+	c := chainOf(io.Discard, deltas(holdfast.Delta{Text: "a"}), passing())
 	defer func() {
 		if p := recover(); p != "reader" {
 			t.Errorf("got %v, want the reader's panic", p)
 		}
 	}()
-	for range c.model(t.Context(), &holdfast.ModelRequest{}) {
+	for range c.CallModel(t.Context(), &holdfast.ModelRequest{}) {
 		panic("reader")
 	}
 }
 
 // BenchmarkEmptyChain is what the hook points cost an agent without middleware.
 func BenchmarkEmptyChain(b *testing.B) {
-	c := chainOf(io.Discard, say())
+	c := chainOf(io.Discard, deltas())
 	ctx, it := b.Context(), &holdfast.Iteration{}
 	run := func(context.Context, *holdfast.Iteration) (string, error) { return "", nil }
 	points := map[string]func(){
-		"run":              func() { _, _ = c.around(run)(ctx, it) },
-		"before_iteration": func() { _ = c.beforeIteration(ctx, it) },
-		"after_iteration":  func() { c.afterIteration(ctx, it, nil) },
-		"batch":            func() { _ = c.decide(ctx, nil) },
+		"run":              func() { _, _ = c.Around(run)(ctx, it) },
+		"before_iteration": func() { _ = c.BeforeIteration(ctx, it) },
+		"after_iteration":  func() { c.AfterIteration(ctx, it, nil) },
+		"batch":            func() { _ = c.Decide(ctx, nil) },
 	}
 	for name, point := range points {
 		b.Run(name, func(b *testing.B) {
@@ -105,7 +118,7 @@ func BenchmarkEmptyChain(b *testing.B) {
 	toolCall := func(ctx context.Context, t holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 		return t.Call(ctx, call)
 	}
-	for name, call := range map[string]holdfast.ToolHandler{"tool": c.tool, "tool without a chain": toolCall} {
+	for name, call := range map[string]holdfast.ToolHandler{"tool": c.CallTool, "tool without a chain": toolCall} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -114,7 +127,7 @@ func BenchmarkEmptyChain(b *testing.B) {
 		})
 	}
 	model := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] { return noDeltas })
-	for name, call := range map[string]holdfast.ModelCall{"model": chainOf(io.Discard, model).model, "model without a chain": model.Stream} {
+	for name, call := range map[string]holdfast.ModelCall{"model": chainOf(io.Discard, model).CallModel, "model without a chain": model.Stream} {
 		b.Run(name, func(b *testing.B) {
 			req := &holdfast.ModelRequest{}
 			b.ReportAllocs()
