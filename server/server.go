@@ -20,6 +20,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/upkeep"
+
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -39,7 +41,7 @@ type Server struct {
 	metrics  *metrics.Metrics
 	observer loop.Observer
 	engine   *loop.Engine
-	keeper   *loop.Keeper
+	keeper   *upkeep.Keeper
 	handler  http.Handler
 	http     *http.Server
 	listener net.Listener
@@ -67,7 +69,7 @@ func New(cfg Config) (*Server, error) {
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
-	s.keeper = loop.NewKeeper(s.keeperConfig())
+	s.keeper = upkeep.New(s.keeperConfig())
 	origins, err := hfhttp.ParseOrigins(cfg.AllowedOrigins, false)
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
@@ -136,14 +138,14 @@ func (s *Server) loopConfig() loop.Config {
 	}
 }
 
-func (s *Server) keeperConfig() loop.KeeperConfig {
+func (s *Server) keeperConfig() upkeep.Config {
 	c := s.cfg
-	return loop.KeeperConfig{
+	return upkeep.Config{
 		Store: s.store, Engine: s.engine, KeepCheckpoints: c.KeepCheckpoints, ArchiveAfter: c.ArchiveAfter,
-		Retention: loop.Retention{
+		Retention: upkeep.Retention{
 			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter, PruneBytes: c.ThreadPruneBytes,
 		},
-		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: s.observer,
+		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Cleaned: s.observer.Cleaned,
 	}
 }
 

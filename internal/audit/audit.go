@@ -25,7 +25,7 @@ type Problem struct {
 // nothing. A thread of a newer version is one problem, and is not looked into. The
 // error is ErrConflict for a thread that keeps changing meanwhile.
 func Check(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) ([]Problem, error) {
-	all, err := ReadAll(ctx, store, key)
+	all, err := readAll(ctx, store, key)
 	if err != nil {
 		return nil, err
 	}
@@ -35,18 +35,18 @@ func Check(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) ([
 // maxReads bounds how often a thread is read that changes meanwhile.
 const maxReads = 5
 
-// Everything is all that a store holds of a thread, at one moment.
-type Everything struct {
+// everything is all that a store holds of a thread, at one moment.
+type everything struct {
 	key      holdfast.ThreadKey
-	Head     *holdfast.Head
-	Messages []holdfast.StoredMessage
+	head     *holdfast.Head
+	messages []holdfast.StoredMessage
 	records  []holdfast.Record
-	Values   map[holdfast.Kind][]holdfast.Value // by ascending ids
+	values   map[holdfast.Kind][]holdfast.Value // by ascending ids
 }
 
-// ReadAll reads a thread. Reads of a store are not one transaction, so it is read
+// readAll reads a thread. Reads of a store are not one transaction, so it is read
 // again if its head has moved.
-func ReadAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*Everything, error) {
+func readAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*everything, error) {
 	for range maxReads {
 		all, err := tryReadAll(ctx, store, key)
 		if errors.Is(err, holdfast.ErrCursor) {
@@ -59,20 +59,20 @@ func ReadAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey)
 		if err != nil {
 			return nil, fmt.Errorf("read thread %s: %w", key, err)
 		}
-		if after.ETag == all.Head.ETag {
+		if after.ETag == all.head.ETag {
 			return all, nil
 		}
 	}
 	return nil, fmt.Errorf("thread %s changes while it is read: %w", key, holdfast.ErrConflict)
 }
 
-func tryReadAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*Everything, error) {
+func tryReadAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*everything, error) {
 	head, err := store.Head(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	all := &Everything{key: key, Head: head, Values: map[holdfast.Kind][]holdfast.Value{}}
-	if all.Messages, err = store.Messages(ctx, key); err != nil {
+	all := &everything{key: key, head: head, values: map[holdfast.Kind][]holdfast.Value{}}
+	if all.messages, err = store.Messages(ctx, key); err != nil {
 		return nil, err
 	}
 	if all.records, err = readLog(ctx, store, key, head.Next); err != nil {
@@ -84,7 +84,7 @@ func tryReadAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 			return nil, err
 		}
 		slices.Reverse(values)
-		all.Values[kind] = values
+		all.values[kind] = values
 	}
 	return all, nil
 }
@@ -107,7 +107,7 @@ func readLog(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey,
 // audit is the work of Audit: what has been found so far, and what of the thread
 // could be read.
 type audit struct {
-	*Everything
+	*everything
 	st       *thread.State
 	problems []Problem
 	tooNew   bool
@@ -119,10 +119,10 @@ type audit struct {
 }
 
 // check finds the problems, in an order that does not change.
-func (all *Everything) check() []Problem {
-	a := &audit{Everything: all, tree: map[string]*auditMessage{}, calls: map[string]bool{}, runs: map[string]*thread.Run{}}
+func (all *everything) check() []Problem {
+	a := &audit{everything: all, tree: map[string]*auditMessage{}, calls: map[string]bool{}, runs: map[string]*thread.Run{}}
 	var err error
-	if a.st, err = thread.DecodeState(all.Head.State); err != nil {
+	if a.st, err = thread.DecodeState(all.head.State); err != nil {
 		a.cannotRead("head", "the head", err)
 		return a.problems
 	}
@@ -161,16 +161,16 @@ func (a *audit) cannotRead(what, name string, err error) {
 // owner: a thread has an owner exactly while it runs.
 func (a *audit) owner() {
 	switch running := a.st.Phase == thread.Running; {
-	case running && a.Head.Process == "":
+	case running && a.head.Process == "":
 		a.add("owner_missing", "the thread runs, but the head names no owner: nobody takes it over")
-	case !running && a.Head.Process != "":
-		a.add("owner_left", "the thread is %s, but the head names the owner %s", a.st.Phase, a.Head.Process)
+	case !running && a.head.Process != "":
+		a.add("owner_left", "the thread is %s, but the head names the owner %s", a.st.Phase, a.head.Process)
 	}
 }
 
 // readRuns reads how the runs began and ended.
 func (a *audit) readRuns() {
-	for _, v := range a.Values[holdfast.KindRun] {
+	for _, v := range a.values[holdfast.KindRun] {
 		rec := &thread.Run{}
 		if err := thread.Decode(v.Data, rec); err != nil {
 			a.cannotRead("run", "run "+v.ID, err)
@@ -178,7 +178,7 @@ func (a *audit) readRuns() {
 		}
 		a.runs[v.ID] = rec
 	}
-	for _, v := range a.Values[holdfast.KindOutcome] {
+	for _, v := range a.values[holdfast.KindOutcome] {
 		if err := thread.Decode(v.Data, &thread.RunEnd{}); err != nil {
 			a.cannotRead("outcome", "the outcome of run "+v.ID, err)
 		}
@@ -186,7 +186,7 @@ func (a *audit) readRuns() {
 }
 
 func (a *audit) readCheckpoints() {
-	for _, v := range a.Values[holdfast.KindCheckpoint] {
+	for _, v := range a.values[holdfast.KindCheckpoint] {
 		cp, err := thread.DecodeCheckpoint(v.Data)
 		if err != nil {
 			a.cannotRead("checkpoint", "checkpoint "+v.ID, err)
@@ -222,7 +222,7 @@ func (a *audit) refersTo(name string, st *thread.State) {
 }
 
 func (a *audit) has(kind holdfast.Kind, id string) bool {
-	_, found := slices.BinarySearchFunc(a.Values[kind], id, func(v holdfast.Value, id string) int { return cmp.Compare(v.ID, id) })
+	_, found := slices.BinarySearchFunc(a.values[kind], id, func(v holdfast.Value, id string) int { return cmp.Compare(v.ID, id) })
 	return found
 }
 
@@ -251,7 +251,7 @@ func (a *audit) checkpointList() {
 // work checks what says that calls are under way: intents, pending writes, and the
 // results that may be used again.
 func (a *audit) work() {
-	for _, v := range a.Values[holdfast.KindIntent] {
+	for _, v := range a.values[holdfast.KindIntent] {
 		if err := thread.Decode(v.Data, &thread.Intent{}); err != nil {
 			a.cannotRead("intent", "the intent of call "+v.ID, err)
 		}
@@ -259,7 +259,7 @@ func (a *audit) work() {
 			a.add("intent_unknown_call", "an intent names the call %s, which no message makes", v.ID)
 		}
 	}
-	for _, v := range a.Values[holdfast.KindPending] {
+	for _, v := range a.values[holdfast.KindPending] {
 		p := thread.PendingWrite{}
 		if err := thread.Decode(v.Data, &p); err != nil {
 			a.cannotRead("pending", "the pending write of call "+v.ID, err)
@@ -272,7 +272,7 @@ func (a *audit) work() {
 			a.add("pending_message_missing", "the pending write of call %s names message %s, which is not its result", v.ID, p.Message)
 		}
 	}
-	for _, v := range a.Values[holdfast.KindReuse] {
+	for _, v := range a.values[holdfast.KindReuse] {
 		if err := thread.Decode(v.Data, &thread.RecordedResult{}); err != nil {
 			a.cannotRead("reuse", "the recorded result "+v.ID, err)
 		}

@@ -97,7 +97,7 @@ type InspectedRun struct {
 // engine and writes nothing. What cannot be read of a damaged thread is left out, and
 // is among its problems.
 func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, checkpoint string) (*Inspection, error) {
-	all, err := ReadAll(ctx, store, key)
+	all, err := readAll(ctx, store, key)
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +105,12 @@ func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, 
 	if err != nil {
 		return nil, err
 	}
-	in := &Inspection{Summary: *summary, Owner: all.Head.Process, ETag: all.Head.ETag, Problems: all.check()}
+	in := &Inspection{Summary: *summary, Owner: all.head.Process, ETag: all.head.ETag, Problems: all.check()}
 	if in.Size, err = store.Size(ctx, key); err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
 	in.values(all)
-	st, err := thread.DecodeState(all.Head.State)
+	st, err := thread.DecodeState(all.head.State)
 	if st != nil {
 		in.Agent, in.Run, in.Outcome, in.Code, in.Text = st.Agent, st.Run, st.Outcome, st.Code, st.Text
 		if st.Origin != nil {
@@ -142,19 +142,19 @@ func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, 
 }
 
 // values describes what belongs to the whole thread.
-func (in *Inspection) values(all *Everything) {
-	for _, v := range all.Values[holdfast.KindCheckpoint] {
+func (in *Inspection) values(all *everything) {
+	for _, v := range all.values[holdfast.KindCheckpoint] {
 		if cp, err := thread.DecodeCheckpoint(v.Data); err == nil {
 			in.Checkpoints = append(in.Checkpoints, cp.Public(all.key.Thread))
 		}
 	}
-	for _, v := range all.Values[holdfast.KindIntent] {
+	for _, v := range all.values[holdfast.KindIntent] {
 		var i thread.Intent
 		if thread.Decode(v.Data, &i) == nil {
 			in.Intents = append(in.Intents, InspectedIntent{CallID: v.ID, Tool: i.Tool, Key: i.Key, At: i.At})
 		}
 	}
-	for _, v := range all.Values[holdfast.KindPending] {
+	for _, v := range all.values[holdfast.KindPending] {
 		var p thread.PendingWrite
 		if thread.Decode(v.Data, &p) == nil {
 			in.Pending = append(in.Pending, holdfast.PendingWrite{CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed,
@@ -162,13 +162,13 @@ func (in *Inspection) values(all *Everything) {
 		}
 	}
 	ends := map[string]thread.RunEnd{}
-	for _, v := range all.Values[holdfast.KindOutcome] {
+	for _, v := range all.values[holdfast.KindOutcome] {
 		var o thread.RunEnd
 		if thread.Decode(v.Data, &o) == nil {
 			ends[v.ID] = o
 		}
 	}
-	for _, v := range all.Values[holdfast.KindRun] {
+	for _, v := range all.values[holdfast.KindRun] {
 		var r thread.Run
 		if thread.Decode(v.Data, &r) == nil {
 			o := ends[v.ID]
@@ -179,16 +179,16 @@ func (in *Inspection) values(all *Everything) {
 }
 
 // at describes the history, the shared state and the open calls of a state.
-func (in *Inspection) at(all *Everything, st *thread.State) {
-	byID := make(map[string]*holdfast.StoredMessage, len(all.Messages))
-	for i := range all.Messages {
-		byID[all.Messages[i].ID] = &all.Messages[i]
+func (in *Inspection) at(all *everything, st *thread.State) {
+	byID := make(map[string]*holdfast.StoredMessage, len(all.messages))
+	for i := range all.messages {
+		byID[all.messages[i].ID] = &all.messages[i]
 	}
-	for id := st.Leaf; byID[id] != nil && len(in.History) < len(all.Messages); id = byID[id].Parent {
+	for id := st.Leaf; byID[id] != nil && len(in.History) < len(all.messages); id = byID[id].Parent {
 		in.History = append(in.History, inspected(byID[id]))
 	}
 	slices.Reverse(in.History)
-	for _, v := range all.Values[holdfast.KindBlob] {
+	for _, v := range all.values[holdfast.KindBlob] {
 		if v.ID == st.Shared {
 			in.State = v.Data
 		}
@@ -226,12 +226,12 @@ func inspected(s *holdfast.StoredMessage) InspectedMessage {
 
 // middlewareState is the states of the middleware as whoever reads a store without
 // the program may see them.
-func (all *Everything) middlewareState(st *thread.State) (json.RawMessage, error) {
+func (all *everything) middlewareState(st *thread.State) (json.RawMessage, error) {
 	if st.Schema == "" && len(st.States) == 0 {
 		return nil, nil
 	}
 	var info holdfast.SchemaInfo
-	for _, v := range all.Values[holdfast.KindBlob] {
+	for _, v := range all.values[holdfast.KindBlob] {
 		if st.Schema != "" && v.ID == thread.SchemaBlob(st.Schema) {
 			if err := json.Unmarshal(v.Data, &info); err != nil {
 				return nil, errors.Join(thread.ErrUnreadable, err)

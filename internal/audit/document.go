@@ -113,7 +113,7 @@ func (b Bytes) base64() ([]byte, bool) {
 // nothing. A thread of a newer version is refused, because there may be more of it than
 // this version knows.
 func Export(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (*Document, error) {
-	all, err := ReadAll(ctx, store, key)
+	all, err := readAll(ctx, store, key)
 	if err != nil {
 		return nil, err
 	}
@@ -125,18 +125,18 @@ func Export(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (
 	return all.document(), nil
 }
 
-func (all *Everything) document() *Document {
-	h := all.Head
+func (all *everything) document() *Document {
+	h := all.head
 	d := &Document{
 		Kind: documentKind, Version: documentVersion, Tenant: all.key.Tenant, Thread: all.key.Thread,
 		Head:     DocumentHead{User: h.User, Fence: h.Fence, Process: h.Process, ETag: h.ETag, Next: h.Next, UpdatedAt: h.UpdatedAt},
 		State:    h.State,
 		Messages: []DocumentMessage{}, Values: map[holdfast.Kind][]DocumentValue{}, Records: []DocumentRecord{},
 	}
-	for _, m := range all.Messages {
+	for _, m := range all.messages {
 		d.Messages = append(d.Messages, DocumentMessage{ID: m.ID, Parent: m.Parent, Data: m.Data})
 	}
-	for kind, values := range all.Values {
+	for kind, values := range all.values {
 		for _, v := range values {
 			d.Values[kind] = append(d.Values[kind], DocumentValue{ID: v.ID, Data: v.Data})
 		}
@@ -188,17 +188,17 @@ func (d *Document) check() error {
 }
 
 // everything is the thread that the document holds, under a key of its own.
-func (d *Document) everything(key holdfast.ThreadKey) (*Everything, error) {
+func (d *Document) everything(key holdfast.ThreadKey) (*everything, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
 	h := d.Head
-	all := &Everything{
-		key: key, Values: map[holdfast.Kind][]holdfast.Value{},
-		Head: &holdfast.Head{Key: key, User: h.User, Fence: h.Fence, Process: h.Process, ETag: h.ETag, Next: h.Next, UpdatedAt: h.UpdatedAt, State: d.State},
+	all := &everything{
+		key: key, values: map[holdfast.Kind][]holdfast.Value{},
+		head: &holdfast.Head{Key: key, User: h.User, Fence: h.Fence, Process: h.Process, ETag: h.ETag, Next: h.Next, UpdatedAt: h.UpdatedAt, State: d.State},
 	}
 	for _, m := range d.Messages {
-		all.Messages = append(all.Messages, holdfast.StoredMessage{ID: m.ID, Parent: m.Parent, Data: m.Data})
+		all.messages = append(all.messages, holdfast.StoredMessage{ID: m.ID, Parent: m.Parent, Data: m.Data})
 	}
 	for _, r := range d.Records {
 		all.records = append(all.records, holdfast.Record{Cursor: r.Cursor, Data: r.Data})
@@ -208,9 +208,9 @@ func (d *Document) everything(key holdfast.ThreadKey) (*Everything, error) {
 			return nil, fmt.Errorf("%w: it has values of the kind %q, which is not known", errDocument, kind)
 		}
 		for _, v := range values {
-			all.Values[kind] = append(all.Values[kind], holdfast.Value{Kind: kind, ID: v.ID, Data: v.Data})
+			all.values[kind] = append(all.values[kind], holdfast.Value{Kind: kind, ID: v.ID, Data: v.Data})
 		}
-		slices.SortFunc(all.Values[kind], func(a, b holdfast.Value) int { return cmp.Compare(a.ID, b.ID) })
+		slices.SortFunc(all.values[kind], func(a, b holdfast.Value) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	return all, nil
 }

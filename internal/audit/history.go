@@ -10,8 +10,8 @@ import (
 // history checks the tree of messages, and that the calls on the path of the head
 // have their results.
 func (a *audit) history() {
-	for i := range a.Messages {
-		s := &a.Messages[i]
+	for i := range a.messages {
+		s := &a.messages[i]
 		m, err := agui.DecodeMessage(s.Data)
 		if err != nil {
 			a.cannotRead("message", "message "+s.ID, err)
@@ -22,8 +22,8 @@ func (a *audit) history() {
 		}
 	}
 	a.branches()
-	for i := range a.Messages {
-		id := a.Messages[i].ID
+	for i := range a.messages {
+		id := a.messages[i].ID
 		if m := a.tree[id]; m.Role == string(holdfast.RoleTool) && !a.callBefore(m) {
 			a.add("result_without_call", "message %s is the result of call %s, which no message before it makes", id, m.ToolCallID)
 		}
@@ -39,10 +39,10 @@ func (a *audit) history() {
 // branches checks that every message leads back to a first one.
 func (a *audit) branches() {
 	leads := map[string]bool{"": true}
-	for i := range a.Messages {
+	for i := range a.messages {
 		var way []string
 		on := map[string]bool{}
-		id := a.Messages[i].ID
+		id := a.messages[i].ID
 		for !leads[id] && !on[id] && a.tree[id] != nil {
 			on[id] = true
 			way = append(way, id)

@@ -25,7 +25,7 @@ func Import(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, d
 	if problems := all.check(); len(problems) > 0 {
 		return damagedDocument(problems)
 	}
-	st, err := thread.DecodeState(all.Head.State)
+	st, err := thread.DecodeState(all.head.State)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errDocument, err)
 	}
@@ -57,8 +57,8 @@ func damagedDocument(problems []Problem) error {
 
 // stop ends the thread's run, as if its owner had died: an empty-messages POST goes on
 // with it.
-func (all *Everything) stop(st *thread.State, now time.Time, newID func(prefix string) string) {
-	h, reason := all.Head, thread.CutOff(st.Iteration)
+func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix string) string) {
+	h, reason := all.head, thread.CutOff(st.Iteration)
 	c := &holdfast.Commit{ID: newID("c")}
 	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
 	h.Fence = holdfast.Fence{Epoch: h.Fence.Epoch + 1, Nonce: newID("")}
@@ -69,7 +69,7 @@ func (all *Everything) stop(st *thread.State, now time.Time, newID func(prefix s
 	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, 0)
 	thread.PutRunEnd(c, st.Run, thread.RunEnd{Format: thread.Format, Outcome: thread.OutcomeError, Code: reason.Code, EndedAt: now, Last: last.Number})
 	for _, v := range c.Put {
-		all.Values[v.Kind] = append(all.Values[v.Kind], v)
+		all.values[v.Kind] = append(all.values[v.Kind], v)
 	}
 	h.Process, h.ETag, h.UpdatedAt, h.Next = "", c.ID, now, h.Next+1
 }
@@ -84,9 +84,9 @@ const (
 
 // commits are those that make the thread. Only the last one has the state: a copy that
 // is not whole cannot be read, so nobody works with it.
-func (all *Everything) commits(st *thread.State, newID func(prefix string) string) ([]*holdfast.Commit, error) {
-	b := &copying{head: all.Head, newID: newID}
-	trimmed := all.Head.Next - 1
+func (all *everything) commits(st *thread.State, newID func(prefix string) string) ([]*holdfast.Commit, error) {
+	b := &copying{head: all.head, newID: newID}
+	trimmed := all.head.Next - 1
 	if len(all.records) > 0 {
 		trimmed = all.records[0].Number - 1
 	}
@@ -102,20 +102,20 @@ func (all *Everything) commits(st *thread.State, newID func(prefix string) strin
 	for _, r := range all.records {
 		b.record(r)
 	}
-	for _, m := range all.Messages {
+	for _, m := range all.messages {
 		c := b.room(len(m.Data))
 		c.Messages = append(c.Messages, m)
 	}
 	for _, kind := range holdfast.Kinds() {
-		for _, v := range all.Values[kind] {
+		for _, v := range all.values[kind] {
 			c := b.room(len(v.Data))
 			c.Put = append(c.Put, v)
 		}
 	}
-	last := b.begin(all.Head.Fence)
+	last := b.begin(all.head.Fence)
 	last.State = st.Encode()
-	if all.Head.ETag != "" {
-		last.ID = all.Head.ETag
+	if all.head.ETag != "" {
+		last.ID = all.head.ETag
 	}
 	if o := st.Origin; o != nil && o.Thread != all.key.Thread {
 		b.commits[0].Parent = o.Thread
@@ -204,20 +204,20 @@ func commitAll(ctx context.Context, store holdfast.Committer, commits []*holdfas
 
 // rename gives the thread the name of its key where the thread itself says it. Calls
 // keep their idempotency keys, which were made of the old name.
-func (all *Everything) rename(st *thread.State, old string) error {
+func (all *everything) rename(st *thread.State, old string) error {
 	keepKeys(st, old)
 	for i := range all.records {
 		all.records[i].Data = renamedEvent(all.records[i].Data, all.key.Thread)
 	}
-	for i, v := range all.Values[holdfast.KindCheckpoint] {
+	for i, v := range all.values[holdfast.KindCheckpoint] {
 		cp, err := thread.DecodeCheckpoint(v.Data)
 		if err != nil {
 			return err
 		}
 		keepKeys(cp.State, old)
-		all.Values[holdfast.KindCheckpoint][i].Data = thread.MustJSON(cp)
+		all.values[holdfast.KindCheckpoint][i].Data = thread.MustJSON(cp)
 	}
-	for i, v := range all.Values[holdfast.KindLog] {
+	for i, v := range all.values[holdfast.KindLog] {
 		a := &thread.ArchivedLog{}
 		if err := thread.Decode(v.Data, a); err != nil {
 			return err
@@ -225,7 +225,7 @@ func (all *Everything) rename(st *thread.State, old string) error {
 		for n := range a.Entries {
 			a.Entries[n].Data = renamedEvent(a.Entries[n].Data, all.key.Thread)
 		}
-		all.Values[holdfast.KindLog][i].Data = thread.MustJSON(a)
+		all.values[holdfast.KindLog][i].Data = thread.MustJSON(a)
 	}
 	return nil
 }

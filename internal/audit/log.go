@@ -12,7 +12,7 @@ import (
 func (a *audit) log() {
 	starts := a.starts()
 	archived := a.archives(starts)
-	live := a.Head.Next // the first live record
+	live := a.head.Next // the first live record
 	if len(a.records) > 0 {
 		live = a.records[0].Number
 		a.liveLog(starts)
@@ -31,7 +31,7 @@ func (a *audit) log() {
 func (a *audit) starts() []uint64 {
 	var starts []uint64
 	for _, rec := range a.runs {
-		if first := rec.After.Number + 1; first < a.Head.Next {
+		if first := rec.After.Number + 1; first < a.head.Next {
 			starts = append(starts, first)
 		}
 	}
@@ -52,10 +52,10 @@ func (a *audit) liveLog(starts []uint64) {
 	}
 	last := a.records[len(a.records)-1].Cursor
 	switch {
-	case last.Number+1 != a.Head.Next:
-		a.add("log_gap", "the log ends with record %d, the head says %d", last.Number, a.Head.Next-1)
-	case last.Tag != a.Head.Fence.Tag():
-		a.add("log_tag", "the last record %s was not written under the head's fence, %s", last, a.Head.Fence.Tag())
+	case last.Number+1 != a.head.Next:
+		a.add("log_gap", "the log ends with record %d, the head says %d", last.Number, a.head.Next-1)
+	case last.Tag != a.head.Fence.Tag():
+		a.add("log_tag", "the last record %s was not written under the head's fence, %s", last, a.head.Fence.Tag())
 	}
 	at := a.st.Boundary
 	if a.st.Phase == thread.Running && !slices.ContainsFunc(a.records, func(r holdfast.Record) bool { return r.Cursor == at }) {
@@ -90,11 +90,11 @@ func (a *audit) streams() {
 // archives checks the logs that are stored apart, and returns their first records.
 func (a *audit) archives(starts []uint64) []uint64 {
 	var firsts []uint64
-	texts, err := thread.TextsOf(a.Everything.Messages)
+	texts, err := thread.TextsOf(a.everything.messages)
 	if err != nil {
 		texts = &thread.Texts{} // has been reported
 	}
-	for _, v := range a.Values[holdfast.KindLog] {
+	for _, v := range a.values[holdfast.KindLog] {
 		log := &thread.ArchivedLog{}
 		if err := thread.Decode(v.Data, log); err != nil {
 			a.cannotRead("archive", "the archive of run "+v.ID, err)
@@ -110,7 +110,7 @@ func (a *audit) archives(starts []uint64) []uint64 {
 			a.add("archive_gap", "the archive of run %s begins with record %d, with which the run does not begin", v.ID, log.First)
 			continue
 		}
-		next := a.Head.Next
+		next := a.head.Next
 		if i+1 < len(starts) {
 			next = starts[i+1]
 		}

@@ -167,10 +167,10 @@ func (b *beginning) states(ctx context.Context) error {
 // load reads what the run needs beyond the head and the history.
 func (b *beginning) load(ctx context.Context) (err error) {
 	key := b.p.Key
-	if b.r.shared, err = b.e.read.Shared(ctx, key, b.st.Shared); err != nil {
+	if b.r.shared, err = b.e.Read.Shared(ctx, key, b.st.Shared); err != nil {
 		return err
 	}
-	if b.r.reuse, err = b.e.read.Recorded(ctx, key, b.st); err != nil {
+	if b.r.reuse, err = b.e.Read.Recorded(ctx, key, b.st); err != nil {
 		return err
 	}
 	b.p.rec.After = b.p.Last()
@@ -183,7 +183,7 @@ func (b *beginning) load(ctx context.Context) (err error) {
 		}
 		b.e.cfg.Log.Warn("resuming with a stale checkpoint, as asked", "thread", key.Thread, "expected", b.st.Count, "actual", len(b.p.History.Path))
 	}
-	if b.r.doubted, err = b.e.read.Intents(ctx, key); err != nil {
+	if b.r.doubted, err = b.e.Read.Intents(ctx, key); err != nil {
 		return err
 	}
 	return b.inherit(ctx)
@@ -214,7 +214,7 @@ func (b *beginning) inherit(ctx context.Context) error {
 	if len(rec.Instructions) == 0 {
 		rec.Instructions = old.Instructions
 	}
-	ended, err := b.e.read.RunEnd(ctx, b.p.Key, old.ID)
+	ended, err := b.e.Read.RunEnd(ctx, b.p.Key, old.ID)
 	if err != nil {
 		return err
 	}

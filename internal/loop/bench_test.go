@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -22,9 +24,9 @@ import (
 // longThread stores a thread of n messages, with calls and results, that stopped.
 func longThread(b *testing.B, store holdfast.Store, n int) []holdfast.StoredMessage {
 	b.Helper()
-	key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
+	key := holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
 	c := &holdfast.Commit{
-		Key: key, ID: "c0", Expect: holdfast.Position{Next: 1}, User: alice.User, Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
+		Key: key, ID: "c0", Expect: holdfast.Position{Next: 1}, User: looptest.Alice.User, Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
 		Records: [][]byte{agui.RunStarted{ThreadID: "t", RunID: "r0"}.AppendJSON(nil)},
 	}
 	parent := ""
@@ -45,7 +47,7 @@ func longThread(b *testing.B, store holdfast.Store, n int) []holdfast.StoredMess
 	st := &thread.State{Format: thread.Format, Agent: "a", Leaf: parent, Phase: thread.Stopped, Run: "r0", Outcome: thread.OutcomeError, Code: "cut_off", Iteration: len(c.Messages) / 2, Count: len(c.Messages)}
 	st.Boundary = holdfast.Cursor{Number: 1, Tag: c.Fence.Tag()}
 	c.State = st.Encode()
-	c.Put = []holdfast.Value{{Kind: holdfast.KindRun, ID: "r0", Data: thread.MustJSON(thread.Run{Format: thread.Format, ID: "r0", Agent: "a", User: alice.User})}}
+	c.Put = []holdfast.Value{{Kind: holdfast.KindRun, ID: "r0", Data: thread.MustJSON(thread.Run{Format: thread.Format, ID: "r0", Agent: "a", User: looptest.Alice.User})}}
 	if err := store.Commit(b.Context(), c); err != nil {
 		b.Fatal(err)
 	}
@@ -74,11 +76,11 @@ func BenchmarkResume(b *testing.B) {
 					yield(holdfast.Delta{}, &holdfast.ModelError{Public: "no"})
 				}
 			})
-			e, err := New(Config{
-				Store: store, Agents: []holdfast.Agent{{Name: "a", Model: model}}, Frequency: PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
+			e, err := loop.New(loop.Config{
+				Store: store, Agents: []holdfast.Agent{{Name: "a", Model: model}}, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
 				MaxRuns: 1, MaxParallelTools: 1, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Hour,
 				Ended: func(holdfast.ThreadKey) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
-				NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.Add(1)) }, Observer: nobody{},
+				NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) }, Observer: looptest.Nobody{},
 			})
 			if err != nil {
 				b.Fatal(err)
@@ -88,7 +90,7 @@ func BenchmarkResume(b *testing.B) {
 			}
 			defer func() { _ = e.Shutdown(context.Background()) }()
 			for i := 0; b.Loop(); i++ {
-				reply, err := e.Post(b.Context(), alice, "", runInput("t", fmt.Sprintf("run%d", i)))
+				reply, err := e.Post(b.Context(), looptest.Alice, "", looptest.RunInput("t", fmt.Sprintf("run%d", i)))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -146,16 +148,16 @@ func TestCommitsPerIteration(t *testing.T) {
 		for i := range k {
 			name := fmt.Sprintf("tool%d", i)
 			turn = append(turn, holdfast.Delta{Text: "word "}, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}})
-			tools = append(tools, tool(name, holdfast.EffectIdempotent, func(context.Context) (string, error) {
+			tools = append(tools, looptest.Tool(name, holdfast.EffectIdempotent, func(context.Context) (string, error) {
 				time.Sleep(time.Duration(i+1) * time.Second)
 				return "done", nil
 			}))
 		}
 		turn = append(turn, holdfast.Delta{Finish: holdfast.FinishToolCalls})
 		last := []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}}
-		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: slowly(turn, turn, turn, last), Tools: tools})
-		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-		succeeded(t, collect(t, reply, err))
+		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(turn, turn, turn, last), Tools: tools})
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		// The run's beginning is one more; its last iteration has no tools.
 		if n := len(store.commits); n > 1+3*(k+2)+2 {
 			t.Errorf("3 iterations with %d tools and an answer took %d commits: %q", k, n, store.commits)

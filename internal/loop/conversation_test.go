@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
@@ -47,7 +48,7 @@ var moody = holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelReques
 // client is somebody who posts whatever comes to mind.
 type client struct {
 	t    *testing.T
-	e    *tested
+	e    *looptest.Engine
 	code []byte
 	runs int
 }
@@ -65,10 +66,10 @@ func (c *client) next(n int) int {
 // adds some that are new.
 func (c *client) input() *agui.RunAgentInput {
 	c.runs++
-	in := runInput("t", fmt.Sprintf("r%d", c.runs-c.next(4)/3), nil...)
-	info, err := c.e.Thread(c.t.Context(), alice, "t")
+	in := looptest.RunInput("t", fmt.Sprintf("r%d", c.runs-c.next(4)/3), nil...)
+	info, err := c.e.Thread(c.t.Context(), looptest.Alice, "t")
 	if err == nil && c.next(3) > 0 {
-		raw, err := c.e.Messages(c.t.Context(), alice, "t")
+		raw, err := c.e.Messages(c.t.Context(), looptest.Alice, "t")
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func (c *client) input() *agui.RunAgentInput {
 	}
 	for range c.next(3) {
 		text := []string{"talk", "tool", "ask", "page", "fail", "nobody"}[c.next(6)]
-		in.Messages = append(in.Messages, userSays(fmt.Sprintf("u%d-%d", c.runs, len(in.Messages)), text))
+		in.Messages = append(in.Messages, looptest.UserSays(fmt.Sprintf("u%d-%d", c.runs, len(in.Messages)), text))
 	}
 	in.Tools = []agui.Tool{{Name: "page"}}
 	in.ForwardedProps = json.RawMessage(fmt.Sprintf(`{"holdfast":{"onInterrupted":%q,"onUnfinished":%q,"branch":%t}}`,
@@ -119,19 +120,19 @@ func FuzzConversation(f *testing.F) {
 			}
 			return "", &holdfast.Interrupt{Message: "well?"}
 		})
-		ping := tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-		e := engine(t, memstore.New(), func(c *testConfig) { c.Log = slog.New(slog.NewTextHandler(io.Discard, nil)) },
+		ping := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(io.Discard, nil)) },
 			holdfast.Agent{Name: "a", Model: moody, Tools: []holdfast.Tool{ask, ping}})
 		c := &client{t: t, e: e, code: code}
 		for len(c.code) > 0 {
-			reply, err := e.Post(t.Context(), alice, "", c.input())
+			reply, err := e.Post(t.Context(), looptest.Alice, "", c.input())
 			if err != nil {
 				if pub := holdfast.AsError(err); pub.Code == holdfast.CodeInternal || pub.Code == holdfast.CodeStoreUnavailable || pub.Hint == "" {
 					t.Fatalf("refused with %v", err)
 				}
 				continue
 			}
-			for _, ev := range collect(t, reply, nil) {
+			for _, ev := range looptest.Collect(t, reply, nil) {
 				if failed, ok := ev.(agui.RunError); ok && failed.Code == holdfast.CodeInternal {
 					t.Fatalf("%+v", failed)
 				}
@@ -144,9 +145,9 @@ func FuzzConversation(f *testing.F) {
 
 // checkWellFormed: every call has one result, before the next answer; only the
 // last answer may have calls without one.
-func checkWellFormed(t *testing.T, e *tested) {
+func checkWellFormed(t *testing.T, e *looptest.Engine) {
 	t.Helper()
-	raw, err := e.Messages(t.Context(), alice, "t")
+	raw, err := e.Messages(t.Context(), looptest.Alice, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,10 +176,10 @@ func checkWellFormed(t *testing.T, e *tested) {
 }
 
 // goOn: by the ways out that errors name, a thread is never stuck.
-func goOn(t *testing.T, e *tested) {
+func goOn(t *testing.T, e *looptest.Engine) {
 	t.Helper()
-	in := runInput("t", "last", userSays("last", "talk"))
+	in := looptest.RunInput("t", "last", looptest.UserSays("last", "talk"))
 	in.ForwardedProps = json.RawMessage(`{"holdfast":{"onInterrupted":"decline","onUnfinished":"abandon"}}`)
-	reply, err := e.Post(t.Context(), alice, "", in)
-	succeeded(t, collect(t, reply, err))
+	reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 }

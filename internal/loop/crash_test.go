@@ -1,8 +1,7 @@
-package loop
+package loop_test
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"sync/atomic"
 	"testing"
@@ -11,31 +10,11 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
-
-// mortal is a store as one process sees it; dead, it answers nothing any more.
-type mortal struct {
-	holdfast.Store
-	dead atomic.Bool
-}
-
-var errUnreachable = errors.New("unreachable")
-
-func (m *mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
-	if m.dead.Load() {
-		return errUnreachable
-	}
-	return m.Store.Commit(ctx, c)
-}
-
-func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration) error {
-	if m.dead.Load() {
-		return errUnreachable
-	}
-	return m.Store.Announce(ctx, process, ttl)
-}
 
 // TestCrash: a process dies while two tools run, one of them finished. Another
 // takes the run over: the finished tool is not run again, the once tool is in
@@ -43,12 +22,12 @@ func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration
 func TestCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		first := &mortal{Store: shared}
+		first := &looptest.Mortal{Store: shared}
 		started := map[string]*atomic.Int32{"finished": {}, "once": {}, "again": {}}
 		keys := make(chan string, 10)
 		agent := func(hang bool) holdfast.Agent {
 			step := func(name string, effect holdfast.Effect, hangs bool) holdfast.Tool {
-				return tool(name, effect, func(ctx context.Context) (string, error) {
+				return looptest.Tool(name, effect, func(ctx context.Context) (string, error) {
 					started[name].Add(1)
 					if name == "again" {
 						keys <- holdfast.CallFrom(ctx).Key
@@ -78,18 +57,18 @@ func TestCrash(t *testing.T) {
 				step("finished", holdfast.EffectOnce, false), step("once", holdfast.EffectOnce, true), step("again", holdfast.EffectIdempotent, true),
 			}}
 		}
-		one := engine(t, first, nil, agent(true))
-		reply, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		one := looptest.Start(t, first, nil, agent(true))
+		reply, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = reply
 		synctest.Wait()
-		first.dead.Store(true)
-		two := engine(t, shared, nil, agent(false))
+		first.Dead.Store(true)
+		two := looptest.Start(t, shared, nil, agent(false))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		wantTexts(t, two, "t", "user:go", "assistant:", "tool:finished result", "tool:"+thread.TextInDoubt, "tool:again result", "assistant:done")
+		looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:finished result", "tool:"+thread.TextInDoubt, "tool:again result", "assistant:done")
 		for name, want := range map[string]int32{"finished": 1, "once": 1, "again": 2} {
 			if got := started[name].Load(); got != want {
 				t.Errorf("%s was started %d times, want %d", name, got, want)
@@ -98,8 +77,8 @@ func TestCrash(t *testing.T) {
 		if a, b := <-keys, <-keys; a != b {
 			t.Errorf("the key changed: %s, %s", a, b)
 		}
-		events, err := two.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
-		succeeded(t, collect(t, events, err))
+		events, err := two.Events(t.Context(), looptest.Alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+		looptest.Succeeded(t, looptest.Collect(t, events, err))
 	})
 }
 
@@ -108,7 +87,7 @@ func TestCrash(t *testing.T) {
 func TestCallIDsOfAbandonedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		first := &mortal{Store: shared}
+		first := &looptest.Mortal{Store: shared}
 		agent := func(hang bool) holdfast.Agent {
 			model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 				return func(yield func(holdfast.Delta, error) bool) {
@@ -128,20 +107,20 @@ func TestCallIDsOfAbandonedAnswers(t *testing.T) {
 					}
 				}
 			})
-			pong := tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
+			pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
 			return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pong}}
 		}
-		one := engine(t, first, nil, agent(true))
-		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		one := looptest.Start(t, first, nil, agent(true))
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		first.dead.Store(true)
-		two := engine(t, shared, nil, agent(false))
+		first.Dead.Store(true)
+		two := looptest.Start(t, shared, nil, agent(false))
 		time.Sleep(10 * time.Second)
-		reply, err := two.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
-		events := collect(t, reply, err)
-		succeeded(t, events)
+		reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+		events := looptest.Collect(t, reply, err)
+		looptest.Succeeded(t, events)
 		seen := map[string]int{}
 		for _, ev := range events {
 			if s, ok := ev.(agui.ToolCallStart); ok {
@@ -159,31 +138,31 @@ func TestCallIDsOfAbandonedAnswers(t *testing.T) {
 func TestFencedOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		first := &mortal{Store: shared}
+		first := &looptest.Mortal{Store: shared}
 		release := make(chan struct{})
 		hang := func(wait bool) holdfast.Agent {
-			slow := tool("slow", holdfast.EffectPure, func(context.Context) (string, error) {
+			slow := looptest.Tool("slow", holdfast.EffectPure, func(context.Context) (string, error) {
 				if wait {
 					<-release
 					return "stale", nil
 				}
 				return "fresh", nil
 			})
-			return holdfast.Agent{Name: "a", Model: say(calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}}
+			return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}}
 		}
-		one := engine(t, first, nil, hang(true))
-		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		one := looptest.Start(t, first, nil, hang(true))
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		first.dead.Store(true)
-		two := engine(t, shared, nil, hang(false))
+		first.Dead.Store(true)
+		two := looptest.Start(t, shared, nil, hang(false))
 		time.Sleep(10 * time.Second)
-		first.dead.Store(false)
+		first.Dead.Store(false)
 		close(release)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		wantTexts(t, two, "t", "user:go", "assistant:", "tool:fresh", "assistant:done")
+		looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:fresh", "assistant:done")
 	})
 }
 
@@ -194,28 +173,28 @@ func TestGivesUp(t *testing.T) {
 		never := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) { <-ctx.Done() }
 		})
-		var e *tested
-		for i := range maxClaims + 1 {
-			store := &mortal{Store: shared}
-			e = engine(t, store, nil, holdfast.Agent{Name: "a", Model: never})
+		var e *looptest.Engine
+		for i := range loop.MaxClaims + 1 {
+			store := &looptest.Mortal{Store: shared}
+			e = looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: never})
 			if i == 0 {
-				if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+				if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 			}
 			time.Sleep(4 * time.Second)
 			synctest.Wait()
-			store.dead.Store(true)
+			store.Dead.Store(true)
 		}
-		last := engine(t, shared, nil, holdfast.Agent{Name: "a", Model: say(holdfast.Delta{Text: "now"})})
+		last := looptest.Start(t, shared, nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "now"})})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		info, err := last.Thread(t.Context(), alice, "t")
+		info, err := last.Thread(t.Context(), looptest.Alice, "t")
 		if err != nil || info.Status != holdfast.StatusStopped || info.Code != holdfast.CodeRecoveryGaveUp {
 			t.Fatalf("%+v, %v", info, err)
 		}
-		reply, err := last.Post(t.Context(), alice, "", runInput("t", "r2"))
-		succeeded(t, collect(t, reply, err))
+		reply, err := last.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
 }
 
@@ -223,9 +202,9 @@ func TestGivesUp(t *testing.T) {
 // starts; then the run goes on as if nothing had been.
 func TestStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &mortal{Store: memstore.New()}
+		store := &looptest.Mortal{Store: memstore.New()}
 		ran := make(chan struct{}, 1)
-		probe := tool("probe", holdfast.EffectPure, func(context.Context) (string, error) { ran <- struct{}{}; return "ok", nil })
+		probe := looptest.Tool("probe", holdfast.EffectPure, func(context.Context) (string, error) { ran <- struct{}{}; return "ok", nil })
 		asked := make(chan struct{})
 		model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) {
@@ -234,12 +213,12 @@ func TestStoreAway(t *testing.T) {
 					return
 				}
 				<-asked
-				yield(calls("probe", "{}"), nil)
+				yield(looptest.Calls("probe", "{}"), nil)
 			}
 		})
-		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{probe}})
-		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-		store.dead.Store(true)
+		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{probe}})
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		store.Dead.Store(true)
 		close(asked)
 		synctest.Wait()
 		select {
@@ -247,9 +226,9 @@ func TestStoreAway(t *testing.T) {
 			t.Error("a tool started before its intent was durable")
 		default:
 		}
-		store.dead.Store(false)
-		succeeded(t, collect(t, reply, err))
-		wantTexts(t, e, "t", "user:go", "assistant:", "tool:ok", "assistant:done")
+		store.Dead.Store(false)
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:ok", "assistant:done")
 	})
 }
 
@@ -257,9 +236,9 @@ func TestStoreAway(t *testing.T) {
 // goes on when the store is back, in the same process if there is no other.
 func TestStoreAwayTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &mortal{Store: memstore.New()}
+		store := &looptest.Mortal{Store: memstore.New()}
 		nap := func(name string, d time.Duration) holdfast.Tool {
-			return tool(name, holdfast.EffectPure, func(context.Context) (string, error) { time.Sleep(d); return name, nil })
+			return looptest.Tool(name, holdfast.EffectPure, func(context.Context) (string, error) { time.Sleep(d); return name, nil })
 		}
 		model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) {
@@ -271,20 +250,20 @@ func TestStoreAwayTooLong(t *testing.T) {
 				}
 			}
 		})
-		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{nap("short", time.Second), nap("long", 2*time.Second)}})
-		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{nap("short", time.Second), nap("long", 2*time.Second)}})
+		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		store.dead.Store(true)
+		store.Dead.Store(true)
 		time.Sleep(40 * time.Second)
 		synctest.Wait()
 		if n := e.Running(); n != 0 {
 			t.Errorf("%d runs wait for a store that was given up", n)
 		}
-		store.dead.Store(false)
+		store.Dead.Store(false)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		wantTexts(t, e, "t", "user:go", "assistant:", "tool:short", "tool:long", "assistant:done")
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:short", "tool:long", "assistant:done")
 	})
 }

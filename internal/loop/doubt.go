@@ -21,8 +21,8 @@ const (
 )
 
 const (
-	textHappened    = "A person has confirmed that this call took effect before the server died. Its result is not known."
-	textDidNot      = "A person has confirmed that this call did not take effect: the server died first."
+	TextHappened    = "A person has confirmed that this call took effect before the server died. Its result is not known."
+	TextDidNot      = "A person has confirmed that this call did not take effect: the server died first."
 	textAgain       = "Not started: this call was carried out before the conversation went back to here, and its effect stands. Check before you repeat it."
 	againQuestion   = "%s was called before the conversation went back to here. Its effect may stand, and it was not started again. Did it happen?"
 	reasonInDoubt   = "holdfast:in_doubt"
@@ -75,10 +75,10 @@ func settledByPerson(call thread.Call) finished {
 	case answerHappened:
 		f.result.Text = said.Result
 		if said.Result == "" {
-			f.result.Text = textHappened
+			f.result.Text = TextHappened
 		}
 	case answerNot:
-		f.result = holdfast.ToolResult{Text: textDidNot, Failed: true}
+		f.result = holdfast.ToolResult{Text: TextDidNot, Failed: true}
 		f.notRun = true
 	default:
 		f.result = holdfast.ToolResult{Text: thread.TextInDoubt, Failed: true}

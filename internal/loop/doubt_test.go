@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"context"
@@ -13,37 +13,39 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // doubtful runs an agent with one tool until its process dies in the middle of the
 // call, and returns an engine that has taken the run over, and what the tool did.
-func doubtful(t *testing.T, options ...holdfast.ToolOption) (*tested, *notebook) {
+func doubtful(t *testing.T, options ...holdfast.ToolOption) (*looptest.Engine, *looptest.Notebook) {
 	t.Helper()
-	j := &notebook{}
-	store := &mortal{Store: memstore.New()}
-	hang := func(e *mortal) holdfast.Agent {
+	j := &looptest.Notebook{}
+	store := &looptest.Mortal{Store: memstore.New()}
+	hang := func(e *looptest.Mortal) holdfast.Agent {
 		pay := holdfast.NewTool("pay", "pays", func(ctx context.Context, _ struct{}) (string, error) {
-			j.note(holdfast.CallFrom(ctx).Key)
+			j.Note(holdfast.CallFrom(ctx).Key)
 			if e != nil {
 				<-ctx.Done()
 				return "", ctx.Err()
 			}
 			return "paid", nil
 		}, options...)
-		return holdfast.Agent{Name: "a", Model: say(calls("pay", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}}
+		return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}}
 	}
-	one := engine(t, store, nil, hang(store))
-	if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+	one := looptest.Start(t, store, nil, hang(store))
+	if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second)
-	store.dead.Store(true)
-	if did := j.take(); len(did) != 1 || !strings.HasPrefix(did[0], "t/r1/") {
+	store.Dead.Store(true)
+	if did := j.Take(); len(did) != 1 || !strings.HasPrefix(did[0], "t/r1/") {
 		t.Fatalf("the first process did %q", did)
 	}
-	other := engine(t, store.Store, nil, hang(nil))
+	other := looptest.Start(t, store.Store, nil, hang(nil))
 	time.Sleep(10 * time.Second)
 	return other, j
 }
@@ -64,19 +66,19 @@ func TestQuery(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var questions notebook
+				var questions looptest.Notebook
 				e, j := doubtful(t, holdfast.WithQuery(func(_ context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
-					questions.note(call.Key)
+					questions.Note(call.Key)
 					return holdfast.ToolResult{Text: "paid before"}, c.fate, c.err
 				}))
-				asked := questions.take()
+				asked := questions.Take()
 				if len(asked) != 1 || !strings.HasPrefix(asked[0], "t/r1/") {
 					t.Errorf("the tool was asked for %q", asked)
 				}
-				if did := j.take(); len(did) != c.starts || (c.starts > 0 && did[0] != asked[0]) {
+				if did := j.Take(); len(did) != c.starts || (c.starts > 0 && did[0] != asked[0]) {
 					t.Errorf("the tool was started for %q, want %d times, with the same key", did, c.starts)
 				}
-				wantTexts(t, e, "t", "user:go", "assistant:", c.result, "assistant:done")
+				looptest.WantTexts(t, e, "t", "user:go", "assistant:", c.result, "assistant:done")
 			})
 		})
 	}
@@ -92,8 +94,8 @@ func TestPersonDecides(t *testing.T) {
 		result  string
 	}{
 		"it happened":       {`{"outcome":"happened","result":"paid, says the bank"}`, agui.ResumeResolved, 0, "tool:paid, says the bank"},
-		"without a result":  {`{"outcome":"happened"}`, agui.ResumeResolved, 0, "tool:" + textHappened},
-		"it did not happen": {`{"outcome":"did_not_happen"}`, agui.ResumeResolved, 0, "tool:" + textDidNot},
+		"without a result":  {`{"outcome":"happened"}`, agui.ResumeResolved, 0, "tool:" + loop.TextHappened},
+		"it did not happen": {`{"outcome":"did_not_happen"}`, agui.ResumeResolved, 0, "tool:" + loop.TextDidNot},
 		"run it again":      {`{"outcome":"run_again"}`, agui.ResumeResolved, 1, "tool:paid"},
 		"no idea":           {`{"outcome":"perhaps"}`, agui.ResumeResolved, 0, "tool:" + thread.TextInDoubt},
 		"declined":          {``, agui.ResumeCancelled, 0, "tool:" + thread.TextInDoubt},
@@ -101,24 +103,24 @@ func TestPersonDecides(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, j := doubtful(t, holdfast.WithEffect(holdfast.EffectOnce), holdfast.WithInDoubt(holdfast.DoubtAsk))
-				events := resumed(t, e, "t", "r2")
-				end := lastOf(events).(agui.RunFinished)
+				events := looptest.Resumed(t, e, "t", "r2")
+				end := looptest.LastOf(events).(agui.RunFinished)
 				if end.Outcome == nil || len(end.Outcome.Interrupts) != 1 {
-					t.Fatalf("nobody is asked: %s", show(events))
+					t.Fatalf("nobody is asked: %s", looptest.Show(events))
 				}
 				ask := end.Outcome.Interrupts[0]
 				if ask.Reason != "holdfast:in_doubt" || !strings.Contains(ask.Message, "pay") || !json.Valid(ask.ResponseSchema) {
 					t.Errorf("the question is %+v", ask)
 				}
-				in := runInput("t", "r3")
+				in := looptest.RunInput("t", "r3")
 				in.Resume = []agui.ResumeEntry{{InterruptID: ask.ID, Status: c.status, Payload: json.RawMessage(c.payload)}}
-				reply, err := e.Post(t.Context(), alice, "", in)
-				succeeded(t, collect(t, reply, err))
-				if did := j.take(); len(did) != c.starts {
+				reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+				looptest.Succeeded(t, looptest.Collect(t, reply, err))
+				if did := j.Take(); len(did) != c.starts {
 					t.Errorf("the tool was started for %q", did)
 				}
-				wantTexts(t, e, "t", "user:go", "assistant:", c.result, "assistant:done")
-				intents := must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindIntent, "", 0))(t)
+				looptest.WantTexts(t, e, "t", "user:go", "assistant:", c.result, "assistant:done")
+				intents := looptest.Must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindIntent, "", 0))(t)
 				if len(intents) != 0 {
 					t.Errorf("%d intents are left", len(intents))
 				}
@@ -149,10 +151,10 @@ func TestIntent(t *testing.T) {
 		}
 		return "paid", nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: say(calls("pay", `{"n":   7}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
-	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-	succeeded(t, collect(t, reply, err))
-	wantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
+	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{"n":   7}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
 }
 
 // thieving is a store in which, right after the intents of calls were committed, the
@@ -186,19 +188,19 @@ func (s *thieving) Commit(ctx context.Context, c *holdfast.Commit) error {
 // the start of a call, and has lost its thread meanwhile, does not start it.
 func TestSuspendedOwnerStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &notebook{}
+		j := &looptest.Notebook{}
 		store := &thieving{Store: memstore.New()}
-		pay := tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) { j.note("pay"); return "paid", nil })
-		e := engine(t, store, func(c *testConfig) { c.Now, c.Lease = store.now, time.Minute },
-			holdfast.Agent{Name: "a", Model: say(calls("pay", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
+		pay := looptest.Tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) { j.Note("pay"); return "paid", nil })
+		e := looptest.Start(t, store, func(c *looptest.Config) { c.Now, c.Lease = store.now, time.Minute },
+			holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
 		if err := store.Announce(t.Context(), "another", 1000*time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if did := j.take(); len(did) != 0 || store.suspended.Load() == 0 {
+		if did := j.Take(); len(did) != 0 || store.suspended.Load() == 0 {
 			t.Errorf("a process that has lost its thread did %q", did)
 		}
 		if n := e.Running(); n != 0 {

@@ -91,13 +91,13 @@ type Config struct {
 	Observer Observer
 }
 
-// maxClaims is how often a run is taken over without making progress.
-const maxClaims = 3
+// MaxClaims is how often a run is taken over without making progress.
+const MaxClaims = 3
 
 // Engine runs agents. One process has one.
 type Engine struct {
 	cfg     Config
-	read    thread.Reader
+	Read    thread.Reader
 	agents  map[string]*holdfast.Agent
 	specs   map[string][]holdfast.ToolSpec // of each agent's tools
 	chains  map[string]*hooks.Chain
@@ -129,7 +129,7 @@ var errStopped = errors.New("the server stops")
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg:      cfg,
-		read:     thread.Reader{Store: cfg.Store},
+		Read:     thread.Reader{Store: cfg.Store},
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
 		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
 		chains:   make(map[string]*hooks.Chain, len(cfg.Agents)),

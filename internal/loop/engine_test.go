@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"bytes"
@@ -13,40 +13,41 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 func TestFreshRun(t *testing.T) {
-	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(holdfast.Delta{Text: "hello"})})
-	in := runInput("t", "r1", userSays("u1", "hi"))
-	reply, err := e.Post(t.Context(), alice, "", in)
-	events := collect(t, reply, err)
-	succeeded(t, events)
-	wantTexts(t, e, "t", "user:hi", "assistant:hello")
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "hello"})})
+	in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "hi"))
+	reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+	events := looptest.Collect(t, reply, err)
+	looptest.Succeeded(t, events)
+	looptest.WantTexts(t, e, "t", "user:hi", "assistant:hello")
 
 	t.Run("the same input attaches to the same run", func(t *testing.T) {
-		reply, err := e.Post(t.Context(), alice, "", in)
-		if again := collect(t, reply, err); show(again) != show(events) {
-			t.Errorf("replay differs:\n%s", show(again))
+		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+		if again := looptest.Collect(t, reply, err); looptest.Show(again) != looptest.Show(events) {
+			t.Errorf("replay differs:\n%s", looptest.Show(again))
 		}
 	})
 	t.Run("the same id with other input is refused", func(t *testing.T) {
-		_, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u9", "other")))
-		if code(err) != holdfast.CodeRunIDReused {
+		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u9", "other")))
+		if looptest.Code(err) != holdfast.CodeRunIDReused {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("somebody else's thread is not found", func(t *testing.T) {
 		for _, who := range []holdfast.Principal{{Tenant: "acme", User: "bob"}, {Tenant: "other", User: "alice"}} {
-			if _, err := e.Thread(t.Context(), who, "t"); code(err) != holdfast.CodeNotFound {
+			if _, err := e.Thread(t.Context(), who, "t"); looptest.Code(err) != holdfast.CodeNotFound {
 				t.Errorf("%v: %v", who, err)
 			}
 			if list, err := e.Threads(t.Context(), who, time.Time{}, 10); err != nil || len(list) > 0 {
 				t.Errorf("%v lists %v, %v", who, list, err)
 			}
 		}
-		if _, err := e.Post(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "", runInput("t", "r2", userSays("b", "mine"))); code(err) != holdfast.CodeNotFound {
+		if _, err := e.Post(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "", looptest.RunInput("t", "r2", looptest.UserSays("b", "mine"))); looptest.Code(err) != holdfast.CodeNotFound {
 			t.Errorf("bob posts: %v", err)
 		}
 	})
@@ -54,12 +55,12 @@ func TestFreshRun(t *testing.T) {
 
 // TestRepeatedCallIDs: providers repeat call_0; nobody sees it twice.
 func TestRepeatedCallIDs(t *testing.T) {
-	d := calls("ping", "{}")
+	d := looptest.Calls("ping", "{}")
 	d.Call.ID = "call_0"
-	pong := tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(d, d, holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pong}})
-	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-	events := collect(t, reply, err)
+	pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(d, d, holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pong}})
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	events := looptest.Collect(t, reply, err)
 	seen := map[string]bool{}
 	for _, ev := range events {
 		if s, ok := ev.(agui.ToolCallStart); ok {
@@ -69,8 +70,8 @@ func TestRepeatedCallIDs(t *testing.T) {
 			seen[s.ToolCallID] = true
 		}
 	}
-	wantTexts(t, e, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong", "assistant:done")
-	key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong", "assistant:done")
+	key := holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
 	for _, kind := range []holdfast.Kind{holdfast.KindPending, holdfast.KindIntent} {
 		if left, err := e.Store.Values(t.Context(), key, kind, "", 0); err != nil || len(left) > 0 {
 			t.Errorf("the final checkpoint left %s values: %v %v", kind, left, err)
@@ -94,11 +95,11 @@ func TestNoPendingWriteOutlivesItsCheckpoint(t *testing.T) {
 // TestAttachAnywhere: from every record of a finished run a watcher gets exactly
 // the rest; a cursor that the log does not hold is a new start that says so.
 func TestAttachAnywhere(t *testing.T) {
-	e := engine(t, memstore.New(), nil, holdfast.Agent{
-		Name: "a", Model: say(calls("ping", "{}"), holdfast.Delta{Reasoning: "hm", Text: "done"}),
-		Tools: []holdfast.Tool{tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })},
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name: "a", Model: looptest.Say(looptest.Calls("ping", "{}"), holdfast.Delta{Reasoning: "hm", Text: "done"}),
+		Tools: []holdfast.Tool{looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })},
 	})
-	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	var all []agui.Frame
 	for frames := range reply.Frames {
 		all = append(all, frames...)
@@ -111,7 +112,7 @@ func TestAttachAnywhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reply, err := e.Events(t.Context(), alice, "t", "r1", cursor, agui.DialectV1)
+		reply, err := e.Events(t.Context(), looptest.Alice, "t", "r1", cursor, agui.DialectV1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,8 +128,8 @@ func TestAttachAnywhere(t *testing.T) {
 			t.Errorf("after record %d: got %d frames, want %d", i+1, len(rest), len(all)-i-1)
 		}
 	}
-	foreign, err := e.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{Number: 3, Tag: "nobody"}, agui.DialectV1)
-	started, ok := collect(t, foreign, err)[0].(agui.RunStarted)
+	foreign, err := e.Events(t.Context(), looptest.Alice, "t", "r1", holdfast.Cursor{Number: 3, Tag: "nobody"}, agui.DialectV1)
+	started, ok := looptest.Collect(t, foreign, err)[0].(agui.RunStarted)
 	if !ok || !strings.Contains(string(started.Metadata), `"resync":true`) {
 		t.Errorf("a foreign cursor is not answered by a resync: %s", started.Metadata)
 	}
@@ -142,63 +143,63 @@ func TestPolicies(t *testing.T) {
 		}
 		return "", &holdfast.Interrupt{Message: "well?"}
 	})
-	model := say(calls("ask", "{}"), holdfast.Delta{Text: "fine"})
-	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ask}})
+	model := looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "fine"})
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ask}})
 	post := func(thread, run string, change func(*agui.RunAgentInput), messages ...agui.Message) ([]agui.Event, error) {
-		in := runInput(thread, run, messages...)
+		in := looptest.RunInput(thread, run, messages...)
 		if change != nil {
 			change(in)
 		}
-		reply, err := e.Post(t.Context(), alice, "", in)
+		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
 		if err != nil {
 			return nil, err
 		}
-		return collect(t, reply, nil), nil
+		return looptest.Collect(t, reply, nil), nil
 	}
 	props := func(s string) func(*agui.RunAgentInput) {
 		return func(in *agui.RunAgentInput) { in.ForwardedProps = json.RawMessage(s) }
 	}
 	t.Run("decline", func(t *testing.T) {
-		post("decline", "r1", nil, userSays("u1", "go"))
-		if _, err := post("decline", "r2", nil, userSays("u2", "never mind")); code(err) != holdfast.CodeInterrupted {
+		post("decline", "r1", nil, looptest.UserSays("u1", "go"))
+		if _, err := post("decline", "r2", nil, looptest.UserSays("u2", "never mind")); looptest.Code(err) != holdfast.CodeInterrupted {
 			t.Fatal(err)
 		}
-		if _, err := post("decline", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`), userSays("u2", "never mind")); err != nil {
+		if _, err := post("decline", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`), looptest.UserSays("u2", "never mind")); err != nil {
 			t.Fatal(err)
 		}
-		wantTexts(t, e, "decline", "user:go", "assistant:", "tool:"+thread.TextDeclined, "user:never mind", "assistant:fine")
+		looptest.WantTexts(t, e, "decline", "user:go", "assistant:", "tool:"+thread.TextDeclined, "user:never mind", "assistant:fine")
 	})
 	t.Run("resume with a message", func(t *testing.T) {
-		events, _ := post("queue", "r1", nil, userSays("u1", "go"))
-		open := lastOf(events).(agui.RunFinished).Outcome.Interrupts
+		events, _ := post("queue", "r1", nil, looptest.UserSays("u1", "go"))
+		open := looptest.LastOf(events).(agui.RunFinished).Outcome.Interrupts
 		resume := func(in *agui.RunAgentInput) {
 			in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}}
 		}
-		if _, err := post("queue", "r2", resume, userSays("u2", "and then?")); err != nil {
+		if _, err := post("queue", "r2", resume, looptest.UserSays("u2", "and then?")); err != nil {
 			t.Fatal(err)
 		}
-		wantTexts(t, e, "queue", "user:go", "assistant:", `tool:they said "yes"`, "user:and then?", "assistant:fine")
+		looptest.WantTexts(t, e, "queue", "user:go", "assistant:", `tool:they said "yes"`, "user:and then?", "assistant:fine")
 		if events, err := post("queue", "r3", resume); err != nil || len(events) == 0 {
 			t.Errorf("the same answer again: %v", err)
 		}
 	})
 	t.Run("branch", func(t *testing.T) {
-		post("branch", "r1", props(`{"holdfast":{}}`), userSays("u1", "go"))
-		post("branch", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`), userSays("u2", "one"))
-		edited := []agui.Message{userSays("u1", "go back")}
-		if _, err := post("branch", "r3", nil, edited...); code(err) != holdfast.CodeHistoryDiverged {
+		post("branch", "r1", props(`{"holdfast":{}}`), looptest.UserSays("u1", "go"))
+		post("branch", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`), looptest.UserSays("u2", "one"))
+		edited := []agui.Message{looptest.UserSays("u1", "go back")}
+		if _, err := post("branch", "r3", nil, edited...); looptest.Code(err) != holdfast.CodeHistoryDiverged {
 			t.Fatal(err)
 		}
 		if _, err := post("branch", "r3", props(`{"holdfast":{"branch":true,"onInterrupted":"decline"}}`), edited...); err != nil {
 			t.Fatal(err)
 		}
-		got := texts(t, e, "branch")
+		got := looptest.Texts(t, e, "branch")
 		if got[0] != "user:go back" {
 			t.Errorf("the branch begins with %q", got)
 		}
 	})
 	t.Run("unknown policy", func(t *testing.T) {
-		if _, err := post("branch", "r9", props(`{"holdfast":{"onBusy":"panic"}}`), userSays("u9", "x")); code(err) != holdfast.CodeInvalidInput {
+		if _, err := post("branch", "r9", props(`{"holdfast":{"onBusy":"panic"}}`), looptest.UserSays("u9", "x")); looptest.Code(err) != holdfast.CodeInvalidInput {
 			t.Error(err)
 		}
 	})
@@ -213,22 +214,22 @@ func TestIterationLimit(t *testing.T) {
 		}
 		return nil
 	}}
-	again := calls("ping", "{}")
-	e := engine(t, memstore.New(), nil, holdfast.Agent{
-		Name: "a", Model: say(again, again, again, holdfast.Delta{Text: "done"}), Middleware: []holdfast.Middleware{limit},
-		Tools: []holdfast.Tool{tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })},
+	again := looptest.Calls("ping", "{}")
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name: "a", Model: looptest.Say(again, again, again, holdfast.Delta{Text: "done"}), Middleware: []holdfast.Middleware{limit},
+		Tools: []holdfast.Tool{looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })},
 	})
-	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-	if failed, ok := lastOf(collect(t, reply, err)).(agui.RunError); !ok || failed.Code != holdfast.CodeMaxIterations {
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	if failed, ok := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunError); !ok || failed.Code != holdfast.CodeMaxIterations {
 		t.Fatalf("%+v", failed)
 	}
-	_, err = e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "hello?")))
-	if code(err) != holdfast.CodeMidExecution || holdfast.AsError(err).Details["iteration"] != 2 {
+	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?")))
+	if looptest.Code(err) != holdfast.CodeMidExecution || holdfast.AsError(err).Details["iteration"] != 2 {
 		t.Fatalf("scenario 4: %v", err)
 	}
-	reply, err = e.Post(t.Context(), alice, "", runInput("t", "r2"))
-	events := collect(t, reply, err)
-	succeeded(t, events)
+	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+	events := looptest.Collect(t, reply, err)
+	looptest.Succeeded(t, events)
 	for i, want := range []agui.Type{agui.TypeRunStarted, agui.TypeMessagesSnapshot, agui.TypeStateSnapshot} {
 		if events[i].EventType() != want {
 			t.Errorf("event %d of a resume is %s, want %s", i, events[i].EventType(), want)
@@ -246,22 +247,22 @@ func TestMaxRuns(t *testing.T) {
 				yield(holdfast.Delta{Text: "ok", Finish: holdfast.FinishStop}, nil)
 			}
 		})
-		e := engine(t, memstore.New(), func(c *testConfig) { c.MaxRuns = 1 }, holdfast.Agent{Name: "a", Model: wait})
-		first, err := e.Post(t.Context(), alice, "", runInput("t1", "r", userSays("u", "go")))
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.MaxRuns = 1 }, holdfast.Agent{Name: "a", Model: wait})
+		first, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t1", "r", looptest.UserSays("u", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Post(t.Context(), alice, "", runInput("t2", "r", userSays("u", "go"))); code(err) != holdfast.CodeTooManyRuns {
+		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t2", "r", looptest.UserSays("u", "go"))); looptest.Code(err) != holdfast.CodeTooManyRuns {
 			t.Fatal(err)
 		}
-		if _, err := e.Thread(t.Context(), alice, "t2"); code(err) != holdfast.CodeNotFound {
+		if _, err := e.Thread(t.Context(), looptest.Alice, "t2"); looptest.Code(err) != holdfast.CodeNotFound {
 			t.Errorf("the refused run left a thread: %v", err)
 		}
 		close(hold)
-		succeeded(t, collect(t, first, nil))
+		looptest.Succeeded(t, looptest.Collect(t, first, nil))
 		synctest.Wait()
-		reply, err := e.Post(t.Context(), alice, "", runInput("t2", "r", userSays("u", "go")))
-		succeeded(t, collect(t, reply, err))
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t2", "r", looptest.UserSays("u", "go")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
 }
 
@@ -270,10 +271,10 @@ func TestMaxRuns(t *testing.T) {
 func TestShutdownHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		slow := tool("slow", holdfast.EffectOnce, func(context.Context) (string, error) { time.Sleep(time.Second); return "slept", nil })
-		agent := holdfast.Agent{Name: "a", Model: say(calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}}
-		one := engine(t, shared, nil, agent)
-		reply, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		slow := looptest.Tool("slow", holdfast.EffectOnce, func(context.Context) (string, error) { time.Sleep(time.Second); return "slept", nil })
+		agent := holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}}
+		one := looptest.Start(t, shared, nil, agent)
+		reply, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,22 +290,22 @@ func TestShutdownHandsOver(t *testing.T) {
 		if err := one.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-cut; code(err) != holdfast.CodeStreamCut {
+		if err := <-cut; looptest.Code(err) != holdfast.CodeStreamCut {
 			t.Errorf("the stream ended with %v", err)
 		}
-		if _, err := one.Post(t.Context(), alice, "", runInput("t3", "r", userSays("u", "x"))); code(err) != holdfast.CodeShuttingDown {
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t3", "r", looptest.UserSays("u", "x"))); looptest.Code(err) != holdfast.CodeShuttingDown {
 			t.Errorf("a post after the shutdown: %v", err)
 		}
-		two := engine(t, shared, nil, agent)
+		two := looptest.Start(t, shared, nil, agent)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		wantTexts(t, two, "t", "user:go", "assistant:", "tool:slept", "assistant:done")
+		looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:slept", "assistant:done")
 	})
 }
 
 // slowEnd is an observer that holds the end of run r1 up until it is let go.
 type slowEnd struct {
-	nobody
+	looptest.Nobody
 	letGo chan struct{}
 }
 
@@ -328,16 +329,16 @@ func TestNextRunIsNotForgotten(t *testing.T) {
 				yield(holdfast.Delta{Text: req.Run, Finish: holdfast.FinishStop}, nil)
 			}
 		})
-		e := engine(t, memstore.New(), func(c *testConfig) { c.Observer = end }, holdfast.Agent{Name: "a", Model: model})
-		succeeded(t, posted(t, e, runInput("t", "r1", userSays("u1", "go"))))
-		second, err := e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "go")))
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = end }, holdfast.Agent{Name: "a", Model: model})
+		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
+		second, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
 		close(end.letGo)
 		time.Sleep(30 * time.Second) // the sweeper looks ten times
 		close(hold)
-		events := collect(t, second, err)
-		succeeded(t, events)
-		if strings.Contains(show(events), "holdfast.takeover") {
-			t.Errorf("a living run was taken over:\n%s", show(events))
+		events := looptest.Collect(t, second, err)
+		looptest.Succeeded(t, events)
+		if strings.Contains(looptest.Show(events), "holdfast.takeover") {
+			t.Errorf("a living run was taken over:\n%s", looptest.Show(events))
 		}
 	})
 }

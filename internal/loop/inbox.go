@@ -87,7 +87,7 @@ func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run str
 // Cancelling a run that has ended changes nothing. What is asked is stored
 // first, so it outlives the owner.
 func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run string) (*holdfast.ThreadInfo, error) {
-	t, err := e.read.Existing(ctx, who, id)
+	t, err := e.Read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}

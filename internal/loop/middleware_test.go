@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"context"
@@ -15,34 +15,35 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // TestHookOrder: hooks are called in the order of the list, and wrap in it.
 func TestHookOrder(t *testing.T) {
-	j := &notebook{}
-	e := engine(t, memstore.New(), nil, pinger(1, recorder("one", j), recorder("two", j)))
-	succeeded(t, started(t, e, "t"))
+	j := &looptest.Notebook{}
+	e := looptest.Start(t, memstore.New(), nil, looptest.Pinger(1, looptest.Recorder("one", j), looptest.Recorder("two", j)))
+	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	want := []string{
 		"one run", "two run",
 		"one before 0", "two before 0", "one model", "two model", "one batch 0 of 1", "two batch 0 of 1", "one tool", "two tool", "one after 0: 1", "two after 0: 1",
 		"one before 1", "two before 1", "one model", "two model", "one after 1: done0", "two after 1: done0",
 		"two run over: success", "one run over: success",
 	}
-	if got := j.take(); !slices.Equal(got, want) {
+	if got := j.Take(); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
 // hookFailures counts what the observer is told.
 type hookFailures struct {
-	nobody
-	notebook
+	looptest.Nobody
+	looptest.Notebook
 }
 
 func (h *hookFailures) HookFailed(_ holdfast.Iteration, middleware, hook string) {
-	h.note(middleware + " " + hook)
+	h.Note(middleware + " " + hook)
 }
 
 // TestHookFailures: an error or a panic of a hook ends the run with an error that
@@ -101,24 +102,24 @@ func TestHookFailures(t *testing.T) {
 					return nil
 				})
 				m.Name = "test.broken"
-				e := engine(t, memstore.New(), func(c *testConfig) { c.Observer = seen }, pinger(1, m))
-				said := failed(t, started(t, e, "t"), holdfast.CodeMiddlewareFailed)
+				e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = seen }, looptest.Pinger(1, m))
+				said := looptest.Failed(t, looptest.Started(t, e, "t"), holdfast.CodeMiddlewareFailed)
 				if !strings.Contains(said.Message, "test.broken") || !strings.Contains(said.Message, hook) || strings.Contains(said.Message, "secret") {
 					t.Errorf("the error says %q", said.Message)
 				}
-				if got := seen.take(); how == "panic" && !slices.Equal(got, []string{"test.broken " + hook}) {
+				if got := seen.Take(); how == "panic" && !slices.Equal(got, []string{"test.broken " + hook}) {
 					t.Errorf("the observer was told %q", got)
 				}
-				succeeded(t, resumed(t, e, "t", "r2"))
+				looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 			})
 		}
 	}
 	t.Run("after", func(t *testing.T) {
 		seen := &hookFailures{}
 		m := holdfast.Middleware{Name: "test.broken", AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) { panic("a secret") }}
-		e := engine(t, memstore.New(), func(c *testConfig) { c.Observer = seen }, pinger(1, m))
-		succeeded(t, started(t, e, "t"))
-		if got := seen.take(); !slices.Equal(got, []string{"test.broken after_iteration", "test.broken after_iteration"}) {
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = seen }, looptest.Pinger(1, m))
+		looptest.Succeeded(t, looptest.Started(t, e, "t"))
+		if got := seen.Take(); !slices.Equal(got, []string{"test.broken after_iteration", "test.broken after_iteration"}) {
 			t.Errorf("the observer was told %q", got)
 		}
 	})
@@ -142,19 +143,19 @@ func TestRunHookEnds(t *testing.T) {
 	saw := holdfast.NewTool("saw", "saw", func(ctx context.Context, _ struct{}) (string, error) {
 		return fmt.Sprint(ctx.Value(key{}), " ", holdfast.IterationFrom(ctx).Agent), nil
 	})
-	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(calls("saw", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{saw}, Middleware: []holdfast.Middleware{around}})
-	failed(t, started(t, e, "refused"), "closed")
-	failed(t, started(t, e, "swallowed"), holdfast.CodeMiddlewareFailed)
-	succeeded(t, started(t, e, "t"))
-	wantTexts(t, e, "t", "user:go", "assistant:", "tool:yes a", "assistant:done")
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("saw", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{saw}, Middleware: []holdfast.Middleware{around}})
+	looptest.Failed(t, looptest.Started(t, e, "refused"), "closed")
+	looptest.Failed(t, looptest.Started(t, e, "swallowed"), holdfast.CodeMiddlewareFailed)
+	looptest.Succeeded(t, looptest.Started(t, e, "t"))
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:yes a", "assistant:done")
 }
 
 // TestBatchDecides: of parallel calls one is denied, and the other runs; what was
 // denied was never started, and says so.
 func TestBatchDecides(t *testing.T) {
-	j := &notebook{}
+	j := &looptest.Notebook{}
 	run := func(name string) holdfast.Tool {
-		return tool(name, holdfast.EffectOnce, func(context.Context) (string, error) { j.note(name); return name + " ran", nil })
+		return looptest.Tool(name, holdfast.EffectOnce, func(context.Context) (string, error) { j.Note(name); return name + " ran", nil })
 	}
 	deny := holdfast.Middleware{Name: "test.deny", Batch: func(_ context.Context, b *holdfast.Batch) error {
 		for i, c := range b.Calls {
@@ -166,15 +167,15 @@ func TestBatchDecides(t *testing.T) {
 		return nil
 	}}
 	store := memstore.New()
-	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: twoCalls("refund", "look"), Tools: []holdfast.Tool{run("refund"), run("look")}, Middleware: []holdfast.Middleware{deny}})
-	events := started(t, e, "t")
-	succeeded(t, events)
-	wantTexts(t, e, "t", "user:go", "assistant:", "tool:Not allowed.", "tool:look ran", "assistant:done")
-	if did := j.take(); !slices.Equal(did, []string{"look"}) {
+	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.TwoCalls("refund", "look"), Tools: []holdfast.Tool{run("refund"), run("look")}, Middleware: []holdfast.Middleware{deny}})
+	events := looptest.Started(t, e, "t")
+	looptest.Succeeded(t, events)
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:Not allowed.", "tool:look ran", "assistant:done")
+	if did := j.Take(); !slices.Equal(did, []string{"look"}) {
 		t.Errorf("started: %q", did)
 	}
-	if !strings.Contains(show(events), `"notRun":true`) {
-		t.Errorf("the stream does not say that nothing was run:\n%s", show(events))
+	if !strings.Contains(looptest.Show(events), `"notRun":true`) {
+		t.Errorf("the stream does not say that nothing was run:\n%s", looptest.Show(events))
 	}
 	sound(t, store, "t")
 }
@@ -182,13 +183,13 @@ func TestBatchDecides(t *testing.T) {
 // TestPartialApproval: of three parallel calls two are asked about, on their own, and
 // the third runs meanwhile.
 func TestPartialApproval(t *testing.T) {
-	j := &notebook{}
+	j := &looptest.Notebook{}
 	pay := holdfast.NewTool("pay", "pays", func(ctx context.Context, _ struct{}) (string, error) {
 		call := holdfast.CallFrom(ctx)
-		j.note("pay")
+		j.Note("pay")
 		return "paid: " + string(call.Answer.Payload), nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	look := tool("look", holdfast.EffectPure, func(context.Context) (string, error) { j.note("look"); return "seen", nil })
+	look := looptest.Tool("look", holdfast.EffectPure, func(context.Context) (string, error) { j.Note("look"); return "seen", nil })
 	ask := holdfast.Middleware{
 		Name: "test.ask",
 		Batch: func(_ context.Context, b *holdfast.Batch) error {
@@ -221,16 +222,16 @@ func TestPartialApproval(t *testing.T) {
 			yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 		}
 	})
-	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay, look}, Middleware: []holdfast.Middleware{ask}})
-	open := openOf(t, started(t, e, "t"))
-	if did := j.take(); len(open) != 2 || !slices.Equal(did, []string{"look"}) {
+	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay, look}, Middleware: []holdfast.Middleware{ask}})
+	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
+	if did := j.Take(); len(open) != 2 || !slices.Equal(did, []string{"look"}) {
 		t.Fatalf("asked %d, ran %q", len(open), did)
 	}
 	sound(t, store, "t")
-	in := answers("t", "r2", "true", open[0])
+	in := looptest.Answers("t", "r2", "true", open[0])
 	in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: open[1].ID, Status: agui.ResumeResolved, Payload: json.RawMessage("false")})
-	succeeded(t, posted(t, e, in))
-	if did := j.take(); !slices.Equal(did, []string{"pay"}) {
+	looptest.Succeeded(t, looptest.Posted(t, e, in))
+	if did := j.Take(); !slices.Equal(did, []string{"pay"}) {
 		t.Errorf("after the answers: %q", did)
 	}
 	sound(t, store, "t")
@@ -239,19 +240,19 @@ func TestPartialApproval(t *testing.T) {
 // TestBatchEndsTheRun: an error of a Batch hook ends the run, nothing of the batch is
 // started, also not by a takeover or a resume, and the model reads why.
 func TestBatchEndsTheRun(t *testing.T) {
-	j := &notebook{}
-	pay := tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) { j.note("pay"); return "paid", nil })
+	j := &looptest.Notebook{}
+	pay := looptest.Tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) { j.Note("pay"); return "paid", nil })
 	stop := holdfast.Middleware{Name: "test.stop", Batch: func(context.Context, *holdfast.Batch) error {
 		return holdfast.Errorf("test_limit", "The limit is reached.")
 	}}
 	store := memstore.New()
-	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: twoCalls("pay", "pay"), Tools: []holdfast.Tool{pay}, Middleware: []holdfast.Middleware{stop}})
-	failed(t, started(t, e, "t"), "test_limit")
+	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.TwoCalls("pay", "pay"), Tools: []holdfast.Tool{pay}, Middleware: []holdfast.Middleware{stop}})
+	looptest.Failed(t, looptest.Started(t, e, "t"), "test_limit")
 	sound(t, store, "t")
-	succeeded(t, resumed(t, e, "t", "r2"))
+	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 	denied := "tool:Not started: The limit is reached."
-	wantTexts(t, e, "t", "user:go", "assistant:", denied, denied, "assistant:done")
-	if did := j.take(); len(did) != 0 {
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", denied, denied, "assistant:done")
+	if did := j.Take(); len(did) != 0 {
 		t.Errorf("started: %q", did)
 	}
 }
@@ -261,11 +262,11 @@ func TestBatchEndsTheRun(t *testing.T) {
 func TestDecisionsSurvive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		first := &mortal{Store: shared}
-		j := &notebook{}
+		first := &looptest.Mortal{Store: shared}
+		j := &looptest.Notebook{}
 		agent := func(decides bool) holdfast.Agent {
-			pay := tool("pay", holdfast.EffectIdempotent, func(context.Context) (string, error) { j.note("pay"); return "paid", nil })
-			hang := tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
+			pay := looptest.Tool("pay", holdfast.EffectIdempotent, func(context.Context) (string, error) { j.Note("pay"); return "paid", nil })
+			hang := looptest.Tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
 				if !decides {
 					return "hung", nil
 				}
@@ -277,25 +278,25 @@ func TestDecisionsSurvive(t *testing.T) {
 					t.Error("the batch was decided again")
 				}
 				b.Deny(0, "No.")
-				first.dead.Store(decides) // the answer's commit is in flight, and does not arrive
+				first.Dead.Store(decides) // the answer's commit is in flight, and does not arrive
 				return nil
 			}}
-			return holdfast.Agent{Name: "a", Model: twoCalls("pay", "hang"), Tools: []holdfast.Tool{pay, hang}, Middleware: []holdfast.Middleware{m}}
+			return holdfast.Agent{Name: "a", Model: looptest.TwoCalls("pay", "hang"), Tools: []holdfast.Tool{pay, hang}, Middleware: []holdfast.Middleware{m}}
 		}
-		one := engine(t, first, nil, agent(true))
-		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		one := looptest.Start(t, first, nil, agent(true))
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		first.dead.Store(false) // now it does
+		first.Dead.Store(false) // now it does
 		time.Sleep(1100 * time.Millisecond)
 		synctest.Wait()
-		first.dead.Store(true)
-		two := engine(t, shared, nil, agent(false))
+		first.Dead.Store(true)
+		two := looptest.Start(t, shared, nil, agent(false))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		wantTexts(t, two, "t", "user:go", "assistant:", "tool:No.", "tool:hung", "assistant:done")
-		if did := j.take(); len(did) != 0 {
+		looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:No.", "tool:hung", "assistant:done")
+		if did := j.Take(); len(did) != 0 {
 			t.Errorf("started: %q", did)
 		}
 	})
@@ -313,47 +314,47 @@ func TestEndRun(t *testing.T) {
 		}
 	}}
 	quick := func(name string) holdfast.Tool {
-		return tool(name, holdfast.EffectOnce, func(context.Context) (string, error) { return name + " ran", nil })
+		return looptest.Tool(name, holdfast.EffectOnce, func(context.Context) (string, error) { return name + " ran", nil })
 	}
 	store := memstore.New()
-	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: twoCalls("pay", "look"), Tools: []holdfast.Tool{quick("pay"), quick("look")}, Middleware: []holdfast.Middleware{stop}})
-	if said := failed(t, started(t, e, "t"), "test_limit"); said.Message != "Too dear. Ask again tomorrow." {
+	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.TwoCalls("pay", "look"), Tools: []holdfast.Tool{quick("pay"), quick("look")}, Middleware: []holdfast.Middleware{stop}})
+	if said := looptest.Failed(t, looptest.Started(t, e, "t"), "test_limit"); said.Message != "Too dear. Ask again tomorrow." {
 		t.Errorf("the error says %q", said.Message)
 	}
-	got := texts(t, e, "t")
+	got := looptest.Texts(t, e, "t")
 	slices.Sort(got[2:])
 	if want := []string{"user:go", "assistant:", "tool:Too dear.", "tool:look ran"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	sound(t, store, "t")
-	succeeded(t, resumed(t, e, "t", "r2"))
+	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 }
 
 // TestFrontendCallsCloseTheirIteration: the results of a frontend's calls end the
 // iteration that made them: hooks see it, and it is counted on.
 func TestFrontendCallsCloseTheirIteration(t *testing.T) {
-	j := &notebook{}
+	j := &looptest.Notebook{}
 	m := holdfast.Middleware{Name: "test.watch", AfterIteration: func(_ context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
 		for _, c := range done.Calls {
-			j.note(fmt.Sprintf("%d %s: %s %t", it.Number, c.Call.Name, c.Result.Text, c.Result.Failed))
+			j.Note(fmt.Sprintf("%d %s: %s %t", it.Number, c.Call.Name, c.Result.Text, c.Result.Failed))
 		}
 	}}
-	e := engine(t, memstore.New(), nil, holdfast.Agent{
-		Name: "a", Model: say(calls("locate", "{}"), calls("locate", "{}"), holdfast.Delta{Text: "done"}), Middleware: []holdfast.Middleware{m},
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+		Name: "a", Model: looptest.Say(looptest.Calls("locate", "{}"), looptest.Calls("locate", "{}"), holdfast.Delta{Text: "done"}), Middleware: []holdfast.Middleware{m},
 	})
 	locate := []agui.Tool{{Name: "locate", Description: "says where the person is", Parameters: json.RawMessage(`{"type":"object"}`)}}
-	in := runInput("t", "r0", userSays("u1", "where am I?"))
+	in := looptest.RunInput("t", "r0", looptest.UserSays("u1", "where am I?"))
 	in.Tools = locate
 	for i := range 2 {
-		open := succeeded(t, posted(t, e, in)).Outcome.PendingToolCallIDs
+		open := looptest.Succeeded(t, looptest.Posted(t, e, in)).Outcome.PendingToolCallIDs
 		if len(open) != 1 {
 			t.Fatalf("open: %q", open)
 		}
-		in = runInput("t", fmt.Sprintf("r%d", i+1), agui.FromDomain(holdfast.Message{ID: fmt.Sprintf("m%d", i), Role: holdfast.RoleTool, CallID: open[0], Text: fmt.Sprintf("place %d", i), Error: []string{"", "no signal"}[i]}))
+		in = looptest.RunInput("t", fmt.Sprintf("r%d", i+1), agui.FromDomain(holdfast.Message{ID: fmt.Sprintf("m%d", i), Role: holdfast.RoleTool, CallID: open[0], Text: fmt.Sprintf("place %d", i), Error: []string{"", "no signal"}[i]}))
 		in.Tools = locate
 	}
-	succeeded(t, posted(t, e, in))
-	if got := j.take(); !slices.Equal(got, []string{"0 locate: place 0 false", "1 locate: place 1 true"}) {
+	looptest.Succeeded(t, looptest.Posted(t, e, in))
+	if got := j.Take(); !slices.Equal(got, []string{"0 locate: place 0 false", "1 locate: place 1 true"}) {
 		t.Errorf("the hook saw %q", got)
 	}
 }
@@ -361,15 +362,15 @@ func TestFrontendCallsCloseTheirIteration(t *testing.T) {
 // TestAnswersAreUsedOnce: a hook that was told no, and ended the run, is not told it
 // again by the next request: it asks anew.
 func TestAnswersAreUsedOnce(t *testing.T) {
-	j := &notebook{}
-	e := engine(t, memstore.New(), nil, pinger(1, asksAt(0, j)))
-	open := openOf(t, started(t, e, "t"))
-	failed(t, posted(t, e, answers("t", "r2", "false", open...)), "test_no")
-	again := openOf(t, resumed(t, e, "t", "r3"))
-	if again[0].ID == open[0].ID || len(j.take()) != 1 {
+	j := &looptest.Notebook{}
+	e := looptest.Start(t, memstore.New(), nil, looptest.Pinger(1, asksAt(0, j)))
+	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
+	looptest.Failed(t, looptest.Posted(t, e, looptest.Answers("t", "r2", "false", open...)), "test_no")
+	again := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r3"))
+	if again[0].ID == open[0].ID || len(j.Take()) != 1 {
 		t.Errorf("asked again: %+v", again)
 	}
-	succeeded(t, posted(t, e, answers("t", "r4", "true", again...)))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r4", "true", again...)))
 }
 
 // TestFrontendCallsAreDecided: hooks decide about a frontend's calls too. One that a
@@ -397,34 +398,34 @@ func TestFrontendCallsAreDecided(t *testing.T) {
 			}
 		},
 	}
-	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: twoCalls("locate", "nonsense"), Middleware: []holdfast.Middleware{ask}})
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.TwoCalls("locate", "nonsense"), Middleware: []holdfast.Middleware{ask}})
 	start := func(thread string) []agui.Interrupt {
-		in := runInput(thread, "r1", userSays("u1", "go"))
+		in := looptest.RunInput(thread, "r1", looptest.UserSays("u1", "go"))
 		in.Tools = []agui.Tool{{Name: "locate", Parameters: json.RawMessage(`{"type":"object"}`)}}
-		open := openOf(t, posted(t, e, in))
+		open := looptest.OpenOf(t, looptest.Posted(t, e, in))
 		if len(open) != 1 {
 			t.Fatalf("asked %+v", open)
 		}
 		return open
 	}
-	pending := succeeded(t, posted(t, e, answers("yes", "r2", "true", start("yes")...)))
+	pending := looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("yes", "r2", "true", start("yes")...)))
 	if len(pending.Outcome.PendingToolCallIDs) != 1 {
 		t.Errorf("allowed, the frontend is left with %+v", pending.Outcome)
 	}
-	in := runInput("yes", "r3", agui.FromDomain(holdfast.Message{ID: "m", Role: holdfast.RoleTool, CallID: pending.Outcome.PendingToolCallIDs[0], Text: "here"}))
-	succeeded(t, posted(t, e, in))
-	wantTexts(t, e, "yes", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:here", "assistant:done")
+	in := looptest.RunInput("yes", "r3", agui.FromDomain(holdfast.Message{ID: "m", Role: holdfast.RoleTool, CallID: pending.Outcome.PendingToolCallIDs[0], Text: "here"}))
+	looptest.Succeeded(t, looptest.Posted(t, e, in))
+	looptest.WantTexts(t, e, "yes", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:here", "assistant:done")
 
-	refused := succeeded(t, posted(t, e, answers("no", "r2", "false", start("no")...)))
+	refused := looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("no", "r2", "false", start("no")...)))
 	if refused.Outcome != nil && len(refused.Outcome.PendingToolCallIDs) != 0 {
 		t.Errorf("refused, the frontend is left with %+v", refused.Outcome)
 	}
-	wantTexts(t, e, "no", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:Not allowed.", "assistant:done")
+	looptest.WantTexts(t, e, "no", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:Not allowed.", "assistant:done")
 
-	decline := runInput("declined", "r2")
+	decline := looptest.RunInput("declined", "r2")
 	decline.Resume = []agui.ResumeEntry{{InterruptID: start("declined")[0].ID, Status: agui.ResumeCancelled}}
-	succeeded(t, posted(t, e, decline))
-	wantTexts(t, e, "declined", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:"+thread.TextDeclined, "assistant:done")
+	looptest.Succeeded(t, looptest.Posted(t, e, decline))
+	looptest.WantTexts(t, e, "declined", "user:go", "assistant:", `tool:There is no tool "nonsense".`, "tool:"+thread.TextDeclined, "assistant:done")
 }
 
 // TestHooksChangeTheCall: a tool sees the call as the hooks have left it, also in its
@@ -440,10 +441,10 @@ func TestHooksChangeTheCall(t *testing.T) {
 		err := holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`1`), nil })
 		return string(holdfast.CallFrom(ctx).Metadata), err
 	})
-	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: say(calls("saw", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{saw}, Middleware: []holdfast.Middleware{change}})
-	succeeded(t, started(t, e, "t"))
-	wantTexts(t, e, "t", "user:go", "assistant:", `tool:"changed"`, "assistant:done")
-	if s := must(e.State(t.Context(), alice, "t"))(t); string(s.State) != "1" {
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("saw", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{saw}, Middleware: []holdfast.Middleware{change}})
+	looptest.Succeeded(t, looptest.Started(t, e, "t"))
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", `tool:"changed"`, "assistant:done")
+	if s := looptest.Must(e.State(t.Context(), looptest.Alice, "t"))(t); string(s.State) != "1" {
 		t.Errorf("the shared state is %s", s.State)
 	}
 }

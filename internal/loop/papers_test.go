@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -73,22 +75,22 @@ func TestStatesThatAreRefused(t *testing.T) {
 		"claims":   {func(st *thread.State) []byte { st.Claims = -1; return st.Encode() }, holdfast.CodeCheckpointInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, _ := travelled(t)
-			head := must(e.Store.Head(t.Context(), key))(t)
-			c0 := e.amend(&thread.Thread{Key: key, Head: head})
-			c0.State = c.change(must(thread.DecodeState(head.State))(t))
+			e, _ := looptest.Travelled(t)
+			head := looptest.Must(e.Store.Head(t.Context(), key))(t)
+			c0 := e.Amend(&thread.Thread{Key: key, Head: head})
+			c0.State = c.change(looptest.Must(thread.DecodeState(head.State))(t))
 			if err := e.Store.Commit(t.Context(), c0); err != nil {
 				t.Fatal(err)
 			}
-			_, postErr := e.Post(t.Context(), alice, "", runInput("t", "r9", userSays("u9", "more")))
-			_, getErr := e.Thread(t.Context(), alice, "t")
-			_, deleteErr := e.Delete(t.Context(), alice, "t", "", false)
+			_, postErr := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r9", looptest.UserSays("u9", "more")))
+			_, getErr := e.Thread(t.Context(), looptest.Alice, "t")
+			_, deleteErr := e.Delete(t.Context(), looptest.Alice, "t", "", false)
 			for _, err := range []error{postErr, getErr, deleteErr} {
-				if code(err) != c.code {
+				if looptest.Code(err) != c.code {
 					t.Errorf("got %v, want %s", err, c.code)
 				}
 			}
-			if after := must(e.Store.Head(t.Context(), key))(t); string(after.State) != string(c0.State) {
+			if after := looptest.Must(e.Store.Head(t.Context(), key))(t); string(after.State) != string(c0.State) {
 				t.Error("it was touched")
 			}
 		})
@@ -108,14 +110,14 @@ func TestFormatMissing(t *testing.T) {
 
 // TestLatestIsOverwritten: with retention latest there is one checkpoint, the last.
 func TestLatestIsOverwritten(t *testing.T) {
-	e := engine(t, memstore.New(), func(c *testConfig) { c.KeepCheckpoints = 1 }, traveller(&notebook{}))
-	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-	succeeded(t, collect(t, reply, err))
-	all := must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindCheckpoint, "", 0))(t)
+	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = 1 }, looptest.Traveller(&looptest.Notebook{}))
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
+	all := looptest.Must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindCheckpoint, "", 0))(t)
 	if len(all) != 1 {
 		t.Fatalf("%d checkpoints are kept, want the latest", len(all))
 	}
-	if cp := must(thread.DecodeCheckpoint(all[0].Data))(t); cp.State.Iteration != 3 || cp.State.Phase != thread.Idle {
+	if cp := looptest.Must(thread.DecodeCheckpoint(all[0].Data))(t); cp.State.Iteration != 3 || cp.State.Phase != thread.Idle {
 		t.Errorf("the latest is %+v", cp.State)
 	}
 }
@@ -123,15 +125,15 @@ func TestLatestIsOverwritten(t *testing.T) {
 // TestFrequencies: the frequency decides which loop checkpoints are listed; the first
 // and the last always are.
 func TestFrequencies(t *testing.T) {
-	for f, want := range map[Frequency]string{
-		PerIteration: "input -1, loop 1, loop 2, loop 3", PerTurn: "input -1, loop 3", Manual: "input -1, loop 3",
+	for f, want := range map[loop.Frequency]string{
+		loop.PerIteration: "input -1, loop 1, loop 2, loop 3", loop.PerTurn: "input -1, loop 3", loop.Manual: "input -1, loop 3",
 	} {
 		t.Run(string(f), func(t *testing.T) {
-			e := engine(t, memstore.New(), func(c *testConfig) { c.Frequency = f }, traveller(&notebook{}))
-			reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-			succeeded(t, collect(t, reply, err))
+			e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Frequency = f }, looptest.Traveller(&looptest.Notebook{}))
+			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 			var got []string
-			for _, cp := range checkpoints(t, e, "t") {
+			for _, cp := range looptest.Checkpoints(t, e, "t") {
 				got = append(got, fmt.Sprintf("%s %d", cp.Metadata.Source, cp.Metadata.Step))
 			}
 			if strings.Join(got, ", ") != want {
@@ -143,22 +145,22 @@ func TestFrequencies(t *testing.T) {
 
 // TestScenarios are the four of the papers.
 func TestScenarios(t *testing.T) {
-	e, _ := travelled(t)
-	_, err := e.Post(t.Context(), alice, "", runInput("new", "r1"))
+	e, _ := looptest.Travelled(t)
+	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("new", "r1"))
 	var pub *holdfast.Error
 	if !errors.As(err, &pub) || pub.Code != holdfast.CodeNothingToRun ||
 		pub.Message != "No messages provided and thread has no existing history or checkpoint." {
 		t.Errorf("1, no checkpoint and no messages: %v", err)
 	}
-	reply, err := e.Post(t.Context(), alice, "", runInput("new", "r1", userSays("u1", "go")))
-	succeeded(t, collect(t, reply, err)) // 2, no checkpoint and messages
-	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: checkpoints(t, e, "t")[1].ID}))(t)
-	_, err = e.Post(t.Context(), alice, "", runInput("t", "r4", userSays("u4", "more")))
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")))
+	looptest.Succeeded(t, looptest.Collect(t, reply, err)) // 2, no checkpoint and messages
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
+	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r4", looptest.UserSays("u4", "more")))
 	if !errors.As(err, &pub) || pub.Code != holdfast.CodeMidExecution || !strings.Contains(pub.Message, "at iteration 1") {
 		t.Errorf("4, a checkpoint and messages: %v", err)
 	}
-	events := resumed(t, e, "t", "r3") // 3, a checkpoint and no messages
-	succeeded(t, events)
+	events := looptest.Resumed(t, e, "t", "r3") // 3, a checkpoint and no messages
+	looptest.Succeeded(t, events)
 	var kinds []agui.Type
 	for _, ev := range events[:3] {
 		kinds = append(kinds, ev.EventType())
@@ -174,7 +176,7 @@ func TestPendingWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		step := func(name string, d time.Duration) holdfast.Tool {
-			return tool(name, holdfast.EffectIdempotent, func(context.Context) (string, error) {
+			return looptest.Tool(name, holdfast.EffectIdempotent, func(context.Context) (string, error) {
 				time.Sleep(d)
 				if name == "c" {
 					<-release
@@ -195,20 +197,20 @@ func TestPendingWrites(t *testing.T) {
 				yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
 			}
 		})
-		e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{
 			step("a", 2*time.Second), step("b", time.Second), step("c", 0),
 		}})
-		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		reply2, err := e.Post(t.Context(), alice, "", runInput("other", "r1", userSays("u1", "go")))
+		reply2, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("other", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		pending := func(thread string) []string {
-			newest := checkpoints(t, e, thread)
-			d := must(e.Checkpoint(t.Context(), alice, thread, newest[len(newest)-1].ID))(t)
+			newest := looptest.Checkpoints(t, e, thread)
+			d := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, thread, newest[len(newest)-1].ID))(t)
 			out := []string{}
 			for _, p := range d.PendingWrites {
 				if p.ThreadID != thread || p.CompletedAt.IsZero() || p.CallID == "" {
@@ -234,12 +236,12 @@ func TestPendingWrites(t *testing.T) {
 			}
 		}
 		close(release)
-		succeeded(t, collect(t, reply, nil))
-		succeeded(t, collect(t, reply2, nil))
+		looptest.Succeeded(t, looptest.Collect(t, reply, nil))
+		looptest.Succeeded(t, looptest.Collect(t, reply2, nil))
 		if got := pending("t"); len(got) != 0 {
 			t.Errorf("after the checkpoint there are still %q", got)
 		}
-		wantTexts(t, e, "t", "user:go", "assistant:", "tool:b done", "tool:a done", "tool:c failed", "assistant:done")
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:b done", "tool:a done", "tool:c failed", "assistant:done")
 	})
 }
 
@@ -268,10 +270,10 @@ func TestHandMadeOlderStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := engine(t, store, nil, traveller(&notebook{}))
-	if cp := checkpoints(t, e, "old"); len(cp) != 1 || cp[0].Format != 1 || cp[0].Iteration != 1 {
+	e := looptest.Start(t, store, nil, looptest.Traveller(&looptest.Notebook{}))
+	if cp := looptest.Checkpoints(t, e, "old"); len(cp) != 1 || cp[0].Format != 1 || cp[0].Iteration != 1 {
 		t.Errorf("its checkpoints are %+v", cp)
 	}
-	succeeded(t, resumed(t, e, "old", "r2"))
-	wantTexts(t, e, "old", wholeTrip...)
+	looptest.Succeeded(t, looptest.Resumed(t, e, "old", "r2"))
+	looptest.WantTexts(t, e, "old", looptest.WholeTrip...)
 }

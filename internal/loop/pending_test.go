@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
@@ -22,7 +23,7 @@ func TestPendingWritesOff(t *testing.T) {
 				started := map[string]*atomic.Int32{"once": {}, "idempotent": {}, "slow": {}}
 				agent := func(hang bool) holdfast.Agent {
 					step := func(name string, effect holdfast.Effect) holdfast.Tool {
-						return tool(name, effect, func(ctx context.Context) (string, error) {
+						return looptest.Tool(name, effect, func(ctx context.Context) (string, error) {
 							started[name].Add(1)
 							switch {
 							case name == "slow" && hang:
@@ -53,15 +54,15 @@ func TestPendingWritesOff(t *testing.T) {
 					}}
 				}
 				shared := memstore.New()
-				first := &mortal{Store: shared}
-				pending := func(c *testConfig) { c.NoPendingWrites = off }
-				one := engine(t, first, pending, agent(true))
-				if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+				first := &looptest.Mortal{Store: shared}
+				pending := func(c *looptest.Config) { c.NoPendingWrites = off }
+				one := looptest.Start(t, first, pending, agent(true))
+				if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Second)
-				first.dead.Store(true)
-				two := engine(t, shared, pending, agent(false))
+				first.Dead.Store(true)
+				two := looptest.Start(t, shared, pending, agent(false))
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
 				again, results := int32(1), []string{"tool:idempotent", "tool:slow"}
@@ -73,7 +74,7 @@ func TestPendingWritesOff(t *testing.T) {
 						t.Errorf("%s was started %d times, want %d", name, got, want)
 					}
 				}
-				wantTexts(t, two, "t", append(append([]string{"user:go", "assistant:", "tool:once"}, results...), "assistant:done")...)
+				looptest.WantTexts(t, two, "t", append(append([]string{"user:go", "assistant:", "tool:once"}, results...), "assistant:done")...)
 			})
 		})
 	}

@@ -67,11 +67,11 @@ func (e *Engine) watch(ctx context.Context, p *plan) (*watching, error) {
 	v := view{dialect: agui.DialectOf(p.in.ProtocolVersion)}
 	switch p.d.Do {
 	case decide.Replay:
-		rec, err := e.read.Run(ctx, p.Key, p.in.RunID)
+		rec, err := e.Read.Run(ctx, p.Key, p.in.RunID)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := e.read.Records(ctx, p.Key, rec, rec.After, 1); !errors.Is(err, holdfast.ErrCursor) {
+		if _, err := e.Read.Records(ctx, p.Key, rec, rec.After, 1); !errors.Is(err, holdfast.ErrCursor) {
 			return e.follow(p.Key, rec, rec.After, v), nil
 		}
 		// Its log was pruned: what is left of it is in the thread's history.
@@ -99,7 +99,7 @@ type plan struct {
 func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*plan, error) {
 	defer e.turn(ctx)()
 	defer e.Lock(holdfast.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
-	t, err := e.read.Load(ctx, who, in.ThreadID)
+	t, err := e.Read.Load(ctx, who, in.ThreadID)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
 // asksAt is a middleware that asks before an iteration.
-func asksAt(number int, j *notebook) holdfast.Middleware {
+func asksAt(number int, j *looptest.Notebook) holdfast.Middleware {
 	return holdfast.Middleware{Name: "test.ask", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
 		if it.Number != number {
 			return nil
@@ -21,7 +22,7 @@ func asksAt(number int, j *notebook) holdfast.Middleware {
 		if it.Answer == nil {
 			return &holdfast.Interrupt{Reason: "test:go_on", Message: "Go on?"}
 		}
-		j.note(it.Answer.Reason + " " + string(it.Answer.Payload))
+		j.Note(it.Answer.Reason + " " + string(it.Answer.Payload))
 		if it.Answer.Declined || string(it.Answer.Payload) != "true" {
 			return holdfast.Errorf("test_no", "The person said no.")
 		}
@@ -37,36 +38,36 @@ func TestHookAsks(t *testing.T) {
 		code   string
 		told   string
 	}{
-		"yes": {func(i agui.Interrupt) *agui.RunAgentInput { return answers("t", "r2", "true", i) }, "", "test:go_on true"},
-		"no":  {func(i agui.Interrupt) *agui.RunAgentInput { return answers("t", "r2", "false", i) }, "test_no", "test:go_on false"},
+		"yes": {func(i agui.Interrupt) *agui.RunAgentInput { return looptest.Answers("t", "r2", "true", i) }, "", "test:go_on true"},
+		"no":  {func(i agui.Interrupt) *agui.RunAgentInput { return looptest.Answers("t", "r2", "false", i) }, "test_no", "test:go_on false"},
 		"declined": {func(i agui.Interrupt) *agui.RunAgentInput {
-			in := runInput("t", "r2")
+			in := looptest.RunInput("t", "r2")
 			in.Resume = []agui.ResumeEntry{{InterruptID: i.ID, Status: agui.ResumeCancelled}}
 			return in
 		}, "test_no", "test:go_on "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j, store := &notebook{}, memstore.New()
-			e := engine(t, store, nil, pinger(2, asksAt(1, j)))
-			open := openOf(t, started(t, e, "t"))
+			j, store := &looptest.Notebook{}, memstore.New()
+			e := looptest.Start(t, store, nil, looptest.Pinger(2, asksAt(1, j)))
+			open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
 			if len(open) != 1 || open[0].ToolCallID != "" || open[0].Reason != "test:go_on" {
 				t.Fatalf("asked %+v", open)
 			}
 			sound(t, store, "t")
-			hydrated := posted(t, e, runInput("t", "r9"))
-			if again := openOf(t, hydrated); again[0].ID != open[0].ID {
+			hydrated := looptest.Posted(t, e, looptest.RunInput("t", "r9"))
+			if again := looptest.OpenOf(t, hydrated); again[0].ID != open[0].ID {
 				t.Errorf("shown again it is another question: %+v", again)
 			}
-			if _, err := e.Post(t.Context(), alice, "", runInput("t", "r9", userSays("u2", "hello?"))); code(err) != holdfast.CodeInterrupted {
+			if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r9", looptest.UserSays("u2", "hello?"))); looptest.Code(err) != holdfast.CodeInterrupted {
 				t.Errorf("a new message: %v", err)
 			}
-			events := posted(t, e, c.answer(open[0]))
+			events := looptest.Posted(t, e, c.answer(open[0]))
 			if c.code == "" {
-				succeeded(t, events)
+				looptest.Succeeded(t, events)
 			} else {
-				failed(t, events, c.code)
+				looptest.Failed(t, events, c.code)
 			}
-			if got := j.take(); len(got) != 1 || got[0] != c.told {
+			if got := j.Take(); len(got) != 1 || got[0] != c.told {
 				t.Errorf("the hook was told %q", got)
 			}
 			sound(t, store, "t")
@@ -77,27 +78,27 @@ func TestHookAsks(t *testing.T) {
 // TestHookAsksAgain: back at the checkpoint where the person had answered, the hook's
 // question is open again under a new id; declining all by policy starts afresh.
 func TestHookAsksAgain(t *testing.T) {
-	j, store := &notebook{}, memstore.New()
-	e := engine(t, store, nil, pinger(2, asksAt(1, j)))
-	open := openOf(t, started(t, e, "t"))
-	succeeded(t, posted(t, e, answers("t", "r2", "true", open[0])))
-	j.take()
+	j, store := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, store, nil, looptest.Pinger(2, asksAt(1, j)))
+	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", "true", open[0])))
+	j.Take()
 	var at string
-	for _, cp := range checkpoints(t, e, "t") {
+	for _, cp := range looptest.Checkpoints(t, e, "t") {
 		if cp.Status == holdfast.StatusInterrupted {
 			at = cp.ID
 		}
 	}
-	got := must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: at}))(t)
+	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: at}))(t)
 	if len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0] == open[0].ID {
 		t.Fatalf("back there, the open questions are %q", got.Thread.Interrupts)
 	}
 	sound(t, store, "t")
-	in := runInput("t", "r3", userSays("u2", "something else"))
+	in := looptest.RunInput("t", "r3", looptest.UserSays("u2", "something else"))
 	in.ForwardedProps = []byte(`{"holdfast":{"onInterrupted":"decline"}}`)
 	// The new run has done less than two iterations, so it is asked on its own.
-	again := openOf(t, posted(t, e, in))
-	succeeded(t, posted(t, e, answers("t", "r4", "true", again...)))
+	again := looptest.OpenOf(t, looptest.Posted(t, e, in))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r4", "true", again...)))
 	sound(t, store, "t")
 }
 
@@ -106,10 +107,10 @@ func TestHookAsksAgain(t *testing.T) {
 func TestAnswerSurvives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		first := &mortal{Store: shared}
-		j := &notebook{}
+		first := &looptest.Mortal{Store: shared}
+		j := &looptest.Notebook{}
 		agent := func(hang bool) holdfast.Agent {
-			a := pinger(2, asksAt(1, j))
+			a := looptest.Pinger(2, asksAt(1, j))
 			inner := a.Model
 			a.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 				if hang && req.Iteration == 1 {
@@ -119,18 +120,18 @@ func TestAnswerSurvives(t *testing.T) {
 			})
 			return a
 		}
-		one := engine(t, first, nil, agent(true))
-		open := openOf(t, started(t, one, "t"))
-		if _, err := one.Post(t.Context(), alice, "", answers("t", "r2", "true", open[0])); err != nil {
+		one := looptest.Start(t, first, nil, agent(true))
+		open := looptest.OpenOf(t, looptest.Started(t, one, "t"))
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", "true", open[0])); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		first.dead.Store(true)
-		two := engine(t, shared, nil, agent(false))
+		first.Dead.Store(true)
+		two := looptest.Start(t, shared, nil, agent(false))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		wantTexts(t, two, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong", "assistant:done")
-		if got := j.take(); len(got) != 2 || got[0] != got[1] {
+		looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong", "assistant:done")
+		if got := j.Take(); len(got) != 2 || got[0] != got[1] {
 			t.Errorf("the hooks were told %q", got)
 		}
 	})
@@ -153,14 +154,14 @@ func TestModelHookAsks(t *testing.T) {
 					}
 				}
 			}}
-			e := engine(t, memstore.New(), nil, pinger(0, m))
-			events := started(t, e, "t")
+			e := looptest.Start(t, memstore.New(), nil, looptest.Pinger(0, m))
+			events := looptest.Started(t, e, "t")
 			if late {
-				failed(t, events, holdfast.CodeMiddlewareFailed)
+				looptest.Failed(t, events, holdfast.CodeMiddlewareFailed)
 				return
 			}
-			succeeded(t, posted(t, e, answers("t", "r2", "true", openOf(t, events)...)))
-			wantTexts(t, e, "t", "user:go", "assistant:done")
+			looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", "true", looptest.OpenOf(t, events)...)))
+			looptest.WantTexts(t, e, "t", "user:go", "assistant:done")
 		})
 	}
 }

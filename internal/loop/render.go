@@ -50,7 +50,7 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 		return w.expandResult(ctx, data, ref)
 	}
 	if agui.TypeOf(data) == agui.TypeStateSnapshot {
-		data, err := w.e.read.StateSnapshot(ctx, w.key, ref)
+		data, err := w.e.Read.StateSnapshot(ctx, w.key, ref)
 		if errors.Is(err, holdfast.ErrNotFound) {
 			return nil, nil // it was pruned; what follows does not need it
 		}
@@ -59,7 +59,7 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	if ref == "" {
 		return agui.AppendMessagesSnapshot(nil, agui.Base{}, nil), nil
 	}
-	hist, err := w.e.read.History(ctx, w.key, ref)
+	hist, err := w.e.Read.History(ctx, w.key, ref)
 	if errors.Is(err, thread.ErrHole) {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"bytes"
@@ -18,6 +18,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/audit"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -42,10 +44,10 @@ func stateful(spec holdfast.StateSpec[tally]) (holdfast.Middleware, *holdfast.St
 }
 
 // counted reads the state out of a thread's newest checkpoint.
-func counted(t *testing.T, e *tested, id, name string) string {
+func counted(t *testing.T, e *looptest.Engine, id, name string) string {
 	t.Helper()
-	list := checkpoints(t, e, id)
-	cp := must(e.Checkpoint(t.Context(), alice, id, list[len(list)-1].ID))(t)
+	list := looptest.Checkpoints(t, e, id)
+	cp := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, id, list[len(list)-1].ID))(t)
 	var form struct {
 		States map[string]json.RawMessage `json:"states"`
 	}
@@ -68,18 +70,18 @@ func TestScopes(t *testing.T) {
 		return nil
 	}}
 	store := memstore.New()
-	e := engine(t, store, nil, pinger(1, forThread, forRun, flaky))
+	e := looptest.Start(t, store, nil, looptest.Pinger(1, forThread, forRun, flaky))
 	want := func(when, thread, run string) {
 		t.Helper()
 		if a, b := counted(t, e, "t", "test.thread"), counted(t, e, "t", "test.run"); a != thread || b != run {
 			t.Errorf("%s: thread %s, run %s; want %s, %s", when, a, b, thread, run)
 		}
 	}
-	failed(t, started(t, e, "t"), holdfast.CodeMiddlewareFailed)
+	looptest.Failed(t, looptest.Started(t, e, "t"), holdfast.CodeMiddlewareFailed)
 	want("stopped", `{"iterations":1}`, `{"iterations":1}`)
-	succeeded(t, resumed(t, e, "t", "r2"))
+	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 	want("resumed", `{"iterations":2}`, `{"iterations":2}`)
-	succeeded(t, posted(t, e, runInput("t", "r3", userSays("u2", "again"))))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", looptest.UserSays("u2", "again"))))
 	want("a new message", `{"iterations":3}`, `{"iterations":1}`)
 	sound(t, store, "t")
 }
@@ -89,30 +91,30 @@ func TestScopes(t *testing.T) {
 func TestStatesTravel(t *testing.T) {
 	m, _ := stateful(holdfast.StateSpec[tally]{Name: "test.count"})
 	store := memstore.New()
-	e := engine(t, store, nil, pinger(3, m))
-	succeeded(t, started(t, e, "t"))
+	e := looptest.Start(t, store, nil, looptest.Pinger(3, m))
+	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	var at string
-	for _, cp := range checkpoints(t, e, "t") {
+	for _, cp := range looptest.Checkpoints(t, e, "t") {
 		if cp.Iteration == 1 && cp.Metadata.Source == "loop" {
 			at = cp.ID
 		}
 	}
-	fork := must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: at, Thread: "f"}))(t)
+	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: at, Thread: "f"}))(t)
 	if got := counted(t, e, fork.Thread.ID, "test.count"); got != `{"iterations":1}` {
 		t.Errorf("the fork begins with %s", got)
 	}
 	sound(t, store, "f")
-	succeeded(t, resumed(t, e, "f", "f1"))
+	looptest.Succeeded(t, looptest.Resumed(t, e, "f", "f1"))
 	if a, b := counted(t, e, "f", "test.count"), counted(t, e, "t", "test.count"); a != `{"iterations":4}` || b != a {
 		t.Errorf("the fork has %s, the thread %s", a, b)
 	}
-	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: at}))(t)
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: at}))(t)
 	if got := counted(t, e, "t", "test.count"); got != `{"iterations":1}` {
 		t.Errorf("back there it is %s", got)
 	}
-	must(e.Prune(t.Context(), alice, "t", 1, false))(t)
+	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
 	sound(t, store, "t")
-	succeeded(t, resumed(t, e, "t", "r2"))
+	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 	if got := counted(t, e, "t", "test.count"); got != `{"iterations":4}` {
 		t.Errorf("gone on from there it is %s", got)
 	}
@@ -124,14 +126,14 @@ func TestStatesTravel(t *testing.T) {
 func TestIterationsAreClosedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		first := &mortal{Store: shared}
+		first := &looptest.Mortal{Store: shared}
 		m, _ := stateful(holdfast.StateSpec[tally]{Name: "test.count"})
 		saw := make(chan string, 10)
 		watch := func(dies bool) holdfast.Middleware {
 			return holdfast.Middleware{Name: "test.watch", AfterIteration: func(ctx context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
 				if dies {
 					time.Sleep(time.Second) // the result is committed
-					first.dead.Store(true)
+					first.Dead.Store(true)
 					return
 				}
 				for _, c := range done.Calls {
@@ -140,7 +142,7 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 			}}
 		}
 		agent := func(dies bool) holdfast.Agent {
-			a := pinger(1, m, watch(dies))
+			a := looptest.Pinger(1, m, watch(dies))
 			a.Tools = []holdfast.Tool{holdfast.NewTool("ping", "ping", func(context.Context, struct {
 				N int `json:"n"`
 			}) (string, error) {
@@ -148,12 +150,12 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 			}, holdfast.WithEffect(holdfast.EffectOnce))}
 			return a
 		}
-		one := engine(t, first, nil, agent(true))
-		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		one := looptest.Start(t, first, nil, agent(true))
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		two := engine(t, shared, nil, agent(false))
+		two := looptest.Start(t, shared, nil, agent(false))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if got := counted(t, two, "t", "test.count"); got != `{"iterations":2}` {
@@ -162,7 +164,7 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 		if got := <-saw; got != `0 ping {"n":0} "no answer" true` {
 			t.Errorf("the hook saw %s", got)
 		}
-		info := must(two.Thread(t.Context(), alice, "t"))(t)
+		info := looptest.Must(two.Thread(t.Context(), looptest.Alice, "t"))(t)
 		if info.Iteration != 2 {
 			t.Errorf("the thread is at iteration %d", info.Iteration)
 		}
@@ -171,10 +173,10 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 }
 
 // logged is an engine whose log can be read.
-func logged(t *testing.T, store holdfast.Store, change func(*testConfig), agents ...holdfast.Agent) (*tested, *logText) {
+func logged(t *testing.T, store holdfast.Store, change func(*looptest.Config), agents ...holdfast.Agent) (*looptest.Engine, *logText) {
 	t.Helper()
 	out := &logText{}
-	e := engine(t, store, func(c *testConfig) {
+	e := looptest.Start(t, store, func(c *looptest.Config) {
 		c.Log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
 				return slog.Attr{}
@@ -214,12 +216,12 @@ func (l *logText) Reset() {
 
 // changes counts what the observer is told.
 type changes struct {
-	nobody
-	notebook
+	looptest.Nobody
+	looptest.Notebook
 }
 
 func (c *changes) SchemaChanged(_ holdfast.Iteration, change *holdfast.SchemaChange) {
-	c.note(fmt.Sprintf("upgrade=%t removed=%v added=%v changed=%v", change.Upgrade, change.Removed, change.Added, change.Changed))
+	c.Note(fmt.Sprintf("upgrade=%t removed=%v added=%v changed=%v", change.Upgrade, change.Removed, change.Added, change.Changed))
 }
 
 // schemaRecords are the CUSTOM records of a stream that say that the schema changed.
@@ -249,11 +251,11 @@ func TestDeployments(t *testing.T) {
 	deploy := func(middleware ...holdfast.Middleware) (events []agui.Event, log string, told []string) {
 		turn++
 		seen := &changes{}
-		e, out := logged(t, store, func(c *testConfig) { c.Observer = seen }, pinger(0, middleware...))
+		e, out := logged(t, store, func(c *looptest.Config) { c.Observer = seen }, looptest.Pinger(0, middleware...))
 		defer func() { _ = e.Shutdown(t.Context()) }()
-		events = posted(t, e, runInput("t", fmt.Sprintf("r%d", turn), userSays(fmt.Sprintf("u%d", turn), "go")))
-		succeeded(t, events)
-		return events, out.String(), seen.take()
+		events = looptest.Posted(t, e, looptest.RunInput("t", fmt.Sprintf("r%d", turn), looptest.UserSays(fmt.Sprintf("u%d", turn), "go")))
+		looptest.Succeeded(t, events)
+		return events, out.String(), seen.Take()
 	}
 	quiet := func(when string, events []agui.Event, log string, told []string) {
 		t.Helper()
@@ -284,7 +286,7 @@ func TestDeployments(t *testing.T) {
 		!strings.Contains(records[0], `"isUpgrade":false`) {
 		t.Errorf("the stream says %q", records)
 	}
-	e, _ := logged(t, store, nil, pinger(0, kept(2, nil), named("acme.fresh")))
+	e, _ := logged(t, store, nil, looptest.Pinger(0, kept(2, nil), named("acme.fresh")))
 	for name, want := range map[string]string{"acme.kept": `{"iterations":21}`, "acme.gone": `{"iterations":2}`, "acme.fresh": `{"iterations":1}`} {
 		if got := counted(t, e, "t", name); got != want {
 			t.Errorf("after the second deployment %s is %s, want %s", name, got, want)
@@ -293,21 +295,21 @@ func TestDeployments(t *testing.T) {
 	_ = e.Shutdown(t.Context())
 
 	// Back: the state that was migrated is newer than this version knows.
-	e, _ = logged(t, store, nil, pinger(0, kept(1, nil), named("acme.gone")))
+	e, _ = logged(t, store, nil, looptest.Pinger(0, kept(1, nil), named("acme.gone")))
 	before := stateOfHead(t, store)
-	if _, err := e.Post(t.Context(), alice, "", runInput("t", "r4", userSays("u4", "go"))); code(err) != holdfast.CodeStateTooNew ||
+	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r4", looptest.UserSays("u4", "go"))); looptest.Code(err) != holdfast.CodeStateTooNew ||
 		!strings.Contains(err.Error(), `"acme.kept" has version 2`) || !strings.Contains(err.Error(), "up to version 1") {
 		t.Errorf("got %v", err)
 	}
 	if !bytes.Equal(before, stateOfHead(t, store)) {
 		t.Error("something was written")
 	}
-	if len(texts(t, e, "t")) != 6 {
+	if len(looptest.Texts(t, e, "t")) != 6 {
 		t.Error("the thread cannot be read any more")
 	}
 	_ = e.Shutdown(t.Context())
-	e, _ = logged(t, store, func(c *testConfig) { c.ResetNewerStates = true }, pinger(0, kept(1, nil), named("acme.gone")))
-	succeeded(t, posted(t, e, runInput("t", "r5", userSays("u5", "go"))))
+	e, _ = logged(t, store, func(c *looptest.Config) { c.ResetNewerStates = true }, looptest.Pinger(0, kept(1, nil), named("acme.gone")))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays("u5", "go"))))
 	for name, want := range map[string]string{"acme.kept": `{"iterations":1}`, "acme.gone": `{"iterations":3}`, "acme.fresh": `{"iterations":1}`} {
 		if got := counted(t, e, "t", name); got != want {
 			t.Errorf("after the rollback %s is %s, want %s", name, got, want)
@@ -316,7 +318,7 @@ func TestDeployments(t *testing.T) {
 	_ = e.Shutdown(t.Context())
 	turn = 5
 	deploy(kept(2, nil), named("acme.fresh"))
-	e, _ = logged(t, store, nil, pinger(0, kept(2, nil), named("acme.fresh")))
+	e, _ = logged(t, store, nil, looptest.Pinger(0, kept(2, nil), named("acme.fresh")))
 	if got := counted(t, e, "t", "acme.kept"); got != `{"iterations":22}` {
 		t.Errorf("known again, the state that was set aside is %s", got)
 	}
@@ -325,7 +327,7 @@ func TestDeployments(t *testing.T) {
 
 func stateOfHead(t *testing.T, store holdfast.Store) []byte {
 	t.Helper()
-	return must(store.Head(t.Context(), holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}))(t).State
+	return looptest.Must(store.Head(t.Context(), holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}))(t).State
 }
 
 // TestSchemaModes: fail refuses before anything is written, silent says nothing, and a
@@ -333,16 +335,18 @@ func stateOfHead(t *testing.T, store holdfast.Store) []byte {
 func TestSchemaModes(t *testing.T) {
 	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.one"})
 	two, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.two"})
-	modes := func(mode SchemaMode) func(*testConfig) { return func(c *testConfig) { c.SchemaMode = mode } }
+	modes := func(mode loop.SchemaMode) func(*looptest.Config) {
+		return func(c *looptest.Config) { c.SchemaMode = mode }
+	}
 	t.Run("fail", func(t *testing.T) {
 		store := memstore.New()
-		e := engine(t, store, nil, pinger(0, one))
-		succeeded(t, started(t, e, "t"))
+		e := looptest.Start(t, store, nil, looptest.Pinger(0, one))
+		looptest.Succeeded(t, looptest.Started(t, e, "t"))
 		_ = e.Shutdown(t.Context())
-		e = engine(t, store, modes(SchemaFail), pinger(0, two))
+		e = looptest.Start(t, store, modes(loop.SchemaFail), looptest.Pinger(0, two))
 		before := stateOfHead(t, store)
-		_, err := e.Post(t.Context(), alice, "", runInput("t", "r2", userSays("u2", "go")))
-		if code(err) != holdfast.CodeSchemaChanged || !strings.Contains(err.Error(), "removed: one; added: two; other version: none") {
+		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
+		if looptest.Code(err) != holdfast.CodeSchemaChanged || !strings.Contains(err.Error(), "removed: one; added: two; other version: none") {
 			t.Errorf("got %v", err)
 		}
 		if !bytes.Equal(before, stateOfHead(t, store)) {
@@ -351,12 +355,12 @@ func TestSchemaModes(t *testing.T) {
 	})
 	t.Run("silent", func(t *testing.T) {
 		store := memstore.New()
-		e := engine(t, store, nil, pinger(0, one))
-		succeeded(t, started(t, e, "t"))
+		e := looptest.Start(t, store, nil, looptest.Pinger(0, one))
+		looptest.Succeeded(t, looptest.Started(t, e, "t"))
 		_ = e.Shutdown(t.Context())
-		e, log := logged(t, store, modes(SchemaSilent), pinger(0, two))
-		events := posted(t, e, runInput("t", "r2", userSays("u2", "go")))
-		succeeded(t, events)
+		e, log := logged(t, store, modes(loop.SchemaSilent), looptest.Pinger(0, two))
+		events := looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
+		looptest.Succeeded(t, events)
 		if strings.Contains(log.String(), "middleware") || len(schemaRecords(events)) > 0 {
 			t.Errorf("it said %s %q", log, schemaRecords(events))
 		}
@@ -364,24 +368,24 @@ func TestSchemaModes(t *testing.T) {
 			t.Errorf("the state that nobody reads is %s", got)
 		}
 	})
-	for _, mode := range []SchemaMode{SchemaWarn, SchemaFail, SchemaSilent} {
+	for _, mode := range []loop.SchemaMode{loop.SchemaWarn, loop.SchemaFail, loop.SchemaSilent} {
 		t.Run("older than schemas, "+string(mode), func(t *testing.T) {
 			store := memstore.New()
-			e := engine(t, store, nil, pinger(0))
-			succeeded(t, started(t, e, "t"))
+			e := looptest.Start(t, store, nil, looptest.Pinger(0))
+			looptest.Succeeded(t, looptest.Started(t, e, "t"))
 			_ = e.Shutdown(t.Context())
-			e, log := logged(t, store, modes(mode), pinger(0, one))
-			events := posted(t, e, runInput("t", "r2", userSays("u2", "go")))
-			succeeded(t, events)
+			e, log := logged(t, store, modes(mode), looptest.Pinger(0, one))
+			events := looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
+			looptest.Succeeded(t, events)
 			said := strings.Count(log.String(), `level=INFO msg="resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema" thread=t run=r2`)
-			if want := map[bool]int{true: 0, false: 1}[mode == SchemaSilent]; said != want || len(schemaRecords(events)) != want {
+			if want := map[bool]int{true: 0, false: 1}[mode == loop.SchemaSilent]; said != want || len(schemaRecords(events)) != want {
 				t.Errorf("said %d times, %d records\n%s", said, len(schemaRecords(events)), log)
 			}
-			if want := `"isUpgrade":true,"oldSignature":""`; mode != SchemaSilent && !strings.Contains(schemaRecords(events)[0], want) {
+			if want := `"isUpgrade":true,"oldSignature":""`; mode != loop.SchemaSilent && !strings.Contains(schemaRecords(events)[0], want) {
 				t.Errorf("the record is %s", schemaRecords(events)[0])
 			}
 			log.Reset()
-			succeeded(t, posted(t, e, runInput("t", "r3", userSays("u3", "go"))))
+			looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", looptest.UserSays("u3", "go"))))
 			if strings.Contains(log.String(), "schema") {
 				t.Errorf("it is said again: %s", log)
 			}
@@ -392,14 +396,14 @@ func TestSchemaModes(t *testing.T) {
 // TestTakeoverSaysWhatChanged: a process of another deployment takes a run over. It
 // says what has changed, or, in mode fail, ends the run without starting anything.
 func TestTakeoverSaysWhatChanged(t *testing.T) {
-	for _, mode := range []SchemaMode{SchemaWarn, SchemaFail} {
+	for _, mode := range []loop.SchemaMode{loop.SchemaWarn, loop.SchemaFail} {
 		t.Run(string(mode), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := memstore.New()
-				first := &mortal{Store: shared}
+				first := &looptest.Mortal{Store: shared}
 				one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.one"})
 				two, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.two"})
-				hangs := pinger(1, one)
+				hangs := looptest.Pinger(1, one)
 				inner := hangs.Model
 				hangs.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 					if req.Iteration == 1 {
@@ -407,23 +411,23 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 					}
 					return inner.Stream(ctx, req)
 				})
-				a := engine(t, first, nil, hangs)
-				if _, err := a.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+				a := looptest.Start(t, first, nil, hangs)
+				if _, err := a.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second) // the checkpoint is committed
 				synctest.Wait()
-				first.dead.Store(true)
-				b, log := logged(t, shared, func(c *testConfig) { c.SchemaMode = mode }, pinger(1, two))
+				first.Dead.Store(true)
+				b, log := logged(t, shared, func(c *looptest.Config) { c.SchemaMode = mode }, looptest.Pinger(1, two))
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
-				reply, err := b.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
-				events := collect(t, reply, err)
-				if mode == SchemaFail {
-					failed(t, events, holdfast.CodeSchemaChanged)
+				reply, err := b.Events(t.Context(), looptest.Alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+				events := looptest.Collect(t, reply, err)
+				if mode == loop.SchemaFail {
+					looptest.Failed(t, events, holdfast.CodeSchemaChanged)
 					return
 				}
-				succeeded(t, events)
+				looptest.Succeeded(t, events)
 				if len(schemaRecords(events)) != 1 || !strings.Contains(log.String(), "states=one") {
 					t.Errorf("%q\n%s", schemaRecords(events), log)
 				}
@@ -442,13 +446,13 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 func TestAgentsKeepTheirStates(t *testing.T) {
 	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.one", Redact: func(tally) any { return "hidden" }})
 	two, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.two"})
-	a, b := pinger(0, one), pinger(0, two)
+	a, b := looptest.Pinger(0, one), looptest.Pinger(0, two)
 	b.Name = "b"
 	store := memstore.New()
 	e, log := logged(t, store, nil, a, b)
 	for i, agent := range []string{"a", "b", "a", "b"} {
-		reply, err := e.Post(t.Context(), alice, agent, runInput("t", fmt.Sprintf("r%d", i), userSays(fmt.Sprintf("u%d", i), "go")))
-		succeeded(t, collect(t, reply, err))
+		reply, err := e.Post(t.Context(), looptest.Alice, agent, looptest.RunInput("t", fmt.Sprintf("r%d", i), looptest.UserSays(fmt.Sprintf("u%d", i), "go")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	}
 	if strings.Contains(log.String(), "middleware") {
 		t.Errorf("it said %s", log)
@@ -460,7 +464,7 @@ func TestAgentsKeepTheirStates(t *testing.T) {
 	if st := string(stateOfHead(t, store)); !strings.Contains(st, `"acme.one":{"iterations":2}`) {
 		t.Errorf("the head has %s", st)
 	}
-	in, err := audit.Inspect(t.Context(), store, holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, "")
+	in, err := audit.Inspect(t.Context(), store, holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, "")
 	if err != nil || !strings.Contains(string(in.Middleware), `"acme.one":"[redacted]"`) || !strings.Contains(string(in.Middleware), `"acme.two":{"iterations":2}`) {
 		t.Errorf("inspected it is %s, %v", in.Middleware, err)
 	}
@@ -471,14 +475,14 @@ func TestAgentsKeepTheirStates(t *testing.T) {
 func TestSchemaBytes(t *testing.T) {
 	m, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.count"})
 	store := memstore.New()
-	e := engine(t, store, nil, pinger(3, m))
-	succeeded(t, started(t, e, "t"))
-	key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
-	blobs := must(store.Values(t.Context(), key, holdfast.KindBlob, "", 0))(t)
+	e := looptest.Start(t, store, nil, looptest.Pinger(3, m))
+	looptest.Succeeded(t, looptest.Started(t, e, "t"))
+	key := holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
+	blobs := looptest.Must(store.Values(t.Context(), key, holdfast.KindBlob, "", 0))(t)
 	if len(blobs) != 1 {
 		t.Errorf("the schema is stored %d times", len(blobs))
 	}
-	for _, v := range must(store.Values(t.Context(), key, holdfast.KindCheckpoint, "", 0))(t) {
+	for _, v := range looptest.Must(store.Values(t.Context(), key, holdfast.KindCheckpoint, "", 0))(t) {
 		var cp struct {
 			State map[string]json.RawMessage `json:"state"`
 		}
@@ -501,12 +505,12 @@ func TestSchemaBytes(t *testing.T) {
 func TestMigrationsNeeded(t *testing.T) {
 	version := func(v int, migrations map[int]holdfast.Migration) holdfast.Agent {
 		m, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.count", Version: v, Migrations: migrations})
-		return pinger(0, m)
+		return looptest.Pinger(0, m)
 	}
 	same := holdfast.Migrate(func(old tally) (tally, error) { return old, nil })
 	store := memstore.New()
-	e := engine(t, store, nil, version(2, nil))
-	succeeded(t, started(t, e, "t"))
+	e := looptest.Start(t, store, nil, version(2, nil))
+	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	for name, c := range map[string]struct {
 		agent holdfast.Agent
 		want  string
@@ -516,8 +520,8 @@ func TestMigrationsNeeded(t *testing.T) {
 		"a hole":   {version(4, map[int]holdfast.Migration{2: same}), "[{{acme.count 2 4} 3}]"},
 		"too new":  {version(1, nil), "[{{acme.count 2 1} 0}]"},
 	} {
-		schemas := must(thread.Schemas([]holdfast.Agent{c.agent}))(t)
-		got := must(audit.Migrations(t.Context(), store, holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, schemas))(t)
+		schemas := looptest.Must(thread.Schemas([]holdfast.Agent{c.agent}))(t)
+		got := looptest.Must(audit.Migrations(t.Context(), store, holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, schemas))(t)
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: got %v, want %s", name, got, c.want)
 		}
@@ -528,8 +532,8 @@ func TestMigrationsNeeded(t *testing.T) {
 func TestTwoStatesOfOneName(t *testing.T) {
 	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.same"})
 	two := holdfast.Middleware{Name: "test.other", States: []holdfast.AnyState{holdfast.RegisterState(holdfast.StateSpec[journalState]{Name: "acme.same"})}}
-	_, err := New(Config{Agents: []holdfast.Agent{pinger(0, one, two)}, NewID: func(string) string { return "x" }, Observer: nobody{}})
-	if err == nil || !strings.Contains(err.Error(), "loop.tally") || !strings.Contains(err.Error(), "loop.journalState") || !strings.Contains(err.Error(), `agent "a"`) {
+	_, err := loop.New(loop.Config{Agents: []holdfast.Agent{looptest.Pinger(0, one, two)}, NewID: func(string) string { return "x" }, Observer: looptest.Nobody{}})
+	if err == nil || !strings.Contains(err.Error(), "loop_test.tally") || !strings.Contains(err.Error(), "loop_test.journalState") || !strings.Contains(err.Error(), `agent "a"`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
@@ -28,7 +29,7 @@ func roles(messages []holdfast.Message) string {
 // history holds all of it.
 func TestModelSeesLess(t *testing.T) {
 	var shown []string
-	model := say(calls("ping", "{}"), calls("ping", "{}"), holdfast.Delta{Text: "done"})
+	model := looptest.Say(looptest.Calls("ping", "{}"), looptest.Calls("ping", "{}"), holdfast.Delta{Text: "done"})
 	spy := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		shown = append(shown, roles(req.Messages))
 		whole := *req
@@ -45,14 +46,14 @@ func TestModelSeesLess(t *testing.T) {
 			return next(ctx, &less)
 		}
 	}}
-	pong := tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
-	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: spy, Tools: []holdfast.Tool{pong}, Middleware: []holdfast.Middleware{window}})
-	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-	succeeded(t, collect(t, reply, err))
+	pong := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: spy, Tools: []holdfast.Tool{pong}, Middleware: []holdfast.Middleware{window}})
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	if want := []string{"user", "", ""}; !slices.Equal(shown, want) {
 		t.Errorf("the model saw %q, want %q: a result without its call is left out", shown, want)
 	}
-	wantTexts(t, e, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong", "assistant:done")
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong", "assistant:done")
 }
 
 // TestCancelMarksWhatItKeeps: the part of an answer that was read stays, and says
@@ -63,15 +64,15 @@ func TestCancelMarksWhatItKeeps(t *testing.T) {
 		for i := range 100 {
 			words = append(words, holdfast.Delta{Text: fmt.Sprintf("word%d ", i)})
 		}
-		e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: slowly(append(words, holdfast.Delta{Finish: holdfast.FinishStop}))})
-		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(append(words, holdfast.Delta{Finish: holdfast.FinishStop}))})
+		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(205 * time.Millisecond)
-		must(e.Cancel(t.Context(), alice, "t", "r1"))(t)
+		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
 		time.Sleep(5 * time.Second)
-		raw := must(e.Messages(t.Context(), alice, "t"))(t)
-		last := must(agui.DecodeMessage(raw[len(raw)-1]))(t)
+		raw := looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
+		last := looptest.Must(agui.DecodeMessage(raw[len(raw)-1]))(t)
 		if !strings.Contains(string(last.Content), "word5") || string(last.Metadata) != `{"holdfast":{"partial":true}}` {
 			t.Errorf("what was kept is %s", raw[len(raw)-1])
 		}

@@ -18,7 +18,7 @@ func (e *Engine) measured(ctx context.Context, key holdfast.ThreadKey, st *threa
 	if bound <= 0 || st.Bytes <= bound {
 		return false, nil
 	}
-	if st.Bytes, err = e.read.Size(ctx, key); err != nil {
+	if st.Bytes, err = e.Read.Size(ctx, key); err != nil {
 		return false, err
 	}
 	if e.cfg.MaxBytes > 0 && st.Bytes > e.cfg.MaxBytes {

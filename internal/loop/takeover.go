@@ -52,7 +52,7 @@ func (e *Engine) sweepOnce() {
 // recover takes the thread over if its owner is gone.
 func (e *Engine) recover(ctx context.Context, key holdfast.ThreadKey) error {
 	defer e.Lock(key)()
-	t, err := e.read.Head(ctx, key)
+	t, err := e.Read.Head(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (e *Engine) claimRun(ctx context.Context, t *thread.Thread) error {
 	switch {
 	case err != nil:
 		return e.cut(ctx, t, holdfast.AsError(err))
-	case t.State.Claims >= maxClaims:
+	case t.State.Claims >= MaxClaims:
 		return e.cut(ctx, t, errGaveUp(t.State.Claims))
 	case !e.cfg.Recover:
 		return e.cut(ctx, t, thread.CutOff(t.State.Iteration))
@@ -151,7 +151,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) error {
 	r.st.Follow(r.live)
 	// Ids that the abandoned answer has shown are taken, or the next answer would
 	// continue its calls.
-	seq, err := e.read.Replay(ctx, t, func(ev agui.Event) {
+	seq, err := e.Read.Replay(ctx, t, func(ev agui.Event) {
 		if call, ok := ev.(agui.ToolCallStart); ok {
 			r.hist.Calls[call.ToolCallID] = true
 		}
@@ -203,16 +203,16 @@ func (e *Engine) rebuild(ctx context.Context, key holdfast.ThreadKey, st *thread
 	if r.agent, err = e.Agent(st.Agent); err != nil {
 		return nil, err
 	}
-	if r.hist, err = e.read.History(ctx, key, st.Leaf); err != nil {
+	if r.hist, err = e.Read.History(ctx, key, st.Leaf); err != nil {
 		return nil, err
 	}
-	if r.shared, err = e.read.Shared(ctx, key, st.Shared); err != nil {
+	if r.shared, err = e.Read.Shared(ctx, key, st.Shared); err != nil {
 		return nil, err
 	}
-	if r.reuse, err = e.read.Recorded(ctx, key, st); err != nil {
+	if r.reuse, err = e.Read.Recorded(ctx, key, st); err != nil {
 		return nil, err
 	}
-	r.doubted, err = e.read.Intents(ctx, key)
+	r.doubted, err = e.Read.Intents(ctx, key)
 	return r, err
 }
 

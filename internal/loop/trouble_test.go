@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
@@ -23,8 +24,8 @@ func talker(started *atomic.Int32) holdfast.Agent {
 		words = append(words, holdfast.Delta{Text: "word "})
 	}
 	call := holdfast.Delta{Call: &holdfast.CallDelta{Name: "act", Arguments: "{}"}}
-	act := tool("act", holdfast.EffectIdempotent, func(context.Context) (string, error) { started.Add(1); return "acted", nil })
-	return holdfast.Agent{Name: "a", Tools: []holdfast.Tool{act}, Model: slowly(
+	act := looptest.Tool("act", holdfast.EffectIdempotent, func(context.Context) (string, error) { started.Add(1); return "acted", nil })
+	return holdfast.Agent{Name: "a", Tools: []holdfast.Tool{act}, Model: looptest.Slowly(
 		append(slices.Clone(words), call, holdfast.Delta{Finish: holdfast.FinishToolCalls}),
 		append(slices.Clone(words), holdfast.Delta{Finish: holdfast.FinishStop}),
 	)}
@@ -36,9 +37,9 @@ func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started atomic.Int32
 		var log bytes.Buffer
-		store := &mortal{Store: memstore.New()}
-		e := engine(t, store, func(c *testConfig) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }, talker(&started))
-		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		store := &looptest.Mortal{Store: memstore.New()}
+		e := looptest.Start(t, store, func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }, talker(&started))
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,16 +60,16 @@ func TestStoreFails(t *testing.T) {
 			done <- events
 		}()
 		time.Sleep(500 * time.Millisecond)
-		store.dead.Store(true)
+		store.Dead.Store(true)
 		synctest.Wait()
 		had := shown.Load()
 		time.Sleep(10 * time.Second)
 		if n := shown.Load(); n != had || started.Load() != 0 {
 			t.Errorf("while the store was away %d frames were shown and %d tools started", n-had, started.Load())
 		}
-		store.dead.Store(false)
+		store.Dead.Store(false)
 		events := <-done
-		succeeded(t, events)
+		looptest.Succeeded(t, events)
 		if err := agui.Verify(slices.Values(events)); err != nil {
 			t.Error(err)
 		}
@@ -101,21 +102,21 @@ func TestStoreFails(t *testing.T) {
 func TestStopOnStoreFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started atomic.Int32
-		store := &mortal{Store: memstore.New()}
-		e := engine(t, store, func(c *testConfig) { c.StopOnStoreFailure = true }, talker(&started))
-		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		store := &looptest.Mortal{Store: memstore.New()}
+		e := looptest.Start(t, store, func(c *looptest.Config) { c.StopOnStoreFailure = true }, talker(&started))
+		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(500 * time.Millisecond)
-		store.dead.Store(true)
+		store.Dead.Store(true)
 		time.Sleep(100 * time.Millisecond)
 		if n := e.Running(); n != 0 {
 			t.Errorf("%d runs go on", n)
 		}
-		other := engine(t, store.Store, nil, talker(&started))
+		other := looptest.Start(t, store.Store, nil, talker(&started))
 		time.Sleep(20 * time.Second)
-		succeeded(t, resumed(t, other, "t", "r2"))
-		if info := must(other.Thread(t.Context(), alice, "t"))(t); info.Status != holdfast.StatusIdle || started.Load() != 1 {
+		looptest.Succeeded(t, looptest.Resumed(t, other, "t", "r2"))
+		if info := looptest.Must(other.Thread(t.Context(), looptest.Alice, "t"))(t); info.Status != holdfast.StatusIdle || started.Load() != 1 {
 			t.Errorf("the thread is %+v, %d tools started", info, started.Load())
 		}
 	})

@@ -144,7 +144,7 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 			changed = wake
 		}
 	}
-	records, err = w.e.read.Records(ctx, w.key, w.rec, w.after, 256)
+	records, err = w.e.Read.Records(ctx, w.key, w.rec, w.after, 256)
 	if err != nil {
 		return nil, nil, thread.ReadError(err)
 	}
@@ -156,7 +156,7 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 // whatever they have seen before. A thread that does not run is hydrated: the
 // stream ends as its last run did.
 func (e *Engine) attach(ctx context.Context, t *thread.Thread, v view) (*watching, error) {
-	rec, err := e.read.Run(ctx, t.Key, t.State.Run)
+	rec, err := e.Read.Run(ctx, t.Key, t.State.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -164,13 +164,13 @@ func (e *Engine) attach(ctx context.Context, t *thread.Thread, v view) (*watchin
 	var assembled agui.Assembler
 	var reopen [][]byte
 	if t.State.Phase == thread.Running {
-		seq, err := e.read.Replay(ctx, t, assembled.Apply)
+		seq, err := e.Read.Replay(ctx, t, assembled.Apply)
 		if err != nil {
 			return nil, err
 		}
 		reopen = thread.EncodeEvents(seq.Reopen())
 	}
-	state, err := e.read.StateSnapshot(ctx, t.Key, t.State.Shared)
+	state, err := e.Read.StateSnapshot(ctx, t.Key, t.State.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -209,20 +209,20 @@ func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run str
 	if err != nil {
 		return nil, err
 	}
-	rec, err := e.read.Run(ctx, t.Key, run)
+	rec, err := e.Read.Run(ctx, t.Key, run)
 	if err != nil {
 		return nil, err
 	}
 	if after.Number < rec.After.Number || after == (holdfast.Cursor{}) {
 		after = rec.After
 	}
-	if _, err := e.read.Records(ctx, t.Key, rec, after, 1); err != nil {
+	if _, err := e.Read.Records(ctx, t.Key, rec, after, 1); err != nil {
 		if !errors.Is(err, holdfast.ErrCursor) {
 			return nil, thread.ReadError(err)
 		}
 		return e.attached(ctx, t, view{dialect: d, resync: true})
 	}
-	ended, err := e.read.RunEnd(ctx, t.Key, run)
+	ended, err := e.Read.RunEnd(ctx, t.Key, run)
 	if err != nil || (ended != nil && after.Number >= ended.Last) {
 		return nil, err
 	}
@@ -233,14 +233,14 @@ func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run str
 // thread which claims to run has a living owner, so that nobody waits for a dead
 // one.
 func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error) {
-	t, err := e.read.Existing(ctx, who, id)
+	t, err := e.Read.Existing(ctx, who, id)
 	if err != nil || t.State.Phase != thread.Running || e.local(t.Key) != nil {
 		return t, err
 	}
 	if err := e.recover(ctx, t.Key); err != nil {
 		return nil, err
 	}
-	return e.read.Existing(ctx, who, id)
+	return e.Read.Existing(ctx, who, id)
 }
 
 // Attach streams a thread to a fresh page; see attach.
@@ -255,7 +255,7 @@ func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, 
 // attached is attach for a thread of which only the head has been read.
 func (e *Engine) attached(ctx context.Context, t *thread.Thread, v view) (*agui.Reply, error) {
 	var err error
-	if t.History, err = e.read.History(ctx, t.Key, t.State.Leaf); err != nil {
+	if t.History, err = e.Read.History(ctx, t.Key, t.State.Leaf); err != nil {
 		return nil, err
 	}
 	w, err := e.attach(ctx, t, v)

@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"context"
@@ -17,67 +17,13 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// reduce is what a client makes of a stream: the messages on its screen.
-func reduce(events []agui.Event) []string {
-	var order []string
-	text := map[string]string{}
-	put := func(id, s string) {
-		if _, ok := text[id]; !ok {
-			order = append(order, id)
-		}
-		text[id] += s
-	}
-	for _, ev := range events {
-		switch e := ev.(type) {
-		case agui.MessagesSnapshot:
-			order, text = nil, map[string]string{}
-			for _, m := range e.Messages {
-				d, _ := m.Domain()
-				put(m.ID, string(d.Role)+":"+d.PlainText())
-				for _, c := range d.Calls {
-					put("call "+c.ID, c.Name+string(c.Arguments))
-				}
-			}
-		case agui.TextMessageStart:
-			if _, known := text[e.MessageID]; !known {
-				put(e.MessageID, "assistant:")
-			}
-		case agui.TextMessageContent:
-			put(e.MessageID, e.Delta)
-		case agui.ReasoningMessageStart:
-			if _, known := text[e.MessageID]; !known {
-				put(e.MessageID, "reasoning:")
-			}
-		case agui.ReasoningMessageContent:
-			put(e.MessageID, e.Delta)
-		case agui.ToolCallStart:
-			if _, known := text[e.ParentMessageID]; !known {
-				put(e.ParentMessageID, "assistant:")
-			}
-			if _, known := text["call "+e.ToolCallID]; !known {
-				put("call "+e.ToolCallID, e.ToolCallName)
-			}
-		case agui.ToolCallArgs:
-			put("call "+e.ToolCallID, e.Delta)
-		case agui.ToolCallResult:
-			var s string
-			_ = json.Unmarshal(e.Content, &s)
-			put(e.MessageID, "tool:"+s)
-		}
-	}
-	out := make([]string, len(order))
-	for i, id := range order {
-		out[i] = text[id]
-	}
-	return out
-}
 
 // TestAttachAtEveryMoment: whenever a fresh page attaches to a living run, its
 // stream is legal, and in the end it shows what the first watcher shows.
@@ -101,9 +47,9 @@ func TestAttachAtEveryMoment(t *testing.T) {
 				}
 			}
 		})
-		ping := tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { <-step; return "pong", nil })
-		e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
-		first, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		ping := looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { <-step; return "pong", nil })
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{ping}})
+		first, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,12 +76,12 @@ func TestAttachAtEveryMoment(t *testing.T) {
 		watch("first", first)
 		for i := range len(deltas[0]) + len(deltas[1]) + 2 {
 			synctest.Wait()
-			got, err := e.Attach(t.Context(), alice, "t", agui.DialectV1)
+			got, err := e.Attach(t.Context(), looptest.Alice, "t", agui.DialectV1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			watch(fmt.Sprintf("attached at step %d", i), got)
-			posted, err := e.Post(t.Context(), alice, "", runInput("t", fmt.Sprintf("page-%d", i)))
+			posted, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", fmt.Sprintf("page-%d", i)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,24 +90,24 @@ func TestAttachAtEveryMoment(t *testing.T) {
 			step <- struct{}{}
 		}
 		synctest.Wait()
-		info, err := e.Thread(t.Context(), alice, "t")
+		info, err := e.Thread(t.Context(), looptest.Alice, "t")
 		if err != nil || info.Status == holdfast.StatusRunning {
 			t.Fatalf("the run has not ended: %+v %v", info, err)
 		}
 		wg.Wait()
-		want := reduce(seen["first"])[0:]
+		want := looptest.Reduce(seen["first"])[0:]
 		want = append([]string{"user:go"}, want...)
 		for name, events := range seen {
 			if err := agui.Verify(slices.Values(events)); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, show(events))
+				t.Errorf("%s: %v\n%s", name, err, looptest.Show(events))
 			}
 			if name == "first" {
 				continue
 			}
-			if got := reduce(events); !slices.Equal(got, want) {
+			if got := looptest.Reduce(events); !slices.Equal(got, want) {
 				t.Errorf("%s shows\n%q, want\n%q", name, got, want)
 			}
-			if f := lastOf(events).(agui.RunFinished); strings.HasPrefix(name, "posted") != (f.RunID != "r1") {
+			if f := looptest.LastOf(events).(agui.RunFinished); strings.HasPrefix(name, "posted") != (f.RunID != "r1") {
 				t.Errorf("%s: the end names run %s", name, f.RunID)
 			}
 		}
@@ -172,8 +118,8 @@ func TestAttachAtEveryMoment(t *testing.T) {
 // closed, and the thread is ready for the next message.
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		quick := tool("quick", holdfast.EffectPure, func(context.Context) (string, error) { return "finished", nil })
-		deaf := tool("deaf", holdfast.EffectPure, func(ctx context.Context) (string, error) { time.Sleep(time.Hour); return "late", nil })
+		quick := looptest.Tool("quick", holdfast.EffectPure, func(context.Context) (string, error) { return "finished", nil })
+		deaf := looptest.Tool("deaf", holdfast.EffectPure, func(ctx context.Context) (string, error) { time.Sleep(time.Hour); return "late", nil })
 		model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) {
 				if last := req.Messages[len(req.Messages)-1]; last.Text == "again" {
@@ -185,30 +131,30 @@ func TestCancel(t *testing.T) {
 				yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Name: "deaf", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
 			}
 		})
-		e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, deaf}})
-		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, deaf}})
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if info, err := e.Cancel(t.Context(), alice, "t", "r1"); err != nil || info.Status != holdfast.StatusRunning {
+		if info, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil || info.Status != holdfast.StatusRunning {
 			t.Fatalf("%+v %v", info, err)
 		}
-		events := collect(t, reply, nil)
-		if f, ok := lastOf(events).(agui.RunFinished); !ok || f.Outcome.Type != agui.OutcomeCancelled {
-			t.Fatalf("%s", show(events))
+		events := looptest.Collect(t, reply, nil)
+		if f, ok := looptest.LastOf(events).(agui.RunFinished); !ok || f.Outcome.Type != agui.OutcomeCancelled {
+			t.Fatalf("%s", looptest.Show(events))
 		}
-		wantTexts(t, e, "t", "user:go", "assistant:working", "tool:finished", "tool:"+thread.TextCancelled)
-		if info, err := e.Cancel(t.Context(), alice, "t", "r1"); err != nil || info.Outcome != thread.OutcomeCancelled {
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:working", "tool:finished", "tool:"+thread.TextCancelled)
+		if info, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil || info.Outcome != thread.OutcomeCancelled {
 			t.Errorf("cancelled twice: %+v %v", info, err)
 		}
 		// A cut connection and an empty-messages POST after a cancel show the end.
-		reply, err = e.Post(t.Context(), alice, "", runInput("t", "r2"))
-		if f, ok := lastOf(collect(t, reply, err)).(agui.RunFinished); !ok || f.Outcome.Type != agui.OutcomeCancelled {
+		reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+		if f, ok := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished); !ok || f.Outcome.Type != agui.OutcomeCancelled {
 			t.Errorf("hydrate after a cancel: %+v", f)
 		}
-		reply, err = e.Post(t.Context(), alice, "", runInput("t", "r3", userSays("u2", "again")))
-		succeeded(t, collect(t, reply, err))
+		reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r3", looptest.UserSays("u2", "again")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
 }
 
@@ -227,19 +173,19 @@ func TestCancelAndRun(t *testing.T) {
 				yield(holdfast.Delta{Text: " be it", Finish: holdfast.FinishStop}, nil)
 			}
 		})
-		e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model})
-		if _, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model})
+		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		in := runInput("t", "r2", userSays("u2", "stop"))
-		if _, err := e.Post(t.Context(), alice, "", in); code(err) != holdfast.CodeRunInProgress {
+		in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "stop"))
+		if _, err := e.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != holdfast.CodeRunInProgress {
 			t.Fatal(err)
 		}
 		in.ForwardedProps = json.RawMessage(`{"holdfast":{"onBusy":"cancel_and_run"}}`)
-		reply, err := e.Post(t.Context(), alice, "", in)
-		succeeded(t, collect(t, reply, err))
-		wantTexts(t, e, "t", "user:go", "assistant:so", "user:stop", "assistant:so be it")
+		reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:so", "user:stop", "assistant:so be it")
 	})
 }
 
@@ -262,39 +208,39 @@ func TestInterruptBesideFrontendCall(t *testing.T) {
 			yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Name: "page", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
 		}
 	})
-	e := engine(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: two, Tools: []holdfast.Tool{ask}})
-	in := runInput("t", "r1", userSays("u1", "go"))
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: two, Tools: []holdfast.Tool{ask}})
+	in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
 	in.Tools = []agui.Tool{{Name: "page"}}
-	reply, err := e.Post(t.Context(), alice, "", in)
-	open := lastOf(collect(t, reply, err)).(agui.RunFinished).Outcome
+	reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+	open := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished).Outcome
 	if open.Type != agui.OutcomeInterrupt {
 		t.Fatalf("%+v", open)
 	}
-	info, err := e.Thread(t.Context(), alice, "t")
+	info, err := e.Thread(t.Context(), looptest.Alice, "t")
 	if err != nil || len(info.PendingToolCalls) != 1 || len(info.Interrupts) != 1 {
 		t.Fatalf("%+v %v", info, err)
 	}
 	result := agui.FromDomain(holdfast.Message{ID: "p1", Role: holdfast.RoleTool, CallID: info.PendingToolCalls[0], Text: "clicked"})
-	next := runInput("t", "r2", result)
+	next := looptest.RunInput("t", "r2", result)
 	next.Resume = []agui.ResumeEntry{{InterruptID: open.Interrupts[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}}
-	reply, err = e.Post(t.Context(), alice, "", next)
-	succeeded(t, collect(t, reply, err))
-	wantTexts(t, e, "t", "user:go", "assistant:", "tool:clicked", `tool:"yes"`, "assistant:ok")
+	reply, err = e.Post(t.Context(), looptest.Alice, "", next)
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:clicked", `tool:"yes"`, "assistant:ok")
 }
 
 // TestNewerFormat: what a newer version wrote is refused and left alone.
 func TestNewerFormat(t *testing.T) {
 	store := memstore.New()
-	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: say(holdfast.Delta{Text: "x"})})
-	key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
+	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "x"})})
+	key := holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
 	err := store.Commit(t.Context(), &holdfast.Commit{
-		Key: key, ID: "c1", Expect: holdfast.Position{Next: 1}, User: alice.User, Fence: holdfast.Fence{Epoch: 1, Nonce: "n"},
+		Key: key, ID: "c1", Expect: holdfast.Position{Next: 1}, User: looptest.Alice.User, Fence: holdfast.Fence{Epoch: 1, Nonce: "n"},
 		UpdatedAt: time.Now(), State: []byte(`{"format":999}`), Records: [][]byte{[]byte(`{}`)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Post(t.Context(), alice, "", runInput("t", "r", userSays("u", "x"))); code(err) != holdfast.CodeVersionTooNew {
+	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u", "x"))); looptest.Code(err) != holdfast.CodeVersionTooNew {
 		t.Errorf("got %v", err)
 	}
 	if head, err := store.Head(t.Context(), key); err != nil || head.ETag != "c1" {
@@ -306,20 +252,20 @@ func TestNewerFormat(t *testing.T) {
 func TestAgentIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		first := &mortal{Store: shared}
+		first := &looptest.Mortal{Store: shared}
 		never := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(func(holdfast.Delta, error) bool) { <-ctx.Done() }
 		})
-		one := engine(t, first, nil, holdfast.Agent{Name: "old", Model: never})
-		if _, err := one.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))); err != nil {
+		one := looptest.Start(t, first, nil, holdfast.Agent{Name: "old", Model: never})
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		first.dead.Store(true)
-		two := engine(t, shared, nil, holdfast.Agent{Name: "new", Model: never})
+		first.Dead.Store(true)
+		two := looptest.Start(t, shared, nil, holdfast.Agent{Name: "new", Model: never})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if info, err := two.Thread(t.Context(), alice, "t"); err != nil || info.Code != holdfast.CodeAgentNotFound {
+		if info, err := two.Thread(t.Context(), looptest.Alice, "t"); err != nil || info.Code != holdfast.CodeAgentNotFound {
 			t.Errorf("%+v %v", info, err)
 		}
 	})
@@ -350,13 +296,13 @@ func TestGoldenRun(t *testing.T) {
 				}
 			}
 		})
-		look := tool("look", holdfast.EffectPure, func(context.Context) (string, error) { return "seen", nil })
-		ask := tool("ask", holdfast.EffectPure, func(context.Context) (string, error) {
+		look := looptest.Tool("look", holdfast.EffectPure, func(context.Context) (string, error) { return "seen", nil })
+		ask := looptest.Tool("ask", holdfast.EffectPure, func(context.Context) (string, error) {
 			time.Sleep(time.Second)
 			return "", &holdfast.Interrupt{Message: "Which one?"}
 		})
 		n := 0
-		numbered := func(c *testConfig) {
+		numbered := func(c *looptest.Config) {
 			var mu sync.Mutex
 			c.NewID = func(prefix string) string {
 				mu.Lock()
@@ -365,21 +311,21 @@ func TestGoldenRun(t *testing.T) {
 					return "fence0"
 				}
 				if prefix == "c" || prefix == "p" {
-					return prefix + fmt.Sprint(serial.Add(1))
+					return prefix + fmt.Sprint(looptest.Serial.Add(1))
 				}
 				n++
 				return fmt.Sprintf("%s_%d", prefix, n)
 			}
 		}
-		e := engine(t, memstore.New(), numbered, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{look, ask}})
+		e := looptest.Start(t, memstore.New(), numbered, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{look, ask}})
 		var out []byte
 		for _, version := range []string{"1.0", ""} {
-			in := runInput("t", "r1", userSays("u1", "go"))
+			in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
 			in.ProtocolVersion = version
 			if version == "" {
 				in.RunID, in.Messages = "old-client", nil
 			}
-			reply, err := e.Post(t.Context(), alice, "", in)
+			reply, err := e.Post(t.Context(), looptest.Alice, "", in)
 			if err != nil {
 				t.Fatal(err)
 			}

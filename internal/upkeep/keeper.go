@@ -1,4 +1,4 @@
-package loop
+package upkeep
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// KeeperConfig is what a Keeper needs. Every member must be set, except where it
+// Config is what a Keeper needs. Every member must be set, except where it
 // says otherwise.
-type KeeperConfig struct {
+type Config struct {
 	Store  holdfast.Store
-	Engine runner
+	Engine Engine
 	// KeepCheckpoints is how many checkpoints of a thread stay listed.
 	KeepCheckpoints int
 	// ArchiveAfter is how long the log of a run that has ended stays as it was
@@ -25,12 +25,14 @@ type KeeperConfig struct {
 	Log          *slog.Logger
 	Now          func() time.Time
 	// NewID makes a random id, unique and unguessable; prefix says of what.
-	NewID    func(prefix string) string
-	Observer Observer
+	NewID func(prefix string) string
+	// Cleaned is called when retention is done with a thread; most of the time nothing
+	// was due.
+	Cleaned func(holdfast.Cleaned)
 }
 
-// runner is what a Keeper needs of the engine that runs threads.
-type runner interface {
+// Engine is what a Keeper needs of the engine that runs threads.
+type Engine interface {
 	// Lock serialises what this process decides about one thread.
 	Lock(key holdfast.ThreadKey) (unlock func())
 	// Commit makes one try to commit, and tells the observer.
@@ -48,8 +50,8 @@ type runner interface {
 // Keeper looks after threads that do not run: it shows them, takes them back, forks,
 // prunes and deletes them, and archives their logs. One process has one.
 type Keeper struct {
-	cfg      KeeperConfig
-	engine   runner
+	cfg      Config
+	engine   Engine
 	read     thread.Reader
 	finished chan endedThread // see ArchiveSoon
 
@@ -61,9 +63,9 @@ type Keeper struct {
 // maxFinished bounds the threads that wait for their log to be archived.
 const maxFinished = 8192
 
-// NewKeeper makes a Keeper. It serves requests at once; Start begins what it does by
+// New makes a Keeper. It serves requests at once; Start begins what it does by
 // itself.
-func NewKeeper(cfg KeeperConfig) *Keeper {
+func New(cfg Config) *Keeper {
 	k := &Keeper{cfg: cfg, engine: cfg.Engine, read: thread.Reader{Store: cfg.Store}, finished: make(chan endedThread, maxFinished)}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	return k
@@ -72,7 +74,7 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 // Start begins to archive logs and to enforce retention, until Stop.
 func (k *Keeper) Start() {
 	k.wg.Go(k.keepArchives)
-	k.wg.Go(k.keepClean)
+	k.wg.Go(k.keepRetention)
 }
 
 // Stop ends what Start has begun, and waits for it. A log that is not archived yet is

@@ -1,4 +1,4 @@
-package loop
+package upkeep_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -19,11 +20,11 @@ import (
 func TestArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		e := engine(t, store, nil, wordy())
-		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-		frames, events := framesOf(t, reply, err)
-		want := reduce(events)
-		key := holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}
+		e := looptest.Start(t, store, nil, looptest.Wordy())
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		frames, events := looptest.FramesOf(t, reply, err)
+		want := looptest.Reduce(events)
+		key := holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
 		live, err := store.Records(t.Context(), key, holdfast.Cursor{}, 1000)
 		if err != nil || len(live) != len(frames) {
 			t.Fatalf("%d records, %d frames: %v", len(live), len(frames), err)
@@ -46,8 +47,8 @@ func TestArchive(t *testing.T) {
 		if !strings.Contains(string(stored), "dulci") {
 			t.Error("the words of the answer that was given up are lost")
 		}
-		whole := collect(t, must(e.Events(t.Context(), alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1))(t), nil)
-		if got := reduce(whole); !slices.Equal(got, want) {
+		whole := looptest.Collect(t, looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1))(t), nil)
+		if got := looptest.Reduce(whole); !slices.Equal(got, want) {
 			t.Errorf("the replay shows\n%q, want\n%q", got, want)
 		}
 		for n, f := range frames {
@@ -55,15 +56,15 @@ func TestArchive(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rest, err := e.Events(t.Context(), alice, "t", "r1", after, agui.DialectV1)
+			rest, err := e.Events(t.Context(), looptest.Alice, "t", "r1", after, agui.DialectV1)
 			if n == len(frames)-1 {
 				if err != nil || rest != nil {
 					t.Errorf("after the last frame: %v, %v", rest, err)
 				}
 				continue
 			}
-			_, missing := framesOf(t, rest, err)
-			if got := reduce(append(slices.Clone(events[:n+1]), missing...)); !slices.Equal(got, want) {
+			_, missing := looptest.FramesOf(t, rest, err)
+			if got := looptest.Reduce(append(slices.Clone(events[:n+1]), missing...)); !slices.Equal(got, want) {
 				t.Fatalf("with the rest after frame %d, %s, a client shows\n%q, want\n%q", n, f.Data, got, want)
 			}
 			if err := agui.Verify(slices.Values(append(slices.Clone(events[:n+1]), missing...))); err != nil {
@@ -71,9 +72,9 @@ func TestArchive(t *testing.T) {
 			}
 		}
 		other := holdfast.Cursor{Number: 5, Tag: "zzzzzz"}
-		resync, err := e.Events(t.Context(), alice, "t", "r1", other, agui.DialectV1)
-		if _, shown := framesOf(t, resync, err); !slices.Equal(reduce(shown), want) {
-			t.Errorf("a cursor of another log is shown %q", reduce(shown))
+		resync, err := e.Events(t.Context(), looptest.Alice, "t", "r1", other, agui.DialectV1)
+		if _, shown := looptest.FramesOf(t, resync, err); !slices.Equal(looptest.Reduce(shown), want) {
+			t.Errorf("a cursor of another log is shown %q", looptest.Reduce(shown))
 		}
 	})
 }
@@ -82,28 +83,28 @@ func TestArchive(t *testing.T) {
 func TestRunAfterArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		e := engine(t, store, nil, wordy())
-		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-		first := collect(t, reply, err)
+		e := looptest.Start(t, store, nil, looptest.Wordy())
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		first := looptest.Collect(t, reply, err)
 		time.Sleep(2 * time.Minute)
-		in := runInput("t", "r2", userSays("u2", "again"))
-		reply, err = e.Post(t.Context(), alice, "", in)
-		second := collect(t, reply, err)
-		succeeded(t, second)
+		in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "again"))
+		reply, err = e.Post(t.Context(), looptest.Alice, "", in)
+		second := looptest.Collect(t, reply, err)
+		looptest.Succeeded(t, second)
 		// From the store, as another process would.
-		other := engine(t, store, nil, wordy())
-		reply, err = other.Post(t.Context(), alice, "", in)
-		if again := collect(t, reply, err); show(again) != show(second) {
-			t.Errorf("the replay of the second run:\n%s\nwant\n%s", show(again), show(second))
+		other := looptest.Start(t, store, nil, looptest.Wordy())
+		reply, err = other.Post(t.Context(), looptest.Alice, "", in)
+		if again := looptest.Collect(t, reply, err); looptest.Show(again) != looptest.Show(second) {
+			t.Errorf("the replay of the second run:\n%s\nwant\n%s", looptest.Show(again), looptest.Show(second))
 		}
-		reply, err = other.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-		if again := collect(t, reply, err); !slices.Equal(reduce(again), reduce(first)) {
-			t.Errorf("the replay of the first run shows %q, want %q", reduce(again), reduce(first))
+		reply, err = other.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		if again := looptest.Collect(t, reply, err); !slices.Equal(looptest.Reduce(again), looptest.Reduce(first)) {
+			t.Errorf("the replay of the first run shows %q, want %q", looptest.Reduce(again), looptest.Reduce(first))
 		}
 		time.Sleep(2 * time.Minute)
-		reply, err = other.Post(t.Context(), alice, "", in)
-		if again := collect(t, reply, err); !slices.Equal(reduce(again), reduce(second)) {
-			t.Errorf("archived, the second run shows %q, want %q", reduce(again), reduce(second))
+		reply, err = other.Post(t.Context(), looptest.Alice, "", in)
+		if again := looptest.Collect(t, reply, err); !slices.Equal(looptest.Reduce(again), looptest.Reduce(second)) {
+			t.Errorf("archived, the second run shows %q, want %q", looptest.Reduce(again), looptest.Reduce(second))
 		}
 	})
 }
@@ -113,11 +114,11 @@ func TestRunAfterArchive(t *testing.T) {
 func TestArchiveUnderAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		e := engine(t, store, nil, wordy())
-		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-		want := reduce(collect(t, reply, err))
-		other := engine(t, store, nil, wordy())
-		reply, err = other.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
+		e := looptest.Start(t, store, nil, looptest.Wordy())
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		want := looptest.Reduce(looptest.Collect(t, reply, err))
+		other := looptest.Start(t, store, nil, looptest.Wordy())
+		reply, err = other.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,14 +128,14 @@ func TestArchiveUnderAReader(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range batch {
-				events = append(events, must(agui.DecodeEvent(f.Data))(t))
+				events = append(events, looptest.Must(agui.DecodeEvent(f.Data))(t))
 			}
 			time.Sleep(2 * time.Minute)
 		}
-		if got := reduce(events); !slices.Equal(got, want) {
+		if got := looptest.Reduce(events); !slices.Equal(got, want) {
 			t.Errorf("the slow reader shows %q, want %q", got, want)
 		}
-		if _, err := store.Value(t.Context(), holdfast.ThreadKey{Tenant: alice.Tenant, Thread: "t"}, holdfast.KindLog, "r1"); errors.Is(err, holdfast.ErrNotFound) {
+		if _, err := store.Value(t.Context(), holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, holdfast.KindLog, "r1"); errors.Is(err, holdfast.ErrNotFound) {
 			t.Error("the log was not archived under the reader")
 		}
 	})
@@ -149,7 +150,7 @@ func FuzzArchive(f *testing.F) {
 		parts := strings.Split(text, "|")
 		whole := strings.Join(parts, "")
 		m := agui.FromDomain(holdfast.Message{ID: "m", Role: holdfast.RoleAssistant, Text: whole})
-		kept := must(thread.TextsOf([]holdfast.StoredMessage{{ID: "m", Data: m.AppendJSON(nil)}}))(t)
+		kept := looptest.Must(thread.TextsOf([]holdfast.StoredMessage{{ID: "m", Data: m.AppendJSON(nil)}}))(t)
 		records := []holdfast.Record{{Cursor: holdfast.Cursor{Number: 7, Tag: "a"}, Data: agui.TextMessageStart{MessageID: "m", Role: "assistant"}.AppendJSON(nil)}}
 		for i, p := range parts {
 			records = append(records, holdfast.Record{Cursor: holdfast.Cursor{Number: uint64(8 + i), Tag: "a"}, Data: agui.TextMessageContent{MessageID: "m", Delta: p}.AppendJSON(nil)})

@@ -1,4 +1,4 @@
-package loop
+package upkeep_test
 
 import (
 	"context"
@@ -10,19 +10,20 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
 // asker asks a person once, and then answers after the gate has opened.
 func asker(gate <-chan struct{}) holdfast.Agent {
-	ask := tool("ask", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
+	ask := looptest.Tool("ask", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
 		if holdfast.CallFrom(ctx).Answer == nil {
 			return "", &holdfast.Interrupt{Reason: "input_required", Message: "Sure?"}
 		}
 		<-gate
 		return "yes", nil
 	})
-	return holdfast.Agent{Name: "a", Model: say(calls("ask", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{ask}}
+	return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{ask}}
 }
 
 func briefly(runs []holdfast.RunInfo) []string {
@@ -38,19 +39,19 @@ func briefly(runs []holdfast.RunInfo) []string {
 func TestRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		e := engine(t, memstore.New(), nil, asker(gate))
-		reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-		collect(t, reply, err)
-		question := must(e.Thread(t.Context(), alice, "t"))(t).Interrupts[0]
-		in := runInput("t", "r2")
+		e := looptest.Start(t, memstore.New(), nil, asker(gate))
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		looptest.Collect(t, reply, err)
+		question := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).Interrupts[0]
+		in := looptest.RunInput("t", "r2")
 		in.ParentRunID, in.Resume = "r1", []agui.ResumeEntry{{InterruptID: question, Status: agui.ResumeResolved}}
 		time.Sleep(time.Minute) // of a clock that does not take any
-		reply, err = e.Post(t.Context(), alice, "", in)
+		reply, err = e.Post(t.Context(), looptest.Alice, "", in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := []string{`r2 "" "r1">"" ended false`, `r1 "interrupt" "">"r2" ended true`}
-		runs := must(e.Runs(t.Context(), alice, "t"))(t)
+		runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t"))(t)
 		if got := briefly(runs); !slices.Equal(got, want) {
 			t.Errorf("while it runs: %q, want %q", got, want)
 		}
@@ -58,13 +59,13 @@ func TestRuns(t *testing.T) {
 			t.Errorf("%+v", runs)
 		}
 		close(gate)
-		succeeded(t, collect(t, reply, nil))
+		looptest.Succeeded(t, looptest.Collect(t, reply, nil))
 		want[0] = `r2 "success" "r1">"" ended true`
-		if got := briefly(must(e.Runs(t.Context(), alice, "t"))(t)); !slices.Equal(got, want) {
+		if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t"))(t)); !slices.Equal(got, want) {
 			t.Errorf("afterwards: %q, want %q", got, want)
 		}
 		for _, who := range []holdfast.Principal{{Tenant: "acme", User: "bob"}, {Tenant: "other", User: "alice"}} {
-			if _, err := e.Runs(t.Context(), who, "t"); code(err) != holdfast.CodeNotFound {
+			if _, err := e.Runs(t.Context(), who, "t"); looptest.Code(err) != holdfast.CodeNotFound {
 				t.Errorf("%v lists alice's runs: %v", who, err)
 			}
 		}
@@ -73,16 +74,16 @@ func TestRuns(t *testing.T) {
 
 // TestRunsOfAFork: the run that a fork goes on with is older than its own.
 func TestRunsOfAFork(t *testing.T) {
-	e, _ := travelled(t)
-	all := checkpoints(t, e, "t")
-	must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "t2"}))(t)
-	succeeded(t, resumed(t, e, "t2", "f1"))
+	e, _ := looptest.Travelled(t)
+	all := looptest.Checkpoints(t, e, "t")
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "t2"}))(t)
+	looptest.Succeeded(t, looptest.Resumed(t, e, "t2", "f1"))
 	want := []string{`f1 "success" "r1">"" ended true`, `r1 "error" "">"f1" ended true`}
-	if got := briefly(must(e.Runs(t.Context(), alice, "t2"))(t)); !slices.Equal(got, want) {
+	if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t2"))(t)); !slices.Equal(got, want) {
 		t.Errorf("the fork's runs are %q, want %q", got, want)
 	}
 	want = []string{`r1 "success" "">"" ended true`}
-	if got := briefly(must(e.Runs(t.Context(), alice, "t"))(t)); !slices.Equal(got, want) {
+	if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t"))(t)); !slices.Equal(got, want) {
 		t.Errorf("the parent's runs are %q, want %q", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package loop
+package audit
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-func testID(prefix string) string { return fmt.Sprintf("%s%08d", prefix, serial.Add(1)) }
+func testID(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) }
 
 // written is a document as text.
 func written(t *testing.T, store holdfast.Store, key holdfast.ThreadKey) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := must(audit.Export(t.Context(), store, key))(t).Write(&text); err != nil {
+	if err := looptest.Must(Export(t.Context(), store, key))(t).Write(&text); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -36,52 +36,52 @@ func written(t *testing.T, store holdfast.Store, key holdfast.ThreadKey) string 
 // copied imports a document's text.
 func copied(t *testing.T, store holdfast.Store, key holdfast.ThreadKey, text string) error {
 	t.Helper()
-	d, err := audit.ReadDocument(strings.NewReader(text))
+	d, err := ReadDocument(strings.NewReader(text))
 	if err != nil {
 		return err
 	}
-	return audit.Import(t.Context(), store, key, d, time.Now(), testID)
+	return Import(t.Context(), store, key, d, time.Now(), testID)
 }
 
 // TestRoundTrip: a thread that went through other stores is the same.
 func TestRoundTrip(t *testing.T) {
 	store, e := finishedThread(t)
-	all := checkpoints(t, e, "t")
-	must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "fork", ReuseResults: true}))(t)
-	must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "went on"}))(t)
-	resumed(t, e, "went on", "r2")
-	must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Thread: "archived"}))(t)
+	all := looptest.Checkpoints(t, e, "t")
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "fork", ReuseResults: true}))(t)
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "went on"}))(t)
+	looptest.Resumed(t, e, "went on", "r2")
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Thread: "archived"}))(t)
 	for n := range 2 {
-		reply, err := e.Post(t.Context(), alice, "", runInput("archived", fmt.Sprint("q", n), userSays(fmt.Sprint("q", n), "<more> & \u2028 🙂")))
-		succeeded(t, collect(t, reply, err))
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("archived", fmt.Sprint("q", n), looptest.UserSays(fmt.Sprint("q", n), "<more> & \u2028 🙂")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		if n == 0 {
-			if err := e.archive(t.Context(), keyOf("archived")); err != nil {
+			if err := e.Archive(t.Context(), looptest.KeyOf("archived")); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	must(e.Mark(t.Context(), alice, "went on", holdfast.Mark{State: json.RawMessage(`{"base64":"aGk="}`)}))(t)
-	must(e.Rewind(t.Context(), alice, "archived", holdfast.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Mark(t.Context(), looptest.Alice, "went on", holdfast.Mark{State: json.RawMessage(`{"base64":"aGk="}`)}))(t)
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "archived", holdfast.Travel{Message: "u1"}))(t)
 	for _, id := range []string{"t", "fork", "went on", "archived"} {
 		t.Run(id, func(t *testing.T) {
-			before := written(t, store, keyOf(id))
-			bolt := must(boltstore.Open(filepath.Join(t.TempDir(), "x.db"), boltstore.Options{}))(t)
+			before := written(t, store, looptest.KeyOf(id))
+			bolt := looptest.Must(boltstore.Open(filepath.Join(t.TempDir(), "x.db"), boltstore.Options{}))(t)
 			defer bolt.Close()
-			if err := copied(t, bolt, keyOf(id), before); err != nil {
+			if err := copied(t, bolt, looptest.KeyOf(id), before); err != nil {
 				t.Fatal(err)
 			}
 			back := memstore.New()
-			if err := copied(t, back, keyOf(id), written(t, bolt, keyOf(id))); err != nil {
+			if err := copied(t, back, looptest.KeyOf(id), written(t, bolt, looptest.KeyOf(id))); err != nil {
 				t.Fatal(err)
 			}
-			if after := written(t, back, keyOf(id)); after != before {
+			if after := written(t, back, looptest.KeyOf(id)); after != before {
 				t.Errorf("before\n%s\nafter\n%s", before, after)
 			}
-			sound(t, back, id)
-			if children := must(back.Children(t.Context(), keyOf("t"), "", 10))(t); id != "t" && len(children) != 1 {
+			wantSound(t, back, id)
+			if children := looptest.Must(back.Children(t.Context(), looptest.KeyOf("t"), "", 10))(t); id != "t" && len(children) != 1 {
 				t.Errorf("the copy is not a child of t: %v", children)
 			}
-			if err := copied(t, back, keyOf(id), before); !errors.Is(err, holdfast.ErrConflict) || !strings.Contains(err.Error(), "there is a thread") {
+			if err := copied(t, back, looptest.KeyOf(id), before); !errors.Is(err, holdfast.ErrConflict) || !strings.Contains(err.Error(), "there is a thread") {
 				t.Errorf("imported twice: %v", err)
 			}
 		})
@@ -93,33 +93,33 @@ func TestRoundTrip(t *testing.T) {
 func TestCursorsSurvive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		e := engine(t, store, nil, wordy())
+		e := looptest.Start(t, store, nil, looptest.Wordy())
 		all := map[string][]agui.Frame{}
 		for _, run := range []string{"r1", "r2"} {
-			reply, err := e.Post(t.Context(), alice, "", runInput("t", run, userSays(run+"u", "go")))
-			all[run], _ = framesOf(t, reply, err)
+			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", run, looptest.UserSays(run+"u", "go")))
+			all[run], _ = looptest.FramesOf(t, reply, err)
 			if run == "r1" {
 				time.Sleep(2 * time.Minute) // it is archived
 			}
 		}
 		other := memstore.New()
-		if err := copied(t, other, keyOf("t"), written(t, store, keyOf("t"))); err != nil {
+		if err := copied(t, other, looptest.KeyOf("t"), written(t, store, looptest.KeyOf("t"))); err != nil {
 			t.Fatal(err)
 		}
-		two := engine(t, other, nil, wordy())
+		two := looptest.Start(t, other, nil, looptest.Wordy())
 		for run, frames := range all {
 			for _, f := range frames[:len(frames)-1] {
-				after := must(holdfast.ParseCursor(f.ID))(t)
-				want, _ := framesOf(t, must(e.Events(t.Context(), alice, "t", run, after, agui.DialectV1))(t), nil)
-				got, _ := framesOf(t, must(two.Events(t.Context(), alice, "t", run, after, agui.DialectV1))(t), nil)
+				after := looptest.Must(holdfast.ParseCursor(f.ID))(t)
+				want, _ := looptest.FramesOf(t, looptest.Must(e.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t), nil)
+				got, _ := looptest.FramesOf(t, looptest.Must(two.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t), nil)
 				if !slices.EqualFunc(got, want, func(a, b agui.Frame) bool { return a.ID == b.ID && bytes.Equal(a.Data, b.Data) }) {
 					t.Fatalf("after %s of %s the copy shows %d frames, want %d", f.ID, run, len(got), len(want))
 				}
 			}
 		}
-		reply, err := two.Post(t.Context(), alice, "", runInput("t", "r3", userSays("u9", "and again")))
-		succeeded(t, collect(t, reply, err))
-		sound(t, other, "t")
+		reply, err := two.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r3", looptest.UserSays("u9", "and again")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		wantSound(t, other, "t")
 	})
 }
 
@@ -128,45 +128,47 @@ func TestCursorsSurvive(t *testing.T) {
 func TestImportOfARunningThread(t *testing.T) {
 	for _, name := range []string{"t", "copy"} {
 		synctest.Test(t, func(t *testing.T) {
-			j := &notebook{}
+			j := &looptest.Notebook{}
 			agent := func(hangs bool) holdfast.Agent {
-				quick := tool("quick", holdfast.EffectOnce, func(ctx context.Context) (string, error) { j.note("quick"); return "quick", nil })
-				slow := tool("slow", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
-					j.note("slow " + holdfast.CallFrom(ctx).Key)
+				quick := looptest.Tool("quick", holdfast.EffectOnce, func(ctx context.Context) (string, error) { j.Note("quick"); return "quick", nil })
+				slow := looptest.Tool("slow", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
+					j.Note("slow " + holdfast.CallFrom(ctx).Key)
 					if hangs {
 						<-ctx.Done()
 					}
 					return "slow", ctx.Err()
 				})
-				return holdfast.Agent{Name: "a", Tools: []holdfast.Tool{quick, slow}, Model: slowly([]holdfast.Delta{
+				return holdfast.Agent{Name: "a", Tools: []holdfast.Tool{quick, slow}, Model: looptest.Slowly([]holdfast.Delta{
 					{Call: &holdfast.CallDelta{Index: 0, Name: "quick", Arguments: "{}"}}, {Call: &holdfast.CallDelta{Index: 1, Name: "slow", Arguments: "{}"}},
 					{Finish: holdfast.FinishToolCalls},
 				}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})}
 			}
 			store := memstore.New()
-			e := engine(t, store, nil, agent(true))
-			must(e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))))(t)
-			waitFor(t, func() bool { return len(must(audit.Inspect(t.Context(), store, keyOf("t"), ""))(t).Pending) == 1 })
-			did := j.take()
+			e := looptest.Start(t, store, nil, agent(true))
+			looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+			looptest.WaitFor(t, func() bool {
+				return len(looptest.Must(Inspect(t.Context(), store, looptest.KeyOf("t"), ""))(t).Pending) == 1
+			})
+			did := j.Take()
 			other := memstore.New()
-			if err := copied(t, other, keyOf(name), written(t, store, keyOf("t"))); err != nil {
+			if err := copied(t, other, looptest.KeyOf(name), written(t, store, looptest.KeyOf("t"))); err != nil {
 				t.Fatal(err)
 			}
-			sound(t, other, name)
-			two := engine(t, other, nil, agent(false))
-			info := must(two.Thread(t.Context(), alice, name))(t)
+			wantSound(t, other, name)
+			two := looptest.Start(t, other, nil, agent(false))
+			info := looptest.Must(two.Thread(t.Context(), looptest.Alice, name))(t)
 			if info.Status != holdfast.StatusStopped || info.Code != holdfast.CodeCutOff {
 				t.Fatalf("the copy is %+v", info)
 			}
-			succeeded(t, resumed(t, two, name, "r2"))
-			wantTexts(t, two, name, "user:go", "assistant:", "tool:quick", "tool:slow", "assistant:done")
+			looptest.Succeeded(t, looptest.Resumed(t, two, name, "r2"))
+			looptest.WantTexts(t, two, name, "user:go", "assistant:", "tool:quick", "tool:slow", "assistant:done")
 			slices.Sort(did)
-			if again := j.take(); len(again) != 1 || again[0] != did[1] {
+			if again := j.Take(); len(again) != 1 || again[0] != did[1] {
 				t.Errorf("the copy did %q, the thread had done %q", again, did)
 			}
-			sound(t, other, name)
+			wantSound(t, other, name)
 			for _, run := range []string{"r1", "r2"} {
-				events := collect(t, must(two.Events(t.Context(), alice, name, run, holdfast.Cursor{}, agui.DialectV1))(t), nil)
+				events := looptest.Collect(t, looptest.Must(two.Events(t.Context(), looptest.Alice, name, run, holdfast.Cursor{}, agui.DialectV1))(t), nil)
 				if started := events[0].(agui.RunStarted); started.ThreadID != name {
 					t.Errorf("run %s of %s says it is of thread %s", run, name, started.ThreadID)
 				}
@@ -178,7 +180,7 @@ func TestImportOfARunningThread(t *testing.T) {
 // TestDamagedDocuments: a document that cannot be imported says why, and leaves nothing.
 func TestDamagedDocuments(t *testing.T) {
 	store, _ := finishedThread(t)
-	good := written(t, store, keyOf("t"))
+	good := written(t, store, looptest.KeyOf("t"))
 	for name, c := range map[string]struct {
 		want string
 		text string
@@ -190,35 +192,35 @@ func TestDamagedDocuments(t *testing.T) {
 		"no head":             {"its version, thread or head is missing", `{"kind":"holdfast.thread","version":1,"thread":"t"}`},
 		"an unknown kind":     {"is not known", strings.Replace(good, `"checkpoint": [`, `"secret": [`, 1)},
 		"a newer thread":      {"newer version", strings.Replace(good, fmt.Sprintf(`"format": %d`, thread.Format), fmt.Sprintf(`"format": %d`, thread.Format+1), 1)},
-		"a message less":      {"message_hole", without(t, good, func(d *audit.Document) { d.Messages = slices.Delete(d.Messages, 2, 3) })},
-		"messages in a mess":  {"import thread", without(t, good, func(d *audit.Document) { slices.Reverse(d.Messages) })},
-		"a message twice":     {"import thread", without(t, good, func(d *audit.Document) { d.Messages = append(d.Messages, d.Messages[0]) })},
-		"a record less":       {"log_gap", without(t, good, func(d *audit.Document) { d.Records = slices.Delete(d.Records, 3, 4) })},
-		"a later end":         {"log_gap", without(t, good, func(d *audit.Document) { d.Head.Next += 1 << 40 })},
+		"a message less":      {"message_hole", without(t, good, func(d *Document) { d.Messages = slices.Delete(d.Messages, 2, 3) })},
+		"messages in a mess":  {"import thread", without(t, good, func(d *Document) { slices.Reverse(d.Messages) })},
+		"a message twice":     {"import thread", without(t, good, func(d *Document) { d.Messages = append(d.Messages, d.Messages[0]) })},
+		"a record less":       {"log_gap", without(t, good, func(d *Document) { d.Records = slices.Delete(d.Records, 3, 4) })},
+		"a later end":         {"log_gap", without(t, good, func(d *Document) { d.Head.Next += 1 << 40 })},
 		"an endless log":      {"50000000 is the most", without(t, good, endless)},
-		"a checkpoint less":   {"checkpoint_missing", without(t, good, func(d *audit.Document) { d.Values[holdfast.KindCheckpoint] = nil })},
+		"a checkpoint less":   {"checkpoint_missing", without(t, good, func(d *Document) { d.Values[holdfast.KindCheckpoint] = nil })},
 		"a cursor like no ID": {"cannot be imported", strings.Replace(good, `"cursor": "1-`, `"cursor": "one-`, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := memstore.New()
-			err := copied(t, other, keyOf("t"), c.text)
+			err := copied(t, other, looptest.KeyOf("t"), c.text)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
-			if _, err := other.Head(t.Context(), keyOf("t")); !errors.Is(err, holdfast.ErrNotFound) {
+			if _, err := other.Head(t.Context(), looptest.KeyOf("t")); !errors.Is(err, holdfast.ErrNotFound) {
 				t.Errorf("something is left: %v", err)
 			}
 		})
 	}
-	if _, err := audit.Export(t.Context(), store, keyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) {
+	if _, err := Export(t.Context(), store, looptest.KeyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 }
 
 // without is a document's text with a change.
-func without(t *testing.T, text string, change func(*audit.Document)) string {
+func without(t *testing.T, text string, change func(*Document)) string {
 	t.Helper()
-	d := must(audit.ReadDocument(strings.NewReader(text)))(t)
+	d := looptest.Must(ReadDocument(strings.NewReader(text)))(t)
 	change(d)
 	var out bytes.Buffer
 	if err := d.Write(&out); err != nil {
@@ -228,7 +230,7 @@ func without(t *testing.T, text string, change func(*audit.Document)) string {
 }
 
 // endless moves the whole log to numbers that no thread has.
-func endless(d *audit.Document) {
+func endless(d *Document) {
 	const far = 1 << 50
 	for i := range d.Records {
 		d.Records[i].Cursor.Number += far
@@ -256,28 +258,28 @@ func (f *failing) Commit(ctx context.Context, c *holdfast.Commit) error {
 			return err
 		}
 	}
-	return errUnreachable
+	return looptest.ErrUnreachable
 }
 
 // TestImportOrNothing: an import that fails in the middle leaves nothing.
 func TestImportOrNothing(t *testing.T) {
 	store, e := finishedThread(t)
-	if err := e.archive(t.Context(), keyOf("t")); err != nil { // now the log begins late
+	if err := e.Archive(t.Context(), looptest.KeyOf("t")); err != nil { // now the log begins late
 		t.Fatal(err)
 	}
-	text := written(t, store, keyOf("t"))
+	text := written(t, store, looptest.KeyOf("t"))
 	for n := range 10 {
 		for _, done := range []bool{true, false} {
 			other := &failing{Store: memstore.New(), left: n, done: done}
-			if err := copied(t, other, keyOf("t"), text); err == nil {
+			if err := copied(t, other, looptest.KeyOf("t"), text); err == nil {
 				if n > 0 && n < 3 {
 					t.Errorf("commit %d failed, but the import did not", n)
 				}
 				continue
-			} else if !errors.Is(err, errUnreachable) {
+			} else if !errors.Is(err, looptest.ErrUnreachable) {
 				t.Error(err)
 			}
-			if _, err := other.Head(t.Context(), keyOf("t")); !errors.Is(err, holdfast.ErrNotFound) {
+			if _, err := other.Head(t.Context(), looptest.KeyOf("t")); !errors.Is(err, holdfast.ErrNotFound) {
 				t.Errorf("after %d commits something is left: %v", n, err)
 			}
 		}
@@ -291,10 +293,10 @@ func FuzzBytes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var out bytes.Buffer
-		if err := (&audit.Document{State: b}).Write(&out); err != nil {
+		if err := (&Document{State: b}).Write(&out); err != nil {
 			t.Fatal(err)
 		}
-		var back audit.Document
+		var back Document
 		if err := json.Unmarshal(out.Bytes(), &back); err != nil {
 			t.Fatalf("%v in %s", err, out.Bytes())
 		}

@@ -1,4 +1,4 @@
-package loop
+package audit
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/audit"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -16,20 +16,20 @@ import (
 func TestInspectInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		quick := tool("quick", holdfast.EffectOnce, func(context.Context) (string, error) { return "done", nil })
-		hang := tool("hang", holdfast.EffectOnce, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
-		ask := tool("ask", holdfast.EffectOnce, func(context.Context) (string, error) { return "", &holdfast.Interrupt{Message: "well?"} })
-		model := slowly([]holdfast.Delta{
+		quick := looptest.Tool("quick", holdfast.EffectOnce, func(context.Context) (string, error) { return "done", nil })
+		hang := looptest.Tool("hang", holdfast.EffectOnce, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+		ask := looptest.Tool("ask", holdfast.EffectOnce, func(context.Context) (string, error) { return "", &holdfast.Interrupt{Message: "well?"} })
+		model := looptest.Slowly([]holdfast.Delta{
 			{Call: &holdfast.CallDelta{Index: 0, ID: "c1", Name: "quick", Arguments: "{}"}}, {Call: &holdfast.CallDelta{Index: 1, ID: "c2", Name: "hang", Arguments: "{}"}},
 			{Call: &holdfast.CallDelta{Index: 2, ID: "c3", Name: "ask", Arguments: "{}"}}, {Finish: holdfast.FinishToolCalls},
 		})
-		e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, hang, ask}})
-		must(e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))))(t)
-		waitFor(t, func() bool {
-			in := must(audit.Inspect(t.Context(), store, keyOf("t"), ""))(t)
+		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick, hang, ask}})
+		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		looptest.WaitFor(t, func() bool {
+			in := looptest.Must(Inspect(t.Context(), store, looptest.KeyOf("t"), ""))(t)
 			return len(in.Pending) == 1 && len(in.Intents) == 2
 		})
-		in := must(audit.Inspect(t.Context(), store, keyOf("t"), ""))(t)
+		in := looptest.Must(Inspect(t.Context(), store, looptest.KeyOf("t"), ""))(t)
 		if in.Status != "running" || in.Owner == "" || in.Agent != "a" || in.Run != "r1" || in.User != "alice" || len(in.Problems) != 0 {
 			t.Errorf("%+v", in)
 		}
@@ -53,7 +53,7 @@ func TestInspectADamagedThread(t *testing.T) {
 		messages int
 	}{
 		"a negative counter": {changeState(func(st *thread.State) { st.Iteration = -1 }), "unreadable", 6},
-		"no head":            {func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) { c.State = []byte("{") }, "unreadable", 0},
+		"no head":            {func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.State = []byte("{") }, "unreadable", 0},
 		"a newer version":    {changeState(func(st *thread.State) { st.Format = thread.Format + 1 }), "unreadable", 0},
 		"a hole":             {forget(2), "idle", 3},
 	} {
@@ -62,7 +62,7 @@ func TestInspectADamagedThread(t *testing.T) {
 			if problems := spoiled(t, e, store, "t", c.do); len(problems) == 0 {
 				t.Fatal("no problem was found")
 			}
-			in := must(audit.Inspect(t.Context(), store, keyOf("t"), ""))(t)
+			in := looptest.Must(Inspect(t.Context(), store, looptest.KeyOf("t"), ""))(t)
 			if in.Status != c.status || len(in.History) != c.messages || len(in.Problems) == 0 || len(in.Checkpoints) != 4 || in.Size["checkpoint"] == 0 {
 				t.Errorf("%+v", in)
 			}
@@ -73,12 +73,12 @@ func TestInspectADamagedThread(t *testing.T) {
 // TestInspectACheckpoint shows the history as it was.
 func TestInspectACheckpoint(t *testing.T) {
 	store, e := finishedThread(t)
-	all := checkpoints(t, e, "t")
-	in := must(audit.Inspect(t.Context(), store, keyOf("t"), all[1].ID))(t)
+	all := looptest.Checkpoints(t, e, "t")
+	in := looptest.Must(Inspect(t.Context(), store, looptest.KeyOf("t"), all[1].ID))(t)
 	if in.Shown == nil || in.Shown.ID != all[1].ID || len(in.History) != 3 || string(in.State) != `{"last":"look"}` || in.Status != "idle" {
 		t.Errorf("%+v", in)
 	}
-	if _, err := audit.Inspect(t.Context(), store, keyOf("t"), "9"); code(err) != holdfast.CodeNotFound || !strings.Contains(err.Error(), `"9"`) {
+	if _, err := Inspect(t.Context(), store, looptest.KeyOf("t"), "9"); looptest.Code(err) != holdfast.CodeNotFound || !strings.Contains(err.Error(), `"9"`) {
 		t.Errorf("an unknown checkpoint: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package loop
+package upkeep
 
 import (
 	"context"
@@ -38,15 +38,15 @@ func (k *Keeper) keepArchives() {
 			return
 		case <-time.After(t.due.Sub(k.cfg.Now())):
 		}
-		err := k.archive(k.ctx, t.key)
+		err := k.Archive(k.ctx, t.key)
 		if err != nil && k.ctx.Err() == nil && !errors.Is(err, holdfast.ErrConflict) && !errors.Is(err, holdfast.ErrFenced) && !errors.Is(err, holdfast.ErrNotFound) {
 			k.cfg.Log.Warn("a log could not be archived; it stays as it is", "thread", t.key.Thread, "error", err)
 		}
 	}
 }
 
-// archive stores the logs of the runs of a thread that does not run apart from it.
-func (k *Keeper) archive(ctx context.Context, key holdfast.ThreadKey) error {
+// Archive stores the logs of the runs of a thread that does not run apart from it.
+func (k *Keeper) Archive(ctx context.Context, key holdfast.ThreadKey) error {
 	defer k.engine.Lock(key)()
 	t, err := k.read.Head(ctx, key)
 	if err != nil || t.State.Phase == thread.Running {
@@ -64,7 +64,7 @@ func (k *Keeper) archive(ctx context.Context, key holdfast.ThreadKey) error {
 	if err != nil {
 		return err
 	}
-	c := k.amend(t)
+	c := k.Amend(t)
 	c.Trim = t.Head.Next - 1
 	for _, run := range thread.ByRun(records) {
 		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindLog, ID: run.Id, Data: thread.MustJSON(thread.ArchiveRun(run.Id, run.Records, all))})

@@ -1,4 +1,4 @@
-package loop
+package upkeep
 
 import (
 	"context"
@@ -41,7 +41,7 @@ type pruning struct {
 // commit returns what removes the checkpoints that stays does not name (by their
 // place, the newest is 0), and all that is not needed then; nil if that is nothing.
 func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Checkpoint) bool) (*holdfast.Commit, error) {
-	c := p.k.amend(p.t)
+	c := p.k.Amend(p.t)
 	p.kept = []*thread.State{p.t.State}
 	all, err := p.k.cfg.Store.Values(ctx, p.t.Key, holdfast.KindCheckpoint, "", 0)
 	if err != nil {

@@ -1,4 +1,4 @@
-package loop
+package upkeep
 
 import (
 	"context"
@@ -27,8 +27,8 @@ type Retention struct {
 // retentionPage is how many threads one look is at: it bounds the work.
 const retentionPage = 100
 
-// keepClean looks at a page of all threads, again and again.
-func (k *Keeper) keepClean() {
+// keepRetention looks at a page of all threads, again and again.
+func (k *Keeper) keepRetention() {
 	if k.cfg.Retention.Every <= 0 {
 		return
 	}
@@ -40,13 +40,13 @@ func (k *Keeper) keepClean() {
 		case <-k.ctx.Done():
 			return
 		case <-tick.C:
-			after = k.cleanPage(k.ctx, after)
+			after = k.retainPage(k.ctx, after)
 		}
 	}
 }
 
-// cleanPage cleans a page of threads and returns where the next one begins.
-func (k *Keeper) cleanPage(ctx context.Context, after string) (next string) {
+// retainPage cleans a page of threads and returns where the next one begins.
+func (k *Keeper) retainPage(ctx context.Context, after string) (next string) {
 	heads, next, err := k.cfg.Store.Walk(ctx, after, retentionPage)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -62,10 +62,10 @@ func (k *Keeper) cleanPage(ctx context.Context, after string) (next string) {
 		if h.Process != "" || k.cfg.Now().Sub(h.UpdatedAt) < k.cfg.ArchiveAfter {
 			continue
 		}
-		done, err := k.clean(ctx, h.Key)
+		done, err := k.retain(ctx, h.Key)
 		switch {
 		case err == nil:
-			k.cfg.Observer.Cleaned(done)
+			k.cfg.Cleaned(done)
 		case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrNotFound), ctx.Err() != nil:
 			// somebody works on it
 		case errors.Is(err, holdfast.ErrVersionTooNew):
@@ -77,11 +77,11 @@ func (k *Keeper) cleanPage(ctx context.Context, after string) (next string) {
 	return next
 }
 
-// clean does what is due for one thread.
-func (k *Keeper) clean(ctx context.Context, key holdfast.ThreadKey) (holdfast.Cleaned, error) {
+// retain does what is due for one thread.
+func (k *Keeper) retain(ctx context.Context, key holdfast.ThreadKey) (holdfast.Cleaned, error) {
 	var done holdfast.Cleaned
 	// A log that a process did not come to archive before it died.
-	if err := k.archive(ctx, key); err != nil {
+	if err := k.Archive(ctx, key); err != nil {
 		return done, err
 	}
 	defer k.engine.Lock(key)()

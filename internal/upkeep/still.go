@@ -1,4 +1,4 @@
-package loop
+package upkeep
 
 import (
 	"context"
@@ -8,20 +8,23 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// amend prepares a commit by somebody who does not own the thread, which must not
+// Amend prepares a commit by somebody who does not own the thread, which must not
 // run. The fence stays, because no record is written under a new one.
-func (k *Keeper) amend(t *thread.Thread) *holdfast.Commit {
+func (k *Keeper) Amend(t *thread.Thread) *holdfast.Commit {
 	return &holdfast.Commit{
 		Key: t.Key, ID: k.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
 		Fence: t.Head.Fence, Process: t.Head.Process, UpdatedAt: t.Head.UpdatedAt,
 	}
 }
 
+// maxTries bounds how often a thread is read again because it moved meanwhile.
+const maxTries = 8
+
 // onStill lets f change a thread that does not run, and commits what it returns
 // (nil: nothing). The thread must have the given ETag, if there is one; else it is
 // read again when it has moved meanwhile.
 func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*holdfast.Commit, error)) (*thread.Thread, error) {
-	for range maxDecisions {
+	for range maxTries {
 		t, err := k.tryStill(ctx, who, id, etag, f)
 		var conflict *holdfast.ConflictError
 		switch {

@@ -1,4 +1,4 @@
-package loop
+package audit
 
 import (
 	"context"
@@ -16,26 +16,26 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/audit"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// sound checks that nothing is wrong with a stored thread.
-func sound(t *testing.T, store holdfast.Store, id string) {
+// wantSound fails the test if Check finds a problem.
+func wantSound(t *testing.T, store holdfast.Store, id string) {
 	t.Helper()
-	for _, p := range must(audit.Check(t.Context(), store, keyOf(id)))(t) {
-		t.Errorf("thread %s: %s: %s", id, p.What, p.Detail)
+	if problems := looptest.Must(Check(t.Context(), store, looptest.KeyOf(id)))(t); len(problems) > 0 {
+		t.Errorf("thread %s: %+v", id, problems)
 	}
 }
 
 // finishedThread is a store with a thread that has run once.
-func finishedThread(t *testing.T) (*memstore.Store, *tested) {
+func finishedThread(t *testing.T) (*memstore.Store, *looptest.Engine) {
 	t.Helper()
 	store := memstore.New()
-	e := engine(t, store, nil, traveller(&notebook{}))
-	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-	succeeded(t, collect(t, reply, err))
+	e := looptest.Start(t, store, nil, looptest.Traveller(&looptest.Notebook{}))
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	return store, e
 }
 
@@ -43,52 +43,52 @@ func finishedThread(t *testing.T) (*memstore.Store, *tested) {
 
 func TestAuditAfterTravels(t *testing.T) {
 	store, e := finishedThread(t)
-	sound(t, store, "t")
-	all := checkpoints(t, e, "t")
+	wantSound(t, store, "t")
+	all := looptest.Checkpoints(t, e, "t")
 	for n, cp := range all {
 		fork := fmt.Sprint("f", n)
-		must(e.Fork(t.Context(), alice, "t", holdfast.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0}))(t)
-		sound(t, store, fork)
-		resumed(t, e, fork, "r2")
-		sound(t, store, fork)
-		must(e.Rewind(t.Context(), alice, fork, holdfast.Travel{Message: "u1"}))(t)
-		sound(t, store, fork)
-		resumed(t, e, fork, "r3")
-		sound(t, store, fork)
+		looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0}))(t)
+		wantSound(t, store, fork)
+		looptest.Resumed(t, e, fork, "r2")
+		wantSound(t, store, fork)
+		looptest.Must(e.Rewind(t.Context(), looptest.Alice, fork, holdfast.Travel{Message: "u1"}))(t)
+		wantSound(t, store, fork)
+		looptest.Resumed(t, e, fork, "r3")
+		wantSound(t, store, fork)
 	}
-	must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: all[1].ID}))(t)
-	sound(t, store, "t")
-	resumed(t, e, "t", "r4")
-	must(e.Mark(t.Context(), alice, "t", holdfast.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}))(t)
-	sound(t, store, "t")
-	must(e.Prune(t.Context(), alice, "t", 2, false))(t)
-	sound(t, store, "t")
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[1].ID}))(t)
+	wantSound(t, store, "t")
+	looptest.Resumed(t, e, "t", "r4")
+	looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", holdfast.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}))(t)
+	wantSound(t, store, "t")
+	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 2, false))(t)
+	wantSound(t, store, "t")
 }
 
 func TestAuditOfArchivedThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
-		e := engine(t, store, nil, wordy())
+		e := looptest.Start(t, store, nil, looptest.Wordy())
 		for n := range 3 {
-			reply, err := e.Post(t.Context(), alice, "", runInput("t", fmt.Sprint("r", n), userSays(fmt.Sprint("u", n), "go")))
+			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", fmt.Sprint("r", n), looptest.UserSays(fmt.Sprint("u", n), "go")))
 			time.Sleep(75 * time.Millisecond)
 			synctest.Wait()
-			sound(t, store, "t") // in the middle of it
-			succeeded(t, collect(t, reply, err))
-			sound(t, store, "t")
+			wantSound(t, store, "t") // in the middle of it
+			looptest.Succeeded(t, looptest.Collect(t, reply, err))
+			wantSound(t, store, "t")
 			if n != 1 {
 				time.Sleep(2 * time.Minute)
-				sound(t, store, "t")
+				wantSound(t, store, "t")
 			}
 		}
-		first := checkpoints(t, e, "t")[1]
-		must(e.Rewind(t.Context(), alice, "t", holdfast.Travel{Checkpoint: first.ID}))(t)
-		resumed(t, e, "t", "r9")
-		sound(t, store, "t")
-		must(e.Prune(t.Context(), alice, "t", 1, false))(t)
-		sound(t, store, "t")
+		first := looptest.Checkpoints(t, e, "t")[1]
+		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: first.ID}))(t)
+		looptest.Resumed(t, e, "t", "r9")
+		wantSound(t, store, "t")
+		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
+		wantSound(t, store, "t")
 		time.Sleep(2 * time.Minute)
-		sound(t, store, "t")
+		wantSound(t, store, "t")
 	})
 }
 
@@ -106,47 +106,47 @@ func TestAuditOfInterruptedThreads(t *testing.T) {
 		}
 		return nil
 	}}
-	e := engine(t, store, nil, holdfast.Agent{Name: "a", Model: say(calls("ask", "{}"), holdfast.Delta{Text: "fine"}), Tools: []holdfast.Tool{ask}, Middleware: []holdfast.Middleware{down}})
-	reply, err := e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go")))
-	open := lastOf(collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
-	sound(t, store, "t")
-	in := runInput("t", "r2", userSays("u2", "and then?"))
+	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "fine"}), Tools: []holdfast.Tool{ask}, Middleware: []holdfast.Middleware{down}})
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	open := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunFinished).Outcome.Interrupts
+	wantSound(t, store, "t")
+	in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "and then?"))
 	in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"yes"`)}}
-	reply, err = e.Post(t.Context(), alice, "", in)
-	if _, failed := lastOf(collect(t, reply, err)).(agui.RunError); !failed {
+	reply, err = e.Post(t.Context(), looptest.Alice, "", in)
+	if _, failed := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunError); !failed {
 		t.Fatal("the second run did not fail")
 	}
-	sound(t, store, "t")
-	succeeded(t, resumed(t, e, "t", "r3"))
-	sound(t, store, "t")
+	wantSound(t, store, "t")
+	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r3"))
+	wantSound(t, store, "t")
 }
 
 func TestAuditAfterATakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		first := &mortal{Store: shared}
-		hang := tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
-		model := say(calls("hang", "{}"), holdfast.Delta{Text: "done"})
-		e := engine(t, first, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{hang}})
-		must(e.Post(t.Context(), alice, "", runInput("t", "r1", userSays("u1", "go"))))(t)
+		first := &looptest.Mortal{Store: shared}
+		hang := looptest.Tool("hang", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+		model := looptest.Say(looptest.Calls("hang", "{}"), holdfast.Delta{Text: "done"})
+		e := looptest.Start(t, first, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{hang}})
+		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		synctest.Wait()
-		sound(t, shared, "t")
-		first.dead.Store(true)
-		quick := tool("hang", holdfast.EffectIdempotent, func(context.Context) (string, error) { return "not any more", nil })
-		engine(t, shared, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick}})
+		wantSound(t, shared, "t")
+		first.Dead.Store(true)
+		quick := looptest.Tool("hang", holdfast.EffectIdempotent, func(context.Context) (string, error) { return "not any more", nil })
+		looptest.Start(t, shared, nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{quick}})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		sound(t, shared, "t")
+		wantSound(t, shared, "t")
 	})
 }
 
 // TestProblemsAreDocumented: what check can say is in the table for operators.
 func TestProblemsAreDocumented(t *testing.T) {
-	docs := string(must(os.ReadFile("../../docs/operations.md"))(t))
+	docs := string(looptest.Must(os.ReadFile("../../docs/operations.md"))(t))
 	said := regexp.MustCompile(`a\.add\("([a-z_]+)"`)
 	kinds := regexp.MustCompile(`a\.cannotRead\("([a-z_]+)"`)
-	for _, file := range must(filepath.Glob("audit*.go"))(t) {
-		text := string(must(os.ReadFile(file))(t))
+	for _, file := range looptest.Must(filepath.Glob("audit*.go"))(t) {
+		text := string(looptest.Must(os.ReadFile(file))(t))
 		var names []string
 		for _, m := range said.FindAllStringSubmatch(text, -1) {
 			names = append(names, m[1])
@@ -163,41 +163,41 @@ func TestProblemsAreDocumented(t *testing.T) {
 }
 
 // damage is a way to spoil a finished thread behind the loop's back.
-type damage func(t *testing.T, all *audit.Everything, c *holdfast.Commit)
+type damage func(t *testing.T, all *everything, c *holdfast.Commit)
 
 func changeState(change func(*thread.State)) damage {
-	return func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
-		st := must(thread.DecodeState(all.Head.State))(t)
+	return func(t *testing.T, all *everything, c *holdfast.Commit) {
+		st := looptest.Must(thread.DecodeState(all.head.State))(t)
 		change(st)
 		c.State = st.Encode()
 	}
 }
 
 func put(kind holdfast.Kind, id, data string) damage {
-	return func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) {
+	return func(_ *testing.T, _ *everything, c *holdfast.Commit) {
 		c.Put = append(c.Put, holdfast.Value{Kind: kind, ID: id, Data: []byte(data)})
 	}
 }
 
 // drop deletes the nth value of a kind.
 func drop(kind holdfast.Kind, n int) damage {
-	return func(_ *testing.T, all *audit.Everything, c *holdfast.Commit) {
-		values := all.Values[kind]
+	return func(_ *testing.T, all *everything, c *holdfast.Commit) {
+		values := all.values[kind]
 		n = (n + len(values)) % len(values)
 		c.Delete = append(c.Delete, holdfast.ValueID{Kind: kind, ID: values[n].ID})
 	}
 }
 
 func forget(n int) damage {
-	return func(_ *testing.T, all *audit.Everything, c *holdfast.Commit) {
-		c.Forget = append(c.Forget, all.Messages[(n+len(all.Messages))%len(all.Messages)].ID)
+	return func(_ *testing.T, all *everything, c *holdfast.Commit) {
+		c.Forget = append(c.Forget, all.messages[(n+len(all.messages))%len(all.messages)].ID)
 	}
 }
 
 // says appends a message to the tree, and has the history end there.
 func says(m holdfast.Message) damage {
-	return func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
-		st := must(thread.DecodeState(all.Head.State))(t)
+	return func(t *testing.T, all *everything, c *holdfast.Commit) {
+		st := looptest.Must(thread.DecodeState(all.head.State))(t)
 		stored := agui.FromDomain(m)
 		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: st.Leaf, Data: stored.AppendJSON(nil)})
 		st.Leaf = m.ID
@@ -207,16 +207,16 @@ func says(m holdfast.Message) damage {
 }
 
 func appends(events ...agui.Event) damage {
-	return func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) {
+	return func(_ *testing.T, _ *everything, c *holdfast.Commit) {
 		c.Records = append(c.Records, thread.EncodeEvents(events)...)
 	}
 }
 
 // spoil changes one checkpoint.
 func spoil(n int, change func(*thread.Checkpoint)) damage {
-	return func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
-		v := all.Values[holdfast.KindCheckpoint][n]
-		cp := must(thread.DecodeCheckpoint(v.Data))(t)
+	return func(t *testing.T, all *everything, c *holdfast.Commit) {
+		v := all.values[holdfast.KindCheckpoint][n]
+		cp := looptest.Must(thread.DecodeCheckpoint(v.Data))(t)
 		change(cp)
 		c.Put = append(c.Put, holdfast.Value{Kind: v.Kind, ID: v.ID, Data: thread.MustJSON(cp)})
 	}
@@ -228,7 +228,7 @@ func TestAuditFindsDamage(t *testing.T) {
 		want string
 		do   damage
 	}{
-		"a head that is not JSON":          {"head_unreadable", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) { c.State = []byte("{") }},
+		"a head that is not JSON":          {"head_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.State = []byte("{") }},
 		"a negative counter":               {"head_invalid", changeState(func(st *thread.State) { st.Iteration = -1 })},
 		"a leaf that is not there":         {"leaf_missing", changeState(func(st *thread.State) { st.Leaf = "nope" })},
 		"a wrong count":                    {"count_wrong", changeState(func(st *thread.State) { st.Count = 99 })},
@@ -237,17 +237,17 @@ func TestAuditFindsDamage(t *testing.T) {
 		"an open call that has a result":   {"open_call_unknown", changeState(func(st *thread.State) { st.Calls = []thread.Call{{ID: "nope"}} })},
 		"running without an owner":         {"owner_missing", changeState(func(st *thread.State) { st.Phase = thread.Running })},
 		"running at another record":        {"boundary_wrong", changeState(func(st *thread.State) { st.Phase, st.Boundary = thread.Running, holdfast.Cursor{Number: 2, Tag: "zz"} })},
-		"an owner of an idle thread":       {"owner_left", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) { c.Process = "p1" }},
+		"an owner of an idle thread":       {"owner_left", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Process = "p1" }},
 		"a hole":                           {"message_hole", forget(2)},
-		"a message that is not one": {"message_unreadable", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) {
+		"a message that is not one": {"message_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
 			c.Messages = []holdfast.StoredMessage{{ID: "bad", Data: []byte("[]")}}
 		}},
 		"a result of nothing": {"result_without_call", says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: "nope"})},
 		"a call without a result": {"call_without_result", says(holdfast.Message{
 			ID: "m1", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage("{}")}},
 		})},
-		"a second result": {"call_answered_twice", func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
-			m := must(agui.DecodeMessage(all.Messages[2].Data))(t)
+		"a second result": {"call_answered_twice", func(t *testing.T, all *everything, c *holdfast.Commit) {
+			m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
 			says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: m.ToolCallID})(t, all, c)
 		}},
 		"a queued message that is not one": {"message_unreadable", changeState(func(st *thread.State) { st.Queued = []json.RawMessage{[]byte("[]")} })},
@@ -265,13 +265,13 @@ func TestAuditFindsDamage(t *testing.T) {
 		"an intent of nothing":             {"intent_unknown_call", put(holdfast.KindIntent, "nope", "{}")},
 		"an unreadable intent":             {"intent_unreadable", put(holdfast.KindIntent, "nope", "{")},
 		"a pending write of nothing":       {"pending_unknown_call", put(holdfast.KindPending, "nope", "{}")},
-		"a pending write without its message": {"pending_message_missing", func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
-			m := must(agui.DecodeMessage(all.Messages[2].Data))(t)
+		"a pending write without its message": {"pending_message_missing", func(t *testing.T, all *everything, c *holdfast.Commit) {
+			m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
 			put(holdfast.KindPending, m.ToolCallID, fmt.Sprintf(`{"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t, all, c)
 		}},
 		"an unreadable pending write":   {"pending_unreadable", put(holdfast.KindPending, "nope", "{")},
 		"an unreadable recorded result": {"reuse_unreadable", put(holdfast.KindReuse, "nope", "{")},
-		"an event nobody knows": {"event_unreadable", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) {
+		"an event nobody knows": {"event_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
 			c.Records = [][]byte{[]byte(`{"type":"NONSENSE"}`)}
 		}},
 		"an event after the end": {"stream_illegal", appends(agui.TextMessageEnd{MessageID: "m"})},
@@ -280,9 +280,9 @@ func TestAuditFindsDamage(t *testing.T) {
 			agui.ToolCallResultRef{ToolCallResult: agui.ToolCallResult{MessageID: "m", ToolCallID: "c"}}, agui.ToolCallEnd{ToolCallID: "c"},
 			agui.RunFinished{ThreadID: "t", RunID: "r2"},
 		)},
-		"a log cut at its beginning": {"log_gap", func(_ *testing.T, all *audit.Everything, c *holdfast.Commit) { c.Trim = 3 }},
-		"a log that is gone":         {"log_missing", func(_ *testing.T, all *audit.Everything, c *holdfast.Commit) { c.Trim = all.Head.Next - 1 }},
-		"another fence":              {"log_tag", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) { c.Fence.Nonce = "other" }},
+		"a log cut at its beginning": {"log_gap", func(_ *testing.T, all *everything, c *holdfast.Commit) { c.Trim = 3 }},
+		"a log that is gone":         {"log_missing", func(_ *testing.T, all *everything, c *holdfast.Commit) { c.Trim = all.head.Next - 1 }},
+		"another fence":              {"log_tag", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Fence.Nonce = "other" }},
 		"an unreadable archive":      {"archive_unreadable", put(holdfast.KindLog, "r1", "{")},
 		"an archive of nothing":      {"archive_damaged", put(holdfast.KindLog, "r1", `{"run":"r1"}`)},
 	} {
@@ -294,20 +294,20 @@ func TestAuditFindsDamage(t *testing.T) {
 }
 
 // spoiled damages a thread and audits it.
-func spoiled(t *testing.T, e *tested, store holdfast.Store, id string, do damage) []audit.Problem {
+func spoiled(t *testing.T, e *looptest.Engine, store holdfast.Store, id string, do damage) []Problem {
 	t.Helper()
-	all := must(audit.ReadAll(t.Context(), store, keyOf(id)))(t)
-	commit := e.amend(&thread.Thread{Key: keyOf(id), Head: all.Head})
+	all := looptest.Must(readAll(t.Context(), store, looptest.KeyOf(id)))(t)
+	commit := e.Amend(&thread.Thread{Key: looptest.KeyOf(id), Head: all.head})
 	do(t, all, commit)
 	if err := store.Commit(t.Context(), commit); err != nil {
 		t.Fatal(err)
 	}
-	return must(audit.Check(t.Context(), store, keyOf(id)))(t)
+	return looptest.Must(Check(t.Context(), store, looptest.KeyOf(id)))(t)
 }
 
-func wantProblem(t *testing.T, problems []audit.Problem, want string) {
+func wantProblem(t *testing.T, problems []Problem, want string) {
 	t.Helper()
-	if !slices.ContainsFunc(problems, func(p audit.Problem) bool { return p.What == want && p.Detail != "" && p.Key.Thread == "t" }) {
+	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.What == want && p.Detail != "" && p.Key.Thread == "t" }) {
 		t.Errorf("want %s, got %v", want, problems)
 	}
 }
@@ -316,8 +316,8 @@ func wantProblem(t *testing.T, problems []audit.Problem, want string) {
 // the messages.
 func TestAuditFindsDamagedArchives(t *testing.T) {
 	change := func(change func(*thread.ArchivedLog)) damage {
-		return func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
-			v := all.Values[holdfast.KindLog][0]
+		return func(t *testing.T, all *everything, c *holdfast.Commit) {
+			v := all.values[holdfast.KindLog][0]
 			a := &thread.ArchivedLog{}
 			if err := thread.Decode(v.Data, a); err != nil {
 				t.Fatal(err)
@@ -345,10 +345,10 @@ func TestAuditFindsDamagedArchives(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, e := finishedThread(t)
-			if err := e.archive(t.Context(), keyOf("t")); err != nil {
+			if err := e.Archive(t.Context(), looptest.KeyOf("t")); err != nil {
 				t.Fatal(err)
 			}
-			sound(t, store, "t")
+			wantSound(t, store, "t")
 			wantProblem(t, spoiled(t, e, store, "t", c.do), c.want)
 		})
 	}
@@ -363,11 +363,11 @@ func lengths(a *thread.ArchivedLog) []int {
 // TestAuditFindsACycle: a message that comes before itself does not hang the audit.
 func TestAuditFindsACycle(t *testing.T) {
 	store, e := finishedThread(t)
-	all := must(audit.ReadAll(t.Context(), store, keyOf("t")))(t)
-	first := all.Messages[0]
+	all := looptest.Must(readAll(t.Context(), store, looptest.KeyOf("t")))(t)
+	first := all.messages[0]
 	wantProblem(t, spoiled(t, e, store, "t", forget(0)), "message_hole")
-	first.Parent = all.Messages[3].ID
-	wantProblem(t, spoiled(t, e, store, "t", func(_ *testing.T, _ *audit.Everything, c *holdfast.Commit) {
+	first.Parent = all.messages[3].ID
+	wantProblem(t, spoiled(t, e, store, "t", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
 		c.Messages = []holdfast.StoredMessage{first}
 	}), "message_cycle")
 }
@@ -381,7 +381,7 @@ func TestAuditOfANewerVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, e := finishedThread(t)
-			problems := spoiled(t, e, store, "t", func(t *testing.T, all *audit.Everything, c *holdfast.Commit) {
+			problems := spoiled(t, e, store, "t", func(t *testing.T, all *everything, c *holdfast.Commit) {
 				drop(holdfast.KindBlob, 0)(t, all, c) // is not looked for
 				do(t, all, c)
 			})
@@ -398,17 +398,17 @@ type restless struct{ holdfast.Store }
 func (r restless) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
 	h, err := r.Store.Head(ctx, key)
 	if err == nil {
-		h.ETag = fmt.Sprint("c", serial.Add(1))
+		h.ETag = fmt.Sprint("c", looptest.Serial.Add(1))
 	}
 	return h, err
 }
 
 func TestAuditOfWhatIsNotThere(t *testing.T) {
 	store, _ := finishedThread(t)
-	if _, err := audit.Check(t.Context(), store, keyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) || !strings.Contains(err.Error(), "acme/nope") {
+	if _, err := Check(t.Context(), store, looptest.KeyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) || !strings.Contains(err.Error(), "acme/nope") {
 		t.Errorf("an unknown thread: %v", err)
 	}
-	if _, err := audit.Check(t.Context(), restless{store}, keyOf("t")); !errors.Is(err, holdfast.ErrConflict) {
+	if _, err := Check(t.Context(), restless{store}, looptest.KeyOf("t")); !errors.Is(err, holdfast.ErrConflict) {
 		t.Errorf("a thread that keeps changing: %v", err)
 	}
 }

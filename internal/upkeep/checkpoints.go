@@ -1,4 +1,4 @@
-package loop
+package upkeep
 
 import (
 	"context"
@@ -125,7 +125,7 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 	}
 	var made holdfast.Checkpoint
 	_, err := k.onStill(ctx, who, id, m.ETag, func(t *thread.Thread) (*holdfast.Commit, error) {
-		c, st := k.amend(t), t.State.Clone()
+		c, st := k.Amend(t), t.State.Clone()
 		c.UpdatedAt = k.cfg.Now()
 		if len(m.State) > 0 && string(m.State) != "null" {
 			st.Shared = k.cfg.NewID("s")

@@ -1,4 +1,4 @@
-package loop
+package upkeep
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 		if err != nil {
 			return nil, err
 		}
-		c := k.amend(t)
+		c := k.Amend(t)
 		c.UpdatedAt = k.cfg.Now()
 		d.st.Boundary = t.Last()
 		c.Clear = []holdfast.Kind{holdfast.KindIntent, holdfast.KindPending, holdfast.KindReuse}
@@ -147,7 +147,7 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to holdfast.Trave
 			return nil, err
 		}
 	}
-	d.settle(k)
+	d.restAt(k)
 	// The counters are the thread's, not the checkpoint's.
 	d.st.Checkpoints, d.st.LastCheckpoint, d.st.Bytes = t.State.Checkpoints, t.State.LastCheckpoint, t.State.Bytes
 	d.st.Origin, d.st.Count = t.State.Origin, len(d.hist.Path)
@@ -206,9 +206,9 @@ func callsOf(messages []agui.Message) map[string]madeCall {
 	return made
 }
 
-// settle makes of a state that was taken in mid-run one that can be gone on from.
+// restAt makes of a state that was taken in mid-run one that can be gone on from.
 // An answer that a person gave is asked for again, under a new id: it has been used.
-func (d *departure) settle(k *Keeper) {
+func (d *departure) restAt(k *Keeper) {
 	st := d.st
 	for i := range st.Calls {
 		c := &st.Calls[i]

@@ -1,0 +1,593 @@
+// Package looptest runs an engine with its keeper in tests: models and tools that do
+// what a test says, and readers of what comes of it.
+package looptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/upkeep"
+)
+
+// Engine is an engine and its keeper, on one store.
+type Engine struct {
+	*loop.Engine
+	*upkeep.Keeper
+	Store holdfast.Store
+}
+
+// Config is what a test may change.
+type Config struct {
+	loop.Config
+	ArchiveAfter time.Duration
+	Retention    upkeep.Retention
+}
+
+// Start starts both.
+func (e *Engine) Start(ctx context.Context) error {
+	e.Keeper.Start()
+	return e.Engine.Start(ctx)
+}
+
+// Shutdown ends both.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.Keeper.Stop()
+	return e.Engine.Shutdown(ctx)
+}
+
+// New makes both, not started.
+func New(cfg Config) (*Engine, error) {
+	e := &Engine{Store: cfg.Store}
+	cfg.Ended = func(key holdfast.ThreadKey) { e.ArchiveSoon(key) }
+	var err error
+	if e.Engine, err = loop.New(cfg.Config); err != nil {
+		return nil, err
+	}
+	e.Keeper = upkeep.New(upkeep.Config{
+		Store: cfg.Store, Engine: e.Engine, KeepCheckpoints: cfg.KeepCheckpoints, ArchiveAfter: cfg.ArchiveAfter, Retention: cfg.Retention,
+		Log: cfg.Log, Now: cfg.Now, NewID: cfg.NewID, Cleaned: cfg.Observer.Cleaned,
+	})
+	return e, nil
+}
+
+// Alice is who asks in most tests.
+var Alice = holdfast.Principal{Tenant: "acme", User: "alice"}
+
+// Nobody ignores what it observes.
+type Nobody struct{}
+
+// Serial numbers the ids that engines make.
+var Serial atomic.Int64
+
+// Start starts an engine on a store; the test ends it.
+func Start(t *testing.T, store holdfast.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
+	t.Helper()
+	cfg := Config{ArchiveAfter: time.Minute, Config: loop.Config{
+		Store: store, Agents: agents, Recover: true, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
+		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
+		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
+		NewID:    func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, Serial.Add(1)) },
+		Observer: Nobody{},
+	}}
+	if change != nil {
+		change(&cfg)
+	}
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = e.Shutdown(ctx)
+	})
+	return e
+}
+
+// Say is a model that answers with the text of turn n of the conversation.
+func Say(turns ...holdfast.Delta) holdfast.Model {
+	return holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			n := 0
+			for _, m := range req.Messages {
+				if m.Role == holdfast.RoleAssistant {
+					n++
+				}
+			}
+			d := turns[min(n, len(turns)-1)]
+			if d.Finish == "" {
+				d.Finish = holdfast.FinishStop
+			}
+			yield(d, nil)
+		}
+	})
+}
+
+func Calls(name, args string) holdfast.Delta {
+	return holdfast.Delta{Call: &holdfast.CallDelta{Name: name, Arguments: args}, Finish: holdfast.FinishToolCalls}
+}
+
+func Tool(name string, effect holdfast.Effect, f func(context.Context) (string, error)) holdfast.Tool {
+	return holdfast.NewTool(name, name, func(ctx context.Context, _ struct{}) (string, error) { return f(ctx) }, holdfast.WithEffect(effect))
+}
+
+func RunInput(id, run string, messages ...agui.Message) *agui.RunAgentInput {
+	return &agui.RunAgentInput{ThreadID: id, RunID: run, ProtocolVersion: agui.ProtocolVersion, Messages: messages}
+}
+
+func UserSays(id, text string) agui.Message {
+	return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleUser, Text: text})
+}
+
+// Collect reads a reply to its end. What it read is a legal stream.
+func Collect(t *testing.T, reply *agui.Reply, err error) []agui.Event {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("post: %v", err)
+	}
+	var events []agui.Event
+	for frames, err := range reply.Frames {
+		if err != nil {
+			t.Fatalf("stream: %v", err)
+		}
+		for _, f := range frames {
+			ev, err := agui.DecodeEvent(f.Data)
+			if err != nil {
+				t.Fatalf("frame %s: %v", f.Data, err)
+			}
+			events = append(events, ev)
+		}
+	}
+	if err := agui.Verify(slices.Values(events)); err != nil {
+		t.Fatalf("not a legal stream: %v\n%s", err, Show(events))
+	}
+	return events
+}
+
+func Show(events []agui.Event) string {
+	var b strings.Builder
+	for _, ev := range events {
+		b.Write(ev.AppendJSON(nil))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func LastOf(events []agui.Event) agui.Event { return events[len(events)-1] }
+
+// Succeeded checks that the stream ends in success.
+func Succeeded(t *testing.T, events []agui.Event) agui.RunFinished {
+	t.Helper()
+	f, ok := LastOf(events).(agui.RunFinished)
+	if !ok || (f.Outcome != nil && f.Outcome.Type != agui.OutcomeSuccess) {
+		t.Fatalf("the run did not succeed:\n%s", Show(events))
+	}
+	return f
+}
+
+// Texts is the history, as "role:text".
+func Texts(t *testing.T, e *Engine, id string) []string {
+	t.Helper()
+	raw, err := e.Messages(t.Context(), Alice, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, r := range raw {
+		m, err := agui.DecodeMessage(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := m.Domain()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, string(d.Role)+":"+d.PlainText())
+	}
+	return out
+}
+
+func WantTexts(t *testing.T, e *Engine, id string, want ...string) {
+	t.Helper()
+	if got := Texts(t, e, id); !slices.Equal(got, want) {
+		t.Errorf("history:\n got %q\nwant %q", got, want)
+	}
+}
+
+func Code(err error) string {
+	if err == nil {
+		return ""
+	}
+	return holdfast.AsError(err).Code
+}
+
+// Slowly is a model that gives its deltas one by one, so that each is a record.
+func Slowly(turns ...[]holdfast.Delta) holdfast.Model {
+	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			n := 0
+			for _, m := range req.Messages {
+				if m.Role == holdfast.RoleAssistant {
+					n++
+				}
+			}
+			for _, d := range turns[min(n, len(turns)-1)] {
+				time.Sleep(10 * time.Millisecond)
+				if d.Text == "break" && req.Attempt == 0 {
+					yield(holdfast.Delta{}, &holdfast.ModelError{Retryable: true, Err: holdfast.ErrTruncated})
+					return
+				}
+				if d.Text != "break" && !yield(d, nil) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// Wordy is a run with everything that an archive leaves out, and an answer that was
+// given up.
+func Wordy() holdfast.Agent {
+	model := Slowly([]holdfast.Delta{
+		{Reasoning: "let "}, {Reasoning: "mé"}, {Reasoning: " see 🙂"},
+		{Text: "I \"look\" "}, {Text: "it ünder"}, {Text: " up\n"},
+		{Call: &holdfast.CallDelta{Index: 0, ID: "c1", Name: "big", Arguments: ""}},
+		{Call: &holdfast.CallDelta{Index: 1, ID: "c2", Name: "big", Arguments: "{"}},
+		{Call: &holdfast.CallDelta{Index: 0, Arguments: "{ "}}, {Call: &holdfast.CallDelta{Index: 1, Arguments: " "}},
+		{Call: &holdfast.CallDelta{Index: 0, Arguments: "}"}}, {Call: &holdfast.CallDelta{Index: 1, Arguments: "}"}},
+		{Finish: holdfast.FinishToolCalls},
+	}, []holdfast.Delta{{Text: "dulci"}, {Text: "mer"}, {Text: "break"}, {Text: " all "}, {Text: "done"}, {Finish: holdfast.FinishStop}})
+	big := Tool("big", holdfast.EffectPure, func(context.Context) (string, error) { return strings.Repeat("lengthy ", 100), nil })
+	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{big}}
+}
+
+// FramesOf reads a reply to its end.
+func FramesOf(t *testing.T, reply *agui.Reply, err error) (frames []agui.Frame, events []agui.Event) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for batch, err := range reply.Frames {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range batch {
+			ev, err := agui.DecodeEvent(f.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames, events = append(frames, f), append(events, ev)
+		}
+	}
+	return frames, events
+}
+
+// Must returns a function that gives the value, or ends the test with the error.
+func Must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// WaitFor waits, in a bubble, until everything has come to rest and is as it is to be.
+func WaitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for range 100 {
+		synctest.Wait()
+		if done() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("it never came")
+}
+
+func KeyOf(id string) holdfast.ThreadKey {
+	return holdfast.ThreadKey{Tenant: Alice.Tenant, Thread: id}
+}
+
+// Notebook counts what tools did, by "tool key".
+type Notebook struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (j *Notebook) Note(s string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.list = append(j.list, s)
+}
+
+func (j *Notebook) Take() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	list := j.list
+	j.list = nil
+	return list
+}
+
+// Traveller is an agent that calls tools in two iterations, and then answers.
+func Traveller(j *Notebook) holdfast.Agent {
+	step := func(name string, effect holdfast.Effect) holdfast.Tool {
+		return holdfast.NewTool(name, name, func(ctx context.Context, args struct {
+			N int `json:"n"`
+		}) (string, error) {
+			c := holdfast.CallFrom(ctx)
+			j.Note(name + " " + c.Key)
+			if err := holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
+				return json.RawMessage(fmt.Sprintf(`{"last":%q}`, name)), nil
+			}); err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s %d", name, args.N), nil
+		}, holdfast.WithEffect(effect))
+	}
+	first := Calls("look", `{"n":1}`)
+	second := Calls("charge", `{"n": 2}`)
+	return holdfast.Agent{
+		Name: "a", Model: Say(first, second, holdfast.Delta{Text: "done"}),
+		Tools: []holdfast.Tool{step("look", holdfast.EffectPure), step("charge", holdfast.EffectOnce)},
+	}
+}
+
+// Checkpoints lists the thread's checkpoints, oldest first.
+func Checkpoints(t *testing.T, e *Engine, id string) []holdfast.Checkpoint {
+	t.Helper()
+	list := Must(e.Checkpoints(t.Context(), Alice, id, "", time.Time{}, 100))(t)
+	slices.Reverse(list)
+	return list
+}
+
+// Resumed continues a thread with an empty-messages POST.
+func Resumed(t *testing.T, e *Engine, id, run string) []agui.Event {
+	t.Helper()
+	reply, err := e.Post(t.Context(), Alice, "", RunInput(id, run))
+	return Collect(t, reply, err)
+}
+
+func Travelled(t *testing.T) (*Engine, *Notebook) {
+	j := &Notebook{}
+	e := Start(t, memstore.New(), nil, Traveller(j))
+	reply, err := e.Post(t.Context(), Alice, "", RunInput("t", "r1", UserSays("u1", "go")))
+	Succeeded(t, Collect(t, reply, err))
+	j.Take()
+	return e, j
+}
+
+func Posted(t *testing.T, e *Engine, in *agui.RunAgentInput) []agui.Event {
+	t.Helper()
+	reply, err := e.Post(t.Context(), Alice, "", in)
+	return Collect(t, reply, err)
+}
+
+// Started posts "go" to a new thread.
+func Started(t *testing.T, e *Engine, id string) []agui.Event {
+	t.Helper()
+	return Posted(t, e, RunInput(id, "r1", UserSays("u1", "go")))
+}
+
+func Answers(id, run string, payload string, open ...agui.Interrupt) *agui.RunAgentInput {
+	in := RunInput(id, run)
+	for _, i := range open {
+		in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: i.ID, Status: agui.ResumeResolved, Payload: json.RawMessage(payload)})
+	}
+	return in
+}
+
+// OpenOf returns the questions with which a stream ends.
+func OpenOf(t *testing.T, events []agui.Event) []agui.Interrupt {
+	t.Helper()
+	f, ok := LastOf(events).(agui.RunFinished)
+	if !ok || f.Outcome == nil || f.Outcome.Type != agui.OutcomeInterrupt {
+		t.Fatalf("nobody was asked:\n%s", Show(events))
+	}
+	return f.Outcome.Interrupts
+}
+
+func Failed(t *testing.T, events []agui.Event, code string) agui.RunError {
+	t.Helper()
+	f, ok := LastOf(events).(agui.RunError)
+	if !ok || f.Code != code {
+		t.Fatalf("want RUN_ERROR %s:\n%s", code, Show(events))
+	}
+	return f
+}
+
+// Pinger is an agent that calls ping n times, one after the other, and then is done.
+func Pinger(n int, middleware ...holdfast.Middleware) holdfast.Agent {
+	turns := make([]holdfast.Delta, n+1)
+	for i := range turns {
+		turns[i] = Calls("ping", fmt.Sprintf(`{"n":%d}`, i))
+	}
+	turns[n] = holdfast.Delta{Text: "done"}
+	ping := holdfast.NewTool("ping", "ping", func(context.Context, struct {
+		N int `json:"n"`
+	}) (string, error) {
+		return "pong", nil
+	}, holdfast.WithEffect(holdfast.EffectPure))
+	return holdfast.Agent{Name: "a", Model: Say(turns...), Tools: []holdfast.Tool{ping}, Middleware: middleware}
+}
+
+// TwoCalls is a model that makes two calls, and then is done.
+func TwoCalls(a, b string) holdfast.Model {
+	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
+				yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
+				return
+			}
+			for i, name := range []string{a, b} {
+				if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: "{}"}}, nil) {
+					return
+				}
+			}
+			yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+		}
+	})
+}
+
+// Recorder notes each of its hooks.
+func Recorder(name string, j *Notebook) holdfast.Middleware {
+	return holdfast.Middleware{
+		Name: "test." + name,
+		Run: func(next holdfast.RunCall) holdfast.RunCall {
+			return func(ctx context.Context, it *holdfast.Iteration) (string, error) {
+				j.Note(name + " run")
+				outcome, err := next(ctx, it)
+				j.Note(name + " run over: " + outcome)
+				return outcome, err
+			}
+		},
+		BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
+			j.Note(fmt.Sprintf("%s before %d", name, it.Number))
+			return nil
+		},
+		AfterIteration: func(_ context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
+			j.Note(fmt.Sprintf("%s after %d: %s%d", name, it.Number, done.Answer.Text, len(done.Calls)))
+		},
+		Model: func(next holdfast.ModelCall) holdfast.ModelCall {
+			return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				j.Note(name + " model")
+				return next(ctx, req)
+			}
+		},
+		Batch: func(_ context.Context, b *holdfast.Batch) error {
+			j.Note(fmt.Sprintf("%s batch %d of %d", name, b.Number, len(b.Calls)))
+			return nil
+		},
+		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+				j.Note(name + " tool")
+				return next(ctx, tool, call)
+			}
+		},
+	}
+}
+
+func (Nobody) RunStarted(holdfast.Iteration, bool, int) {}
+
+func (Nobody) RunEnded(holdfast.Iteration, string, string, time.Duration) {}
+
+func (Nobody) Claimed(holdfast.Iteration, string, string) {}
+
+func (Nobody) ModelCalled(holdfast.Iteration, string, time.Duration, time.Duration, *holdfast.Usage) {
+}
+
+func (Nobody) ToolCalled(holdfast.Iteration, string, string, time.Duration) {}
+
+func (Nobody) IterationDone(holdfast.Iteration, int) {}
+
+func (Nobody) Committed(holdfast.Iteration, *holdfast.Commit, time.Duration, error) {}
+
+func (Nobody) Cleaned(holdfast.Cleaned) {}
+
+func (Nobody) Grown(holdfast.Iteration, int64) {}
+
+func (Nobody) Notified(holdfast.Iteration, string) {}
+
+func (Nobody) HookFailed(holdfast.Iteration, string, string) {}
+
+func (Nobody) SchemaChanged(holdfast.Iteration, *holdfast.SchemaChange) {}
+
+func (Nobody) LeaseRenewed(error) {}
+
+// Mortal is a store as one process sees it; dead, it answers nothing any more.
+type Mortal struct {
+	holdfast.Store
+	Dead atomic.Bool
+}
+
+func (m *Mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
+	if m.Dead.Load() {
+		return ErrUnreachable
+	}
+	return m.Store.Commit(ctx, c)
+}
+
+func (m *Mortal) Announce(ctx context.Context, process string, ttl time.Duration) error {
+	if m.Dead.Load() {
+		return ErrUnreachable
+	}
+	return m.Store.Announce(ctx, process, ttl)
+}
+
+var ErrUnreachable = errors.New("unreachable")
+
+// Reduce is what a client makes of a stream: the messages on its screen.
+func Reduce(events []agui.Event) []string {
+	var order []string
+	text := map[string]string{}
+	put := func(id, s string) {
+		if _, ok := text[id]; !ok {
+			order = append(order, id)
+		}
+		text[id] += s
+	}
+	for _, ev := range events {
+		switch e := ev.(type) {
+		case agui.MessagesSnapshot:
+			order, text = nil, map[string]string{}
+			for _, m := range e.Messages {
+				d, _ := m.Domain()
+				put(m.ID, string(d.Role)+":"+d.PlainText())
+				for _, c := range d.Calls {
+					put("call "+c.ID, c.Name+string(c.Arguments))
+				}
+			}
+		case agui.TextMessageStart:
+			if _, known := text[e.MessageID]; !known {
+				put(e.MessageID, "assistant:")
+			}
+		case agui.TextMessageContent:
+			put(e.MessageID, e.Delta)
+		case agui.ReasoningMessageStart:
+			if _, known := text[e.MessageID]; !known {
+				put(e.MessageID, "reasoning:")
+			}
+		case agui.ReasoningMessageContent:
+			put(e.MessageID, e.Delta)
+		case agui.ToolCallStart:
+			if _, known := text[e.ParentMessageID]; !known {
+				put(e.ParentMessageID, "assistant:")
+			}
+			if _, known := text["call "+e.ToolCallID]; !known {
+				put("call "+e.ToolCallID, e.ToolCallName)
+			}
+		case agui.ToolCallArgs:
+			put("call "+e.ToolCallID, e.Delta)
+		case agui.ToolCallResult:
+			var s string
+			_ = json.Unmarshal(e.Content, &s)
+			put(e.MessageID, "tool:"+s)
+		}
+	}
+	out := make([]string, len(order))
+	for i, id := range order {
+		out[i] = text[id]
+	}
+	return out
+}
+
+var WholeTrip = []string{"user:go", "assistant:", "tool:look 1", "assistant:", "tool:charge 2", "assistant:done"}

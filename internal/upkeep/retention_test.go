@@ -1,0 +1,139 @@
+package upkeep_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/upkeep"
+)
+
+// TestRetention: what is old goes by itself, what somebody has yet to finish stays.
+func TestRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+			c.Retention = upkeep.Retention{Every: time.Hour, Checkpoints: 2 * day, Threads: 7 * day}
+		}, looptest.Traveller(&looptest.Notebook{}))
+		for _, id := range []string{"idle", "stopped"} {
+			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(id, "r", looptest.UserSays("u1", "go")))
+			looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		}
+		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "stopped", holdfast.Travel{Checkpoint: looptest.Checkpoints(t, e, "stopped")[1].ID}))(t)
+		time.Sleep(day)
+		if n := len(looptest.Checkpoints(t, e, "idle")); n != 4 {
+			t.Errorf("after a day %d checkpoints are left of 4", n)
+		}
+		time.Sleep(2 * day)
+		for _, id := range []string{"idle", "stopped"} {
+			if n := len(looptest.Checkpoints(t, e, id)); n != 1 {
+				t.Errorf("after three days %s has %d checkpoints, want its newest", id, n)
+			}
+		}
+		time.Sleep(5 * day)
+		if _, err := e.Thread(t.Context(), looptest.Alice, "idle"); looptest.Code(err) != holdfast.CodeNotFound {
+			t.Errorf("after eight days the idle thread is still there: %v", err)
+		}
+		looptest.Succeeded(t, looptest.Resumed(t, e, "stopped", "r2"))
+	})
+}
+
+// TestRetentionArchives: a log whose process died before it could archive it is
+// archived by whoever comes by.
+func TestRetentionArchives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New()
+		dead := looptest.Start(t, store, func(c *looptest.Config) { c.ArchiveAfter = 1000 * time.Hour }, looptest.Traveller(&looptest.Notebook{}))
+		reply, err := dead.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u1", "go")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		looptest.Start(t, store, func(c *looptest.Config) { c.Retention.Every = time.Hour }, looptest.Traveller(&looptest.Notebook{}))
+		time.Sleep(3 * time.Hour)
+		key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+		if _, err := store.Value(t.Context(), key, holdfast.KindLog, "r"); err != nil {
+			t.Errorf("the log was not archived: %v", err)
+		}
+	})
+}
+
+// wide is a tool whose results are large.
+func wide() holdfast.Agent {
+	tell := looptest.Tool("tell", holdfast.EffectPure, func(context.Context) (string, error) { return strings.Repeat("x", 10_000), nil })
+	many := []holdfast.Delta{}
+	for range 20 {
+		many = append(many, looptest.Calls("tell", "{}"))
+	}
+	return holdfast.Agent{Name: "a", Model: looptest.Say(append(many, holdfast.Delta{Text: "done"})...), Tools: []holdfast.Tool{tell}}
+}
+
+// TestThreadMaxBytes: a thread that has become too large is not gone on with;
+// nothing is lost, and pruning helps.
+func TestThreadMaxBytes(t *testing.T) {
+	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.WarnBytes, c.MaxBytes = 30_000, 80_000 }, wide())
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	events := looptest.Collect(t, reply, err)
+	ended, ok := looptest.LastOf(events).(agui.RunError)
+	if !ok || ended.Code != holdfast.CodeThreadTooLarge || !strings.Contains(ended.Message, "Prune it") {
+		t.Fatalf("the run ended with %+v", looptest.LastOf(events))
+	}
+	warned := 0
+	for _, ev := range events {
+		if c, ok := ev.(agui.Custom); ok && c.Name == "holdfast.thread_large" {
+			warned++
+		}
+	}
+	if warned != 1 {
+		t.Errorf("the stream warned %d times, want once", warned)
+	}
+	if info := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t); info.Status != holdfast.StatusStopped || info.Size["messages"] < 20_000 {
+		t.Errorf("the thread is %+v", info)
+	}
+	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+	var pub *holdfast.Error
+	if !errors.As(err, &pub) || pub.Code != holdfast.CodeThreadTooLarge {
+		t.Errorf("going on: %v", err)
+	}
+	// Back at the beginning, and pruned, it fits again.
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
+	if err := e.Archive(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
+		t.Fatal(err)
+	}
+	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r3"))
+	if err != nil {
+		t.Fatalf("after pruning: %v", err)
+	}
+	looptest.Collect(t, reply, nil)
+}
+
+// TestPruneBytes: a thread that has grown too large is pruned by itself once it does
+// not run, and its history stays.
+func TestPruneBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Retention = upkeep.Retention{Every: time.Hour, PruneBytes: 1000} }, looptest.Traveller(&looptest.Notebook{}))
+		for _, run := range []string{"r1", "r2"} {
+			in := looptest.RunInput("t", run, looptest.UserSays("u1", "go"))
+			if run == "r2" {
+				looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Message: "u1"}))(t)
+				in.Messages = nil
+			}
+			reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+			looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		}
+		time.Sleep(3 * time.Hour)
+		if n := len(looptest.Checkpoints(t, e, "t")); n != 1 {
+			t.Errorf("%d checkpoints are left, want the newest", n)
+		}
+		stored := looptest.Must(e.Store.Messages(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}))(t)
+		if len(stored) != len(looptest.WholeTrip) {
+			t.Errorf("%d messages are stored, want those of the history alone", len(stored))
+		}
+		looptest.WantTexts(t, e, "t", looptest.WholeTrip...)
+	})
+}
