@@ -65,7 +65,7 @@ type ThreadInfo struct {
 	Run string `json:"runId"`
 	// Outcome is how the last run ended: success, interrupt, cancelled, error;
 	// empty while it runs.
-	Outcome string `json:"outcome,omitempty"`
+	Outcome Outcome `json:"outcome,omitempty"`
 	// Code is the error code of a run that ended in error.
 	Code string `json:"code,omitempty"`
 	// Iteration is the one that runs or runs next.

@@ -61,8 +61,8 @@ type CheckpointDetail struct {
 	// the newest checkpoint has any.
 	PendingWrites []PendingWrite `json:"pendingWrites,omitempty"`
 	// Outcome and Code say how the run had ended, if it had.
-	Outcome string `json:"outcome,omitempty"`
-	Code    string `json:"code,omitempty"`
+	Outcome Outcome `json:"outcome,omitempty"`
+	Code    string  `json:"code,omitempty"`
 }
 
 // ThreadState is the states of a thread, as they are now.

@@ -19,7 +19,7 @@ func printThread(w io.Writer, in *server.Inspection) {
 	}
 	row("thread", "%s", in.Key)
 	row("user", "%s", in.User)
-	row("status", "%s", joined(" ", in.Status, inBrackets(joined(" ", in.Outcome, in.Code))))
+	row("status", "%s", joined(" ", in.Status, inBrackets(joined(" ", string(in.Outcome), in.Code))))
 	if in.Text != "" {
 		row("error", "%s", in.Text)
 	}
@@ -124,7 +124,7 @@ func printRuns(w io.Writer, in *server.Inspection) {
 	table := newTable(w)
 	fmt.Fprintln(table, "  ID\tAGENT\tSTARTED\tENDED\tOUTCOME\tCONTINUES")
 	for _, r := range in.Runs {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), printable(r.Agent), clock(r.StartedAt), clock(r.EndedAt), joined(" ", orDefault(r.Outcome, "-"), r.Code), printable(r.Continues))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), printable(r.Agent), clock(r.StartedAt), clock(r.EndedAt), joined(" ", orDefault(string(r.Outcome), "-"), r.Code), printable(r.Continues))
 	}
 	flush(table)
 }

@@ -160,11 +160,11 @@ func (a *audit) cannotRead(what, name string, err error) {
 
 // owner: a thread has an owner exactly while it runs.
 func (a *audit) owner() {
-	switch running := a.st.Phase == thread.Running; {
+	switch running := a.st.Running(); {
 	case running && a.head.Process == "":
 		a.add("owner_missing", "the thread runs, but the head names no owner: nobody takes it over")
 	case !running && a.head.Process != "":
-		a.add("owner_left", "the thread is %s, but the head names the owner %s", a.st.Phase, a.head.Process)
+		a.add("owner_left", "the thread is %s, but the head names the owner %s", a.st.Status(), a.head.Process)
 	}
 }
 
@@ -216,8 +216,8 @@ func (a *audit) refersTo(name string, st *thread.State) {
 	if st.Schema != "" && !a.has(holdfast.KindBlob, thread.SchemaBlob(st.Schema)) {
 		a.add("schema_missing", "%s refers to the schema %s of middleware states, which is not there", name, st.Schema)
 	}
-	if st.Run != "" && !a.has(holdfast.KindRun, st.Run) {
-		a.add("run_missing", "%s names the run %s, which is not there", name, st.Run)
+	if st.Run() != "" && !a.has(holdfast.KindRun, st.Run()) {
+		a.add("run_missing", "%s names the run %s, which is not there", name, st.Run())
 	}
 }
 

@@ -173,6 +173,13 @@ func changeState(change func(*thread.State)) damage {
 	}
 }
 
+// running has the thread claim to run.
+func running(st *thread.State, run string) {
+	if err := st.Begin(run, st.Agent); err != nil {
+		panic(err)
+	}
+}
+
 func put(kind holdfast.Kind, id, data string) damage {
 	return func(_ *testing.T, _ *everything, c *holdfast.Commit) {
 		c.Put = append(c.Put, holdfast.Value{Kind: kind, ID: id, Data: []byte(data)})
@@ -233,12 +240,15 @@ func TestAuditFindsDamage(t *testing.T) {
 		"a leaf that is not there":         {"leaf_missing", changeState(func(st *thread.State) { st.Leaf = "nope" })},
 		"a wrong count":                    {"count_wrong", changeState(func(st *thread.State) { st.Count = 99 })},
 		"a shared state that is not there": {"state_missing", changeState(func(st *thread.State) { st.Shared = "nope" })},
-		"a run that is not there":          {"run_missing", changeState(func(st *thread.State) { st.Run = "nope" })},
+		"a run that is not there":          {"run_missing", changeState(func(st *thread.State) { running(st, "nope"); _ = st.End(holdfast.OutcomeSuccess) })},
 		"an open call that has a result":   {"open_call_unknown", changeState(func(st *thread.State) { st.Calls = []thread.Call{{ID: "nope"}} })},
-		"running without an owner":         {"owner_missing", changeState(func(st *thread.State) { st.Phase = thread.Running })},
-		"running at another record":        {"boundary_wrong", changeState(func(st *thread.State) { st.Phase, st.Boundary = thread.Running, holdfast.Cursor{Number: 2, Tag: "zz"} })},
-		"an owner of an idle thread":       {"owner_left", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Process = "p1" }},
-		"a hole":                           {"message_hole", forget(2)},
+		"running without an owner":         {"owner_missing", changeState(func(st *thread.State) { running(st, st.Run()) })},
+		"running at another record": {"boundary_wrong", changeState(func(st *thread.State) {
+			running(st, st.Run())
+			st.Boundary = holdfast.Cursor{Number: 2, Tag: "zz"}
+		})},
+		"an owner of an idle thread": {"owner_left", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Process = "p1" }},
+		"a hole":                     {"message_hole", forget(2)},
 		"a message that is not one": {"message_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
 			c.Messages = []holdfast.StoredMessage{{ID: "bad", Data: []byte("[]")}}
 		}},
@@ -297,7 +307,9 @@ func TestAuditFindsDamage(t *testing.T) {
 func spoiled(t *testing.T, e *looptest.Engine, store holdfast.Store, id string, do damage) []Problem {
 	t.Helper()
 	all := looptest.Must(readAll(t.Context(), store, looptest.KeyOf(id)))(t)
-	commit := e.Amend(&thread.Thread{Key: looptest.KeyOf(id), Head: all.head})
+	commit := &holdfast.Commit{
+		Key: all.key, ID: testID("c"), Expect: all.head.Position(), User: all.head.User, Fence: all.head.Fence, Process: all.head.Process, UpdatedAt: all.head.UpdatedAt,
+	}
 	do(t, all, commit)
 	if err := store.Commit(t.Context(), commit); err != nil {
 		t.Fatal(err)

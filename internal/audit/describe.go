@@ -40,7 +40,7 @@ func Summarize(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKe
 		s.Bytes += bytes
 	}
 	if st, err := thread.DecodeState(head.State); err == nil {
-		s.Status, s.Iteration, s.Messages = string(st.Phase), st.Iteration, st.Count
+		s.Status, s.Iteration, s.Messages = string(st.Status()), st.Iteration, st.Count
 	}
 	return s, nil
 }
@@ -51,7 +51,8 @@ type Inspection struct {
 	Owner, ETag string
 	Agent, Run  string
 	// Outcome, Code and Text say how the last run ended.
-	Outcome, Code, Text string
+	Outcome    holdfast.Outcome
+	Code, Text string
 	// Parent and ParentCheckpoint are what it was forked from.
 	Parent, ParentCheckpoint string
 	// Shown is the checkpoint that History, State and Open are those of; nil: the head's.
@@ -89,8 +90,9 @@ type InspectedIntent struct {
 
 // InspectedRun is a run; without an Outcome it has not ended.
 type InspectedRun struct {
-	ID, Agent, Outcome, Code, Continues string
-	StartedAt, EndedAt                  time.Time
+	ID, Agent, Code, Continues string
+	Outcome                    holdfast.Outcome
+	StartedAt, EndedAt         time.Time
 }
 
 // Inspect describes a stored thread, or what it was at a checkpoint. It needs no
@@ -112,7 +114,7 @@ func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, 
 	in.values(all)
 	st, err := thread.DecodeState(all.head.State)
 	if st != nil {
-		in.Agent, in.Run, in.Outcome, in.Code, in.Text = st.Agent, st.Run, st.Outcome, st.Code, st.Text
+		in.Agent, in.Run, in.Outcome, in.Code, in.Text = st.Agent, st.Run(), st.Outcome(), st.Code(), st.Text()
 		if st.Origin != nil {
 			in.Parent, in.ParentCheckpoint = st.Origin.Thread, st.Origin.Checkpoint
 		}

@@ -34,8 +34,10 @@ func Import(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, d
 			return fmt.Errorf("%w: %w", errDocument, err)
 		}
 	}
-	if st.Phase == thread.Running {
-		all.stop(st, now, newID)
+	if st.Running() {
+		if err := all.stop(st, now, newID); err != nil {
+			return err
+		}
 	}
 	commits, err := all.commits(st, newID)
 	if err != nil {
@@ -57,21 +59,24 @@ func damagedDocument(problems []Problem) error {
 
 // stop ends the thread's run, as if its owner had died: an empty-messages POST goes on
 // with it.
-func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix string) string) {
+func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix string) string) error {
 	h, reason := all.head, thread.CutOff(st.Iteration)
 	c := &holdfast.Commit{ID: newID("c")}
 	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
 	h.Fence = holdfast.Fence{Epoch: h.Fence.Epoch + 1, Nonce: newID("")}
 	last := holdfast.Cursor{Number: h.Next, Tag: h.Fence.Tag()}
 	all.records = append(all.records, holdfast.Record{Cursor: last, Data: ev.AppendJSON(nil)})
-	st.Phase, st.Outcome, st.Code, st.Text = thread.Stopped, thread.OutcomeError, reason.Code, thread.PublicText(reason)
+	if err := st.Stop(reason); err != nil {
+		return err
+	}
 	st.Boundary, st.Claims = last, 0
 	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, 0)
-	thread.PutRunEnd(c, st.Run, thread.RunEnd{Format: thread.Format, Outcome: thread.OutcomeError, Code: reason.Code, EndedAt: now, Last: last.Number})
+	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, last.Number))
 	for _, v := range c.Put {
 		all.values[v.Kind] = append(all.values[v.Kind], v)
 	}
 	h.Process, h.ETag, h.UpdatedAt, h.Next = "", c.ID, now, h.Next+1
+	return nil
 }
 
 // What one commit of an import holds at most, about, and how many records that were

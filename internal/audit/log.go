@@ -58,7 +58,7 @@ func (a *audit) liveLog(starts []uint64) {
 		a.add("log_tag", "the last record %s was not written under the head's fence, %s", last, a.head.Fence.Tag())
 	}
 	at := a.st.Boundary
-	if a.st.Phase == thread.Running && !slices.ContainsFunc(a.records, func(r holdfast.Record) bool { return r.Cursor == at }) {
+	if a.st.Running() && !slices.ContainsFunc(a.records, func(r holdfast.Record) bool { return r.Cursor == at }) {
 		a.add("boundary_wrong", "the history ends at record %s, which the log does not hold", at)
 	}
 }
@@ -78,7 +78,7 @@ func (a *audit) streams() {
 				events = append(events, ev)
 			}
 		}
-		if a.st.Phase == thread.Running && run.Id == a.st.Run {
+		if a.st.Running() && run.Id == a.st.Run() {
 			events = append(events, agui.RunError{}) // as it would end if it were cut off here
 		}
 		if err := agui.Verify(slices.Values(events)); err != nil {
@@ -130,15 +130,15 @@ func (a *audit) needed(archived []uint64, live uint64) {
 		states = append(states, cp.State)
 	}
 	for _, st := range states {
-		rec := a.runs[st.Run]
-		if rec == nil || seen[st.Run] {
+		rec := a.runs[st.Run()]
+		if rec == nil || seen[st.Run()] {
 			continue
 		}
-		seen[st.Run] = true
+		seen[st.Run()] = true
 		first := rec.After.Number + 1
 		copied := a.st.Origin != nil && first == 1 // into a fork, without its log
 		if !copied && first < live && !slices.Contains(archived, first) {
-			a.add("log_missing", "the log of run %s, from record %d on, is not there", st.Run, first)
+			a.add("log_missing", "the log of run %s, from record %d on, is not there", st.Run(), first)
 		}
 	}
 }

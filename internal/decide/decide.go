@@ -5,7 +5,6 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // Action is what a POST leads to.
@@ -36,12 +35,12 @@ const (
 type Situation struct {
 	// Exists is false for a thread that has no history.
 	Exists bool
-	Phase  thread.Phase
+	Status holdfast.ThreadStatus
 	Run    string
 	Agent  string
 	// Iteration is named in errors.
 	Iteration int
-	Outcome   string
+	Outcome   holdfast.Outcome
 	// Unanswered: the last message is a user's or a tool's, and no run ended
 	// after it.
 	Unanswered bool
@@ -99,23 +98,23 @@ func Decide(s Situation, req Request, now time.Time) Decision {
 		return decideFirst(req)
 	}
 	// An answer belongs to where the thread waits, so it cannot come with a branch.
-	resumes := s.Phase == thread.Interrupted && len(req.Resume) > 0
+	resumes := s.Status == holdfast.StatusInterrupted && len(req.Resume) > 0
 	if req.Compared.Diverged != nil && (!req.Policy.Branch || resumes) {
 		return reject(req.Compared.Diverged)
 	}
-	switch s.Phase {
-	case thread.Running:
+	switch s.Status {
+	case holdfast.StatusRunning:
 		return decideRunning(s, req)
-	case thread.Interrupted:
+	case holdfast.StatusInterrupted:
 		return decideInterrupted(s, req, now)
-	case thread.Stopped:
+	case holdfast.StatusStopped:
 		return decideStopped(s, req)
 	}
 	return decideIdle(s, req)
 }
 
 func unfinished(s Situation) bool {
-	return s.Exists && (s.Phase != thread.Idle || len(s.Pending) > 0)
+	return s.Exists && (s.Status != holdfast.StatusIdle || len(s.Pending) > 0)
 }
 
 // decideKnown is rule 1.
@@ -127,7 +126,7 @@ func decideKnown(s Situation, req Request) Decision {
 		// A client that shows messages of its own run has seen a part of it: from
 		// the first record it would show that part twice.
 		if !same && req.Compared.ShowsAnswer && s.Run == req.RunID {
-			if s.Phase == thread.Running {
+			if s.Status == holdfast.StatusRunning {
 				return Decision{Do: Attach}
 			}
 			return Decision{Do: Hydrate}
@@ -210,7 +209,7 @@ func decideIdle(s Situation, req Request) Decision {
 		return d
 	}
 	d.Warning = "resume ignored: no interrupt is open"
-	if s.Outcome != thread.OutcomeCancelled && !s.Unanswered && !unknownOrSame(s, req.Resume) {
+	if s.Outcome != holdfast.OutcomeCancelled && !s.Unanswered && !unknownOrSame(s, req.Resume) {
 		return reject(errAlreadyAnswered(s))
 	}
 	return d

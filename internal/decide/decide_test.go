@@ -7,7 +7,6 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // The dimensions of a POST. Every combination is walked; the expectation comes
@@ -66,23 +65,23 @@ func situationOf(k threadKind, r resumeKind) Situation {
 	case noHistory:
 		return Situation{}
 	case running:
-		s.Phase = thread.Running
+		s.Status = holdfast.StatusRunning
 	case interrupted:
-		s.Phase = thread.Interrupted
+		s.Status = holdfast.StatusInterrupted
 		s.Interrupts = []agui.Interrupt{{ID: "i1"}, {ID: "i2"}}
 		if r == tooLate || r == giveUp {
 			s.Interrupts[0].ExpiresAt = testNow.Add(-time.Minute).Format(time.RFC3339)
 		}
 	case stopped:
-		s.Phase, s.Outcome = thread.Stopped, thread.OutcomeError
+		s.Status, s.Outcome = holdfast.StatusStopped, holdfast.OutcomeError
 	case pendingCalls:
-		s.Phase, s.Outcome, s.Pending = thread.Idle, thread.OutcomeSuccess, []string{"c1", "c2"}
+		s.Status, s.Outcome, s.Pending = holdfast.StatusIdle, holdfast.OutcomeSuccess, []string{"c1", "c2"}
 	case unanswered:
-		s.Phase, s.Unanswered = thread.Idle, true
+		s.Status, s.Unanswered = holdfast.StatusIdle, true
 	case cancelled:
-		s.Phase, s.Outcome = thread.Idle, thread.OutcomeCancelled
+		s.Status, s.Outcome = holdfast.StatusIdle, holdfast.OutcomeCancelled
 	case answered:
-		s.Phase, s.Outcome = thread.Idle, thread.OutcomeSuccess
+		s.Status, s.Outcome = holdfast.StatusIdle, holdfast.OutcomeSuccess
 	}
 	return s
 }
@@ -246,7 +245,7 @@ func checkFirstRules(t *testing.T, name string, s Situation, req Request) {
 		t.Errorf("%s, diverged: %s", name, got)
 	}
 	diverged.Policy.Branch = true
-	resumes := s.Phase == thread.Interrupted && len(req.Resume) > 0
+	resumes := s.Status == holdfast.StatusInterrupted && len(req.Resume) > 0
 	if got := said(Decide(s, diverged, testNow)); resumes != (got == holdfast.CodeHistoryDiverged) {
 		t.Errorf("%s, branch flag: %s", name, got)
 	}
@@ -280,11 +279,11 @@ func checkError(t *testing.T, name string, d Decision) {
 // TestDecideShowsAnswer: a client that has seen a part of its own run gets a
 // snapshot; from the first record it would show that part twice.
 func TestDecideShowsAnswer(t *testing.T) {
-	for phase, want := range map[thread.Phase]Action{thread.Running: Attach, thread.Idle: Hydrate} {
-		s := Situation{Exists: true, Phase: phase, Run: "run-1", Agent: "a", Outcome: thread.OutcomeSuccess, Known: &KnownRun{Hash: "h"}}
+	for status, want := range map[holdfast.ThreadStatus]Action{holdfast.StatusRunning: Attach, holdfast.StatusIdle: Hydrate} {
+		s := Situation{Exists: true, Status: status, Run: "run-1", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{Hash: "h"}}
 		req := Request{RunID: "run-1", Hash: "other", Compared: Compared{ShowsAnswer: true}}
 		if got := Decide(s, req, testNow); got.Do != want {
-			t.Errorf("%s: %s, want %s", phase, got.Do, want)
+			t.Errorf("%s: %s, want %s", status, got.Do, want)
 		}
 	}
 }
@@ -307,7 +306,7 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("not a pure function: %s, then %s", said(d), said(again))
 		}
 		started := d.Do == Fresh || d.Do == Resume || d.Do == Store
-		if started && s.Exists && s.Phase == thread.Running {
+		if started && s.Exists && s.Status == holdfast.StatusRunning {
 			t.Fatalf("a second run is started on a running thread: %s", said(d))
 		}
 	})
@@ -320,18 +319,18 @@ func TestDecideRetriedAnswer(t *testing.T) {
 	given := agui.ResumeEntry{InterruptID: "i1", Status: agui.ResumeResolved, Payload: []byte(`{"allow":true}`)}
 	other := given
 	other.Payload = []byte(`{"allow":false}`)
-	for phase, want := range map[thread.Phase]Action{thread.Running: Attach, thread.Idle: Hydrate} {
+	for status, want := range map[holdfast.ThreadStatus]Action{holdfast.StatusRunning: Attach, holdfast.StatusIdle: Hydrate} {
 		s := Situation{
-			Exists: true, Phase: phase, Run: "run-2", Agent: "a", Outcome: thread.OutcomeSuccess, Known: &KnownRun{Hash: "h"},
+			Exists: true, Status: status, Run: "run-2", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{Hash: "h"},
 			Answers: map[string]string{"i1": AnswerHash(given)},
 		}
 		req := Request{RunID: "run-2", Hash: "other", Compared: Compared{ShowsAnswer: true}, Resume: []agui.ResumeEntry{given}}
 		if got := Decide(s, req, testNow); got.Do != want {
-			t.Errorf("%s: %s %v, want %s", phase, got.Do, got.Err, want)
+			t.Errorf("%s: %s %v, want %s", status, got.Do, got.Err, want)
 		}
 		req.Resume = []agui.ResumeEntry{other}
 		if got := said(Decide(s, req, testNow)); got != holdfast.CodeRunIDReused {
-			t.Errorf("%s, another answer: %s", phase, got)
+			t.Errorf("%s, another answer: %s", status, got)
 		}
 	}
 }

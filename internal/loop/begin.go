@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"context"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -10,44 +11,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// begin makes the first commit of a run and starts its goroutine. The commit
-// is conditional on the head that was decided upon. It holds the run, RUN_STARTED,
-// the new messages, what an answer or a policy does to open calls, and the input
-// checkpoint.
-func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
-	if p.d.Do != decide.Store {
-		if e.stopping() {
-			return errShuttingDown()
-		}
-		if !e.acquire() {
-			return errTooManyRuns(e.cfg.MaxRuns)
-		}
-	}
-	b := e.newBeginning(who, p)
-	r, err := b.build(ctx)
-	if err == nil {
-		err = e.Commit(ctx, b.place(), b.c)
-	}
-	if err != nil {
-		if p.d.Do != decide.Store {
-			e.release()
-		}
-		return thread.ReadUnlessMoved(err)
-	}
-	if p.d.Do == decide.Store {
-		return nil
-	}
-	if p.d.Do == decide.Resume {
-		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
-	}
-	e.announceSchema(b.place(), r.change)
-	e.launch(r, thread.HeadAfter(b.c), b.seq, thread.RecordsOf(b.c))
-	return nil
-}
-
 // beginning is a run's first commit in the making.
 type beginning struct {
-	e   *Engine
+	*host
 	p   *plan
 	c   *holdfast.Commit
 	seq agui.Sequencer
@@ -63,23 +29,23 @@ func (b *beginning) place() holdfast.Iteration {
 	}
 }
 
-func (e *Engine) newBeginning(who holdfast.Principal, p *plan) *beginning {
+func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	t := p.Thread
 	if t.Head == nil {
 		t.Head = &holdfast.Head{Key: t.Key, User: who.User, Next: 1}
-		t.State = &thread.State{Format: thread.Format, Phase: thread.Idle}
+		t.State = thread.New()
 		t.History = thread.NewHistory()
 	}
-	c := e.claim(t, e.process)
+	c := h.acquisition(t, h.process)
 	st := t.State.Clone()
-	p.rec = p.runRecord(e, who)
-	return &beginning{e: e, p: p, c: c, st: st, r: &run{rec: p.rec, agent: p.agent, st: st, hist: t.History, resumed: p.d.Do == decide.Resume}}
+	p.rec = p.runRecord(h.cfg.Now(), who)
+	return &beginning{host: h, p: p, c: c, st: st, r: &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}}
 }
 
-func (p *plan) runRecord(e *Engine, who holdfast.Principal) *thread.Run {
+func (p *plan) runRecord(now time.Time, who holdfast.Principal) *thread.Run {
 	rec := &thread.Run{
 		Format: thread.Format, ID: p.in.RunID, Agent: p.agent.Name, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
-		StartedAt: e.cfg.Now(), Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
+		StartedAt: now, Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
 	}
 	for _, m := range p.req.Compared.Instructions {
 		rec.Instructions = append(rec.Instructions, m.AppendJSON(nil))
@@ -92,7 +58,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := b.e.measured(ctx, b.p.Key, b.st, true); err != nil {
+	if _, err := b.measured(ctx, b.p.Key, b.st, true); err != nil {
 		return nil, err
 	}
 	// Results belong right after their calls, also when the thread branches off.
@@ -112,9 +78,9 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 		b.fresh()
 	}
 	b.messages()
-	b.st.Run, b.st.Agent = b.p.rec.ID, b.p.agent.Name
-	b.st.Phase, b.st.Outcome, b.st.Code, b.st.Text = thread.Running, "", "", ""
-	b.st.GrantedAt, b.st.Claims, b.st.Usage = b.st.Iteration, 0, nil
+	if err := b.st.Begin(b.p.rec.ID, b.p.agent.Name); err != nil {
+		return nil, err
+	}
 	if b.p.d.Do == decide.Store {
 		if err := b.stored(); err != nil {
 			return nil, err
@@ -123,10 +89,10 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	b.snapshotLeaf()
 	last := b.c.Expect.Next - 1 + uint64(len(b.c.Records))
 	if b.p.d.Do == decide.Store {
-		thread.PutRunEnd(b.c, b.p.rec.ID, thread.RunEnd{Format: thread.Format, Outcome: thread.OutcomeSuccess, EndedAt: b.e.cfg.Now(), Last: last})
+		thread.PutRunEnd(b.c, b.p.rec.ID, b.st.RunEnd(b.cfg.Now(), last))
 	}
 	b.st.Boundary = holdfast.Cursor{Number: last, Tag: b.c.Fence.Tag()}
-	thread.AddCheckpoint(b.c, b.st, thread.SourceInput, -1, b.e.cfg.Now(), b.e.cfg.KeepCheckpoints)
+	thread.AddCheckpoint(b.c, b.st, thread.SourceInput, -1, b.cfg.Now(), b.cfg.KeepCheckpoints)
 	b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: b.p.rec.ID, Data: thread.MustJSON(b.p.rec)})
 	b.st.Bytes += thread.BytesOf(b.c)
 	b.c.State = b.st.Encode()
@@ -145,18 +111,18 @@ func (b *beginning) states(ctx context.Context) error {
 	if b.p.d.Do == decide.Store {
 		return nil // nothing runs: they stay as they are
 	}
-	restored, err := b.e.restore(ctx, b.p.Key, b.st, b.p.agent.Name)
+	restored, err := b.restore(ctx, b.p.Key, b.st, b.p.agent.Name)
 	if err != nil {
 		return err
 	}
 	if b.p.d.Do == decide.Fresh && !b.onlyResults() {
-		restored.states = b.e.schemas[b.p.agent.Name].NewRun(restored.states)
+		restored.states = b.schemas[b.p.agent.Name].NewRun(restored.states)
 	}
 	b.r.live = holdfast.NewLiveStates(restored.states)
 	b.st.Follow(b.r.live)
 	b.c.Put = append(b.c.Put, restored.put...)
 	b.r.change = restored.change
-	for _, ev := range b.e.schemaEvent(restored.change) {
+	for _, ev := range b.schemaEvent(restored.change) {
 		if err := b.record(ev); err != nil {
 			return err
 		}
@@ -164,66 +130,54 @@ func (b *beginning) states(ctx context.Context) error {
 	return nil
 }
 
-// load reads what the run needs beyond the head and the history.
-func (b *beginning) load(ctx context.Context) (err error) {
-	key := b.p.Key
-	if b.r.shared, err = b.e.Read.Shared(ctx, key, b.st.Shared); err != nil {
-		return err
-	}
-	if b.r.reuse, err = b.e.Read.Recorded(ctx, key, b.st); err != nil {
-		return err
-	}
+// load reads what the run stands on and, if it resumes another one, that one.
+func (b *beginning) load(ctx context.Context) error {
 	b.p.rec.After = b.p.Last()
 	if b.p.d.Do != decide.Resume {
-		return nil
+		g, err := b.read.Ground(ctx, b.p.Thread)
+		b.r.ground(g)
+		return err
 	}
 	if err := thread.CheckStale(b.st, b.p.History); err != nil {
 		if !b.p.req.Policy.AllowStale {
 			return err
 		}
-		b.e.cfg.Log.Warn("resuming with a stale checkpoint, as asked", "thread", key.Thread, "expected", b.st.Count, "actual", len(b.p.History.Path))
+		b.cfg.Log.Warn("resuming with a stale checkpoint, as asked", "thread", b.p.Key.Thread, "expected", b.st.Count, "actual", len(b.p.History.Path))
 	}
-	if b.r.doubted, err = b.e.Read.Intents(ctx, key); err != nil {
+	old, err := b.read.Resumable(ctx, b.p.Thread)
+	if err != nil {
 		return err
 	}
-	return b.inherit(ctx)
+	b.r.ground(old.Ground)
+	b.r.doubted = old.Started
+	b.inherit(old)
+	return nil
 }
 
 // inherit takes the stopped run's tools, context and properties where a
 // resume's input has none of its own.
-func (b *beginning) inherit(ctx context.Context) error {
-	raw, err := b.e.cfg.Store.Value(ctx, b.p.Key, holdfast.KindRun, b.st.Run)
-	if err != nil {
-		return err
-	}
-	var old thread.Run
-	if err := thread.Decode(raw, &old); err != nil {
-		return err
-	}
+func (b *beginning) inherit(old *thread.Resumable) {
 	rec := b.p.rec
-	rec.Continues = old.ID
+	rec.Continues = old.Run.ID
 	if len(rec.Tools) == 0 {
-		rec.Tools = old.Tools
+		rec.Tools = old.Run.Tools
 	}
 	if len(rec.Context) == 0 {
-		rec.Context = old.Context
+		rec.Context = old.Run.Context
 	}
 	if len(rec.ForwardedProps) == 0 {
-		rec.ForwardedProps = old.ForwardedProps
+		rec.ForwardedProps = old.Run.ForwardedProps
 	}
 	if len(rec.Instructions) == 0 {
-		rec.Instructions = old.Instructions
+		rec.Instructions = old.Run.Instructions
 	}
-	ended, err := b.e.Read.RunEnd(ctx, b.p.Key, old.ID)
-	if err != nil {
-		return err
-	}
+	ended := old.End
 	if ended == nil { // cut off by a process that could not say so
-		ended = &thread.RunEnd{Format: thread.Format, Outcome: b.st.Outcome, Code: b.st.Code, EndedAt: b.p.Head.UpdatedAt, Last: b.p.Head.Next - 1}
+		end := b.st.RunEnd(b.p.Head.UpdatedAt, b.p.Head.Next-1)
+		ended = &end
 	}
 	ended.ContinuedBy = rec.ID
-	thread.PutRunEnd(b.c, old.ID, *ended)
-	return nil
+	thread.PutRunEnd(b.c, old.Run.ID, *ended)
 }
 
 func (b *beginning) record(ev agui.Event) error {
@@ -237,7 +191,7 @@ func (b *beginning) record(ev agui.Event) error {
 // events opens the stream: RUN_STARTED, and the snapshots that a resume, or a
 // client whose list is not ours, needs. The snapshot's leaf is filled in last.
 func (b *beginning) events() error {
-	base := agui.Base{Timestamp: b.e.cfg.Now().UnixMilli()}
+	base := agui.Base{Timestamp: b.cfg.Now().UnixMilli()}
 	return b.record(agui.RunStarted{
 		Base: base, ThreadID: b.p.Key.Thread, RunID: b.p.rec.ID, ParentRunID: b.p.rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion,
 	})
@@ -278,7 +232,7 @@ func (b *beginning) fresh() {
 	state := b.p.in.State
 	if len(state) > 0 && !bytes.Equal(state, []byte("{}")) && !bytes.Equal(state, b.r.shared) {
 		b.r.shared = state
-		b.st.Shared = b.e.cfg.NewID("s")
+		b.st.Shared = b.cfg.NewID("s")
 		b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: b.st.Shared, Data: state})
 	}
 	thread.ClearWork(b.c)
@@ -352,7 +306,7 @@ func (b *beginning) resume() {
 			}
 		}
 		if !b.r.doubted[call.ID] && call.Given == nil {
-			thread.PutIntent(b.c, b.p.Key.Thread, call, b.r.hist, b.c.Fence, b.e.cfg.Now())
+			thread.PutIntent(b.c, b.p.Key.Thread, call, b.r.hist, b.c.Fence, b.cfg.Now())
 		}
 	}
 }
@@ -372,7 +326,7 @@ func (b *beginning) messages() {
 		b.st.Queued = append(b.st.Queued, thread.RawMessages(b.p.req.Compared.Users)...)
 		return
 	}
-	for _, m := range thread.TakeQueued(b.st) {
+	for _, m := range b.st.TakeQueued() {
 		b.add(m)
 	}
 	for _, m := range b.p.req.Compared.Users {
@@ -383,7 +337,7 @@ func (b *beginning) messages() {
 // add appends a message to the tree; one without an id gets one of ours.
 func (b *beginning) add(m agui.Message) {
 	if m.ID == "" {
-		m.ID = b.e.cfg.NewID("msg")
+		m.ID = b.cfg.NewID("msg")
 	}
 	data := m.AppendJSON(nil)
 	b.c.Messages = append(b.c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: b.st.Leaf, Data: data})
@@ -395,11 +349,13 @@ func (b *beginning) add(m agui.Message) {
 // stored ends a run that only brought some of the results that the frontend
 // owes: it names the rest.
 func (b *beginning) stored() error {
-	b.st.Phase, b.st.Outcome = thread.Idle, thread.OutcomeSuccess
+	if err := b.st.End(holdfast.OutcomeSuccess); err != nil {
+		return err
+	}
 	b.c.Process = ""
 	ev := agui.RunFinished{ThreadID: b.p.Key.Thread, RunID: b.p.rec.ID, Outcome: &agui.Outcome{
 		Type: agui.OutcomeSuccess, PendingToolCallIDs: b.st.PendingFrontend(),
 	}}
-	ev.Timestamp = b.e.cfg.Now().UnixMilli()
+	ev.Timestamp = b.cfg.Now().UnixMilli()
 	return b.record(ev)
 }

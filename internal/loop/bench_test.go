@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -44,7 +45,11 @@ func longThread(b *testing.B, store holdfast.Store, n int) []holdfast.StoredMess
 		})
 		add(holdfast.Message{ID: fmt.Sprintf("t%d", i), Role: holdfast.RoleTool, CallID: call, Text: strings.Repeat(`{"row":1,"value":"text"} `, 16)})
 	}
-	st := &thread.State{Format: thread.Format, Agent: "a", Leaf: parent, Phase: thread.Stopped, Run: "r0", Outcome: thread.OutcomeError, Code: "cut_off", Iteration: len(c.Messages) / 2, Count: len(c.Messages)}
+	st := thread.New()
+	if err := errors.Join(st.Begin("r0", "a"), st.Stop(thread.CutOff(0))); err != nil {
+		b.Fatal(err)
+	}
+	st.Leaf, st.Iteration, st.Count = parent, len(c.Messages)/2, len(c.Messages)
 	st.Boundary = holdfast.Cursor{Number: 1, Tag: c.Fence.Tag()}
 	c.State = st.Encode()
 	c.Put = []holdfast.Value{{Kind: holdfast.KindRun, ID: "r0", Data: thread.MustJSON(thread.Run{Format: thread.Format, ID: "r0", Agent: "a", User: looptest.Alice.User})}}

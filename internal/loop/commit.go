@@ -7,11 +7,11 @@ import (
 )
 
 // Commit makes one try to commit, and tells the observer.
-func (e *Engine) Commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error {
-	began := e.cfg.Now()
+func (h *host) Commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error {
+	began := h.cfg.Now()
 	crashPoint("before", c)
-	err := e.cfg.Store.Commit(ctx, c)
+	err := h.cfg.Store.Commit(ctx, c)
 	crashPoint("after", c)
-	e.cfg.Observer.Committed(at, c, e.cfg.Now().Sub(began), err)
+	h.cfg.Observer.Committed(at, c, h.cfg.Now().Sub(began), err)
 	return err
 }

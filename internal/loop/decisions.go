@@ -12,7 +12,7 @@ func (r *run) putIntents(c *holdfast.Commit) {
 	for i := range r.st.Calls {
 		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() {
 			r.noteWork(c)
-			thread.PutIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.Fence, r.e.cfg.Now())
+			thread.PutIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.Fence, r.host.cfg.Now())
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (r *run) decideBatch(a *answering) {
 	b := holdfast.NewBatch(r.at.Load(), list)
 	if err := r.chain.Decide(r.inner, b); err != nil {
 		reason := holdfast.AsError(err)
-		r.e.cfg.Log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
+		r.host.cfg.Log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
 		r.st.Ending = thread.EndingOf(reason)
 		for i := range list {
 			b.Deny(i, "Not started: "+reason.Message)

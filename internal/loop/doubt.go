@@ -97,7 +97,7 @@ func (r *run) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 		return finished{call: call, err: cut}, true
 	}
 	if err != nil {
-		r.e.cfg.Log.Warn("a tool could not say what became of a call", "thread", r.key.Thread, "run", r.rec.ID, "tool", call.Name, "error", err)
+		r.host.cfg.Log.Warn("a tool could not say what became of a call", "thread", r.key.Thread, "run", r.rec.ID, "tool", call.Name, "error", err)
 		fate = holdfast.FateUnknown
 	}
 	switch fate {
@@ -113,13 +113,13 @@ func (r *run) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 // this process still owns the thread. A commit that the store has just
 // acknowledged is proof enough; a process that was suspended reads the head.
 func (r *run) confirmOwner(call thread.Call) error {
-	if !r.hasEffects(call) || r.e.cfg.Now().Sub(r.w.Acknowledged()) < r.e.cfg.Lease/3 {
+	if !r.hasEffects(call) || r.host.cfg.Now().Sub(r.w.Acknowledged()) < r.host.cfg.Lease/3 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, r.e.cfg.StoreTimeout)
+	ctx, cancel := context.WithTimeout(r.ctx, r.host.cfg.StoreTimeout)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		head, err := r.e.cfg.Store.Head(ctx, r.key)
+		head, err := r.host.cfg.Store.Head(ctx, r.key)
 		switch {
 		case err == nil && head.Fence == r.w.Fence:
 			return nil

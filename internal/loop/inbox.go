@@ -1,12 +1,9 @@
 package loop
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // inboxItem is what another process or a request leaves for the owner.
@@ -15,24 +12,9 @@ type inboxItem struct {
 	Run  string `json:"run"`
 }
 
-// posted has the runs look at their inboxes: one, or with the zero key all. It
-// returns at once.
-func (e *Engine) posted(key holdfast.ThreadKey) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if r := e.runs[key]; r != nil {
-		r.inbox.Go(r.readInbox)
-	}
-	if key == (holdfast.ThreadKey{}) {
-		for _, r := range e.runs {
-			r.inbox.Go(r.readInbox)
-		}
-	}
-}
-
 // readInbox cancels the run if somebody has asked for it.
 func (r *run) readInbox() {
-	items, err := r.e.cfg.Store.Inbox(r.ctx, r.key)
+	items, err := r.host.cfg.Store.Inbox(r.ctx, r.key)
 	if err == nil && r.wantsCancel(items) {
 		r.cancel(errCancelled)
 	}
@@ -47,63 +29,4 @@ func (r *run) wantsCancel(items []holdfast.InboxItem) bool {
 		}
 	}
 	return false
-}
-
-// cancelAndWait cancels the thread's run and waits for its end, after which
-// the request is decided again.
-func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
-	wake, stop := e.cfg.Store.Watch(t.Key)
-	defer stop()
-	if err := e.postCancel(ctx, t.Key, t.State.Run); err != nil {
-		return err
-	}
-	for {
-		head, err := e.cfg.Store.Head(ctx, t.Key)
-		if err != nil {
-			return thread.ReadError(err)
-		}
-		if head.Process == "" {
-			return errDecideAgain
-		}
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-e.closed:
-			return errShuttingDown()
-		}
-	}
-}
-
-func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run string) error {
-	item := holdfast.InboxItem{ID: "cancel/" + run, Data: thread.MustJSON(inboxItem{Type: "cancel", Run: run})}
-	if err := e.cfg.Store.Post(ctx, key, item); err != nil {
-		return thread.ReadError(err)
-	}
-	return nil
-}
-
-// Cancel asks the owner of a run to end it, and returns the thread as it is.
-// Cancelling a run that has ended changes nothing. What is asked is stored
-// first, so it outlives the owner.
-func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run string) (*holdfast.ThreadInfo, error) {
-	t, err := e.Read.Existing(ctx, who, id)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := e.cfg.Store.Value(ctx, t.Key, holdfast.KindRun, run); err != nil {
-		if errors.Is(err, holdfast.ErrNotFound) {
-			return nil, thread.RunNotFound(id, run)
-		}
-		return nil, thread.ReadError(err)
-	}
-	if t.State.Phase == thread.Running && t.State.Run == run {
-		if err := e.postCancel(ctx, t.Key, run); err != nil {
-			return nil, err
-		}
-		if err := e.recover(ctx, t.Key); err != nil {
-			return nil, err
-		}
-	}
-	return t.Info(), nil
 }

@@ -12,16 +12,39 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// runEnd is how a run ends, or what it waits for.
-type runEnd struct {
-	outcome *agui.Outcome
-	phase   thread.Phase
-	name    string
+// conclusion is how a run ends without an error, or what it waits for.
+type conclusion struct {
+	// shown is what RUN_FINISHED says.
+	shown *agui.Outcome
+	// move moves the state there.
+	move func(*thread.State) error
+}
+
+// succeeded ends a run that has answered. pending are the calls that the frontend owes
+// results for.
+func succeeded(pending ...string) *conclusion {
+	return &conclusion{
+		&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: pending},
+		func(st *thread.State) error { return st.End(holdfast.OutcomeSuccess) },
+	}
+}
+
+// asks ends a run that waits for a person.
+func asks(open []agui.Interrupt) *conclusion {
+	return &conclusion{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}, (*thread.State).Wait}
+}
+
+// cancelled ends a run that its user has cancelled.
+func cancelled() *conclusion {
+	return &conclusion{
+		&agui.Outcome{Type: agui.OutcomeCancelled},
+		func(st *thread.State) error { return st.End(holdfast.OutcomeCancelled) },
+	}
 }
 
 // iterate is the loop: middleware, model, tools, checkpoint, again. An error says
 // that something else has to happen before the run ends.
-func (r *run) iterate() (*runEnd, error) {
+func (r *run) iterate() (*conclusion, error) {
 	for {
 		if r.st.Open || len(r.st.Calls) > 0 {
 			if end, err := r.batch(); end != nil || err != nil {
@@ -32,9 +55,9 @@ func (r *run) iterate() (*runEnd, error) {
 			}
 		}
 		if r.answered() {
-			return &runEnd{&agui.Outcome{Type: agui.OutcomeSuccess}, thread.Idle, thread.OutcomeSuccess}, nil
+			return succeeded(), nil
 		}
-		if r.e.stopping() {
+		if r.host.stopping() {
 			return nil, errStopped
 		}
 		if err := r.measure(); err != nil {
@@ -53,13 +76,13 @@ func (r *run) iterate() (*runEnd, error) {
 }
 
 // asked ends the run with a hook's question, if err is one.
-func (r *run) asked(err error) (*runEnd, error) {
+func (r *run) asked(err error) (*conclusion, error) {
 	var ask *holdfast.Interrupt
 	if !errors.As(err, &ask) || r.ctx.Err() != nil {
 		return nil, err
 	}
 	r.st.Question = &thread.Question{Interrupt: r.interrupt(ask, "")}
-	return &runEnd{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: r.st.Interrupts()}, thread.Interrupted, thread.OutcomeInterrupt}, nil
+	return asks(r.st.Interrupts()), nil
 }
 
 // closeIteration ends an iteration whose calls all have results, with its checkpoint;
@@ -70,7 +93,7 @@ func (r *run) closeIteration() error {
 	}
 	r.nextIteration()
 	r.st.Claims, r.st.Open = 0, false
-	if queued := thread.TakeQueued(r.st); len(queued) > 0 {
+	if queued := r.st.TakeQueued(); len(queued) > 0 {
 		if err := r.append(queued, nil, journal.Soon, nil); err != nil {
 			return err
 		}
@@ -123,21 +146,21 @@ func (r *run) notify(_ context.Context, name string, value any) error {
 	if err := r.w.Add([]agui.Event{ev}, journal.Soon, nil); err != nil {
 		return err
 	}
-	r.e.cfg.Observer.Notified(r.place(), name)
-	r.e.cfg.Log.Info("middleware notice", "notice", name, "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
+	r.host.cfg.Observer.Notified(r.place(), name)
+	r.host.cfg.Log.Info("middleware notice", "notice", name, "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load())
 	return nil
 }
 
 // measure ends the run if its thread has become too large, and says once if it is
 // about to be.
 func (r *run) measure() error {
-	over, err := r.e.measured(r.ctx, r.key, r.st, r.warned)
+	over, err := r.host.measured(r.ctx, r.key, r.st, r.warned)
 	if err != nil || !over || r.warned {
 		return err
 	}
 	r.warned = true
-	r.e.cfg.Observer.Grown(r.place(), r.st.Bytes)
-	ev := agui.Custom{Name: "holdfast.thread_large", Value: thread.MustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.e.cfg.WarnBytes})}
+	r.host.cfg.Observer.Grown(r.place(), r.st.Bytes)
+	ev := agui.Custom{Name: "holdfast.thread_large", Value: thread.MustJSON(map[string]any{"bytes": r.st.Bytes, "warnBytes": r.host.cfg.WarnBytes})}
 	ev.Timestamp = r.now()
 	return r.w.Add([]agui.Event{ev}, journal.Soon, nil)
 }

@@ -17,7 +17,7 @@ import (
 // its calls.
 func (r *run) answer() error {
 	for attempt := 0; ; attempt++ {
-		a := &answering{r: r, message: r.e.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
+		a := &answering{r: r, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
 		err := a.observed(attempt)
 		if err == nil {
 			return r.commitAnswer(a)
@@ -44,10 +44,10 @@ func (r *run) again(a *answering, attempt int, err error) error {
 			WithHint("A Model hook asks before its first delta.").Wrap(errors.New(err.Error())) // no question any more
 	}
 	var failed *holdfast.ModelError
-	if !errors.As(err, &failed) || !failed.Retryable || attempt+1 >= r.e.modelTries(r.agent.Name) {
+	if !errors.As(err, &failed) || !failed.Retryable || attempt+1 >= r.host.modelTries(r.agent.Name) {
 		return err
 	}
-	r.e.cfg.Log.Warn("model call failed, trying again", "thread", r.key.Thread, "run", r.rec.ID,
+	r.host.cfg.Log.Warn("model call failed, trying again", "thread", r.key.Thread, "run", r.rec.ID,
 		"iteration", r.st.Iteration, "attempt", attempt, "error", err)
 	if a.shown {
 		if err := r.supersede("holdfast.retry", map[string]any{"iteration": r.st.Iteration, "attempt": attempt + 1}); err != nil {
@@ -89,7 +89,7 @@ func (r *run) modelRequest(attempt int) *holdfast.ModelRequest {
 			}
 		}
 	}
-	req.Tools = r.e.specs[r.agent.Name]
+	req.Tools = r.host.specs[r.agent.Name]
 	for _, t := range r.rec.Tools {
 		// A server's tool is never replaced by a frontend's of the same name.
 		if _, ours := r.tools[t.Name]; !ours {
@@ -121,14 +121,14 @@ type answering struct {
 
 // observed is stream, told to the observer.
 func (a *answering) observed(attempt int) error {
-	a.began, a.first = a.r.e.cfg.Now(), -1
+	a.began, a.first = a.r.host.cfg.Now(), -1
 	err := a.stream(attempt)
 	a.report(err)
 	return err
 }
 
 func (a *answering) report(err error) {
-	a.r.e.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.r.e.cfg.Now().Sub(a.began), a.usage)
+	a.r.host.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.r.host.cfg.Now().Sub(a.began), a.usage)
 }
 
 func (a *answering) stream(attempt int) (err error) {
@@ -165,7 +165,7 @@ func (a *answering) receive(d *holdfast.Delta, err error) (bool, error) {
 		return true, context.Cause(a.r.ctx)
 	}
 	if a.first < 0 {
-		a.first = a.r.e.cfg.Now().Sub(a.began)
+		a.first = a.r.host.cfg.Now().Sub(a.began)
 	}
 	if err := a.take(d); err != nil {
 		return true, err
@@ -209,7 +209,7 @@ func (a *answering) takeReasoning(d *holdfast.Delta) error {
 		if err := a.endText(); err != nil {
 			return err
 		}
-		b := &reasoningBuilder{id: a.r.e.cfg.NewID("msg")}
+		b := &reasoningBuilder{id: a.r.host.cfg.NewID("msg")}
 		a.reasoning = b
 		a.order = append(a.order, b.id)
 		if a.thoughts == nil {
@@ -301,7 +301,7 @@ func (a *answering) takeCall(d *holdfast.CallDelta) error {
 		// An id that is empty or was used in the thread (providers repeat call_0) is
 		// replaced by one of ours before anybody sees it.
 		if b.id == "" || a.r.hist.Calls[b.id] || len(b.id) > maxIDLength {
-			b.id = a.r.e.cfg.NewID("call")
+			b.id = a.r.host.cfg.NewID("call")
 		}
 		a.r.hist.Calls[b.id] = true
 		a.calls[d.Index] = b
@@ -372,7 +372,7 @@ func (r *run) commitAnswer(a *answering) error {
 	}
 	for i := range r.st.Calls {
 		if r.st.Calls[i].Frontend {
-			r.e.cfg.Observer.ToolCalled(r.place(), r.st.Calls[i].Name, ToolFrontend, 0)
+			r.host.cfg.Observer.ToolCalled(r.place(), r.st.Calls[i].Name, ToolFrontend, 0)
 		}
 	}
 	if len(r.st.Calls) == 0 {

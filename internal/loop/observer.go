@@ -162,7 +162,7 @@ func (r *run) kept() int {
 
 // nextIteration goes on counting.
 func (r *run) nextIteration() {
-	r.e.cfg.Observer.IterationDone(r.place(), r.results)
+	r.host.cfg.Observer.IterationDone(r.place(), r.results)
 	r.st.Iteration++
 	r.moveTo(r.st.Iteration)
 	r.results = 0

@@ -55,33 +55,11 @@ func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, 
 	if p.d.Do == decide.Cancel {
 		return nil, e.cancelAndWait(ctx, p.Thread)
 	}
-	w, err := e.watch(ctx, p)
+	w, err := e.streams.answer(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	return w.reply(ctx), nil
-}
-
-// watch is the stream that answers a POST.
-func (e *Engine) watch(ctx context.Context, p *plan) (*watching, error) {
-	v := view{dialect: agui.DialectOf(p.in.ProtocolVersion)}
-	switch p.d.Do {
-	case decide.Replay:
-		rec, err := e.Read.Run(ctx, p.Key, p.in.RunID)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := e.Read.Records(ctx, p.Key, rec, rec.After, 1); !errors.Is(err, holdfast.ErrCursor) {
-			return e.follow(p.Key, rec, rec.After, v), nil
-		}
-		// Its log was pruned: what is left of it is in the thread's history.
-		v.echo, v.resync = p.in.RunID, true
-		return e.attach(ctx, p.Thread, v)
-	case decide.Attach, decide.Hydrate:
-		v.echo = p.in.RunID
-		return e.attach(ctx, p.Thread, v)
-	}
-	return e.follow(p.Key, p.rec, p.rec.After, v), nil
 }
 
 // plan is a thread, what an input means for it, and what comes of that.
@@ -94,16 +72,16 @@ type plan struct {
 	rec   *thread.Run
 }
 
-// decided reads, settles, decides, and makes the first commit of what is to be
+// decided reads, makes sure of the owner, decides, and makes the first commit of what is to be
 // started, all under the thread's lock.
 func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*plan, error) {
 	defer e.turn(ctx)()
 	defer e.Lock(holdfast.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
-	t, err := e.Read.Load(ctx, who, in.ThreadID)
+	t, err := e.read.Load(ctx, who, in.ThreadID)
 	if err != nil {
 		return nil, err
 	}
-	moved, err := e.settle(ctx, t)
+	moved, err := e.ensureOwner(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +136,7 @@ func (e *Engine) turn(ctx context.Context) (end func()) {
 // agentFor returns the agent that was asked for. A request that names none goes
 // to the one that has unfinished work on the thread.
 func (e *Engine) agentFor(t *thread.Thread, name string) (*holdfast.Agent, error) {
-	if name == "" && t.Head != nil && (t.State.Phase != thread.Idle || len(t.State.Calls) > 0) {
+	if name == "" && t.Head != nil && (t.State.Status() != holdfast.StatusIdle || len(t.State.Calls) > 0) {
 		return e.Agent(t.State.Agent)
 	}
 	return e.Agent(name)
@@ -171,9 +149,9 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (d
 	}
 	leaf := &t.History.Path[len(t.History.Path)-1]
 	s := decide.Situation{
-		Exists: true, Phase: t.State.Phase, Run: t.State.Run, Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome,
+		Exists: true, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
-		Unanswered: decide.Answerable(leaf.Role) && t.State.Outcome != thread.OutcomeCancelled,
+		Unanswered: decide.Answerable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
 	raw, err := e.cfg.Store.Value(ctx, t.Key, holdfast.KindRun, run)
 	if errors.Is(err, holdfast.ErrNotFound) {
@@ -203,4 +181,39 @@ func (p *plan) request(agent string) (decide.Request, error) {
 	}
 	req.Compared = decide.Compare(p.History, pending, p.in.Messages, pol.Branch)
 	return req, nil
+}
+
+// begin makes the first commit of a run and starts its goroutine. The commit
+// is conditional on the head that was decided upon. It holds the run, RUN_STARTED,
+// the new messages, what an answer or a policy does to open calls, and the input
+// checkpoint.
+func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
+	if p.d.Do != decide.Store {
+		if e.stopping() {
+			return errShuttingDown()
+		}
+		if !e.takeSlot() {
+			return errTooManyRuns(e.cfg.MaxRuns)
+		}
+	}
+	b := e.newBeginning(who, p)
+	r, err := b.build(ctx)
+	if err == nil {
+		err = e.Commit(ctx, b.place(), b.c)
+	}
+	if err != nil {
+		if p.d.Do != decide.Store {
+			e.freeSlot()
+		}
+		return thread.ReadUnlessMoved(err)
+	}
+	if p.d.Do == decide.Store {
+		return nil
+	}
+	if p.d.Do == decide.Resume {
+		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
+	}
+	e.announceSchema(b.place(), r.change)
+	e.launch(r, thread.HeadAfter(b.c), b.seq, thread.RecordsOf(b.c))
+	return nil
 }

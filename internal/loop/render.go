@@ -50,7 +50,7 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 		return w.expandResult(ctx, data, ref)
 	}
 	if agui.TypeOf(data) == agui.TypeStateSnapshot {
-		data, err := w.e.Read.StateSnapshot(ctx, w.key, ref)
+		data, err := w.streams.read.StateSnapshot(ctx, w.key, ref)
 		if errors.Is(err, holdfast.ErrNotFound) {
 			return nil, nil // it was pruned; what follows does not need it
 		}
@@ -59,7 +59,7 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	if ref == "" {
 		return agui.AppendMessagesSnapshot(nil, agui.Base{}, nil), nil
 	}
-	hist, err := w.e.Read.History(ctx, w.key, ref)
+	hist, err := w.streams.read.History(ctx, w.key, ref)
 	if errors.Is(err, thread.ErrHole) {
 		return nil, nil
 	}
@@ -73,7 +73,7 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 // reads the past; one that is up to date gets results as they came.
 func (w *watching) expandResult(ctx context.Context, data []byte, message string) ([]byte, error) {
 	if w.contents[message] == nil {
-		stored, err := w.e.cfg.Store.Messages(ctx, w.key)
+		stored, err := w.streams.read.Store.Messages(ctx, w.key)
 		if err != nil {
 			return nil, thread.ReadError(err)
 		}

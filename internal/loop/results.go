@@ -32,7 +32,7 @@ func (r *run) save(f finished) error {
 	case f.err != nil:
 		f.result = holdfast.ToolResult{Text: f.err.Error(), Failed: true}
 	}
-	message := r.e.cfg.NewID("msg")
+	message := r.host.cfg.NewID("msg")
 	events, put, err := r.applyUpdates(&f, message)
 	if err != nil {
 		f.result = holdfast.ToolResult{Text: "The shared state could not be changed: " + err.Error(), Failed: true}
@@ -52,13 +52,13 @@ func (r *run) save(f finished) error {
 		if f.reused != "" {
 			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindReuse, ID: f.reused})
 		}
-		if r.e.cfg.NoPendingWrites && r.repeatable(f.call) {
+		if r.host.cfg.NoPendingWrites && r.repeatable(f.call) {
 			return
 		}
 		r.noteWork(c)
 		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
 			Format: thread.Format, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
-			Iteration: r.st.Iteration, CompletedAt: r.e.cfg.Now(),
+			Iteration: r.st.Iteration, CompletedAt: r.host.cfg.Now(),
 		})})
 	})
 }
@@ -67,7 +67,7 @@ func (r *run) save(f finished) error {
 // pure, or pending writes are off and it can be run again.
 func (r *run) when(call thread.Call) journal.Urgency {
 	switch {
-	case r.e.cfg.NoPendingWrites && r.repeatable(call):
+	case r.host.cfg.NoPendingWrites && r.repeatable(call):
 		return journal.WithNext
 	case r.hasEffects(call):
 		return journal.AtOnce
@@ -123,7 +123,7 @@ func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 // interrupt is a question as the stream shows it; call is empty for a hook's.
 func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 	i := &agui.Interrupt{
-		ID: r.e.cfg.NewID("int"), Reason: ask.Reason, Message: ask.Message, ToolCallID: call,
+		ID: r.host.cfg.NewID("int"), Reason: ask.Reason, Message: ask.Message, ToolCallID: call,
 		ResponseSchema: ask.ResponseSchema, Metadata: ask.Metadata,
 	}
 	if i.Reason == "" {

@@ -12,16 +12,16 @@ import (
 
 // reused returns the recorded result for a call, if there is one.
 func (r *run) reused(call thread.Call) (finished, bool) {
-	if len(r.reuse) == 0 || call.Cut || call.Answer != nil && call.Answer.Declined {
+	if len(r.recorded) == 0 || call.Cut || call.Answer != nil && call.Answer.Declined {
 		return finished{}, false
 	}
 	hash := thread.CallHash(call.Name, r.hist.Arguments(call.ID))
-	for len(r.reuse[hash]) > 0 {
-		v := r.reuse[hash][0]
-		r.reuse[hash] = r.reuse[hash][1:]
+	for len(r.recorded[hash]) > 0 {
+		v := r.recorded[hash][0]
+		r.recorded[hash] = r.recorded[hash][1:]
 		var recorded thread.RecordedResult
 		if err := thread.Decode(v.Data, &recorded); err != nil {
-			r.e.cfg.Log.Warn("a recorded result cannot be read; the tool runs", "thread", r.key.Thread, "tool", call.Name, "error", err)
+			r.host.cfg.Log.Warn("a recorded result cannot be read; the tool runs", "thread", r.key.Thread, "tool", call.Name, "error", err)
 			continue
 		}
 		m, err := (&agui.Message{ID: "m", Role: string(holdfast.RoleTool), ToolCallID: call.ID, Content: recorded.Content}).Domain()

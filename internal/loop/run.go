@@ -18,7 +18,8 @@ import (
 // run is one run in this process. Its goroutine is the owner of the thread: it
 // alone changes st and history, and it alone writes.
 type run struct {
-	e      *Engine
+	host   *host
+	list   lister
 	key    holdfast.ThreadKey
 	rec    *thread.Run
 	agent  *holdfast.Agent
@@ -48,8 +49,9 @@ type run struct {
 	change *holdfast.SchemaChange
 	// number is st.Iteration, for other goroutines.
 	number atomic.Int64
-	// reuse are the recorded results that calls may get, by callHash.
-	reuse map[string][]holdfast.Value
+	// recorded are the results that calls may get instead of running, by
+	// thread.CallHash.
+	recorded map[string][]holdfast.Value
 	// warned: it was said that the thread is large.
 	warned bool
 	// results counts the results that no checkpoint holds yet.
@@ -68,55 +70,48 @@ type run struct {
 // errCancelled is the cause of a run that its user cancelled.
 var errCancelled = errors.New("cancelled by the user")
 
-// launch starts the goroutine of a run whose first commit has been made. head
-// is the head after that commit and first are its records. The caller holds a
-// slot. At a shutdown nothing is started: the run has an owner that is about to
-// die, and is taken over.
-func (e *Engine) launch(r *run, head *holdfast.Head, seq agui.Sequencer, first []holdfast.Record) {
-	r.e, r.key = e, head.Key
-	r.feed = journal.NewFeed(e.cfg.TailBytes)
+// lister has the list of the runs of this process.
+type lister interface {
+	// unlist takes the run off the list: nothing starts to read its inbox any more.
+	unlist(r *run)
+	// freeSlot gives the run's place to another one.
+	freeSlot()
+}
+
+// ground has the run stand on what was read of its thread.
+func (r *run) ground(g thread.Ground) { r.hist, r.shared, r.recorded = g.History, g.Shared, g.Recorded }
+
+// prepare makes what the run needs to start. first are the records of its first
+// commit, and head is the head after it.
+func (r *run) prepare(list lister, head *holdfast.Head, first []holdfast.Record) {
+	r.list, r.key = list, head.Key
+	r.feed = journal.NewFeed(r.host.cfg.TailBytes)
 	r.feed.Append(first)
 	r.done = make(chan struct{})
-	r.started = e.cfg.Now()
-	r.ctx, r.cancel = context.WithCancelCause(e.ctx)
+	r.started = r.host.cfg.Now()
+	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
-		States: r.live, Ledger: e.cfg.Store, Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
+		States: r.live, Ledger: r.host.cfg.Store, Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
 	})
-	r.inner, r.chain = r.ctx, e.chains[r.agent.Name]
+	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
 	r.st.Follow(r.live)
 	r.moveTo(r.st.Iteration)
 	r.results = r.kept()
-	r.prepare()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopping() {
-		e.release()
-		return
-	}
-	r.w = journal.New(r.writerConfig(), head, seq)
-	e.runs[r.key] = r
-	e.cfg.Observer.RunStarted(r.place(), r.resumed, r.results)
-	e.wg.Go(r.main)
-	r.inbox.Go(r.readInbox) // something may have been posted before it was listed
-}
-
-func (r *run) writerConfig() journal.Config {
-	cfg := &r.e.cfg
-	return journal.Config{
-		Process: r.e.process, Now: cfg.Now, NewID: cfg.NewID, Shown: r.feed.Append, Back: r.storeBack,
-		Commit: func(ctx context.Context, c *holdfast.Commit) error { return r.e.Commit(ctx, r.place(), c) },
-		GiveUp: cfg.StoreTimeout, Limit: cfg.BufferBytes, Window: cfg.DeltaWindow, StopAtOnce: cfg.StopOnStoreFailure,
-	}
-}
-
-// prepare builds what every iteration uses.
-func (r *run) prepare() {
 	r.tools = make(map[string]holdfast.Tool, len(r.agent.Tools))
 	for _, t := range r.agent.Tools {
 		r.tools[t.Spec().Name] = t
 	}
 	for i := range r.hist.Path {
 		r.remember(&r.hist.Path[i])
+	}
+}
+
+func (r *run) writerConfig() journal.Config {
+	cfg := &r.host.cfg
+	return journal.Config{
+		Process: r.host.process, Now: cfg.Now, NewID: cfg.NewID, Shown: r.feed.Append, Back: r.storeBack,
+		Commit: func(ctx context.Context, c *holdfast.Commit) error { return r.host.Commit(ctx, r.place(), c) },
+		GiveUp: cfg.StoreTimeout, Limit: cfg.BufferBytes, Window: cfg.DeltaWindow, StopAtOnce: cfg.StopOnStoreFailure,
 	}
 }
 
@@ -136,14 +131,10 @@ func (r *run) main() {
 		r.conclude(err)
 	}
 	r.cancel(nil)
-	r.e.mu.Lock()
-	if r.e.runs[r.key] == r { // the next run of the thread may have begun
-		delete(r.e.runs, r.key)
-	}
-	r.e.mu.Unlock()
+	r.list.unlist(r)
 	r.inbox.Wait()
 	r.feed.End()
-	<-r.e.slots
+	r.list.freeSlot()
 	close(r.done)
 }
 
@@ -153,8 +144,8 @@ func (r *run) conclude(err error) {
 		// The run ends here without an end in the log: the server stops, or the fence
 		// or the store is lost. Whoever finds the thread goes on from its head.
 		r.leave(err)
-		r.e.cfg.Observer.RunEnded(r.place(), OutcomeLeft, "", r.e.cfg.Now().Sub(r.started))
-		r.e.cfg.Log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
+		r.host.cfg.Observer.RunEnded(r.place(), OutcomeLeft, "", r.host.cfg.Now().Sub(r.started))
+		r.host.cfg.Log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
 	}
 }
 
@@ -162,7 +153,7 @@ func (r *run) conclude(err error) {
 // with this process still named as the owner: gone, it is taken over.
 func (r *run) leave(cause error) {
 	if errors.Is(cause, errStopped) {
-		if err := r.w.Close(context.WithoutCancel(r.ctx), r.e.process); err == nil {
+		if err := r.w.Close(context.WithoutCancel(r.ctx), r.host.process); err == nil {
 			return
 		}
 	}
@@ -172,25 +163,25 @@ func (r *run) leave(cause error) {
 // storeBack says in the log that the store answers again; the observer is told of
 // each try that fails.
 func (r *run) storeBack(outage time.Duration) {
-	r.e.cfg.Log.Warn("the store is back", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load(), "outage", outage)
+	r.host.cfg.Log.Warn("the store is back", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load(), "outage", outage)
 }
 
 // guard turns a panic of this package into an error.
 func (r *run) guard() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.e.cfg.Log.Error("panic in a run", "thread", r.key.Thread, "run", r.rec.ID, "panic", p, "stack", string(debug.Stack()))
+			r.host.cfg.Log.Error("panic in a run", "thread", r.key.Thread, "run", r.rec.ID, "panic", p, "stack", string(debug.Stack()))
 			err = holdfast.AsError(errors.New("panic"))
 		}
 	}()
-	var end *runEnd
+	var end *conclusion
 	run := r.chain.Around(func(ctx context.Context, _ *holdfast.Iteration) (string, error) {
 		r.inner = ctx
 		var err error
 		if end, err = r.iterate(); err != nil {
 			return "", err
 		}
-		return end.name, nil
+		return string(end.shown.Type), nil
 	})
 	if _, err := run(r.ctx, r.at.Load()); err != nil {
 		return err
@@ -199,7 +190,7 @@ func (r *run) guard() (err error) {
 		return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "A middleware has ended the run without a reason.").
 			WithHint("A Run hook calls next, or returns an error that says why it does not.")
 	}
-	return r.finish(end.outcome, end.phase, end.name)
+	return r.finish(end)
 }
 
 // answered reports whether the history ends in an answer without open calls.
@@ -235,7 +226,7 @@ func (r *run) principal() holdfast.Principal {
 func (r *run) checkpoint() error {
 	return r.w.Add(nil, journal.Soon, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
-		if r.e.cfg.Frequency == PerIteration {
+		if r.host.cfg.Frequency == PerIteration {
 			r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		}
 		r.clearWork(c)
@@ -245,40 +236,40 @@ func (r *run) checkpoint() error {
 }
 
 func (r *run) listCheckpoint(c *holdfast.Commit, source string, step int) {
-	thread.AddCheckpoint(c, r.st, source, step, r.e.cfg.Now(), r.e.cfg.KeepCheckpoints)
+	thread.AddCheckpoint(c, r.st, source, step, r.host.cfg.Now(), r.host.cfg.KeepCheckpoints)
 }
 
-// finish ends the run with RUN_FINISHED, the state and the final checkpoint in
-// one commit, and waits for it.
-func (r *run) finish(outcome *agui.Outcome, p thread.Phase, name string) error {
-	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Outcome: outcome, Usage: r.st.Usage}
+// finish ends the run as its conclusion says, with RUN_FINISHED.
+func (r *run) finish(end *conclusion) error {
+	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Outcome: end.shown, Usage: r.st.Usage}
 	ev.Timestamp = r.now()
-	return r.closeRun(ev, p, name, nil)
+	return r.close(ev, end.move(r.st))
 }
 
-func (r *run) closeRun(ev agui.Event, p thread.Phase, name string, cause *holdfast.Error) error {
-	r.st.Ending = nil
-	r.st.Phase, r.st.Outcome, r.st.Code, r.st.Text = p, name, "", ""
-	if cause != nil {
-		r.st.Code, r.st.Text = cause.Code, thread.PublicText(cause)
+// close ends the run with its last event, the state and the final checkpoint in one
+// commit, and waits for it. moved is what came of moving the state there.
+func (r *run) close(ev agui.Event, moved error) error {
+	if moved != nil {
+		return moved
 	}
+	r.st.Ending = nil
 	err := r.w.Finish(context.WithoutCancel(r.ctx), ev, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		r.st.Bytes += r.w.Written()
 		r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		// What the stopped or waiting thread still needs stays.
-		if p == thread.Idle {
+		if r.st.Status() == holdfast.StatusIdle {
 			r.clearWork(c)
 		}
 		c.InboxSeen = r.inboxSeen.Load()
-		thread.PutRunEnd(c, r.rec.ID, thread.RunEnd{Format: thread.Format, Outcome: name, Code: r.st.Code, EndedAt: r.e.cfg.Now(), Last: last.Number})
+		thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.cfg.Now(), last.Number))
 		c.State = r.st.Encode()
 	})
 	if err != nil {
 		return err
 	}
-	r.e.cfg.Observer.RunEnded(r.place(), name, r.st.Code, r.e.cfg.Now().Sub(r.started))
-	r.e.cfg.Ended(r.key)
+	r.host.cfg.Observer.RunEnded(r.place(), string(r.st.Outcome()), r.st.Code(), r.host.cfg.Now().Sub(r.started))
+	r.host.cfg.Ended(r.key)
 	return nil
 }
 
@@ -295,13 +286,13 @@ func (r *run) end(cause error) error {
 		return r.endCancelled()
 	}
 	pub := publicError(cause)
-	r.e.cfg.Log.Warn("run failed", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", pub.Code, "error", cause)
+	r.host.cfg.Log.Warn("run failed", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", pub.Code, "error", cause)
 	ev := agui.RunError{Message: thread.PublicText(pub), Code: pub.Code, Usage: r.st.Usage}
 	ev.Timestamp = r.now()
-	return r.closeRun(ev, thread.Stopped, thread.OutcomeError, pub)
+	return r.close(ev, r.st.Stop(pub))
 }
 
-func (r *run) now() int64 { return r.e.cfg.Now().UnixMilli() }
+func (r *run) now() int64 { return r.host.cfg.Now().UnixMilli() }
 
 // append adds messages to the tree, one after the other from the leaf on, in
 // one commit with the events and with whatever more adds. It does not wait.

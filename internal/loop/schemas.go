@@ -34,28 +34,28 @@ type restored struct {
 
 // restore makes states of what is stored in st, for a run of the agent that begins
 // or goes on. It sets st.Schema.
-func (e *Engine) restore(ctx context.Context, key holdfast.ThreadKey, st *thread.State, agent string) (*restored, error) {
-	s := e.schemas[agent]
+func (h *host) restore(ctx context.Context, key holdfast.ThreadKey, st *thread.State, agent string) (*restored, error) {
+	s := h.schemas[agent]
 	out := &restored{}
 	if st.Schema == s.Ref {
-		out.states = s.Restore(s.Info(), st.Values(s.Info()), e.missingStep(key))
+		out.states = s.Restore(s.Info(), st.Values(s.Info()), h.missingStep(key))
 		return out, nil
 	}
-	old, err := e.storedSchema(ctx, key, st)
+	old, err := h.storedSchema(ctx, key, st)
 	if err != nil {
 		return nil, err
 	}
-	states := s.Restore(old, st.Values(old), e.missingStep(key))
+	states := s.Restore(old, st.Values(old), h.missingStep(key))
 	change := s.Compare(states)
-	if states, err = e.refuseNewer(s, states, &change); err != nil {
+	if states, err = h.refuseNewer(s, states, &change); err != nil {
 		return nil, err
 	}
 	// What another agent has written, or nobody yet, has not changed.
 	if st.Agent == agent && change.Any() && !(change.Upgrade && s.Empty()) {
-		if err := e.judge(&change); err != nil {
+		if err := h.judge(&change); err != nil {
 			return nil, err
 		}
-		if e.cfg.SchemaMode != SchemaSilent {
+		if h.cfg.SchemaMode != SchemaSilent {
 			out.change = &change
 		}
 	}
@@ -68,16 +68,16 @@ func (e *Engine) restore(ctx context.Context, key holdfast.ThreadKey, st *thread
 }
 
 // storedSchema reads the schema that the states in st were written under.
-func (e *Engine) storedSchema(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (info holdfast.SchemaInfo, err error) {
+func (h *host) storedSchema(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (info holdfast.SchemaInfo, err error) {
 	if st.Schema == "" {
 		return info, nil
 	}
-	for _, s := range e.schemas {
+	for _, s := range h.schemas {
 		if s.Ref == st.Schema {
 			return s.Info(), nil
 		}
 	}
-	if info, err = thread.ReadSchema(ctx, e.cfg.Store, key, st); err != nil {
+	if info, err = thread.ReadSchema(ctx, h.cfg.Store, key, st); err != nil {
 		return info, thread.ReadError(err)
 	}
 	return info, nil
@@ -85,24 +85,24 @@ func (e *Engine) storedSchema(ctx context.Context, key holdfast.ThreadKey, st *t
 
 // missingStep says that a state is read with defaults, because the migration that
 // it needs does not exist; nil in the mode in which that fails.
-func (e *Engine) missingStep(key holdfast.ThreadKey) func(name string, from, to int) {
-	switch e.cfg.SchemaMode {
+func (h *host) missingStep(key holdfast.ThreadKey) func(name string, from, to int) {
+	switch h.cfg.SchemaMode {
 	case SchemaFail:
 		return nil
 	case SchemaSilent:
 		return func(string, int, int) {}
 	}
 	return func(name string, from, to int) {
-		e.cfg.Log.Warn("a stored state has no migration and is read with defaults", "thread", key.Thread, "state", name, "from", from, "to", to)
+		h.cfg.Log.Warn("a stored state has no migration and is read with defaults", "thread", key.Thread, "state", name, "from", from, "to", to)
 	}
 }
 
 // refuseNewer refuses states of a version that is not known here, or sets them aside.
-func (e *Engine) refuseNewer(s *thread.Schema, states *holdfast.States, change *holdfast.SchemaChange) (*holdfast.States, error) {
+func (h *host) refuseNewer(s *thread.Schema, states *holdfast.States, change *holdfast.SchemaChange) (*holdfast.States, error) {
 	if len(change.TooNew) == 0 {
 		return states, nil
 	}
-	if !e.cfg.ResetNewerStates {
+	if !h.cfg.ResetNewerStates {
 		return nil, errStateTooNew(change.TooNew[0])
 	}
 	var names []string
@@ -119,8 +119,8 @@ func errStateTooNew(c holdfast.StateVersionChange) *holdfast.Error {
 }
 
 // judge returns the error of a change that must not be.
-func (e *Engine) judge(change *holdfast.SchemaChange) error {
-	if e.cfg.SchemaMode != SchemaFail || change.Upgrade {
+func (h *host) judge(change *holdfast.SchemaChange) error {
+	if h.cfg.SchemaMode != SchemaFail || change.Upgrade {
 		return nil
 	}
 	var versions []string
@@ -141,12 +141,12 @@ func listOr(names []string) string {
 }
 
 // announceSchema says in the log what has changed.
-func (e *Engine) announceSchema(at holdfast.Iteration, change *holdfast.SchemaChange) {
+func (h *host) announceSchema(at holdfast.Iteration, change *holdfast.SchemaChange) {
 	if change == nil {
 		return
 	}
-	e.cfg.Observer.SchemaChanged(at, change)
-	log := e.cfg.Log.With("thread", at.Thread, "run", at.Run, "iteration", at.Number)
+	h.cfg.Observer.SchemaChanged(at, change)
+	log := h.cfg.Log.With("thread", at.Thread, "run", at.Run, "iteration", at.Number)
 	if change.Upgrade {
 		log.Info("resuming from a checkpoint that is older than schema versioning; it is upgraded to the current schema")
 		return
@@ -165,11 +165,11 @@ func (e *Engine) announceSchema(at holdfast.Iteration, change *holdfast.SchemaCh
 }
 
 // schemaEvent is the record of a change; nil without one.
-func (e *Engine) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
+func (h *host) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
 	if change == nil {
 		return nil
 	}
-	now := e.cfg.Now()
+	now := h.cfg.Now()
 	listed := *change // a list without entries is a list
 	listed.Removed, listed.Added = append([]string{}, change.Removed...), append([]string{}, change.Added...)
 	listed.Changed = append([]holdfast.StateVersionChange{}, change.Changed...)
@@ -182,15 +182,15 @@ func (e *Engine) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
 
 // ShownStates returns the states of the middleware in st as its owner may see
 // them; nil if there are none.
-func (e *Engine) ShownStates(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (json.RawMessage, error) {
+func (h *host) ShownStates(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (json.RawMessage, error) {
 	if st.Schema == "" && len(st.States) == 0 {
 		return nil, nil
 	}
-	info, err := e.storedSchema(ctx, key, st)
+	info, err := h.storedSchema(ctx, key, st)
 	if err != nil {
 		return nil, err
 	}
-	s := e.schemas[st.Agent]
+	s := h.schemas[st.Agent]
 	if s == nil { // the agent is not here any more
 		s = &thread.Schema{Schema: thread.EmptySchema()}
 	}

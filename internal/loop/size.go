@@ -10,21 +10,21 @@ import (
 // measured compares what a thread takes with its bounds, or with MaxBytes alone once
 // it was warned of. The estimate in the state is what was ever written; only when that
 // is too much the store is asked.
-func (e *Engine) measured(ctx context.Context, key holdfast.ThreadKey, st *thread.State, warned bool) (over bool, err error) {
-	bound := e.cfg.MaxBytes
-	if warn := e.cfg.WarnBytes; warn > 0 && !warned && (bound <= 0 || warn < bound) {
+func (h *host) measured(ctx context.Context, key holdfast.ThreadKey, st *thread.State, warned bool) (over bool, err error) {
+	bound := h.cfg.MaxBytes
+	if warn := h.cfg.WarnBytes; warn > 0 && !warned && (bound <= 0 || warn < bound) {
 		bound = warn
 	}
 	if bound <= 0 || st.Bytes <= bound {
 		return false, nil
 	}
-	if st.Bytes, err = e.Read.Size(ctx, key); err != nil {
+	if st.Bytes, err = h.read.Size(ctx, key); err != nil {
 		return false, err
 	}
-	if e.cfg.MaxBytes > 0 && st.Bytes > e.cfg.MaxBytes {
-		return true, errThreadTooLarge(st.Bytes, e.cfg.MaxBytes)
+	if h.cfg.MaxBytes > 0 && st.Bytes > h.cfg.MaxBytes {
+		return true, errThreadTooLarge(st.Bytes, h.cfg.MaxBytes)
 	}
-	return e.cfg.WarnBytes > 0 && st.Bytes > e.cfg.WarnBytes, nil
+	return h.cfg.WarnBytes > 0 && st.Bytes > h.cfg.WarnBytes, nil
 }
 
 func errThreadTooLarge(has, limit int64) *holdfast.Error {

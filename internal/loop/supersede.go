@@ -64,5 +64,5 @@ func (r *run) endCancelled() error {
 	if err := r.closeCalls(thread.TextCancelled); err != nil {
 		return err
 	}
-	return r.finish(&agui.Outcome{Type: agui.OutcomeCancelled}, thread.Idle, thread.OutcomeCancelled)
+	return r.finish(cancelled())
 }

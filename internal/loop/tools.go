@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -32,7 +31,7 @@ type finished struct {
 // batch runs the open calls in parallel and saves each result the moment it
 // exists. It returns an end when the run ends here: a person is asked, or the
 // frontend has calls to answer.
-func (r *run) batch() (*runEnd, error) {
+func (r *run) batch() (*conclusion, error) {
 	if len(r.st.Calls) == 0 {
 		return nil, nil
 	}
@@ -43,18 +42,18 @@ func (r *run) batch() (*runEnd, error) {
 		return nil, err
 	}
 	if open := r.st.Interrupts(); len(open) > 0 {
-		return &runEnd{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}, thread.Interrupted, thread.OutcomeInterrupt}, nil
+		return asks(open), nil
 	}
 	if ids := r.st.PendingFrontend(); len(ids) > 0 {
-		r.e.cfg.Observer.IterationDone(r.place(), r.results)
-		return &runEnd{&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: ids}, thread.Idle, thread.OutcomeSuccess}, nil
+		r.host.cfg.Observer.IterationDone(r.place(), r.results)
+		return succeeded(ids...), nil
 	}
 	return nil, nil
 }
 
 func (r *run) runCalls() error {
 	results := make(chan finished, len(r.st.Calls))
-	slots := make(chan struct{}, r.e.cfg.MaxParallelTools)
+	slots := make(chan struct{}, r.host.cfg.MaxParallelTools)
 	running := 0
 	for _, call := range r.st.Calls {
 		// A frontend's call is its own, unless hooks have something to say about it.
@@ -62,14 +61,14 @@ func (r *run) runCalls() error {
 			continue
 		}
 		if f, recorded := r.reused(call); recorded && call.Given == nil && call.Answer == nil {
-			r.e.cfg.Observer.ToolCalled(r.place(), call.Name, ToolReused, 0)
+			r.host.cfg.Observer.ToolCalled(r.place(), call.Name, ToolReused, 0)
 			results <- f
 		} else if f, settled := r.settled(call); settled {
-			r.e.cfg.Observer.ToolCalled(r.place(), call.Name, ToolRefused, 0)
+			r.host.cfg.Observer.ToolCalled(r.place(), call.Name, ToolRefused, 0)
 			results <- f
 		} else {
 			c := r.toolCall(&call)
-			r.e.wg.Go(func() {
+			r.host.wg.Go(func() {
 				slots <- struct{}{}
 				defer func() { <-slots }()
 				results <- r.runCall(call, c)
@@ -152,12 +151,12 @@ func (r *run) runCall(call thread.Call, c holdfast.ToolCall) (f finished) {
 		f.err = err
 		return f
 	}
-	began := r.e.cfg.Now()
+	began := r.host.cfg.Now()
 	defer func() {
 		if errors.Is(f.err, errFrontend) {
 			return
 		}
-		r.e.cfg.Observer.ToolCalled(r.place(), call.Name, toolResult(r.ctx, &f), r.e.cfg.Now().Sub(began))
+		r.host.cfg.Observer.ToolCalled(r.place(), call.Name, toolResult(r.ctx, &f), r.host.cfg.Now().Sub(began))
 	}()
 	defer func() {
 		if p := recover(); p != nil {

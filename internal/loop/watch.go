@@ -8,12 +8,13 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// view is how a watcher wants to see a run.
-type view struct {
+// viewer is how a watcher wants to see a run.
+type viewer struct {
 	dialect agui.Dialect
 	// echo is the run id the watcher asked under; where it is not the run's own,
 	// RUN_STARTED and RUN_FINISHED carry it and name the real run in metadata.
@@ -22,15 +23,26 @@ type view struct {
 	resync bool
 }
 
+// streams shows logs to those who watch. It knows no run, only the records of those
+// that live here.
+type streams struct {
+	read  thread.Reader
+	store holdfast.Notifier
+	// live returns the records of the thread's run while it lives in this process.
+	live      func(holdfast.ThreadKey) *journal.Feed
+	closed    <-chan struct{} // when streams must end
+	keepAlive time.Duration
+}
+
 // follow streams a run's records after the cursor until the run ends.
-func (e *Engine) follow(key holdfast.ThreadKey, rec *thread.Run, after holdfast.Cursor, v view) *watching {
-	return &watching{e: e, key: key, rec: rec, after: after, view: v}
+func (s *streams) follow(key holdfast.ThreadKey, rec *thread.Run, after holdfast.Cursor, v viewer) *watching {
+	return &watching{streams: s, key: key, rec: rec, after: after, viewer: v}
 }
 
 // watching is a stream: a prelude built from committed state, then the log.
 // A watcher is a cursor; it holds nothing else.
 type watching struct {
-	e       *Engine
+	*streams
 	key     holdfast.ThreadKey
 	rec     *thread.Run
 	after   holdfast.Cursor
@@ -41,7 +53,7 @@ type watching struct {
 	ended bool
 	// contents are those of results, by message; see expandResult.
 	contents map[string]json.RawMessage
-	view
+	viewer
 }
 
 // reply makes the stream a reply that ends with ctx.
@@ -75,7 +87,7 @@ func (w *watching) preludeFrames() []agui.Frame {
 // it only then.
 func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) bool) error {
 	var wake <-chan struct{}
-	idle := time.NewTimer(w.e.cfg.KeepAlive)
+	idle := time.NewTimer(w.keepAlive)
 	defer idle.Stop()
 	for {
 		records, changed, err := w.read(ctx)
@@ -90,12 +102,12 @@ func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) boo
 			if !yield(frames, nil) || ended {
 				return nil
 			}
-			idle.Reset(w.e.cfg.KeepAlive)
+			idle.Reset(w.keepAlive)
 			continue
 		}
 		if changed == nil && wake == nil {
 			var stop func()
-			wake, stop = w.e.cfg.Store.Watch(w.key)
+			wake, stop = w.store.Watch(w.key)
 			defer stop()
 			continue // what came between the read and the watch is read now
 		}
@@ -115,11 +127,11 @@ func (w *watching) wait(ctx context.Context, changed, wake <-chan struct{}, idle
 	case <-changed:
 	case <-wake:
 	case <-idle.C:
-		idle.Reset(w.e.cfg.KeepAlive)
+		idle.Reset(w.keepAlive)
 		return yield(nil, nil), nil
 	case <-ctx.Done():
 		return false, nil
-	case <-w.e.closed:
+	case <-w.closed:
 		return false, errStreamCut(w.key.Thread, w.rec.ID)
 	}
 	return true, nil
@@ -129,9 +141,7 @@ func (w *watching) wait(ctx context.Context, changed, wake <-chan struct{}, idle
 // run lives here.
 func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed <-chan struct{}, err error) {
 	if w.feed == nil {
-		if r := w.e.local(w.key); r != nil {
-			w.feed = r.feed
-		}
+		w.feed = w.live(w.key)
 	}
 	if w.feed != nil {
 		records, behind, wake := w.feed.After(w.after)
@@ -144,7 +154,7 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 			changed = wake
 		}
 	}
-	records, err = w.e.Read.Records(ctx, w.key, w.rec, w.after, 256)
+	records, err = w.streams.read.Records(ctx, w.key, w.rec, w.after, 256)
 	if err != nil {
 		return nil, nil, thread.ReadError(err)
 	}
@@ -155,22 +165,22 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 // then START again for every open item, then live. Stock clients digest this
 // whatever they have seen before. A thread that does not run is hydrated: the
 // stream ends as its last run did.
-func (e *Engine) attach(ctx context.Context, t *thread.Thread, v view) (*watching, error) {
-	rec, err := e.Read.Run(ctx, t.Key, t.State.Run)
+func (s *streams) attach(ctx context.Context, t *thread.Thread, v viewer) (*watching, error) {
+	rec, err := s.read.Run(ctx, t.Key, t.State.Run())
 	if err != nil {
 		return nil, err
 	}
-	w := e.follow(t.Key, rec, t.Last(), v)
+	w := s.follow(t.Key, rec, t.Last(), v)
 	var assembled agui.Assembler
 	var reopen [][]byte
-	if t.State.Phase == thread.Running {
-		seq, err := e.Read.Replay(ctx, t, assembled.Apply)
+	if t.State.Running() {
+		seq, err := s.read.Replay(ctx, t, assembled.Apply)
 		if err != nil {
 			return nil, err
 		}
 		reopen = thread.EncodeEvents(seq.Reopen())
 	}
-	state, err := e.Read.StateSnapshot(ctx, t.Key, t.State.Shared)
+	state, err := s.read.StateSnapshot(ctx, t.Key, t.State.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +190,7 @@ func (e *Engine) attach(ctx context.Context, t *thread.Thread, v view) (*watchin
 	}
 	w.prelude = append(w.prelude, w.echoed(started.AppendJSON(nil)), messagesSnapshot(rec, t.History.Raw, assembled.Messages()), state)
 	w.prelude = append(w.prelude, reopen...)
-	if t.State.Phase != thread.Running {
+	if !t.State.Running() {
 		w.prelude = append(w.prelude, w.echoed(endingOf(t, rec).AppendJSON(nil)))
 		w.ended = true
 	}
@@ -189,78 +199,36 @@ func (e *Engine) attach(ctx context.Context, t *thread.Thread, v view) (*watchin
 
 // endingOf is how a thread that does not run stands, as an event.
 func endingOf(t *thread.Thread, rec *thread.Run) agui.Event {
-	if t.State.Phase == thread.Stopped {
-		return agui.RunError{Message: t.State.Text, Code: t.State.Code}
+	if t.State.Status() == holdfast.StatusStopped {
+		return agui.RunError{Message: t.State.Text(), Code: t.State.Code()}
 	}
 	outcome := &agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: t.State.PendingFrontend()}
 	if open := t.State.Interrupts(); len(open) > 0 {
 		outcome = &agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}
-	} else if t.State.Outcome == thread.OutcomeCancelled {
+	} else if t.State.Outcome() == holdfast.OutcomeCancelled {
 		outcome = &agui.Outcome{Type: agui.OutcomeCancelled}
 	}
 	return agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Outcome: outcome}
 }
 
-// Events streams a run after the cursor: exactly the missing suffix, or, where
-// the log does not hold the cursor, a new start that says so. A nil reply means
-// that the run has ended and nothing is missing.
-func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
-	t, err := e.Current(ctx, who, id)
-	if err != nil {
-		return nil, err
-	}
-	rec, err := e.Read.Run(ctx, t.Key, run)
-	if err != nil {
-		return nil, err
-	}
-	if after.Number < rec.After.Number || after == (holdfast.Cursor{}) {
-		after = rec.After
-	}
-	if _, err := e.Read.Records(ctx, t.Key, rec, after, 1); err != nil {
-		if !errors.Is(err, holdfast.ErrCursor) {
-			return nil, thread.ReadError(err)
+// answer is the stream that answers a POST.
+func (s *streams) answer(ctx context.Context, p *plan) (*watching, error) {
+	v := viewer{dialect: agui.DialectOf(p.in.ProtocolVersion)}
+	switch p.d.Do {
+	case decide.Replay:
+		rec, err := s.read.Run(ctx, p.Key, p.in.RunID)
+		if err != nil {
+			return nil, err
 		}
-		return e.attached(ctx, t, view{dialect: d, resync: true})
+		if _, err := s.read.Records(ctx, p.Key, rec, rec.After, 1); !errors.Is(err, holdfast.ErrCursor) {
+			return s.follow(p.Key, rec, rec.After, v), nil
+		}
+		// Its log was pruned: what is left of it is in the thread's history.
+		v.echo, v.resync = p.in.RunID, true
+		return s.attach(ctx, p.Thread, v)
+	case decide.Attach, decide.Hydrate:
+		v.echo = p.in.RunID
+		return s.attach(ctx, p.Thread, v)
 	}
-	ended, err := e.Read.RunEnd(ctx, t.Key, run)
-	if err != nil || (ended != nil && after.Number >= ended.Last) {
-		return nil, err
-	}
-	return e.follow(t.Key, rec, after, view{dialect: d}).reply(ctx), nil
-}
-
-// Current reads the head of a thread that must exist, and makes sure that a
-// thread which claims to run has a living owner, so that nobody waits for a dead
-// one.
-func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error) {
-	t, err := e.Read.Existing(ctx, who, id)
-	if err != nil || t.State.Phase != thread.Running || e.local(t.Key) != nil {
-		return t, err
-	}
-	if err := e.recover(ctx, t.Key); err != nil {
-		return nil, err
-	}
-	return e.Read.Existing(ctx, who, id)
-}
-
-// Attach streams a thread to a fresh page; see attach.
-func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, d agui.Dialect) (*agui.Reply, error) {
-	t, err := e.Current(ctx, who, id)
-	if err != nil {
-		return nil, err
-	}
-	return e.attached(ctx, t, view{dialect: d})
-}
-
-// attached is attach for a thread of which only the head has been read.
-func (e *Engine) attached(ctx context.Context, t *thread.Thread, v view) (*agui.Reply, error) {
-	var err error
-	if t.History, err = e.Read.History(ctx, t.Key, t.State.Leaf); err != nil {
-		return nil, err
-	}
-	w, err := e.attach(ctx, t, v)
-	if err != nil {
-		return nil, err
-	}
-	return w.reply(ctx), nil
+	return s.follow(p.Key, p.rec, p.rec.After, v), nil
 }

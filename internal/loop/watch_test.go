@@ -145,7 +145,7 @@ func TestCancel(t *testing.T) {
 			t.Fatalf("%s", looptest.Show(events))
 		}
 		looptest.WantTexts(t, e, "t", "user:go", "assistant:working", "tool:finished", "tool:"+thread.TextCancelled)
-		if info, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil || info.Outcome != thread.OutcomeCancelled {
+		if info, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil || info.Outcome != holdfast.OutcomeCancelled {
 			t.Errorf("cancelled twice: %+v %v", info, err)
 		}
 		// A cut connection and an empty-messages POST after a cancel show the end.

@@ -39,7 +39,7 @@ func DecodeCheckpoint(data []byte) (*Checkpoint, error) {
 func (cp *Checkpoint) Public(thread string) holdfast.Checkpoint {
 	return holdfast.Checkpoint{
 		ID: cp.ID, ThreadID: thread, CreatedAt: cp.CreatedAt, ETag: cp.ETag, Format: max(cp.Format, 1),
-		Agent: cp.State.Agent, Run: cp.State.Run, Status: holdfast.ThreadStatus(cp.State.Phase), Iteration: cp.State.Iteration,
+		Agent: cp.State.Agent, Run: cp.State.Run(), Status: cp.State.Status(), Iteration: cp.State.Iteration,
 		Message: cp.State.Leaf, Messages: cp.State.Count,
 		Metadata: holdfast.CheckpointMetadata{Source: cp.Source, Step: cp.Step, Parent: cp.Parent, ParentThread: cp.ParentThread, Label: cp.Label},
 	}

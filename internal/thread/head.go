@@ -3,7 +3,6 @@ package thread
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -18,38 +17,24 @@ import (
 // the middleware, which a reader of format 2 would drop when it writes.
 const Format = 3
 
-// Phase is where a thread stands. Whether a running thread is alive is never
-// stored: it follows from its owner's lease.
-type Phase string
-
-const (
-	Running     Phase = "running"
-	Interrupted Phase = "interrupted"
-	Stopped     Phase = "stopped"
-	Idle        Phase = "idle"
-)
-
-// The ways a run ends.
-const (
-	OutcomeSuccess   = "success"
-	OutcomeInterrupt = "interrupt"
-	OutcomeCancelled = "cancelled"
-	OutcomeError     = "error"
-)
-
-// State is the part of a head that the store does not read. It holds what is
-// needed to go on from exactly here, and nothing that grows with the thread.
+// State is the part of a head that the store does not read: what is needed to
+// continue from exactly here, and nothing that grows with the thread.
 type State struct {
-	Format int    `json:"format"`
-	Agent  string `json:"agent"`
+	Format int
+	Agent  string
 	// Leaf is the last message of the history.
-	Leaf    string `json:"leaf,omitempty"`
-	Phase   Phase  `json:"phase"`
-	Run     string `json:"run"`
-	Outcome string `json:"outcome,omitempty"`
-	// Code and Text are the error of a run that ended in one.
-	Code string `json:"code,omitempty"`
-	Text string `json:"text,omitempty"`
+	Leaf string
+	standing
+	Work
+
+	// live is where the states change while the run runs, and taken what of it is in
+	// Work.
+	live  *holdfast.LiveStates
+	taken *holdfast.States
+}
+
+// Work is how far a thread has come: the iteration, what is open in it, and the states.
+type Work struct {
 	// Iteration runs, or runs next. GrantedAt is the one at which the last
 	// request started or resumed the run.
 	Iteration int `json:"iteration"`
@@ -98,11 +83,6 @@ type State struct {
 	NewerStates   map[string]NewerState `json:"newerStates,omitempty"`
 	// Redacted are the states that the schema does not know and that must not be shown.
 	Redacted []string `json:"redacted,omitempty"`
-
-	// live is where the states change while the run runs, and taken what of it is in
-	// the members above.
-	live  *holdfast.LiveStates
-	taken *holdfast.States
 }
 
 // Question is what a hook asks a person, and the answer.
@@ -132,45 +112,12 @@ type Origin struct {
 	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
-func DecodeState(b []byte) (*State, error) {
-	var s State
-	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, fmt.Errorf("read the head: %w: %w", ErrUnreadable, err)
-	}
-	return &s, s.validate()
-}
-
-// errUnreadable: the bytes are not what any version has written. errNegative: a
+// ErrUnreadable: the bytes are not what any version has written. ErrNegative: a
 // counter is negative.
 var (
 	ErrUnreadable = errors.New("a stored value cannot be read")
 	ErrNegative   = errors.New("a checkpoint has a negative counter")
 )
-
-// validate returns an error for a state that must not be gone on with.
-func (s *State) validate() error {
-	switch {
-	case s.Format > Format:
-		return fmt.Errorf("the head has format %d, this server reads up to %d: %w", s.Format, Format, holdfast.ErrVersionTooNew)
-	case s.Iteration < 0, s.Claims < 0, s.Checkpoints < 0, s.Count < 0:
-		return fmt.Errorf("%w: iteration %d, claims %d, checkpoints %d, messages %d", ErrNegative, s.Iteration, s.Claims, s.Checkpoints, s.Count)
-	}
-	return nil
-}
-
-// Follow has Encode store the states of the middleware as they are in live at that
-// moment.
-func (s *State) Follow(live *holdfast.LiveStates) { s.live = live }
-
-func (s *State) Encode() []byte {
-	s.takeStates()
-	b, err := json.Marshal(s)
-	if err != nil {
-		// Every member is a plain value or JSON that was decoded before.
-		panic(fmt.Sprintf("loop: encode the head: %v", err))
-	}
-	return b
-}
 
 // Clone copies what a commit may change, so that a refused commit leaves the
 // original as it was.
@@ -218,6 +165,7 @@ func (s *State) CloseCall(id string) {
 	s.Calls = slices.DeleteFunc(s.Calls, func(c Call) bool { return c.ID == id })
 }
 
+// Call returns the open call of that id; nil if there is none.
 func (s *State) Call(id string) *Call {
 	for i := range s.Calls {
 		if s.Calls[i].ID == id {
@@ -227,46 +175,20 @@ func (s *State) Call(id string) *Call {
 	return nil
 }
 
-// MustJSON encodes one of this package's own stored values, which always can
-// be encoded.
-func MustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("loop: encode %T: %v", v, err))
-	}
-	return b
-}
-
-// Decode reads one of this package's stored values.
-func Decode(b []byte, v any) error {
-	var f struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(b, &f); err != nil {
-		return fmt.Errorf("read a stored value: %w: %w", ErrUnreadable, err)
-	}
-	if f.Format > Format {
-		return fmt.Errorf("a value has format %d, this server reads up to %d: %w", f.Format, Format, holdfast.ErrVersionTooNew)
-	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("read a stored value: %w: %w", ErrUnreadable, err)
-	}
-	return nil
-}
-
 // TakeQueued returns the messages that came along with a resume and follow the
 // results it waits for.
-func TakeQueued(st *State) []agui.Message {
+func (s *State) TakeQueued() []agui.Message {
 	var out []agui.Message
-	for _, raw := range st.Queued {
+	for _, raw := range s.Queued {
 		if m, err := agui.DecodeMessage(raw); err == nil {
 			out = append(out, m)
 		}
 	}
-	st.Queued = nil
+	s.Queued = nil
 	return out
 }
 
+// RawMessages are messages as the state keeps them.
 func RawMessages(messages []agui.Message) []json.RawMessage {
 	var out []json.RawMessage
 	for i := range messages {

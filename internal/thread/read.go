@@ -42,6 +42,57 @@ func (rd Reader) Load(ctx context.Context, who holdfast.Principal, id string) (*
 	return t, nil
 }
 
+// Ground is what a run stands on: the messages up to a leaf, the shared state, and the
+// recorded results that calls may get instead of running.
+type Ground struct {
+	History *History
+	Shared  []byte // nil if there is none
+	// Recorded are the results by CallHash, the oldest first.
+	Recorded map[string][]holdfast.Value
+}
+
+// Resumable is all that continues a run from where its thread stands.
+type Resumable struct {
+	Ground
+	Run *Run
+	// End is how the run ended; nil for one that could not say so.
+	End *RunEnd
+	// Started are the calls that were announced and have no result.
+	Started map[string]bool
+}
+
+// Ground reads what a new run on the thread stands on. A history that was read before
+// is taken as it is.
+func (rd Reader) Ground(ctx context.Context, t *Thread) (g Ground, err error) {
+	if g.History = t.History; g.History == nil {
+		if g.History, err = rd.History(ctx, t.Key, t.State.Leaf); err != nil {
+			return g, err
+		}
+	}
+	if g.Shared, err = rd.Shared(ctx, t.Key, t.State.Shared); err != nil {
+		return g, err
+	}
+	g.Recorded, err = rd.recorded(ctx, t.Key, t.State)
+	return g, err
+}
+
+// Resumable reads the thread's run, for whoever continues it.
+func (rd Reader) Resumable(ctx context.Context, t *Thread) (*Resumable, error) {
+	g, err := rd.Ground(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	r := &Resumable{Ground: g}
+	if r.Run, err = rd.Run(ctx, t.Key, t.State.Run()); err != nil {
+		return nil, err
+	}
+	if r.End, err = rd.RunEnd(ctx, t.Key, t.State.Run()); err != nil {
+		return nil, err
+	}
+	r.Started, err = rd.started(ctx, t.Key)
+	return r, err
+}
+
 // Last is the position of the thread's last record. Every acquisition writes
 // a record, so the last one has the tag of the head's fence.
 func (t *Thread) Last() holdfast.Cursor {
@@ -197,8 +248,8 @@ func (rd Reader) RunEnd(ctx context.Context, key holdfast.ThreadKey, run string)
 	return &o, nil
 }
 
-// Intents returns the calls that have been announced and have no result yet.
-func (rd Reader) Intents(ctx context.Context, key holdfast.ThreadKey) (map[string]bool, error) {
+// started returns the calls that have been announced and have no result yet.
+func (rd Reader) started(ctx context.Context, key holdfast.ThreadKey) (map[string]bool, error) {
 	values, err := rd.Store.Values(ctx, key, holdfast.KindIntent, "", 0)
 	if err != nil {
 		return nil, ReadError(err)
@@ -211,7 +262,7 @@ func (rd Reader) Intents(ctx context.Context, key holdfast.ThreadKey) (map[strin
 }
 
 // loadReuse reads what is left to use; only a thread that went back has any.
-func (rd Reader) Recorded(ctx context.Context, key holdfast.ThreadKey, st *State) (map[string][]holdfast.Value, error) {
+func (rd Reader) recorded(ctx context.Context, key holdfast.ThreadKey, st *State) (map[string][]holdfast.Value, error) {
 	if !st.Reuse {
 		return nil, nil
 	}
@@ -276,14 +327,14 @@ func (rd Reader) StateSnapshot(ctx context.Context, key holdfast.ThreadKey, id s
 func (t *Thread) Place() holdfast.Iteration {
 	return holdfast.Iteration{
 		Agent: t.State.Agent, Principal: holdfast.Principal{Tenant: t.Key.Tenant, User: t.Head.User},
-		Thread: t.Key.Thread, Run: t.State.Run, Number: t.State.Iteration,
+		Thread: t.Key.Thread, Run: t.State.Run(), Number: t.State.Iteration,
 	}
 }
 
 func (t *Thread) Info() *holdfast.ThreadInfo {
 	info := &holdfast.ThreadInfo{
-		ID: t.Key.Thread, Agent: t.State.Agent, Status: holdfast.ThreadStatus(t.State.Phase), Run: t.State.Run,
-		Outcome: t.State.Outcome, Code: t.State.Code, Iteration: t.State.Iteration, Cursor: t.Last().String(),
+		ID: t.Key.Thread, Agent: t.State.Agent, Status: t.State.Status(), Run: t.State.Run(),
+		Outcome: t.State.Outcome(), Code: t.State.Code(), Iteration: t.State.Iteration, Cursor: t.Last().String(),
 		PendingToolCalls: t.State.PendingFrontend(), UpdatedAt: t.Head.UpdatedAt, ETag: t.Head.ETag,
 	}
 	if o := t.State.Origin; o != nil {

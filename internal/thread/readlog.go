@@ -83,7 +83,7 @@ func (rd Reader) LiveLog(ctx context.Context, t *Thread) ([]holdfast.Record, err
 // answer in the making, through a sequence machine and through each.
 func (rd Reader) Replay(ctx context.Context, t *Thread, each func(agui.Event)) (agui.Sequencer, error) {
 	var seq agui.Sequencer
-	if _, err := seq.Next(agui.RunStarted{ThreadID: t.Key.Thread, RunID: t.State.Run}); err != nil {
+	if _, err := seq.Next(agui.RunStarted{ThreadID: t.Key.Thread, RunID: t.State.Run()}); err != nil {
 		return seq, err
 	}
 	after := t.State.Boundary

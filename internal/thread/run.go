@@ -32,10 +32,10 @@ type Run struct {
 
 // RunEnd is how a run ended.
 type RunEnd struct {
-	Format  int       `json:"format"`
-	Outcome string    `json:"outcome"`
-	Code    string    `json:"code,omitempty"`
-	EndedAt time.Time `json:"endedAt"`
+	Format  int              `json:"format"`
+	Outcome holdfast.Outcome `json:"outcome"`
+	Code    string           `json:"code,omitempty"`
+	EndedAt time.Time        `json:"endedAt"`
 	// Last is the number of the run's last record.
 	Last uint64 `json:"last"`
 	// ContinuedBy is the run that resumed this one.
@@ -51,6 +51,13 @@ func (rec *Run) Public(o RunEnd) holdfast.RunInfo {
 	}
 }
 
+// PutRunEnd says in a commit how the run has ended.
 func PutRunEnd(c *holdfast.Commit, run string, o RunEnd) {
+	o.Format = Format
 	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindOutcome, ID: run, Data: MustJSON(o)})
+}
+
+// RunEnd is how the thread's last run has ended, with the number of its last record.
+func (s *State) RunEnd(at time.Time, last uint64) RunEnd {
+	return RunEnd{Outcome: s.outcome, Code: s.code, EndedAt: at, Last: last}
 }

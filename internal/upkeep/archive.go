@@ -49,7 +49,7 @@ func (k *Keeper) keepArchives() {
 func (k *Keeper) Archive(ctx context.Context, key holdfast.ThreadKey) error {
 	defer k.engine.Lock(key)()
 	t, err := k.read.Head(ctx, key)
-	if err != nil || t.State.Phase == thread.Running {
+	if err != nil || t.State.Running() {
 		return err
 	}
 	records, err := k.read.LiveLog(ctx, t)
@@ -64,7 +64,7 @@ func (k *Keeper) Archive(ctx context.Context, key holdfast.ThreadKey) error {
 	if err != nil {
 		return err
 	}
-	c := k.Amend(t)
+	c := k.amend(t)
 	c.Trim = t.Head.Next - 1
 	for _, run := range thread.ByRun(records) {
 		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindLog, ID: run.Id, Data: thread.MustJSON(thread.ArchiveRun(run.Id, run.Records, all))})

@@ -79,7 +79,7 @@ func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadI
 	if err != nil {
 		return nil, err
 	}
-	d := &holdfast.CheckpointDetail{Checkpoint: cp.Public(threadID), History: []json.RawMessage{}, Outcome: cp.State.Outcome, Code: cp.State.Code}
+	d := &holdfast.CheckpointDetail{Checkpoint: cp.Public(threadID), History: []json.RawMessage{}, Outcome: cp.State.Outcome(), Code: cp.State.Code()}
 	d.Messages = len(hist.Raw)
 	for _, m := range hist.Raw {
 		d.History = append(d.History, m)
@@ -125,7 +125,7 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 	}
 	var made holdfast.Checkpoint
 	_, err := k.onStill(ctx, who, id, m.ETag, func(t *thread.Thread) (*holdfast.Commit, error) {
-		c, st := k.Amend(t), t.State.Clone()
+		c, st := k.amend(t), t.State.Clone()
 		c.UpdatedAt = k.cfg.Now()
 		if len(m.State) > 0 && string(m.State) != "null" {
 			st.Shared = k.cfg.NewID("s")

@@ -46,7 +46,7 @@ func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cut
 		if err != nil {
 			return leaveOut(cleaned, err)
 		}
-		if t.State.Phase != thread.Idle || !t.Head.UpdatedAt.Before(cutoff) {
+		if t.State.Status() != holdfast.StatusIdle || !t.Head.UpdatedAt.Before(cutoff) {
 			cleaned.Kept++
 			return nil
 		}

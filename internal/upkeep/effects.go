@@ -60,13 +60,13 @@ func (k *Keeper) copyTo(ctx context.Context, c *holdfast.Commit, t *thread.Threa
 		}
 		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: id, Data: data})
 	}
-	rec, err := k.read.Run(ctx, t.Key, d.st.Run)
+	rec, err := k.read.Run(ctx, t.Key, d.st.Run())
 	if err != nil {
 		return err
 	}
 	rec.After = holdfast.Cursor{}
 	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)})
-	thread.PutRunEnd(c, rec.ID, thread.RunEnd{Format: thread.Format, Outcome: d.st.Outcome, Code: d.st.Code, EndedAt: k.cfg.Now()})
+	thread.PutRunEnd(c, rec.ID, d.st.RunEnd(k.cfg.Now(), 0))
 	for i := range d.st.Calls {
 		if d.st.Calls[i].Thread == "" {
 			d.st.Calls[i].Thread = t.Key.Thread
@@ -78,12 +78,9 @@ func (k *Keeper) copyTo(ctx context.Context, c *holdfast.Commit, t *thread.Threa
 }
 
 // keepResults makes the results that are to be used again. What a call did to the
-// shared state is the difference between the states before and after it.
-func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure) error {
-	state, err := k.read.Shared(ctx, t.Key, d.st.Shared)
-	if err != nil {
-		return err
-	}
+// shared state is the difference between the states before and after it; state is the
+// one at the departure's end.
+func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure, state []byte) error {
 	for n, p := range d.past {
 		if p.result == nil {
 			continue

@@ -41,7 +41,7 @@ type pruning struct {
 // commit returns what removes the checkpoints that stays does not name (by their
 // place, the newest is 0), and all that is not needed then; nil if that is nothing.
 func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Checkpoint) bool) (*holdfast.Commit, error) {
-	c := p.k.Amend(p.t)
+	c := p.k.amend(p.t)
 	p.kept = []*thread.State{p.t.State}
 	all, err := p.k.cfg.Store.Values(ctx, p.t.Key, holdfast.KindCheckpoint, "", 0)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *pruning) messages(ctx context.Context, c *holdfast.Commit) error {
 func (p *pruning) values(ctx context.Context, c *holdfast.Commit) error {
 	var blobs, runs []string
 	for _, st := range p.kept {
-		blobs, runs = append(blobs, st.Blobs()...), append(runs, st.Run)
+		blobs, runs = append(blobs, st.Blobs()...), append(runs, st.Run())
 	}
 	for kind, needed := range map[holdfast.Kind][]string{holdfast.KindBlob: blobs, holdfast.KindLog: runs} {
 		values, err := p.k.cfg.Store.Values(ctx, p.t.Key, kind, "", 0)

@@ -91,10 +91,10 @@ func (k *Keeper) retain(ctx context.Context, key holdfast.ThreadKey) (holdfast.C
 	}
 	head := t.Head
 	now, keep := k.cfg.Now(), k.cfg.Retention
-	if t.State.Phase == thread.Running {
+	if t.State.Running() {
 		return done, nil
 	}
-	if keep.Threads > 0 && t.State.Phase == thread.Idle && now.Sub(head.UpdatedAt) > keep.Threads {
+	if keep.Threads > 0 && t.State.Status() == holdfast.StatusIdle && now.Sub(head.UpdatedAt) > keep.Threads {
 		done.Threads = 1
 		return done, k.cfg.Store.Delete(ctx, key, head.Position())
 	}

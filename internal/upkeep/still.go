@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Amend prepares a commit by somebody who does not own the thread, which must not
+// amend prepares a commit by somebody who does not own the thread, which must not
 // run. The fence stays, because no record is written under a new one.
-func (k *Keeper) Amend(t *thread.Thread) *holdfast.Commit {
+func (k *Keeper) amend(t *thread.Thread) *holdfast.Commit {
 	return &holdfast.Commit{
 		Key: t.Key, ID: k.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
 		Fence: t.Head.Fence, Process: t.Head.Process, UpdatedAt: t.Head.UpdatedAt,
@@ -52,7 +52,7 @@ func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag 
 	switch {
 	case etag != "" && etag != t.Head.ETag:
 		return nil, errETag(etag, t.Head.ETag)
-	case t.State.Phase == thread.Running:
+	case t.State.Running():
 		return nil, errStillRunning(t)
 	}
 	if t.History, err = k.read.History(ctx, t.Key, t.State.Leaf); err != nil {
@@ -76,7 +76,7 @@ func errETag(expected, actual string) *holdfast.Error {
 
 // errStillRunning is about what cannot be done to a thread that runs.
 func errStillRunning(t *thread.Thread) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeRunInProgress, "Run %q is in progress on this thread.", t.State.Run).
+	return holdfast.Errorf(holdfast.CodeRunInProgress, "Run %q is in progress on this thread.", t.State.Run()).
 		WithHint("Wait for its end, or cancel it: POST /threads/{thread}/runs/{run}/cancel.").
-		With("runId", t.State.Run).With("threadId", t.Key.Thread)
+		With("runId", t.State.Run()).With("threadId", t.Key.Thread)
 }

@@ -24,7 +24,7 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 		if err != nil {
 			return nil, err
 		}
-		c := k.Amend(t)
+		c := k.amend(t)
 		c.UpdatedAt = k.cfg.Now()
 		d.st.Boundary = t.Last()
 		c.Clear = []holdfast.Kind{holdfast.KindIntent, holdfast.KindPending, holdfast.KindReuse}
@@ -128,22 +128,21 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to holdfast.Trave
 	default:
 		d.st, d.from = t.State.Clone(), t.State.LastCheckpoint
 	}
-	var err error
-	if d.hist, err = k.read.History(ctx, t.Key, d.st.Leaf); err != nil {
-		return nil, err
-	}
-	if err := d.findPast(ctx, k, t); err != nil {
-		return nil, err
-	}
-	rec, err := k.read.Run(ctx, t.Key, t.State.Run)
+	now, err := k.read.Resumable(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	for _, tool := range rec.Tools {
+	there, err := k.read.Ground(ctx, &thread.Thread{Key: t.Key, State: d.st})
+	if err != nil {
+		return nil, err
+	}
+	d.hist = there.History
+	d.findPast(now)
+	for _, tool := range now.Run.Tools {
 		d.frontend = append(d.frontend, tool.Name)
 	}
 	if d.reuse {
-		if err := k.keepResults(ctx, t, d); err != nil {
+		if err := k.keepResults(ctx, t, d, there.Shared); err != nil {
 			return nil, err
 		}
 	}
@@ -168,31 +167,24 @@ func (d *departure) toMessage(t *thread.Thread, id string) error {
 			WithHint("Go to the message before it, or to a checkpoint.").With("messageId", id)
 	}
 	d.st = t.State.Clone()
-	d.st.Leaf, d.st.Phase, d.st.Outcome, d.st.Code, d.st.Text = t.History.Path[i].ID, thread.Idle, thread.OutcomeSuccess, "", ""
-	d.st.Calls, d.st.Queued, d.st.Iteration = nil, nil, 0
-	d.st.Open, d.st.Question = false, nil
+	d.st.Rewind(t.History.Path[i].ID)
 	return nil
 }
 
 // findPast lists the calls that were made after the point gone back to, on the path
 // that is left, and those that have no result.
-func (d *departure) findPast(ctx context.Context, k *Keeper, t *thread.Thread) error {
-	made := callsOf(t.History.Path)
-	for i := range t.History.Path {
-		m := &t.History.Path[i]
+func (d *departure) findPast(now *thread.Resumable) {
+	made := callsOf(now.History.Path)
+	for i := range now.History.Path {
+		m := &now.History.Path[i]
 		if _, before := d.hist.Index[m.ID]; before || m.Role != string(holdfast.RoleTool) || thread.MarkOf(m).NotRun {
 			continue
 		}
 		d.past = append(d.past, past{call: m.ToolCallID, made: made[m.ToolCallID], result: m})
 	}
-	started, err := k.read.Intents(ctx, t.Key)
-	if err != nil {
-		return err
-	}
-	for _, id := range slices.Sorted(maps.Keys(started)) {
+	for _, id := range slices.Sorted(maps.Keys(now.Started)) {
 		d.past = append(d.past, past{call: id, made: made[id]})
 	}
-	return nil
 }
 
 // callsOf returns the calls that messages make, by id.
@@ -231,13 +223,7 @@ func (d *departure) restAt(k *Keeper) {
 		st.Question = &thread.Question{Interrupt: &again}
 	}
 	st.Claims, st.Answers = 0, nil
-	switch {
-	case len(st.Interrupts()) > 0:
-		st.Phase, st.Outcome, st.Code, st.Text = thread.Interrupted, thread.OutcomeInterrupt, "", ""
-	case st.Phase == thread.Running:
-		reason := errWentBack(st.Iteration)
-		st.Phase, st.Outcome, st.Code, st.Text = thread.Stopped, thread.OutcomeError, reason.Code, thread.PublicText(reason)
-	}
+	st.Rest(errWentBack(st.Iteration))
 }
 
 // arrive fills in the commit with which a travel ends.

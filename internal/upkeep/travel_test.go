@@ -456,7 +456,7 @@ func TestStale(t *testing.T) {
 	head := looptest.Must(e.Store.Head(t.Context(), key))(t)
 	st := looptest.Must(thread.DecodeState(head.State))(t)
 	st.Count += 2
-	c := e.Amend(&thread.Thread{Key: key, Head: head, State: st})
+	c := &holdfast.Commit{Key: key, ID: "stale", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt}
 	c.State = st.Encode()
 	if err := e.Store.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -476,12 +476,12 @@ func TestStale(t *testing.T) {
 func TestResumedRunKeepsItsEnd(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
-	before := looptest.Must(e.Engine.Read.RunEnd(t.Context(), key, "r1"))(t)
+	before := looptest.Must((thread.Reader{Store: e.Store}).RunEnd(t.Context(), key, "r1"))(t)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r3"))
-	after := looptest.Must(e.Engine.Read.RunEnd(t.Context(), key, "r1"))(t)
+	after := looptest.Must((thread.Reader{Store: e.Store}).RunEnd(t.Context(), key, "r1"))(t)
 	if after.Last != before.Last || after.Outcome != before.Outcome || after.ContinuedBy != "r3" {
 		t.Errorf("the first run ended as %+v, and now as %+v", before, after)
 	}

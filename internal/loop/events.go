@@ -1,0 +1,74 @@
+package loop
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+)
+
+// Events streams a run after the cursor: exactly the missing suffix, or, where
+// the log does not hold the cursor, a new start that says so. A nil reply means
+// that the run has ended and nothing is missing.
+func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
+	t, err := e.Current(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := e.read.Run(ctx, t.Key, run)
+	if err != nil {
+		return nil, err
+	}
+	if after.Number < rec.After.Number || after == (holdfast.Cursor{}) {
+		after = rec.After
+	}
+	if _, err := e.read.Records(ctx, t.Key, rec, after, 1); err != nil {
+		if !errors.Is(err, holdfast.ErrCursor) {
+			return nil, thread.ReadError(err)
+		}
+		return e.attached(ctx, t, viewer{dialect: d, resync: true})
+	}
+	ended, err := e.read.RunEnd(ctx, t.Key, run)
+	if err != nil || (ended != nil && after.Number >= ended.Last) {
+		return nil, err
+	}
+	return e.streams.follow(t.Key, rec, after, viewer{dialect: d}).reply(ctx), nil
+}
+
+// Current reads the head of a thread that must exist, and makes sure that a
+// thread which claims to run has a living owner, so that nobody waits for a dead
+// one.
+func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error) {
+	t, err := e.read.Existing(ctx, who, id)
+	if err != nil || !t.State.Running() || e.local(t.Key) != nil {
+		return t, err
+	}
+	if err := e.ensureOwnerOf(ctx, t.Key); err != nil {
+		return nil, err
+	}
+	return e.read.Existing(ctx, who, id)
+}
+
+// Attach streams a thread to a fresh page; see attach.
+func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, d agui.Dialect) (*agui.Reply, error) {
+	t, err := e.Current(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	return e.attached(ctx, t, viewer{dialect: d})
+}
+
+// attached is attach for a thread of which only the head has been read.
+func (e *Engine) attached(ctx context.Context, t *thread.Thread, v viewer) (*agui.Reply, error) {
+	var err error
+	if t.History, err = e.read.History(ctx, t.Key, t.State.Leaf); err != nil {
+		return nil, err
+	}
+	w, err := e.streams.attach(ctx, t, v)
+	if err != nil {
+		return nil, err
+	}
+	return w.reply(ctx), nil
+}

@@ -1,0 +1,105 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/hooks"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+)
+
+// host is what the runs of a process share: its configuration, what was made of the
+// agents, and the one door to the store. It knows no single run.
+type host struct {
+	cfg     Config
+	read    thread.Reader
+	agents  map[string]*holdfast.Agent
+	specs   map[string][]holdfast.ToolSpec // of each agent's tools
+	chains  map[string]*hooks.Chain
+	schemas map[string]*thread.Schema
+	// process names this process among the owners of threads.
+	process string
+
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	wg   sync.WaitGroup // what looks after leases, runs, and tools that outlive their call
+	// draining is closed when nothing new may start.
+	draining chan struct{}
+}
+
+// errStopped is the cause that ends runs at a shutdown.
+var errStopped = errors.New("the server stops")
+
+func newHost(cfg Config) (*host, error) {
+	h := &host{
+		cfg:      cfg,
+		read:     thread.Reader{Store: cfg.Store},
+		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
+		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
+		chains:   make(map[string]*hooks.Chain, len(cfg.Agents)),
+		schemas:  make(map[string]*thread.Schema, len(cfg.Agents)),
+		process:  cfg.NewID("p"),
+		draining: make(chan struct{}),
+	}
+	if cfg.Ended == nil {
+		h.cfg.Ended = func(holdfast.ThreadKey) {}
+	}
+	for i := range cfg.Agents {
+		if err := h.add(&cfg.Agents[i]); err != nil {
+			return nil, err
+		}
+	}
+	h.ctx, h.stop = context.WithCancelCause(context.Background())
+	return h, nil
+}
+
+// add makes what the runs of an agent need.
+func (h *host) add(a *holdfast.Agent) error {
+	h.agents[a.Name] = a
+	specs := make([]holdfast.ToolSpec, len(a.Tools))
+	for n, t := range a.Tools {
+		specs[n] = t.Spec()
+	}
+	// Without room at the end: who appends to it, copies it.
+	h.specs[a.Name] = slices.Clip(specs)
+	h.chains[a.Name] = hooks.New(a, h.cfg.Log, h.cfg.Observer.HookFailed)
+	s, err := thread.NewSchema(a)
+	if err != nil {
+		return fmt.Errorf("agent %q: %w", a.Name, err)
+	}
+	h.schemas[a.Name] = s
+	return nil
+}
+
+func (h *host) stopping() bool {
+	select {
+	case <-h.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// modelTries returns how often a model call of the agent is tried.
+func (h *host) modelTries(agent string) int {
+	if n, own := h.cfg.ModelTriesOf[agent]; own {
+		return n
+	}
+	return h.cfg.ModelTries
+}
+
+// Agent returns the named agent; "" is the default.
+func (h *host) Agent(name string) (*holdfast.Agent, error) {
+	if name == "" {
+		return &h.cfg.Agents[0], nil
+	}
+	a, ok := h.agents[name]
+	if !ok {
+		return nil, errAgentNotFound(name)
+	}
+	return a, nil
+}

@@ -1,0 +1,51 @@
+package thread
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// fullState is a state with every member set.
+func fullState() *State {
+	n := int64(7)
+	return &State{
+		Format: Format, Agent: "a", Leaf: "m3",
+		standing: standing{holdfast.StatusInterrupted, "r1", holdfast.OutcomeInterrupt, "c", "t"},
+		Work: Work{Iteration: 3, GrantedAt: 1, Boundary: holdfast.Cursor{Number: 12, Tag: "abcdef"},
+			Calls:  []Call{{ID: "c1", Name: "pay", Run: "r1", Thread: "o", Again: true, InDoubt: true, Interrupt: &agui.Interrupt{ID: "i1", Reason: "input_required"}}},
+			Queued: []json.RawMessage{json.RawMessage(`{"id":"u2"}`)}, Answers: map[string]string{"i0": "h"}, Count: 3,
+			Origin: &Origin{Thread: "o", Checkpoint: "000000000001"}, Reuse: true, Bytes: 99, Shared: "s1", Checkpoints: 4, LastCheckpoint: "000000000004",
+			Claims: 1, Usage: []holdfast.Usage{{Provider: "p", Model: "m", InputTokens: &n}},
+			Open: true, Question: &Question{Interrupt: &agui.Interrupt{ID: "i2", Reason: "r"}, Answer: &holdfast.Answer{InterruptID: "i2"}},
+			Ending: &Ending{Code: "c", Message: "m", Hint: "h"}, Schema: "Ab3_x-9", States: map[string]json.RawMessage{"a.b": json.RawMessage(`{"n":1}`)},
+			StateVersions: map[string]int{"a.b": 2}, NewerStates: map[string]NewerState{"a.c": {Version: 3, Data: json.RawMessage(`{}`)}}, Redacted: []string{"a.b"},
+		},
+	}
+}
+
+// TestStateRoundTrip: a head survives being written and read, all of it.
+func TestStateRoundTrip(t *testing.T) {
+	want := fullState()
+	for _, v := range []reflect.Value{reflect.ValueOf(want.standing), reflect.ValueOf(want.Work)} {
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Errorf("fullState leaves %s out", v.Type().Field(i).Name)
+			}
+		}
+	}
+	data := want.Encode()
+	if !json.Valid(data) {
+		t.Fatalf("not JSON: %s", data)
+	}
+	got, err := DecodeState(data)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	}
+	if string(got.Encode()) != string(data) {
+		t.Error("written again it is another")
+	}
+}

@@ -1,0 +1,130 @@
+package thread
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// standing is where a thread stands: what it does, and how its last run ended. Its
+// fields belong to this file alone. Every other place moves a thread by one of the
+// transitions below, and a transition that no run makes is an error:
+//
+//	idle, interrupted, stopped  --Begin-->  running
+//	running                     --End-->    idle
+//	running                     --Wait-->   interrupted
+//	running                     --Stop-->   stopped
+//
+// Going back to an earlier state is not a step of a run: Rewind and Rest make of a
+// state that was taken in mid-run one that a thread can stand in. Whether a running
+// thread is alive is never stored: it follows from its owner's lease.
+type standing struct {
+	status  holdfast.ThreadStatus
+	run     string
+	outcome holdfast.Outcome
+	code    string
+	text    string
+}
+
+// ErrTransition is a mistake of the caller: a thread cannot go where it was told to
+// from where it stands.
+var ErrTransition = errors.New("no such transition")
+
+// New is the state of a thread that has no history yet.
+func New() *State {
+	return &State{Format: Format, standing: standing{status: holdfast.StatusIdle}}
+}
+
+// Status is what the thread does.
+func (s *standing) Status() holdfast.ThreadStatus { return s.status }
+
+// Running reports whether a run is under way.
+func (s *standing) Running() bool { return s.status == holdfast.StatusRunning }
+
+// Run is the id of the running or last run.
+func (s *standing) Run() string { return s.run }
+
+// Outcome is how the last run ended; empty while it runs.
+func (s *standing) Outcome() holdfast.Outcome { return s.outcome }
+
+// Code is the error code of a run that ended in an error.
+func (s *standing) Code() string { return s.code }
+
+// Text is what a person reads of that error.
+func (s *standing) Text() string { return s.text }
+
+// allow returns an error for a transition that does not begin here.
+func (s *standing) allow(ok bool, transition string) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("%s a thread that is %s: %w", transition, s.status, ErrTransition)
+}
+
+// Begin starts a run of the agent on a thread that does not run. The run counts its
+// takeovers and its usage from zero.
+func (s *State) Begin(run, agent string) error {
+	if err := s.allow(!s.Running(), "begin a run on"); err != nil {
+		return err
+	}
+	s.standing = standing{status: holdfast.StatusRunning, run: run}
+	s.Agent, s.GrantedAt, s.Claims, s.Usage = agent, s.Iteration, 0, nil
+	return nil
+}
+
+// End ends the run with nothing left to do. The outcome is success or cancelled.
+func (s *State) End(outcome holdfast.Outcome) error {
+	ends := outcome == holdfast.OutcomeSuccess || outcome == holdfast.OutcomeCancelled
+	if err := s.allow(s.Running() && ends, "end with "+string(outcome)); err != nil {
+		return err
+	}
+	s.to(holdfast.StatusIdle, outcome, nil)
+	return nil
+}
+
+// Wait ends the run with its open questions. There must be one, or nobody could
+// answer it.
+func (s *State) Wait() error {
+	if err := s.allow(s.Running() && len(s.Interrupts()) > 0, "wait on"); err != nil {
+		return err
+	}
+	s.to(holdfast.StatusInterrupted, holdfast.OutcomeInterrupt, nil)
+	return nil
+}
+
+// Stop ends the run with an error. An empty-messages POST continues from here.
+func (s *State) Stop(cause *holdfast.Error) error {
+	if err := s.allow(s.Running(), "stop"); err != nil {
+		return err
+	}
+	s.to(holdfast.StatusStopped, holdfast.OutcomeError, cause)
+	return nil
+}
+
+// Rewind takes the state back to a message after which nothing is open.
+func (s *State) Rewind(leaf string) {
+	s.to(holdfast.StatusIdle, holdfast.OutcomeSuccess, nil)
+	s.Leaf, s.Iteration = leaf, 0
+	s.Calls, s.Queued, s.Open, s.Question = nil, nil, false, nil
+}
+
+// Rest makes of a state that was taken in mid-run one that a thread can stand in: it
+// waits if a question is open, and else is stopped for the reason given. A state that
+// was not taken in mid-run stays as it is.
+func (s *State) Rest(reason *holdfast.Error) {
+	switch {
+	case len(s.Interrupts()) > 0:
+		s.to(holdfast.StatusInterrupted, holdfast.OutcomeInterrupt, nil)
+	case s.Running():
+		s.to(holdfast.StatusStopped, holdfast.OutcomeError, reason)
+	}
+}
+
+// to moves the state; the run stays that of the thread.
+func (s *State) to(status holdfast.ThreadStatus, outcome holdfast.Outcome, cause *holdfast.Error) {
+	s.standing = standing{status: status, run: s.run, outcome: outcome}
+	if cause != nil {
+		s.code, s.text = cause.Code, PublicText(cause)
+	}
+}
