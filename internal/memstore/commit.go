@@ -1,56 +1,13 @@
-// Package memstore keeps threads in memory. It is the executable specification
-// of [holdfast.Store]: maps and one mutex, and nothing that is not needed to
-// say what a store does. It ends with its process.
 package memstore
 
 import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/wake"
 )
-
-var _ holdfast.Store = (*Store)(nil)
-
-// Store is a store in memory. All its methods may be called concurrently.
-type Store struct {
-	wake.List
-	mu      sync.Mutex
-	threads map[holdfast.ThreadKey]*thread
-	alive   map[string]time.Time // until when, by process
-	ledgers map[string]*ledger   // by tenant
-}
-
-// thread is everything about one thread.
-type thread struct {
-	head     holdfast.Head
-	messages []holdfast.StoredMessage
-	known    map[string]bool   // the ids of messages
-	records  []holdfast.Record // record n is at n-1-trimmed
-	trimmed  uint64            // how many of the first records are removed
-	parent   string
-	values   map[holdfast.Kind]map[string][]byte
-	inbox    []holdfast.InboxItem
-	posted   uint64 // the number of the last item ever posted
-}
-
-// New returns an empty store.
-func New() *Store {
-	return &Store{
-		threads: map[holdfast.ThreadKey]*thread{},
-		alive:   map[string]time.Time{},
-		ledgers: map[string]*ledger{},
-	}
-}
-
-// Close does nothing: there is nothing to release.
-func (s *Store) Close() error { return nil }
 
 // Commit implements [holdfast.Committer].
 func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
@@ -157,27 +114,6 @@ func (t *thread) setValues(c *holdfast.Commit) {
 	}
 }
 
-// newest returns the ids of a kind's values, largest first.
-func (t *thread) newest(kind holdfast.Kind) []string {
-	ids := slices.Sorted(maps.Keys(t.values[kind]))
-	slices.Reverse(ids)
-	return ids
-}
-
-// Delete implements [holdfast.Committer].
-func (s *Store) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.Position) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.threads[key]; t != nil && t.head.Position() != at {
-		return &holdfast.ConflictError{Key: key, Expected: at, Actual: t.head.Position()}
-	}
-	delete(s.threads, key)
-	return nil
-}
-
 // Post implements [holdfast.Committer].
 func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.InboxItem) error {
 	if err := ctx.Err(); err != nil {
@@ -209,10 +145,16 @@ func (s *Store) post(key holdfast.ThreadKey, item holdfast.InboxItem) error {
 	return nil
 }
 
-// thread returns a thread that exists; the caller holds the lock.
-func (s *Store) thread(key holdfast.ThreadKey) (*thread, error) {
-	if t := s.threads[key]; t != nil {
-		return t, nil
+// Delete implements [holdfast.Committer].
+func (s *Store) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.Position) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	return nil, fmt.Errorf("thread %s: %w", key, holdfast.ErrNotFound)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.threads[key]; t != nil && t.head.Position() != at {
+		return &holdfast.ConflictError{Key: key, Expected: at, Actual: t.head.Position()}
+	}
+	delete(s.threads, key)
+	return nil
 }

@@ -1,0 +1,93 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Threads implements [holdfast.Directory].
+func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]holdfast.Head, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var heads []holdfast.Head
+	for key, t := range s.threads {
+		active := before.IsZero() || t.head.UpdatedAt.Before(before)
+		if key.Tenant == owner.Tenant && t.head.User == owner.User && active {
+			h := t.head
+			h.State = nil
+			heads = append(heads, h)
+		}
+	}
+	slices.SortFunc(heads, func(a, b holdfast.Head) int {
+		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.Key.Thread, b.Key.Thread))
+	})
+	return heads[:min(len(heads), max(limit, 0))], nil
+}
+
+// Owned implements [holdfast.Directory].
+func (s *Store) Owned(ctx context.Context) ([]holdfast.OwnedThread, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var owned []holdfast.OwnedThread
+	for key, t := range s.threads {
+		if t.head.Process != "" {
+			owned = append(owned, holdfast.OwnedThread{Key: key, Process: t.head.Process})
+		}
+	}
+	return owned, nil
+}
+
+// Walk implements [holdfast.Directory], in the order of the keys.
+func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []holdfast.Head, next string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := slices.Collect(maps.Keys(s.threads))
+	slices.SortFunc(keys, func(a, b holdfast.ThreadKey) int { return cmp.Compare(place(a), place(b)) })
+	for _, key := range keys {
+		if place(key) <= after {
+			continue
+		}
+		if len(heads) >= max(limit, 1) {
+			return heads, next, nil
+		}
+		h := s.threads[key].head
+		h.State = nil
+		heads, next = append(heads, h), place(key)
+	}
+	return heads, "", nil
+}
+
+// place is a key as a text that no other key has.
+func place(key holdfast.ThreadKey) string { return fmt.Sprintf("%q/%q", key.Tenant, key.Thread) }
+
+// Children implements [holdfast.Directory].
+func (s *Store) Children(ctx context.Context, parent holdfast.ThreadKey, after string, limit int) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for key, t := range s.threads {
+		if key.Tenant == parent.Tenant && t.parent == parent.Thread && parent.Thread != "" && key.Thread > after {
+			ids = append(ids, key.Thread)
+		}
+	}
+	slices.Sort(ids)
+	return ids[:min(len(ids), max(limit, 0))], nil
+}
