@@ -1,7 +1,7 @@
 -- Writes one commit, all or nothing. Every check comes before the first write.
 -- KEYS: thread, log, then what is named by its place. ARGV[1] holds numbers, then
 -- come the head that is expected and the head that will be, then the rest in the
--- order in which Go writes it (write.go).
+-- order in which Go writes it (arguments.go).
 -- Returns 0, or a code: 1 written before, 2 fenced, 3 conflict, 6 too new; and
 -- 8*n+4 or 8*n+5 for message n, which is there already or has no parent.
 local T, LOG = KEYS[1], KEYS[2]

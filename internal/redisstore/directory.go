@@ -4,133 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/redis/go-redis/v9"
 )
-
-// hintAge is how old a hint that no head bears out must be before it is
-// removed: its commit may still be on the way.
-const hintAge = 10 * time.Minute
-
-// hints remembers what this process has announced, so that it does so once.
-// Forgetting is harmless: a hint written twice is the same hint.
-type hints struct {
-	mu        sync.Mutex
-	announced map[string]hint // by tag
-	last      int64           // the last score of an owned thread
-}
-
-// hint is what the directory knows of a thread.
-type hint struct {
-	owner   holdfast.Principal
-	minute  int64
-	process string
-	score   int64 // when the process said that it has the thread, in µs
-}
-
-// maxHints bounds what a process remembers.
-const maxHints = 100_000
-
-func (h *hints) get(tag string) (hint, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	is, known := h.announced[tag]
-	return is, known
-}
-
-func (h *hints) put(tag string, is hint) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.announced == nil || len(h.announced) >= maxHints {
-		h.announced = map[string]hint{}
-	}
-	h.announced[tag] = is
-}
-
-func (h *hints) drop(tag string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.announced, tag)
-}
-
-// score is larger each time, so that a hint that was written again can be told
-// from the one before.
-func (h *hints) score(now time.Time) int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.last = max(h.last+1, now.UnixMicro())
-	return h.last
-}
-
-// minuteOf counts minutes from 1970. A busy thread moves in the list once a
-// minute, not in every commit; the order within a minute comes from the heads.
-// What matters is that a later time never has a smaller one.
-func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
-
-// announceAndCommit writes the hints that are new and runs the commit script. A
-// hint is there before its commit, so whatever is committed can be found. A
-// thread that gets a new fence is acquired, and announced again in any case.
-func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.Commit, do call) (int, error) {
-	has, known := s.hints.get(tag)
-	want := hint{
-		owner:   holdfast.Principal{Tenant: c.Key.Tenant, User: c.User},
-		minute:  minuteOf(c.UpdatedAt),
-		process: c.Process, score: has.score,
-	}
-	moves := !known || has.owner != want.owner || has.minute != want.minute
-	acquires := want.process != "" && (has.process != want.process || c.Fence != c.Expect.Fence)
-	if acquires {
-		want.score = s.hints.score(s.now())
-	}
-	var hints hintWriter
-	if moves || acquires || c.Parent != "" {
-		hints = func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
-			if c.Parent != "" {
-				parent := holdfast.ThreadKey{Tenant: c.Key.Tenant, Thread: c.Parent}
-				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.children(parent), redis.Z{Member: c.Key.Thread}))
-			}
-			if moves {
-				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.active(want.owner), redis.Z{Score: float64(want.minute), Member: c.Key.Thread}))
-			}
-			if acquires {
-				cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.processes(), redis.Z{Score: float64(want.score), Member: want.process}),
-					pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag}))
-			}
-			return cmds
-		}
-	}
-	n, err := s.execWithHints(ctx, hints, do)
-	if err != nil || n != codeOK {
-		// Whatever this commit says of the thread, the head says otherwise or may.
-		s.hints.drop(tag)
-		return n, err
-	}
-	s.hints.put(tag, want)
-	if want.process == "" && has.process != "" {
-		// The hint that stays behind if this fails is found wrong by its reader.
-		_, _ = s.runScript(ctx, s.scripts.release, []string{s.keys.owned(has.process)}, tag, has.score)
-	}
-	return n, nil
-}
-
-// execWithHints writes the hints and then the commit. One server keeps the
-// order within a pipeline; the nodes of a cluster do not.
-func (s *Store) execWithHints(ctx context.Context, hints hintWriter, do call) (int, error) {
-	if s.cluster && hints != nil {
-		pipe := s.client.Pipeline()
-		hints(pipe)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return 0, err
-		}
-		hints = nil
-	}
-	return s.committer.submit(ctx, &request{hints: hints, do: do})
-}
 
 // Threads implements [holdfast.Directory]. It reads the owner's threads by the
 // minutes of their hints, newest first, until those that are surely in front are
@@ -298,4 +180,155 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 		}
 	}
 	return owned, nil
+}
+
+// Walk implements [holdfast.Directory]. It looks at the keys themselves, a page of
+// the keyspace at a time, so it finds what no hint names; it is for maintenance and
+// costs as much as Redis has keys.
+func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []holdfast.Head, next string, err error) {
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		return nil, "", failed("list all threads", err)
+	}
+	node, cursor, err := parseWalk(after)
+	if err != nil || node >= len(nodes) {
+		return nil, "", err
+	}
+	// A thread has about ten keys.
+	found, cursor, err := nodes[node].Scan(ctx, cursor, s.keys.heads(), int64(10*max(limit, 1))).Result()
+	if err != nil {
+		return nil, "", failed("list all threads", err)
+	}
+	if cursor == 0 {
+		node++
+	}
+	if cursor != 0 || node < len(nodes) {
+		next = fmt.Sprintf("%d/%d", node, cursor)
+	}
+	heads, err = s.headsOf(ctx, found)
+	return heads, next, err
+}
+
+func parseWalk(after string) (node int, cursor uint64, err error) {
+	if after == "" {
+		return 0, 0, nil
+	}
+	n, c, _ := strings.Cut(after, "/")
+	node, err1 := strconv.Atoi(n)
+	cursor, err2 := strconv.ParseUint(c, 10, 64)
+	if err := errors.Join(err1, err2); err != nil || node < 0 {
+		return 0, 0, fmt.Errorf("%q is no place in the list of all threads: %w", after, holdfast.ErrInvalid)
+	}
+	return node, cursor, nil
+}
+
+// nodes are the servers that hold keys, in an order that stays.
+func (s *Store) nodes(ctx context.Context) ([]redis.Cmdable, error) {
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if !ok {
+		return []redis.Cmdable{s.client}, nil
+	}
+	type node struct {
+		addr   string
+		client redis.Cmdable
+	}
+	found := make(chan node, 1024)
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
+		found <- node{c.Options().Addr, c}
+		return nil
+	})
+	close(found)
+	var all []node
+	for n := range found {
+		all = append(all, n)
+	}
+	slices.SortFunc(all, func(a, b node) int { return strings.Compare(a.addr, b.addr) })
+	clients := make([]redis.Cmdable, len(all))
+	for i := range all {
+		clients[i] = all[i].client
+	}
+	return clients, err
+}
+
+// headsOf reads the heads under the keys; what is gone or is no head is left out.
+func (s *Store) headsOf(ctx context.Context, found []string) ([]holdfast.Head, error) {
+	pipe := s.client.Pipeline()
+	var keys []holdfast.ThreadKey
+	var replies []*redis.SliceCmd
+	for _, name := range found {
+		tag, isHead := s.keys.headTag(name)
+		key, ok := parseTag(tag)
+		if !isHead || !ok {
+			continue
+		}
+		keys = append(keys, key)
+		replies = append(replies, pipe.HMGet(ctx, name, "v", "h"))
+	}
+	if len(replies) == 0 {
+		return nil, nil
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, failed("list all threads", err)
+	}
+	var heads []holdfast.Head
+	for i, reply := range replies {
+		h, err := decodeHead(keys[i], reply.Val())
+		if errors.Is(err, holdfast.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		heads = append(heads, *h)
+	}
+	return heads, nil
+}
+
+// Children implements [holdfast.Directory]. What the hints name and the heads do
+// not bear out is left out.
+func (s *Store) Children(ctx context.Context, parent holdfast.ThreadKey, after string, limit int) ([]string, error) {
+	from := "-"
+	if after != "" {
+		from = "(" + after
+	}
+	var ids []string
+	for len(ids) < limit {
+		count := int64(limit - len(ids))
+		page, err := s.client.ZRangeByLex(ctx, s.keys.children(parent), &redis.ZRangeBy{Min: from, Max: "+", Count: count}).Result()
+		if err != nil {
+			return nil, failed("list the children of thread "+parent.String(), err)
+		}
+		real, err := s.realChildren(ctx, parent, page)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, real...)
+		if int64(len(page)) < count {
+			break
+		}
+		from = "(" + page[len(page)-1]
+	}
+	return ids, nil
+}
+
+func (s *Store) realChildren(ctx context.Context, parent holdfast.ThreadKey, ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	pipe := s.client.Pipeline()
+	replies := make([]*redis.StringCmd, len(ids))
+	for i, id := range ids {
+		child := holdfast.ThreadKey{Tenant: parent.Tenant, Thread: id}
+		replies[i] = pipe.HGet(ctx, s.keys.thread(tag(child)), fieldParent)
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, failed("list the children of thread "+parent.String(), err)
+	}
+	var real []string
+	for i, id := range ids {
+		if replies[i].Val() == parent.Thread {
+			real = append(real, id)
+		}
+	}
+	return real, nil
 }

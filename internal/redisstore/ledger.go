@@ -9,18 +9,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// usedLua reads what accounts have counted: KEYS clock, accounts. Returns a number
-// for each.
-const usedLua = `
-local now, used = tonumber(redis.call('GET', KEYS[1]) or '0'), {}
-for n = 2, #KEYS do
-  local account = redis.call('HMGET', KEYS[n], 'n', 'e')
-  local expires = tonumber(account[2] or '0')
-  used[n - 1] = (expires == 0 or expires > now) and account[1] or '0'
-end
-return used
-`
-
 // Reserve implements [holdfast.Ledger].
 func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
 	if err := ctx.Err(); err != nil {

@@ -3,20 +3,16 @@ package redisstore
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/redis/go-redis/v9"
 )
-
-// errDamaged: Redis holds what no version of this package writes.
-var errDamaged = errors.New("the stored data is damaged")
 
 // Head implements [holdfast.Reader].
 func (s *Store) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
@@ -32,63 +28,6 @@ func (s *Store) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Hea
 		return nil, err
 	}
 	return h, nil
-}
-
-// decodeHead reads the fields v and h.
-func decodeHead(key holdfast.ThreadKey, fields []any) (*holdfast.Head, error) {
-	format, _ := fields[0].(string)
-	text, exists := fields[1].(string)
-	if !exists {
-		return nil, notFound(key)
-	}
-	if n, err := strconv.Atoi(format); err != nil || n < 1 {
-		return nil, fmt.Errorf("thread %s has the format %q: %w", key, format, errDamaged)
-	} else if n > Format {
-		return nil, tooNew(key)
-	}
-	h, ok := parseHead(text)
-	if !ok {
-		return nil, fmt.Errorf("the head of thread %s: %w", key, errDamaged)
-	}
-	h.Key = key
-	return h, nil
-}
-
-// parseHead reads what appendHead has written.
-func parseHead(text string) (*holdfast.Head, bool) {
-	h := &holdfast.Head{}
-	ok := true
-	name := func() string {
-		number, rest, found := strings.Cut(text, ":")
-		n, err := strconv.Atoi(number)
-		if ok = ok && found && err == nil && n >= 0 && n <= len(rest); !ok {
-			return ""
-		}
-		text = rest[n:]
-		return rest[:n]
-	}
-	until := func(end string) string {
-		number, rest, found := strings.Cut(text, end)
-		ok = ok && found
-		text = rest
-		return number
-	}
-	h.ETag, h.Fence.Nonce = name(), name()
-	epoch, err1 := strconv.ParseUint(until(","), 10, 64)
-	next, err2 := strconv.ParseUint(until(";"), 10, 64)
-	h.User, h.Process = name(), name()
-	seconds, err3 := strconv.ParseInt(until("."), 10, 64)
-	nanos, err4 := strconv.ParseInt(text, 10, 64)
-	h.Fence.Epoch, h.Next, h.UpdatedAt = epoch, next, time.Unix(seconds, nanos).UTC()
-	return h, ok && errors.Join(err1, err2, err3, err4) == nil
-}
-
-func (s *Store) decode(key holdfast.ThreadKey, framed string) ([]byte, error) {
-	data, err := s.codec.Decode([]byte(framed))
-	if err != nil {
-		return nil, fmt.Errorf("thread %s: %w", key, err)
-	}
-	return data, nil
 }
 
 // Messages implements [holdfast.Reader].
@@ -137,15 +76,6 @@ func inOrder[T any](list []T, numbers []int) []T {
 	return sorted
 }
 
-// cutName takes what appendName has put before the rest.
-func cutName(s string) (name, rest string, ok bool) {
-	n, size := binary.Uvarint([]byte(s[:min(len(s), binary.MaxVarintLen64)]))
-	if size <= 0 || n > uint64(len(s)-size) {
-		return "", "", false
-	}
-	return s[size : size+int(n)], s[size+int(n):], true
-}
-
 // pageEntries is how many entries of the log are read at a time. A commit is
 // one entry, of one record or many.
 const pageEntries = 128
@@ -192,38 +122,6 @@ func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdf
 		page = s.client.XRangeN(ctx, s.keys.log(tag), strconv.FormatUint(from, 10), "+", count)
 		err = page.Err()
 	}
-}
-
-// decodeEntry reads what encodeEntry has made; there is at least one record.
-func (s *Store) decodeEntry(key holdfast.ThreadKey, entry *redis.XMessage) ([]holdfast.Record, error) {
-	value, _ := entry.Values[""].(string)
-	number, _, _ := strings.Cut(entry.ID, "-")
-	last, err := strconv.ParseUint(number, 10, 64)
-	fence, framed, ok := cutName(value)
-	if err != nil || !ok {
-		return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
-	}
-	body, err := s.decode(key, framed)
-	if err != nil {
-		return nil, err
-	}
-	var records []holdfast.Record
-	for len(body) > 0 {
-		n, size := binary.Uvarint(body)
-		if size <= 0 || n > uint64(len(body)-size) {
-			return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
-		}
-		end := size + int(n)
-		records = append(records, holdfast.Record{Cursor: holdfast.Cursor{Tag: fence}, Data: body[size:end:end]})
-		body = body[end:]
-	}
-	if len(records) == 0 || uint64(len(records)) > last {
-		return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
-	}
-	for i := range records {
-		records[i].Number = last - uint64(len(records)-1-i)
-	}
-	return records, nil
 }
 
 // Value implements [holdfast.Reader].
@@ -337,4 +235,66 @@ func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.I
 	}
 	slices.SortFunc(items, func(a, b holdfast.InboxItem) int { return cmp.Compare(a.Number, b.Number) })
 	return items, nil
+}
+
+// Size implements [holdfast.Reader].
+func (s *Store) Size(ctx context.Context, key holdfast.ThreadKey) (map[string]int64, error) {
+	tag := tag(key)
+	fields, err := s.client.HGetAll(ctx, s.keys.thread(tag)).Result()
+	switch {
+	case err != nil:
+		return nil, failed("measure thread "+key.String(), err)
+	case fields["h"] == "":
+		return nil, notFound(key)
+	}
+	kinds := slices.Clone(knownKinds)
+	size := map[string]int64{}
+	for name, value := range fields {
+		if strings.HasPrefix(name, "m:") {
+			size[holdfast.SizeMessages] += int64(len(value))
+		}
+		if escaped, ok := strings.CutPrefix(name, fieldKind); ok {
+			kind, err := url.QueryUnescape(escaped)
+			if err != nil {
+				return nil, fmt.Errorf("thread %s has the kind %q: %w", key, escaped, errDamaged)
+			}
+			kinds = append(kinds, holdfast.Kind(kind))
+		}
+	}
+	for _, k := range kinds {
+		values, err := s.client.HVals(ctx, s.keys.values(tag, k)).Result()
+		if err != nil {
+			return nil, failed("measure thread "+key.String(), err)
+		}
+		for _, v := range values {
+			size[string(k)] += int64(len(v))
+		}
+	}
+	if size[holdfast.SizeRecords], err = s.logSize(ctx, tag); err != nil {
+		return nil, failed("measure thread "+key.String(), err)
+	}
+	for what, n := range size {
+		if n == 0 {
+			delete(size, what)
+		}
+	}
+	return size, nil
+}
+
+func (s *Store) logSize(ctx context.Context, tag string) (int64, error) {
+	var total int64
+	for from := "-"; ; {
+		page, err := s.client.XRangeN(ctx, s.keys.log(tag), from, "+", pageEntries).Result()
+		if err != nil {
+			return 0, err
+		}
+		for i := range page {
+			value, _ := page[i].Values[""].(string)
+			total += int64(len(value))
+		}
+		if len(page) < pageEntries {
+			return total, nil
+		}
+		from = "(" + page[len(page)-1].ID
+	}
 }

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	_ "embed" // the scripts are files, so that editors know what they are
 
 	"github.com/redis/go-redis/v9"
@@ -116,3 +117,36 @@ if till and tonumber(till) > now then return 1 end
 return 0
 `
 )
+
+// runScript runs a script and returns its number.
+func (s *Store) runScript(ctx context.Context, script *redis.Script, keys []string, args ...any) (int, error) {
+	return script.Run(ctx, s.client, keys, args...).Int()
+}
+
+func (s *Store) run(ctx context.Context, c call) (int, error) {
+	return s.runScript(ctx, c.script, c.keys, c.args...)
+}
+
+// What the scripts return.
+const (
+	codeOK = iota
+	codeAlready
+	codeFenced
+	codeConflict
+	codeDouble
+	codeParent
+	codeTooNew
+	codeUnclear
+)
+
+// usedLua reads what accounts have counted: KEYS clock, accounts. Returns a number
+// for each.
+const usedLua = `
+local now, used = tonumber(redis.call('GET', KEYS[1]) or '0'), {}
+for n = 2, #KEYS do
+  local account = redis.call('HMGET', KEYS[n], 'n', 'e')
+  local expires = tonumber(account[2] or '0')
+  used[n - 1] = (expires == 0 or expires > now) and account[1] or '0'
+end
+return used
+`

@@ -213,3 +213,6 @@ func tooNew(key holdfast.ThreadKey) error {
 func notFound(key holdfast.ThreadKey) error {
 	return fmt.Errorf("thread %s: %w", key, holdfast.ErrNotFound)
 }
+
+// errDamaged: Redis holds what no version of this package writes.
+var errDamaged = errors.New("the stored data is damaged")

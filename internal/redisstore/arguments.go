@@ -1,9 +1,6 @@
 package redisstore
 
 import (
-	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -14,95 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What the scripts return.
-const (
-	codeOK = iota
-	codeAlready
-	codeFenced
-	codeConflict
-	codeDouble
-	codeParent
-	codeTooNew
-	codeUnclear
-)
-
-// Commit implements [holdfast.Committer]: one script, and before the first
-// commit of a run or of a minute, the hints that announce it.
-func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	tag := tag(c.Key)
-	n, err := codeUnclear, error(nil)
-	if appends(c) {
-		n, err = s.announceAndCommit(ctx, tag, c, s.appendCall(tag, c))
-	}
-	if n == codeUnclear && err == nil {
-		n, err = s.announceAndCommit(ctx, tag, c, s.commitCall(tag, c))
-	}
-	if err != nil {
-		return failed("commit to thread "+c.Key.String(), err)
-	}
-	switch n % 8 {
-	case codeOK, codeAlready:
-		if n == codeOK && len(c.Records) > 0 {
-			s.Committed(c.Key)
-		}
-		return nil
-	case codeTooNew:
-		return tooNew(c.Key)
-	}
-	if n%8 == codeFenced || n%8 == codeConflict {
-		return s.conflict(ctx, c.Key, c.Expect, n)
-	}
-	return fmt.Errorf("commit to thread %s: %w", c.Key, refusal(c, n))
-}
-
-// conflict says what there is instead of what was expected. It is read after the
-// refusal, which stands whatever it says.
-func (s *Store) conflict(ctx context.Context, key holdfast.ThreadKey, expected holdfast.Position, code int) error {
-	refused := holdfast.ErrConflict
-	if code%8 == codeFenced {
-		refused = holdfast.ErrFenced
-	}
-	actual := holdfast.Position{Next: 1}
-	if head, err := s.Head(ctx, key); err == nil {
-		actual = head.Position()
-	}
-	conflict := &holdfast.ConflictError{Key: key, Expected: expected, Actual: actual}
-	if !errors.Is(conflict, refused) {
-		return fmt.Errorf("commit to thread %s: %w", key, refused)
-	}
-	return conflict
-}
-
-func refusal(c *holdfast.Commit, n int) error {
-	switch n % 8 {
-	case codeDouble:
-		return fmt.Errorf("message %q is there already: %w", c.Messages[n/8-1].ID, holdfast.ErrInvalid)
-	default:
-		m := c.Messages[n/8-1]
-		return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, holdfast.ErrInvalid)
-	}
-}
-
-// runScript runs a script and returns its number.
-func (s *Store) runScript(ctx context.Context, script *redis.Script, keys []string, args ...any) (int, error) {
-	return script.Run(ctx, s.client, keys, args...).Int()
-}
-
 // call is a script with what it is given.
 type call struct {
 	script *redis.Script
 	keys   []string
 	args   []any
-}
-
-func (s *Store) run(ctx context.Context, c call) (int, error) {
-	return s.runScript(ctx, c.script, c.keys, c.args...)
 }
 
 // appends reports whether c does nothing but append to the log of a thread, and
@@ -249,79 +162,4 @@ func (s *Store) valueArgs(a *arguments, c *holdfast.Commit, historyAt int) (clea
 		a.kind(k, max(c.Keep[k], 0))
 	}
 	return len(places), len(values), len(ids)
-}
-
-// appendPosition writes what a commit expects: it is how the head begins, so
-// one comparison of bytes compares all of it.
-func appendPosition(b []byte, p holdfast.Position) []byte {
-	b = appendFence(appendText(b, p.ETag), p.Fence)
-	b = strconv.AppendUint(b, p.Next, 10)
-	return append(b, ';')
-}
-
-func appendFence(b []byte, f holdfast.Fence) []byte {
-	b = appendText(b, f.Nonce)
-	return append(strconv.AppendUint(b, f.Epoch, 10), ',')
-}
-
-// appendHead writes the head after a commit: its position, user, process and
-// time. The time is in seconds since 1970 and nanoseconds, which hold any.
-func appendHead(b []byte, c *holdfast.Commit, next uint64) []byte {
-	b = appendPosition(b, holdfast.Position{ETag: c.ID, Fence: c.Fence, Next: next})
-	b = appendText(b, c.User)
-	b = appendText(b, c.Process)
-	b = strconv.AppendInt(b, c.UpdatedAt.Unix(), 10)
-	return strconv.AppendInt(append(b, '.'), int64(c.UpdatedAt.Nanosecond()), 10)
-}
-
-// appendText writes a text after its length.
-func appendText(b []byte, text string) []byte {
-	b = strconv.AppendInt(b, int64(len(text)), 10)
-	return append(append(b, ':'), text...)
-}
-
-// encodeEntry makes one log entry of a commit's records: the tag, then the
-// frame of all records, each after its length. Together they compress better,
-// and they are read together.
-func (s *Store) encodeEntry(c *holdfast.Commit) []byte {
-	if len(c.Records) == 0 {
-		return nil
-	}
-	size := 0
-	for _, r := range c.Records {
-		size += binary.MaxVarintLen32 + len(r)
-	}
-	body := make([]byte, 0, size)
-	for _, r := range c.Records {
-		body = append(binary.AppendUvarint(body, uint64(len(r))), r...)
-	}
-	tag := c.Fence.Tag()
-	return s.codec.Encode(appendName(make([]byte, 0, len(tag)+len(body)+16), tag), body)
-}
-
-func appendName(b []byte, name string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(name))), name...)
-}
-
-// Post implements [holdfast.Committer].
-func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.InboxItem) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := item.Validate(); err != nil {
-		return err
-	}
-	tag := tag(key)
-	n, err := s.runScript(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)},
-		formatText, item.ID, s.codec.Encode(nil, item.Data), tag, s.keys.inboxChannel())
-	switch {
-	case err != nil:
-		return failed("post to thread "+key.String(), err)
-	case n == 1:
-		return notFound(key)
-	case n == codeTooNew:
-		return tooNew(key)
-	}
-	s.Posted(key)
-	return nil
 }

@@ -1,0 +1,130 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Commit implements [holdfast.Committer]: one script, and before the first
+// commit of a run or of a minute, the hints that announce it.
+func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	tag := tag(c.Key)
+	n, err := codeUnclear, error(nil)
+	if appends(c) {
+		n, err = s.announceAndCommit(ctx, tag, c, s.appendCall(tag, c))
+	}
+	if n == codeUnclear && err == nil {
+		n, err = s.announceAndCommit(ctx, tag, c, s.commitCall(tag, c))
+	}
+	if err != nil {
+		return failed("commit to thread "+c.Key.String(), err)
+	}
+	switch n % 8 {
+	case codeOK, codeAlready:
+		if n == codeOK && len(c.Records) > 0 {
+			s.Committed(c.Key)
+		}
+		return nil
+	case codeTooNew:
+		return tooNew(c.Key)
+	}
+	if n%8 == codeFenced || n%8 == codeConflict {
+		return s.conflict(ctx, c.Key, c.Expect, n)
+	}
+	return fmt.Errorf("commit to thread %s: %w", c.Key, refusal(c, n))
+}
+
+// conflict says what there is instead of what was expected. It is read after the
+// refusal, which stands whatever it says.
+func (s *Store) conflict(ctx context.Context, key holdfast.ThreadKey, expected holdfast.Position, code int) error {
+	refused := holdfast.ErrConflict
+	if code%8 == codeFenced {
+		refused = holdfast.ErrFenced
+	}
+	actual := holdfast.Position{Next: 1}
+	if head, err := s.Head(ctx, key); err == nil {
+		actual = head.Position()
+	}
+	conflict := &holdfast.ConflictError{Key: key, Expected: expected, Actual: actual}
+	if !errors.Is(conflict, refused) {
+		return fmt.Errorf("commit to thread %s: %w", key, refused)
+	}
+	return conflict
+}
+
+func refusal(c *holdfast.Commit, n int) error {
+	switch n % 8 {
+	case codeDouble:
+		return fmt.Errorf("message %q is there already: %w", c.Messages[n/8-1].ID, holdfast.ErrInvalid)
+	default:
+		m := c.Messages[n/8-1]
+		return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, holdfast.ErrInvalid)
+	}
+}
+
+// Post implements [holdfast.Committer].
+func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.InboxItem) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := item.Validate(); err != nil {
+		return err
+	}
+	tag := tag(key)
+	n, err := s.runScript(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)},
+		formatText, item.ID, s.codec.Encode(nil, item.Data), tag, s.keys.inboxChannel())
+	switch {
+	case err != nil:
+		return failed("post to thread "+key.String(), err)
+	case n == 1:
+		return notFound(key)
+	case n == codeTooNew:
+		return tooNew(key)
+	}
+	s.Posted(key)
+	return nil
+}
+
+// Delete implements [holdfast.Committer]. The hints go last: one that stays
+// behind names a thread that its reader does not find.
+func (s *Store) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.Position) error {
+	tag := tag(key)
+	fields, err := s.client.HMGet(ctx, s.keys.thread(tag), "v", "h", fieldParent).Result()
+	if err != nil {
+		return failed("delete thread "+key.String(), err)
+	}
+	head, err := decodeHead(key, fields[:2])
+	if errors.Is(err, holdfast.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	keys := []string{s.keys.thread(tag), s.keys.log(tag), s.keys.inbox(tag), s.keys.history(tag)}
+	for _, k := range knownKinds {
+		keys = append(keys, s.keys.values(tag, k))
+	}
+	n, err := s.runScript(ctx, s.scripts.remove, keys,
+		appendPosition(nil, at), appendFence(nil, at.Fence), formatText, s.keys.values(tag, ""))
+	switch {
+	case err != nil:
+		return failed("delete thread "+key.String(), err)
+	case n == codeTooNew:
+		return tooNew(key)
+	case n == codeFenced, n == codeConflict:
+		return s.conflict(ctx, key, at, n)
+	}
+	s.hints.drop(tag)
+	s.Committed(key)
+	parent, _ := fields[2].(string)
+	return s.unlist(ctx, head, parent)
+}

@@ -1,0 +1,115 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+)
+
+// TestForgottenScripts: Redis forgets its scripts when it restarts, or when
+// somebody flushes them.
+func TestForgottenScripts(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	for range 3 {
+		if err := s.client.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		advance(t, s, aThread("t"), nil)
+		if err := s.client.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Post(t.Context(), aThread("t"), holdfast.InboxItem{ID: "i"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// executed counts the commands that Redis executes during f, those inside
+// scripts too.
+func executed(t *testing.T, s *Store, f func()) map[string]int {
+	t.Helper()
+	if err := s.client.ConfigResetStat(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	info, err := s.client.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(info) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		var n int
+		if _, err := fmt.Sscanf(value, "%d", &n); ok && err == nil && name != "config|resetstat" {
+			counts[name] = n
+		}
+	}
+	return counts
+}
+
+// TestIterationCost: the commit of an iteration with one tool call costs at
+// most eight commands, the script itself included, however long the thread.
+func TestIterationCost(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	key := aThread("t")
+	iteration := func(n int) func(c *holdfast.Commit) {
+		return func(c *holdfast.Commit) {
+			c.State = []byte("state")
+			c.Messages = []holdfast.StoredMessage{{ID: fmt.Sprint("tool", n), Parent: fmt.Sprint("answer", n-1)}, {ID: fmt.Sprint("answer", n), Parent: fmt.Sprint("tool", n)}}
+			if n == 0 {
+				c.Messages = c.Messages[1:]
+				c.Messages[0].Parent = ""
+			}
+			c.Clear = []holdfast.Kind{holdfast.KindPending, holdfast.KindIntent}
+			c.Put = []holdfast.Value{{Kind: holdfast.KindCheckpoint, ID: fmt.Sprintf("%08d", n)}, {Kind: holdfast.KindIntent, ID: fmt.Sprint("call", n)}}
+			c.Keep = map[holdfast.Kind]int{holdfast.KindCheckpoint: 1000}
+		}
+	}
+	for n := range 200 {
+		var err error
+		counts := executed(t, s, func() { err = tryAdvance(t.Context(), s, key, iteration(n)) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := -1 // the read of the head, which is this test's own
+		for _, calls := range counts {
+			total += calls
+		}
+		if n > 0 && counts["zadd"] == 1 && total > 8 {
+			t.Fatalf("iteration %d took %d commands: %v", n, total, counts)
+		}
+	}
+}
+
+func TestTooNew(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	key := aThread("t")
+	advance(t, s, key, nil)
+	h, err := s.Head(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.HSet(t.Context(), s.keys.thread(tag(key)), "v", Format+1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, headErr := s.Head(t.Context(), key)
+	c := &holdfast.Commit{Key: key, ID: "new", Expect: h.Position(), Fence: h.Fence, UpdatedAt: time.Now()}
+	for what, err := range map[string]error{
+		"Head": headErr, "Commit": s.Commit(t.Context(), c), "Post": s.Post(t.Context(), key, holdfast.InboxItem{ID: "i"}),
+	} {
+		if !errors.Is(err, holdfast.ErrVersionTooNew) {
+			t.Errorf("%s: %v, want ErrVersionTooNew", what, err)
+		}
+	}
+	if etag := s.client.HGet(t.Context(), s.keys.thread(tag(key)), "h").Val(); !strings.Contains(etag, h.ETag) {
+		t.Errorf("a thread that is too new was written to: %s", etag)
+	}
+}

@@ -1,0 +1,52 @@
+package redisstore
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+// TestHintsAreMended: hints that are lost or wrong do not hide or invent
+// threads for long.
+func TestHintsAreMended(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	ctx := t.Context()
+	alice := holdfast.Principal{Tenant: "acme", User: "alice"}
+	advance(t, s, aThread("real"), func(c *holdfast.Commit) { c.Process = "p" })
+	wrong := []redis.Z{{Score: 1, Member: "never"}, {Score: 1, Member: "real"}}
+	if err := s.client.ZAdd(ctx, s.keys.active(alice), wrong...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	claims := []redis.Z{{Score: 1, Member: "acme/real"}, {Score: 1, Member: "acme/never"}}
+	if err := errors.Join(s.client.ZAdd(ctx, s.keys.owned("q"), claims...).Err(), s.client.ZAdd(ctx, s.keys.processes(), redis.Z{Score: 1, Member: "q"}).Err()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		threads, err := s.Threads(ctx, alice, time.Time{}, 10)
+		if err != nil || len(threads) != 1 || threads[0].Key != aThread("real") {
+			t.Errorf("threads are %v, %v, want the real one", threads, err)
+		}
+		owned, err := s.Owned(ctx)
+		if err != nil || len(owned) != 1 || owned[0] != (holdfast.OwnedThread{Key: aThread("real"), Process: "p"}) {
+			t.Errorf("owned are %v, %v, want the real one by p", owned, err)
+		}
+	}
+	scores, err := s.client.ZRangeWithScores(ctx, s.keys.active(alice), 0, -1).Result()
+	if err != nil || len(scores) != 1 || int64(scores[0].Score) < minuteOf(time.Now().Add(-time.Hour)) {
+		t.Errorf("the hints of alice were not mended: %v, %v", scores, err)
+	}
+	if left := s.client.ZCard(ctx, s.keys.owned("q")).Val(); left != 0 {
+		t.Errorf("%d wrong hints of q were left", left)
+	}
+	if _, err := s.Owned(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if s.client.ZScore(ctx, s.keys.processes(), "q").Err() == nil {
+		t.Error("a process that has left nothing was not forgotten")
+	}
+}

@@ -1,0 +1,163 @@
+package redisstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/redis/go-redis/v9"
+)
+
+// appendPosition writes what a commit expects: it is how the head begins, so
+// one comparison of bytes compares all of it.
+func appendPosition(b []byte, p holdfast.Position) []byte {
+	b = appendFence(appendText(b, p.ETag), p.Fence)
+	b = strconv.AppendUint(b, p.Next, 10)
+	return append(b, ';')
+}
+
+func appendFence(b []byte, f holdfast.Fence) []byte {
+	b = appendText(b, f.Nonce)
+	return append(strconv.AppendUint(b, f.Epoch, 10), ',')
+}
+
+// appendHead writes the head after a commit: its position, user, process and
+// time. The time is in seconds since 1970 and nanoseconds, which hold any.
+func appendHead(b []byte, c *holdfast.Commit, next uint64) []byte {
+	b = appendPosition(b, holdfast.Position{ETag: c.ID, Fence: c.Fence, Next: next})
+	b = appendText(b, c.User)
+	b = appendText(b, c.Process)
+	b = strconv.AppendInt(b, c.UpdatedAt.Unix(), 10)
+	return strconv.AppendInt(append(b, '.'), int64(c.UpdatedAt.Nanosecond()), 10)
+}
+
+// decodeHead reads the fields v and h.
+func decodeHead(key holdfast.ThreadKey, fields []any) (*holdfast.Head, error) {
+	format, _ := fields[0].(string)
+	text, exists := fields[1].(string)
+	if !exists {
+		return nil, notFound(key)
+	}
+	if n, err := strconv.Atoi(format); err != nil || n < 1 {
+		return nil, fmt.Errorf("thread %s has the format %q: %w", key, format, errDamaged)
+	} else if n > Format {
+		return nil, tooNew(key)
+	}
+	h, ok := parseHead(text)
+	if !ok {
+		return nil, fmt.Errorf("the head of thread %s: %w", key, errDamaged)
+	}
+	h.Key = key
+	return h, nil
+}
+
+// parseHead reads what appendHead has written.
+func parseHead(text string) (*holdfast.Head, bool) {
+	h := &holdfast.Head{}
+	ok := true
+	name := func() string {
+		number, rest, found := strings.Cut(text, ":")
+		n, err := strconv.Atoi(number)
+		if ok = ok && found && err == nil && n >= 0 && n <= len(rest); !ok {
+			return ""
+		}
+		text = rest[n:]
+		return rest[:n]
+	}
+	until := func(end string) string {
+		number, rest, found := strings.Cut(text, end)
+		ok = ok && found
+		text = rest
+		return number
+	}
+	h.ETag, h.Fence.Nonce = name(), name()
+	epoch, err1 := strconv.ParseUint(until(","), 10, 64)
+	next, err2 := strconv.ParseUint(until(";"), 10, 64)
+	h.User, h.Process = name(), name()
+	seconds, err3 := strconv.ParseInt(until("."), 10, 64)
+	nanos, err4 := strconv.ParseInt(text, 10, 64)
+	h.Fence.Epoch, h.Next, h.UpdatedAt = epoch, next, time.Unix(seconds, nanos).UTC()
+	return h, ok && errors.Join(err1, err2, err3, err4) == nil
+}
+
+// appendText writes a text after its length.
+func appendText(b []byte, text string) []byte {
+	b = strconv.AppendInt(b, int64(len(text)), 10)
+	return append(append(b, ':'), text...)
+}
+
+// encodeEntry makes one log entry of a commit's records: the tag, then the
+// frame of all records, each after its length. Together they compress better,
+// and they are read together.
+func (s *Store) encodeEntry(c *holdfast.Commit) []byte {
+	if len(c.Records) == 0 {
+		return nil
+	}
+	size := 0
+	for _, r := range c.Records {
+		size += binary.MaxVarintLen32 + len(r)
+	}
+	body := make([]byte, 0, size)
+	for _, r := range c.Records {
+		body = append(binary.AppendUvarint(body, uint64(len(r))), r...)
+	}
+	tag := c.Fence.Tag()
+	return s.codec.Encode(appendName(make([]byte, 0, len(tag)+len(body)+16), tag), body)
+}
+
+// decodeEntry reads what encodeEntry has made; there is at least one record.
+func (s *Store) decodeEntry(key holdfast.ThreadKey, entry *redis.XMessage) ([]holdfast.Record, error) {
+	value, _ := entry.Values[""].(string)
+	number, _, _ := strings.Cut(entry.ID, "-")
+	last, err := strconv.ParseUint(number, 10, 64)
+	fence, framed, ok := cutName(value)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
+	}
+	body, err := s.decode(key, framed)
+	if err != nil {
+		return nil, err
+	}
+	var records []holdfast.Record
+	for len(body) > 0 {
+		n, size := binary.Uvarint(body)
+		if size <= 0 || n > uint64(len(body)-size) {
+			return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
+		}
+		end := size + int(n)
+		records = append(records, holdfast.Record{Cursor: holdfast.Cursor{Tag: fence}, Data: body[size:end:end]})
+		body = body[end:]
+	}
+	if len(records) == 0 || uint64(len(records)) > last {
+		return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
+	}
+	for i := range records {
+		records[i].Number = last - uint64(len(records)-1-i)
+	}
+	return records, nil
+}
+
+func appendName(b []byte, name string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(name))), name...)
+}
+
+// cutName takes what appendName has put before the rest.
+func cutName(s string) (name, rest string, ok bool) {
+	n, size := binary.Uvarint([]byte(s[:min(len(s), binary.MaxVarintLen64)]))
+	if size <= 0 || n > uint64(len(s)-size) {
+		return "", "", false
+	}
+	return s[size : size+int(n)], s[size+int(n):], true
+}
+
+func (s *Store) decode(key holdfast.ThreadKey, framed string) ([]byte, error) {
+	data, err := s.codec.Decode([]byte(framed))
+	if err != nil {
+		return nil, fmt.Errorf("thread %s: %w", key, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,146 @@
+package redisstore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/redis/go-redis/v9"
+)
+
+// hintAge is how old a hint that no head bears out must be before it is
+// removed: its commit may still be on the way.
+const hintAge = 10 * time.Minute
+
+// hints remembers what this process has announced, so that it does so once.
+// Forgetting is harmless: a hint written twice is the same hint.
+type hints struct {
+	mu        sync.Mutex
+	announced map[string]hint // by tag
+	last      int64           // the last score of an owned thread
+}
+
+// hint is what the directory knows of a thread.
+type hint struct {
+	owner   holdfast.Principal
+	minute  int64
+	process string
+	score   int64 // when the process said that it has the thread, in µs
+}
+
+// maxHints bounds what a process remembers.
+const maxHints = 100_000
+
+func (h *hints) get(tag string) (hint, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	is, known := h.announced[tag]
+	return is, known
+}
+
+func (h *hints) put(tag string, is hint) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.announced == nil || len(h.announced) >= maxHints {
+		h.announced = map[string]hint{}
+	}
+	h.announced[tag] = is
+}
+
+func (h *hints) drop(tag string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.announced, tag)
+}
+
+// score is larger each time, so that a hint that was written again can be told
+// from the one before.
+func (h *hints) score(now time.Time) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = max(h.last+1, now.UnixMicro())
+	return h.last
+}
+
+// minuteOf counts minutes from 1970. A busy thread moves in the list once a
+// minute, not in every commit; the order within a minute comes from the heads.
+// What matters is that a later time never has a smaller one.
+func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
+
+// announceAndCommit writes the hints that are new and runs the commit script. A
+// hint is there before its commit, so whatever is committed can be found. A
+// thread that gets a new fence is acquired, and announced again in any case.
+func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.Commit, do call) (int, error) {
+	has, known := s.hints.get(tag)
+	want := hint{
+		owner:   holdfast.Principal{Tenant: c.Key.Tenant, User: c.User},
+		minute:  minuteOf(c.UpdatedAt),
+		process: c.Process, score: has.score,
+	}
+	moves := !known || has.owner != want.owner || has.minute != want.minute
+	acquires := want.process != "" && (has.process != want.process || c.Fence != c.Expect.Fence)
+	if acquires {
+		want.score = s.hints.score(s.now())
+	}
+	var hints hintWriter
+	if moves || acquires || c.Parent != "" {
+		hints = func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
+			if c.Parent != "" {
+				parent := holdfast.ThreadKey{Tenant: c.Key.Tenant, Thread: c.Parent}
+				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.children(parent), redis.Z{Member: c.Key.Thread}))
+			}
+			if moves {
+				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.active(want.owner), redis.Z{Score: float64(want.minute), Member: c.Key.Thread}))
+			}
+			if acquires {
+				cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.processes(), redis.Z{Score: float64(want.score), Member: want.process}),
+					pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag}))
+			}
+			return cmds
+		}
+	}
+	n, err := s.execWithHints(ctx, hints, do)
+	if err != nil || n != codeOK {
+		// Whatever this commit says of the thread, the head says otherwise or may.
+		s.hints.drop(tag)
+		return n, err
+	}
+	s.hints.put(tag, want)
+	if want.process == "" && has.process != "" {
+		// The hint that stays behind if this fails is found wrong by its reader.
+		_, _ = s.runScript(ctx, s.scripts.release, []string{s.keys.owned(has.process)}, tag, has.score)
+	}
+	return n, nil
+}
+
+// execWithHints writes the hints and then the commit. One server keeps the
+// order within a pipeline; the nodes of a cluster do not.
+func (s *Store) execWithHints(ctx context.Context, hints hintWriter, do call) (int, error) {
+	if s.cluster && hints != nil {
+		pipe := s.client.Pipeline()
+		hints(pipe)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return 0, err
+		}
+		hints = nil
+	}
+	return s.committer.submit(ctx, &request{hints: hints, do: do})
+}
+
+// unlist removes the hints of a thread that is not there any more.
+func (s *Store) unlist(ctx context.Context, head *holdfast.Head, parent string) error {
+	pipe := s.client.Pipeline()
+	owner := holdfast.Principal{Tenant: head.Key.Tenant, User: head.User}
+	pipe.ZRem(ctx, s.keys.active(owner), head.Key.Thread)
+	if head.Process != "" {
+		pipe.ZRem(ctx, s.keys.owned(head.Process), tag(head.Key))
+	}
+	if parent != "" {
+		pipe.ZRem(ctx, s.keys.children(holdfast.ThreadKey{Tenant: head.Key.Tenant, Thread: parent}), head.Key.Thread)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return failed("unlist thread "+head.Key.String(), err)
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+package redisstore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+)
+
+// TestKeysOfAThread: everything about a thread is in one hash slot, under names
+// that say so.
+func TestKeysOfAThread(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	advance(t, s, aThread("a{b}:c"), func(c *holdfast.Commit) {
+		c.Messages = []holdfast.StoredMessage{{ID: "m"}}
+		c.Put = []holdfast.Value{{Kind: holdfast.KindCheckpoint, ID: "1"}, {Kind: holdfast.KindBlob, ID: "b"}}
+	})
+	keys, err := s.client.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if !strings.HasPrefix(key, "hf:{acme/a%7Bb%7D%3Ac}:") && !strings.HasPrefix(key, "hf:active:{") {
+			t.Errorf("unexpected key %s", key)
+		}
+	}
+	if got, ok := parseTag(tag(aThread("a{b}:c"))); !ok || got != aThread("a{b}:c") {
+		t.Errorf("the thread is named %v", got)
+	}
+}

@@ -1,0 +1,88 @@
+package redisstore
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+)
+
+func wantWake(t *testing.T, wake <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-wake:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s woke nobody", what)
+	}
+}
+
+// drain takes a wake-up that may be waiting.
+func drain(wake <-chan struct{}) {
+	select {
+	case <-wake:
+	default:
+	}
+}
+
+// TestWatchAcrossProcesses: what one store commits wakes the watchers of
+// another, also after their connection was cut.
+func TestWatchAcrossProcesses(t *testing.T) {
+	t.Parallel()
+	url := redistest.Start(t).URL()
+	here, there := openAt(t, url, "hf:"), openAt(t, url, "hf:")
+	key := aThread("t")
+	advance(t, here, key, nil)
+	records, stop := there.Watch(key)
+	defer stop()
+	inbox := make(chan struct{}, 100)
+	defer there.OnPost(func(holdfast.ThreadKey) { inbox <- struct{}{} })()
+	wantWake(t, records, "the subscription") // from now on nothing is missed
+	for n := range 3 {
+		drain(records)
+		advance(t, here, key, nil)
+		wantWake(t, records, "a commit")
+		drain(inbox)
+		if err := here.Post(t.Context(), key, holdfast.InboxItem{ID: fmt.Sprint(n)}); err != nil {
+			t.Fatal(err)
+		}
+		wantWake(t, inbox, "a post")
+		if err := here.client.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
+			t.Fatal(err)
+		}
+		drain(records)
+		wantWake(t, records, "the new subscription")
+	}
+}
+
+// TestWatchBeforeTheThread: a thread that another process has yet to make.
+func TestWatchBeforeTheThread(t *testing.T) {
+	t.Parallel()
+	url := redistest.Start(t).URL()
+	here, there := openAt(t, url, "hf:"), openAt(t, url, "hf:")
+	wake, stop := there.Watch(aThread("t"))
+	defer stop()
+	advance(t, here, aThread("t"), nil)
+	wantWake(t, wake, "the first commit")
+}
+
+// TestQuietWithoutWatchers: a commit is told only while somebody elsewhere
+// watches.
+func TestQuietWithoutWatchers(t *testing.T) {
+	t.Parallel()
+	url := redistest.Start(t).URL()
+	s, other := openAt(t, url, "hf:"), openAt(t, url, "hf:")
+	advance(t, s, aThread("t"), nil)
+	if n := executed(t, s, func() { advance(t, s, aThread("t"), nil) })["publish"]; n != 0 {
+		t.Errorf("%d commits were told to nobody", n)
+	}
+	wake, stop := other.Watch(aThread("t"))
+	defer stop()
+	for !s.client.HExists(t.Context(), s.keys.thread(tag(aThread("t"))), "w").Val() {
+		wantWake(t, wake, "the subscription") // there are two: it begins, and the thread is asked
+	}
+	if n := executed(t, s, func() { advance(t, s, aThread("t"), nil) })["publish"]; n != 1 {
+		t.Errorf("a commit was told %d times, want once", n)
+	}
+}
