@@ -125,7 +125,7 @@ func (s *Store) execWithHints(ctx context.Context, hints hintWriter, do call) (i
 		}
 		hints = nil
 	}
-	return s.committer.submit(ctx, &request{hints: hints, do: do})
+	return s.sender.submit(ctx, &request{hints: hints, do: do})
 }
 
 // unlist removes the hints of a thread that is not there any more.

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// committers is how many pipelines of commits are under way at a time, and
+	// senders is how many pipelines of commits are under way at a time, and
 	// maxPipeline how many commits one holds. The client's own timeouts bound a
 	// pipeline, so that one that hangs does not stop all.
-	committers  = 2
+	senders     = 2
 	maxPipeline = 64
 )
 
 var errClosed = errors.New("the store is closed")
 
-// committer sends commits. What comes while pipelines are under way goes
+// sender sends commits. What comes while pipelines are under way goes
 // together in the next one: nobody waits for a timer, and the more runs write,
 // the fewer trips to Redis each costs.
-type committer struct {
+type sender struct {
 	requests chan *request // unbuffered: what waits is in its sender's hands
 	closing  chan struct{}
 	running  sync.WaitGroup
@@ -46,21 +46,21 @@ type result struct {
 	err  error
 }
 
-func (c *committer) start(s *Store) {
+func (c *sender) start(s *Store) {
 	c.requests, c.closing = make(chan *request), make(chan struct{})
-	for range committers {
+	for range senders {
 		c.running.Go(func() { c.run(s) })
 	}
 }
 
-func (c *committer) stop() {
+func (c *sender) stop() {
 	close(c.closing)
 	c.running.Wait()
 }
 
 // submit hands a commit over and waits for its result. Until it is taken it
 // can be cancelled without a trace; then it is sent, whoever still waits.
-func (c *committer) submit(ctx context.Context, r *request) (int, error) {
+func (c *sender) submit(ctx context.Context, r *request) (int, error) {
 	r.done = make(chan result, 1)
 	select {
 	case c.requests <- r:
@@ -77,7 +77,7 @@ func (c *committer) submit(ctx context.Context, r *request) (int, error) {
 	}
 }
 
-func (c *committer) run(s *Store) {
+func (c *sender) run(s *Store) {
 	var batch []*request
 	for {
 		select {

@@ -60,7 +60,7 @@ type Store struct {
 	now     func() time.Time
 	hints   hints
 	watchers
-	committer committer
+	sender    sender
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -186,14 +186,14 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	_, cluster := client.(*redis.ClusterClient)
 	s := &Store{client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
 	s.watchers.start(s)
-	s.committer.start(s)
+	s.sender.start(s)
 	return s, nil
 }
 
 // Close implements [holdfast.Store].
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
-		s.committer.stop()
+		s.sender.stop()
 		s.watchers.stop()
 		if err := s.client.Close(); err != nil {
 			s.closeErr = fmt.Errorf("close the connections to Redis: %w", err)
