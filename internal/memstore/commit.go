@@ -39,7 +39,7 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 	t.apply(c)
 	s.threads[c.Key] = t
 	if len(c.Records) > 0 {
-		s.Committed(c.Key)
+		s.waiters.Committed(c.Key)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 	if err := s.post(key, item); err != nil {
 		return err
 	}
-	s.Posted(key)
+	s.waiters.Posted(key)
 	return nil
 }
 

@@ -18,7 +18,7 @@ var _ holdfast.Store = (*Store)(nil)
 
 // Store is a store in memory. All its methods may be called concurrently.
 type Store struct {
-	wake.List
+	waiters wake.List
 	mu      sync.Mutex
 	threads map[holdfast.ThreadKey]*thread
 	alive   map[string]time.Time // until when, by process

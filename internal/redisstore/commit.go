@@ -31,7 +31,7 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 	switch n % 8 {
 	case codeOK, codeAlready:
 		if n == codeOK && len(c.Records) > 0 {
-			s.Committed(c.Key)
+			s.watchers.Committed(c.Key)
 		}
 		return nil
 	case codeTooNew:
@@ -90,7 +90,7 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 	case n == codeTooNew:
 		return tooNew(key)
 	}
-	s.Posted(key)
+	s.watchers.Posted(key)
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (s *Store) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.
 		return s.conflict(ctx, key, at, n)
 	}
 	s.hints.drop(tag)
-	s.Committed(key)
+	s.watchers.Committed(key)
 	parent, _ := fields[2].(string)
 	return s.unlist(ctx, head, parent)
 }

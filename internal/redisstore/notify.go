@@ -17,6 +17,16 @@ const (
 	watchTick = time.Second
 )
 
+// Watch implements [holdfast.Notifier].
+func (s *Store) Watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
+	return s.watchers.watch(key)
+}
+
+// OnPost implements [holdfast.Notifier].
+func (s *Store) OnPost(f func(holdfast.ThreadKey)) func() {
+	return s.watchers.OnPost(f)
+}
+
 // watchers wakes those who wait in this process. What this process commits
 // wakes them at once; what others commit comes by Pub/Sub, on one connection for
 // all. A thread tells its commits only while its head says that somebody
@@ -52,8 +62,7 @@ func (w *watchers) stop() {
 	w.running.Wait()
 }
 
-// Watch implements [holdfast.Notifier].
-func (w *watchers) Watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
+func (w *watchers) watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
 	ch, stop := w.List.Watch(key)
 	w.change()
 	return ch, func() {

@@ -52,14 +52,14 @@ func (l connectionLog) Printf(_ context.Context, format string, args ...any) {
 
 // Store is a store in Redis. All its methods may be called concurrently.
 type Store struct {
-	client  redis.UniversalClient
-	cluster bool
-	codec   *frame.Codec
-	scripts scripts
-	keys    keys
-	now     func() time.Time
-	hints   hints
-	watchers
+	client    redis.UniversalClient
+	cluster   bool
+	codec     *frame.Codec
+	scripts   scripts
+	keys      keys
+	now       func() time.Time
+	hints     hints
+	watchers  watchers
 	sender    sender
 	closeOnce sync.Once
 	closeErr  error
