@@ -258,19 +258,29 @@ func testUpdatedAt(t *testing.T, s holdfast.Store) {
 	}
 }
 
-func testUnknownThread(t *testing.T, s holdfast.Store) {
-	ctx, k := t.Context(), key("unknown")
-	_, err := s.Head(ctx, k)
-	wantError(t, err, holdfast.ErrNotFound)
-	_, err = s.Messages(ctx, k)
-	wantError(t, err, holdfast.ErrNotFound)
-	_, err = s.Records(ctx, k, holdfast.Cursor{}, 1)
-	wantError(t, err, holdfast.ErrNotFound)
-	_, err = s.Value(ctx, k, "k", "v")
-	wantError(t, err, holdfast.ErrNotFound)
-	_, err = s.Values(ctx, k, "k", "", 0)
-	wantError(t, err, holdfast.ErrNotFound)
-	_, err = s.Inbox(ctx, k)
-	wantError(t, err, holdfast.ErrNotFound)
-	wantError(t, s.Post(ctx, k, holdfast.InboxItem{ID: "i"}), holdfast.ErrNotFound)
+func testParentOnce(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	c := th.next()
+	c.Parent = "p"
+	wantError(t, s.Commit(t.Context(), c), holdfast.ErrInvalid)
+	own := &holdfast.Commit{Key: key("own"), ID: newID(), Expect: holdfast.Position{Next: 1}, Parent: "own"}
+	wantError(t, s.Commit(t.Context(), own), holdfast.ErrInvalid)
+}
+
+func testConflictError(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	stale := th.next()
+	th.commit(nil)
+	var conflict *holdfast.ConflictError
+	if err := s.Commit(t.Context(), stale); !errors.As(err, &conflict) || !errors.Is(err, holdfast.ErrConflict) {
+		t.Fatalf("the error is %v, want a ConflictError that is ErrConflict", err)
+	}
+	if conflict.Expected != stale.Expect || conflict.Actual != th.head.Position() {
+		t.Errorf("the conflict is %+v; the commit expected %+v, there is %+v", conflict, stale.Expect, th.head.Position())
+	}
+	stale.Expect.Fence = fence(9)
+	if err := s.Commit(t.Context(), stale); !errors.As(err, &conflict) || !errors.Is(err, holdfast.ErrFenced) {
+		t.Errorf("the error is %v, want a ConflictError that is ErrFenced", err)
+	}
+	th.check()
 }

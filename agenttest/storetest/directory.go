@@ -207,3 +207,60 @@ func testOwnedNames(t *testing.T, s holdfast.Store) {
 	}
 	wantOwned(t, s, want...)
 }
+
+func testWalk(t *testing.T, s holdfast.Store) {
+	want := map[holdfast.ThreadKey]bool{}
+	for i := range 25 {
+		k := holdfast.ThreadKey{Tenant: []string{"", "acme", "a/b"}[i%3], Thread: fmt.Sprintf("t/%d", i)}
+		create(t, s, k, nil)
+		want[k] = true
+	}
+	seen := map[holdfast.ThreadKey]bool{}
+	for after, pages := "", 0; ; pages++ {
+		heads, next, err := s.Walk(t.Context(), after, 4)
+		if err != nil || pages > 1000 {
+			t.Fatalf("Walk, page %d: %v", pages, err)
+		}
+		for _, h := range heads {
+			if !want[h.Key] || h.State != nil || h.Next != 1 {
+				t.Errorf("the walk found %v", h)
+			}
+			seen[h.Key] = true
+		}
+		if next == "" {
+			break
+		}
+		after = next
+	}
+	if len(seen) != len(want) {
+		t.Errorf("the walk found %d threads of %d", len(seen), len(want))
+	}
+}
+
+func testChildren(t *testing.T, s holdfast.Store) {
+	parent := create(t, s, key("p"), nil)
+	children := map[string]*thread{}
+	for _, id := range []string{"c1", "c2", "c3", "c/4", "d\x00"} {
+		children[id] = create(t, s, key(id), func(c *holdfast.Commit) { c.Parent = "p" })
+	}
+	create(t, s, holdfast.ThreadKey{Tenant: "other", Thread: "x"}, func(c *holdfast.Commit) { c.Parent = "p" })
+	list := func(after string, limit int) []string {
+		return must(s.Children(t.Context(), parent.key, after, limit))(t)
+	}
+	if got, want := list("", 10), []string{"c/4", "c1", "c2", "c3", "d\x00"}; !slices.Equal(got, want) {
+		t.Errorf("the children are %q, want %q", got, want)
+	}
+	if got, want := list("c1", 2), []string{"c2", "c3"}; !slices.Equal(got, want) {
+		t.Errorf("two children after c1 are %q, want %q", got, want)
+	}
+	c2 := children["c2"]
+	if err := s.Delete(t.Context(), c2.key, c2.head.Position()); err != nil {
+		t.Fatalf("Delete: %v", err)
+	}
+	if err := s.Delete(t.Context(), parent.key, parent.head.Position()); err != nil {
+		t.Fatalf("Delete: %v", err)
+	}
+	if got, want := list("", 10), []string{"c/4", "c1", "c3", "d\x00"}; !slices.Equal(got, want) {
+		t.Errorf("after c2 and the parent were deleted the children are %q, want %q", got, want)
+	}
+}

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,14 +43,6 @@ func testOddThreads(t *testing.T, s holdfast.Store) {
 	for _, th := range threads[1:] {
 		th.holdsOnly(th.key.Thread)
 	}
-}
-
-// fillWith puts a mark everywhere in a thread.
-func fillWith(c *holdfast.Commit, mark string) {
-	c.State = []byte(mark)
-	c.Records = [][]byte{[]byte(mark)}
-	c.Messages = []holdfast.StoredMessage{{ID: "m", Data: []byte(mark)}}
-	c.Put = []holdfast.Value{{Kind: "k", ID: "v", Data: []byte(mark)}}
 }
 
 // holdsOnly checks that the thread has what fillWith put there, and a post.
@@ -135,38 +126,4 @@ func aliasingTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"what is returned belongs to the caller": testReturned,
 	}
-}
-
-func testReturned(t *testing.T, s holdfast.Store) {
-	for _, size := range []int{10, 2000, 100_000} {
-		mark := string(prose(size))
-		th := create(t, s, key(fmt.Sprint("t", size)), func(c *holdfast.Commit) { fillWith(c, mark) })
-		th.post("item", mark)
-		for range 2 {
-			th.holdsOnly(mark)
-			value := must(s.Value(t.Context(), th.key, "k", "v"))(t)
-			overwrite(value)
-			head := must(s.Head(t.Context(), th.key))(t)
-			overwrite(head.State)
-			head.User, head.Next = "other", 7
-			for _, r := range must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 10))(t) {
-				overwrite(r.Data)
-			}
-			for _, m := range must(s.Messages(t.Context(), th.key))(t) {
-				overwrite(m.Data)
-			}
-			for _, v := range must(s.Values(t.Context(), th.key, "k", "", 0))(t) {
-				overwrite(v.Data)
-			}
-			for _, it := range must(s.Inbox(t.Context(), th.key))(t) {
-				overwrite(it.Data)
-			}
-		}
-		th.holdsOnly(mark)
-	}
-}
-
-// overwrite also writes behind the end, where a neighbour may be.
-func overwrite(b []byte) {
-	copy(b[:cap(b)], bytes.Repeat([]byte("!"), cap(b)))
 }

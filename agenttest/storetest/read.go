@@ -1,8 +1,8 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
@@ -108,29 +108,6 @@ func testLargeRecords(t *testing.T, s holdfast.Store) {
 	}
 }
 
-// sizes are around the places where stores may treat values differently.
-func sizes() []int {
-	return []int{0, 1, 1023, 1024, 1025, 2048, 3071, 3072, 3073, 4096, 16<<10 - 1, 16 << 10, 16<<10 + 1, 100_000}
-}
-
-// noise does not compress, and is the same each time.
-func noise(size int) []byte {
-	b := make([]byte, size)
-	x := uint64(size)*2862933555777941757 + 3037000493
-	for i := range b {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		b[i] = byte(x)
-	}
-	return b
-}
-
-func prose(size int) []byte {
-	const s = "The quick brown fox jumps over the lazy dog. "
-	return []byte(strings.Repeat(s, size/len(s)+1)[:size])
-}
-
 func messageTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"a tree in the order of its commits": testTree,
@@ -158,36 +135,6 @@ func testTree(t *testing.T, s holdfast.Store) {
 	expect(t, "messages", must(s.Messages(t.Context(), th.key))(t), want)
 }
 
-func testDoubleMessage(t *testing.T, s holdfast.Store) {
-	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Messages = []holdfast.StoredMessage{{ID: "m"}} })
-	for _, messages := range [][]holdfast.StoredMessage{
-		{{ID: "m"}}, {{ID: "m", Parent: "m"}}, {{ID: "n"}, {ID: "n"}}, {{ID: "n"}, {ID: "m"}},
-	} {
-		c := th.next()
-		c.Messages = messages
-		wantError(t, s.Commit(t.Context(), c), holdfast.ErrInvalid)
-	}
-	// The same id in another thread is another message.
-	create(t, s, key("u"), func(c *holdfast.Commit) { c.Messages = []holdfast.StoredMessage{{ID: "m"}} })
-	expect(t, "messages", len(must(s.Messages(t.Context(), th.key))(t)), 1)
-}
-
-func testOrphan(t *testing.T, s holdfast.Store) {
-	create(t, s, key("u"), func(c *holdfast.Commit) { c.Messages = []holdfast.StoredMessage{{ID: "elsewhere"}} })
-	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Messages = []holdfast.StoredMessage{{ID: "m"}} })
-	for _, messages := range [][]holdfast.StoredMessage{
-		{{ID: "n", Parent: "unknown"}},
-		{{ID: "n", Parent: "n"}},
-		{{ID: "n", Parent: "elsewhere"}},
-		{{ID: "child", Parent: "later"}, {ID: "later", Parent: "m"}},
-	} {
-		c := th.next()
-		c.Messages = messages
-		wantError(t, s.Commit(t.Context(), c), holdfast.ErrInvalid)
-	}
-	expect(t, "messages", len(must(s.Messages(t.Context(), th.key))(t)), 1)
-}
-
 func testLargeMessages(t *testing.T, s holdfast.Store) {
 	th := create(t, s, key("t"), nil)
 	var want []holdfast.StoredMessage
@@ -206,4 +153,147 @@ func testLargeMessages(t *testing.T, s holdfast.Store) {
 			t.Errorf("message %s is not what was committed", want[i].ID)
 		}
 	}
+}
+
+func testNewest(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Put = put("k", "b", "d", "a", "c") })
+	th.commit(func(c *holdfast.Commit) { c.Put = append(put("k", "ca", "\xff", "B"), put("l", "cb")...) })
+	th.wantList("k", "", 0, "\xff", "d", "ca", "c", "b", "a", "B")
+	th.wantList("k", "", 3, "\xff", "d", "ca")
+	th.wantList("k", "ca", 2, "c", "b")
+	th.wantList("k", "cb", 2, "ca", "c")
+	th.wantList("k", "\xff\xff", 1, "\xff")
+	th.wantList("k", "B", 10)
+	th.wantList("k", "A", 0)
+	th.wantList("unknown", "", 0)
+}
+
+func testManyValues(t *testing.T, s holdfast.Store) {
+	const count = 1000
+	th := create(t, s, key("t"), nil)
+	var want []string // newest first
+	for i := range count {
+		want = append(want, fmt.Sprintf("%06d", count-i))
+	}
+	for i := range 10 {
+		th.commit(func(c *holdfast.Commit) {
+			for n := i; n < count; n += 10 {
+				c.Put = append(c.Put, put("k", want[n])...)
+			}
+		})
+	}
+	var got []string
+	for before := ""; len(got) < count; before = got[len(got)-1] {
+		page := must(s.Values(t.Context(), th.key, "k", before, 7))(t)
+		if len(page) == 0 {
+			break
+		}
+		for _, v := range page {
+			got = append(got, v.ID)
+		}
+	}
+	expect(t, "values, 7 at a time", got, want)
+	th.commit(func(c *holdfast.Commit) { c.Keep = map[holdfast.Kind]int{"k": 3} })
+	th.wantValues("k", want[:3]...)
+}
+
+func testEmptyValue(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), func(c *holdfast.Commit) {
+		c.Put = []holdfast.Value{{Kind: "k", ID: "nil"}, {Kind: "k", ID: "empty", Data: []byte{}}}
+	})
+	for _, id := range []string{"nil", "empty"} {
+		expect(t, id, len(must(s.Value(t.Context(), th.key, "k", id))(t)), 0)
+	}
+}
+
+func testLargeValues(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	for _, size := range append(sizes(), 5<<20) {
+		for name, data := range map[string][]byte{"noise": noise(size), "prose": prose(size)} {
+			id := fmt.Sprint(name, size)
+			th.commit(func(c *holdfast.Commit) {
+				c.State, c.Put = data, []holdfast.Value{{Kind: "k", ID: id, Data: data}, {Kind: "k", ID: id + "\x00\x00\x00\x00", Data: []byte("neighbour")}}
+			})
+			if got := must(s.Value(t.Context(), th.key, "k", id))(t); !bytes.Equal(got, data) {
+				t.Errorf("value %s is not what was put", id)
+			}
+			if got := must(s.Value(t.Context(), th.key, "k", id+"\x00\x00\x00\x00"))(t); string(got) != "neighbour" {
+				t.Errorf("the neighbour of value %s is not what was put", id)
+			}
+			th.check()
+		}
+	}
+}
+
+func testSize(t *testing.T, s holdfast.Store) {
+	th := filled(t, s, key("t"))
+	size := must(s.Size(t.Context(), th.key))(t)
+	least := map[string]int64{holdfast.SizeRecords: 10, holdfast.SizeMessages: 40_000}
+	for _, kind := range append(holdfast.Kinds(), "foreign", "for/eign\x00") {
+		least[string(kind)] = 20_000 // noise does not compress
+	}
+	for what, want := range least {
+		if size[what] < want {
+			t.Errorf("%q has %d bytes, want at least %d", what, size[what], want)
+		}
+	}
+	if len(size) != len(least) {
+		t.Errorf("the size has %d entries, want %d: %v", len(size), len(least), size)
+	}
+	th.commit(func(c *holdfast.Commit) { c.Trim, c.Clear = 2, holdfast.Kinds() })
+	size = must(s.Size(t.Context(), th.key))(t)
+	if len(size) != 3 || size[holdfast.SizeRecords] != 0 {
+		t.Errorf("after most was removed the size is %v", size)
+	}
+}
+
+func testUnknownThread(t *testing.T, s holdfast.Store) {
+	ctx, k := t.Context(), key("unknown")
+	_, err := s.Head(ctx, k)
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Messages(ctx, k)
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Records(ctx, k, holdfast.Cursor{}, 1)
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Value(ctx, k, "k", "v")
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Values(ctx, k, "k", "", 0)
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Inbox(ctx, k)
+	wantError(t, err, holdfast.ErrNotFound)
+	wantError(t, s.Post(ctx, k, holdfast.InboxItem{ID: "i"}), holdfast.ErrNotFound)
+}
+
+func testReturned(t *testing.T, s holdfast.Store) {
+	for _, size := range []int{10, 2000, 100_000} {
+		mark := string(prose(size))
+		th := create(t, s, key(fmt.Sprint("t", size)), func(c *holdfast.Commit) { fillWith(c, mark) })
+		th.post("item", mark)
+		for range 2 {
+			th.holdsOnly(mark)
+			value := must(s.Value(t.Context(), th.key, "k", "v"))(t)
+			overwrite(value)
+			head := must(s.Head(t.Context(), th.key))(t)
+			overwrite(head.State)
+			head.User, head.Next = "other", 7
+			for _, r := range must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 10))(t) {
+				overwrite(r.Data)
+			}
+			for _, m := range must(s.Messages(t.Context(), th.key))(t) {
+				overwrite(m.Data)
+			}
+			for _, v := range must(s.Values(t.Context(), th.key, "k", "", 0))(t) {
+				overwrite(v.Data)
+			}
+			for _, it := range must(s.Inbox(t.Context(), th.key))(t) {
+				overwrite(it.Data)
+			}
+		}
+		th.holdsOnly(mark)
+	}
+}
+
+// overwrite also writes behind the end, where a neighbour may be.
+func overwrite(b []byte) {
+	copy(b[:cap(b)], bytes.Repeat([]byte("!"), cap(b)))
 }

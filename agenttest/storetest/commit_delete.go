@@ -1,0 +1,120 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+func maintainTests() map[string]func(*testing.T, holdfast.Store) {
+	return map[string]func(*testing.T, holdfast.Store){
+		"a deleted thread leaves nothing behind":      testDelete,
+		"a thread that has moved is not deleted":      testDeleteMoved,
+		"a deleted thread can be made again":          testDeleteAgain,
+		"trimmed records are gone, numbers go on":     testTrim,
+		"what a commit cannot trim":                   testTrimInvalid,
+		"forgotten messages are gone":                 testForget,
+		"the size tells what is there":                testSize,
+		"a walk finds every thread":                   testWalk,
+		"children are listed until they are deleted":  testChildren,
+		"only a thread's first commit names a parent": testParentOnce,
+		"a conflict names both ETags":                 testConflictError,
+	}
+}
+
+func testDelete(t *testing.T, s holdfast.Store) {
+	th, other := filled(t, s, key("t")), filled(t, s, key("t2"))
+	if err := s.Delete(t.Context(), th.key, th.head.Position()); err != nil {
+		t.Fatalf("Delete: %v", err)
+	}
+	_, err := s.Head(t.Context(), th.key)
+	wantError(t, err, holdfast.ErrNotFound)
+	_, err = s.Size(t.Context(), th.key)
+	wantError(t, err, holdfast.ErrNotFound)
+	wantError(t, s.Post(t.Context(), th.key, holdfast.InboxItem{ID: "j"}), holdfast.ErrNotFound)
+	expect(t, "threads", names(must(s.Threads(t.Context(), alice(), start().AddDate(1, 0, 0), 10))(t)), "[t2]")
+	for _, o := range must(s.Owned(t.Context()))(t) {
+		if o.Key == th.key {
+			t.Error("the deleted thread is still owned")
+		}
+	}
+	other.check()
+	if err := s.Delete(t.Context(), th.key, th.head.Position()); err != nil {
+		t.Errorf("deleting again: %v, want nil", err)
+	}
+	// The owner that does not know it yet can write no more.
+	wantError(t, s.Commit(t.Context(), th.next()), holdfast.ErrFenced)
+}
+
+func names(heads []holdfast.Head) string {
+	ids := make([]string, len(heads))
+	for i := range heads {
+		ids[i] = heads[i].Key.Thread
+	}
+	return fmt.Sprint(ids)
+}
+
+func testDeleteMoved(t *testing.T, s holdfast.Store) {
+	th := filled(t, s, key("t"))
+	old := th.head.Position()
+	th.commit(nil)
+	wantError(t, s.Delete(t.Context(), th.key, old), holdfast.ErrConflict)
+	old.Fence = fence(7)
+	wantError(t, s.Delete(t.Context(), th.key, old), holdfast.ErrFenced)
+	th.check()
+}
+
+func testDeleteAgain(t *testing.T, s holdfast.Store) {
+	th := filled(t, s, key("t"))
+	if err := s.Delete(t.Context(), th.key, th.head.Position()); err != nil {
+		t.Fatalf("Delete: %v", err)
+	}
+	anew := create(t, s, key("t"), func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("first")} })
+	anew.check()
+	expect(t, "messages", must(s.Messages(t.Context(), anew.key))(t), []holdfast.StoredMessage{})
+	expect(t, "inbox", must(s.Inbox(t.Context(), anew.key))(t), []holdfast.InboxItem{})
+	for _, kind := range append(holdfast.Kinds(), "foreign", "for/eign\x00") {
+		expect(t, string(kind), must(s.Values(t.Context(), anew.key, kind, "", 0))(t), []holdfast.Value{})
+	}
+	records := must(s.Records(t.Context(), anew.key, holdfast.Cursor{}, 10))(t)
+	expect(t, "records", records, []holdfast.Record{{Cursor: holdfast.Cursor{Number: 1, Tag: anew.head.Fence.Tag()}, Data: []byte("first")}})
+}
+
+func testTrim(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), nil)
+	var all []holdfast.Record
+	for n := range 6 {
+		c := th.commit(func(c *holdfast.Commit) {
+			c.Records = [][]byte{fmt.Appendf(nil, "%d", n), noise(5000)}
+		})
+		for i, data := range c.Records {
+			all = append(all, holdfast.Record{Cursor: holdfast.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()}, Data: data})
+		}
+	}
+	th.commit(func(c *holdfast.Commit) { c.Trim = 8; c.Records = [][]byte{[]byte("last")} })
+	all = append(all, holdfast.Record{Cursor: holdfast.Cursor{Number: 13, Tag: th.head.Fence.Tag()}, Data: []byte("last")})
+	th.check()
+	expect(t, "records", must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 100))(t), all[8:])
+	expect(t, "records after 9", must(s.Records(t.Context(), th.key, all[8].Cursor, 100))(t), all[9:])
+	for _, gone := range []int{0, 6, 7} {
+		_, err := s.Records(t.Context(), th.key, all[gone].Cursor, 100)
+		wantError(t, err, holdfast.ErrCursor)
+	}
+	th.commit(func(c *holdfast.Commit) { c.Trim = 4 }) // trimmed before
+	th.commit(func(c *holdfast.Commit) { c.Trim = 13 })
+	expect(t, "an empty log", must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 100))(t), []holdfast.Record{})
+	th.commit(func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("more")} })
+	records := must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 100))(t)
+	if len(records) != 1 || records[0].Number != 14 {
+		t.Errorf("after everything was trimmed the log has %v, want record 14", records)
+	}
+}
+
+func testTrimInvalid(t *testing.T, s holdfast.Store) {
+	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("r")} })
+	c := th.next()
+	c.Trim = 2
+	wantError(t, s.Commit(t.Context(), c), holdfast.ErrInvalid)
+	th.check()
+}

@@ -1,0 +1,54 @@
+package storetest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// sizes are around the places where stores may treat values differently.
+func sizes() []int {
+	return []int{0, 1, 1023, 1024, 1025, 2048, 3071, 3072, 3073, 4096, 16<<10 - 1, 16 << 10, 16<<10 + 1, 100_000}
+}
+
+// noise does not compress, and is the same each time.
+func noise(size int) []byte {
+	b := make([]byte, size)
+	x := uint64(size)*2862933555777941757 + 3037000493
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		b[i] = byte(x)
+	}
+	return b
+}
+
+func prose(size int) []byte {
+	const s = "The quick brown fox jumps over the lazy dog. "
+	return []byte(strings.Repeat(s, size/len(s)+1)[:size])
+}
+
+// fillWith puts a mark everywhere in a thread.
+func fillWith(c *holdfast.Commit, mark string) {
+	c.State = []byte(mark)
+	c.Records = [][]byte{[]byte(mark)}
+	c.Messages = []holdfast.StoredMessage{{ID: "m", Data: []byte(mark)}}
+	c.Put = []holdfast.Value{{Kind: "k", ID: "v", Data: []byte(mark)}}
+}
+
+// filled makes a thread with something of everything.
+func filled(t *testing.T, s holdfast.Store, k holdfast.ThreadKey) *thread {
+	th := create(t, s, k, func(c *holdfast.Commit) {
+		c.Process = "p"
+		c.State = prose(5000)
+		c.Records = [][]byte{prose(10), prose(40_000)}
+		c.Messages = []holdfast.StoredMessage{{ID: "a", Data: prose(10)}, {ID: "b", Parent: "a", Data: noise(40_000)}}
+		for _, kind := range append(holdfast.Kinds(), "foreign", "for/eign\x00") {
+			c.Put = append(c.Put, holdfast.Value{Kind: kind, ID: "1", Data: prose(10)}, holdfast.Value{Kind: kind, ID: "2", Data: noise(20_000)})
+		}
+	})
+	th.post("i", "item")
+	return th
+}
