@@ -7,22 +7,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-func maintainTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
-		"a deleted thread leaves nothing behind":      testDelete,
-		"a thread that has moved is not deleted":      testDeleteMoved,
-		"a deleted thread can be made again":          testDeleteAgain,
-		"trimmed records are gone, numbers go on":     testTrim,
-		"what a commit cannot trim":                   testTrimInvalid,
-		"forgotten messages are gone":                 testForget,
-		"the size tells what is there":                testSize,
-		"a walk finds every thread":                   testWalk,
-		"children are listed until they are deleted":  testChildren,
-		"only a thread's first commit names a parent": testParentOnce,
-		"a conflict names both ETags":                 testConflictError,
-	}
-}
-
 func testDelete(t *testing.T, s holdfast.Store) {
 	th, other := filled(t, s, key("t")), filled(t, s, key("t2"))
 	if err := s.Delete(t.Context(), th.key, th.head.Position()); err != nil {

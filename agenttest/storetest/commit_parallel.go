@@ -11,16 +11,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-func parallelTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
-		"one of many commits on a head wins":  func(t *testing.T, s holdfast.Store) { testRace(t, s, false) },
-		"one of many claims of a thread wins": func(t *testing.T, s holdfast.Store) { testRace(t, s, true) },
-		"one of many makes a thread":          testRaceNew,
-		"many threads at once":                testManyThreads,
-		"posts beside commits":                testPostsAndCommits,
-	}
-}
-
 // race makes all commits at once and returns the one that won.
 func race(t *testing.T, s holdfast.Store, commits []*holdfast.Commit, allowed ...error) *holdfast.Commit {
 	t.Helper()

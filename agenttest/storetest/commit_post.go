@@ -8,15 +8,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-func inboxTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
-		"items are numbered as they come": testInboxNumbers,
-		"an item is added once":           testInboxOnce,
-		"a seen item is gone":             testInboxSeen,
-		"a post does not move the head":   testInboxUnfenced,
-	}
-}
-
 func (th *thread) post(id, data string) {
 	th.t.Helper()
 	// The number is the store's to give: what the caller sets does not matter.

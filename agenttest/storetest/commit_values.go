@@ -8,20 +8,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-func valueTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
-		"put, replace and delete":              testPut,
-		"kinds are apart":                      testKinds,
-		"newest first, before and limit":       testNewest,
-		"clear, then put, then delete":         testOrder,
-		"keep trims to the newest":             testKeep,
-		"an empty value is not a missing one":  testEmptyValue,
-		"pages of many values":                 testManyValues,
-		"large values":                         testLargeValues,
-		"a replaced value leaves nothing over": testReplaceLarge,
-	}
-}
-
 // put returns values of one kind whose data are their ids.
 func put(kind holdfast.Kind, ids ...string) []holdfast.Value {
 	var values []holdfast.Value

@@ -12,16 +12,18 @@ import (
 
 func directoryTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
-		"threads are listed last active first":    testThreads,
-		"a commit moves a thread in the list":     testThreadsMove,
-		"pages by time":                           testThreadsPages,
-		"a list is of one user of one tenant":     testThreadsOwner,
-		"a thread changes its user":               testThreadsUser,
-		"owned threads":                           testOwned,
-		"owned threads of all tenants":            testOwnedTenants,
-		"a process's name is what was given":      testOwnedNames,
-		"more threads in one minute than a page":  testThreadsBusy,
-		"threads of the same instant are ordered": testThreadsTies,
+		"threads are listed last active first":       testThreads,
+		"a commit moves a thread in the list":        testThreadsMove,
+		"pages by time":                              testThreadsPages,
+		"a list is of one user of one tenant":        testThreadsOwner,
+		"a thread changes its user":                  testThreadsUser,
+		"more threads in one minute than a page":     testThreadsBusy,
+		"threads of the same instant are ordered":    testThreadsTies,
+		"owned threads":                              testOwned,
+		"owned threads of all tenants":               testOwnedTenants,
+		"a process's name is what was given":         testOwnedNames,
+		"a walk finds every thread":                  testWalk,
+		"children are listed until they are deleted": testChildren,
 	}
 }
 

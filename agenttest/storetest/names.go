@@ -121,9 +121,3 @@ func testOddIDs(t *testing.T, s holdfast.Store) {
 		}
 	}
 }
-
-func aliasingTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
-		"what is returned belongs to the caller": testReturned,
-	}
-}

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-func watchTests() map[string]func(*testing.T, holdfast.Store) {
+func notifyTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"a commit with records wakes":      testWatchRecords,
 		"a post is told":                   testOnPost,

@@ -8,13 +8,22 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-func recordTests() map[string]func(*testing.T, holdfast.Store) {
+func readTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
-		"numbers are dense over commits": testDense,
-		"a cursor gives the rest":        testCursor,
-		"a wrong cursor":                 testWrongCursor,
-		"short nonces are whole tags":    testShortNonce,
-		"large records":                  testLargeRecords,
+		"an unknown thread is not found":         testUnknownThread,
+		"numbers are dense over commits":         testDense,
+		"a cursor gives the rest":                testCursor,
+		"a wrong cursor":                         testWrongCursor,
+		"short nonces are whole tags":            testShortNonce,
+		"large records":                          testLargeRecords,
+		"a tree in the order of its commits":     testTree,
+		"large messages":                         testLargeMessages,
+		"newest first, before and limit":         testNewest,
+		"pages of many values":                   testManyValues,
+		"an empty value is not a missing one":    testEmptyValue,
+		"large values":                           testLargeValues,
+		"the size tells what is there":           testSize,
+		"what is returned belongs to the caller": testReturned,
 	}
 }
 
@@ -105,15 +114,6 @@ func testLargeRecords(t *testing.T, s holdfast.Store) {
 		if string(got[2*i].Data) != "small" || string(got[2*i+1].Data) != string(d) {
 			t.Errorf("records %d and %d are not what was committed (%d bytes)", 2*i, 2*i+1, len(d))
 		}
-	}
-}
-
-func messageTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
-		"a tree in the order of its commits": testTree,
-		"ids are new in the thread":          testDoubleMessage,
-		"parents are known":                  testOrphan,
-		"large messages":                     testLargeMessages,
 	}
 }
 

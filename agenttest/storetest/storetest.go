@@ -38,18 +38,12 @@ func Run(t *testing.T, open func(t *testing.T) holdfast.Store, opts Options) {
 	t.Helper()
 	groups := map[string]map[string]func(*testing.T, holdfast.Store){
 		"Commit":    commitTests(),
-		"Records":   recordTests(),
-		"Messages":  messageTests(),
-		"Values":    valueTests(),
-		"Inbox":     inboxTests(),
+		"Read":      readTests(),
 		"Directory": directoryTests(),
 		"Presence":  presenceTests(),
-		"Watch":     watchTests(),
-		"Names":     nameTests(),
-		"Aliasing":  aliasingTests(),
-		"Parallel":  parallelTests(),
-		"Maintain":  maintainTests(),
+		"Notify":    notifyTests(),
 		"Ledger":    ledgerTests(),
+		"Names":     nameTests(),
 	}
 	for group, tests := range groups {
 		t.Run(group, func(t *testing.T) {
