@@ -14,8 +14,9 @@ import (
 
 // Compare runs random commands against a store and against a reference side by
 // side, and expects that nobody can tell one from the other: the same results,
-// and after each command the same answers to all questions. Names, ids, fences
-// and times are few, so that commands meet each other's traces.
+// after each command the same answers to all questions about what it concerns, and
+// in the end to all questions there are. Names, ids, fences and times are few, so
+// that commands meet each other's traces.
 //
 // open and openReference return new, empty stores. A failure is shrunk to the
 // shortest sequence of commands that shows it.
@@ -37,12 +38,12 @@ func Compare(t *testing.T, open, openReference func(t *testing.T) holdfast.Store
 			"list":    p.list,
 			"reserve": p.reserve,
 			"settle":  p.settle,
-			"":        p.observe,
 		}
 		if opts.Reopen != nil {
 			actions["reopen"] = p.reopenOne
 		}
 		r.Repeat(actions)
+		p.observeAll(r)
 	})
 }
 
@@ -89,6 +90,7 @@ func class(err error) string {
 func (p *pair) reopenOne(r *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(r, "reopen?") == 0 {
 		p.one = p.reopen(p.test, p.one)
+		p.observeAll(r)
 	}
 }
 
@@ -114,6 +116,7 @@ func (p *pair) try(r *rapid.T, c *holdfast.Commit) {
 	if err == nil && (before == nil || before.Next != after.Next) && after.Next > 1 {
 		p.ends[c.Key] = append(p.ends[c.Key], after.Next-1)
 	}
+	p.observe(r, c.Key)
 }
 
 // delete deletes a thread as it is, or as it may have been.
@@ -124,12 +127,14 @@ func (p *pair) delete(r *rapid.T) {
 	if _, err := p.reference.Head(p.test.Context(), k); err != nil {
 		delete(p.ends, k)
 	}
+	p.observe(r, k)
 }
 
 func (p *pair) post(r *rapid.T) {
 	k := drawKey(r)
 	item := holdfast.InboxItem{ID: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(r, "id"), Data: drawData(r)}
 	p.same(r, "Post", func(s holdfast.Store) (any, error) { return nil, s.Post(p.test.Context(), k, item) })
+	p.observe(r, k)
 }
 
 // read reads with arguments that observe does not use.
@@ -155,13 +160,31 @@ func (p *pair) list(r *rapid.T) {
 	})
 }
 
-// observe asks both stores everything about everyone.
-func (p *pair) observe(r *rapid.T) {
+// observe asks both stores about a thread that a command may have changed, and for
+// all lists that it may be in.
+func (p *pair) observe(r *rapid.T, k holdfast.ThreadKey) {
+	p.observeThread(r, k)
+	p.observeLists(r)
+}
+
+// observeAll asks both stores everything about everyone.
+func (p *pair) observeAll(r *rapid.T) {
+	for _, k := range threadKeys() {
+		p.observeThread(r, k)
+	}
+	p.observeLists(r)
 	for _, tenant := range tenants() {
-		for _, name := range threadNames() {
-			k := holdfast.ThreadKey{Tenant: tenant, Thread: name}
-			p.same(r, fmt.Sprintf("thread %q", k), func(s holdfast.Store) (any, error) { return p.thread(s, k) })
-		}
+		p.observeLedger(r, tenant)
+	}
+}
+
+func (p *pair) observeThread(r *rapid.T, k holdfast.ThreadKey) {
+	p.same(r, fmt.Sprintf("thread %q", k), func(s holdfast.Store) (any, error) { return p.thread(s, k) })
+}
+
+// observeLists asks for all lists of threads.
+func (p *pair) observeLists(r *rapid.T) {
+	for _, tenant := range tenants() {
 		for _, user := range users() {
 			owner := holdfast.Principal{Tenant: tenant, User: user}
 			p.same(r, fmt.Sprintf("threads of %q", owner), func(s holdfast.Store) (any, error) {
@@ -170,15 +193,12 @@ func (p *pair) observe(r *rapid.T) {
 			})
 		}
 	}
-	for _, tenant := range tenants() {
-		for _, name := range threadNames() {
-			p.same(r, "Children", func(s holdfast.Store) (any, error) {
-				ids, err := s.Children(p.test.Context(), holdfast.ThreadKey{Tenant: tenant, Thread: name}, "", 10)
-				return fmt.Sprintf("%q", ids), err
-			})
-		}
+	for _, k := range threadKeys() {
+		p.same(r, fmt.Sprintf("children of %q", k), func(s holdfast.Store) (any, error) {
+			ids, err := s.Children(p.test.Context(), k, "", 10)
+			return fmt.Sprintf("%q", ids), err
+		})
 	}
-	p.observeLedger(r)
 	p.same(r, "Walk", func(s holdfast.Store) (any, error) { return p.walk(s) })
 	p.same(r, "Owned", func(s holdfast.Store) (any, error) {
 		owned, err := s.Owned(p.test.Context())

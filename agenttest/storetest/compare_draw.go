@@ -14,6 +14,16 @@ func tenants() []string     { return []string{"a", "a/b"} }
 func threadNames() []string { return []string{"t", "b/t", "t\x00"} }
 func users() []string       { return []string{"", "u", "v"} }
 
+func threadKeys() []holdfast.ThreadKey {
+	var keys []holdfast.ThreadKey
+	for _, tenant := range tenants() {
+		for _, name := range threadNames() {
+			keys = append(keys, holdfast.ThreadKey{Tenant: tenant, Thread: name})
+		}
+	}
+	return keys
+}
+
 func kinds() []holdfast.Kind { return []holdfast.Kind{"k", "k\x00", "l"} }
 
 func fences() []holdfast.Fence {
