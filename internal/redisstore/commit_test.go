@@ -15,7 +15,7 @@ import (
 // somebody flushes them.
 func TestForgottenScripts(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	s := openShared(t)
 	for range 3 {
 		if err := s.client.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestIterationCost(t *testing.T) {
 
 func TestTooNew(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	s := openShared(t)
 	key := aThread("t")
 	advance(t, s, key, nil)
 	h, err := s.Head(t.Context(), key)

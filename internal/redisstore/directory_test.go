@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -14,7 +13,7 @@ import (
 // threads for long.
 func TestHintsAreMended(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	s := openShared(t)
 	ctx := t.Context()
 	alice := holdfast.Principal{Tenant: "acme", User: "alice"}
 	advance(t, s, aThread("real"), func(c *holdfast.Commit) { c.Process = "p" })

@@ -116,7 +116,8 @@ func TestInspectRefused(t *testing.T) {
 // TestInspectReplicas: both sides of a replication are told what it means.
 func TestInspectReplicas(t *testing.T) {
 	t.Parallel()
-	master, replica := redistest.Start(t), redistest.Start(t)
+	// A master waits for more replicas before it sends its data, five seconds unless told.
+	master, replica := redistest.Start(t, "--repl-diskless-sync-delay", "0"), redistest.Start(t)
 	host, port, _ := strings.Cut(master.Addr, ":")
 	command(t, replica, "REPLICAOF", host, port)
 	// A commit that a replica has acknowledged is the sign that it is connected.
@@ -136,9 +137,8 @@ func TestInspectReplicas(t *testing.T) {
 	}
 }
 
-func TestInspectCluster(t *testing.T) {
-	t.Parallel()
-	r := redistest.StartCluster(t)
+// testInspectCluster is a part of TestOnCluster.
+func testInspectCluster(t *testing.T, r *redistest.Server) {
 	command(t, r, "CONFIG", "SET", "appendonly", "yes")
 	command(t, r, "CONFIG", "SET", "appendfsync", "always")
 	if d, notes := inspect(t, "redis+cluster://"+r.Addr); d.Level != holdfast.LevelMachine || d.Evicts || notes != "" {
@@ -179,7 +179,7 @@ func TestInspectVersion(t *testing.T) {
 func TestInspectUnreachable(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
-	s := openAt(t, r.URL(), "hf:")
+	s := openAt(t, r.URL()+"?max_retries=-1", "hf:")
 	r.Kill(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

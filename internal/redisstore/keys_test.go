@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
 // TestKeysOfAThread: everything about a thread is in one hash slot, under names
 // that say so.
 func TestKeysOfAThread(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	s := openAt(t, shared.Server(t).Database(t), "hf:")
 	advance(t, s, aThread("a{b}:c"), func(c *holdfast.Commit) {
 		c.Messages = []holdfast.StoredMessage{{ID: "m"}}
 		c.Put = []holdfast.Value{{Kind: holdfast.KindCheckpoint, ID: "1"}, {Kind: holdfast.KindBlob, ID: "b"}}

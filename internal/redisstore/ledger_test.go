@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
 func reservation(id string, entries ...holdfast.Entry) *holdfast.Reservation {
@@ -41,7 +40,7 @@ func wantTTL(t *testing.T, s *Store, key string, expires time.Time) {
 // TestLedgerKeysExpire: Redis itself removes what has expired, and nothing else.
 func TestLedgerKeysExpire(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	s := openAt(t, shared.Server(t).Database(t), "hf:")
 	a, b := s.keys.account("acme", "a"), s.keys.account("acme", "b")
 	minute, hour := time.Now().Add(time.Minute), time.Now().Add(time.Hour)
 	reserve(t, s, "1", holdfast.Entry{Account: "a", Amount: 1, Expires: minute}, holdfast.Entry{Account: "b", Amount: 1, Expires: hour})
@@ -75,7 +74,7 @@ func TestLedgerKeysExpire(t *testing.T) {
 // TestExpiredByRedis: time passes for Redis although nobody makes a reservation.
 func TestExpiredByRedis(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	s := openShared(t)
 	soon := time.Now().Add(100 * time.Millisecond)
 	reserve(t, s, "1", holdfast.Entry{Account: "a", Amount: 1, Expires: soon}, holdfast.Entry{Account: "b", Amount: 1})
 	reserve(t, s, "2", holdfast.Entry{Account: "a", Amount: 1, Expires: soon})
@@ -103,10 +102,11 @@ func TestExpiredByRedis(t *testing.T) {
 func TestLimitAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	const limit, each = 50, 40
-	url := redistest.Start(t).URL()
+	here := openShared(t)
+	there := openAt(t, shared.Server(t).URL(), here.keys.prefix)
 	var made atomic.Int64
 	var wg sync.WaitGroup
-	for process, s := range []*Store{openAt(t, url, "hf:"), openAt(t, url, "hf:")} {
+	for process, s := range []*Store{here, there} {
 		for n := range each {
 			wg.Go(func() {
 				err := s.Reserve(t.Context(), reservation(fmt.Sprint(process, n), holdfast.Entry{Account: "a", Amount: 1, Limit: limit}))
@@ -128,7 +128,7 @@ func TestLimitAcrossProcesses(t *testing.T) {
 // TestLedgerForgottenScripts: Redis forgets its scripts when it restarts.
 func TestLedgerForgottenScripts(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	s := openShared(t)
 	for n := range 2 {
 		if err := s.client.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)

@@ -59,8 +59,8 @@ func TestWatchAcrossProcesses(t *testing.T) {
 // TestWatchBeforeTheThread: a thread that another process has yet to make.
 func TestWatchBeforeTheThread(t *testing.T) {
 	t.Parallel()
-	url := redistest.Start(t).URL()
-	here, there := openAt(t, url, "hf:"), openAt(t, url, "hf:")
+	here := openShared(t)
+	there := openAt(t, shared.Server(t).URL(), here.keys.prefix)
 	wake, stop := there.Watch(aThread("t"))
 	defer stop()
 	advance(t, here, aThread("t"), nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,16 +18,28 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// shared is the Redis of the tests that need none of their own.
+var shared redistest.Shared
 
-// installations counts the stores of a test; each has keys of its own.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := shared.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the shared Redis:", err)
+			code = 1
+		}
+		os.Exit(code)
+	}))
+}
+
+// installations counts the stores of all tests; each has keys of its own.
 var installations atomic.Int64
 
-// opener returns a function that opens a new, empty store at the URL.
-func opener(url string) func(t *testing.T) holdfast.Store {
-	return func(t *testing.T) holdfast.Store {
-		return openAt(t, url, fmt.Sprintf("hf%d:", installations.Add(1)))
-	}
+func newPrefix() string { return fmt.Sprintf("hf%d:", installations.Add(1)) }
+
+// openShared opens a new, empty store in the shared Redis.
+func openShared(t *testing.T) *Store {
+	t.Helper()
+	return openAt(t, shared.Server(t).URL(), newPrefix())
 }
 
 func openAt(t *testing.T, url, prefix string) *Store {
@@ -44,39 +57,54 @@ func openAt(t *testing.T, url, prefix string) *Store {
 }
 
 // reopener opens the same keys again, as another process would.
-func reopener(url string) func(t *testing.T, s holdfast.Store) holdfast.Store {
-	return func(t *testing.T, s holdfast.Store) holdfast.Store {
+func reopener(url string) storetest.Options {
+	return storetest.Options{Reopen: func(t *testing.T, s holdfast.Store) holdfast.Store {
 		t.Helper()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 		return openAt(t, url, s.(*Store).keys.prefix)
-	}
+	}}
 }
 
-// conform runs the whole suite, and random commands beside the reference.
-func conform(t *testing.T, url string) {
-	opts := storetest.Options{Reopen: reopener(url)}
-	t.Run("Suite", func(t *testing.T) { storetest.Run(t, opener(url), opts) })
+// conform runs the whole suite at one URL, and random commands beside the reference
+// at another, which holds nothing else: it is emptied before each sequence of
+// commands, because a walk through all threads costs as much as there are keys.
+func conform(t *testing.T, url, compareURL string) {
+	t.Run("Suite", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) holdfast.Store { return openAt(t, url, newPrefix()) }, reopener(url))
+	})
 	t.Run("Reference", func(t *testing.T) {
-		storetest.Compare(t, opener(url), func(*testing.T) holdfast.Store { return memstore.New() }, opts)
+		open := func(t *testing.T) holdfast.Store {
+			s := openAt(t, compareURL, newPrefix())
+			if err := s.client.FlushDB(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		storetest.Compare(t, open, func(*testing.T) holdfast.Store { return memstore.New() }, reopener(compareURL))
 	})
 }
 
 func TestOnMiniredis(t *testing.T) {
 	t.Parallel()
-	m := miniredis.RunT(t)
-	conform(t, "redis://"+m.Addr())
+	url := "redis://" + miniredis.RunT(t).Addr()
+	conform(t, url, url)
 }
 
 func TestOnRedis(t *testing.T) {
 	t.Parallel()
-	conform(t, redistest.Start(t).URL())
+	server := shared.Server(t)
+	conform(t, server.URL(), server.Database(t))
 }
 
+// TestOnCluster does all that needs a cluster, because one takes seconds to start.
 func TestOnCluster(t *testing.T) {
 	t.Parallel()
-	conform(t, "redis+cluster://"+redistest.StartCluster(t).Addr)
+	server := redistest.StartCluster(t)
+	url := "redis+cluster://" + server.Addr
+	conform(t, url, url)
+	t.Run("Inspect", func(t *testing.T) { testInspectCluster(t, server) })
 }
 
 func TestOpenRefuses(t *testing.T) {

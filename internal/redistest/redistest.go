@@ -3,11 +3,13 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +33,14 @@ type Server struct {
 // HOLDFAST_REQUIRE_ALL is set.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	s := start(t, t.TempDir(), args)
+	t.Cleanup(func() { s.Kill(t) })
+	return s
+}
+
+// start starts a server that keeps its data in the folder.
+func start(t testing.TB, dir string, args []string) *Server {
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("HOLDFAST_REQUIRE_ALL") != "" {
 			t.Fatal("redis-server is missing: run scripts/install-test-deps.sh")
@@ -42,10 +52,46 @@ func Start(t testing.TB, args ...string) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{Addr: "127.0.0.1:" + port}
-	s.args = append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--daemonize", "no"}, args...)
+	s.args = append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--daemonize", "no"}, args...)
 	s.Run(t)
-	t.Cleanup(func() { s.Kill(t) })
 	return s
+}
+
+// Shared is one server for all the tests of a package that leave its settings
+// alone. What they write has a prefix of its own, or is in a [Server.Database]. The
+// zero Shared starts the server when the first test asks for it; TestMain stops it.
+type Shared struct {
+	mu     sync.Mutex
+	server *Server
+	dir    string
+}
+
+// Server returns the server, as [Start] does.
+func (s *Shared) Server(t testing.TB) *Server {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server != nil {
+		return s.server
+	}
+	if s.dir == "" {
+		dir, err := os.MkdirTemp("", "redistest")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.dir = dir
+	}
+	s.server = start(t, s.dir, nil)
+	s.server.databases.Store(1) // the first one is everybody's, by the URL
+	return s.server
+}
+
+// Stop ends the server, if there is one, when all tests have ended.
+func (s *Shared) Stop() error {
+	if s.server == nil {
+		return os.RemoveAll(s.dir)
+	}
+	return errors.Join(s.server.kill(), os.RemoveAll(s.dir))
 }
 
 // StartCluster starts a one-node cluster, which refuses what spans hash slots.
@@ -91,15 +137,22 @@ func (s *Server) Run(t testing.TB) {
 // Kill ends the server at once, as a crash would.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
+	if err := s.kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *Server) kill() error {
 	if s.cmd == nil {
-		return
+		return nil
 	}
 	if err := s.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	// It ends by the signal, which Wait reports as an error.
 	_ = s.cmd.Wait()
 	s.cmd = nil
+	return nil
 }
 
 // URL names the server, as a store is configured.
