@@ -50,26 +50,36 @@ func testRetire(t *testing.T, s holdfast.Store) {
 	wantAlive(t, s, "p", true)
 }
 
+// shortLease is how long the leases are that tests let run out.
+const shortLease = 50 * time.Millisecond
+
+// awaitExpiry polls until the process's lease has run out, which no store signals.
+func awaitExpiry(t *testing.T, s holdfast.Store, process string) {
+	t.Helper()
+	for begun := time.Now(); must(s.Alive(t.Context(), process))(t); time.Sleep(shortLease / 10) {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatalf("the lease of %s has not run out after %s", shortLease, time.Since(begun))
+		}
+	}
+}
+
 func testExpire(t *testing.T, s holdfast.Store) {
 	announce(t, s, "long", time.Hour)
 	begun := time.Now()
-	const ttl = 100 * time.Millisecond
-	announce(t, s, "short", ttl)
-	for must(s.Alive(t.Context(), "short"))(t) {
-		if time.Since(begun) > 10*time.Second {
-			t.Fatalf("the lease of %s has not run out after %s", ttl, time.Since(begun))
-		}
-		time.Sleep(ttl / 20)
-	}
-	if lived := time.Since(begun); lived < ttl {
-		t.Errorf("the lease of %s ran out after %s", ttl, lived)
+	announce(t, s, "short", shortLease)
+	awaitExpiry(t, s, "short")
+	if lived := time.Since(begun); lived < shortLease {
+		t.Errorf("the lease of %s ran out after %s", shortLease, lived)
 	}
 	wantAlive(t, s, "long", true)
 }
 
+// testRenew: a process that was announced again outlives another one, whose equally
+// long lease began no earlier than its first.
 func testRenew(t *testing.T, s holdfast.Store) {
-	announce(t, s, "p", 50*time.Millisecond)
+	announce(t, s, "p", shortLease)
+	announce(t, s, "other", shortLease)
 	announce(t, s, "p", time.Hour)
-	time.Sleep(100 * time.Millisecond)
+	awaitExpiry(t, s, "other")
 	wantAlive(t, s, "p", true)
 }
