@@ -17,7 +17,7 @@ func testDelete(t *testing.T, s holdfast.Store) {
 	_, err = s.Size(t.Context(), th.key)
 	wantError(t, err, holdfast.ErrNotFound)
 	wantError(t, s.Post(t.Context(), th.key, holdfast.InboxItem{ID: "j"}), holdfast.ErrNotFound)
-	expect(t, "threads", names(must(s.Threads(t.Context(), alice(), start().AddDate(1, 0, 0), 10))(t)), "[t2]")
+	wantThreads(t, s, alice(), start().AddDate(1, 0, 0), 10, "t2")
 	for _, o := range must(s.Owned(t.Context()))(t) {
 		if o.Key == th.key {
 			t.Error("the deleted thread is still owned")
@@ -29,14 +29,6 @@ func testDelete(t *testing.T, s holdfast.Store) {
 	}
 	// The owner that does not know it yet can write no more.
 	wantError(t, s.Commit(t.Context(), th.next()), holdfast.ErrFenced)
-}
-
-func names(heads []holdfast.Head) string {
-	ids := make([]string, len(heads))
-	for i := range heads {
-		ids[i] = heads[i].Key.Thread
-	}
-	return fmt.Sprint(ids)
 }
 
 func testDeleteMoved(t *testing.T, s holdfast.Store) {

@@ -5,23 +5,26 @@ import (
 	"maps"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/expiry"
 )
 
-// ledger is what one tenant has counted. Times are in milliseconds since 1970; what
-// expires at 0 never does.
+// ledger is what one tenant has counted.
 type ledger struct {
-	now      int64 // of the last reservation
-	due      int64 // nothing expires before; 0 if nothing expires at all
+	now      int64       // of the last reservation, in milliseconds since 1970
+	due      expiry.Time // nothing expires before
 	accounts map[string]*account
 	held     map[string]*reservation
 }
 
-type account struct{ used, expires int64 }
+type account struct {
+	used    int64
+	expires expiry.Time
+}
 
 // reservation is what is not settled yet.
 type reservation struct {
 	added   []amount
-	expires int64
+	expires expiry.Time
 }
 
 // amount is what a reservation has added to an account. The pointer tells the
@@ -32,27 +35,9 @@ type amount struct {
 	n       int64
 }
 
-func gone(expires, now int64) bool { return expires != 0 && expires <= now }
-
-// later returns the later one of two times at which something expires.
-func later(a, b int64) int64 {
-	if a == 0 || b == 0 {
-		return 0
-	}
-	return max(a, b)
-}
-
-// expiry is when the entry's account expires.
-func expiry(e *holdfast.Entry) int64 {
-	if e.Expires.IsZero() {
-		return 0
-	}
-	return e.Expires.UnixMilli()
-}
-
 // live returns the account, or nil if there is none at the time.
 func (l *ledger) live(name string, now int64) *account {
-	if a := l.accounts[name]; a != nil && !gone(a.expires, now) {
+	if a := l.accounts[name]; a != nil && !a.expires.Passed(now) {
 		return a
 	}
 	return nil
@@ -73,7 +58,7 @@ func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
 		l = &ledger{accounts: map[string]*account{}, held: map[string]*reservation{}}
 	}
 	now := r.Now.UnixMilli()
-	if h := l.held[r.ID]; h != nil && !gone(h.expires, now) {
+	if h := l.held[r.ID]; h != nil && !h.expires.Passed(now) {
 		return nil
 	}
 	for i := range r.Entries {
@@ -94,39 +79,38 @@ func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
 
 // add makes a reservation that every account can take, after sweep.
 func (l *ledger) add(r *holdfast.Reservation) {
-	h := &reservation{expires: expiry(&r.Entries[0])}
+	h := &reservation{expires: expiry.OfReservation(r)}
 	for i := range r.Entries {
 		e := &r.Entries[i]
-		until := expiry(e)
+		until := expiry.Of(e)
 		a := l.accounts[e.Account]
 		if a == nil {
 			a = &account{expires: until}
 			l.accounts[e.Account] = a
 		}
 		a.used += e.Amount
-		a.expires = later(a.expires, until)
+		a.expires = expiry.Later(a.expires, until)
 		h.added = append(h.added, amount{e.Account, a, e.Amount})
-		h.expires = later(h.expires, until)
 		l.remember(until)
 	}
 	l.held[r.ID] = h
 }
 
 // remember notes when there is something to sweep.
-func (l *ledger) remember(expires int64) {
-	if expires != 0 && (l.due == 0 || expires < l.due) {
+func (l *ledger) remember(expires expiry.Time) {
+	if expires != expiry.Never && (l.due == expiry.Never || expires < l.due) {
 		l.due = expires
 	}
 }
 
 // sweep removes what has expired, if there may be any.
 func (l *ledger) sweep() {
-	if !gone(l.due, l.now) {
+	if !l.due.Passed(l.now) {
 		return
 	}
-	l.due = 0
-	over := func(expires int64) bool {
-		if gone(expires, l.now) {
+	l.due = expiry.Never
+	over := func(expires expiry.Time) bool {
+		if expires.Passed(l.now) {
 			return true
 		}
 		l.remember(expires)
@@ -147,7 +131,7 @@ func (s *Store) Settle(ctx context.Context, tenant, id string, actual map[string
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.ledgers[tenant]
-	if l == nil || l.held[id] == nil || gone(l.held[id].expires, l.now) {
+	if l == nil || l.held[id] == nil || l.held[id].expires.Passed(l.now) {
 		return nil
 	}
 	for _, added := range l.held[id].added {

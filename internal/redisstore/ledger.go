@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/expiry"
 )
 
 // Reserve implements [holdfast.Ledger].
@@ -18,25 +19,12 @@ func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
 		return err
 	}
 	keys := []string{s.keys.reservation(r.Tenant, r.ID), s.keys.clock(r.Tenant)}
-	args := []any{r.Now.UnixMilli(), nil}
-	var last int64 // when the last account expires; 0 is never
-	never := false
+	args := []any{r.Now.UnixMilli(), int64(expiry.OfReservation(r))}
 	for i := range r.Entries {
 		e := &r.Entries[i]
-		var expires int64
-		if e.Expires.IsZero() {
-			never = true
-		} else {
-			expires = e.Expires.UnixMilli()
-		}
-		last = max(last, expires)
 		keys = append(keys, s.keys.account(r.Tenant, e.Account))
-		args = append(args, url.QueryEscape(e.Account), e.Amount, e.Ceiling(), expires)
+		args = append(args, url.QueryEscape(e.Account), e.Amount, e.Ceiling(), int64(expiry.Of(e)))
 	}
-	if never {
-		last = 0
-	}
-	args[1] = last
 	refused, err := s.scripts.reserve.Run(ctx, s.client, keys, args...).Int64Slice()
 	if err != nil {
 		return failed("make reservation "+strconv.Quote(r.ID), err)

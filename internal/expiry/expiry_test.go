@@ -1,0 +1,55 @@
+package expiry_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/expiry"
+)
+
+// at is an entry that expires some milliseconds after 1970; 0 is never.
+func at(ms int64) holdfast.Entry {
+	if ms == 0 {
+		return holdfast.Entry{}
+	}
+	return holdfast.Entry{Expires: time.UnixMilli(ms)}
+}
+
+func TestOfReservation(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		entries []int64
+		want    expiry.Time
+	}{
+		{[]int64{5}, 5},
+		{[]int64{5, 7, 6}, 7},
+		{[]int64{7, 5}, 7},
+		{[]int64{0}, expiry.Never},
+		{[]int64{0, 5}, expiry.Never},
+		{[]int64{5, 0, 7}, expiry.Never},
+	} {
+		r := &holdfast.Reservation{}
+		for _, ms := range c.entries {
+			r.Entries = append(r.Entries, at(ms))
+		}
+		if got := expiry.OfReservation(r); got != c.want {
+			t.Errorf("entries that expire at %d: the reservation expires at %d, want %d", c.entries, got, c.want)
+		}
+	}
+}
+
+func TestPassed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		expires expiry.Time
+		now     int64
+		want    bool
+	}{
+		{5, 4, false}, {5, 5, true}, {5, 6, true}, {expiry.Never, 0, false}, {expiry.Never, 1 << 60, false},
+	} {
+		if got := c.expires.Passed(c.now); got != c.want {
+			t.Errorf("%d has passed at %d: %t, want %t", c.expires, c.now, got, c.want)
+		}
+	}
+}
