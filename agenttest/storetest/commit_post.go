@@ -1,30 +1,11 @@
 package storetest
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
 )
-
-func (th *thread) post(id, data string) {
-	th.t.Helper()
-	// The number is the store's to give: what the caller sets does not matter.
-	if err := th.s.Post(th.t.Context(), th.key, holdfast.InboxItem{ID: id, Number: 99, Data: []byte(data)}); err != nil {
-		th.t.Fatalf("Post(%s): %v", id, err)
-	}
-}
-
-// wantInbox compares the inbox with items given as "number id data".
-func (th *thread) wantInbox(want ...string) {
-	th.t.Helper()
-	var got []string
-	for _, it := range must(th.s.Inbox(th.t.Context(), th.key))(th.t) {
-		got = append(got, fmt.Sprintf("%d %s %s", it.Number, it.ID, it.Data))
-	}
-	expect(th.t, "inbox", strings.Join(got, ", "), strings.Join(want, ", "))
-}
 
 func testInboxNumbers(t *testing.T, s holdfast.Store) {
 	th := create(t, s, key("t"), nil)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"strings"
@@ -57,4 +58,23 @@ func brief(b []byte) string {
 		return fmt.Sprintf("%q", b)
 	}
 	return fmt.Sprintf("%q… (%d bytes, CRC %x)", b[:limit/4], len(b), crc32.ChecksumIEEE(b))
+}
+
+// must returns a function that gives the value, or ends the test with the
+// error.
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("unexpected error: %v", err)
+		}
+		return v
+	}
+}
+
+func wantError(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error is %v, want one that is %q", err, want)
+	}
 }
