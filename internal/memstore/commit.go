@@ -1,5 +1,8 @@
 package memstore
 
+// The Committer role: Commit, Post and Delete, each of them under the store's one
+// lock. A commit is checked as a whole before it changes anything.
+
 import (
 	"bytes"
 	"context"
@@ -44,12 +47,12 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 	return nil
 }
 
-// check says why the tree cannot take the commit's messages.
+// check returns an error if the tree cannot take the commit's messages.
 func (t *thread) check(c *holdfast.Commit) error {
 	added := map[string]bool{}
 	for _, m := range c.Messages {
 		if t.known[m.ID] || added[m.ID] {
-			return fmt.Errorf("message %q is there already: %w", m.ID, holdfast.ErrInvalid)
+			return fmt.Errorf("message %q already exists: %w", m.ID, holdfast.ErrInvalid)
 		}
 		if m.Parent != "" && !t.known[m.Parent] && !added[m.Parent] {
 			return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, holdfast.ErrInvalid)
@@ -59,6 +62,7 @@ func (t *thread) check(c *holdfast.Commit) error {
 	return nil
 }
 
+// apply makes the changes of a commit that was checked.
 func (t *thread) apply(c *holdfast.Commit) {
 	for i, data := range c.Records {
 		cursor := holdfast.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()}
@@ -84,7 +88,7 @@ func (t *thread) apply(c *holdfast.Commit) {
 	t.inbox = slices.DeleteFunc(t.inbox, func(it holdfast.InboxItem) bool { return it.Number <= c.InboxSeen })
 	h := &t.head
 	h.User, h.Fence, h.Process, h.ETag = c.User, c.Fence, c.Process, c.ID
-	h.UpdatedAt = c.UpdatedAt.Round(0).UTC() // wall clock only, as a file would keep it
+	h.UpdatedAt = c.UpdatedAt.Round(0).UTC() // the wall clock only, as a file would store it
 	h.Next += uint64(len(c.Records))
 	if c.State != nil {
 		h.State = bytes.Clone(c.State)
@@ -129,6 +133,7 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 	return nil
 }
 
+// post adds the item unless the inbox already has it.
 func (s *Store) post(key holdfast.ThreadKey, item holdfast.InboxItem) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

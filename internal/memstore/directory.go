@@ -72,7 +72,7 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []hold
 	return heads, "", nil
 }
 
-// place is a key as a text that no other key has.
+// place returns the key as a text that is unique to it.
 func place(key holdfast.ThreadKey) string { return fmt.Sprintf("%q/%q", key.Tenant, key.Thread) }
 
 // Children implements [holdfast.Directory].

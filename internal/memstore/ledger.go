@@ -1,5 +1,8 @@
 package memstore
 
+// The Ledger role: accounts and reservations, by tenant. Time passes for a tenant
+// when a reservation is made; that is also when what has expired is removed.
+
 import (
 	"context"
 	"maps"
@@ -11,7 +14,7 @@ import (
 // ledger is what one tenant has counted.
 type ledger struct {
 	now      int64       // of the last reservation, in milliseconds since 1970
-	due      expiry.Time // nothing expires before
+	due      expiry.Time // nothing expires earlier
 	accounts map[string]*account
 	held     map[string]*reservation
 }
@@ -21,21 +24,21 @@ type account struct {
 	expires expiry.Time
 }
 
-// reservation is what is not settled yet.
+// reservation is one that has not been settled yet.
 type reservation struct {
 	added   []amount
 	expires expiry.Time
 }
 
-// amount is what a reservation has added to an account. The pointer tells the
-// account from one that has begun anew since, under the same name.
+// amount is what a reservation added to an account. The pointer distinguishes that
+// account from a later one of the same name, made after it expired.
 type amount struct {
 	name    string
 	account *account
 	n       int64
 }
 
-// live returns the account, or nil if there is none at the time.
+// live returns the account, or nil if there is none or it has expired.
 func (l *ledger) live(name string, now int64) *account {
 	if a := l.accounts[name]; a != nil && !a.expires.Passed(now) {
 		return a
@@ -77,7 +80,8 @@ func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
 	return nil
 }
 
-// add makes a reservation that every account can take, after sweep.
+// add makes a reservation that fits in every account. It follows sweep, so that
+// no expired account is left.
 func (l *ledger) add(r *holdfast.Reservation) {
 	h := &reservation{expires: expiry.OfReservation(r)}
 	for i := range r.Entries {
@@ -96,14 +100,14 @@ func (l *ledger) add(r *holdfast.Reservation) {
 	l.held[r.ID] = h
 }
 
-// remember notes when there is something to sweep.
+// remember notes when there will be something to sweep.
 func (l *ledger) remember(expires expiry.Time) {
 	if expires != expiry.Never && (l.due == expiry.Never || expires < l.due) {
 		l.due = expires
 	}
 }
 
-// sweep removes what has expired, if there may be any.
+// sweep removes what has expired.
 func (l *ledger) sweep() {
 	if !l.due.Passed(l.now) {
 		return

@@ -67,6 +67,8 @@ func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdf
 	return records, err
 }
 
+// holds reports whether the log has the record that the cursor names; the zero
+// cursor is before all of them.
 func (t *thread) holds(c holdfast.Cursor) bool {
 	if c == (holdfast.Cursor{}) {
 		return true
@@ -122,7 +124,7 @@ func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.I
 // Size implements [holdfast.Reader].
 func (s *Store) Size(ctx context.Context, key holdfast.ThreadKey) (map[string]int64, error) {
 	size := map[string]int64{}
-	// Where values are framed, none is empty.
+	// Each value counts one byte more, as in stores that put a codec id before it.
 	add := func(what string, data []byte) { size[what] += 1 + int64(len(data)) }
 	err := s.read(ctx, key, func(t *thread) error {
 		for i := range t.records {

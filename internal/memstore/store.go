@@ -1,6 +1,6 @@
-// Package memstore keeps threads in memory. It is the executable specification
-// of [holdfast.Store]: maps and one mutex, and nothing that is not needed to
-// say what a store does. It ends with its process.
+// Package memstore keeps threads in memory, for as long as the process lives. It is
+// the executable specification of [holdfast.Store]: maps, one mutex, and nothing
+// beyond what it takes to say what a store does.
 package memstore
 
 import (
@@ -21,7 +21,7 @@ type Store struct {
 	waiters wake.List
 	mu      sync.Mutex
 	threads map[holdfast.ThreadKey]*thread
-	alive   map[string]time.Time // until when, by process
+	alive   map[string]time.Time // when each process's lease runs out
 	ledgers map[string]*ledger   // by tenant
 }
 
@@ -29,13 +29,13 @@ type Store struct {
 type thread struct {
 	head     holdfast.Head
 	messages []holdfast.StoredMessage
-	known    map[string]bool   // the ids of messages
-	records  []holdfast.Record // record n is at n-1-trimmed
-	trimmed  uint64            // how many of the first records are removed
+	known    map[string]bool   // the ids of the messages
+	records  []holdfast.Record // record n is at index n-1-trimmed
+	trimmed  uint64            // how many records were removed from the front
 	parent   string
 	values   map[holdfast.Kind]map[string][]byte
 	inbox    []holdfast.InboxItem
-	posted   uint64 // the number of the last item ever posted
+	posted   uint64 // the number of the last item posted
 }
 
 // New returns an empty store.
@@ -50,14 +50,14 @@ func New() *Store {
 // Close does nothing: there is nothing to release.
 func (s *Store) Close() error { return nil }
 
-// newest returns the ids of a kind's values, largest first.
+// newest returns the ids of a kind's values, the largest first.
 func (t *thread) newest(kind holdfast.Kind) []string {
 	ids := slices.Sorted(maps.Keys(t.values[kind]))
 	slices.Reverse(ids)
 	return ids
 }
 
-// thread returns a thread that exists; the caller holds the lock.
+// thread returns an existing thread. The caller holds the lock.
 func (s *Store) thread(key holdfast.ThreadKey) (*thread, error) {
 	if t := s.threads[key]; t != nil {
 		return t, nil

@@ -64,7 +64,7 @@ func (s *Store) conflict(ctx context.Context, key holdfast.ThreadKey, expected h
 func refusal(c *holdfast.Commit, n int) error {
 	switch n % 8 {
 	case codeDouble:
-		return fmt.Errorf("message %q is there already: %w", c.Messages[n/8-1].ID, holdfast.ErrInvalid)
+		return fmt.Errorf("message %q already exists: %w", c.Messages[n/8-1].ID, holdfast.ErrInvalid)
 	default:
 		m := c.Messages[n/8-1]
 		return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, holdfast.ErrInvalid)
