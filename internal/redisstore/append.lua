@@ -1,5 +1,5 @@
--- Writes a commit that only appends to the log, which most commits do. Whatever
--- is not as expected is for commit.lua to judge: this returns 7 then.
+-- Writes a commit that only appends to the log, which most commits do. If anything is
+-- not as expected, it returns 7 and leaves the judgment to commit.lua. Returns 0.
 -- KEYS: thread, log. ARGV: the expected position, the new head, the entry's id
 -- and the entry, the format, and the time in ms.
 local t = redis.call('HMGET', KEYS[1], 'h', 'v', 'w')

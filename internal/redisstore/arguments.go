@@ -1,5 +1,8 @@
 package redisstore
 
+// What the commit scripts are given. A script reads its arguments in the order in
+// which this file writes them; commit.lua and append.lua are the other half of it.
+
 import (
 	"fmt"
 	"maps"
@@ -11,15 +14,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// call is a script with what it is given.
+// call is a script with its keys and arguments.
 type call struct {
 	script *redis.Script
 	keys   []string
 	args   []any
 }
 
-// appends reports whether c does nothing but append to the log of a thread, and
-// is new.
+// appends reports whether c only appends to the log and cannot be a retry.
 func appends(c *holdfast.Commit) bool {
 	return len(c.Records) > 0 && c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 &&
 		len(c.Clear) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" && len(c.Forget) == 0 && c.ID != c.Expect.ETag
@@ -42,8 +44,8 @@ type arguments struct {
 	list  []any
 }
 
-// commitCall writes a commit as commit.lua reads it. What is not there costs no
-// argument.
+// commitCall writes a commit as commit.lua reads it. What the commit does not have
+// takes no argument.
 func (s *Store) commitCall(tag string, c *holdfast.Commit) call {
 	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}}
 	next := c.Expect.Next + uint64(len(c.Records))
@@ -54,7 +56,7 @@ func (s *Store) commitCall(tag string, c *holdfast.Commit) call {
 	}
 	entry, hasState, inboxAt, historyAt, repeated := uint64(0), 0, 0, 0, 0
 	if c.ID == c.Expect.ETag {
-		repeated = 1 // written before, if the head is as expected
+		repeated = 1 // it was written before, if the head is as expected
 	}
 	if len(c.Records) > 0 {
 		entry = next - 1
@@ -81,10 +83,11 @@ func (s *Store) commitCall(tag string, c *holdfast.Commit) call {
 	return call{s.scripts.commit, a.keys, a.list}
 }
 
+// add adds arguments.
 func (a *arguments) add(values ...any) { a.list = append(a.list, values...) }
 
-// fields adds further fields of the head, and returns how many: the parent, and
-// the kinds that Delete would not know.
+// fields adds further fields of the thread's hash and returns how many: the parent,
+// and the kinds that Delete would not know about.
 func (a *arguments) fields(c *holdfast.Commit) int {
 	n := 0
 	if c.Parent != "" {
@@ -100,8 +103,7 @@ func (a *arguments) fields(c *holdfast.Commit) int {
 	return n
 }
 
-// place is where the key stands among the keys, from 1; it is added if it is
-// not there.
+// place returns the key's position among the keys, counted from 1. A new key is added.
 func (a *arguments) place(key string) int {
 	if at := slices.Index(a.keys, key); at >= 0 {
 		return at + 1
@@ -110,8 +112,8 @@ func (a *arguments) place(key string) int {
 	return len(a.keys)
 }
 
-// kind adds the place of a kind's hash, whether the history lists its values,
-// and a number.
+// kind adds one argument: the place of the kind's hash, whether the history lists its
+// values, and a number.
 func (a *arguments) kind(k holdfast.Kind, n int) {
 	listed := 0
 	if k == holdfast.KindCheckpoint {
@@ -120,7 +122,7 @@ func (a *arguments) kind(k holdfast.Kind, n int) {
 	a.add(fmt.Sprint(a.place(a.names.values(a.tag, k)), listed, n))
 }
 
-// touchesHistory reports whether c changes the list of checkpoints.
+// touchesHistory reports whether c may change the list of checkpoints.
 func touchesHistory(c *holdfast.Commit) bool {
 	const k = holdfast.KindCheckpoint
 	_, keeps := c.Keep[k]
@@ -129,8 +131,8 @@ func touchesHistory(c *holdfast.Commit) bool {
 		slices.ContainsFunc(c.Delete, func(v holdfast.ValueID) bool { return v.Kind == k })
 }
 
-// valueArgs writes what is cleared, put, deleted and kept, by kind, and returns
-// how many keys are cleared and how many kinds are put and deleted.
+// valueArgs adds what is cleared, put, deleted and kept, by kind. It returns how many
+// keys are cleared and how many kinds are put and deleted.
 func (s *Store) valueArgs(a *arguments, c *holdfast.Commit, historyAt int) (cleared, put, deleted int) {
 	var places []int
 	for _, k := range slices.Compact(slices.Sorted(slices.Values(c.Clear))) {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Commit implements [holdfast.Committer]: one script, and before the first
-// commit of a run or of a minute, the hints that announce it.
+// Commit implements [holdfast.Committer] with one script, preceded by the hints that
+// announce the thread: in the first commit of a run, and once a minute.
 func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -36,18 +36,19 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 		return nil
 	case codeTooNew:
 		return tooNew(c.Key)
+	case codeFenced, codeConflict:
+		return s.conflict(ctx, c.Key, c.Expect, n%8)
+	default:
+		return fmt.Errorf("commit to thread %s: %w", c.Key, refusal(c, n))
 	}
-	if n%8 == codeFenced || n%8 == codeConflict {
-		return s.conflict(ctx, c.Key, c.Expect, n)
-	}
-	return fmt.Errorf("commit to thread %s: %w", c.Key, refusal(c, n))
 }
 
-// conflict says what there is instead of what was expected. It is read after the
-// refusal, which stands whatever it says.
+// conflict is the error for a refused commit, with the actual position beside the
+// expected one. The position is read after the refusal, which stands whatever has
+// happened since.
 func (s *Store) conflict(ctx context.Context, key holdfast.ThreadKey, expected holdfast.Position, code int) error {
 	refused := holdfast.ErrConflict
-	if code%8 == codeFenced {
+	if code == codeFenced {
 		refused = holdfast.ErrFenced
 	}
 	actual := holdfast.Position{Next: 1}
@@ -61,6 +62,7 @@ func (s *Store) conflict(ctx context.Context, key holdfast.ThreadKey, expected h
 	return conflict
 }
 
+// refusal says which message of the commit the tree cannot take.
 func refusal(c *holdfast.Commit, n int) error {
 	switch n % 8 {
 	case codeDouble:
@@ -94,7 +96,7 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 	return nil
 }
 
-// Delete implements [holdfast.Committer]. The hints go last: one that stays
+// Delete implements [holdfast.Committer]. The hints are removed last: one that is left
 // behind names a thread that its reader does not find.
 func (s *Store) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.Position) error {
 	tag := tag(key)

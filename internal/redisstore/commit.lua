@@ -1,9 +1,9 @@
 -- Writes one commit, all or nothing. Every check comes before the first write.
 -- KEYS: thread, log, then what is named by its place. ARGV[1] holds numbers, then
--- come the head that is expected and the head that will be, then the rest in the
--- order in which Go writes it (arguments.go).
+-- come the expected position and the new head, then the rest in the order in which
+-- Go writes it (arguments.go).
 -- Returns 0, or a code: 1 written before, 2 fenced, 3 conflict, 6 too new; and
--- 8*n+4 or 8*n+5 for message n, which is there already or has no parent.
+-- 8*n+4 or 8*n+5 for message n, which already exists or has an unknown parent.
 local T, LOG = KEYS[1], KEYS[2]
 local at = 3
 local function arg()
@@ -37,7 +37,7 @@ each(#fields, function(from, to)
   for n = from, to do got[n] = page[n - from + 1] end
 end)
 
--- A head begins with its position: etag and nonce, each after its length, then
+-- A head begins with its position: etag and nonce, each preceded by its length, then
 -- epoch and next record number.
 local head = got[2] or '0:0:0,1;'
 if got[1] and tonumber(got[1]) > format then return 6 end
@@ -71,7 +71,7 @@ if hasEntry > 0 then
   redis.call('XADD', LOG, string.format('%.0f', hasEntry) .. '-0', '', arg())
 end
 
--- The last message may be one of them, and then it is no message's parent any more.
+-- The last message may be one of them, and then it must not be accepted as a parent.
 if nForget > 0 then
   local forget = {}
   for n = 1, nForget do forget[n] = 'm:' .. arg() end

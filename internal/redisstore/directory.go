@@ -1,5 +1,9 @@
 package redisstore
 
+// The Directory role. Lists are read from hints and checked against the heads; a hint
+// that has been wrong for long is corrected on the way. Walk looks at the keys
+// themselves, and needs no hint.
+
 import (
 	"cmp"
 	"context"
@@ -14,9 +18,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Threads implements [holdfast.Directory]. It reads the owner's threads by the
-// minutes of their hints, newest first, until those that are surely in front are
-// enough, and orders them by their heads.
+// Threads implements [holdfast.Directory]. It reads the owner's threads by the minutes of
+// their hints, newest first, until there are enough that no other can precede, and
+// orders them by their heads.
 func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]holdfast.Head, error) {
 	page := &redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(max(limit, 0) + 16)}
 	if !before.IsZero() {
@@ -40,7 +44,8 @@ func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before ti
 		if int64(len(entries)) < page.Count {
 			break
 		}
-		// What is in the last minute, or moved behind it, may have others before it.
+		// Threads in the last minute that was read, or before it, may have others ahead
+		// of them.
 		last := int64(entries[len(entries)-1].Score)
 		sure := slices.DeleteFunc(slices.Clone(heads), func(h holdfast.Head) bool { return minuteOf(h.UpdatedAt) <= last })
 		if len(sure) >= limit {
@@ -52,13 +57,13 @@ func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before ti
 	slices.SortFunc(heads, func(a, b holdfast.Head) int {
 		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.Key.Thread, b.Key.Thread))
 	})
-	// A thread that moved while it was being read is there twice.
+	// A thread that moved during the reading appears twice.
 	heads = slices.CompactFunc(heads, func(a, b holdfast.Head) bool { return a.Key == b.Key })
 	return heads[:min(len(heads), max(limit, 0))], nil
 }
 
-// confirm reads the heads of hinted threads, returns those that are the
-// owner's, and mends old hints that are wrong.
+// confirm reads the heads of the threads in the hints, returns those that belong to the
+// owner, and corrects hints that have been wrong for long.
 func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries []redis.Z) ([]holdfast.Head, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -95,13 +100,13 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 		}
 		heads = append(heads, *h)
 	}
-	// A hint that stays wrong is mended the next time.
+	// What this fails to correct is corrected the next time.
 	_, _ = mend.Exec(ctx)
 	return heads, nil
 }
 
-// processAge is how long after the end of its lease a process that has left
-// nothing behind is forgotten.
+// processAge is how long after the end of its lease a process is forgotten, if it has
+// left no thread behind.
 const processAge = time.Hour
 
 // Owned implements [holdfast.Directory]. The hints name the threads to look at;
@@ -131,12 +136,13 @@ func (s *Store) Owned(ctx context.Context) ([]holdfast.OwnedThread, error) {
 	}
 	owned, err := s.confirmOwned(ctx, found, mend)
 	if err == nil {
-		// A hint that stays wrong is mended the next time.
+		// What this fails to correct is corrected the next time.
 		_, _ = mend.Exec(ctx)
 	}
 	return owned, err
 }
 
+// member returns the name in a sorted set's entry.
 func member(z redis.Z) string {
 	m, _ := z.Member.(string)
 	return m
@@ -148,8 +154,8 @@ type claim struct {
 	score        int64
 }
 
-// confirmOwned asks the heads, and adds the removal of old hints that are wrong
-// to mend.
+// confirmOwned returns what the heads say about the claimed threads. It adds to mend the
+// removal of hints that have been wrong for long.
 func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pipeliner) ([]holdfast.OwnedThread, error) {
 	if len(claims) == 0 {
 		return nil, nil
@@ -182,9 +188,9 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 	return owned, nil
 }
 
-// Walk implements [holdfast.Directory]. It looks at the keys themselves, a page of
-// the keyspace at a time, so it finds what no hint names; it is for maintenance and
-// costs as much as Redis has keys.
+// Walk implements [holdfast.Directory]. It looks at the keys themselves, a page of the
+// keyspace at a time, so it also finds what no hint names. A whole walk costs as much as
+// Redis has keys, which is for maintenance only.
 func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []holdfast.Head, next string, err error) {
 	nodes, err := s.nodes(ctx)
 	if err != nil {
@@ -209,6 +215,7 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []hold
 	return heads, next, err
 }
 
+// parseWalk reads a position that Walk has returned.
 func parseWalk(after string) (node int, cursor uint64, err error) {
 	if after == "" {
 		return 0, 0, nil
@@ -217,12 +224,12 @@ func parseWalk(after string) (node int, cursor uint64, err error) {
 	node, err1 := strconv.Atoi(n)
 	cursor, err2 := strconv.ParseUint(c, 10, 64)
 	if err := errors.Join(err1, err2); err != nil || node < 0 {
-		return 0, 0, fmt.Errorf("%q is no place in the list of all threads: %w", after, holdfast.ErrInvalid)
+		return 0, 0, fmt.Errorf("%q is not a position in the list of all threads: %w", after, holdfast.ErrInvalid)
 	}
 	return node, cursor, nil
 }
 
-// nodes are the servers that hold keys, in an order that stays.
+// nodes returns the servers that have keys, always in the same order.
 func (s *Store) nodes(ctx context.Context) ([]redis.Cmdable, error) {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
@@ -250,7 +257,8 @@ func (s *Store) nodes(ctx context.Context) ([]redis.Cmdable, error) {
 	return clients, err
 }
 
-// headsOf reads the heads under the keys; what is gone or is no head is left out.
+// headsOf reads the heads of the threads with these keys; it leaves out what is gone or
+// is no thread.
 func (s *Store) headsOf(ctx context.Context, found []string) ([]holdfast.Head, error) {
 	pipe := s.client.Pipeline()
 	var keys []holdfast.ThreadKey
@@ -284,8 +292,8 @@ func (s *Store) headsOf(ctx context.Context, found []string) ([]holdfast.Head, e
 	return heads, nil
 }
 
-// Children implements [holdfast.Directory]. What the hints name and the heads do
-// not bear out is left out.
+// Children implements [holdfast.Directory]. It leaves out hints that the heads do not
+// confirm.
 func (s *Store) Children(ctx context.Context, parent holdfast.ThreadKey, after string, limit int) ([]string, error) {
 	from := "-"
 	if after != "" {
@@ -311,6 +319,7 @@ func (s *Store) Children(ctx context.Context, parent holdfast.ThreadKey, after s
 	return ids, nil
 }
 
+// realChildren returns those of the threads that name the parent.
 func (s *Store) realChildren(ctx context.Context, parent holdfast.ThreadKey, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -1,5 +1,9 @@
 package redisstore
 
+// How a head, a log entry and a value are written, and how they are read back. The
+// scripts compare positions byte by byte, so the encoding of a head has one form; what
+// is written here is in users' stores and stays readable.
+
 import (
 	"encoding/binary"
 	"errors"
@@ -12,21 +16,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// appendPosition writes what a commit expects: it is how the head begins, so
-// one comparison of bytes compares all of it.
+// appendPosition writes the position that a commit expects. A head begins with its
+// position, so one comparison of bytes compares all of it.
 func appendPosition(b []byte, p holdfast.Position) []byte {
 	b = appendFence(appendText(b, p.ETag), p.Fence)
 	b = strconv.AppendUint(b, p.Next, 10)
 	return append(b, ';')
 }
 
+// appendFence writes a fence: the nonce, then the epoch.
 func appendFence(b []byte, f holdfast.Fence) []byte {
 	b = appendText(b, f.Nonce)
 	return append(strconv.AppendUint(b, f.Epoch, 10), ',')
 }
 
-// appendHead writes the head after a commit: its position, user, process and
-// time. The time is in seconds since 1970 and nanoseconds, which hold any.
+// appendHead writes the head after a commit: its position, user, process and time. The
+// time is in seconds since 1970 and nanoseconds, which can represent any time.
 func appendHead(b []byte, c *holdfast.Commit, next uint64) []byte {
 	b = appendPosition(b, holdfast.Position{ETag: c.ID, Fence: c.Fence, Next: next})
 	b = appendText(b, c.User)
@@ -35,7 +40,7 @@ func appendHead(b []byte, c *holdfast.Commit, next uint64) []byte {
 	return strconv.AppendInt(append(b, '.'), int64(c.UpdatedAt.Nanosecond()), 10)
 }
 
-// decodeHead reads the fields v and h.
+// decodeHead reads a head from the fields v and h of its thread.
 func decodeHead(key holdfast.ThreadKey, fields []any) (*holdfast.Head, error) {
 	format, _ := fields[0].(string)
 	text, exists := fields[1].(string)
@@ -55,7 +60,7 @@ func decodeHead(key holdfast.ThreadKey, fields []any) (*holdfast.Head, error) {
 	return h, nil
 }
 
-// parseHead reads what appendHead has written.
+// parseHead is the reverse of appendHead.
 func parseHead(text string) (*holdfast.Head, bool) {
 	h := &holdfast.Head{}
 	ok := true
@@ -84,15 +89,15 @@ func parseHead(text string) (*holdfast.Head, bool) {
 	return h, ok && errors.Join(err1, err2, err3, err4) == nil
 }
 
-// appendText writes a text after its length.
+// appendText writes a text, preceded by its length in decimal.
 func appendText(b []byte, text string) []byte {
 	b = strconv.AppendInt(b, int64(len(text)), 10)
 	return append(append(b, ':'), text...)
 }
 
-// encodeEntry makes one log entry of a commit's records: the tag, then the
-// frame of all records, each after its length. Together they compress better,
-// and they are read together.
+// encodeEntry makes one log entry of a commit's records: the tag, then one frame with
+// all records, each preceded by its length. Together they compress better, and they
+// are read together.
 func (s *Store) encodeEntry(c *holdfast.Commit) []byte {
 	if len(c.Records) == 0 {
 		return nil
@@ -109,7 +114,7 @@ func (s *Store) encodeEntry(c *holdfast.Commit) []byte {
 	return s.codec.Encode(appendName(make([]byte, 0, len(tag)+len(body)+16), tag), body)
 }
 
-// decodeEntry reads what encodeEntry has made; there is at least one record.
+// decodeEntry is the reverse of encodeEntry; it returns at least one record.
 func (s *Store) decodeEntry(key holdfast.ThreadKey, entry *redis.XMessage) ([]holdfast.Record, error) {
 	value, _ := entry.Values[""].(string)
 	number, _, _ := strings.Cut(entry.ID, "-")
@@ -141,11 +146,12 @@ func (s *Store) decodeEntry(key holdfast.ThreadKey, entry *redis.XMessage) ([]ho
 	return records, nil
 }
 
+// appendName writes a name, preceded by its length as a varint.
 func appendName(b []byte, name string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(name))), name...)
 }
 
-// cutName takes what appendName has put before the rest.
+// cutName is the reverse of appendName; rest is what follows the name.
 func cutName(s string) (name, rest string, ok bool) {
 	n, size := binary.Uvarint([]byte(s[:min(len(s), binary.MaxVarintLen64)]))
 	if size <= 0 || n > uint64(len(s)-size) {
@@ -154,6 +160,7 @@ func cutName(s string) (name, rest string, ok bool) {
 	return s[size : size+int(n)], s[size+int(n):], true
 }
 
+// decode returns the data in a frame.
 func (s *Store) decode(key holdfast.ThreadKey, framed string) ([]byte, error) {
 	data, err := s.codec.Decode([]byte(framed))
 	if err != nil {

@@ -1,5 +1,9 @@
 package redisstore
 
+// Hints: what lets threads be found without looking at all of them. They are written
+// before the commit that they announce, each process writes each of them once, and
+// whoever reads one asks the head whether it is true.
+
 import (
 	"context"
 	"sync"
@@ -9,12 +13,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hintAge is how old a hint that no head bears out must be before it is
-// removed: its commit may still be on the way.
+// hintAge is how old a hint must be before it is removed because no head confirms it:
+// until then its commit may still be on the way.
 const hintAge = 10 * time.Minute
 
-// hints remembers what this process has announced, so that it does so once.
-// Forgetting is harmless: a hint written twice is the same hint.
+// hints remembers what this process has announced, so that it does so only once.
+// Forgetting is harmless: a hint that is written twice is the same hint.
 type hints struct {
 	mu        sync.Mutex
 	announced map[string]hint // by tag
@@ -26,10 +30,10 @@ type hint struct {
 	owner   holdfast.Principal
 	minute  int64
 	process string
-	score   int64 // when the process said that it has the thread, in µs
+	score   int64 // when the process claimed the thread, in µs since 1970
 }
 
-// maxHints bounds what a process remembers.
+// maxHints bounds how many threads a process remembers.
 const maxHints = 100_000
 
 func (h *hints) get(tag string) (hint, bool) {
@@ -54,8 +58,8 @@ func (h *hints) drop(tag string) {
 	delete(h.announced, tag)
 }
 
-// score is larger each time, so that a hint that was written again can be told
-// from the one before.
+// score returns a larger number each time, so that a hint that was written again can
+// be distinguished from the one before.
 func (h *hints) score(now time.Time) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,14 +67,14 @@ func (h *hints) score(now time.Time) int64 {
 	return h.last
 }
 
-// minuteOf counts minutes from 1970. A busy thread moves in the list once a
-// minute, not in every commit; the order within a minute comes from the heads.
-// What matters is that a later time never has a smaller one.
+// minuteOf counts minutes since 1970. A busy thread moves in the list once a minute,
+// not in every commit; the order within a minute comes from the heads. It matters that
+// a later time never has a smaller minute.
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// announceAndCommit writes the hints that are new and runs the commit script. A
-// hint is there before its commit, so whatever is committed can be found. A
-// thread that gets a new fence is acquired, and announced again in any case.
+// announceAndCommit writes the hints that are new and runs the commit script. The hint
+// exists before its commit, so whatever is committed can be found. A new fence means
+// that the thread was acquired, which is announced in any case.
 func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.Commit, do call) (int, error) {
 	has, known := s.hints.get(tag)
 	want := hint{
@@ -102,20 +106,20 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.C
 	}
 	n, err := s.execWithHints(ctx, hints, do)
 	if err != nil || n != codeOK {
-		// Whatever this commit says of the thread, the head says otherwise or may.
+		// The head does not say what this commit says of the thread, or may not.
 		s.hints.drop(tag)
 		return n, err
 	}
 	s.hints.put(tag, want)
 	if want.process == "" && has.process != "" {
-		// The hint that stays behind if this fails is found wrong by its reader.
+		// If this fails, the reader of the hint finds that it is wrong.
 		_, _ = s.runScript(ctx, s.scripts.release, []string{s.keys.owned(has.process)}, tag, has.score)
 	}
 	return n, nil
 }
 
-// execWithHints writes the hints and then the commit. One server keeps the
-// order within a pipeline; the nodes of a cluster do not.
+// execWithHints writes the hints and then the commit. A single server keeps the order
+// of a pipeline; the nodes of a cluster do not.
 func (s *Store) execWithHints(ctx context.Context, hints hintWriter, do call) (int, error) {
 	if s.cluster && hints != nil {
 		pipe := s.client.Pipeline()
@@ -128,7 +132,7 @@ func (s *Store) execWithHints(ctx context.Context, hints hintWriter, do call) (i
 	return s.sender.submit(ctx, &request{hints: hints, do: do})
 }
 
-// unlist removes the hints of a thread that is not there any more.
+// unlist removes the hints of a deleted thread.
 func (s *Store) unlist(ctx context.Context, head *holdfast.Head, parent string) error {
 	pipe := s.client.Pipeline()
 	owner := holdfast.Principal{Tenant: head.Key.Tenant, User: head.User}

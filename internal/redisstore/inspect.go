@@ -1,5 +1,8 @@
 package redisstore
 
+// What a commit survives, as Redis is set up at the moment. Each finding is a note for
+// the operator that says what is at risk and how to change it.
+
 import (
 	"context"
 	"errors"
@@ -16,8 +19,8 @@ import (
 
 var _ holdfast.Inspector = (*Store)(nil)
 
-// Inspect implements [holdfast.Inspector]. What Redis does not let this user see
-// is a note; of a cluster's masters the weakest counts.
+// Inspect implements [holdfast.Inspector]. What Redis does not show to this user becomes
+// a note. In a cluster, the weakest master decides.
 func (s *Store) Inspect(ctx context.Context) (holdfast.Durability, error) {
 	const what = "inspect the store"
 	cluster, ok := s.client.(*redis.ClusterClient)
@@ -49,7 +52,7 @@ func (s *Store) Inspect(ctx context.Context) (holdfast.Durability, error) {
 	return weakest(nodes), nil
 }
 
-// weakest is what holds for all nodes, which have their addresses as keys.
+// weakest returns what holds for all nodes, which are given by their addresses.
 func weakest(nodes map[string]holdfast.Durability) holdfast.Durability {
 	all := holdfast.Durability{Level: holdfast.LevelMachine}
 	saidBy := map[string][]string{}
@@ -77,6 +80,7 @@ func weakest(nodes map[string]holdfast.Durability) holdfast.Durability {
 	return all
 }
 
+// inspectNode looks at one server.
 func inspectNode(ctx context.Context, c redis.Cmdable) (holdfast.Durability, error) {
 	f, err := look(ctx, c)
 	if err != nil {
@@ -85,15 +89,15 @@ func inspectNode(ctx context.Context, c redis.Cmdable) (holdfast.Durability, err
 	return f.judge()
 }
 
-// facts are what one Redis says about itself. What it does not say is missing.
+// facts are what one Redis says about itself; what it does not say is missing.
 type facts struct {
 	info    map[string]string // the fields of INFO
 	config  map[string]string // settings
 	refusal error             // the first question that Redis refused
 }
 
-// look asks. INFO without sections holds all that is needed; more than one
-// section is too much for Redis 6, and so is more than one setting.
+// look asks Redis. INFO without sections returns all that is needed; Redis 6 accepts
+// neither several sections nor several settings at once.
 func look(ctx context.Context, c redis.Cmdable) (*facts, error) {
 	f := &facts{info: map[string]string{}, config: map[string]string{}}
 	text, err := c.Info(ctx).Result()
@@ -115,8 +119,8 @@ func look(ctx context.Context, c redis.Cmdable) (*facts, error) {
 	return f, nil
 }
 
-// refused returns err unless it is Redis's answer that it does not tell: a user
-// may lack the right, and managed ones do not know CONFIG.
+// refused returns err, or nil if it means that Redis declines to answer: the user may
+// lack the right, and managed servers do not know CONFIG.
 func (f *facts) refused(err error) error {
 	var reply redis.Error
 	if err == nil || !errors.As(err, &reply) || redis.IsMaxClientsError(err) {
@@ -131,8 +135,7 @@ func (f *facts) refused(err error) error {
 	return nil
 }
 
-// setting returns a setting, from INFO if CONFIG does not tell; "" if neither
-// does.
+// setting returns a setting from CONFIG, or else from INFO; "" if neither has it.
 func (f *facts) setting(name, field string) string {
 	if v := f.config[name]; v != "" {
 		return v
@@ -140,7 +143,7 @@ func (f *facts) setting(name, field string) string {
 	return f.info[field]
 }
 
-// judge says what the facts mean.
+// judge returns what the facts mean.
 func (f *facts) judge() (holdfast.Durability, error) {
 	var d holdfast.Durability
 	note, err := f.version()
@@ -161,7 +164,7 @@ func (f *facts) judge() (holdfast.Durability, error) {
 	return d, nil
 }
 
-// appendNotes leaves out what is empty.
+// appendNotes appends the notes that are not empty.
 func appendNotes(notes []string, more ...string) []string {
 	for _, n := range more {
 		if n != "" {
@@ -171,7 +174,7 @@ func appendNotes(notes []string, more ...string) []string {
 	return notes
 }
 
-// persistence returns what a commit survives, and why it is not more.
+// persistence returns what a commit survives, and a note on what it does not.
 func (f *facts) persistence() (holdfast.Level, string) {
 	save, saveKnown := f.config["save"]
 	switch fsync := f.config["appendfsync"]; f.appendOnly() {
@@ -201,7 +204,7 @@ func (f *facts) persistence() (holdfast.Level, string) {
 	return holdfast.LevelProcess, "whether Redis keeps its data on disk could not be looked at: a crash of Redis may lose threads"
 }
 
-// appendOnly is yes, no, or "" for unknown.
+// appendOnly returns yes, no, or "" if it is unknown.
 func (f *facts) appendOnly() string {
 	if v := f.config["appendonly"]; v != "" {
 		return v
@@ -209,7 +212,7 @@ func (f *facts) appendOnly() string {
 	return map[string]string{"0": "no", "1": "yes"}[f.info["aof_enabled"]]
 }
 
-// replication notes what a failover means.
+// replication returns a note on what a failover means.
 func (f *facts) replication() string {
 	if f.info["role"] == "slave" {
 		return "this Redis is a replica, which refuses writes: use the master's address, or Sentinel"
@@ -220,8 +223,8 @@ func (f *facts) replication() string {
 	return ""
 }
 
-// memory notes a Redis that is almost full: one that does not evict refuses
-// writes then.
+// memory returns a note if Redis is almost full: unless it evicts, it will refuse
+// writes.
 func (f *facts) memory() string {
 	limit, used := number(f.setting("maxmemory", "maxmemory")), number(f.info["used_memory"])
 	if limit == 0 || used < limit-limit/10 {
@@ -230,8 +233,8 @@ func (f *facts) memory() string {
 	return fmt.Sprintf("Redis is almost full: it uses %d of %d bytes (maxmemory), and refuses commits when nothing is left; raise maxmemory", used, limit)
 }
 
-// version returns an error if Redis is too old to work, and a note if it is
-// old. Valkey says here with which Redis it is compatible.
+// version returns an error if Redis is too old to work, and a note if it is old. Valkey
+// names here the version of Redis that it is compatible with.
 func (f *facts) version() (string, error) {
 	v, ok := f.info["redis_version"]
 	if !ok {
@@ -248,7 +251,7 @@ func (f *facts) version() (string, error) {
 	return "", nil
 }
 
-// number reads a number; what is none is 0.
+// number reads a number; anything else is 0.
 func number(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// keys makes the names of keys. {thread} is the escaped tenant and thread, in braces, so that a
-// cluster keeps all keys of a thread in one hash slot.
+// keys makes the names of keys. {thread} is the escaped tenant and thread, in braces, so
+// that a cluster keeps all keys of a thread in one hash slot.
 //
 //	hf:{thread}:t          hash    the head, and the messages (fields "m:"+id)
 //	hf:{thread}:l          stream  the log; an entry's id is the number of its last record
@@ -17,32 +17,32 @@ import (
 //	hf:{thread}:h          zset    the ids of the checkpoints: the history
 //
 // Across threads there are only hints, each written before the commit that it
-// announces. A reader checks them against the heads and mends them.
+// announces. Readers check them against the heads and correct them.
 //
 //	hf:active:{owner}      zset    an owner's threads, by the minute of their last activity
-//	hf:owned:{process}     zset    the threads a process has taken, by when it said so
+//	hf:owned:{process}     zset    the threads a process has claimed, by when it did
 //	hf:processes           zset    the processes, by the end of their lease
 //	hf:children:{thread}   zset    the threads that named this one as their parent
 //
-// What a tenant has counted is apart from the threads, in one slot too. A key
+// What a tenant has counted is apart from the threads, and also in one slot. A key
 // expires with what it holds; see reserve.lua.
 //
 //	hf:ledger:{tenant/}:a:ACCOUNT  hash    n counted, e expires (ms since 1970, 0 never), b born
-//	hf:ledger:{tenant/}:r:ID       hash    a reservation that is held: e expires, and a:ACCOUNT,
-//	                                       the amount and when the account was born
+//	hf:ledger:{tenant/}:r:ID       hash    a reservation that is held: e expires, and by
+//	                                       a:ACCOUNT the amount and when the account was born
 //	hf:ledger:{tenant/}:c          string  the time of the last reservation, for an hour
 //
-// The head's fields are single letters:
+// The fields of a thread's hash other than messages are letters:
 //
 //	v format    h the head: position, user, process, time; see appendHead
 //	s state     o number of messages   l id of the last message
 //	i number of the last inbox item     c number of checkpoints in the history
-//	w until when (ms since 1970) watchers elsewhere want to be told
+//	w until when (ms since 1970) watchers in other processes want its commits published
 //	p the parent thread   k:KIND a kind that is not one of the server's
 //
-// Every key and channel begins with the store's prefix, here "hf:". On the
-// channel hf:inbox every post is told, with the thread's tag; posts are rare, so
-// each process listens to all of them. A thread's log is also the name of the
+// Every key and channel begins with the store's prefix, here "hf:". Every post is
+// published on the channel hf:inbox, with the thread's tag; posts are rare, so each
+// process listens to all of them. The key of a thread's log is also the name of the
 // channel of its commits.
 type keys struct{ prefix string }
 
@@ -51,15 +51,15 @@ const (
 	fieldKind   = "k:"
 )
 
-// knownKinds are those that Delete deletes without being told.
+// knownKinds are those that Delete always deletes; others are listed in the thread.
 var knownKinds = holdfast.Kinds()
 
 func (k keys) processes() string { return k.prefix + "processes" }
 
 func (k keys) inboxChannel() string { return k.prefix + "inbox" }
 
-// tag names a thread within keys: no two threads have the same one, and none
-// holds a brace.
+// tag names a thread within keys. No two threads have the same tag, and none contains
+// a brace.
 func tag(key holdfast.ThreadKey) string {
 	return url.QueryEscape(key.Tenant) + "/" + url.QueryEscape(key.Thread)
 }
@@ -110,12 +110,12 @@ func (k keys) reservation(tenant, id string) string {
 
 func (k keys) clock(tenant string) string { return k.ledger(tenant) + "c" }
 
-// heads is the pattern of the keys of all threads' heads.
+// heads is the pattern that the keys of all threads match.
 func (k keys) heads() string {
 	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(k.prefix) + "{*}:t"
 }
 
-// headTag is the reverse of thread; false for keys that are none.
+// headTag is the reverse of thread; it returns false for any other key.
 func (k keys) headTag(key string) (string, bool) {
 	rest, ours := strings.CutPrefix(key, k.prefix+"{")
 	tag, isHead := strings.CutSuffix(rest, "}:t")

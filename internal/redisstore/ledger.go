@@ -32,7 +32,7 @@ func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
 	return refusedEntry(r, refused)
 }
 
-// refusedEntry is what the script says, as an error.
+// refusedEntry turns the script's reply into an error.
 func refusedEntry(r *holdfast.Reservation, reply []int64) error {
 	if len(reply) != 2 || reply[0] < 0 || reply[0] > int64(len(r.Entries)) {
 		return fmt.Errorf("make reservation %q: redis answers %v: %w", r.ID, reply, errDamaged)

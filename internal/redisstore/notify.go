@@ -1,5 +1,9 @@
 package redisstore
 
+// The Notifier role. Watchers in this process are woken directly for its own commits,
+// and by Pub/Sub for those of other processes. Publishing every commit would cost more
+// than most commits, so a thread publishes only while somebody asks for it.
+
 import (
 	"context"
 	"sync"
@@ -11,8 +15,8 @@ import (
 )
 
 const (
-	// watchFor is how long a thread is asked to tell its commits, and watchTick
-	// how often that is looked after.
+	// watchFor is how long a thread is asked to publish its commits, and watchTick how
+	// often the requests are checked.
 	watchFor  = 5 * time.Minute
 	watchTick = time.Second
 )
@@ -27,22 +31,20 @@ func (s *Store) OnPost(f func(holdfast.ThreadKey)) func() {
 	return s.watchers.OnPost(f)
 }
 
-// watchers wakes those who wait in this process. What this process commits
-// wakes them at once; what others commit comes by Pub/Sub, on one connection for
-// all. A thread tells its commits only while its head says that somebody
-// elsewhere wants to know.
+// watchers wakes those who wait in this process. Its subscriptions share one
+// connection.
 type watchers struct {
 	wake.List
 	keys    keys
 	mu      sync.Mutex
-	asked   map[string]time.Time // until when each watched thread tells, by tag
-	changed chan struct{}        // there may be something to ask or to leave
+	asked   map[string]time.Time // until when each watched thread publishes, by tag
+	changed chan struct{}        // there may be something to subscribe to or to leave
 	pubsub  *redis.PubSub
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-// start begins to listen; the caller must call stop.
+// start subscribes and starts the goroutines; the caller must call stop.
 func (w *watchers) start(s *Store) {
 	w.keys = s.keys
 	w.asked = map[string]time.Time{}
@@ -54,14 +56,15 @@ func (w *watchers) start(s *Store) {
 	w.running.Go(func() { w.ask(ctx, s) })
 }
 
+// stop ends the subscriptions and waits for the goroutines.
 func (w *watchers) stop() {
 	w.cancel()
-	// Closing it ends the channel that listen reads; go-redis has no other error
-	// for it than that it is closed.
+	// This ends the channel that listen reads. The only error is that it is closed.
 	_ = w.pubsub.Close()
 	w.running.Wait()
 }
 
+// watch returns what [Store.Watch] does.
 func (w *watchers) watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
 	ch, stop := w.List.Watch(key)
 	w.change()
@@ -71,6 +74,7 @@ func (w *watchers) watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
 	}
 }
 
+// change has ask look at who waits.
 func (w *watchers) change() {
 	select {
 	case w.changed <- struct{}{}:
@@ -78,8 +82,8 @@ func (w *watchers) change() {
 	}
 }
 
-// listen passes on what comes. A confirmed subscription also wakes, after a
-// reconnection too: what was committed before it has not been told.
+// listen passes on what is published. A confirmed subscription also wakes, including
+// those after a reconnection, because nothing was heard of earlier commits.
 func (w *watchers) listen(messages <-chan any) {
 	for m := range messages {
 		switch m := m.(type) {
@@ -93,8 +97,8 @@ func (w *watchers) listen(messages <-chan any) {
 	}
 }
 
-// heard wakes those whom a message concerns. The inbox channel without a tag
-// concerns all.
+// heard wakes those whom a message concerns. On the inbox channel, a message without a
+// tag concerns everybody.
 func (w *watchers) heard(channel, payload string) {
 	inbox := channel == w.keys.inboxChannel()
 	if !inbox {
@@ -109,8 +113,8 @@ func (w *watchers) heard(channel, payload string) {
 	}
 }
 
-// ask keeps the subscriptions and the heads in step with those who wait. What
-// fails is tried again at the next tick.
+// ask keeps the subscriptions and the threads in step with those who wait. What fails
+// is tried again at the next tick.
 func (w *watchers) ask(ctx context.Context, s *Store) {
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()
@@ -126,14 +130,14 @@ func (w *watchers) ask(ctx context.Context, s *Store) {
 			w.askFor(ctx, s, tag)
 		}
 		for _, tag := range end {
-			// Being told for nothing does no harm.
+			// If this fails, some wake-ups are spurious, which does no harm.
 			_ = w.pubsub.Unsubscribe(ctx, w.keys.log(tag))
 		}
 	}
 }
 
-// due returns the threads to ask, for the first time or again, and those that
-// nobody waits for any more.
+// due returns the tags of the threads to ask, for the first time or again, and of those
+// that nobody waits for anymore.
 func (w *watchers) due(now time.Time) (begin, end []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,8 +158,8 @@ func (w *watchers) due(now time.Time) (begin, end []string) {
 	return begin, end
 }
 
-// askFor subscribes, then makes the thread tell, then wakes: whoever reads
-// after that misses nothing.
+// askFor subscribes, then asks the thread to publish, then wakes: whoever reads after
+// that misses nothing.
 func (w *watchers) askFor(ctx context.Context, s *Store, tag string) {
 	w.mu.Lock()
 	_, subscribed := w.asked[tag]

@@ -1,5 +1,8 @@
 package redisstore
 
+// The Reader role. A read takes one round trip where it can, so the question whether
+// the thread exists goes along in the same pipeline.
+
 import (
 	"cmp"
 	"context"
@@ -62,7 +65,7 @@ func (s *Store) Messages(ctx context.Context, key holdfast.ThreadKey) ([]holdfas
 	return inOrder(messages, order), nil
 }
 
-// inOrder sorts the list by the numbers of its members, which are distinct.
+// inOrder returns the list sorted by the numbers of its members, which are distinct.
 func inOrder[T any](list []T, numbers []int) []T {
 	index := make([]int, len(list))
 	for i := range index {
@@ -76,12 +79,12 @@ func inOrder[T any](list []T, numbers []int) []T {
 	return sorted
 }
 
-// pageEntries is how many entries of the log are read at a time. A commit is
-// one entry, of one record or many.
+// pageEntries is how many entries of the log are read at a time. A commit is one entry,
+// of one or more records.
 const pageEntries = 128
 
-// Records implements [holdfast.Reader]. An entry's id is the number of its last
-// record, so the first entry from a number on is the one that holds it.
+// Records implements [holdfast.Reader]. An entry's id is the number of its last record,
+// so the first entry from a number on is the one that has this record.
 func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
 	tag := tag(key)
 	from := after.Number
@@ -136,8 +139,8 @@ func (s *Store) Value(ctx context.Context, key holdfast.ThreadKey, kind holdfast
 	return s.decode(key, framed)
 }
 
-// Values implements [holdfast.Reader]. Only the checkpoints are many, and they
-// have the history.
+// Values implements [holdfast.Reader]. It reads all values of the kind; only of
+// checkpoints are there many, and the history gives pages of those.
 func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfast.Kind, before string, limit int) ([]holdfast.Value, error) {
 	if kind == holdfast.KindCheckpoint {
 		return s.checkpoints(ctx, key, before, limit)
@@ -170,7 +173,7 @@ func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfas
 	return values, nil
 }
 
-// checkpoints reads a page of the history, newest first.
+// checkpoints returns a page of the history, newest first.
 func (s *Store) checkpoints(ctx context.Context, key holdfast.ThreadKey, before string, limit int) ([]holdfast.Value, error) {
 	tag := tag(key)
 	page := &redis.ZRangeBy{Min: "-", Max: "+", Count: int64(limit)}
@@ -197,7 +200,7 @@ func (s *Store) checkpoints(ctx context.Context, key holdfast.ThreadKey, before 
 	for i, id := range ids.Val() {
 		text, there := framed[i].(string)
 		if !there {
-			continue // trimmed since
+			continue // removed since the history was read
 		}
 		data, err := s.decode(key, text)
 		if err != nil {
@@ -281,6 +284,7 @@ func (s *Store) Size(ctx context.Context, key holdfast.ThreadKey) (map[string]in
 	return size, nil
 }
 
+// logSize returns how many bytes the log takes.
 func (s *Store) logSize(ctx context.Context, tag string) (int64, error) {
 	var total int64
 	for from := "-"; ; {

@@ -1,10 +1,10 @@
 -- Makes a reservation, all of it or nothing. Every check comes before the first
 -- write.
 -- KEYS: reservation, clock, then the account of each entry. ARGV: the time, when
--- the reservation expires, then of each entry the account's name as it is in keys,
+-- the reservation expires, then for each entry the account's name as it is in keys,
 -- the amount, the limit, and when it expires. Times are in ms; 0 is never.
--- Returns 0 and 0, or the number of the entry that exceeds its limit, and what its
--- account has counted.
+-- Returns 0 and 0, or the number of the entry that would exceed its limit, and what
+-- its account has counted.
 local RESERVATION, CLOCK = KEYS[1], KEYS[2]
 local now = tonumber(ARGV[1])
 local function gone(expires) return expires ~= '0' and tonumber(expires) <= now end
@@ -25,7 +25,8 @@ for n = 1, #KEYS - 2 do
   entries[n] = e
 end
 
--- The clock settles what differs from Redis's own, which is soon forgotten.
+-- The callers' clock decides what has expired. It is kept for an hour; by then keys
+-- have also expired by Redis's own.
 redis.call('SET', CLOCK, ARGV[1], 'PX', 3600000)
 -- What has expired by the caller's time may still be there by Redis's.
 redis.call('DEL', RESERVATION)

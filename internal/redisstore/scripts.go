@@ -1,8 +1,11 @@
 package redisstore
 
+// The Lua scripts: the long ones are files, the short ones stand here. Whatever must
+// be atomic is a script, and every script touches the keys of one hash slot only.
+
 import (
 	"context"
-	_ "embed" // the scripts are files, so that editors know what they are
+	_ "embed" // the long scripts are files, so that editors know their language
 
 	"github.com/redis/go-redis/v9"
 )
@@ -19,8 +22,7 @@ var reserveLua string
 //go:embed settle.lua
 var settleLua string
 
-// scripts are compared and sent by their hash; a server that has forgotten one
-// gets its text again.
+// scripts are called by their hash; a server that has forgotten one is sent its text.
 type scripts struct {
 	commit, append, post, remove, watch, release, announce, retire, alive *redis.Script
 	reserve, settle, used                                                 *redis.Script
@@ -43,8 +45,31 @@ func newScripts() scripts {
 	}
 }
 
-// postLua adds an inbox item: KEYS thread, inbox; ARGV format, id, data, tag, channel.
-// Returns 1 for an unknown thread, 6 for one that is too new.
+// What the scripts that write a thread return. With codeDouble and codeParent comes the
+// number of the message, times 8.
+const (
+	codeOK       = iota
+	codeAlready  // this commit was written before
+	codeFenced   // the fence is not the expected one
+	codeConflict // the position is not the expected one
+	codeDouble   // the message already exists
+	codeParent   // the message's parent is unknown
+	codeTooNew   // the thread has a newer format
+	codeUnclear  // append.lua leaves it to commit.lua
+)
+
+// runScript runs a script and returns the number that it returns.
+func (s *Store) runScript(ctx context.Context, script *redis.Script, keys []string, args ...any) (int, error) {
+	return script.Run(ctx, s.client, keys, args...).Int()
+}
+
+// run makes the call and returns the number that the script returns.
+func (s *Store) run(ctx context.Context, c call) (int, error) {
+	return s.runScript(ctx, c.script, c.keys, c.args...)
+}
+
+// postLua adds an inbox item. KEYS: thread, inbox. ARGV: format, id, data, tag,
+// channel. Returns 0, 1 for an unknown thread, 6 for one that is too new.
 const postLua = `
 local head = redis.call('HMGET', KEYS[1], 'v', 'h')
 if not head[2] then return 1 end
@@ -56,10 +81,10 @@ redis.call('PUBLISH', ARGV[5], ARGV[4])
 return 0
 `
 
-// removeLua deletes a thread: KEYS head, log, and all that belongs to it; ARGV the
-// expected position, its nonce and epoch as appendPosition writes them, the format,
-// and what the keys of values begin with. Returns 1 for no thread, 2 fenced, 3
-// conflict, 6 too new.
+// removeLua deletes a thread. KEYS: thread, log, and all others that it has. ARGV: the
+// expected position, its fence as appendFence writes it, the format, and what the keys
+// of values begin with. Returns 0, 1 for an unknown thread, 2 fenced, 3 conflict, 6
+// too new.
 const removeLua = `
 local head = redis.call('HMGET', KEYS[1], 'h', 'v')
 if not head[1] then return 1 end
@@ -77,8 +102,8 @@ redis.call('DEL', unpack(KEYS))
 return 0
 `
 
-// watchLua asks for PUBLISH until a time: KEYS thread; ARGV that time in ms.
-// Returns 0 if there is no such thread yet.
+// watchLua asks for PUBLISH until a time. KEYS: thread. ARGV: that time, in ms. Returns
+// 1, or 0 if there is no such thread yet.
 const watchLua = `
 if redis.call('HEXISTS', KEYS[1], 'h') == 0 then return 0 end
 local has = redis.call('HGET', KEYS[1], 'w')
@@ -86,16 +111,16 @@ if not has or tonumber(has) < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1],
 return 1
 `
 
-// releaseLua removes a hint that a process has a thread, unless it has been
-// written again since: KEYS owned; ARGV tag, score.
+// releaseLua removes the hint that a process has a thread, unless the hint has been
+// written again since. KEYS: owned. ARGV: tag, score.
 const releaseLua = `
 local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if score and tonumber(score) == tonumber(ARGV[2]) then redis.call('ZREM', KEYS[1], ARGV[1]) end
 return 0
 `
 
-// The leases are by the clock of Redis, which all processes share. Times are in
-// microseconds, which a score holds exactly.
+// Leases use the clock of Redis, which all processes share. Times are in microseconds,
+// which a score represents exactly.
 const (
 	clockLua = `
 local t = redis.call('TIME')
@@ -105,8 +130,8 @@ local now = t[1] * 1000000 + t[2]
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
 return 0
 `
-	// A retired process stays in the list, because it may have left threads
-	// behind; see Owned.
+	// A retired process stays in the list, because it may have left threads behind;
+	// Owned looks for them.
 	retireLua = clockLua + `
 redis.call('ZADD', KEYS[1], 'XX', string.format('%.0f', now), ARGV[1])
 return 0
@@ -118,29 +143,8 @@ return 0
 `
 )
 
-// runScript runs a script and returns its number.
-func (s *Store) runScript(ctx context.Context, script *redis.Script, keys []string, args ...any) (int, error) {
-	return script.Run(ctx, s.client, keys, args...).Int()
-}
-
-func (s *Store) run(ctx context.Context, c call) (int, error) {
-	return s.runScript(ctx, c.script, c.keys, c.args...)
-}
-
-// What the scripts return.
-const (
-	codeOK = iota
-	codeAlready
-	codeFenced
-	codeConflict
-	codeDouble
-	codeParent
-	codeTooNew
-	codeUnclear
-)
-
-// usedLua reads what accounts have counted: KEYS clock, accounts. Returns a number
-// for each.
+// usedLua reads what accounts have counted. KEYS: clock, accounts. Returns a number for
+// each account.
 const usedLua = `
 local now, used = tonumber(redis.call('GET', KEYS[1]) or '0'), {}
 for n = 2, #KEYS do

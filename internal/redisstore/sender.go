@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// senders is how many pipelines of commits are under way at a time, and
-	// maxPipeline how many commits one holds. The client's own timeouts bound a
-	// pipeline, so that one that hangs does not stop all.
+	// senders is how many pipelines of commits are sent at a time, and maxPipeline how
+	// many commits each can hold. The client's own timeouts bound a pipeline, so one
+	// that hangs does not stop all commits.
 	senders     = 2
 	maxPipeline = 64
 )
 
 var errClosed = errors.New("the store is closed")
 
-// sender sends commits. What comes while pipelines are under way goes
-// together in the next one: nobody waits for a timer, and the more runs write,
-// the fewer trips to Redis each costs.
+// sender sends commits to Redis. The commits that arrive while pipelines are on their
+// way go together in the next one: nobody waits for a timer, and the more runs write,
+// the fewer round trips each of them costs.
 type sender struct {
-	requests chan *request // unbuffered: what waits is in its sender's hands
+	requests chan *request // unbuffered: until a request is taken, submit can withdraw it
 	closing  chan struct{}
 	running  sync.WaitGroup
 }
@@ -32,20 +32,22 @@ type sender struct {
 type request struct {
 	hints hintWriter // nil without any
 	do    call
-	// what Redis says to them
+	// what Redis replies to them
 	hinted []redis.Cmder
 	reply  *redis.Cmd
 	done   chan result // holds one
 }
 
-// hintWriter adds the commands that write hints to a pipeline.
+// hintWriter adds the commands that write hints to a pipeline, and returns them.
 type hintWriter func(redis.Pipeliner) []redis.Cmder
 
+// result is what the commit script returned.
 type result struct {
 	code int
 	err  error
 }
 
+// start starts the goroutines that send; the caller must call stop.
 func (c *sender) start(s *Store) {
 	c.requests, c.closing = make(chan *request), make(chan struct{})
 	for range senders {
@@ -53,13 +55,14 @@ func (c *sender) start(s *Store) {
 	}
 }
 
+// stop waits for what is on its way. Later requests fail.
 func (c *sender) stop() {
 	close(c.closing)
 	c.running.Wait()
 }
 
-// submit hands a commit over and waits for its result. Until it is taken it
-// can be cancelled without a trace; then it is sent, whoever still waits.
+// submit hands a commit over and waits for its result. Until the commit is taken, a
+// cancelled context leaves no trace of it; after that it is sent in any case.
 func (c *sender) submit(ctx context.Context, r *request) (int, error) {
 	r.done = make(chan result, 1)
 	select {
@@ -73,10 +76,11 @@ func (c *sender) submit(ctx context.Context, r *request) (int, error) {
 	case res := <-r.done:
 		return res.code, res.err
 	case <-ctx.Done():
-		return 0, fmt.Errorf("stopped waiting for a commit under way, its result is unknown: %w", ctx.Err())
+		return 0, fmt.Errorf("stopped waiting for a commit that was sent; its result is unknown: %w", ctx.Err())
 	}
 }
 
+// run sends what there is, again and again, until stop is called.
 func (c *sender) run(s *Store) {
 	var batch []*request
 	for {
@@ -98,7 +102,7 @@ func (c *sender) run(s *Store) {
 	}
 }
 
-// send runs the batch and tells everybody's result.
+// send runs the batch and hands each request its result.
 func (s *Store) send(batch []*request) {
 	ctx := context.Background()
 	if len(batch) == 1 && batch[0].hints == nil {
@@ -113,16 +117,16 @@ func (s *Store) send(batch []*request) {
 		}
 		r.reply = pipe.EvalSha(ctx, r.do.script.Hash(), r.do.keys, r.do.args...)
 	}
-	// Each command has its own error.
+	// Each command has its own error, which is read below.
 	_, _ = pipe.Exec(ctx)
 	for _, r := range batch {
 		code, err := r.reply.Int()
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			// Within a pipeline the text of the script cannot follow its hash.
+			// Redis has forgotten the script, and a pipeline cannot fall back to its text.
 			code, err = s.run(ctx, r.do)
 		}
 		for _, h := range r.hinted {
-			// The commit may stand. Trying again then writes only the hints.
+			// The commit may have been written; trying again then writes only the hints.
 			err = errors.Join(err, h.Err())
 		}
 		r.done <- result{code, err}

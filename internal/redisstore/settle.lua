@@ -1,6 +1,6 @@
 -- Settles a reservation.
 -- KEYS: reservation, clock. ARGV: what the keys of accounts begin with, the most
--- that an account counts, then of each account its name as it is in keys, and the
+-- that an account counts, then for each account its name as it is in keys, and the
 -- actual amount.
 -- Returns 0.
 local RESERVATION = KEYS[1]
@@ -20,7 +20,7 @@ for n = 1, #held, 2 do
     local amount, born = held[n + 1]:match('^(%d+):(.*)$')
     local key = ARGV[1] .. name
     local account = redis.call('HMGET', key, 'n', 'e', 'b')
-    -- One that was born at another time has begun anew, under the same name.
+    -- One that was born at another time is a later account of the same name.
     if account[3] == born and not gone(account[2]) then
       local used = math.min(tonumber(account[1]) - tonumber(amount) + (actual[name] or 0), tonumber(ARGV[2]))
       changes[#changes + 1] = { key, string.format('%.0f', used) }

@@ -1,9 +1,9 @@
-// Package redisstore keeps threads in Redis, or in what speaks like it, so that
-// several servers share them: any of them takes over what another left behind.
+// Package redisstore keeps threads in Redis, or in anything that speaks its protocol,
+// so that several servers share them and each can take over what another left behind.
 //
-// A commit is one Lua script, and all keys of a thread are in one hash slot, so
-// that a cluster can run it. What must be found across threads are hints,
-// which the heads correct. It needs Redis 6.2 or newer, and no modules.
+// A commit is one Lua script, and all keys of a thread are in one hash slot, so that a
+// cluster can run it. What must be found across threads is found by hints, which the
+// heads correct. It needs Redis 6.2 or newer, and no modules.
 package redisstore
 
 import (
@@ -24,21 +24,21 @@ import (
 
 var _ holdfast.Store = (*Store)(nil)
 
-// Format is the version of a thread's layout, kept in each thread. A thread
-// with a larger one is refused.
+// Format is the version of a thread's layout, stored with each thread. A thread with
+// a higher one is refused.
 const Format = 1
 
 var formatText = strconv.Itoa(Format)
 
 // Options are the choices of [New]; the zero value is right for a server.
 type Options struct {
-	// Prefix begins every key and channel, so that several installations share
-	// one Redis; default "hf:". It holds no braces.
+	// Prefix begins every key and channel, so that several installations can share
+	// one Redis; the default is "hf:". It contains no braces.
 	Prefix string
-	// Now is the clock for hints; default time.Now. Leases go by Redis's own.
+	// Now is the clock for hints; the default is time.Now. Leases use Redis's own.
 	Now func() time.Time
-	// Log gets what go-redis has to say about connections, which it says once for
-	// the whole process; default: nothing is said. Errors are returned anyway.
+	// Log receives, at debug level, what go-redis reports about connections, which is
+	// global to the process; by default it is dropped. Errors are returned anyway.
 	Log *slog.Logger
 }
 
@@ -65,14 +65,14 @@ type Store struct {
 	closeErr  error
 }
 
-// schemes are the URLs that Open takes, with what go-redis calls them.
+// schemes are those of the URLs that Open accepts, with go-redis's names for them.
 var schemes = map[string]string{
 	"redis": "redis", "rediss": "rediss",
 	"redis+sentinel": "redis", "rediss+sentinel": "rediss",
 	"redis+cluster": "redis", "rediss+cluster": "rediss",
 }
 
-// Handles reports whether the URL is one that Open takes.
+// Handles reports whether the URL is one that Open accepts.
 func Handles(rawURL string) bool {
 	scheme, _, _ := strings.Cut(rawURL, "://")
 	_, known := schemes[scheme]
@@ -86,8 +86,8 @@ func Handles(rawURL string) bool {
 //	redis+sentinel://host:26379/0?master_name=mymaster&addr=host2:26379
 //	redis+cluster://host:6379?addr=host2:6379
 //
-// Further parameters are go-redis's own: pool_size, read_timeout and so on.
-// No error holds the password. The caller must call Close.
+// Further parameters are go-redis's own: pool_size, read_timeout and so on. No error
+// contains the password. The caller must call Close.
 func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -104,6 +104,7 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 	return s, nil
 }
 
+// connect makes the client for the URL.
 func connect(rawURL string) (redis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
 	plain, known := schemes[scheme]
@@ -141,9 +142,9 @@ func connect(rawURL string) (redis.UniversalClient, error) {
 	}
 }
 
-// tune sets what the URL does not. RESP2 has no push messages to look for at
-// every reply. Commits share a few connections, so the pool is for reads; some
-// wait, because dialling is slow. One pool is enough: pipelines are short.
+// tune sets what the URL does not. RESP2 has no push messages to look for in every
+// reply. Commits share a few connections, so the pool is for reads; some connections
+// stay idle, because dialing is slow. One pool is enough, because pipelines are short.
 func tune(protocol, pool, idle, pipelines, read, write *int) {
 	for _, o := range []struct {
 		value   *int
@@ -155,7 +156,7 @@ func tune(protocol, pool, idle, pipelines, read, write *int) {
 	}
 }
 
-// badURL keeps the URL, which may hold a password, out of the error.
+// badURL keeps the URL, which may contain a password, out of the error.
 func badURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -164,8 +165,8 @@ func badURL(err error) error {
 	return fmt.Errorf("the store's URL cannot be used: %w; write redis://host:6379/0", err)
 }
 
-// New makes a store that works through the client, and closes it in the end.
-// The client should have ContextTimeoutEnabled, so that deadlines hold.
+// New returns a store that uses the client; Close closes it. The client should have
+// ContextTimeoutEnabled, so that deadlines hold.
 func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Store, error) {
 	codec, err := frame.New()
 	if err != nil {
@@ -175,7 +176,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 		opts.Prefix = "hf:"
 	}
 	if strings.ContainsAny(opts.Prefix, "{}") {
-		return nil, fmt.Errorf("the prefix %q holds a brace, which has a meaning in keys; leave it out", opts.Prefix)
+		return nil, fmt.Errorf("the prefix %q contains a brace, which has a meaning in keys; leave it out", opts.Prefix)
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -202,17 +203,19 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// failed wraps an error of Redis with what was tried. Deadlines and
-// cancellations stay recognisable.
+// failed wraps an error from Redis with what was tried. Deadlines and cancellations
+// can still be recognized.
 func failed(what string, err error) error { return fmt.Errorf("%s: redis: %w", what, err) }
 
+// tooNew is the error for a thread that a newer version has written.
 func tooNew(key holdfast.ThreadKey) error {
 	return fmt.Errorf("thread %s was written in a format newer than %d: %w; install a newer version", key, Format, holdfast.ErrVersionTooNew)
 }
 
+// notFound is the error for a thread that does not exist.
 func notFound(key holdfast.ThreadKey) error {
 	return fmt.Errorf("thread %s: %w", key, holdfast.ErrNotFound)
 }
 
-// errDamaged: Redis holds what no version of this package writes.
+// errDamaged means that Redis holds something that no version of this package writes.
 var errDamaged = errors.New("the stored data is damaged")
