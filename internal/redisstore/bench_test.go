@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// benchClients write side by side, each to a thread of its own.
+// benchClients is how many clients write in parallel, each to its own thread.
 const benchClients = 50
 
 // BenchmarkCommit compares a fenced commit of 2 KB with the same writes without
@@ -29,7 +29,7 @@ func BenchmarkCommit(b *testing.B) {
 	for i := range record {
 		record[i] = byte(rand.Uint32())
 	}
-	rounds := 0 // a benchmark is run several times, each time with threads of its own
+	rounds := 0 // a benchmark is run several times, each time with new threads
 	b.Run("fenced", func(b *testing.B) {
 		rounds++
 		round := rounds
@@ -72,7 +72,7 @@ func BenchmarkCommit(b *testing.B) {
 	b.Run("pipeline without checks", unchecked(s.client.Pipeline))
 }
 
-// spread lets the clients do b.N things in all.
+// spread calls f b.N times in total, from all clients.
 func spread(b *testing.B, f func(client int) error) {
 	b.ReportAllocs()
 	var left atomic.Int64

@@ -30,8 +30,8 @@ func TestForgottenScripts(t *testing.T) {
 	}
 }
 
-// executed counts the commands that Redis executes during f, those inside
-// scripts too.
+// executed counts the commands that Redis executes during f, including those in
+// scripts.
 func executed(t *testing.T, s *Store, f func()) map[string]int {
 	t.Helper()
 	if err := s.client.ConfigResetStat(t.Context()).Err(); err != nil {
@@ -53,8 +53,8 @@ func executed(t *testing.T, s *Store, f func()) map[string]int {
 	return counts
 }
 
-// TestIterationCost: the commit of an iteration with one tool call costs at
-// most eight commands, the script itself included, however long the thread.
+// TestIterationCost: the commit of an iteration with one tool call takes at most eight
+// commands, including the script itself, however long the thread is.
 func TestIterationCost(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, redistest.Start(t).URL(), "hf:")
@@ -78,7 +78,7 @@ func TestIterationCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		total := -1 // the read of the head, which is this test's own
+		total := -1 // without the read of the head, which is the test's
 		for _, calls := range counts {
 			total += calls
 		}

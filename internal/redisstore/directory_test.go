@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestHintsAreMended: hints that are lost or wrong do not hide or invent
-// threads for long.
+// TestHintsAreMended: a hint that is lost or wrong does not hide or invent a thread,
+// and is corrected.
 func TestHintsAreMended(t *testing.T) {
 	t.Parallel()
 	s := openShared(t)

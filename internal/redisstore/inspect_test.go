@@ -1,5 +1,7 @@
 package redisstore
 
+// How durable Redis is, asked of real servers with settings of their own.
+
 import (
 	"context"
 	"slices"
@@ -13,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// inspect looks at what is at the URL, and returns the notes as one text.
+// inspect inspects the Redis at the URL and returns the notes as one text.
 func inspect(t *testing.T, url string) (holdfast.Durability, string) {
 	t.Helper()
 	d, err := openAt(t, url, "hf:").Inspect(t.Context())
@@ -33,15 +35,15 @@ func command(t *testing.T, r *redistest.Server, args ...any) {
 	}
 }
 
-// TestInspectPersistence: the level is what Redis is set to, now; a note says what
-// is missing for more.
+// TestInspectPersistence: the level follows from how Redis is set up at the moment; a
+// note says what a higher one would take.
 func TestInspectPersistence(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
 	for _, c := range []struct {
 		setting, value string
 		level          holdfast.Level
-		note           string // "" is none
+		note           string // "" for none
 	}{
 		{"save", "", holdfast.LevelProcess, "ALL THREADS ARE LOST"},
 		{"save", "3600 1", holdfast.LevelProcess, "EVERYTHING SINCE ITS LAST SNAPSHOT"},
@@ -61,7 +63,7 @@ func TestInspectPersistence(t *testing.T) {
 	}
 }
 
-// TestInspectMemory: a Redis that evicts is found out, and so is a full one.
+// TestInspectMemory: a Redis that evicts is detected, and so is a full one.
 func TestInspectMemory(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
@@ -81,8 +83,8 @@ func TestInspectMemory(t *testing.T) {
 	}
 }
 
-// TestInspectRefused: a user without CONFIG still learns from INFO what it has;
-// what nobody tells is a note and no reason to claim more.
+// TestInspectRefused: a user without the right to CONFIG gets from INFO what it has;
+// what remains unknown becomes a note, and never a higher level.
 func TestInspectRefused(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "allkeys-lfu")
@@ -104,7 +106,7 @@ func TestInspectRefused(t *testing.T) {
 			t.Errorf("without CONFIG and INFO %+v, want a note with %q", d, want)
 		}
 	}
-	// This one does not know the commands, as some managed ones do not.
+	// Miniredis does not know the commands, like some managed servers.
 	d, notes = inspect(t, "redis://"+miniredis.RunT(t).Addr())
 	for _, want := range unknown {
 		if d.Level != holdfast.LevelProcess || d.Evicts || !strings.Contains(notes, want) {
@@ -113,14 +115,14 @@ func TestInspectRefused(t *testing.T) {
 	}
 }
 
-// TestInspectReplicas: both sides of a replication are told what it means.
+// TestInspectReplicas: master and replica each have a note on what replication means.
 func TestInspectReplicas(t *testing.T) {
 	t.Parallel()
-	// A master waits for more replicas before it sends its data, five seconds unless told.
+	// By default a master waits five seconds for more replicas before it sends its data.
 	master, replica := redistest.Start(t, "--repl-diskless-sync-delay", "0"), redistest.Start(t)
 	host, port, _ := strings.Cut(master.Addr, ":")
 	command(t, replica, "REPLICAOF", host, port)
-	// A commit that a replica has acknowledged is the sign that it is connected.
+	// When a replica has acknowledged a write, it is connected.
 	c := redis.NewClient(&redis.Options{Addr: master.Addr, ReadTimeout: 40 * time.Second})
 	defer c.Close()
 	if err := c.Set(t.Context(), "k", "v", 0).Err(); err != nil {
@@ -150,7 +152,7 @@ func testInspectCluster(t *testing.T, r *redistest.Server) {
 	}
 }
 
-// TestWeakest: one node decides for its cluster, and notes name their nodes.
+// TestWeakest: the weakest node decides for the cluster, and notes name their nodes.
 func TestWeakest(t *testing.T) {
 	t.Parallel()
 	good := holdfast.Durability{Level: holdfast.LevelMachine, Policy: "noeviction"}
@@ -161,7 +163,7 @@ func TestWeakest(t *testing.T) {
 	}
 }
 
-// TestInspectVersion: too old is an error, old is a note.
+// TestInspectVersion: a version that is too old is an error, an old one a note.
 func TestInspectVersion(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{"5.0.7": "use 6.2 or newer", "6.0.16": "use 6.2 or newer", "6.2.14": "older than 7.0", "7.0.15": "", "7.2.4": "", "10.0.1": ""} {
@@ -175,7 +177,7 @@ func TestInspectVersion(t *testing.T) {
 	}
 }
 
-// TestInspectUnreachable: that nobody answers is an error, not a note.
+// TestInspectUnreachable: no answer is an error, not a note.
 func TestInspectUnreachable(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)

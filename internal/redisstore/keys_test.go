@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// TestKeysOfAThread: everything about a thread is in one hash slot, under names
-// that say so.
+// TestKeysOfAThread: all keys of a thread have the same tag in braces, which puts them
+// in one hash slot.
 func TestKeysOfAThread(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, shared.Server(t).Database(t), "hf:")

@@ -23,7 +23,7 @@ func reserve(t *testing.T, s *Store, id string, entries ...holdfast.Entry) {
 	}
 }
 
-// wantTTL checks that the key goes by itself at about the time; the zero time is
+// wantTTL checks that Redis removes the key at about the given time; the zero time is
 // never.
 func wantTTL(t *testing.T, s *Store, key string, expires time.Time) {
 	t.Helper()
@@ -78,7 +78,7 @@ func TestExpiredByRedis(t *testing.T) {
 	soon := time.Now().Add(100 * time.Millisecond)
 	reserve(t, s, "1", holdfast.Entry{Account: "a", Amount: 1, Expires: soon}, holdfast.Entry{Account: "b", Amount: 1})
 	reserve(t, s, "2", holdfast.Entry{Account: "a", Amount: 1, Expires: soon})
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) { // there is no signal to wait for
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) { // Redis signals no expiry that this could wait for
 		used, err := s.Used(t.Context(), "acme", []string{"a", "b"})
 		if err == nil && used[0] == 0 && used[1] == 1 {
 			break
@@ -125,7 +125,7 @@ func TestLimitAcrossProcesses(t *testing.T) {
 	}
 }
 
-// TestLedgerForgottenScripts: Redis forgets its scripts when it restarts.
+// TestLedgerForgottenScripts: reservations survive that Redis forgets its scripts.
 func TestLedgerForgottenScripts(t *testing.T) {
 	t.Parallel()
 	s := openShared(t)

@@ -18,7 +18,7 @@ func wantWake(t *testing.T, wake <-chan struct{}, what string) {
 	}
 }
 
-// drain takes a wake-up that may be waiting.
+// drain removes a wake-up that may be waiting.
 func drain(wake <-chan struct{}) {
 	select {
 	case <-wake:
@@ -26,8 +26,8 @@ func drain(wake <-chan struct{}) {
 	}
 }
 
-// TestWatchAcrossProcesses: what one store commits wakes the watchers of
-// another, also after their connection was cut.
+// TestWatchAcrossProcesses: what one store commits wakes the watchers of another, even
+// after their connection was cut.
 func TestWatchAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	url := redistest.Start(t).URL()
@@ -56,7 +56,7 @@ func TestWatchAcrossProcesses(t *testing.T) {
 	}
 }
 
-// TestWatchBeforeTheThread: a thread that another process has yet to make.
+// TestWatchBeforeTheThread: a watcher may come before another process makes the thread.
 func TestWatchBeforeTheThread(t *testing.T) {
 	t.Parallel()
 	here := openShared(t)
@@ -67,7 +67,7 @@ func TestWatchBeforeTheThread(t *testing.T) {
 	wantWake(t, wake, "the first commit")
 }
 
-// TestQuietWithoutWatchers: a commit is told only while somebody elsewhere
+// TestQuietWithoutWatchers: a commit is published only while somebody in another process
 // watches.
 func TestQuietWithoutWatchers(t *testing.T) {
 	t.Parallel()
@@ -75,14 +75,14 @@ func TestQuietWithoutWatchers(t *testing.T) {
 	s, other := openAt(t, url, "hf:"), openAt(t, url, "hf:")
 	advance(t, s, aThread("t"), nil)
 	if n := executed(t, s, func() { advance(t, s, aThread("t"), nil) })["publish"]; n != 0 {
-		t.Errorf("%d commits were told to nobody", n)
+		t.Errorf("%d commits were published for nobody", n)
 	}
 	wake, stop := other.Watch(aThread("t"))
 	defer stop()
 	for !s.client.HExists(t.Context(), s.keys.thread(tag(aThread("t"))), "w").Val() {
-		wantWake(t, wake, "the subscription") // there are two: it begins, and the thread is asked
+		wantWake(t, wake, "the subscription") // there are two wake-ups: one for the subscription, one when the thread was asked
 	}
 	if n := executed(t, s, func() { advance(t, s, aThread("t"), nil) })["publish"]; n != 1 {
-		t.Errorf("a commit was told %d times, want once", n)
+		t.Errorf("a commit was published %d times, want once", n)
 	}
 }

@@ -1,5 +1,8 @@
 package redisstore
 
+// The conformance suite on all kinds of Redis, and what the other tests share: a Redis,
+// stores in it, and commits.
+
 import (
 	"context"
 	"errors"
@@ -18,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// shared is the Redis of the tests that need none of their own.
+// shared is the Redis of all tests that do not need their own.
 var shared redistest.Shared
 
 func TestMain(m *testing.M) {
@@ -31,9 +34,10 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// installations counts the stores of all tests; each has keys of its own.
+// installations counts the stores of all tests; each has its own prefix.
 var installations atomic.Int64
 
+// newPrefix returns a prefix that no other store has.
 func newPrefix() string { return fmt.Sprintf("hf%d:", installations.Add(1)) }
 
 // openShared opens a new, empty store in the shared Redis.
@@ -98,7 +102,8 @@ func TestOnRedis(t *testing.T) {
 	conform(t, server.URL(), server.Database(t))
 }
 
-// TestOnCluster does all that needs a cluster, because one takes seconds to start.
+// TestOnCluster has everything that needs a cluster, because starting one takes
+// seconds.
 func TestOnCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)

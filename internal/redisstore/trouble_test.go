@@ -1,5 +1,8 @@
 package redisstore
 
+// Redis in trouble: it answers, but it is full, read-only, unable to save or loading.
+// Nothing may be half written then, and the same commit must succeed afterwards.
+
 import (
 	"errors"
 	"fmt"
@@ -19,10 +22,10 @@ type troubled struct {
 	*testing.T
 	redis *redistest.Server
 	store *Store
-	ended chan error // of a command that goes on for as long as the trouble
+	ended chan error // the result of a command that lasts as long as the trouble
 }
 
-// do runs a command, like an operator.
+// do runs a command, as an operator would.
 func (r *troubled) do(args ...any) {
 	r.Helper()
 	if err := r.store.client.Do(r.Context(), args...).Err(); err != nil {
@@ -30,7 +33,7 @@ func (r *troubled) do(args ...any) {
 	}
 }
 
-// until runs a command until it fails as wanted, or succeeds if nothing is.
+// until runs a command until it fails with the wanted error, or succeeds if want is "".
 func (r *troubled) until(want string, args ...any) {
 	r.Helper()
 	var err error
@@ -42,9 +45,9 @@ func (r *troubled) until(want string, args ...any) {
 	r.Fatalf("%v never answered %q: %v", args, want, err)
 }
 
-// TestTrouble brings Redis into all states in which it answers, but does not
-// write. A commit then fails with an error that has it tried again, and writes
-// nothing; when the trouble is over, the same commit is written, once.
+// TestTrouble brings Redis into all states in which it answers but does not write. A
+// commit then fails with an error after which the caller tries again, and writes
+// nothing; when the trouble is over, the same commit is written once.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	unsaved := t.TempDir()
@@ -57,11 +60,11 @@ func TestTrouble(t *testing.T) {
 			begin: func(r *troubled) { r.do("CONFIG", "SET", "maxmemory", "1mb") },
 			end:   func(r *troubled) { r.do("CONFIG", "SET", "maxmemory", "0") },
 		},
-		"READONLY": { // after a failover: a replica of a master that is gone
+		"READONLY": { // a replica whose master is gone, as after a failover
 			begin: func(r *troubled) { r.do("REPLICAOF", "127.0.0.1", "1") },
 			end:   func(r *troubled) { r.do("REPLICAOF", "NO", "ONE") },
 		},
-		"MISCONF": { // a folder stands where the file should
+		"MISCONF": { // a folder is where the file should be
 			args: []string{"--dir", unsaved, "--save", "3600 1"},
 			begin: func(r *troubled) {
 				if err := os.MkdirAll(filepath.Join(unsaved, "dump.rdb", "x"), 0o700); err != nil {
@@ -88,7 +91,7 @@ func TestTrouble(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, each.args...)
-			// The client tries again, as it always does, but without long pauses.
+			// The client retries as usual, but without long pauses.
 			url := server.URL() + "?min_retry_backoff=1ms&max_retry_backoff=2ms"
 			r := &troubled{T: t, redis: server, store: openAt(t, url, "hf:"), ended: make(chan error, 1)}
 			r.live(want, each.begin, each.end, !each.unreadable)
@@ -96,7 +99,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// reload has Redis load its data again, slowly.
+// reload makes Redis load its data again, slowly.
 func reload(r *troubled) {
 	for i := range 1000 {
 		r.do("SET", fmt.Sprint("filler", i), string(make([]byte, 2000)))
@@ -148,7 +151,7 @@ func (r *troubled) live(want string, begin, end func(*troubled), readable bool) 
 	}
 	for _, c := range commits {
 		r.at(c.Key, before[c.Key.Thread])
-		for range 2 { // the second is the retry of a caller who did not get the answer
+		for range 2 { // the second one is the retry of a caller that did not get the reply
 			if err := r.store.Commit(r.Context(), c); err != nil {
 				r.Errorf("%s: the retry: %v", c.Key, err)
 			}
@@ -157,8 +160,8 @@ func (r *troubled) live(want string, begin, end func(*troubled), readable bool) 
 	}
 }
 
-// commits returns the first commit of a thread, one that only appends, and one
-// that changes all there is, removals first.
+// commits returns the first commit of a thread, one that only appends, and one that
+// changes everything, removals first.
 func (r *troubled) commits() []*holdfast.Commit {
 	r.Helper()
 	commits := make([]*holdfast.Commit, 3)
@@ -185,8 +188,8 @@ func (r *troubled) commits() []*holdfast.Commit {
 	return commits
 }
 
-// refused checks that the error is one that has its caller try again, and that
-// it holds what Redis said.
+// refused checks that the error is one after which its caller tries again, and that it
+// contains what Redis said.
 func (r *troubled) refused(want string, err error) {
 	r.Helper()
 	for _, final := range []error{holdfast.ErrFenced, holdfast.ErrConflict, holdfast.ErrInvalid, holdfast.ErrNotFound, holdfast.ErrVersionTooNew} {
@@ -200,7 +203,7 @@ func (r *troubled) refused(want string, err error) {
 	}
 }
 
-// at checks where the thread stands, and that its log has what its head says.
+// at checks the thread's position, and that its log agrees with its head.
 func (r *troubled) at(key holdfast.ThreadKey, want holdfast.Position) {
 	r.Helper()
 	head, err := r.store.Head(r.Context(), key)
