@@ -1,5 +1,5 @@
-// Package frame puts a one-byte codec id before a value, so that how values are
-// compressed can change while old ones stay readable.
+// Package frame puts a one-byte codec id before each value, so that the compression can
+// change while old values stay readable.
 package frame
 
 import (
@@ -10,32 +10,31 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The codec ids. They are in stored data: a number is never used twice.
+// The codec ids. They are part of stored data, so a number is never used again.
 const (
 	plain byte = 0
 	zstd1 byte = 1
 )
 
 const (
-	// worthwhile is the size in bytes above which compressing saves more than it
-	// costs.
+	// worthwhile is the size, in bytes, above which compression saves more than it costs.
 	worthwhile = 1 << 10
-	// maxDecoded bounds what one compressed value may become in memory, in bytes.
-	// Larger values are stored plain, because they could not be read back.
+	// maxDecoded bounds the size, in bytes, of a value that was compressed. Larger values
+	// are stored plain, because Decode would refuse them.
 	maxDecoded = 64 << 20
 )
 
-// errUnreadable: the data is not what Encode wrote.
+// errUnreadable means that the data is not what Encode wrote.
 var errUnreadable = errors.New("unreadable data")
 
-// Codec encodes and decodes values. It may be used concurrently, and is meant
-// to be shared: it keeps the compressors' memory.
+// Codec encodes and decodes values. It may be used concurrently and should be shared,
+// because it keeps the compressors' memory.
 type Codec struct {
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
 }
 
-// New returns a codec. It owns no goroutine and needs no closing.
+// New returns a codec. It starts no goroutine and need not be closed.
 func New() (*Codec, error) {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {
@@ -48,8 +47,8 @@ func New() (*Codec, error) {
 	return &Codec{encoder: encoder, decoder: decoder}, nil
 }
 
-// Encode appends the framed raw to dst and returns the result. What is larger
-// than 1 KB and shrinks is compressed.
+// Encode appends the frame of raw to dst and returns the result. Data of more than 1 KB
+// is compressed if that makes it smaller.
 func (c *Codec) Encode(dst, raw []byte) []byte {
 	if len(raw) > worthwhile && len(raw) <= maxDecoded {
 		out := c.encoder.EncodeAll(raw, append(dst, zstd1))
@@ -60,8 +59,8 @@ func (c *Codec) Encode(dst, raw []byte) []byte {
 	return append(append(dst, plain), raw...)
 }
 
-// Decode returns what was encoded, in memory of its own. A codec that this
-// version does not know is an error that wraps [holdfast.ErrVersionTooNew].
+// Decode returns what was encoded; the result shares no memory with data. If this version
+// does not know the codec, the error wraps [holdfast.ErrVersionTooNew].
 func (c *Codec) Decode(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, fmt.Errorf("a value without a codec id: %w", errUnreadable)
@@ -74,11 +73,11 @@ func (c *Codec) Decode(data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("a compressed value: %w: %w", errUnreadable, err)
 		}
-		if len(raw) == 0 { // nothing at all is a valid input of zstd, but not one of ours
+		if len(raw) == 0 { // valid for zstd, but Encode never writes it
 			return nil, fmt.Errorf("a compressed value without content: %w", errUnreadable)
 		}
 		return raw, nil
 	default:
-		return nil, fmt.Errorf("a value is in codec %d, this version knows codecs up to %d: %w", data[0], zstd1, holdfast.ErrVersionTooNew)
+		return nil, fmt.Errorf("a value is in codec %d, and this version knows only those up to %d: %w", data[0], zstd1, holdfast.ErrVersionTooNew)
 	}
 }

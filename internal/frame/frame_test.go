@@ -1,5 +1,8 @@
 package frame_test
 
+// What goes in comes out, for all sizes; what an earlier version wrote can be read; what
+// is damaged, newer or hostile is an error.
+
 import (
 	"bytes"
 	"errors"
@@ -24,6 +27,7 @@ func newCodec(tb testing.TB) *frame.Codec {
 	return c
 }
 
+// noise does not compress.
 func noise(size int) []byte {
 	b := make([]byte, size)
 	r := rand.NewChaCha8([32]byte{1})
@@ -52,8 +56,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestStoredForever: what an earlier version has written. These bytes never
-// change.
+// TestStoredForever: what earlier versions wrote stays readable. These bytes never change.
 func TestStoredForever(t *testing.T) {
 	t.Parallel()
 	c := newCodec(t)
@@ -115,8 +118,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestBomb: a few bytes that would become more than the limit are refused
-// before the memory is taken.
+// TestBomb: a few bytes that would expand beyond the limit are refused before any memory
+// is allocated for them.
 func TestBomb(t *testing.T) {
 	t.Parallel()
 	c := newCodec(t)
@@ -125,7 +128,7 @@ func TestBomb(t *testing.T) {
 	if got, err := c.Decode(bomb); err == nil {
 		t.Errorf("the bomb became %d bytes", len(got))
 	}
-	// What is too large to be decoded is not compressed.
+	// What would be too large to decode is not compressed.
 	huge := make([]byte, 64<<20+1)
 	if got, err := c.Decode(c.Encode(nil, huge)); err != nil || len(got) != len(huge) {
 		t.Errorf("%d bytes came back as %d, %v", len(huge), len(got), err)

@@ -17,7 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Server is a redis-server process that belongs to a test.
+// Server is a redis-server process that a test started.
 type Server struct {
 	// Addr is host:port.
 	Addr string
@@ -27,10 +27,9 @@ type Server struct {
 	databases atomic.Int64
 }
 
-// Start starts a redis-server on a free port, with what it keeps in a folder of
-// the test, and stops it when the test ends. Further arguments are given to it.
-// Without redis-server on this machine the test is skipped, or fails where
-// HOLDFAST_REQUIRE_ALL is set.
+// Start starts a redis-server on a free port, with its data in a folder of the test, and
+// stops it when the test ends. It is started with the further arguments. If the machine
+// has no redis-server, the test is skipped, or fails if HOLDFAST_REQUIRE_ALL is set.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := start(t, t.TempDir(), args)
@@ -57,16 +56,16 @@ func start(t testing.TB, dir string, args []string) *Server {
 	return s
 }
 
-// Shared is one server for all the tests of a package that leave its settings
-// alone. What they write has a prefix of its own, or is in a [Server.Database]. The
-// zero Shared starts the server when the first test asks for it; TestMain stops it.
+// Shared is one server for all tests of a package that do not change its settings. Each
+// of them writes under a prefix of its own, or to a [Server.Database]. The zero Shared
+// starts the server when the first test asks for it; TestMain must call Stop.
 type Shared struct {
 	mu     sync.Mutex
 	server *Server
 	dir    string
 }
 
-// Server returns the server, as [Start] does.
+// Server returns the server. Without redis-server, it does what [Start] does.
 func (s *Shared) Server(t testing.TB) *Server {
 	t.Helper()
 	s.mu.Lock()
@@ -82,11 +81,11 @@ func (s *Shared) Server(t testing.TB) *Server {
 		s.dir = dir
 	}
 	s.server = start(t, s.dir, nil)
-	s.server.databases.Store(1) // the first one is everybody's, by the URL
+	s.server.databases.Store(1) // the first one is what the URL names
 	return s.server
 }
 
-// Stop ends the server, if there is one, when all tests have ended.
+// Stop ends the server, if there is one, and removes its data.
 func (s *Shared) Stop() error {
 	if s.server == nil {
 		return os.RemoveAll(s.dir)
@@ -94,7 +93,8 @@ func (s *Shared) Stop() error {
 	return errors.Join(s.server.kill(), os.RemoveAll(s.dir))
 }
 
-// StartCluster starts a one-node cluster, which refuses what spans hash slots.
+// StartCluster starts a cluster of one node, which refuses commands that span hash slots.
+// It takes Redis two seconds to accept commands.
 func StartCluster(t testing.TB) *Server {
 	t.Helper()
 	s := Start(t, "--cluster-enabled", "yes", "--cluster-port", port(FreeAddr(t)))
@@ -114,13 +114,13 @@ func StartCluster(t testing.TB) *Server {
 	return s
 }
 
-// quiet is a logger: that a server which is starting refuses connections is
-// nothing to tell.
+// quiet is a logger that drops everything: a server that is starting refuses connections,
+// which is not worth a message.
 type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}
 
-// Run starts the server's process again after Kill, with what is on its disk.
+// Run starts the server's process again after Kill, with the data on its disk.
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
 	s.cmd = exec.Command("redis-server", s.args...)
@@ -149,27 +149,27 @@ func (s *Server) kill() error {
 	if err := s.cmd.Process.Kill(); err != nil {
 		return err
 	}
-	// It ends by the signal, which Wait reports as an error.
+	// The process ends by the signal, which Wait reports as an error.
 	_ = s.cmd.Wait()
 	s.cmd = nil
 	return nil
 }
 
-// URL names the server, as a store is configured.
+// URL returns the server's URL, in the form that configures a store.
 func (s *Server) URL() string { return "redis://" + s.Addr }
 
-// Database names a database of the server that no other call has named; there
-// are 16.
+// Database returns the URL of a database that no other call has returned. A server has
+// 16 of them; more fail the test.
 func (s *Server) Database(t *testing.T) string {
 	t.Helper()
 	n := s.databases.Add(1) - 1
 	if n > 15 {
-		t.Fatal("the server has 16 databases only")
+		t.Fatal("the server has only 16 databases")
 	}
 	return fmt.Sprintf("%s/%d", s.URL(), n)
 }
 
-// await tries until f succeeds: there is no signal to wait for.
+// await tries until f succeeds. Redis gives no signal that it could wait for.
 func await(t testing.TB, f func() error) {
 	t.Helper()
 	var err error
@@ -178,20 +178,20 @@ func await(t testing.TB, f func() error) {
 			return
 		}
 	}
-	t.Fatalf("redis-server does not get ready: %v", err)
+	t.Fatalf("redis-server is not ready after 15 seconds: %v", err)
 }
 
-// ports counts the ports that were given away, so that no two tests get the same.
+// ports counts the ports that were handed out, so that no two tests get the same one.
 var ports atomic.Int64
 
-// FreeAddr finds a port that nobody uses. It is below those that systems give to
-// connections: a server that is started again must not find its port taken by a
-// client of another test.
+// FreeAddr returns an address on this machine whose port is free. The port is below those
+// that systems assign to connections: a server that is started again must not find its
+// port taken by a client of another test.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	var failed error
 	for range 100 {
-		// Two test programs at a time begin at different ports.
+		// Test programs that run at the same time begin at different ports.
 		port := 10000 + (int64(os.Getpid())*499+ports.Add(1))%20000
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {

@@ -1,6 +1,6 @@
-// Package wake holds those who wait for a thread within a process. The stores
-// share it: each wakes them for what it commits, and the shared ones also for
-// what they hear of other processes.
+// Package wake keeps track of who waits for a thread within a process. All stores use
+// it: each wakes the waiters for its own commits, and a store that several processes
+// share also for what it hears from the others.
 package wake
 
 import (
@@ -9,15 +9,16 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// List is who waits for what. The zero List is empty.
+// List says who waits for what. The zero List is empty. Its methods may be called
+// concurrently.
 type List struct {
 	mu      sync.Mutex
 	waiting map[holdfast.ThreadKey]map[chan struct{}]bool
 	posts   map[*func(holdfast.ThreadKey)]bool
 }
 
-// Watch implements the method of [holdfast.Notifier]. The channel holds one
-// wake-up, so that none is lost while its reader is busy.
+// Watch is what [holdfast.Notifier] asks for. The channel holds one wake-up, so that none
+// is lost while its reader is busy.
 func (l *List) Watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +47,7 @@ func (l *List) Committed(key holdfast.ThreadKey) {
 	for ch := range l.waiting[key] {
 		select {
 		case ch <- struct{}{}:
-		default: // a wake-up is waiting there already
+		default: // a wake-up is already waiting
 		}
 	}
 }
@@ -62,7 +63,7 @@ func (l *List) Threads() []holdfast.ThreadKey {
 	return keys
 }
 
-// OnPost implements the method of [holdfast.Notifier].
+// OnPost is what [holdfast.Notifier] asks for.
 func (l *List) OnPost(f func(holdfast.ThreadKey)) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,15 +78,15 @@ func (l *List) OnPost(f func(holdfast.ThreadKey)) (stop func()) {
 	}
 }
 
-// Posted tells all who registered with OnPost. It holds no lock while it does.
+// Posted calls every function that was registered with OnPost, without holding a lock.
 func (l *List) Posted(key holdfast.ThreadKey) {
 	l.mu.Lock()
-	told := make([]func(holdfast.ThreadKey), 0, len(l.posts))
+	called := make([]func(holdfast.ThreadKey), 0, len(l.posts))
 	for f := range l.posts {
-		told = append(told, *f)
+		called = append(called, *f)
 	}
 	l.mu.Unlock()
-	for _, f := range told {
+	for _, f := range called {
 		f(key)
 	}
 }
