@@ -1,0 +1,72 @@
+package wake_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/wake"
+)
+
+func key(thread string) holdfast.ThreadKey { return holdfast.ThreadKey{Thread: thread} }
+
+// waiting reports whether a wake-up is waiting, and takes it.
+func waiting(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestWatch: any number of commits is one wake-up, for everybody who watches this
+// thread and has not stopped.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	var l wake.List
+	l.Committed(key("a")) // nobody watches
+	one, stopOne := l.Watch(key("a"))
+	two, stopTwo := l.Watch(key("a"))
+	other, stopOther := l.Watch(key("b"))
+	defer stopOther()
+	l.Committed(key("a"))
+	l.Committed(key("a"))
+	if !waiting(one) || waiting(one) || !waiting(two) || waiting(two) || waiting(other) {
+		t.Error("two commits to a are not one wake-up for each of its watchers, and only for them")
+	}
+	stopOne()
+	stopOne() // a second time does no harm
+	l.Committed(key("a"))
+	if waiting(one) || !waiting(two) {
+		t.Error("the watcher that stopped is woken, or the other one is not")
+	}
+	stopTwo()
+	if got := l.Threads(); !slices.Equal(got, []holdfast.ThreadKey{key("b")}) {
+		t.Errorf("the watched threads are %v, want only b", got)
+	}
+}
+
+// TestOnPost: the functions may use the list, because no lock is held.
+func TestOnPost(t *testing.T) {
+	t.Parallel()
+	var l wake.List
+	var first, second []holdfast.ThreadKey
+	stop := l.OnPost(func(k holdfast.ThreadKey) {
+		first = append(first, k)
+		if len(first) == 1 {
+			l.OnPost(func(k holdfast.ThreadKey) { second = append(second, k) })
+		}
+	})
+	l.Posted(key("a"))
+	l.Posted(key("b"))
+	stop()
+	stop()
+	l.Posted(key("c"))
+	if want := []holdfast.ThreadKey{key("a"), key("b")}; !slices.Equal(first, want) {
+		t.Errorf("the first function was called with %v, want %v", first, want)
+	}
+	if want := []holdfast.ThreadKey{key("b"), key("c")}; !slices.Equal(second, want) {
+		t.Errorf("the second function was called with %v, want %v", second, want)
+	}
+}
