@@ -1,5 +1,8 @@
 package storetest
 
+// The Committer role: what a commit does to the head, and what it is refused for. The
+// files commit_*.go test what else it writes, by Post and Delete as well.
+
 import (
 	"context"
 	"errors"
@@ -10,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// commitTests test [holdfast.Committer].
 func commitTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"the zero position makes a thread":            testNewThread,
@@ -43,7 +47,7 @@ func commitTests() map[string]func(*testing.T, holdfast.Store) {
 		"a deleted thread leaves nothing behind":      testDelete,
 		"a thread that has moved is not deleted":      testDeleteMoved,
 		"a deleted thread can be made again":          testDeleteAgain,
-		"trimmed records are gone, numbers go on":     testTrim,
+		"trimmed records are gone, numbers continue":  testTrim,
 		"what a commit cannot trim":                   testTrimInvalid,
 		"one of many commits on a head wins":          func(t *testing.T, s holdfast.Store) { testRace(t, s, false) },
 		"one of many claims of a thread wins":         func(t *testing.T, s holdfast.Store) { testRace(t, s, true) },
@@ -114,7 +118,7 @@ func testFenced(t *testing.T, s holdfast.Store) {
 	th.check()
 }
 
-// testSameEpoch: a store that lost its last writes hands an epoch out twice.
+// testSameEpoch: after a store has lost its last writes, an epoch is given out twice.
 func testSameEpoch(t *testing.T, s holdfast.Store) {
 	th := create(t, s, key("t"), nil)
 	c := th.next()
@@ -179,7 +183,7 @@ func testOldID(t *testing.T, s holdfast.Store) {
 	th.check()
 }
 
-// full is a commit that does everything at once, on top of th.
+// full returns a commit that follows th and does everything at once.
 func full(th *thread) *holdfast.Commit {
 	c := th.next()
 	c.User, c.Process, c.Fence, c.UpdatedAt = "eve", "evil", fence(9), start().Add(time.Hour)
@@ -222,7 +226,7 @@ func testRefused(t *testing.T, s holdfast.Store) {
 	th.check()
 }
 
-// everything is what can be read of a thread, with kind k.
+// everything returns what can be read of a thread, with its values of the kind k.
 func everything(t *testing.T, s holdfast.Store, k holdfast.ThreadKey) []any {
 	t.Helper()
 	head := must(s.Head(t.Context(), k))(t)

@@ -27,7 +27,7 @@ func testDelete(t *testing.T, s holdfast.Store) {
 	if err := s.Delete(t.Context(), th.key, th.head.Position()); err != nil {
 		t.Errorf("deleting again: %v, want nil", err)
 	}
-	// The owner that does not know it yet can write no more.
+	// An owner that does not know yet cannot write anymore.
 	wantError(t, s.Commit(t.Context(), th.next()), holdfast.ErrFenced)
 }
 
@@ -46,15 +46,15 @@ func testDeleteAgain(t *testing.T, s holdfast.Store) {
 	if err := s.Delete(t.Context(), th.key, th.head.Position()); err != nil {
 		t.Fatalf("Delete: %v", err)
 	}
-	anew := create(t, s, key("t"), func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("first")} })
-	anew.check()
-	expect(t, "messages", must(s.Messages(t.Context(), anew.key))(t), []holdfast.StoredMessage{})
-	expect(t, "inbox", must(s.Inbox(t.Context(), anew.key))(t), []holdfast.InboxItem{})
+	again := create(t, s, key("t"), func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("first")} })
+	again.check()
+	expect(t, "messages", must(s.Messages(t.Context(), again.key))(t), []holdfast.StoredMessage{})
+	expect(t, "inbox", must(s.Inbox(t.Context(), again.key))(t), []holdfast.InboxItem{})
 	for _, kind := range append(holdfast.Kinds(), "foreign", "for/eign\x00") {
-		expect(t, string(kind), must(s.Values(t.Context(), anew.key, kind, "", 0))(t), []holdfast.Value{})
+		expect(t, string(kind), must(s.Values(t.Context(), again.key, kind, "", 0))(t), []holdfast.Value{})
 	}
-	records := must(s.Records(t.Context(), anew.key, holdfast.Cursor{}, 10))(t)
-	expect(t, "records", records, []holdfast.Record{{Cursor: holdfast.Cursor{Number: 1, Tag: anew.head.Fence.Tag()}, Data: []byte("first")}})
+	records := must(s.Records(t.Context(), again.key, holdfast.Cursor{}, 10))(t)
+	expect(t, "records", records, []holdfast.Record{{Cursor: holdfast.Cursor{Number: 1, Tag: again.head.Fence.Tag()}, Data: []byte("first")}})
 }
 
 func testTrim(t *testing.T, s holdfast.Store) {
@@ -77,7 +77,7 @@ func testTrim(t *testing.T, s holdfast.Store) {
 		_, err := s.Records(t.Context(), th.key, all[gone].Cursor, 100)
 		wantError(t, err, holdfast.ErrCursor)
 	}
-	th.commit(func(c *holdfast.Commit) { c.Trim = 4 }) // trimmed before
+	th.commit(func(c *holdfast.Commit) { c.Trim = 4 }) // already trimmed
 	th.commit(func(c *holdfast.Commit) { c.Trim = 13 })
 	expect(t, "an empty log", must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 100))(t), []holdfast.Record{})
 	th.commit(func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("more")} })

@@ -15,7 +15,7 @@ func testDoubleMessage(t *testing.T, s holdfast.Store) {
 		c.Messages = messages
 		wantError(t, s.Commit(t.Context(), c), holdfast.ErrInvalid)
 	}
-	// The same id in another thread is another message.
+	// In another thread, the same id is another message.
 	create(t, s, key("u"), func(c *holdfast.Commit) { c.Messages = []holdfast.StoredMessage{{ID: "m"}} })
 	expect(t, "messages", len(must(s.Messages(t.Context(), th.key))(t)), 1)
 }

@@ -1,5 +1,8 @@
 package storetest
 
+// Commits at the same time: of those that build on the same head exactly one succeeds,
+// those to different threads do not disturb each other, and neither do posts.
+
 import (
 	"errors"
 	"fmt"
@@ -11,7 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// race makes all commits at once and returns the one that won.
+// race makes all commits at the same time and returns the one that won.
 func race(t *testing.T, s holdfast.Store, commits []*holdfast.Commit, allowed ...error) *holdfast.Commit {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -37,6 +40,7 @@ func race(t *testing.T, s holdfast.Store, commits []*holdfast.Commit, allowed ..
 	return winner
 }
 
+// wantOneOf checks that the error is one of those allowed.
 func wantOneOf(t *testing.T, err error, allowed []error) {
 	t.Helper()
 	for _, want := range allowed {
@@ -47,6 +51,7 @@ func wantOneOf(t *testing.T, err error, allowed []error) {
 	t.Errorf("error is %v, want one of %v", err, allowed)
 }
 
+// testRace: claims are commits that change the fence, so those that lose are fenced.
 func testRace(t *testing.T, s holdfast.Store, claim bool) {
 	const rounds, racers = 15, 8
 	th := create(t, s, key("t"), nil)
@@ -106,8 +111,8 @@ func testManyThreads(t *testing.T, s holdfast.Store) {
 	expect(t, "threads", len(must(s.Threads(t.Context(), alice(), time.Time{}, 1000))(t)), threads)
 }
 
-// grow commits and reads what it has written. It does not end the test, so
-// that it may run in any goroutine.
+// grow commits, and reads what it has written. It returns errors instead of ending the
+// test, so that it can run in any goroutine.
 func (th *thread) grow(commits int) error {
 	for n := range commits {
 		c := th.next()
@@ -146,7 +151,7 @@ func testPostsAndCommits(t *testing.T, s holdfast.Store) {
 	}
 	seen := map[uint64]bool{}
 	for last := false; !last; {
-		last = posted.Load() == posts // what is read after this is complete
+		last = posted.Load() == posts // if so, the next read is the last one
 		var newest uint64
 		for _, it := range must(s.Inbox(t.Context(), th.key))(t) {
 			if seen[it.Number] || it.Number <= newest {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// put returns values of one kind whose data are their ids.
+// put returns values of one kind whose data names their ids.
 func put(kind holdfast.Kind, ids ...string) []holdfast.Value {
 	var values []holdfast.Value
 	for _, id := range ids {
@@ -17,12 +17,13 @@ func put(kind holdfast.Kind, ids ...string) []holdfast.Value {
 	return values
 }
 
-// wantValues compares all values of a kind, given in any order.
+// wantValues compares all values of a kind with those that put returns, newest first.
 func (th *thread) wantValues(kind holdfast.Kind, ids ...string) {
 	th.t.Helper()
 	th.wantList(kind, "", 0, ids...)
 }
 
+// wantList compares a page of values with those that put returns.
 func (th *thread) wantList(kind holdfast.Kind, before string, limit int, ids ...string) {
 	th.t.Helper()
 	got := must(th.s.Values(th.t.Context(), th.key, kind, before, limit))(th.t)
@@ -53,7 +54,7 @@ func testPut(t *testing.T, s holdfast.Store) {
 }
 
 func testKinds(t *testing.T, s holdfast.Store) {
-	// If kind and id were only joined, all of these would be the same.
+	// If kind and id were simply concatenated, these would all be the same.
 	th := create(t, s, key("t"), func(c *holdfast.Commit) {
 		c.Put = append(append(append(put("ab", "c"), put("a", "bc")...), put("abc", "")...), put("", "abc")...)
 	})

@@ -1,5 +1,8 @@
 package storetest
 
+// Random commands to two stores. compare_draw.go and compare_ledger.go draw the commands;
+// what the stores return is compared here, as text.
+
 import (
 	"errors"
 	"fmt"
@@ -12,14 +15,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Compare runs random commands against a store and against a reference side by
-// side, and expects that nobody can tell one from the other: the same results,
-// after each command the same answers to all questions about what it concerns, and
-// in the end to all questions there are. Names, ids, fences and times are few, so
-// that commands meet each other's traces.
+// Compare runs random commands against a store and against a reference, and expects that
+// nobody can tell one from the other: every command has the same result, reads of what it
+// concerns agree after it, and all reads agree in the end. There are few names, ids,
+// fences and times, so that commands often meet what earlier ones left.
 //
-// open and openReference return new, empty stores. A failure is shrunk to the
-// shortest sequence of commands that shows it.
+// open and openReference return new, empty stores. A failure is shrunk to the shortest
+// sequence of commands that shows it.
 func Compare(t *testing.T, open, openReference func(t *testing.T) holdfast.Store, opts Options) {
 	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
@@ -47,14 +49,14 @@ func Compare(t *testing.T, open, openReference func(t *testing.T) holdfast.Store
 	})
 }
 
-// pair is a store and its reference, which have been given the same commands.
+// pair is a store and its reference, which have received the same commands.
 type pair struct {
 	*rapid.T
 	test           *testing.T
 	one, reference holdfast.Store
 	reopen         func(t *testing.T, s holdfast.Store) holdfast.Store
 	commits        []*holdfast.Commit              // all that were tried
-	ends           map[holdfast.ThreadKey][]uint64 // the last records of commits
+	ends           map[holdfast.ThreadKey][]uint64 // the number of each commit's last record
 	passed         time.Duration                   // since ledgerStart
 }
 
@@ -71,7 +73,7 @@ func (p *pair) same(r *rapid.T, what string, f func(s holdfast.Store) (any, erro
 	}
 }
 
-// class is what callers can test an error for.
+// class returns what callers can test an error for.
 func class(err error) string {
 	if err == nil {
 		return "none"
@@ -86,7 +88,7 @@ func class(err error) string {
 	return "unknown"
 }
 
-// reopenOne is rarer than the other commands, because it takes longer.
+// reopenOne reopens the store; more rarely than other commands, because it takes longer.
 func (p *pair) reopenOne(r *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(r, "reopen?") == 0 {
 		p.one = p.reopen(p.test, p.one)
@@ -100,7 +102,7 @@ func (p *pair) commit(r *rapid.T) {
 	p.try(r, c)
 }
 
-// retry commits again what was tried before, with whatever success.
+// retry tries a commit again that was tried before, whatever the result was.
 func (p *pair) retry(r *rapid.T) {
 	if len(p.commits) == 0 {
 		r.Skip("nothing was committed yet")
@@ -109,6 +111,7 @@ func (p *pair) retry(r *rapid.T) {
 	p.try(r, rapid.SampledFrom(last).Draw(r, "commit"))
 }
 
+// try makes the commit in both stores.
 func (p *pair) try(r *rapid.T, c *holdfast.Commit) {
 	before, _ := p.reference.Head(p.test.Context(), c.Key)
 	p.same(r, "Commit", func(s holdfast.Store) (any, error) { return nil, s.Commit(p.test.Context(), c) })
@@ -119,7 +122,7 @@ func (p *pair) try(r *rapid.T, c *holdfast.Commit) {
 	p.observe(r, c.Key)
 }
 
-// delete deletes a thread as it is, or as it may have been.
+// delete deletes a thread at its position, or tries to at another one.
 func (p *pair) delete(r *rapid.T) {
 	k := drawKey(r)
 	at := drawPosition(r, p, k)
@@ -137,7 +140,7 @@ func (p *pair) post(r *rapid.T) {
 	p.observe(r, k)
 }
 
-// read reads with arguments that observe does not use.
+// read reads with arguments that the other methods do not use.
 func (p *pair) read(r *rapid.T) {
 	ctx, k := p.test.Context(), drawKey(r)
 	limit := rapid.IntRange(0, 4).Draw(r, "limit")
@@ -160,14 +163,13 @@ func (p *pair) list(r *rapid.T) {
 	})
 }
 
-// observe asks both stores about a thread that a command may have changed, and for
-// all lists that it may be in.
+// observe reads a thread that a command may have changed, and all lists.
 func (p *pair) observe(r *rapid.T, k holdfast.ThreadKey) {
 	p.observeThread(r, k)
 	p.observeLists(r)
 }
 
-// observeAll asks both stores everything about everyone.
+// observeAll reads everything.
 func (p *pair) observeAll(r *rapid.T) {
 	for _, k := range threadKeys() {
 		p.observeThread(r, k)
@@ -178,11 +180,12 @@ func (p *pair) observeAll(r *rapid.T) {
 	}
 }
 
+// observeThread reads everything of a thread.
 func (p *pair) observeThread(r *rapid.T, k holdfast.ThreadKey) {
 	p.same(r, fmt.Sprintf("thread %q", k), func(s holdfast.Store) (any, error) { return p.thread(s, k) })
 }
 
-// observeLists asks for all lists of threads.
+// observeLists reads all lists of threads.
 func (p *pair) observeLists(r *rapid.T) {
 	for _, tenant := range tenants() {
 		for _, user := range users() {
@@ -206,6 +209,7 @@ func (p *pair) observeLists(r *rapid.T) {
 	})
 }
 
+// walk returns all heads, in any order.
 func (p *pair) walk(s holdfast.Store) (any, error) {
 	all := map[string]bool{}
 	for after := ""; ; {
@@ -222,6 +226,7 @@ func (p *pair) walk(s holdfast.Store) (any, error) {
 	}
 }
 
+// thread returns everything of a thread.
 func (p *pair) thread(s holdfast.Store, k holdfast.ThreadKey) (any, error) {
 	ctx := p.test.Context()
 	head, err := s.Head(ctx, k)

@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The names that random commands use: few, so that they meet, and easily
-// confused.
+// The names that random commands use: few, so that commands meet, and easily confused.
 
 func tenants() []string     { return []string{"a", "a/b"} }
 func threadNames() []string { return []string{"t", "b/t", "t\x00"} }
@@ -103,8 +102,8 @@ func drawPosition(r *rapid.T, p *pair, k holdfast.ThreadKey) holdfast.Position {
 	return pos
 }
 
-// drawMessages adds messages, some of them with ids that are taken or parents
-// that are not there.
+// drawMessages adds messages, some of them with ids that are taken or with parents that
+// do not exist.
 func drawMessages(r *rapid.T, c *holdfast.Commit) {
 	id := rapid.StringMatching(`[a-e]{1,2}`)
 	parents := []string{""}

@@ -18,7 +18,7 @@ func drawAmount(r *rapid.T) int64 {
 	return rapid.SampledFrom([]int64{0, 1, 2, 3, 10, holdfast.MaxAmount - 1, holdfast.MaxAmount}).Draw(r, "amount")
 }
 
-// reserve lets some time pass, and makes a reservation then.
+// reserve lets some time pass and then makes a reservation.
 func (p *pair) reserve(r *rapid.T) {
 	p.passed += rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond, time.Minute, time.Hour}).Draw(r, "time passes")
 	now := ledgerStart().Add(p.passed)
@@ -53,7 +53,7 @@ func (p *pair) settle(r *rapid.T) {
 	p.observeLedger(r, tenant)
 }
 
-// observeLedger asks both stores for all accounts of the tenant.
+// observeLedger reads all accounts of the tenant.
 func (p *pair) observeLedger(r *rapid.T, tenant string) {
 	p.same(r, fmt.Sprintf("accounts of %q", tenant), func(s holdfast.Store) (any, error) {
 		used, err := s.Used(p.test.Context(), tenant, accounts())

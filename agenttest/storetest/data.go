@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// sizes are around the places where stores may treat values differently.
+// sizes are around those where a store may change how it treats a value.
 func sizes() []int {
 	return []int{0, 1, 1023, 1024, 1025, 2048, 3071, 3072, 3073, 4096, 16<<10 - 1, 16 << 10, 16<<10 + 1, 100_000}
 }
 
-// noise does not compress, and is the same each time.
+// noise returns data that does not compress, the same each time.
 func noise(size int) []byte {
 	b := make([]byte, size)
 	x := uint64(size)*2862933555777941757 + 3037000493
@@ -25,12 +25,13 @@ func noise(size int) []byte {
 	return b
 }
 
+// prose returns data that compresses well.
 func prose(size int) []byte {
 	const s = "The quick brown fox jumps over the lazy dog. "
 	return []byte(strings.Repeat(s, size/len(s)+1)[:size])
 }
 
-// fillWith puts a mark everywhere in a thread.
+// fillWith puts a mark into everything that a commit writes.
 func fillWith(c *holdfast.Commit, mark string) {
 	c.State = []byte(mark)
 	c.Records = [][]byte{[]byte(mark)}
@@ -38,7 +39,7 @@ func fillWith(c *holdfast.Commit, mark string) {
 	c.Put = []holdfast.Value{{Kind: "k", ID: "v", Data: []byte(mark)}}
 }
 
-// filled makes a thread with something of everything.
+// filled makes a thread that has everything a thread can have.
 func filled(t *testing.T, s holdfast.Store, k holdfast.ThreadKey) *thread {
 	th := create(t, s, k, func(c *holdfast.Commit) {
 		c.Process = "p"

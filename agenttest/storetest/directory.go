@@ -1,5 +1,8 @@
 package storetest
 
+// The Directory role: a user's threads by their last activity, the threads of processes,
+// all threads, and children.
+
 import (
 	"cmp"
 	"fmt"
@@ -10,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// directoryTests test [holdfast.Directory].
 func directoryTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"threads are listed last active first":       testThreads,
@@ -37,6 +41,7 @@ func wantThreads(t *testing.T, s holdfast.Store, owner holdfast.Principal, befor
 	expect(t, fmt.Sprintf("%d threads of %v before %s", limit, owner, before), got, names)
 }
 
+// at sets a commit's time, counted from start.
 func at(d time.Duration) func(c *holdfast.Commit) {
 	return func(c *holdfast.Commit) { c.UpdatedAt = start().Add(d) }
 }
@@ -68,7 +73,7 @@ func testThreadsMove(t *testing.T, s holdfast.Store) {
 		b.commit(at(d + time.Millisecond))
 		wantThreads(t, s, alice(), time.Time{}, 10, "b", "a")
 		if i == 2 {
-			b.commit(at(0)) // a clock that goes back
+			b.commit(at(0)) // a clock that was set back
 			wantThreads(t, s, alice(), time.Time{}, 10, "a", "b")
 		}
 	}
@@ -153,13 +158,13 @@ func testThreadsTies(t *testing.T, s holdfast.Store) {
 	wantThreads(t, s, alice(), time.Time{}, 10, "a", "b", "c", "d")
 }
 
-// wantOwned compares the owned threads, in any order.
+// wantOwned compares the owned threads, whatever their order.
 func wantOwned(t *testing.T, s holdfast.Store, want ...holdfast.OwnedThread) {
 	t.Helper()
 	expect(t, "owned threads", sortOwned(must(s.Owned(t.Context()))(t)), sortOwned(want))
 }
 
-// sortOwned sorts, and shows each so that the names' ends can be seen.
+// sortOwned sorts the threads and returns each as a text that shows where names end.
 func sortOwned(owned []holdfast.OwnedThread) []string {
 	slices.SortFunc(owned, func(a, b holdfast.OwnedThread) int {
 		return cmp.Or(cmp.Compare(a.Key.Tenant, b.Key.Tenant), cmp.Compare(a.Key.Thread, b.Key.Thread))

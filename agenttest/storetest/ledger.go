@@ -1,5 +1,8 @@
 package storetest
 
+// The Ledger role: limits, settling, and what expires. The tests' time is far ahead of
+// the clock, so that it passes only when they say so.
+
 import (
 	"context"
 	"errors"
@@ -12,6 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// ledgerTests test [holdfast.Ledger].
 func ledgerTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"amounts add up to the limit":            testLimit,
@@ -24,7 +28,7 @@ func ledgerTests() map[string]func(*testing.T, holdfast.Store) {
 		"accounts are prolonged":                 testProlonged,
 		"a reservation expires":                  testReservationExpires,
 		"an expired account does not come back":  testNotBack,
-		"a new account of the name is another":   testAnew,
+		"a new account of the name is another":   testSameName,
 		"large amounts are exact":                testLargeAmounts,
 		"odd names of accounts and reservations": testOddAccounts,
 		"threads and accounts are apart":         testLedgerAndThreads,
@@ -36,11 +40,10 @@ func ledgerTests() map[string]func(*testing.T, holdfast.Store) {
 	}
 }
 
-// ledgerStart is when ledger tests begin. It is ahead of the clock of any store, so
-// that time passes only as the tests say.
+// ledgerStart is when ledger tests begin, ahead of the clock of any store.
 func ledgerStart() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// books is the ledger of the tenant acme, and what time it is.
+// books is the ledger of the tenant acme, with the current time.
 type books struct {
 	t   *testing.T
 	s   holdfast.Store
@@ -49,13 +52,15 @@ type books struct {
 
 func openBooks(t *testing.T, s holdfast.Store) *books { return &books{t, s, ledgerStart()} }
 
-// in returns a time from now.
+// in returns the time that is d from now.
 func (b *books) in(d time.Duration) time.Time { return b.now.Add(d) }
 
+// try makes a reservation now.
 func (b *books) try(id string, entries ...holdfast.Entry) error {
 	return b.s.Reserve(b.t.Context(), &holdfast.Reservation{Tenant: "acme", ID: id, Entries: entries, Now: b.now})
 }
 
+// reserve makes a reservation that must succeed.
 func (b *books) reserve(id string, entries ...holdfast.Entry) {
 	b.t.Helper()
 	if err := b.try(id, entries...); err != nil {
@@ -72,6 +77,7 @@ func (b *books) refuse(id string, want holdfast.LimitError, entries ...holdfast.
 	}
 }
 
+// settle settles a reservation, which must succeed.
 func (b *books) settle(id string, actual map[string]int64) {
 	b.t.Helper()
 	if err := b.s.Settle(b.t.Context(), "acme", id, actual); err != nil {
@@ -79,7 +85,7 @@ func (b *books) settle(id string, actual map[string]int64) {
 	}
 }
 
-// pass lets time pass, which a reservation of nothing makes known.
+// pass lets time pass, and makes that known by a reservation of nothing.
 func (b *books) pass(d time.Duration) {
 	b.t.Helper()
 	b.now = b.now.Add(d)
@@ -104,7 +110,7 @@ func testLimit(t *testing.T, s holdfast.Store) {
 	b.reserve("3", holdfast.Entry{Account: "a", Limit: 10})
 	b.refuse("4", holdfast.LimitError{Account: "a", Used: 10, Amount: 1, Limit: 10}, holdfast.Entry{Account: "a", Amount: 1, Limit: 10})
 	b.used(10, 0)
-	// Limits are the caller's, and none is none.
+	// The limit is the caller's each time, and may be none.
 	b.reserve("5", holdfast.Entry{Account: "a", Amount: 1, Limit: 11})
 	b.reserve("6", holdfast.Entry{Account: "a", Amount: 100})
 	b.refuse("7", holdfast.LimitError{Account: "a", Used: 111, Limit: 110}, holdfast.Entry{Account: "a", Limit: 110})
@@ -117,7 +123,7 @@ func testAllOrNone(t *testing.T, s holdfast.Store) {
 	entries := []holdfast.Entry{{Account: "a", Amount: 1, Expires: b.in(time.Hour)}, {Account: "b", Amount: 2, Limit: 6}, {Account: "c", Amount: 3, Limit: 5}}
 	b.refuse("2", holdfast.LimitError{Account: "b", Used: 5, Amount: 2, Limit: 6}, entries...)
 	b.used(0, 5, 5)
-	// What was refused is not held: it has nothing to settle, and may be made.
+	// A refused reservation is not held: there is nothing to settle, and it can be made.
 	b.settle("2", map[string]int64{"a": 1, "b": 1, "c": 1})
 	b.used(0, 5, 5)
 	entries[1].Limit, entries[2].Limit = 7, 8
@@ -160,7 +166,7 @@ func testSettleAgain(t *testing.T, s holdfast.Store) {
 	}
 }
 
-// testSettleAbove: what was used was used, and counts against the limit.
+// testSettleAbove: what was used counts against the limit, even if it is more.
 func testSettleAbove(t *testing.T, s holdfast.Store) {
 	b := openBooks(t, s)
 	e := holdfast.Entry{Account: "a", Amount: 1, Limit: 10}
@@ -186,7 +192,7 @@ func testAccountExpires(t *testing.T, s holdfast.Store) {
 	b.used(10, 0, 10)
 	b.pass(1000 * time.Hour)
 	b.used(0, 0, 10)
-	// One that has expired before it begins is not there at all.
+	// An account that has expired before it begins never exists.
 	b.reserve("5", holdfast.Entry{Account: "a", Amount: 10, Limit: 10, Expires: b.now})
 	b.used(0, 0, 10)
 }
@@ -224,7 +230,7 @@ func testReservationExpires(t *testing.T, s holdfast.Store) {
 	b.reserve("1", entries()...)
 	b.used(3, 1, 1)
 	b.pass(1000 * time.Hour)
-	b.reserve("2", forever...) // held as long as one of its accounts
+	b.reserve("2", forever...) // held for as long as its longest-lived account
 	b.settle("2", nil)
 	b.used(0, 0, 0)
 }
@@ -241,9 +247,9 @@ func testNotBack(t *testing.T, s holdfast.Store) {
 	b.used(3, 5)
 }
 
-// testAnew: to settle what was reserved in a minute that is over takes nothing off
-// the next one, although it has the same name.
-func testAnew(t *testing.T, s holdfast.Store) {
+// testSameName: to settle what was reserved in a minute that is over subtracts nothing
+// from the account of the next minute, although it has the same name.
+func testSameName(t *testing.T, s holdfast.Store) {
 	b := openBooks(t, s)
 	minute := func(n int64) holdfast.Entry {
 		return holdfast.Entry{Account: "a", Amount: n, Expires: b.in(time.Minute)}
@@ -267,7 +273,7 @@ func testLargeAmounts(t *testing.T, s holdfast.Store) {
 	b.refuse("3", holdfast.LimitError{Account: "a", Used: most - 1, Amount: most, Limit: most}, holdfast.Entry{Account: "a", Amount: most})
 	b.reserve("3", holdfast.Entry{Account: "a", Amount: 1})
 	b.refuse("4", holdfast.LimitError{Account: "b", Used: most - 1, Amount: 1, Limit: most - 1}, holdfast.Entry{Account: "b", Amount: 1, Limit: most - 1})
-	b.settle("3", map[string]int64{"a": most}) // an account counts no further
+	b.settle("3", map[string]int64{"a": most}) // no account counts further than this
 	b.used(most, most-1)
 	b.settle("1", map[string]int64{"a": most - 3, "b": 0})
 	b.used(most-2, 1)
@@ -282,7 +288,7 @@ func testOddAccounts(t *testing.T, s holdfast.Store) {
 			Entries: []holdfast.Entry{{Account: names[i], Amount: int64(i + 1)}, {Account: names[i] + "-", Amount: 1000}},
 		}
 	}
-	for i := range names[:len(names)-1] { // the last one is as long as a name may be
+	for i := range names[:len(names)-1] { // the last one is as long as a name can be
 		for range 2 {
 			if err := s.Reserve(t.Context(), reservation(i)); err != nil {
 				t.Fatalf("tenant %.40q: %v", tenants[i], err)
@@ -311,7 +317,7 @@ func testOddAccounts(t *testing.T, s holdfast.Store) {
 	expect(t, "an account with a long name", fmt.Sprint(must(s.Used(t.Context(), long, []string{long}))(t)), "[1]")
 }
 
-// testLedgerAndThreads: what is counted is no part of a thread, whatever its name.
+// testLedgerAndThreads: what is counted is not part of a thread, whatever the names.
 func testLedgerAndThreads(t *testing.T, s holdfast.Store) {
 	b := openBooks(t, s)
 	b.reserve("a", holdfast.Entry{Account: "a", Amount: 1}, holdfast.Entry{Account: "b", Amount: 2, Expires: b.in(time.Hour)})

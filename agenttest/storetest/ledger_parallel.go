@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// testLimitParallel: of many reservations at once, exactly as many are made as
-// there is room for, in each of the accounts.
+// testLimitParallel: of many reservations at the same time, exactly as many are made as
+// fit in each of the accounts.
 func testLimitParallel(t *testing.T, s holdfast.Store) {
 	const many, amount, limit = 64, 3, 100
 	b := openBooks(t, s)

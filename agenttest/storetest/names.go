@@ -1,5 +1,7 @@
 package storetest
 
+// Names are arbitrary bytes, in all roles: no store may confuse two of them.
+
 import (
 	"fmt"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// nameTests test what every role does with odd names.
 func nameTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"threads with odd names are apart": testOddThreads,
@@ -17,8 +20,7 @@ func nameTests() map[string]func(*testing.T, holdfast.Store) {
 	}
 }
 
-// oddNames are names that are easily confused, by those who join, split, escape
-// or count them.
+// oddNames are easily confused by a store that joins, splits, escapes or counts them.
 func oddNames() []string {
 	return []string{
 		"a", "a/b", "a/", "/a", "a\x00", "a\x00b", "\x00", "\x00\x00", "\x01", "\xff", "\xff\xff", "a\xff", "a:b", "a{b}c", "{a}", "}{",
@@ -38,14 +40,14 @@ func testOddThreads(t *testing.T, s holdfast.Store) {
 	for _, th := range threads {
 		th.holdsOnly(th.key.Thread)
 	}
-	// Emptying one empties no other.
+	// Emptying one thread does not empty another.
 	threads[0].commit(func(c *holdfast.Commit) { c.Clear, c.InboxSeen = []holdfast.Kind{"k"}, 100 })
 	for _, th := range threads[1:] {
 		th.holdsOnly(th.key.Thread)
 	}
 }
 
-// holdsOnly checks that the thread has what fillWith put there, and a post.
+// holdsOnly checks that the thread has what fillWith put there, and one posted item.
 func (th *thread) holdsOnly(mark string) {
 	t, s, ctx := th.t, th.s, th.t.Context()
 	t.Helper()

@@ -9,10 +9,11 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// notifyTests test [holdfast.Notifier].
 func notifyTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"a commit with records wakes":      testWatchRecords,
-		"a post is told":                   testOnPost,
+		"a post is announced":              testOnPost,
 		"no record is missed by a watcher": testWatchAll,
 		"many watchers, some stopped":      testWatchMany,
 	}
@@ -28,7 +29,7 @@ func wantWake(t *testing.T, wake <-chan struct{}) {
 	}
 }
 
-// testWatchRecords also watches a thread that does not exist yet.
+// testWatchRecords begins with a thread that does not exist yet.
 func testWatchRecords(t *testing.T, s holdfast.Store) {
 	wake, stop := s.Watch(key("t"))
 	defer stop()
@@ -53,8 +54,8 @@ func testOnPost(t *testing.T, s holdfast.Store) {
 	stop() // a second time does no harm
 }
 
-// wantPost waits to be told of a post to the thread; that some may have been
-// missed tells it too.
+// wantPost waits for the announcement of a post to the thread, or for the one that says
+// that some may have been missed.
 func wantPost(t *testing.T, posted <-chan holdfast.ThreadKey, key holdfast.ThreadKey) {
 	t.Helper()
 	for timeout := time.After(10 * time.Second); ; {
@@ -64,13 +65,12 @@ func wantPost(t *testing.T, posted <-chan holdfast.ThreadKey, key holdfast.Threa
 				return
 			}
 		case <-timeout:
-			t.Fatalf("nobody was told of the post to %s", key)
+			t.Fatalf("the post to %s was not announced", key)
 		}
 	}
 }
 
-// testWatchAll: whoever reads after each wake-up, however slowly, sees
-// everything.
+// testWatchAll: a reader that reads after each wake-up, however slowly, sees everything.
 func testWatchAll(t *testing.T, s holdfast.Store) {
 	const records = 200
 	th := create(t, s, key("t"), nil)

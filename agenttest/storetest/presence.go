@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// presenceTests test [holdfast.Presence].
 func presenceTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"announced and retired": testRetire,
@@ -50,7 +51,7 @@ func testRetire(t *testing.T, s holdfast.Store) {
 	wantAlive(t, s, "p", true)
 }
 
-// shortLease is how long the leases are that tests let run out.
+// shortLease is the length of leases that tests let run out.
 const shortLease = 50 * time.Millisecond
 
 // awaitExpiry polls until the process's lease has run out, which no store signals.
@@ -74,8 +75,8 @@ func testExpire(t *testing.T, s holdfast.Store) {
 	wantAlive(t, s, "long", true)
 }
 
-// testRenew: a process that was announced again outlives another one, whose equally
-// long lease began no earlier than its first.
+// testRenew: a process that was announced again outlives another process, whose equally
+// long lease began later than its own first one.
 func testRenew(t *testing.T, s holdfast.Store) {
 	announce(t, s, "p", shortLease)
 	announce(t, s, "other", shortLease)

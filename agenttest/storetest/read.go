@@ -1,5 +1,8 @@
 package storetest
 
+// The Reader role: records after a cursor, the tree of messages, values in pages, sizes.
+// What is read is a copy.
+
 import (
 	"bytes"
 	"fmt"
@@ -8,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// readTests test [holdfast.Reader].
 func readTests() map[string]func(*testing.T, holdfast.Store) {
 	return map[string]func(*testing.T, holdfast.Store){
 		"an unknown thread is not found":         testUnknownThread,
@@ -22,7 +26,7 @@ func readTests() map[string]func(*testing.T, holdfast.Store) {
 		"pages of many values":                   testManyValues,
 		"an empty value is not a missing one":    testEmptyValue,
 		"large values":                           testLargeValues,
-		"the size tells what is there":           testSize,
+		"the size covers everything":             testSize,
 		"what is returned belongs to the caller": testReturned,
 	}
 }
@@ -80,7 +84,7 @@ func testWrongCursor(t *testing.T, s holdfast.Store) {
 			wantError(t, err, holdfast.ErrCursor)
 		}
 	}
-	// The cursor is checked even if nothing is asked for.
+	// The cursor is checked even if no record is asked for.
 	_, err := s.Records(t.Context(), th.key, holdfast.Cursor{Number: 9, Tag: tag}, 0)
 	wantError(t, err, holdfast.ErrCursor)
 }
@@ -293,7 +297,7 @@ func testReturned(t *testing.T, s holdfast.Store) {
 	}
 }
 
-// overwrite also writes behind the end, where a neighbour may be.
+// overwrite also writes beyond the end, where other data may be.
 func overwrite(b []byte) {
 	copy(b[:cap(b)], bytes.Repeat([]byte("!"), cap(b)))
 }

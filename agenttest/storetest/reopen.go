@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// testReopen: everything acknowledged is there after the store was closed, and
-// goes on as if it had not been.
+// testReopen: after the store was closed and opened, it has everything that it had
+// acknowledged, and continues as if nothing had happened.
 func testReopen(t *testing.T, s holdfast.Store, reopen func(t *testing.T, s holdfast.Store) holdfast.Store) {
 	var threads []*thread
 	before := map[string][]any{}
@@ -51,7 +51,7 @@ func testReopen(t *testing.T, s holdfast.Store, reopen func(t *testing.T, s hold
 	}
 	create(t, s, key("a new one"), nil).check()
 	books.s = s
-	books.goOn()
+	books.checkBooks()
 }
 
 // fillBooks makes reservations, one of which is settled.
@@ -66,8 +66,8 @@ func fillBooks(t *testing.T, s holdfast.Store) *books {
 	return b
 }
 
-// goOn checks that all is known that fillBooks did.
-func (b *books) goOn() {
+// checkBooks checks that the store knows everything that fillBooks did.
+func (b *books) checkBooks() {
 	b.t.Helper()
 	b.used(11, 15, 0)
 	b.reserve("held", holdfast.Entry{Account: "a", Amount: 10})
@@ -80,6 +80,7 @@ func (b *books) goOn() {
 	b.used(1, 5, 0)
 }
 
+// heads returns the heads as texts.
 func heads(list []holdfast.Head) []string {
 	var shown []string
 	for _, h := range list {

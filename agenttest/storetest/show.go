@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// expect compares two things by how they are shown, for which nil and empty are
-// the same.
+// expect compares two things as texts, in which nil and empty are the same.
 func expect(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if g, w := show(got), show(want); g != w {
@@ -19,7 +18,7 @@ func expect(t *testing.T, what string, got, want any) {
 	}
 }
 
-// show shows two things in the same way only if they are the same.
+// show returns a text; equal texts mean equal things.
 func show(v any) string {
 	switch v := v.(type) {
 	case int:
@@ -29,8 +28,8 @@ func show(v any) string {
 	case []any:
 		return join(v, show)
 	case []holdfast.Record:
-		// fmt would leave the data out, because a record embeds a cursor and with it
-		// a String method.
+		// fmt would leave out the data, because a record embeds a cursor, and with it a
+		// String method.
 		return join(v, func(r holdfast.Record) string { return fmt.Sprintf("%d %q %s", r.Number, r.Tag, brief(r.Data)) })
 	case []holdfast.StoredMessage:
 		return join(v, func(m holdfast.StoredMessage) string { return fmt.Sprintf("%q %q %s", m.ID, m.Parent, brief(m.Data)) })
@@ -43,6 +42,7 @@ func show(v any) string {
 	}
 }
 
+// join returns the texts of a list's members as one.
 func join[T any](list []T, each func(T) string) string {
 	parts := make([]string, len(list))
 	for i, v := range list {
@@ -51,7 +51,7 @@ func join[T any](list []T, each func(T) string) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// brief shows large data by its beginning, its length and a checksum.
+// brief returns data as a text: large data by its beginning, length and checksum.
 func brief(b []byte) string {
 	const limit = 64
 	if len(b) <= limit {
@@ -60,8 +60,7 @@ func brief(b []byte) string {
 	return fmt.Sprintf("%q… (%d bytes, CRC %x)", b[:limit/4], len(b), crc32.ChecksumIEEE(b))
 }
 
-// must returns a function that gives the value, or ends the test with the
-// error.
+// must returns a function that returns the value, or ends the test if there is an error.
 func must[T any](v T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -72,6 +71,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
+// wantError checks that the error is the wanted one, or wraps it.
 func wantError(t *testing.T, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {

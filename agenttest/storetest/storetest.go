@@ -1,6 +1,5 @@
-// Package storetest is the conformance suite of [holdfast.Store]: what the
-// interface says in words, as tests. A store that passes it can keep the
-// threads of a server.
+// Package storetest is the conformance suite of [holdfast.Store]: what the interface says
+// in words, as tests. A store that passes it can keep the threads of a server.
 //
 //	func TestConformance(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) holdfast.Store {
@@ -10,8 +9,11 @@
 //		}, storetest.Options{})
 //	}
 //
-// [Compare] goes further: it runs random commands against the store and against
-// another one that is known to be right, and expects the same results.
+// The tests are grouped by the roles of a store: Commit, Read, Directory, Presence,
+// Notify and Ledger; "go test -run TestConformance/Ledger" runs one group.
+//
+// [Compare] goes further: it runs random commands against the store and against another
+// one that is known to be right, and expects the same results.
 package storetest
 
 import (
@@ -22,13 +24,13 @@ import (
 
 // Options tell the suite what else the store can do.
 type Options struct {
-	// Reopen closes the store and opens it again with what it has kept. Leave it
-	// nil for a store that keeps nothing.
+	// Reopen closes the store and opens it again with the data that it has kept. It is
+	// nil for a store that keeps none; then nothing is reopened.
 	Reopen func(t *testing.T, s holdfast.Store) holdfast.Store
 }
 
-// Run runs the suite. open returns a new, empty store for each test, and has it
-// closed when the test ends. The tests run in parallel.
+// Run runs the suite. open returns a new, empty store for each test and arranges, with
+// t.Cleanup, that it is closed when the test ends. The tests run in parallel.
 func Run(t *testing.T, open func(t *testing.T) holdfast.Store, opts Options) {
 	t.Helper()
 	groups := map[string]map[string]func(*testing.T, holdfast.Store){

@@ -1,5 +1,7 @@
 package storetest
 
+// What all tests use: a thread that remembers where it stands, keys and times.
+
 import (
 	"bytes"
 	"fmt"
@@ -11,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// start is a moment that all tests count from. It has nanoseconds, and is not
-// at the beginning of anything.
+// start is the time that all tests count from. It has nanoseconds, and is not the
+// beginning of a second, minute or hour.
 func start() time.Time { return time.Date(2026, 3, 1, 12, 34, 56, 789012345, time.UTC) }
 
 func key(thread string) holdfast.ThreadKey {
@@ -21,7 +23,7 @@ func key(thread string) holdfast.ThreadKey {
 
 func alice() holdfast.Principal { return holdfast.Principal{Tenant: "acme", User: "alice"} }
 
-// fence makes a fence with a nonce of its own.
+// fence returns a fence with a new nonce.
 func fence(epoch uint64) holdfast.Fence {
 	return holdfast.Fence{Epoch: epoch, Nonce: fmt.Sprintf("%016x", rand.Uint64())}
 }
@@ -36,7 +38,7 @@ type thread struct {
 	head holdfast.Head // as the last commit must have left it
 }
 
-// create makes a thread of alice with one commit, which change may add to.
+// create makes a thread of alice's with one commit, which change may add to.
 func create(t *testing.T, s holdfast.Store, k holdfast.ThreadKey, change func(c *holdfast.Commit)) *thread {
 	t.Helper()
 	th := &thread{t: t, s: s, key: k, head: holdfast.Head{Key: k, User: "alice", Next: 1}}
@@ -71,6 +73,7 @@ func (th *thread) commit(change func(c *holdfast.Commit)) *holdfast.Commit {
 	return c
 }
 
+// headAfter returns the head after a commit that follows h.
 func headAfter(h holdfast.Head, c *holdfast.Commit) holdfast.Head {
 	after := holdfast.Head{
 		Key: c.Key, User: c.User, Fence: c.Fence, Process: c.Process, ETag: c.ID,
@@ -96,16 +99,17 @@ func sameHead(t *testing.T, got, want holdfast.Head) {
 	}
 }
 
-// text shows a head so that equal heads have equal texts: how a time is held in
-// memory is not part of it.
+// text returns a head as a text, the same for equal heads: it does not depend on how a
+// time is represented in memory.
 func text(h holdfast.Head) string {
 	return fmt.Sprintf("%q %q fence %d %q process %q etag %q next %d at %s, %d bytes of state",
 		h.Key, h.User, h.Fence.Epoch, h.Fence.Nonce, h.Process, h.ETag, h.Next, h.UpdatedAt.UTC().Format(time.RFC3339Nano), len(h.State))
 }
 
+// post posts an item to the thread.
 func (th *thread) post(id, data string) {
 	th.t.Helper()
-	// The number is the store's to give: what the caller sets does not matter.
+	// The store assigns the number; what the caller sets does not matter.
 	if err := th.s.Post(th.t.Context(), th.key, holdfast.InboxItem{ID: id, Number: 99, Data: []byte(data)}); err != nil {
 		th.t.Fatalf("Post(%s): %v", id, err)
 	}
