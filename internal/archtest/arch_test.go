@@ -3,8 +3,6 @@
 package archtest
 
 import (
-	"encoding/json"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -65,15 +63,20 @@ var rules = map[string]rule{
 // testOnly are packages that are not part of the server.
 var testOnly = []string{"internal/archtest", "internal/e2e", "internal/e2e/worker", "internal/looptest", "internal/redistest", "bench", "bench/floor", "bench/load"}
 
+// goPackage is a package as go list tells it.
 type goPackage struct {
-	ImportPath string
-	Imports    []string
-	GoFiles    []string
+	ImportPath, Dir, Export string
+	Imports, GoFiles        []string
 }
 
 func TestImports(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
-	for _, p := range list(t) {
+	listed, err := goList(nil, module+"/...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range listed {
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 		if slices.Contains(testOnly, name) {
 			continue
@@ -110,23 +113,4 @@ func check(t *testing.T, name, imported string, r rule) {
 	if !slices.ContainsFunc(r.libraries, func(l string) bool { return strings.HasPrefix(imported, l) }) {
 		t.Errorf("%q imports %q; of other people's libraries it may use only %q: %s", name, imported, r.libraries, r.why)
 	}
-}
-
-func list(t *testing.T) []goPackage {
-	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,GoFiles", module+"/...")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	var packages []goPackage
-	dec := json.NewDecoder(strings.NewReader(string(out)))
-	for dec.More() {
-		var p goPackage
-		if err := dec.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
-		packages = append(packages, p)
-	}
-	return packages
 }

@@ -11,6 +11,7 @@ import (
 // TestPapers: docs/papers.md names a counterpart for every case of the papers, and
 // each of them is there.
 func TestPapers(t *testing.T) {
+	t.Parallel()
 	const root = "../.."
 	page, err := os.ReadFile(filepath.Join(root, "docs", "papers.md"))
 	if err != nil {

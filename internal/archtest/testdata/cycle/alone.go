@@ -1,0 +1,4 @@
+package cycle
+
+// alone uses nothing.
+const alone = "alone"

@@ -1,0 +1,15 @@
+// Package cycle is what the test about cycles of files is tested with.
+package cycle
+
+// tower stands on a floor.
+type tower struct {
+	name string
+	base floor
+}
+
+func (t *tower) build() {
+	t.base = newFloor(t)
+	t.base.level++
+	t.base.stones = stones(t.base.level)
+	_ = alone
+}

@@ -1,0 +1,3 @@
+package trip
+
+func argument(p *parcel) { p.label = "seen" }

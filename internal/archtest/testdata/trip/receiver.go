@@ -1,0 +1,3 @@
+package trip
+
+func (p *parcel) receiver() { p.label = "seen" }
