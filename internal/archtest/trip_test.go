@@ -33,7 +33,7 @@ func TestTakeoverTrip(t *testing.T) {
 	all := modulePackages(t)
 	tr := newTrip(all)
 	var start *types.Func
-	for fn, d := range tr.declared {
+	for fn, d := range tr.declaredFunc {
 		if d.in.name == tripPackage && d.name() == tripStart {
 			start = fn
 		}
@@ -53,7 +53,7 @@ func TestTakeoverTrip(t *testing.T) {
 func TestTakeoverTripSeen(t *testing.T) {
 	t.Parallel()
 	tr := newTrip([]*code{fixture(t, "trip")})
-	for fn, d := range tr.declared {
+	for fn, d := range tr.declaredFunc {
 		if d.name() == "engine.start" {
 			tr.follow(fn)
 		}
@@ -70,21 +70,21 @@ trip/start.go: engine.start engine.next engine.wrapped`
 
 // trip follows cargo through the calls that pass it on.
 type trip struct {
-	declared map[*types.Func]declared
-	vehicle  types.Type            // the receiver of the first function is not what it is about
-	cargo    map[types.Object]bool // variables that hold it
-	entered  []*types.Func         // in the order of the calls
-	learned  bool                  // there is more cargo than before
+	declaredFunc map[*types.Func]declaredFunc
+	vehicle      types.Type            // the receiver of the first function is not what it is about
+	cargo        map[types.Object]bool // variables that hold it
+	entered      []*types.Func         // in the order of the calls
+	learned      bool                  // there is more cargo than before
 }
 
-// declared is a function with a body.
-type declared struct {
+// declaredFunc is a function with a body.
+type declaredFunc struct {
 	in   *code
 	decl *ast.FuncDecl
 }
 
 // name is the function's name, with its receiver's type.
-func (d declared) name() string {
+func (d declaredFunc) name() string {
 	if d.decl.Recv == nil {
 		return d.decl.Name.Name
 	}
@@ -102,13 +102,13 @@ func (d declared) name() string {
 }
 
 func newTrip(all []*code) *trip {
-	tr := &trip{declared: map[*types.Func]declared{}, cargo: map[types.Object]bool{}}
+	tr := &trip{declaredFunc: map[*types.Func]declaredFunc{}, cargo: map[types.Object]bool{}}
 	for _, c := range all {
 		for _, f := range c.files {
 			for _, d := range f.Decls {
 				// What does nothing, as a crash point does in a server that is shipped, is no station.
 				if fn, ok := d.(*ast.FuncDecl); ok && c.name != "" && fn.Body != nil && len(fn.Body.List) > 0 {
-					tr.declared[c.info.Defs[fn.Name].(*types.Func)] = declared{c, fn}
+					tr.declaredFunc[c.info.Defs[fn.Name].(*types.Func)] = declaredFunc{c, fn}
 				}
 			}
 		}
@@ -151,7 +151,7 @@ func (tr *trip) fits(t types.Type) bool {
 
 // enter goes through a function that was handed cargo, and on to those that it calls.
 func (tr *trip) enter(fn *types.Func) {
-	d, ok := tr.declared[fn]
+	d, ok := tr.declaredFunc[fn]
 	if !ok || slices.Contains(tr.entered, fn) {
 		return
 	}
@@ -254,7 +254,7 @@ func (tr *trip) carries(info *types.Info, e ast.Expr) bool {
 func (tr *trip) stations() map[string][]string {
 	files := map[string][]string{}
 	for _, fn := range tr.entered {
-		d := tr.declared[fn]
+		d := tr.declaredFunc[fn]
 		file := path.Join(d.in.name, d.in.file(d.decl.Pos()))
 		files[file] = append(files[file], d.name())
 	}
