@@ -11,7 +11,7 @@ import (
 func (r *run) putIntents(c *holdfast.Commit) {
 	for i := range r.st.Calls {
 		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() {
-			r.noteWork(c)
+			r.marks.note(c)
 			thread.PutIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.Fence, r.host.cfg.Now())
 		}
 	}
@@ -31,7 +31,8 @@ func (r *run) hasEffects(call thread.Call) bool {
 }
 
 // openCalls makes the answer's calls the thread's open ones.
-func (r *run) openCalls(a *answering) []thread.Call {
+func (a *completion) openCalls() []thread.Call {
+	r := a.r
 	calls := make([]thread.Call, 0, len(a.sequence))
 	for _, c := range a.sequence {
 		_, ours := r.tools[c.name]
@@ -51,9 +52,10 @@ func (r *run) isFrontendTool(name string) bool {
 	return false
 }
 
-// decideBatch shows the iteration's calls to the middleware before any starts. What
+// decideCalls shows the iteration's calls to the middleware before any starts. What
 // it decides becomes a part of the calls.
-func (r *run) decideBatch(a *answering) {
+func (a *completion) decideCalls() {
+	r := a.r
 	if len(a.sequence) == 0 || !r.chain.Decides() {
 		return
 	}

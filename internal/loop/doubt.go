@@ -87,17 +87,17 @@ func settledByPerson(call thread.Call) finished {
 }
 
 // query asks the tool what became of the call; false if it is to be started.
-func (r *run) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
-	spec := r.tools[call.Name].Spec()
+func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
+	spec := b.tools[call.Name].Spec()
 	if spec.Query == nil {
 		return inDoubt(call, spec), true
 	}
-	result, fate, err := spec.Query(r.ctx, c)
-	if cut := context.Cause(r.ctx); cut != nil {
+	result, fate, err := spec.Query(b.ctx, c)
+	if cut := context.Cause(b.ctx); cut != nil {
 		return finished{call: call, err: cut}, true
 	}
 	if err != nil {
-		r.host.cfg.Log.Warn("a tool could not say what became of a call", "thread", r.key.Thread, "run", r.rec.ID, "tool", call.Name, "error", err)
+		b.host.cfg.Log.Warn("a tool could not say what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)
 		fate = holdfast.FateUnknown
 	}
 	switch fate {
@@ -112,16 +112,16 @@ func (r *run) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 // confirmOwner makes sure, immediately before a call with effects starts, that
 // this process still owns the thread. A commit that the store has just
 // acknowledged is proof enough; a process that was suspended reads the head.
-func (r *run) confirmOwner(call thread.Call) error {
-	if !r.hasEffects(call) || r.host.cfg.Now().Sub(r.w.Acknowledged()) < r.host.cfg.Lease/3 {
+func (b *batch) confirmOwner(call thread.Call) error {
+	if !b.hasEffects(call) || b.host.cfg.Now().Sub(b.w.Acknowledged()) < b.host.cfg.Lease/3 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, r.host.cfg.StoreTimeout)
+	ctx, cancel := context.WithTimeout(b.ctx, b.host.cfg.StoreTimeout)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		head, err := r.host.cfg.Store.Head(ctx, r.key)
+		head, err := b.host.cfg.Store.Head(ctx, b.key)
 		switch {
-		case err == nil && head.Fence == r.w.Fence:
+		case err == nil && head.Fence == b.w.Fence:
 			return nil
 		case err == nil:
 			return holdfast.ErrFenced

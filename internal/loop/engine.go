@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -170,3 +171,50 @@ func (e *Engine) local(key holdfast.ThreadKey) *run {
 	defer e.mu.Unlock()
 	return e.runs[key]
 }
+
+// begun is a run whose first commit here has been made.
+type begun struct {
+	run *run
+	c   *holdfast.Commit
+	seq agui.Sequencer // after the commit's records
+}
+
+// launch starts the goroutine of a run. The caller holds a slot. At a shutdown nothing
+// is started: the run has an owner that is about to die, and is taken over.
+func (e *Engine) launch(b *begun) {
+	r, head := b.run, thread.HeadAfter(b.c)
+	r.prepare(e, head, thread.RecordsOf(b.c))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopping() {
+		e.freeSlot()
+		return
+	}
+	r.w = journal.New(r.writerConfig(), head, b.seq)
+	e.runs[r.key] = r
+	e.cfg.Observer.RunStarted(r.place(), r.resumed, r.results)
+	e.wg.Go(r.main)
+	r.inbox.Go(r.readInbox) // something may have been posted before it was listed
+}
+
+// unlist implements lister.
+func (e *Engine) unlist(r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.runs[r.key] == r { // the next run of the thread may have begun
+		delete(e.runs, r.key)
+	}
+}
+
+// takeSlot takes a place among the runs of this process; false if none is free.
+func (e *Engine) takeSlot() bool {
+	select {
+	case e.slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// freeSlot gives the place back.
+func (e *Engine) freeSlot() { <-e.slots }

@@ -1,9 +1,11 @@
 package loop
 
 import (
+	"context"
 	"errors"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -50,4 +52,46 @@ func publicError(err error) *holdfast.Error {
 		return holdfast.Errorf(holdfast.CodeModelFailed, "%s", text).WithHint("To try again, %s.", thread.HintEmptyPost).Wrap(err)
 	}
 	return holdfast.AsError(err)
+}
+
+func claimResult(err error) string {
+	var pub *holdfast.Error
+	switch {
+	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced):
+		return ClaimLost
+	case errors.As(err, &pub) && pub.Code == holdfast.CodeTooManyRuns:
+		return ClaimRefused
+	}
+	return ClaimFailed
+}
+
+func modelResult(ctx context.Context, err error) string {
+	switch {
+	case err == nil:
+		return ModelSuccess
+	case ctx.Err() != nil, errors.Is(err, journal.ErrClosed), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrConflict):
+		return ModelCancelled
+	case errors.Is(err, holdfast.ErrTruncated):
+		return ModelTruncated
+	}
+	return ModelFailed
+}
+
+func toolResult(ctx context.Context, f *finished) string {
+	var ask *holdfast.Interrupt
+	switch {
+	case errors.As(f.err, &ask):
+		return ToolAsked
+	case f.err != nil && ctx.Err() != nil:
+		return ToolCancelled
+	case f.err != nil, f.result.Failed:
+		return ToolFailed
+	}
+	return ToolSuccess
+}
+
+func errThreadTooLarge(has, limit int64) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeThreadTooLarge, "This thread takes %d bytes, %d are allowed; nothing was lost.", has, limit).
+		WithHint("Prune it (POST /threads/{thread}/prune), fork it at a message, or begin a new thread.").
+		With("bytes", has).With("limit", limit)
 }

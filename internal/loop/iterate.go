@@ -47,7 +47,7 @@ func cancelled() *conclusion {
 func (r *run) iterate() (*conclusion, error) {
 	for {
 		if r.st.Open || len(r.st.Calls) > 0 {
-			if end, err := r.batch(); end != nil || err != nil {
+			if end, err := r.callTools(); end != nil || err != nil {
 				return end, err
 			}
 			if err := r.closeIteration(); err != nil {
@@ -69,7 +69,7 @@ func (r *run) iterate() (*conclusion, error) {
 		if err := r.w.Ready(r.ctx); err != nil {
 			return nil, err
 		}
-		if err := r.answer(); err != nil {
+		if err := r.complete(); err != nil {
 			return r.asked(err)
 		}
 	}
@@ -89,7 +89,7 @@ func (r *run) asked(err error) (*conclusion, error) {
 // the last one's is that of the run's end.
 func (r *run) closeIteration() error {
 	if r.chain.Closes() {
-		r.chain.AfterIteration(r.inner, r.at.Load(), r.iterationResult())
+		r.chain.AfterIteration(r.inner, r.at.Load(), iterationResult(r.hist.Path))
 	}
 	r.nextIteration()
 	r.st.Claims, r.st.Open = 0, false
@@ -109,11 +109,11 @@ func (r *run) closeIteration() error {
 
 // iterationResult is what the iteration came to, read from the history: a run that
 // was taken over knows no more.
-func (r *run) iterationResult() *holdfast.IterationResult {
+func iterationResult(path []agui.Message) *holdfast.IterationResult {
 	done := &holdfast.IterationResult{}
 	results := map[string]holdfast.ToolResult{}
-	for i := len(r.hist.Path) - 1; i >= 0; i-- {
-		m := &r.hist.Path[i]
+	for i := len(path) - 1; i >= 0; i-- {
+		m := &path[i]
 		d, err := m.Domain()
 		if err != nil {
 			continue

@@ -1,12 +1,9 @@
 package loop
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/journal"
 )
 
 // Observer is told what happens, for logs and metrics. Its methods are called
@@ -102,68 +99,3 @@ const (
 	ToolReused    = "reused"    // not started: it got a recorded result
 	ToolFrontend  = "frontend"  // the frontend makes the call
 )
-
-func claimResult(err error) string {
-	var pub *holdfast.Error
-	switch {
-	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced):
-		return ClaimLost
-	case errors.As(err, &pub) && pub.Code == holdfast.CodeTooManyRuns:
-		return ClaimRefused
-	}
-	return ClaimFailed
-}
-
-func modelResult(ctx context.Context, err error) string {
-	switch {
-	case err == nil:
-		return ModelSuccess
-	case ctx.Err() != nil, errors.Is(err, journal.ErrClosed), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrConflict):
-		return ModelCancelled
-	case errors.Is(err, holdfast.ErrTruncated):
-		return ModelTruncated
-	}
-	return ModelFailed
-}
-
-func toolResult(ctx context.Context, f *finished) string {
-	var ask *holdfast.Interrupt
-	switch {
-	case errors.As(f.err, &ask):
-		return ToolAsked
-	case f.err != nil && ctx.Err() != nil:
-		return ToolCancelled
-	case f.err != nil, f.result.Failed:
-		return ToolFailed
-	}
-	return ToolSuccess
-}
-
-// place is where the run stands. The goroutines of its writer and its tools may
-// ask too.
-func (r *run) place() holdfast.Iteration {
-	return holdfast.Iteration{
-		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID, Number: int(r.number.Load()),
-	}
-}
-
-// kept counts the finished results that a resumed run found of the iteration it
-// goes on with. While calls are open, all of the last results are; else only
-// those that no checkpoint holds yet, whose calls are still announced.
-func (r *run) kept() int {
-	n := 0
-	for i := len(r.hist.Path) - 1; r.resumed && i >= 0 && r.hist.Path[i].Role == string(holdfast.RoleTool); i-- {
-		if len(r.st.Calls) > 0 || r.doubted[r.hist.Path[i].ToolCallID] {
-			n++
-		}
-	}
-	return n
-}
-
-// nextIteration goes on counting.
-func (r *run) nextIteration() {
-	r.host.cfg.Observer.IterationDone(r.place(), r.results)
-	r.st.Iteration++
-	r.moveTo(r.st.Iteration)
-	r.results = 0
-}

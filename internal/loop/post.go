@@ -214,6 +214,6 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
 	}
 	e.announceSchema(b.place(), r.change)
-	e.launch(r, thread.HeadAfter(b.c), b.seq, thread.RecordsOf(b.c))
+	e.launch(&begun{r, b.c, b.seq})
 	return nil
 }

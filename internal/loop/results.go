@@ -55,7 +55,7 @@ func (r *run) save(f finished) error {
 		if r.host.cfg.NoPendingWrites && r.repeatable(f.call) {
 			return
 		}
-		r.noteWork(c)
+		r.marks.note(c)
 		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
 			Format: thread.Format, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
 			Iteration: r.st.Iteration, CompletedAt: r.host.cfg.Now(),

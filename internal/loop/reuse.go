@@ -11,17 +11,17 @@ import (
 // the oldest first, instead of running. Each is used once.
 
 // reused returns the recorded result for a call, if there is one.
-func (r *run) reused(call thread.Call) (finished, bool) {
-	if len(r.recorded) == 0 || call.Cut || call.Answer != nil && call.Answer.Declined {
+func (b *batch) reused(call thread.Call) (finished, bool) {
+	if len(b.recorded) == 0 || call.Cut || call.Answer != nil && call.Answer.Declined {
 		return finished{}, false
 	}
-	hash := thread.CallHash(call.Name, r.hist.Arguments(call.ID))
-	for len(r.recorded[hash]) > 0 {
-		v := r.recorded[hash][0]
-		r.recorded[hash] = r.recorded[hash][1:]
+	hash := thread.CallHash(call.Name, b.hist.Arguments(call.ID))
+	for len(b.recorded[hash]) > 0 {
+		v := b.recorded[hash][0]
+		b.recorded[hash] = b.recorded[hash][1:]
 		var recorded thread.RecordedResult
 		if err := thread.Decode(v.Data, &recorded); err != nil {
-			r.host.cfg.Log.Warn("a recorded result cannot be read; the tool runs", "thread", r.key.Thread, "tool", call.Name, "error", err)
+			b.host.cfg.Log.Warn("a recorded result cannot be read; the tool runs", "thread", b.key.Thread, "tool", call.Name, "error", err)
 			continue
 		}
 		m, err := (&agui.Message{ID: "m", Role: string(holdfast.RoleTool), ToolCallID: call.ID, Content: recorded.Content}).Domain()

@@ -56,11 +56,8 @@ type run struct {
 	warned bool
 	// results counts the results that no checkpoint holds yet.
 	results int
-	// clean: when the run last looked, the store held no intents and no pending
-	// writes of the thread. Since then they were put into workIn, and if clean is
-	// false, into commits before it.
-	clean  bool
-	workIn *holdfast.Commit
+	// marks are the intents and pending writes that the store holds.
+	marks marks
 	// inbox are the goroutines that read the inbox; they are started while the
 	// run is listed in the engine. inboxSeen is the newest item that was read.
 	inbox     sync.WaitGroup
@@ -229,7 +226,7 @@ func (r *run) checkpoint() error {
 		if r.host.cfg.Frequency == PerIteration {
 			r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		}
-		r.clearWork(c)
+		r.marks.clear(c)
 		r.st.Bytes += r.w.Written()
 		c.State = r.st.Encode()
 	})
@@ -259,7 +256,7 @@ func (r *run) close(ev agui.Event, moved error) error {
 		r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		// What the stopped or waiting thread still needs stays.
 		if r.st.Status() == holdfast.StatusIdle {
-			r.clearWork(c)
+			r.marks.clear(c)
 		}
 		c.InboxSeen = r.inboxSeen.Load()
 		thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.cfg.Now(), last.Number))
@@ -316,21 +313,31 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urg
 	})
 }
 
-// noteWork is called for a commit that puts intents or pending writes.
-func (r *run) noteWork(c *holdfast.Commit) {
-	if r.workIn != nil && r.workIn != c {
-		r.clean = false
+// place is where the run stands. The goroutines of its writer and its tools may
+// ask too.
+func (r *run) place() holdfast.Iteration {
+	return holdfast.Iteration{
+		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID, Number: int(r.number.Load()),
 	}
-	r.workIn = c
 }
 
-// clearWork is the same for a run, which knows whether there is anything to
-// clear.
-func (r *run) clearWork(c *holdfast.Commit) {
-	cleared := c.Clear
-	thread.ClearWork(c)
-	if r.clean && (r.workIn == nil || r.workIn == c) {
-		c.Clear = cleared
+// kept counts the finished results that a resumed run found of the iteration it
+// goes on with. While calls are open, all of the last results are; else only
+// those that no checkpoint holds yet, whose calls are still announced.
+func (r *run) kept() int {
+	n := 0
+	for i := len(r.hist.Path) - 1; r.resumed && i >= 0 && r.hist.Path[i].Role == string(holdfast.RoleTool); i-- {
+		if len(r.st.Calls) > 0 || r.doubted[r.hist.Path[i].ToolCallID] {
+			n++
+		}
 	}
-	r.clean, r.workIn = true, nil
+	return n
+}
+
+// nextIteration goes on counting.
+func (r *run) nextIteration() {
+	r.host.cfg.Observer.IterationDone(r.place(), r.results)
+	r.st.Iteration++
+	r.moveTo(r.st.Iteration)
+	r.results = 0
 }

@@ -26,9 +26,3 @@ func (h *host) measured(ctx context.Context, key holdfast.ThreadKey, st *thread.
 	}
 	return h.cfg.WarnBytes > 0 && st.Bytes > h.cfg.WarnBytes, nil
 }
-
-func errThreadTooLarge(has, limit int64) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeThreadTooLarge, "This thread takes %d bytes, %d are allowed; nothing was lost.", has, limit).
-		WithHint("Prune it (POST /threads/{thread}/prune), fork it at a message, or begin a new thread.").
-		With("bytes", has).With("limit", limit)
-}

@@ -14,16 +14,6 @@ import (
 // snapshots bring every watcher to the committed state. Takeover, retry after
 // partial output and cancel all go this way.
 
-// superseding returns the events that follow the closing of open items.
-func superseding(now int64, name string, value any, st *thread.State) []agui.Event {
-	base := agui.Base{Timestamp: now}
-	return []agui.Event{
-		agui.Custom{Base: base, Name: name, Value: thread.MustJSON(value)},
-		agui.MessagesRef{Leaf: st.Leaf},
-		agui.StateRef{ID: st.Shared},
-	}
-}
-
 // supersede takes back the answer in the making, in a living run.
 func (r *run) supersede(name string, value any) error {
 	if err := r.w.CloseOpen(); err != nil {
@@ -38,7 +28,8 @@ func (r *run) supersede(name string, value any) error {
 // keepPartial commits the text of a cancelled answer, marked as a part: what a
 // person has read is not taken away. Calls that were still being written never
 // happened.
-func (r *run) keepPartial(a *answering) error {
+func (a *completion) keepPartial() error {
+	r := a.r
 	if err := r.w.CloseOpen(); err != nil {
 		return err
 	}

@@ -19,18 +19,19 @@ import (
 // MaxClaims is how often a run is taken over without making progress.
 const MaxClaims = 3
 
-// takeOver continues the run of a thread whose owner is gone, or ends it. The caller
-// holds the thread's lock.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) error {
+// takeOver makes this process the owner of a thread whose owner is gone, or ends its
+// run. It returns the run that the caller launches, nil for one that has ended. The
+// caller holds the thread's lock.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error) {
 	o, err := e.readOrphan(ctx, t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if o.refused != nil {
-		return e.cutOff(ctx, t, o.refused)
+		return nil, e.cutOff(ctx, t, o.refused)
 	}
 	if !e.takeSlot() {
-		return errTooManyRuns(e.cfg.MaxRuns)
+		return nil, errTooManyRuns(e.cfg.MaxRuns)
 	}
 	c, err := o.commit()
 	if err == nil {
@@ -38,13 +39,12 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) error {
 	}
 	if err != nil {
 		e.freeSlot()
-		return err
+		return nil, err
 	}
 	e.cfg.Observer.Claimed(t.Place(), ClaimTaken, "")
 	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 	e.announceSchema(t.Place(), o.states.change)
-	e.launch(o.run, thread.HeadAfter(c), o.seq, thread.RecordsOf(c))
-	return nil
+	return &begun{o.run, c, o.seq}, nil
 }
 
 // orphan is a run whose owner is gone, and what becomes of it.
@@ -236,9 +236,22 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread) (bool, error
 			return false, nil
 		}
 	}
-	err := e.takeOver(ctx, t)
-	if err != nil && ctx.Err() == nil {
+	next, err := e.takeOver(ctx, t)
+	switch {
+	case next != nil:
+		e.launch(next)
+	case err != nil && ctx.Err() == nil:
 		e.cfg.Observer.Claimed(t.Place(), claimResult(err), "")
 	}
 	return true, err
+}
+
+// superseding returns the events that follow the closing of open items.
+func superseding(now int64, name string, value any, st *thread.State) []agui.Event {
+	base := agui.Base{Timestamp: now}
+	return []agui.Event{
+		agui.Custom{Base: base, Name: name, Value: thread.MustJSON(value)},
+		agui.MessagesRef{Leaf: st.Leaf},
+		agui.StateRef{ID: st.Shared},
+	}
 }

@@ -1,7 +1,9 @@
 package thread
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
@@ -239,4 +241,74 @@ func AppendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
 	default:
 		return agui.ToolCallArgs{ToolCallID: id, Delta: string(text)}.AppendJSON(buf)
 	}
+}
+
+// Records returns up to limit records of a run after a cursor, wherever they are.
+// The cursor at which the run began is taken as it is: it is ours.
+func (rd Reader) Records(ctx context.Context, key holdfast.ThreadKey, rec *Run, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
+	records, err := rd.Store.Records(ctx, key, after, limit)
+	// A run has at least one record, so there is always one after its beginning.
+	gone := err == nil && after == rec.After && (len(records) == 0 || records[0].Number != after.Number+1)
+	if !gone && !errors.Is(err, holdfast.ErrCursor) {
+		return records, err
+	}
+	if gone {
+		err = fmt.Errorf("the log of run %s is not there: %w", rec.ID, holdfast.ErrCursor)
+	}
+	data, archiveErr := rd.Store.Value(ctx, key, holdfast.KindLog, rec.ID)
+	switch {
+	case archiveErr == nil:
+		return rd.archived(ctx, key, rec, data, after, limit)
+	case !errors.Is(archiveErr, holdfast.ErrNotFound):
+		return nil, archiveErr
+	case after != rec.After:
+		return nil, err
+	}
+	// Only the runs before this one are stored apart.
+	first, err2 := rd.Store.Records(ctx, key, holdfast.Cursor{}, limit)
+	if err2 != nil {
+		return nil, err2
+	}
+	if len(first) == 0 || first[0].Number != after.Number+1 {
+		return nil, err
+	}
+	return first, nil
+}
+
+func (rd Reader) archived(ctx context.Context, key holdfast.ThreadKey, rec *Run, data []byte, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
+	a := &ArchivedLog{}
+	if err := Decode(data, a); err != nil {
+		return nil, err
+	}
+	stored, err := rd.Store.Messages(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	t, err := TextsOf(stored)
+	if err != nil {
+		return nil, err
+	}
+	if after == rec.After {
+		after = holdfast.Cursor{}
+	}
+	records, held := a.After(after, limit, t)
+	if !held {
+		return nil, fmt.Errorf("thread %s, run %s, cursor %s: %w", key, rec.ID, after, holdfast.ErrCursor)
+	}
+	return records, nil
+}
+
+// LiveLog reads what is not archived yet.
+func (rd Reader) LiveLog(ctx context.Context, t *Thread) ([]holdfast.Record, error) {
+	var all []holdfast.Record
+	after := holdfast.Cursor{}
+	for after.Number+1 < t.Head.Next {
+		page, err := rd.Store.Records(ctx, t.Key, after, 4096)
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		all = append(all, page...)
+		after = page[len(page)-1].Cursor
+	}
+	return all, nil
 }

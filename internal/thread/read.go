@@ -279,50 +279,6 @@ func (rd Reader) recorded(ctx context.Context, key holdfast.ThreadKey, st *State
 	return left, nil
 }
 
-// PendingWrites returns the finished results that no checkpoint holds yet, in the
-// order in which they finished.
-func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]holdfast.PendingWrite, error) {
-	values, err := rd.Store.Values(ctx, t.Key, holdfast.KindPending, "", 0)
-	if err != nil {
-		return nil, ReadError(err)
-	}
-	if len(values) == 0 {
-		return nil, nil
-	}
-	hist, err := rd.History(ctx, t.Key, t.State.Leaf)
-	if err != nil {
-		return nil, err
-	}
-	var list []holdfast.PendingWrite
-	for _, v := range values {
-		var p PendingWrite
-		if err := Decode(v.Data, &p); err != nil {
-			return nil, ReadError(err)
-		}
-		w := holdfast.PendingWrite{
-			CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed, Iteration: p.Iteration,
-			ThreadID: t.Key.Thread, CompletedAt: p.CompletedAt,
-		}
-		if i, ok := hist.Index[p.Message]; ok {
-			w.Result = hist.Path[i].Content
-		}
-		list = append(list, w)
-	}
-	slices.SortFunc(list, func(a, b holdfast.PendingWrite) int { return hist.Index[a.Message] - hist.Index[b.Message] })
-	return list, nil
-}
-
-func (rd Reader) StateSnapshot(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
-	state, err := rd.Shared(ctx, key, id)
-	if err != nil {
-		return nil, err
-	}
-	if state == nil {
-		state = []byte("{}")
-	}
-	return agui.AppendStateSnapshot(nil, agui.Base{}, state), nil
-}
-
 // Place is where a thread stands, for the observer.
 func (t *Thread) Place() holdfast.Iteration {
 	return holdfast.Iteration{
@@ -331,17 +287,38 @@ func (t *Thread) Place() holdfast.Iteration {
 	}
 }
 
-func (t *Thread) Info() *holdfast.ThreadInfo {
-	info := &holdfast.ThreadInfo{
-		ID: t.Key.Thread, Agent: t.State.Agent, Status: t.State.Status(), Run: t.State.Run(),
-		Outcome: t.State.Outcome(), Code: t.State.Code(), Iteration: t.State.Iteration, Cursor: t.Last().String(),
-		PendingToolCalls: t.State.PendingFrontend(), UpdatedAt: t.Head.UpdatedAt, ETag: t.Head.ETag,
+// Replay runs the thread's records after the boundary, which belong to an
+// answer in the making, through a sequence machine and through each.
+func (rd Reader) Replay(ctx context.Context, t *Thread, each func(agui.Event)) (agui.Sequencer, error) {
+	var seq agui.Sequencer
+	if _, err := seq.Next(agui.RunStarted{ThreadID: t.Key.Thread, RunID: t.State.Run()}); err != nil {
+		return seq, err
 	}
-	if o := t.State.Origin; o != nil {
-		info.Parent, info.ParentCheckpoint = o.Thread, o.Checkpoint
+	after := t.State.Boundary
+	for after.Number+1 < t.Head.Next {
+		records, err := rd.Store.Records(ctx, t.Key, after, int(min(t.Head.Next-1-after.Number, 1024)))
+		if err != nil {
+			return seq, ReadError(err)
+		}
+		if len(records) == 0 {
+			return seq, ReadError(errors.New("the log ends before its head says"))
+		}
+		for _, rec := range records {
+			after = rec.Cursor
+			if _, isRef := agui.RefOf(rec.Data); isRef {
+				continue
+			}
+			ev, err := agui.DecodeEvent(rec.Data)
+			if err != nil {
+				return seq, ReadError(err)
+			}
+			if _, err := seq.Next(ev); err != nil {
+				return seq, ReadError(err)
+			}
+			if each != nil {
+				each(ev)
+			}
+		}
 	}
-	for _, i := range t.State.Interrupts() {
-		info.Interrupts = append(info.Interrupts, i.ID)
-	}
-	return info
+	return seq, nil
 }

@@ -12,55 +12,56 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/journal"
 )
 
-// answer is one iteration's model call, tried again while that can help. It
+// complete is one iteration's model call, tried again while that can help. It
 // streams the answer, then commits it as messages together with the intents of
 // its calls.
-func (r *run) answer() error {
+func (r *run) complete() error {
 	for attempt := 0; ; attempt++ {
-		a := &answering{r: r, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
-		err := a.observed(attempt)
+		a := &completion{r: r, attempt: attempt, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
+		err := a.observed()
 		if err == nil {
-			return r.commitAnswer(a)
+			return a.commit()
 		}
 		if r.ctx.Err() != nil {
 			// A cancel keeps what the person has already read.
 			if errors.Is(context.Cause(r.ctx), errCancelled) {
-				return errors.Join(errCancelled, r.keepPartial(a))
+				return errors.Join(errCancelled, a.keepPartial())
 			}
 			return context.Cause(r.ctx)
 		}
-		if err := r.again(a, attempt, err); err != nil {
+		if err := a.retry(err); err != nil {
 			return err
 		}
 	}
 }
 
-// again prepares another try of a model call that has failed. It returns the
+// retry prepares another try of a model call that has failed. It returns the
 // error if there is to be none.
-func (r *run) again(a *answering, attempt int, err error) error {
+func (a *completion) retry(err error) error {
+	r := a.r
 	var ask *holdfast.Interrupt
 	if a.shown && errors.As(err, &ask) {
 		return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "A middleware asked a person after the model had begun to answer.").
 			WithHint("A Model hook asks before its first delta.").Wrap(errors.New(err.Error())) // no question any more
 	}
 	var failed *holdfast.ModelError
-	if !errors.As(err, &failed) || !failed.Retryable || attempt+1 >= r.host.modelTries(r.agent.Name) {
+	if !errors.As(err, &failed) || !failed.Retryable || a.attempt+1 >= r.host.modelTries(r.agent.Name) {
 		return err
 	}
 	r.host.cfg.Log.Warn("model call failed, trying again", "thread", r.key.Thread, "run", r.rec.ID,
-		"iteration", r.st.Iteration, "attempt", attempt, "error", err)
+		"iteration", r.st.Iteration, "attempt", a.attempt, "error", err)
 	if a.shown {
-		if err := r.supersede("holdfast.retry", map[string]any{"iteration": r.st.Iteration, "attempt": attempt + 1}); err != nil {
+		if err := r.supersede("holdfast.retry", map[string]any{"iteration": r.st.Iteration, "attempt": a.attempt + 1}); err != nil {
 			return err
 		}
 	}
-	return r.pause(attempt, failed.RetryAfter)
+	return a.pause(failed.RetryAfter)
 }
 
 // pause waits before another try: what the provider asked for, or a time that
 // doubles with each try.
-func (r *run) pause(attempt int, asked time.Duration) error {
-	d := min(200*time.Millisecond<<attempt, 10*time.Second)
+func (a *completion) pause(asked time.Duration) error {
+	d := min(200*time.Millisecond<<a.attempt, 10*time.Second)
 	if asked > 0 {
 		d = min(asked, 2*time.Minute)
 	}
@@ -69,14 +70,16 @@ func (r *run) pause(attempt int, asked time.Duration) error {
 	select {
 	case <-t.C:
 		return nil
-	case <-r.ctx.Done():
-		return context.Cause(r.ctx)
+	case <-a.r.ctx.Done():
+		return context.Cause(a.r.ctx)
 	}
 }
 
-func (r *run) modelRequest(attempt int) *holdfast.ModelRequest {
+// request is what the model is asked.
+func (a *completion) request() *holdfast.ModelRequest {
+	r := a.r
 	req := &holdfast.ModelRequest{
-		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: attempt,
+		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
 		Messages: r.messages[:len(r.messages):len(r.messages)], Context: r.rec.Context, ForwardedProps: r.rec.ForwardedProps,
 	}
 	if r.agent.Instructions != "" {
@@ -99,9 +102,10 @@ func (r *run) modelRequest(attempt int) *holdfast.ModelRequest {
 	return req
 }
 
-// answering is a model's answer while it streams in.
-type answering struct {
+// completion is a model's answer while it streams in.
+type completion struct {
 	r       *run
+	attempt int    // counted from 0
 	message string // the assistant message's id
 	shown   bool   // something was emitted
 	// order is the ids of the messages as they appeared: reasoning and answer.
@@ -120,18 +124,18 @@ type answering struct {
 }
 
 // observed is stream, told to the observer.
-func (a *answering) observed(attempt int) error {
+func (a *completion) observed() error {
 	a.began, a.first = a.r.host.cfg.Now(), -1
-	err := a.stream(attempt)
+	err := a.stream()
 	a.report(err)
 	return err
 }
 
-func (a *answering) report(err error) {
+func (a *completion) report(err error) {
 	a.r.host.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.r.host.cfg.Now().Sub(a.began), a.usage)
 }
 
-func (a *answering) stream(attempt int) (err error) {
+func (a *completion) stream() (err error) {
 	ctx, cancel := context.WithCancel(a.r.inner)
 	defer cancel()
 	reading := false // a panic that comes out of here is ours
@@ -143,7 +147,7 @@ func (a *answering) stream(attempt int) (err error) {
 			err = a.r.chain.ModelPanicked(ctx, p)
 		}
 	}()
-	for d, err := range a.r.chain.CallModel(ctx, a.r.modelRequest(attempt)) {
+	for d, err := range a.r.chain.CallModel(ctx, a.request()) {
 		reading = true
 		if over, err := a.receive(&d, err); over || err != nil {
 			return err
@@ -157,7 +161,7 @@ func (a *answering) stream(attempt int) (err error) {
 }
 
 // receive takes one delta of the model's; true if it was the last.
-func (a *answering) receive(d *holdfast.Delta, err error) (bool, error) {
+func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
 	if err != nil {
 		return true, err
 	}
@@ -177,7 +181,7 @@ func (a *answering) receive(d *holdfast.Delta, err error) (bool, error) {
 	return true, a.endReasoning()
 }
 
-func (a *answering) take(d *holdfast.Delta) error {
+func (a *completion) take(d *holdfast.Delta) error {
 	if d.Usage != nil {
 		a.usage = d.Usage
 	}
@@ -197,14 +201,14 @@ func (a *answering) take(d *holdfast.Delta) error {
 	return nil
 }
 
-func (a *answering) emit(ev agui.Event) error {
+func (a *completion) emit(ev agui.Event) error {
 	a.shown = true
 	return a.r.w.Emit(ev)
 }
 
-func (a *answering) base() agui.Base { return agui.Base{Timestamp: a.r.now()} }
+func (a *completion) base() agui.Base { return agui.Base{Timestamp: a.r.now()} }
 
-func (a *answering) takeReasoning(d *holdfast.Delta) error {
+func (a *completion) takeReasoning(d *holdfast.Delta) error {
 	if a.reasoning == nil {
 		if err := a.endText(); err != nil {
 			return err
@@ -234,7 +238,7 @@ func (a *answering) takeReasoning(d *holdfast.Delta) error {
 	return a.r.w.Delta(a.r.ctx, agui.TypeReasoningMessageContent, b.id, d.Reasoning)
 }
 
-func (a *answering) endReasoning() error {
+func (a *completion) endReasoning() error {
 	b := a.reasoning
 	if b == nil {
 		return nil
@@ -253,13 +257,13 @@ func (a *answering) endReasoning() error {
 }
 
 // appear notes that the assistant message is on the screen now.
-func (a *answering) appear() {
+func (a *completion) appear() {
 	if !slices.Contains(a.order, a.message) {
 		a.order = append(a.order, a.message)
 	}
 }
 
-func (a *answering) takeText(text string) error {
+func (a *completion) takeText(text string) error {
 	if err := a.endReasoning(); err != nil {
 		return err
 	}
@@ -274,7 +278,7 @@ func (a *answering) takeText(text string) error {
 	return a.r.w.Delta(a.r.ctx, agui.TypeTextMessageContent, a.message, text)
 }
 
-func (a *answering) endText() error {
+func (a *completion) endText() error {
 	if !a.textOpen {
 		return nil
 	}
@@ -284,7 +288,7 @@ func (a *answering) endText() error {
 
 // takeCall continues a call. Providers interleave the pieces of parallel calls
 // by index, and some use an index again for another call.
-func (a *answering) takeCall(d *holdfast.CallDelta) error {
+func (a *completion) takeCall(d *holdfast.CallDelta) error {
 	if err := a.endReasoning(); err != nil {
 		return err
 	}
@@ -338,7 +342,7 @@ type callBuilder struct {
 
 // messages returns what has streamed in so far, in the order of appearance.
 // Without calls it is what a cancelled answer leaves behind.
-func (a *answering) messages(withCalls bool) []agui.Message {
+func (a *completion) messages(withCalls bool) []agui.Message {
 	var out []agui.Message
 	for _, id := range a.order {
 		if b := a.thoughts[id]; b != nil {
@@ -358,15 +362,16 @@ func (a *answering) messages(withCalls bool) []agui.Message {
 	return out
 }
 
-// commitAnswer ends the answer's items and commits, with their end, its
+// commit ends the answer's items and commits, with their end, its
 // messages and the intents of its calls. Calls start only once that is durable.
 // Pure ones need no intent: to run them again changes nothing.
-func (r *run) commitAnswer(a *answering) error {
+func (a *completion) commit() error {
+	r := a.r
 	events := a.ending()
-	r.addUsage(a.usage)
-	r.st.Calls = r.openCalls(a)
+	r.st.AddUsage(a.usage)
+	r.st.Calls = a.openCalls()
 	r.st.Open, r.st.Question = true, nil
-	r.decideBatch(a)
+	a.decideCalls()
 	if err := r.append(a.messages(true), events, journal.Soon, r.putIntents); err != nil {
 		return err
 	}
@@ -383,7 +388,7 @@ func (r *run) commitAnswer(a *answering) error {
 
 // ending returns what ends the answer's open items. An answer without any
 // content is still a message, so that the history does not end in a question.
-func (a *answering) ending() []agui.Event {
+func (a *completion) ending() []agui.Event {
 	var events []agui.Event
 	if len(a.sequence) == 0 && !a.textSeen {
 		a.appear()
@@ -398,37 +403,4 @@ func (a *answering) ending() []agui.Event {
 		events = append(events, agui.ToolCallEnd{Base: a.base(), ToolCallID: c.id})
 	}
 	return events
-}
-
-func (r *run) addUsage(u *holdfast.Usage) {
-	if u == nil {
-		return
-	}
-	for i := range r.st.Usage {
-		if r.st.Usage[i].Provider == u.Provider && r.st.Usage[i].Model == u.Model {
-			r.st.Usage[i] = sumUsage(r.st.Usage[i], *u)
-			return
-		}
-	}
-	r.st.Usage = append(r.st.Usage, *u)
-}
-
-func sumUsage(a, b holdfast.Usage) holdfast.Usage {
-	add := func(x, y *int64) *int64 {
-		if x == nil {
-			return y
-		}
-		if y == nil {
-			return x
-		}
-		s := *x + *y
-		return &s
-	}
-	a.InputTokens = add(a.InputTokens, b.InputTokens)
-	a.OutputTokens = add(a.OutputTokens, b.OutputTokens)
-	a.TotalTokens = add(a.TotalTokens, b.TotalTokens)
-	a.ReasoningTokens = add(a.ReasoningTokens, b.ReasoningTokens)
-	a.CachedInput = add(a.CachedInput, b.CachedInput)
-	a.CacheWriteInput = add(a.CacheWriteInput, b.CacheWriteInput)
-	return a
 }

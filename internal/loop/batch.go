@@ -28,17 +28,20 @@ type finished struct {
 	reused string
 }
 
-// batch runs the open calls in parallel and saves each result the moment it
-// exists. It returns an end when the run ends here: a person is asked, or the
+// callTools runs the open calls in parallel and saves each result the moment it
+// exists. It returns a conclusion when the run ends here: a person is asked, or the
 // frontend has calls to answer.
-func (r *run) batch() (*conclusion, error) {
+func (r *run) callTools() (*conclusion, error) {
 	if len(r.st.Calls) == 0 {
 		return nil, nil
 	}
 	if err := r.w.Ready(r.ctx); err != nil {
 		return nil, err
 	}
-	if err := r.runCalls(); err != nil {
+	b := &batch{
+		run: r, finished: make(chan finished, len(r.st.Calls)), slots: make(chan struct{}, r.host.cfg.MaxParallelTools),
+	}
+	if err := b.collect(b.start()); err != nil {
 		return nil, err
 	}
 	if open := r.st.Interrupts(); len(open) > 0 {
@@ -51,46 +54,52 @@ func (r *run) batch() (*conclusion, error) {
 	return nil, nil
 }
 
-func (r *run) runCalls() error {
-	results := make(chan finished, len(r.st.Calls))
-	slots := make(chan struct{}, r.host.cfg.MaxParallelTools)
-	running := 0
-	for _, call := range r.st.Calls {
+// batch is the open calls of an answer, while they run.
+type batch struct {
+	*run
+	// finished has what each call came to, and slots bounds those that run at a time.
+	finished chan finished
+	slots    chan struct{}
+}
+
+// start starts the calls that can be, and returns how many will finish.
+func (b *batch) start() (running int) {
+	for _, call := range b.st.Calls {
 		// A frontend's call is its own, unless hooks have something to say about it.
 		if call.Frontend && call.Given == nil && call.Answer == nil || call.Waits() {
 			continue
 		}
-		if f, recorded := r.reused(call); recorded && call.Given == nil && call.Answer == nil {
-			r.host.cfg.Observer.ToolCalled(r.place(), call.Name, ToolReused, 0)
-			results <- f
-		} else if f, settled := r.settled(call); settled {
-			r.host.cfg.Observer.ToolCalled(r.place(), call.Name, ToolRefused, 0)
-			results <- f
+		if f, recorded := b.reused(call); recorded && call.Given == nil && call.Answer == nil {
+			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, ToolReused, 0)
+			b.finished <- f
+		} else if f, given := b.given(call); given {
+			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, ToolRefused, 0)
+			b.finished <- f
 		} else {
-			c := r.toolCall(&call)
-			r.host.wg.Go(func() {
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				results <- r.runCall(call, c)
+			c := b.toolCall(&call)
+			b.host.wg.Go(func() {
+				b.slots <- struct{}{}
+				defer func() { <-b.slots }()
+				b.finished <- b.call(call, c)
 			})
 		}
 		running++
 	}
-	return r.collect(results, running)
+	return running
 }
 
 // collect saves results as they come. Once the run is cancelled or stopped,
 // tools get a moment to return; what they finished is saved all the same.
-func (r *run) collect(results <-chan finished, running int) error {
-	stopped := r.ctx.Done()
+func (b *batch) collect(running int) error {
+	stopped := b.ctx.Done()
 	var late <-chan time.Time
 	for ; running > 0; running-- {
 		select {
-		case f := <-results:
-			if r.ctx.Err() != nil && f.err != nil {
+		case f := <-b.finished:
+			if b.ctx.Err() != nil && f.err != nil {
 				continue // cut off, not finished
 			}
-			if err := r.save(f); err != nil {
+			if err := b.save(f); err != nil {
 				return err
 			}
 		case <-stopped:
@@ -100,21 +109,21 @@ func (r *run) collect(results <-chan finished, running int) error {
 			late = t.C
 			running++
 		case <-late:
-			return context.Cause(r.ctx)
+			return context.Cause(b.ctx)
 		}
 	}
-	if r.ctx.Err() != nil {
-		return context.Cause(r.ctx)
+	if b.ctx.Err() != nil {
+		return context.Cause(b.ctx)
 	}
 	return nil
 }
 
-// settled returns the result of a call that must not be started.
-func (r *run) settled(call thread.Call) (finished, bool) {
+// given returns the result of a call that must not be started.
+func (b *batch) given(call thread.Call) (finished, bool) {
 	fail := func(text string) (finished, bool) {
 		return finished{call: call, notRun: true, result: holdfast.ToolResult{Text: text, Failed: true}}, true
 	}
-	tool, known := r.tools[call.Name]
+	tool, known := b.tools[call.Name]
 	switch {
 	case call.Given != nil:
 		s := call.Given
@@ -129,51 +138,51 @@ func (r *run) settled(call thread.Call) (finished, bool) {
 		return fail(fmt.Sprintf("There is no tool %q.", call.Name))
 	case call.InDoubt:
 		return settledByPerson(call), true
-	case r.doubted[call.ID] && tool.Spec().Effect == holdfast.EffectOnce:
+	case b.doubted[call.ID] && tool.Spec().Effect == holdfast.EffectOnce:
 		return inDoubt(call, tool.Spec()), true
 	}
 	return finished{}, false
 }
 
-func (r *run) toolCall(call *thread.Call) holdfast.ToolCall {
+func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
-		ID: call.ID, Name: call.Name, Key: thread.CallKey(r.key.Thread, call), Principal: r.principal(),
-		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Answer: call.Answer, Frontend: call.Frontend,
+		ID: call.ID, Name: call.Name, Key: thread.CallKey(b.key.Thread, call), Principal: b.principal(),
+		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: call.Answer, Frontend: call.Frontend,
 	}
-	c.Arguments = json.RawMessage(r.hist.Arguments(call.ID))
+	c.Arguments = json.RawMessage(b.hist.Arguments(call.ID))
 	return c
 }
 
-// runCall runs one call through the middleware.
-func (r *run) runCall(call thread.Call, c holdfast.ToolCall) (f finished) {
+// call runs one call through the middleware.
+func (b *batch) call(call thread.Call, c holdfast.ToolCall) (f finished) {
 	f.call = call
-	if err := context.Cause(r.ctx); err != nil {
+	if err := context.Cause(b.ctx); err != nil {
 		f.err = err
 		return f
 	}
-	began := r.host.cfg.Now()
+	began := b.host.cfg.Now()
 	defer func() {
 		if errors.Is(f.err, errFrontend) {
 			return
 		}
-		r.host.cfg.Observer.ToolCalled(r.place(), call.Name, toolResult(r.ctx, &f), r.host.cfg.Now().Sub(began))
+		b.host.cfg.Observer.ToolCalled(b.place(), call.Name, toolResult(b.ctx, &f), b.host.cfg.Now().Sub(began))
 	}()
 	defer func() {
 		if p := recover(); p != nil {
-			f.result, f.err = r.chain.ToolPanicked(r.ctx, c, p), nil
+			f.result, f.err = b.chain.ToolPanicked(b.ctx, c, p), nil
 		}
 	}()
-	if r.doubted[call.ID] && r.tools[call.Name].Spec().Effect == holdfast.EffectQuery {
-		if f, known := r.query(call, c); known {
+	if b.doubted[call.ID] && b.tools[call.Name].Spec().Effect == holdfast.EffectQuery {
+		if f, known := b.query(call, c); known {
 			return f
 		}
 	}
-	if err := r.confirmOwner(call); err != nil {
+	if err := b.confirmOwner(call); err != nil {
 		f.err = err
 		return f
 	}
 	var u updates
-	f.result, f.err = r.chain.CallTool(holdfast.ContextWithCall(r.inner, c, u.add), r.toolOf(&call), c)
+	f.result, f.err = b.chain.CallTool(holdfast.ContextWithCall(b.inner, c, u.add), b.toolOf(&call), c)
 	f.updates, f.notRun = u.take(), f.result.NotRun
 	return f
 }
@@ -182,11 +191,11 @@ func (r *run) runCall(call thread.Call, c holdfast.ToolCall) (f finished) {
 var errFrontend = errors.New("the call is left to the frontend")
 
 // toolOf returns the tool of a call; a frontend's has no more than a specification.
-func (r *run) toolOf(call *thread.Call) holdfast.Tool {
-	if tool, ours := r.tools[call.Name]; ours {
+func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
+	if tool, ours := b.tools[call.Name]; ours {
 		return tool
 	}
-	for _, t := range r.rec.Tools {
+	for _, t := range b.rec.Tools {
 		if t.Name == call.Name {
 			return frontendTool{holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Effect: holdfast.EffectOnce, Metadata: t.Metadata}}
 		}

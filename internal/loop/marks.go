@@ -1,0 +1,33 @@
+package loop
+
+import (
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+)
+
+// marks knows whether the store holds intents or pending writes of a run, so that a
+// checkpoint does not clear what is not there.
+type marks struct {
+	// none: when the run last cleared them, there were none left. Since then they were
+	// put into in, and if none is false, into commits before it.
+	none bool
+	in   *holdfast.Commit
+}
+
+// note is called for a commit that puts intents or pending writes.
+func (m *marks) note(c *holdfast.Commit) {
+	if m.in != nil && m.in != c {
+		m.none = false
+	}
+	m.in = c
+}
+
+// clear has the commit remove them: a checkpoint holds the results now.
+func (m *marks) clear(c *holdfast.Commit) {
+	cleared := c.Clear
+	thread.ClearWork(c)
+	if m.none && (m.in == nil || m.in == c) {
+		c.Clear = cleared
+	}
+	m.none, m.in = true, nil
+}

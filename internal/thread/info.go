@@ -1,0 +1,68 @@
+package thread
+
+import (
+	"context"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+func (t *Thread) Info() *holdfast.ThreadInfo {
+	info := &holdfast.ThreadInfo{
+		ID: t.Key.Thread, Agent: t.State.Agent, Status: t.State.Status(), Run: t.State.Run(),
+		Outcome: t.State.Outcome(), Code: t.State.Code(), Iteration: t.State.Iteration, Cursor: t.Last().String(),
+		PendingToolCalls: t.State.PendingFrontend(), UpdatedAt: t.Head.UpdatedAt, ETag: t.Head.ETag,
+	}
+	if o := t.State.Origin; o != nil {
+		info.Parent, info.ParentCheckpoint = o.Thread, o.Checkpoint
+	}
+	for _, i := range t.State.Interrupts() {
+		info.Interrupts = append(info.Interrupts, i.ID)
+	}
+	return info
+}
+
+// PendingWrites returns the finished results that no checkpoint holds yet, in the
+// order in which they finished.
+func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]holdfast.PendingWrite, error) {
+	values, err := rd.Store.Values(ctx, t.Key, holdfast.KindPending, "", 0)
+	if err != nil {
+		return nil, ReadError(err)
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	hist, err := rd.History(ctx, t.Key, t.State.Leaf)
+	if err != nil {
+		return nil, err
+	}
+	var list []holdfast.PendingWrite
+	for _, v := range values {
+		var p PendingWrite
+		if err := Decode(v.Data, &p); err != nil {
+			return nil, ReadError(err)
+		}
+		w := holdfast.PendingWrite{
+			CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed, Iteration: p.Iteration,
+			ThreadID: t.Key.Thread, CompletedAt: p.CompletedAt,
+		}
+		if i, ok := hist.Index[p.Message]; ok {
+			w.Result = hist.Path[i].Content
+		}
+		list = append(list, w)
+	}
+	slices.SortFunc(list, func(a, b holdfast.PendingWrite) int { return hist.Index[a.Message] - hist.Index[b.Message] })
+	return list, nil
+}
+
+func (rd Reader) StateSnapshot(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
+	state, err := rd.Shared(ctx, key, id)
+	if err != nil {
+		return nil, err
+	}
+	if state == nil {
+		state = []byte("{}")
+	}
+	return agui.AppendStateSnapshot(nil, agui.Base{}, state), nil
+}
