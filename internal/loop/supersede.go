@@ -19,7 +19,7 @@ func (r *run) supersede(name string, value any) error {
 	if err := r.w.CloseOpen(); err != nil {
 		return err
 	}
-	return r.w.Step(superseding(r.now(), name, value, r.st), func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.Step(r.st.Superseded(r.now(), name, value), func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		c.State = r.st.Encode()
 	})

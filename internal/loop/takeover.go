@@ -121,8 +121,8 @@ func (o *orphan) commit() (*holdfast.Commit, error) {
 	c := o.acquisition(o.t, o.process)
 	events := o.seq.Close()
 	open := len(events)
-	events = append(events, superseding(o.cfg.Now().UnixMilli(), "holdfast.takeover",
-		map[string]any{"epoch": c.Fence.Epoch, "iteration": st.Iteration, "reason": "owner_gone"}, st)...)
+	events = append(events, st.Superseded(o.cfg.Now().UnixMilli(), "holdfast.takeover",
+		map[string]any{"epoch": c.Fence.Epoch, "iteration": st.Iteration, "reason": "owner_gone"})...)
 	events = append(events, o.schemaEvent(o.states.change)...)
 	for _, ev := range events[open:] {
 		if _, err := o.seq.Next(ev); err != nil {
@@ -244,14 +244,4 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread) (bool, error
 		e.cfg.Observer.Claimed(t.Place(), claimResult(err), "")
 	}
 	return true, err
-}
-
-// superseding returns the events that follow the closing of open items.
-func superseding(now int64, name string, value any, st *thread.State) []agui.Event {
-	base := agui.Base{Timestamp: now}
-	return []agui.Event{
-		agui.Custom{Base: base, Name: name, Value: thread.MustJSON(value)},
-		agui.MessagesRef{Leaf: st.Leaf},
-		agui.StateRef{ID: st.Shared},
-	}
 }

@@ -255,3 +255,14 @@ func (s *State) validate() error {
 	}
 	return nil
 }
+
+// Superseded returns what takes an answer in the making back, after its open items were
+// closed: why, and snapshots that bring every watcher to this state.
+func (s *State) Superseded(now int64, name string, value any) []agui.Event {
+	base := agui.Base{Timestamp: now}
+	return []agui.Event{
+		agui.Custom{Base: base, Name: name, Value: MustJSON(value)},
+		agui.MessagesRef{Leaf: s.Leaf},
+		agui.StateRef{ID: s.Shared},
+	}
+}
