@@ -1,12 +1,12 @@
 // Package holdfast is the vocabulary of Holdfast, a durable agent server that
 // speaks AG-UI, and the place where it is extended.
 //
-// A frontend posts a run, the server runs the agent (model, parallel tools,
-// again) and streams AG-UI events. Every iteration is checkpointed and every
-// finished tool result is saved the moment it exists (of pure tools, a few
+// A frontend posts a run; the server runs the agent (model, parallel tools,
+// repeat) and streams AG-UI events. Every iteration is checkpointed and every
+// finished tool result is saved the moment it exists (results of pure tools, a few
 // milliseconds later), so a run survives the death of the process that runs it.
 //
-// Words, as they are used in code, JSON and documents:
+// Terms, as used in code, JSON and documentation:
 //
 //   - thread: a conversation, a tree of messages with one head
 //   - run: one execution on a thread, ending in success, interrupt, cancelled
@@ -21,9 +21,9 @@
 //   - fence: who may write, compared inside every write
 //
 // The extension points are small: [Tool] and [NewTool], [Model], [Middleware]
-// and [Store]. Package server puts them together; package agenttest helps to
+// and [Store]. Package server puts them together; package agenttest helps you
 // test them.
 //
-// This package imports nothing but the standard library and one leaf package
-// that turns Go types into JSON Schema.
+// This package imports only the standard library and one leaf package that turns
+// Go types into JSON Schema.
 package holdfast

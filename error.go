@@ -1,13 +1,16 @@
 package holdfast
 
+// The errors of the whole server: Error, which has a part for the caller and a part
+// for the log; the codes that callers can rely on; and the sentinel errors with which
+// a Store reports what happened to a read or a commit.
+
 import (
 	"errors"
 	"fmt"
 )
 
-// Error is an error for two readers: Code, Message, Hint and Details are safe
-// to show to the caller and say what to do next; Err is the cause and is only
-// logged.
+// Error is an error for two readers. Code, Message, Hint and Details are safe to
+// show to the caller and say what to do next. Err is the cause, which is only logged.
 type Error struct {
 	// Code is stable and machine-readable, one of the Code constants or a
 	// lower_snake_case name of an extension.
@@ -16,7 +19,7 @@ type Error struct {
 	Message string
 	// Hint says what to do next.
 	Hint string
-	// Details names the things concerned: thread, run, open interrupts.
+	// Details identifies what is affected: the thread, the run, the open interrupts.
 	Details map[string]any
 	// Err is the cause. It never leaves the server.
 	Err error
@@ -73,7 +76,7 @@ const (
 	CodeWrongAgent               = "wrong_agent"
 )
 
-// Error returns the text for the log: code, message and cause.
+// Error returns the log text: code, message and cause.
 func (e *Error) Error() string {
 	s := e.Code
 	if e.Message != "" {
@@ -118,9 +121,9 @@ func (e *Error) Wrap(err error) *Error {
 	return &c
 }
 
-// AsError returns the [Error] in err's chain. Any other error becomes
-// [CodeInternal] with a fixed text and err as its cause, so that internals
-// never reach a caller. It returns nil for nil.
+// AsError returns the [Error] in err's chain, and nil for nil. Any other error
+// becomes a [CodeInternal] with a fixed text and err as its cause, so that internals
+// never reach a caller.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -137,14 +140,14 @@ func AsError(err error) *Error {
 var (
 	// ErrNotFound: there is no such thread, run, blob or checkpoint.
 	ErrNotFound = errors.New("not found")
-	// ErrFenced: the thread's fence is not the one the commit names; somebody
+	// ErrFenced: the thread's fence is not the one the commit names, so somebody
 	// else owns the thread now. The writer must stop and never retry.
 	ErrFenced = errors.New("fenced: the thread has another owner")
 	// ErrConflict: the fence is right (or both are new), but the head has moved
 	// since it was read. Read it again and decide again.
 	ErrConflict = errors.New("conflict: the head has moved")
-	// ErrCursor: the log does not hold the record that the cursor names, with
-	// that tag. The reader must resynchronise.
+	// ErrCursor: the log has no record with the cursor's number and tag. The reader
+	// must resynchronize.
 	ErrCursor = errors.New("the log does not hold this cursor")
 	// ErrVersionTooNew: the data was written by a newer version of Holdfast.
 	ErrVersionTooNew = errors.New("written by a newer version")

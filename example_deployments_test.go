@@ -43,8 +43,8 @@ type tone struct {
 var (
 	greetingState = holdfast.RegisterState(holdfast.StateSpec[tone]{Name: "acme.greeting"})
 	toneState     = holdfast.RegisterState(holdfast.StateSpec[tone]{Name: "acme.tone"})
-	// mailUnmigrated and mailBroken are version 2 of the state, without a migration and
-	// with one that fails.
+	// mailUnmigrated and mailBroken are version 2 of the state: one without a migration,
+	// one with a migration that fails.
 	mailUnmigrated = holdfast.RegisterState(holdfast.StateSpec[MailV2]{Name: "acme.mail", Version: 2})
 	mailBroken     = holdfast.RegisterState(holdfast.StateSpec[MailV2]{Name: "acme.mail", Version: 2, Migrations: map[int]holdfast.Migration{
 		1: holdfast.Migrate(func(MailV1) (MailV2, error) { return MailV2{}, errors.New("who was it sent to?") }),
@@ -67,8 +67,8 @@ func deploymentB() []holdfast.Middleware {
 	}
 }
 
-// Deployments go on with one thread: A, then B, then A again. Of the log, the lines
-// about states are printed.
+// Several deployments continue one thread: A, then B, then A again. Of the log, only
+// the lines about states are printed.
 func Example_deployments() {
 	d := &deployments{store: memstore.New()}
 	d.deploy("A", server.Config{}, deploymentA())
@@ -116,7 +116,7 @@ func Example_deployments() {
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":3,"acme.tone":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"byAddress":{"unknown":1}},"acme.tone":{"formal":true}}}}
 }
 
-// A thread that was written without states goes on with an agent that has some.
+// A thread that was written without states is continued by an agent that has some.
 func Example_deploymentsOlder() {
 	d := &deployments{store: memstore.New()}
 	d.deploy("without states", server.Config{}, nil)
@@ -130,7 +130,7 @@ func Example_deploymentsOlder() {
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"sent":1}}}}
 }
 
-// What becomes of a version without a migration, and with one that fails.
+// What happens if a migration is missing, and if one fails.
 func Example_deploymentsMigration() {
 	d := &deployments{store: memstore.New()}
 	d.deploy("A", server.Config{}, deploymentA()[:1])
@@ -146,7 +146,7 @@ func Example_deploymentsMigration() {
 	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r2 iteration=0 state=acme.mail from=1 to=2
 	// level=WARN msg="run failed" thread=t run=r2 iteration=0 code=state_migration_failed error="state_migration_failed: The migration of state \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2).: who was it sent to?"
 	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,"oldSignature":"acme.mail","newSignature":"acme.mail","removed":[],"added":[],"changed":[{"name":"acme.mail","from":1,"to":2}],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
-	// {"type":"RUN_ERROR","message":"The migration of state \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2). Nothing was changed. Mend the migration and try again.","code":"state_migration_failed","timestamp":"2026-01-31T12:00:00.000Z"}
+	// {"type":"RUN_ERROR","message":"The migration of state \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2). Nothing was changed. Fix the migration and try again.","code":"state_migration_failed","timestamp":"2026-01-31T12:00:00.000Z"}
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,"stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
 	// # check before no migration
 	// default/t: acme.mail has no migration from 1 to 2
@@ -157,7 +157,7 @@ func Example_deploymentsMigration() {
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,"stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
 }
 
-// With the mode fail a run is refused before anything is written.
+// In fail mode, a run is refused before anything is written.
 func Example_deploymentsFail() {
 	d := &deployments{store: memstore.New()}
 	d.deploy("A", server.Config{}, deploymentA())
@@ -170,13 +170,14 @@ func Example_deploymentsFail() {
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"sent":1}}}}
 }
 
-// deployments are programs that follow one another on one store.
+// deployments are programs that run one after another on one store.
 type deployments struct {
 	store holdfast.Store
 	runs  int
 }
 
-// deploy starts a program, has a message answered, and prints what it says of states.
+// deploy starts a program, gets a message answered, and prints what the program says
+// about states.
 func (d *deployments) deploy(name string, cfg server.Config, middleware []holdfast.Middleware) {
 	fmt.Println("#", name)
 	var log bytes.Buffer
@@ -222,7 +223,7 @@ func withoutTime(_ []string, a slog.Attr) slog.Attr {
 
 var times = regexp.MustCompile(`"timestamp":("[^"]*"|\d+)`)
 
-// post sends a message, and returns the error, or the record about the schema.
+// post sends a message and returns the error or the record about the schema.
 func (d *deployments) post(url string) string {
 	d.runs++
 	body := fmt.Sprintf(`{"threadId":"t","runId":"r%d","messages":[{"id":"m%d","role":"user","content":"Good day."}],"forwardedProps":{"holdfast":{"onUnfinished":"abandon"}}}`, d.runs, d.runs)
@@ -258,7 +259,7 @@ func (d *deployments) needed(name string, middleware []holdfast.Middleware) {
 	}
 }
 
-// needs prints which states of which threads are not of these agents' versions.
+// needs prints which states of which threads have another version than these agents.
 func needs(store holdfast.Store, agents []holdfast.Agent) error {
 	return server.CheckStates(context.Background(), store, agents, nil, func(thread holdfast.ThreadKey, states []server.PendingMigration) {
 		for _, s := range states {
@@ -274,8 +275,8 @@ func needs(store holdfast.Store, agents []holdfast.Agent) error {
 	})
 }
 
-// stored prints what the newest checkpoint holds of middleware, and the schemas of the
-// thread.
+// stored prints what the newest checkpoint says about middleware, and the schemas of
+// the thread.
 func (d *deployments) stored() {
 	fmt.Println("# stored")
 	ctx, key := context.Background(), holdfast.ThreadKey{Tenant: "default", Thread: "t"}

@@ -14,18 +14,18 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// This file and example_deployments_test.go have the code and the output that
+// This file and example_deployments_test.go contain the code and the output that
 // docs/middleware.md, docs/checkpointing.md and docs/state-evolution.md show;
 // TestDocumentedCode compares them.
 
-// Mail is what the middleware remembers of a thread.
+// Mail is what the middleware remembers about a thread.
 type Mail struct {
 	Sent int `json:"sent"`
 }
 
 var mailState = holdfast.RegisterState(holdfast.StateSpec[Mail]{Name: "acme.mail"})
 
-// MailLimit lets an agent send so many mails in a thread.
+// MailLimit lets an agent send at most limit mails in a thread.
 func MailLimit(limit int) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name:   "acme.mail_limit",
@@ -49,8 +49,7 @@ func MailLimit(limit int) holdfast.Middleware {
 	}
 }
 
-// A hook is a function, and its context is made by whoever calls it: the server, or a
-// test.
+// A hook is a function, and its caller makes the context: the server, or a test.
 func Example_hookAlone() {
 	m := MailLimit(2)
 	states := holdfast.NewLiveStates(nil)
@@ -102,7 +101,7 @@ func AskFirst(tool string) holdfast.Middleware {
 	}
 }
 
-// A batch in which one call waits for a person, and the other runs meanwhile.
+// A batch in which one call waits for a person while the other runs.
 func ExampleBatch_Ask() {
 	m := AskFirst("send_mail")
 	batch := holdfast.NewBatch(&holdfast.Iteration{}, []holdfast.ToolCall{{Name: "send_mail"}, {Name: "look"}})
@@ -130,7 +129,7 @@ func ExampleBatch_Ask() {
 	// The person said no. <nil>
 }
 
-// mailKind lets a file of agents name MailLimit.
+// mailKind lets an agents file name MailLimit.
 var mailKind = holdfast.MiddlewareKind{
 	Name: "acme.mailLimit",
 	New: func(raw json.RawMessage) (holdfast.Middleware, error) {
@@ -147,8 +146,8 @@ var mailKind = holdfast.MiddlewareKind{
 	},
 }
 
-// A file of agents names kinds, and what is wrong with their options is told with its
-// place.
+// An agents file names kinds of middleware; a mistake in their options is reported
+// with its line and column.
 func ExampleMiddlewareKind() {
 	fmt.Print(loaded(`
 agents:
@@ -199,17 +198,17 @@ func loaded(text string) string {
 	return names.String()
 }
 
-// MailV1 is the state as version 1 of the program kept it, MailV2 as version 2 did.
+// MailV1 is the state as version 1 of the program kept it.
 type MailV1 struct {
 	Sent int `json:"sent"`
 }
 
-// MailV2 counts by address.
+// MailV2 is the state of version 2, which counts by address.
 type MailV2 struct {
 	Sent map[string]int `json:"sent"`
 }
 
-// MailV3 is the state as it is now: the member has a better name.
+// MailV3 is the current state, in which the member has a better name.
 type MailV3 struct {
 	ByAddress map[string]int `json:"byAddress"`
 }
@@ -227,7 +226,7 @@ var mailV3 = holdfast.RegisterState(holdfast.StateSpec[MailV3]{
 	},
 })
 
-// A migration is tested with what older versions have stored.
+// A migration is tested with values that older versions have stored.
 func Example_migrations() {
 	schema, err := holdfast.NewSchema(mailV3)
 	if err != nil {
@@ -249,14 +248,14 @@ func Example_migrations() {
 }
 
 var (
-	// codeBlocks are the blocks of a page that a test can have.
+	// codeBlocks matches the blocks of a page that the examples must contain.
 	codeBlocks = regexp.MustCompile("(?ms)^```(?:go|text|json|yaml)\n(.*?)^```$")
-	// lineStarts and blanks make no difference between a page and this file.
+	// lineStarts and blanks are ignored when a page is compared with the examples.
 	lineStarts = regexp.MustCompile(`(?m)^\s*// `)
 	blanks     = regexp.MustCompile(`\s+`)
 )
 
-// TestDocumentedCode: what the pages show as code, output or JSON is in the examples,
+// TestDocumentedCode: the code, output and JSON on the pages is that of the examples,
 // which compile and print it.
 func TestDocumentedCode(t *testing.T) {
 	plain := func(text string) string {
@@ -266,11 +265,11 @@ func TestDocumentedCode(t *testing.T) {
 	for _, page := range []string{"docs/middleware.md", "docs/checkpointing.md", "docs/state-evolution.md"} {
 		blocks := codeBlocks.FindAllStringSubmatch(readFile(t, page), -1)
 		if len(blocks) == 0 {
-			t.Errorf("%s shows nothing", page)
+			t.Errorf("%s has no code blocks", page)
 		}
 		for _, b := range blocks {
 			if !strings.Contains(examples, plain(b[1])) {
-				t.Errorf("%s shows what no example has:\n%s", page, b[1])
+				t.Errorf("%s shows a block that no example has:\n%s", page, b[1])
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func ExampleNewTool() {
 	result, err := tool.Call(context.Background(), holdfast.ToolCall{Arguments: json.RawMessage(`{"city": "Rome"}`)})
 	fmt.Println(result.Text, err)
 
-	// The model gets all that is wrong in one message, and can correct all of it.
+	// The model gets all violations in one message, so it can correct all of them.
 	_, err = tool.Call(context.Background(), holdfast.ToolCall{Arguments: json.RawMessage(`{"town": "Rome", "days": 500}`)})
 	fmt.Println(err)
 	// Output:
@@ -160,8 +160,8 @@ func ExampleUpdateState() {
 	// Output: added <nil> ["milk","bread"]
 }
 
-// A state belongs to the middleware that keeps it: it is stored with the thread,
-// and a run that goes on elsewhere finds it as it was.
+// A state belongs to the middleware that keeps it. It is stored with the thread, and
+// a run that continues in another process finds it as it was.
 func ExampleRegisterState() {
 	type count struct {
 		Calls int `json:"calls"`
@@ -204,8 +204,8 @@ func ExampleRegisterState() {
 	// {"schemaSignature":null,"schemaVersion":0,"stateVersions":null,"states":{"example.count":{"calls":3}}} <nil>
 }
 
-// Version 2 of a state counts by tool. What version 1 has stored is turned into it
-// when it is first read.
+// Version 2 of a state counts by tool. A value stored by version 1 is migrated when
+// it is first read.
 func ExampleMigrate() {
 	type v1 struct {
 		Count int `json:"count"`

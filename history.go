@@ -1,5 +1,9 @@
 package holdfast
 
+// What the API says about a thread's past: its checkpoints and what they hold, the
+// request to go back to one of them (Travel), a checkpoint made by hand (Mark), and
+// the report of a clean-up. These types carry data only; the engine fills them in.
+
 import (
 	"encoding/json"
 	"time"
@@ -8,51 +12,58 @@ import (
 // Checkpoint is a listed head of a thread.
 type Checkpoint struct {
 	// ID grows with the thread: a later checkpoint has a larger one.
-	ID        string    `json:"id"`
-	ThreadID  string    `json:"threadId"`
+	ID string `json:"id"`
+	// ThreadID is the thread that it is a checkpoint of.
+	ThreadID string `json:"threadId"`
+	// CreatedAt is when it was taken.
 	CreatedAt time.Time `json:"createdAt"`
 	// ETag is the id of the commit that took it.
 	ETag string `json:"etag,omitempty"`
 	// Format is the version of its stored form.
-	Format int    `json:"format"`
-	Agent  string `json:"agent"`
-	Run    string `json:"runId"`
-	// Status is what the thread was doing: a thread that goes back to a checkpoint
-	// taken while it ran is stopped there.
+	Format int `json:"format"`
+	// Agent is the name of the agent that was running.
+	Agent string `json:"agent"`
+	// Run is the run in which it was taken.
+	Run string `json:"runId"`
+	// Status is what the thread was doing. Going back to a checkpoint that was taken
+	// during a run leaves the thread stopped at that point.
 	Status ThreadStatus `json:"status"`
-	// Iteration is the one that runs next, counted from 0.
+	// Iteration is the next iteration, counted from 0.
 	Iteration int `json:"iteration"`
-	// Message is the last message of the history, and Messages how many there are;
-	// 0 if it was taken before they were counted.
-	Message  string             `json:"messageId,omitempty"`
-	Messages int                `json:"messageCount,omitempty"`
+	// Message is the id of the last message of the history; empty if there is none.
+	Message string `json:"messageId,omitempty"`
+	// Messages is the number of messages in the history; 0 also in a checkpoint from
+	// before they were counted.
+	Messages int `json:"messageCount,omitempty"`
+	// Metadata says where the checkpoint comes from.
 	Metadata CheckpointMetadata `json:"metadata"`
 }
 
 // CheckpointMetadata says where a checkpoint comes from.
 type CheckpointMetadata struct {
 	// Source is "input" (a run was accepted), "loop" (an iteration or a run ended),
-	// "update" (made by hand) or "fork" (a thread began at, or went back to, another
-	// checkpoint).
+	// "update" (made by hand) or "fork" (the thread began at another checkpoint, or
+	// went back to one).
 	Source string `json:"source"`
-	// Step is the iteration that runs next; -1 for input.
+	// Step is the next iteration; -1 for source "input".
 	Step int `json:"step"`
-	// Parent is the checkpoint before it; of a fork, the one it comes from.
+	// Parent is the id of the previous checkpoint; for a fork, of the one it was made
+	// from. Empty for the first.
 	Parent string `json:"parentCheckpointId,omitempty"`
 	// ParentThread is the thread of Parent, if that is another one.
 	ParentThread string `json:"parentThreadId,omitempty"`
-	// Label is what the maker of a manual checkpoint called it.
+	// Label is the name that a manual checkpoint was given.
 	Label string `json:"label,omitempty"`
 }
 
-// CheckpointDetail is a checkpoint with all that it holds.
+// CheckpointDetail is a checkpoint with everything it holds.
 type CheckpointDetail struct {
 	Checkpoint
-	// History is the messages up to the checkpoint, as AG-UI 1.0 JSON, and State
-	// the shared state; null if there was none.
+	// History is the messages up to the checkpoint, as AG-UI 1.0 JSON.
 	History []json.RawMessage `json:"messages"`
-	State   json.RawMessage   `json:"state"`
-	// MiddlewareState is the states of the middleware, as [States.MarshalJSON] writes
+	// State is the shared state; null if there was none.
+	State json.RawMessage `json:"state"`
+	// MiddlewareState is the states of the middleware as [States.MarshalJSON] writes
 	// them, redacted where a state asks for it.
 	MiddlewareState json.RawMessage `json:"middlewareState,omitempty"`
 	// OpenCalls are the tool calls without a result at that time.
@@ -60,94 +71,122 @@ type CheckpointDetail struct {
 	// PendingWrites are the finished results that no checkpoint holds yet; only
 	// the newest checkpoint has any.
 	PendingWrites []PendingWrite `json:"pendingWrites,omitempty"`
-	// Outcome and Code say how the run had ended, if it had.
+	// Outcome is how the run had ended: success, interrupt, cancelled or error; empty
+	// if it had not ended.
 	Outcome Outcome `json:"outcome,omitempty"`
-	Code    string  `json:"code,omitempty"`
+	// Code is the error code of a run that had ended in error.
+	Code string `json:"code,omitempty"`
 }
 
-// ThreadState is the states of a thread, as they are now.
+// ThreadState is the current states of a thread.
 type ThreadState struct {
 	// State is what the application shares with the agent; null if there is none.
 	State json.RawMessage `json:"state"`
-	// MiddlewareState is as in [CheckpointDetail].
+	// MiddlewareState has the form that [CheckpointDetail] describes.
 	MiddlewareState json.RawMessage `json:"middlewareState,omitempty"`
 }
 
 // OpenCall is a tool call without a result.
 type OpenCall struct {
-	ID   string `json:"toolCallId"`
+	// ID is the id of the call.
+	ID string `json:"toolCallId"`
+	// Tool is the name of the tool that was called.
 	Tool string `json:"toolName"`
-	// Interrupt is the id of the question it waits for.
+	// Interrupt is the id of the question whose answer the call waits for; empty if
+	// it waits for none.
 	Interrupt string `json:"interruptId,omitempty"`
 }
 
-// PendingWrite is a finished tool result that is saved and that no checkpoint
-// holds yet.
+// PendingWrite is a finished tool result that has been saved but is not in any
+// checkpoint yet.
 type PendingWrite struct {
-	CallID      string          `json:"toolCallId"`
-	Tool        string          `json:"toolName"`
-	Message     string          `json:"messageId"`
-	Result      json.RawMessage `json:"result"`
-	Failed      bool            `json:"failed,omitempty"`
-	Iteration   int             `json:"iteration"`
-	ThreadID    string          `json:"threadId"`
-	CompletedAt time.Time       `json:"completedAt"`
+	// CallID is the id of the call that it is the result of.
+	CallID string `json:"toolCallId"`
+	// Tool is the name of the tool that was called.
+	Tool string `json:"toolName"`
+	// Message is the id of the tool message that holds the result.
+	Message string `json:"messageId"`
+	// Result is the content of that message: a JSON string, or an array of parts.
+	Result json.RawMessage `json:"result"`
+	// Failed marks a result that reports an error; such a call is finished too and
+	// never runs again.
+	Failed bool `json:"failed,omitempty"`
+	// Iteration is the iteration that made the call, counted from 0.
+	Iteration int `json:"iteration"`
+	// ThreadID is the thread of the call.
+	ThreadID string `json:"threadId"`
+	// CompletedAt is when the tool returned.
+	CompletedAt time.Time `json:"completedAt"`
 }
 
 // Travel asks to go back: in place (rewind) or in a new thread (fork).
 type Travel struct {
-	// Checkpoint is where to go to; or Message is the last message to keep, with
-	// the results that follow it. With neither, a fork begins where the thread
-	// stands.
+	// Checkpoint is the checkpoint to go back to. If both it and Message are empty, a
+	// fork begins where the thread stands.
 	Checkpoint string `json:"checkpointId,omitempty"`
-	Message    string `json:"messageId,omitempty"`
-	// Thread is the id of a fork; one is made if it is empty.
+	// Message, instead of Checkpoint, is the last message to keep; the results that
+	// follow it are kept too.
+	Message string `json:"messageId,omitempty"`
+	// Thread is the id of a fork; if it is empty, the server makes one.
 	Thread string `json:"threadId,omitempty"`
-	// ReuseResults: a later call of the same tool with the same arguments gets the
+	// ReuseResults: the next call of the same tool with the same arguments gets the
 	// recorded result, once, instead of running.
 	ReuseResults bool `json:"reuseResults,omitempty"`
-	// ETag, if set, must be the thread's.
+	// ETag, if set, must match the thread's; otherwise the request is refused.
 	ETag string `json:"-"`
 }
 
 // Traveled says where a thread is after [Travel].
 type Traveled struct {
-	Thread     ThreadInfo `json:"thread"`
+	// Thread is the thread as it is now: the same one after a rewind, the new one
+	// after a fork.
+	Thread ThreadInfo `json:"thread"`
+	// Checkpoint is the one that the journey ended in; its source is "fork".
 	Checkpoint Checkpoint `json:"checkpoint"`
-	// Effects are what has already happened outside after that point, and is not
-	// undone.
+	// Effects are the calls after that point that have already changed something
+	// outside, which nothing undoes.
 	Effects []PastEffect `json:"effects"`
 }
 
 // PastEffect is a call of a tool that is not pure.
 type PastEffect struct {
-	CallID    string          `json:"toolCallId"`
-	Tool      string          `json:"toolName"`
+	// CallID is the id of the call.
+	CallID string `json:"toolCallId"`
+	// Tool is the name of the tool that was called.
+	Tool string `json:"toolName"`
+	// Arguments is what the tool was called with.
 	Arguments json.RawMessage `json:"arguments"`
-	// Effect is what the tool declares; "frontend" for a frontend's, "unknown" if it
-	// is not there any more.
+	// Effect is the [Effect] that the tool declares; "frontend" for a frontend's
+	// tool, "unknown" for one that no longer exists.
 	Effect string `json:"effect"`
-	// Message is the result; empty if the call was started and has none.
+	// Message is the id of the result; empty if the call was started but has none.
 	Message string `json:"messageId,omitempty"`
-	Failed  bool   `json:"failed,omitempty"`
+	// Failed marks a result that reports an error.
+	Failed bool `json:"failed,omitempty"`
 }
 
 // Mark asks for a manual checkpoint.
 type Mark struct {
+	// Label is a name for the checkpoint; it may be empty.
 	Label string `json:"label,omitempty"`
 	// State replaces the shared state; null leaves it as it is.
 	State json.RawMessage `json:"state,omitempty"`
-	// ETag, if set, must be the thread's.
+	// ETag, if set, must match the thread's; otherwise the request is refused.
 	ETag string `json:"-"`
 }
 
-// Cleaned says what a clean-up removed, or would remove.
+// Cleaned says what a clean-up removed, or what a dry run would remove.
 type Cleaned struct {
-	DryRun      bool `json:"dryRun"`
-	Threads     int  `json:"threads"`
-	Checkpoints int  `json:"checkpoints"`
-	Messages    int  `json:"messages"`
-	// Kept counts the threads that were left alone because they run, are stopped,
-	// wait or have moved meanwhile.
+	// DryRun: nothing was removed.
+	DryRun bool `json:"dryRun"`
+	// Threads is the number of threads that were deleted or made smaller.
+	Threads int `json:"threads"`
+	// Checkpoints is the number of checkpoints removed from threads that remain.
+	Checkpoints int `json:"checkpoints"`
+	// Messages is the number of messages removed from threads that remain, since they
+	// could no longer be reached.
+	Messages int `json:"messages"`
+	// Kept is the number of threads that were left alone because they are running,
+	// stopped or waiting, or have moved in the meantime.
 	Kept int `json:"kept"`
 }

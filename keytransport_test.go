@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// A tool whose service keeps a card from being charged twice.
+// A tool that calls a payment service, which uses the key to charge a card only once.
 func ExampleKeyTransport() {
 	bank := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "charged under %s", r.Header.Get("Idempotency-Key"))

@@ -1,5 +1,9 @@
 package holdfast
 
+// The ledger: counters that threads and processes share, for budgets and rate limits.
+// Here are the interface that a store implements and the checks that every
+// implementation makes first.
+
 import (
 	"context"
 	"fmt"
@@ -7,46 +11,47 @@ import (
 )
 
 // Ledger counts what threads and processes share: budgets and rate limits. It is
-// no part of [Commit]: what it counts belongs to a tenant, not to a thread, and
-// stays when threads are deleted. All its methods may be repeated after an error or
-// a lost reply, and called concurrently, by several processes too: no limit is ever
-// exceeded by a reservation.
+// not part of [Commit], because what it counts belongs to a tenant, not to a thread,
+// and remains when threads are deleted. Any method may be repeated after an error or
+// a lost reply, and called concurrently, even by several processes: a reservation
+// never takes an account above its limit.
 //
-// Time passes for a tenant's accounts when a reservation that is made says so, by
-// its Now, to the millisecond. A store with a clock of its own may also forget what
-// has expired by that one.
+// Time passes for a tenant's accounts only when a reservation is made: its Now, to
+// the millisecond, is the time. A store with a clock of its own may also use that
+// one to forget what has expired.
 type Ledger interface {
-	// Reserve adds the amount of each entry to its account, or adds nothing and
-	// returns a [*LimitError] if one of them would then be above its limit: the
-	// first that is. A reservation whose ID is held has been made before: nothing is
-	// added again, whatever its entries.
+	// Reserve adds the amount of each entry to its account. If that would take an
+	// account above its limit, it adds nothing and returns a [*LimitError] for the
+	// first such entry. If a reservation with this ID is held, it has been made
+	// before, and nothing is added again, whatever its entries.
 	Reserve(ctx context.Context, r *Reservation) error
-	// Settle puts the actual amounts, by account, in the place of what the
-	// reservation has added, and forgets it; an account that is not named used 0,
-	// and one that the reservation does not have is left alone. A limit does not
-	// matter any more. An account that has expired since does not come back, and one
-	// that began anew under its name is not touched. A reservation that is not held
-	// has been settled before, which is no error. Returns [ErrInvalid] for an amount
-	// that no account can hold.
+	// Settle replaces what the reservation has added with the actual amounts, by
+	// account, and forgets the reservation. An account that is not named used 0; one
+	// that the reservation does not have is left alone. Limits no longer apply. An
+	// account that has expired since does not come back, and a new account of the
+	// same name is not touched. A reservation that is not held has been settled
+	// before, which is not an error. Settle returns [ErrInvalid] for an amount that
+	// no account can hold.
 	Settle(ctx context.Context, tenant, id string, actual map[string]int64) error
-	// Used returns what each of the accounts has counted; 0 for one that nothing
-	// was ever added to, or that has expired.
+	// Used returns what each account has counted; 0 for one that has expired or that
+	// nothing was ever added to.
 	Used(ctx context.Context, tenant string, accounts []string) ([]int64, error)
 }
 
-// MaxAmount is the largest amount or limit, and the most that an account counts,
-// also where there is no limit: the numbers of Redis's scripts are exact up to it.
+// MaxAmount is the largest amount and the largest limit. No account counts beyond
+// it, even without a limit, because numbers in Redis scripts are exact only up to it.
 const MaxAmount int64 = 1 << 53
 
 // Reservation asks a [Ledger] for amounts, all or none.
 type Reservation struct {
-	// Tenant is whose accounts they are; accounts of two tenants never meet.
+	// Tenant owns the accounts; tenants never share one.
 	Tenant string
-	// ID makes it idempotent until it is settled. It is unique in the tenant.
+	// ID makes the reservation idempotent until it is settled. It is unique in the
+	// tenant.
 	ID string
-	// Entries are what it asks for: one or more, each of another account.
+	// Entries are what it asks for: one or more, each for a different account.
 	Entries []Entry
-	// Now is the caller's clock, by which accounts expire.
+	// Now is the time by the caller's clock; accounts expire by it.
 	Now time.Time
 }
 
@@ -56,17 +61,16 @@ type Entry struct {
 	Account string
 	// Amount is from 0 to [MaxAmount], in a unit of the caller's choice.
 	Amount int64
-	// Limit is what the account may reach, up to [MaxAmount]; 0 is no limit.
+	// Limit is what the account may reach, up to [MaxAmount]; 0 means no limit.
 	Limit int64
-	// Expires is when the account is forgotten; a later one prolongs an account,
-	// an earlier one changes nothing. The zero time is never, any other is between
-	// 1970 and 9999. A reservation of which every entry expires is forgotten with
-	// the last of them.
+	// Expires is when the account is forgotten. A later time extends an existing
+	// account; an earlier one changes nothing. The zero time means never; any other
+	// time is between 1970 and 9999. A reservation whose entries all expire is
+	// forgotten with the last of them.
 	Expires time.Time
 }
 
-// Ceiling is what the account may reach: the limit, or where there is none
-// [MaxAmount].
+// Ceiling is what the account may reach: the limit or, without one, [MaxAmount].
 func (e *Entry) Ceiling() int64 {
 	if e.Limit == 0 {
 		return MaxAmount
@@ -74,8 +78,8 @@ func (e *Entry) Ceiling() int64 {
 	return e.Limit
 }
 
-// Check returns a [*LimitError] if the entry would take an account that has
-// counted used above its limit.
+// Check returns a [*LimitError] if the entry would take its account above the limit,
+// given what the account has used so far.
 func (e *Entry) Check(used int64) error {
 	if limit := e.Ceiling(); e.Amount > limit-used {
 		return &LimitError{Account: e.Account, Used: used, Amount: e.Amount, Limit: limit}
@@ -85,8 +89,10 @@ func (e *Entry) Check(used int64) error {
 
 // LimitError says which limit a [Reservation] would exceed.
 type LimitError struct {
+	// Account is the account whose limit it is.
 	Account string
-	// Used is what the account has counted, Amount what was asked for.
+	// Used is what the account has counted, Amount what was asked for, and Limit what
+	// the account may reach, all in the caller's unit.
 	Used, Amount, Limit int64
 }
 
@@ -99,7 +105,7 @@ func (e *LimitError) Error() string {
 // ledger calls it first.
 func (r *Reservation) Validate() error {
 	if r.ID == "" || len(r.Entries) == 0 {
-		return fmt.Errorf("a reservation needs an id and an entry: %w", ErrInvalid)
+		return fmt.Errorf("a reservation needs an id and at least one entry: %w", ErrInvalid)
 	}
 	names := []string{r.Tenant, r.ID}
 	seen := map[string]bool{}

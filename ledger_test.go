@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestReservationValidate: what no store could keep in the same way as another is
-// refused before it gets to one.
+// TestReservationValidate: values that stores could not all keep in the same way are
+// refused before they reach one.
 func TestReservationValidate(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", MaxName+1)
@@ -41,13 +41,13 @@ func TestReservationValidate(t *testing.T) {
 	}
 	for amount, want := range map[int64]error{0: nil, MaxAmount: nil, -1: ErrInvalid, MaxAmount + 1: ErrInvalid} {
 		if err := ValidateActual(map[string]int64{"a": amount}); !errors.Is(err, want) {
-			t.Errorf("to settle with %d: %v, want %v", amount, err, want)
+			t.Errorf("settling with %d: %v, want %v", amount, err, want)
 		}
 	}
 }
 
-// TestEntryCheck: a limit may be reached, not exceeded, and where there is none
-// the numbers still stay exact.
+// TestEntryCheck: a limit may be reached but not exceeded, and without a limit the
+// numbers remain exact.
 func TestEntryCheck(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -18,10 +18,13 @@ const (
 
 // Message is one message of a conversation, as models and middleware see it.
 type Message struct {
-	ID   string
+	// ID is unique in the thread.
+	ID string
+	// Role says who speaks.
 	Role Role
-	// Text is the content; for content in parts it is empty and Parts is set.
-	Text  string
+	// Text is the content; empty if Parts holds it.
+	Text string
+	// Parts is the content of a message in parts; nil if Text holds it.
 	Parts []Part
 	// Calls are the tool calls of an assistant message.
 	Calls []ToolCall
@@ -29,10 +32,14 @@ type Message struct {
 	CallID string
 	// Error is set on a tool message whose call failed in the frontend.
 	Error string
-	Name  string
-	// EncryptedValue is a provider's carry-over secret, replayed unchanged.
+	// Name is the speaker's name as the client gave it; empty if it gave none.
+	Name string
+	// EncryptedValue is opaque data of the provider (such as encrypted reasoning) that
+	// is sent back to it unchanged.
 	EncryptedValue string
-	Metadata       json.RawMessage
+	// Metadata is whatever the message's author attached, as JSON; the server stores
+	// it without reading it.
+	Metadata json.RawMessage
 }
 
 // PartType says what a [Part] holds.
@@ -50,19 +57,22 @@ const (
 // Part is a piece of a message's content. A model that cannot use a part skips
 // it.
 type Part struct {
+	// Type says which of the other fields hold the content.
 	Type PartType
-	ID   string
+	// ID is the client's id of the part; it may be empty.
+	ID string
 	// Text is set for PartText.
 	Text string
 	// Source is set for every other type.
-	Source   *Source
+	Source *Source
+	// Metadata is whatever the part's author attached, as JSON.
 	Metadata json.RawMessage
 }
 
 // SourceType says where the content of a [Source] is.
 type SourceType string
 
-// The types of sources. A SourceFile is a provider's handle and must never be
+// The types of sources. A SourceFile holds a provider's handle, which must never be
 // fetched as a URL.
 const (
 	SourceData SourceType = "data"
@@ -72,14 +82,17 @@ const (
 
 // Source is where the content of a media part is.
 type Source struct {
+	// Type says how to read Value.
 	Type SourceType
 	// Value is base64, a URL or a provider's handle.
-	Value    string
+	Value string
+	// MIMEType is the media type of the content, such as "image/png"; it may be empty.
 	MIMEType string
+	// Provider is whose handle a SourceFile holds; empty for the other types.
 	Provider string
 }
 
-// PlainText returns the message's text; of content in parts, the text parts
+// PlainText returns the message's text; if the content is in parts, its text parts
 // joined.
 func (m *Message) PlainText() string {
 	if len(m.Parts) == 0 {
@@ -94,15 +107,23 @@ func (m *Message) PlainText() string {
 	return s
 }
 
-// Usage counts the tokens of model calls. Input and output are inclusive of
-// their details; a nil pointer is "not reported", which is not zero.
+// Usage counts the tokens of model calls. A nil pointer means "not reported", which
+// is not the same as zero.
 type Usage struct {
-	Provider        string `json:"provider,omitempty"`
-	Model           string `json:"model,omitempty"`
-	InputTokens     *int64 `json:"inputTokens,omitempty"`
-	OutputTokens    *int64 `json:"outputTokens,omitempty"`
-	TotalTokens     *int64 `json:"totalTokens,omitempty"`
+	// Provider is who served the model, such as "openai".
+	Provider string `json:"provider,omitempty"`
+	// Model is the model that answered, as the provider names it.
+	Model string `json:"model,omitempty"`
+	// InputTokens counts the whole input, cached tokens included.
+	InputTokens *int64 `json:"inputTokens,omitempty"`
+	// OutputTokens counts the whole output, reasoning included.
+	OutputTokens *int64 `json:"outputTokens,omitempty"`
+	// TotalTokens is input plus output, as the provider reports it.
+	TotalTokens *int64 `json:"totalTokens,omitempty"`
+	// ReasoningTokens is the part of OutputTokens that was reasoning.
 	ReasoningTokens *int64 `json:"reasoningTokens,omitempty"`
-	CachedInput     *int64 `json:"cachedInputTokens,omitempty"`
+	// CachedInput is the part of InputTokens that was read from a cache.
+	CachedInput *int64 `json:"cachedInputTokens,omitempty"`
+	// CacheWriteInput is the part of InputTokens that was written to a cache.
 	CacheWriteInput *int64 `json:"cacheWriteInputTokens,omitempty"`
 }

@@ -1,5 +1,9 @@
 package holdfast
 
+// Middleware: hooks around runs, iterations, model calls and tool calls, with the
+// types that the hooks see, the decisions that a Batch hook makes, and the kinds of
+// middleware that a configuration file can name.
+
 import (
 	"bytes"
 	"context"
@@ -9,52 +13,52 @@ import (
 	"iter"
 )
 
-// Middleware is a set of optional hooks around a run. Wrapping hooks take the
-// next function and return one that may do something before it, after it or
-// instead of it; the first middleware of an agent's list is the outermost, and its
-// other hooks are called first. Adding a hook to this struct never breaks an
-// implementation.
+// Middleware is a set of optional hooks around a run. Wrapping hooks take the next
+// function and return one that may do something before it, after it or instead of
+// it. The first middleware in an agent's list is outermost, and its other hooks are
+// called first. Adding a hook to this struct never breaks an implementation.
 //
-// An [*Error] that a hook returns ends the run with its code and text, except that of
-// Tool, where an error is the call's result and [*EndRun] ends the run. Any other
-// error of BeforeIteration or Batch, and a panic of any hook, is
-// [CodeMiddlewareFailed] with the names of the middleware and the hook; what Run and
-// Model return may come from what they wrap, and is [CodeInternal]. Only
-// AfterIteration is contained: it watches, so its panic is logged and counted, and
-// the run goes on.
+// An [*Error] returned by a hook ends the run with its code and text. The exception
+// is Tool, where an error is the call's result and [*EndRun] ends the run. Any other
+// error of BeforeIteration or Batch, and a panic of any hook, is a
+// [CodeMiddlewareFailed] that names the middleware and the hook. Any other error
+// returned by Run or Model may come from what they wrap, so it is a [CodeInternal].
+// Only AfterIteration is contained: it just watches, so its panic is logged and
+// counted, and the run continues.
 type Middleware struct {
 	// Name identifies the middleware in logs, errors and metrics: "owner.name".
 	Name string
 	// States are the states that it keeps: see [RegisterState].
 	States []AnyState
-	// Run wraps a run from where it starts, or is resumed, recovered or answered,
-	// to its end or its next wait. What it changes in states after next returns is
-	// stored with the run's end.
+	// Run wraps a run from the point where it starts, or is resumed, recovered or
+	// answered, to its end or its next wait. Changes that it makes to states after
+	// next returns are stored with the run's end.
 	Run func(next RunCall) RunCall
 	// BeforeIteration runs before each iteration. An error ends the run and leaves
-	// the thread stopped at this iteration: an empty-messages POST resumes it. An
-	// [*Interrupt] asks a person first: the iteration begins again with
+	// the thread stopped at this iteration; an empty-messages POST resumes it. An
+	// [*Interrupt] asks a person first: once answered, the iteration starts over with
 	// Iteration.Answer set.
 	BeforeIteration func(ctx context.Context, it *Iteration) error
-	// AfterIteration sees an iteration whose calls all have results, before its
-	// checkpoint: what it changes in states is stored with it. After a crash it may
-	// see the same iteration again, without the changes it had made.
+	// AfterIteration sees an iteration once all its calls have results, before its
+	// checkpoint; changes that it makes to states are stored with that checkpoint.
+	// After a crash it may see the same iteration again, without the changes it had
+	// made.
 	AfterIteration func(ctx context.Context, it *Iteration, done *IterationResult)
 	// Model wraps the model call. It may skip the model by yielding deltas of its
 	// own. An [*Interrupt] as its error, before any delta, asks a person first.
 	Model func(next ModelCall) ModelCall
 	// Batch sees all tool calls of an iteration before any of them starts, and
-	// decides about them. What it decides is stored with the calls. An error ends
-	// the run: none of the calls is started, and their results say so.
+	// decides about them. Its decisions are stored with the calls. An error ends the
+	// run: none of the calls starts, and their results say so.
 	Batch func(ctx context.Context, b *Batch) error
-	// Tool wraps one tool call: it runs it by calling next, or returns a result in
-	// its place, an [*Interrupt] to ask a person, or an [*EndRun]. It runs in
-	// parallel for parallel calls, and again when a call is started again after a
-	// crash or an answer.
+	// Tool wraps one tool call: it runs the call by calling next, or instead returns a
+	// result, an [*Interrupt] to ask a person, or an [*EndRun]. Parallel calls run it
+	// in parallel, and a call that is started again after a crash or an answer runs it
+	// again.
 	Tool func(next ToolHandler) ToolHandler
 }
 
-// RunCall is a run, from here to its end or its next wait. The outcome is
+// RunCall is a run from this point to its end or its next wait. The outcome is
 // "success" or "interrupt".
 type RunCall func(ctx context.Context, it *Iteration) (outcome string, err error)
 
@@ -66,22 +70,26 @@ type ToolHandler func(ctx context.Context, tool Tool, call ToolCall) (ToolResult
 
 // Iteration is where a run stands.
 type Iteration struct {
-	Agent     string
+	// Agent is the name of the agent that runs.
+	Agent string
+	// Principal is on whose behalf it runs.
 	Principal Principal
-	Thread    string
-	Run       string
-	// Number counts the iterations from 0. A run that was stopped and resumed
-	// goes on counting.
+	// Thread is the id of the thread.
+	Thread string
+	// Run is the id of the run.
+	Run string
+	// Number is the number of the iteration, from 0. A run that was stopped and
+	// resumed continues the count.
 	Number int
-	// Granted counts the iterations since the run was started or resumed by a
-	// request, from 0; limits compare with it.
+	// Granted is the number of iterations before this one since a request started or
+	// resumed the run; limits compare with it.
 	Granted int
-	// Answer is a person's answer to the question that a hook has asked before this
+	// Answer is a person's answer to the question that a hook asked before this
 	// iteration; nil if there was none.
 	Answer *Answer
 }
 
-// IterationResult is what an iteration came to.
+// IterationResult is the outcome of an iteration.
 type IterationResult struct {
 	// Answer is what the model said.
 	Answer Message
@@ -89,18 +97,21 @@ type IterationResult struct {
 	Calls []CallResult
 }
 
-// CallResult is a call with its result. Of Result only Text, Parts, Failed and
-// NotRun are set.
+// CallResult is a call with its result.
 type CallResult struct {
-	Call   ToolCall
+	// Call is the call as the model made it.
+	Call ToolCall
+	// Result has only Text, Parts, Failed and NotRun set.
 	Result ToolResult
 }
 
 // Batch is the tool calls of one iteration, before any of them starts. A call that
-// no hook decides about is run. Of two decisions about a call a result stands
-// before a question, and otherwise the first.
+// no hook decides about is run. If there are two decisions about a call, a result
+// takes precedence over a question; otherwise the first one counts.
 type Batch struct {
 	*Iteration
+	// Calls are the calls, in the model's order. To change what happens to one, use
+	// Deny, Skip or Ask with its index.
 	Calls     []ToolCall
 	decisions []decision
 }
@@ -115,7 +126,7 @@ func NewBatch(it *Iteration, calls []ToolCall) *Batch {
 	return &Batch{Iteration: it, Calls: calls, decisions: make([]decision, len(calls))}
 }
 
-// Deny gives the i-th call a failed result with the text, which the model reads,
+// Deny gives the i-th call a failed result with this text, which the model reads,
 // instead of running it.
 func (b *Batch) Deny(i int, text string) {
 	b.Skip(i, ToolResult{Text: text, Failed: true, NotRun: true})
@@ -128,8 +139,9 @@ func (b *Batch) Skip(i int, result ToolResult) {
 	}
 }
 
-// Ask asks a person before the i-th call starts. Then the call starts through the
-// Tool hooks with [ToolCall.Answer] set; if the person declines, its result says so.
+// Ask asks a person before the i-th call starts. Once answered, the call goes through
+// the Tool hooks with [ToolCall.Answer] set; if the person declines, its result says
+// so.
 func (b *Batch) Ask(i int, question *Interrupt) {
 	if b.decisions[i].result == nil && b.decisions[i].ask == nil {
 		b.decisions[i].ask = question
@@ -142,9 +154,10 @@ func (b *Batch) Decided(i int) (result *ToolResult, question *Interrupt) {
 	return b.decisions[i].result, b.decisions[i].ask
 }
 
-// EndRun is the error of a Tool hook that ends the run, as soon as the calls that
-// run beside it have their results. The call's own result is the text of Err.
+// EndRun is the error with which a Tool hook ends the run, as soon as the other calls
+// under way have their results. The call's own result is the text of Err.
 type EndRun struct {
+	// Err is the reason, with the code and text that the run ends with. It is required.
 	Err *Error
 }
 
@@ -154,18 +167,17 @@ func (e *EndRun) Error() string { return "the run ends: " + e.Err.Error() }
 // Unwrap returns the reason.
 func (e *EndRun) Unwrap() error { return e.Err }
 
-// MiddlewareKind makes a middleware of what a configuration file says of it.
+// MiddlewareKind makes a middleware from its entry in a configuration file.
 type MiddlewareKind struct {
-	// Name is what the file calls it: "owner.name" for one that does not come with
-	// Holdfast.
+	// Name is what the file calls it: "owner.name" unless it comes with Holdfast.
 	Name string
-	// New makes one of its options, a JSON object; [DecodeOptions] reads it. An error
-	// says what is wrong with the options, and what to write instead.
+	// New makes a middleware from its options, a JSON object, which [DecodeOptions]
+	// reads. An error says what is wrong with the options and what to write instead.
 	New func(options json.RawMessage) (Middleware, error)
 }
 
-// DecodeOptions reads a [MiddlewareKind]'s options into a struct. A member that the
-// struct does not have is an error, so that a typing mistake never goes unnoticed.
+// DecodeOptions reads a [MiddlewareKind]'s options into a struct. An unknown member
+// is an error, so that no typo goes unnoticed.
 func DecodeOptions(options json.RawMessage, into any) error {
 	if len(bytes.TrimSpace(options)) == 0 {
 		return nil

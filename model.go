@@ -28,10 +28,13 @@ func (f ModelFunc) Stream(ctx context.Context, req *ModelRequest) iter.Seq2[Delt
 
 // ModelRequest is what a model is asked.
 type ModelRequest struct {
-	Thread    string
-	Run       string
+	// Thread is the id of the thread.
+	Thread string
+	// Run is the id of the run.
+	Run string
+	// Iteration is the iteration of the run, counted from 0.
 	Iteration int
-	// Attempt counts the tries of this iteration's call, from 0.
+	// Attempt is the number of earlier attempts at this iteration's call.
 	Attempt int
 	// Instructions are the agent's and the run's system texts, in order.
 	Instructions []string
@@ -49,8 +52,10 @@ type ModelRequest struct {
 
 // ContextItem is a fact that the frontend gives to the model.
 type ContextItem struct {
+	// Description says what the fact is about.
 	Description string `json:"description"`
-	Value       string `json:"value"`
+	// Value is the fact itself.
+	Value string `json:"value"`
 }
 
 // Delta is one piece of a model's answer. Any of its fields may be set.
@@ -73,19 +78,21 @@ type Delta struct {
 // CallDelta is a piece of a tool call. Pieces with the same Index belong to
 // one call; the first has Name.
 type CallDelta struct {
+	// Index tells the calls of one answer apart.
 	Index int
 	// ID is the provider's id of the call; empty or repeated ids are replaced.
-	ID        string
-	Name      string
+	ID string
+	// Name is the tool's name, in the first piece.
+	Name string
+	// Arguments continues the JSON text of the arguments.
 	Arguments string
 }
 
 // FinishReason is why a model stopped.
 type FinishReason string
 
-// The reasons. A model that was cut by its token limit finishes with
-// FinishLength: what it said is kept, and calls it did not complete are not
-// started.
+// The reasons. A model that was cut off by its token limit finishes with
+// FinishLength: what it said is kept, and calls that it did not complete never start.
 const (
 	FinishStop      FinishReason = "stop"
 	FinishToolCalls FinishReason = "tool_calls"
@@ -95,15 +102,16 @@ const (
 
 // ModelError is a failed model call.
 type ModelError struct {
-	// Retryable says that another try may succeed: overload, timeout, a cut
-	// stream.
+	// Retryable says that another attempt may succeed, for example after an overload,
+	// a timeout or a stream that was cut off.
 	Retryable bool
-	// RetryAfter is how long the provider asked to wait; 0 when it did not.
+	// RetryAfter is how long the provider asked to wait; 0 if it did not.
 	RetryAfter time.Duration
-	// Public is a text that is safe to show to the caller; empty for a general
-	// one.
+	// Public is a text that is safe to show to the caller; if it is empty, the caller
+	// gets a general one.
 	Public string
-	Err    error
+	// Err is the cause, for the log.
+	Err error
 }
 
 // Error returns the cause's text, for the log.

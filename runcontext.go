@@ -8,13 +8,16 @@ import (
 )
 
 // RunContext is what hooks and tools reach through their context: the states of the
-// run, and what it shares with others. The server makes it; a test may.
+// run, and what it shares with others. The server makes it; tests may too.
 type RunContext struct {
+	// States are the run's middleware states; nil makes every access to a state fail
+	// with [ErrNoRun].
 	States *LiveStates
+	// Ledger is the store's ledger; if it is nil, [LedgerFrom] returns [ErrNoRun].
 	Ledger Ledger
-	// Iteration returns where the run stands.
+	// Iteration returns where the run stands; nil means the zero [Iteration].
 	Iteration func() Iteration
-	// Notify serves [Notify].
+	// Notify implements [Notify]; nil drops notices.
 	Notify func(ctx context.Context, name string, value any) error
 }
 
@@ -25,7 +28,7 @@ func ContextWithRun(ctx context.Context, run *RunContext) context.Context {
 	return context.WithValue(ctx, runKey{}, run)
 }
 
-// ErrNoRun is returned by what needs a run in the context, outside one.
+// ErrNoRun is returned outside a run by functions that need one in the context.
 var ErrNoRun = errors.New("there is no run in this context")
 
 func runFrom(ctx context.Context) (*RunContext, error) {
@@ -55,9 +58,9 @@ func LedgerFrom(ctx context.Context) (Ledger, error) {
 	return r.Ledger, nil
 }
 
-// Notify says in the run's stream, in the log and in a metric that something
-// happened: a CUSTOM event with this name and value. The name is a constant of the
-// caller, "owner.name": metrics have one series for each.
+// Notify reports in the run's stream, in the log and in a metric that something
+// happened: the stream gets a CUSTOM event with this name and value. The name,
+// "owner.name", must be a constant of the caller: metrics have one series for each.
 func Notify(ctx context.Context, name string, value any) error {
 	r, err := runFrom(ctx)
 	if err != nil {
@@ -70,20 +73,20 @@ func Notify(ctx context.Context, name string, value any) error {
 }
 
 // LiveStates are the states of a run: the one place where they change. Reads need
-// no lock; changes follow one another.
+// no lock; changes happen one at a time.
 type LiveStates struct {
 	mu  sync.Mutex
 	now atomic.Pointer[States]
 }
 
-// NewLiveStates begins with the given states; nil is none.
+// NewLiveStates starts with the given states; nil means none.
 func NewLiveStates(s *States) *LiveStates {
 	l := &LiveStates{}
 	l.now.Store(s)
 	return l
 }
 
-// Now returns the states as they are.
+// Now returns the current states.
 func (l *LiveStates) Now() *States { return l.now.Load() }
 
 func (l *LiveStates) update(f func(*States) (*States, error)) error {

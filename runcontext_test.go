@@ -33,8 +33,8 @@ func TestRunContext(t *testing.T) {
 	}
 }
 
-// TestOutsideARun: what needs a run says that there is none; a run in a test may
-// have only a part.
+// TestOutsideARun: functions that need a run report that there is none; a test's run
+// may have only some of the parts.
 func TestOutsideARun(t *testing.T) {
 	t.Parallel()
 	bare := holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{})

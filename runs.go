@@ -19,19 +19,24 @@ const (
 
 // RunInfo describes one run of a thread to its owner.
 type RunInfo struct {
-	ID        string    `json:"id"`
-	Agent     string    `json:"agent"`
+	// ID is the run's id.
+	ID string `json:"id"`
+	// Agent is the name of the agent that ran it.
+	Agent string `json:"agent"`
+	// StartedAt is when the run was accepted.
 	StartedAt time.Time `json:"startedAt"`
-	// EndedAt, and Outcome (success, interrupt, cancelled, error), are missing while
-	// it runs.
+	// EndedAt is when the run ended; missing while it runs.
 	EndedAt time.Time `json:"endedAt,omitzero"`
-	Outcome Outcome   `json:"outcome,omitempty"`
+	// Outcome is how the run ended: success, interrupt, cancelled or error; missing
+	// while it runs.
+	Outcome Outcome `json:"outcome,omitempty"`
 	// Code is the error code of a run that ended in error.
 	Code string `json:"code,omitempty"`
-	// Continues is the stopped or interrupted run that this one went on with, and
-	// ContinuedBy the one that went on with this.
-	Continues   string `json:"continues,omitempty"`
+	// Continues is the stopped or interrupted run that this one continued; empty for
+	// a fresh run.
+	Continues string `json:"continues,omitempty"`
+	// ContinuedBy is the run that continued this one; empty if there is none.
 	ContinuedBy string `json:"continuedBy,omitempty"`
-	// ParentRunID is what the client said.
+	// ParentRunID is the parent run that the client named; the server only stores it.
 	ParentRunID string `json:"parentRunId,omitempty"`
 }

@@ -1,5 +1,8 @@
 package holdfast
 
+// State keys: how a middleware declares a typed state (RegisterState), reads and
+// writes it, and how a stored value is decoded and migrated when it is first read.
+
 import (
 	"bytes"
 	"context"
@@ -16,44 +19,45 @@ import (
 // StateScope says how long a middleware's state lives.
 type StateScope string
 
-// The scopes. What is shared by a tenant is no state: see [Ledger].
+// The scopes. For what a whole tenant shares, see [Ledger].
 const (
-	// ScopeThread: the state lives as long as the thread, and a fork begins with
-	// what it was at the checkpoint.
+	// ScopeThread: the state lives as long as the thread. A fork starts with the value
+	// at its checkpoint.
 	ScopeThread StateScope = "thread"
-	// ScopeRun: a run with new messages begins with the initial value. A run that is
-	// resumed, recovered or answered goes on with what it had.
+	// ScopeRun: a run with new messages starts with the initial value. A run that is
+	// resumed, recovered or answered keeps its value.
 	ScopeRun StateScope = "run"
 )
 
 // StateSpec describes a state that a middleware keeps in the thread.
 type StateSpec[T any] struct {
 	// Name is "owner.name": lower case letters, digits, _ and -, with at least one
-	// dot. Checkpoints and logs name the state by it, so it never changes.
+	// dot. Checkpoints and logs identify the state by it, so it must never change.
 	Name string
-	// Version is raised when a stored value would be misread: a field is removed or
-	// renamed, or its type changes. A new optional field needs none. 0 means 1.
+	// Version is raised when a stored value would be misread: because a field is
+	// removed or renamed, or its type changes. A new optional field does not need a
+	// new version. 0 means 1.
 	Version int
-	// Scope is how long it lives; empty means ScopeThread.
+	// Scope is how long the state lives; empty means ScopeThread.
 	Scope StateScope
-	// Initial makes the value that is read before any was written; nil: the zero T.
-	// Members that a stored value lacks begin with it too, so one that is not zero
-	// in it must not be omitempty.
+	// Initial makes the value that is read before any was written; nil means the zero
+	// T. Members that a stored value lacks take their value from it too, so a member
+	// that Initial sets must not be omitempty.
 	Initial func() T
-	// Migrations turn the JSON of an older version into that of the next: the one
-	// under 1 makes version 2 of version 1. They run in order when an older value is
+	// Migrations turn the JSON of one version into that of the next: the one under
+	// key 1 turns version 1 into version 2. They run in order when an older value is
 	// first read. See [Migrate].
 	Migrations map[int]Migration
-	// Redact returns what may be shown of the value to the thread's owner, in the
-	// API and on the page; nil shows all of it.
+	// Redact returns what the thread's owner may see of the value, in the API and on
+	// the page; nil shows all of it.
 	Redact func(T) any
 }
 
 // Migration turns the JSON of one version of a state into that of the next.
 type Migration func(old json.RawMessage) (json.RawMessage, error)
 
-// Migrate makes a [Migration] of a function from one version's type to that of the
-// next.
+// Migrate makes a [Migration] from a function that turns one version's type into the
+// next version's.
 func Migrate[Old, New any](f func(Old) (New, error)) Migration {
 	return func(old json.RawMessage) (json.RawMessage, error) {
 		var from Old
@@ -68,7 +72,7 @@ func Migrate[Old, New any](f func(Old) (New, error)) Migration {
 	}
 }
 
-// StateKey reads and writes one state: it is to states what a field's name is to a
+// StateKey reads and writes one state: it is to [States] what a field name is to a
 // struct. Keep it in a variable of the package that owns the state.
 type StateKey[T any] struct {
 	def      *stateDef
@@ -78,12 +82,12 @@ type StateKey[T any] struct {
 
 // AnyState is a [StateKey] of any type, for [Middleware].States.
 type AnyState interface {
-	// StateName is the name that it was registered with.
+	// StateName returns the name that the state was registered with.
 	StateName() string
 	definition() *stateDef
 }
 
-// stateDef is what is known of a state without its type.
+// stateDef is what is known about a state apart from its Go type.
 type stateDef struct {
 	name       string
 	version    int
@@ -91,37 +95,40 @@ type stateDef struct {
 	typ        string
 	migrations map[int]Migration
 	slot       int
-	// restored makes a cell of what was stored.
+	// restored makes a cell from a stored value.
 	restored func(*stored) cell
-	// show is the JSON of what may be shown of a cell; nil: all of it.
+	// show returns the JSON of what may be shown of a cell; nil shows all of it.
 	show func(cell) (json.RawMessage, error)
 }
 
 // slots counts the keys of the process, so that a read is an index instead of a
-// search. It is the one thing that keys share.
+// search. It is the only thing that keys share.
 var slots atomic.Int64
 
 var stateNames = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
 
-// RegisterState makes the key of a state. It panics if the name, the version or T
-// cannot be: that is a mistake in the program. Two states of one name are found
-// when they meet in an agent: see [NewSchema].
+// RegisterState makes the key of a state. It panics if the name, the version, the
+// scope or T is invalid, because that is a mistake in the program. Two states with
+// the same name are detected when they meet in one agent: see [NewSchema].
 func RegisterState[T any](spec StateSpec[T]) *StateKey[T] {
 	t := reflect.TypeFor[T]()
 	switch {
 	case !stateNames.MatchString(spec.Name):
-		panic(fmt.Sprintf("holdfast.RegisterState: the name %q is not owner.name: lower case letters, digits, _ and -, with a dot", spec.Name))
+		panic(fmt.Sprintf("holdfast.RegisterState: the name %q is not owner.name: lower case letters, digits, _ and -, with a dot",
+			spec.Name))
 	case len(spec.Name) > 128:
 		panic(fmt.Sprintf("holdfast.RegisterState: the name %q is longer than 128 bytes", spec.Name))
 	case t.Kind() != reflect.Struct:
-		panic(fmt.Sprintf("holdfast.RegisterState(%q): %v is not a struct; a state is a struct by value, so that nobody can change it in place", spec.Name, t))
+		panic(fmt.Sprintf("holdfast.RegisterState(%q): %v is not a struct; a state is a struct by value, so that nobody can change it in place",
+			spec.Name, t))
 	case spec.Version < 0:
 		panic(fmt.Sprintf("holdfast.RegisterState(%q): version %d is negative", spec.Name, spec.Version))
 	case spec.Scope != "" && spec.Scope != ScopeThread && spec.Scope != ScopeRun:
 		panic(fmt.Sprintf("holdfast.RegisterState(%q): unknown scope %q; use ScopeThread or ScopeRun", spec.Name, spec.Scope))
 	}
 	def := &stateDef{
-		name: spec.Name, version: max(spec.Version, 1), scope: spec.Scope, typ: t.String(), migrations: spec.Migrations, slot: int(slots.Add(1) - 1),
+		name: spec.Name, version: max(spec.Version, 1), scope: spec.Scope, typ: t.String(),
+		migrations: spec.Migrations, slot: int(slots.Add(1) - 1),
 	}
 	if def.scope == "" {
 		def.scope = ScopeThread
@@ -145,14 +152,14 @@ func RegisterState[T any](spec StateSpec[T]) *StateKey[T] {
 	return key
 }
 
-// StateName is the name that the state was registered with.
+// StateName returns the name that the state was registered with.
 func (k *StateKey[T]) StateName() string { return k.def.name }
 
 func (k *StateKey[T]) definition() *stateDef { return k.def }
 
-// Get returns the state, or its initial value if it has none. It fails if a stored
-// value cannot be read: it is of another type, of a newer version than this program
-// knows, or a migration failed. Nothing is changed then.
+// Get returns the state's value, or its initial value if it has none. It fails, and
+// changes nothing, if the stored value cannot be read: it has another type or a
+// version newer than this program knows, or a migration is missing or failed.
 func (k *StateKey[T]) Get(s *States) (T, error) {
 	if n := s.node(k.node); n != nil {
 		if e, ok := n[k.at&(nodeWidth-1)].(*entry[T]); ok && !e.pending.Load() {
@@ -162,8 +169,8 @@ func (k *StateKey[T]) Get(s *States) (T, error) {
 	return k.find(s)
 }
 
-// find is Get for what is not there, or not decoded, or has no place. It is a
-// function of its own so that a read of what is there keeps nothing on the stack.
+// find is Get for a value that is absent, not decoded yet or without a place. It is a
+// separate function so that reading a decoded value needs no stack frame for it.
 func (k *StateKey[T]) find(s *States) (T, error) { return k.of(s.cell(k.def)) }
 
 // of returns the value of a cell of this state.
@@ -187,13 +194,13 @@ func (k *StateKey[T]) of(c cell) (value T, err error) {
 	return e.value, nil
 }
 
-// With returns states in which this one has the value; s itself is not changed.
+// With returns states in which this one has the given value; s does not change.
 func (k *StateKey[T]) With(s *States, value T) *States {
 	return s.with(k.def, &entry[T]{key: k, value: value})
 }
 
-// Without returns states in which this one has its initial value again. Without a
-// value to forget it returns s.
+// Without returns states in which this one has its initial value again. If there is
+// no value to forget, it returns s.
 func (k *StateKey[T]) Without(s *States) *States {
 	if s.cell(k.def) == nil {
 		return s
@@ -201,7 +208,7 @@ func (k *StateKey[T]) Without(s *States) *States {
 	return s.with(k.def, nil)
 }
 
-// Has reports whether a value was ever written, and not forgotten.
+// Has reports whether a value was written and not forgotten since.
 func (k *StateKey[T]) Has(s *States) bool { return s.cell(k.def) != nil }
 
 // Load is Get for a hook or a tool: it reads the state of the run in the context.
@@ -216,10 +223,10 @@ func (k *StateKey[T]) Load(ctx context.Context) (T, error) {
 }
 
 // Update changes the state of the run in the context and returns the new value.
-// Parallel updates follow one another; f may be called while others wait, so it
-// computes and does nothing else. The change is stored with the run's next commit:
-// at the latest the result of the call in which it is made, or the iteration's
-// checkpoint. If the new value cannot be written as JSON, nothing changes.
+// Concurrent updates run one at a time, and others may wait for f, so f should only
+// compute. The change is stored with the run's next commit: at the latest, with the
+// result of the call that makes it or with the iteration's checkpoint. If the new
+// value cannot be written as JSON, nothing changes.
 func (k *StateKey[T]) Update(ctx context.Context, f func(T) T) (T, error) {
 	var zero T
 	live, err := liveStates(ctx)
@@ -244,7 +251,8 @@ func (k *StateKey[T]) Update(ctx context.Context, f func(T) T) (T, error) {
 	return e.value, nil
 }
 
-// Reset has the state of the run in the context begin anew, and forgets its value.
+// Reset forgets the state's value in the run of the context: it has its initial value
+// again. Outside a run it returns [ErrNoRun].
 func (k *StateKey[T]) Reset(ctx context.Context) error {
 	live, err := liveStates(ctx)
 	if err != nil {
@@ -253,20 +261,20 @@ func (k *StateKey[T]) Reset(ctx context.Context) error {
 	return live.update(func(s *States) (*States, error) { return k.Without(s), nil })
 }
 
-// cell is a value in its place, an entry of any type.
+// cell is an entry of any type: a value in its place.
 type cell interface {
 	definition() *stateDef
 	encode() (json.RawMessage, error)
 	stored() *stored
 }
 
-// entry is a value: one that was written, or one that was stored and is decoded
-// when it is first read.
+// entry is a value: either one written by this program, or a stored one that is
+// decoded when it is first read.
 type entry[T any] struct {
 	key     *StateKey[T]
-	kept    *stored                         // nil: it was written
+	kept    *stored                         // the stored value; nil if the value was written
 	pending atomic.Bool                     // kept is not decoded yet
-	text    atomic.Pointer[json.RawMessage] // what was written as JSON, once it was needed
+	text    atomic.Pointer[json.RawMessage] // value as JSON, once that was needed
 	value   T
 }
 
@@ -290,8 +298,8 @@ func (e *entry[T]) encode() (json.RawMessage, error) {
 	return text, nil
 }
 
-// decode reads what was stored. The first of several readers does it, and the
-// others wait.
+// decode reads the stored value. Of several readers the first decodes; the others
+// wait.
 func (e *entry[T]) decode() (err error) {
 	e.kept.mu.Lock()
 	defer e.kept.mu.Unlock()
@@ -302,7 +310,7 @@ func (e *entry[T]) decode() (err error) {
 	return err
 }
 
-// read migrates and decodes what was stored.
+// read migrates and decodes a stored value.
 func (k *StateKey[T]) read(kept *stored) (value T, err error) {
 	data, err := kept.migrated(k.def)
 	if err != nil {
@@ -311,8 +319,8 @@ func (k *StateKey[T]) read(kept *stored) (value T, err error) {
 	return k.decode(data)
 }
 
-// decode reads JSON into the initial value, so that members that are not there
-// keep their defaults.
+// decode reads JSON into the initial value, so that missing members keep their
+// defaults.
 func (k *StateKey[T]) decode(data json.RawMessage) (value T, err error) {
 	if isNull(data) {
 		return k.of(nil)
@@ -333,9 +341,9 @@ func (k *StateKey[T]) decode(data json.RawMessage) (value T, err error) {
 // isNull reports whether the JSON says that there is no value.
 func isNull(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }
 
-// forget removes the maps, slices and pointers of an initial value that the stored
-// one has too. To decode would merge them: what was deleted would be there again,
-// and a map that all initial values share would be written to.
+// forget removes from an initial value the maps, slices and pointers that the stored
+// one also has. Decoding would merge them: deleted entries would reappear, and a map
+// that all initial values share would be written to.
 func forget(initial, stored reflect.Value) {
 	switch initial.Kind() {
 	case reflect.Struct:
@@ -371,22 +379,23 @@ func errStateType(def *stateDef, got string) *Error {
 		WithHint("It was left as it is. If its type has changed, raise its version and add a migration.")
 }
 
-// stored is a state as it was read from the store. It is kept as it is until the
+// stored is a state as it was read from the store. It is kept unchanged until the
 // state is written.
 type stored struct {
 	version int
 	data    json.RawMessage
-	// redacted: it was written by somebody who asked not to show it.
+	// redacted: the program that wrote it asked not to show it.
 	redacted bool
-	// missing is told of a migration that does not exist, instead of failing.
+	// missing, if set, is called when a migration does not exist; if it is nil, reading
+	// fails.
 	missing func(name string, from, to int)
-	// mu is held by who migrates and decodes.
+	// mu is held while migrating and decoding.
 	mu sync.Mutex
-	// read is the cell of who has read a state that the schema does not know.
+	// read is the cell of the key that first read a state unknown to the schema.
 	read atomic.Pointer[cell]
 }
 
-// cell is for a state that has no place in its container.
+// cell returns the cell of a state that has no place in its container.
 func (s *stored) cell(def *stateDef) cell {
 	if s.read.Load() == nil {
 		c := def.restored(s)
@@ -404,8 +413,10 @@ func (s *stored) migrated(def *stateDef) (json.RawMessage, error) {
 		step := def.migrations[v]
 		if step == nil {
 			if s.missing == nil {
-				return nil, Errorf(CodeStateMigration, "The state %q has version %d and version %d is needed, but there is no migration from %d to %d.",
-					def.name, s.version, def.version, v, v+1).WithHint("Add the migration, or run with --schema-changes=warn to read it with defaults.")
+				return nil, Errorf(CodeStateMigration,
+					"The state %q has version %d and version %d is needed, but there is no migration from %d to %d.",
+					def.name, s.version, def.version, v, v+1).
+					WithHint("Add the migration, or run with --schema-changes=warn to read it with defaults.")
 			}
 			s.missing(def.name, s.version, def.version)
 			return data, nil
@@ -413,7 +424,7 @@ func (s *stored) migrated(def *stateDef) (json.RawMessage, error) {
 		next, err := runMigration(step, data)
 		if err != nil {
 			return nil, Errorf(CodeStateMigration, "The migration of state %q from version %d to %d failed (stored: %d, needed: %d).",
-				def.name, v, v+1, s.version, def.version).WithHint("Nothing was changed. Mend the migration and try again.").Wrap(err)
+				def.name, v, v+1, s.version, def.version).WithHint("Nothing was changed. Fix the migration and try again.").Wrap(err)
 		}
 		data = next
 	}
@@ -426,7 +437,7 @@ func runMigration(step Migration, data json.RawMessage) (next json.RawMessage, e
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	next, err = step(bytes.Clone(data)) // what is stored stays as it is, whatever the step does
+	next, err = step(bytes.Clone(data)) // so that the step cannot change the stored value
 	if err == nil && !json.Valid(next) {
 		err = errors.New("it did not return JSON")
 	}
@@ -435,8 +446,9 @@ func runMigration(step Migration, data json.RawMessage) (next json.RawMessage, e
 
 func errStateTooNew(name string, got, known int) *Error {
 	return Errorf(CodeStateTooNew, "The state %q has version %d, and this server knows it up to version %d.", name, got, known).
-		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to begin that state anew and keep the newer one aside.")
+		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset " +
+			"to begin that state anew and keep the newer one aside.")
 }
 
-// shortName is the last part of a state's name, for logs.
+// shortName returns the last part of a state's name, for logs.
 func shortName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

@@ -20,7 +20,7 @@ type visits struct {
 	Last  string `json:"last,omitempty"`
 }
 
-// mustGet reads a state that can be read.
+// mustGet reads a state that must be readable.
 func mustGet[T any](tb testing.TB, k *holdfast.StateKey[T], s *holdfast.States) T {
 	tb.Helper()
 	v, err := k.Get(s)
@@ -40,8 +40,7 @@ func schemaWith(tb testing.TB, states ...holdfast.AnyState) *holdfast.Schema {
 	return s
 }
 
-// storedAs are states with one value as the store had it, written under a schema
-// without names.
+// storedAs returns states with one stored value, written under a schema without names.
 func storedAs(tb testing.TB, k holdfast.AnyState, version int, data string) *holdfast.States {
 	tb.Helper()
 	return schemaWith(tb, k).Restore(holdfast.SchemaInfo{Version: 1}, []holdfast.StateValue{
@@ -49,7 +48,7 @@ func storedAs(tb testing.TB, k holdfast.AnyState, version int, data string) *hol
 	}, nil)
 }
 
-// wantError checks the code of an error and what its text says.
+// wantError checks the code and the text of an error.
 func wantError(tb testing.TB, err error, code string, parts ...string) {
 	tb.Helper()
 	e := holdfast.AsError(err)
@@ -98,8 +97,8 @@ func TestRegisterStatePanicsOnMistakes(t *testing.T) {
 	}
 }
 
-// TestStateInitialValue: without a value, and with a stored null of any version, a
-// state has its initial value.
+// TestStateInitialValue: a state without a value, or with a stored null of any
+// version, has its initial value.
 func TestStateInitialValue(t *testing.T) {
 	t.Parallel()
 	plain := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
@@ -121,8 +120,8 @@ func TestStateInitialValue(t *testing.T) {
 	}
 }
 
-// TestStateWithAndWithout: a write makes new states, and what has no value is the
-// same states without it.
+// TestStateWithAndWithout: a write makes new states; forgetting a value that is not
+// there returns the same states.
 func TestStateWithAndWithout(t *testing.T) {
 	t.Parallel()
 	k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
@@ -140,7 +139,7 @@ func TestStateWithAndWithout(t *testing.T) {
 			t.Errorf("%d: %d, %v; want %d, %v", i, got, k.Has(c.s), c.want, c.has)
 		}
 		if other.Without(c.s) != c.s {
-			t.Errorf("%d: Without of what is not there made new states", i)
+			t.Errorf("%d: Without made new states although there was no value", i)
 		}
 	}
 }
@@ -160,8 +159,8 @@ type limits struct {
 	note  map[string]bool
 }
 
-// TestStateDefaults: members that are not stored keep their defaults, and what is
-// stored is what is read: nothing of the initial value is mixed into it.
+// TestStateDefaults: members that are not stored keep their defaults, and stored ones
+// are read as they are: nothing of the initial value is mixed in.
 func TestStateDefaults(t *testing.T) {
 	t.Parallel()
 	shared := map[string]int{"search": 1, "write": 2}
@@ -189,15 +188,15 @@ func TestStateDefaults(t *testing.T) {
 	values := valuesOf(t, k.With(nil, written))
 	got := mustGet(t, k, schemaWith(t, k).Restore(holdfast.SchemaInfo{}, values, nil))
 	if got.note = nil; !reflect.DeepEqual(got, written) {
-		t.Errorf("all was stored:\n%+v\n%+v", got, written)
+		t.Errorf("everything was stored:\n%+v\n%+v", got, written)
 	}
 	if len(shared) != 2 || shared["search"] != 1 {
 		t.Errorf("the map of all initial values has changed: %v", shared)
 	}
 }
 
-// TestStateOfAnotherType: the error names what is stored and what is expected, and
-// the other states can be read.
+// TestStateOfAnotherType: the error names the stored and the expected type, and the
+// other states remain readable.
 func TestStateOfAnotherType(t *testing.T) {
 	t.Parallel()
 	k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
@@ -218,7 +217,8 @@ func TestStateOfAnotherType(t *testing.T) {
 	_, err := k.Get(storedAs(t, k, 1, `{"count": `))
 	wantError(t, err, holdfast.CodeStateUnreadable, `"acme.visits"`, "holdfast_test.visits")
 
-	// Two keys of one name, which no agent has: the second names both types.
+	// Two keys of one name, which no agent can have: the second one's error names both
+	// types.
 	twin := holdfast.RegisterState(holdfast.StateSpec[limits]{Name: "acme.visits"})
 	var s holdfast.States
 	if err := json.Unmarshal([]byte(`{"states": {"acme.visits": {"count": 1}}}`), &s); err != nil {
@@ -271,7 +271,7 @@ type dubious struct {
 	Value any `json:"value"`
 }
 
-// TestStateUpdateFails: nothing changes, and there is no value.
+// TestStateUpdateFails: nothing changes, and no value is returned.
 func TestStateUpdateFails(t *testing.T) {
 	t.Parallel()
 	k := holdfast.RegisterState(holdfast.StateSpec[dubious]{Name: "acme.dubious"})
@@ -310,7 +310,7 @@ func TestStateOutsideARun(t *testing.T) {
 	}
 }
 
-// TestStateFirstReadsInParallel: one reader migrates and decodes, all see it.
+// TestStateFirstReadsInParallel: one reader migrates and decodes; all see the value.
 func TestStateFirstReadsInParallel(t *testing.T) {
 	t.Parallel()
 	var steps atomic.Int32

@@ -1,5 +1,9 @@
 package holdfast
 
+// The container of middleware states: an immutable array of values in places that
+// StateKeys own, so that a read is an index and a write shares all the rest, plus the
+// JSON form in which the states are shown and exported.
+
 import (
 	"encoding/json"
 	"maps"
@@ -7,33 +11,33 @@ import (
 	"strings"
 )
 
-// nodeWidth is how many states one node holds. A program that has no more than
-// that keeps all of them in the container itself; a dozen come with the server. It is
-// a power of 2.
+// nodeWidth is how many states one node holds. A program with no more states than
+// that keeps all of them in the container itself; the server brings a dozen. It must
+// be a power of 2.
 const nodeWidth = 32
 
 type node [nodeWidth]cell
 
-// States are the values of middleware states. They never change: a write through
-// a [StateKey] returns new ones that share all the rest. The nil States have no
-// values. Reads need no lock, and a read of a registered state is an index.
+// States holds the values of middleware states. It never changes: a write through a
+// [StateKey] returns a new States that shares all other values. A nil *States has no
+// values. Reads need no lock, and reading a registered state is an array index.
 type States struct {
 	first node
 	more  []*node
-	// named are stored states whose key is not among those of the schema. They are
-	// kept as they are, so that a deployment and its rollback lose nothing.
+	// named are stored states that the schema does not know. They are kept unchanged,
+	// so that a deployment and its rollback lose nothing.
 	named map[string]*stored
-	// newer are states of a version that is not known here, set aside when the state
-	// began anew.
+	// newer are values of a version that is not known here, set aside when their state
+	// was reset.
 	newer map[string]*stored
 	info  *SchemaInfo
 }
 
-// place returns where the value of a slot is: the index in more, which is -1 for
-// the first node, and the index in the node.
+// place returns where the value of a slot is: the index in more (-1 for the first
+// node) and the index in the node.
 func place(slot int) (node, at int) { return slot/nodeWidth - 1, slot % nodeWidth }
 
-// node returns a node by its index; nil if nothing is in it.
+// node returns a node by its index; nil if it holds nothing.
 func (s *States) node(i int) *node {
 	switch {
 	case s == nil:
@@ -46,7 +50,7 @@ func (s *States) node(i int) *node {
 	return nil
 }
 
-// cell returns what is in the place of a state; nil if it has no value.
+// cell returns the content of a state's place; nil if the state has no value.
 func (s *States) cell(def *stateDef) cell {
 	if s == nil {
 		return nil
@@ -61,7 +65,7 @@ func (s *States) cell(def *stateDef) cell {
 	return nil
 }
 
-// with returns a copy with another value in the place of a state.
+// with returns a copy that has c in the state's place.
 func (s *States) with(def *stateDef, c cell) *States {
 	next := &States{}
 	if s != nil {
@@ -75,7 +79,7 @@ func (s *States) with(def *stateDef, c cell) *States {
 	return next
 }
 
-// set writes into a container that nobody else has yet; its nodes may be shared.
+// set writes into a container that nobody else has seen yet; its nodes may be shared.
 func (s *States) set(def *stateDef, c cell) {
 	i, at := place(def.slot)
 	if i < 0 {
@@ -92,7 +96,7 @@ func (s *States) set(def *stateDef, c cell) {
 	more[i], s.more = n, more
 }
 
-// Info is the schema that the states were written under; the zero value if they
+// Info returns the schema that the states were written under; the zero value if they
 // are older than schemas.
 func (s *States) Info() SchemaInfo {
 	if s == nil || s.info == nil {
@@ -103,20 +107,23 @@ func (s *States) Info() SchemaInfo {
 
 // StateValue is the stored form of one state.
 type StateValue struct {
-	Name    string
+	// Name is the state's "owner.name".
+	Name string
+	// Version is the version of the state's type under which Data was written.
 	Version int
-	// Data is shared with the states, and not to be changed.
+	// Data is shared with the states and must not be changed.
 	Data json.RawMessage
-	// Aside: it is of a version that was not known when the state began anew; there
-	// may be another value of the same name.
+	// Aside: the value was set aside when the state was reset, because its version was
+	// not known. There may be another value of the same name.
 	Aside bool
-	// Redacted: nobody here knows it, and whoever wrote it asked not to show it.
+	// Redacted: this program does not know the state, and the program that wrote it
+	// asked not to show it.
 	Redacted bool
 }
 
-// Values returns the stored form of all states that have a value, those that
-// nobody here knows included, by their names. It fails if a value that [StateKey.With]
-// has put cannot be written as JSON.
+// Values returns the stored form of all states that have a value, sorted by name,
+// including those that this program does not know. It fails if a value set by
+// [StateKey.With] cannot be written as JSON.
 func (s *States) Values() ([]StateValue, error) {
 	if s == nil {
 		return nil, nil
@@ -141,12 +148,12 @@ func (s *States) Values() ([]StateValue, error) {
 	for name, kept := range s.newer {
 		out = append(out, StateValue{Name: name, Version: kept.version, Data: kept.data, Aside: true, Redacted: kept.redacted})
 	}
-	// Of two of one name the one that was set aside stays behind the other.
+	// Of two values of the same name, the one that was set aside stays second.
 	slices.SortStableFunc(out, func(a, b StateValue) int { return strings.Compare(a.Name, b.Name) })
 	return out, failed
 }
 
-// each calls f for every value in a place.
+// each calls f for every value that is in a place.
 func (s *States) each(f func(cell)) {
 	for i := -1; i < len(s.more); i++ {
 		n := s.node(i)
@@ -164,8 +171,8 @@ func (s *States) each(f func(cell)) {
 // containerVersion is the version of the form below.
 const containerVersion = 1
 
-// statesJSON is the form in which states are shown and exported. A reader that
-// knows some of its members may ignore the others.
+// statesJSON is the form in which states are shown and exported. A reader may ignore
+// members that it does not know.
 type statesJSON struct {
 	Signature *string                    `json:"schemaSignature"`
 	Version   int                        `json:"schemaVersion"`
@@ -179,9 +186,9 @@ type newerJSON struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// MarshalJSON writes all states: schemaSignature, schemaVersion, stateVersions and
-// states. The version of a state is that of its stored value, or the schema's. What
-// has no schema has only the versions that are above 1.
+// MarshalJSON writes all states as schemaSignature, schemaVersion, stateVersions and
+// states. The version of a state is that of its stored value or else the schema's.
+// States without a schema list only versions above 1.
 func (s *States) MarshalJSON() ([]byte, error) {
 	values, err := s.Values()
 	if err != nil {
@@ -208,9 +215,9 @@ func formOf(info SchemaInfo, values []StateValue) statesJSON {
 	return form
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and the same without schema members,
-// as it was before there were schemas. Nothing is decoded until it is read.
-// [Schema.Restore] then makes reads an index again.
+// UnmarshalJSON reads what MarshalJSON writes; the schema members may be missing, as
+// they were before there were schemas. Values are decoded when they are first read.
+// [Schema.Restore] makes reads an index again.
 func (s *States) UnmarshalJSON(b []byte) error {
 	var form statesJSON
 	if err := json.Unmarshal(b, &form); err != nil {
@@ -230,7 +237,7 @@ func (s *States) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// setIn writes into a map that is made when it is first needed.
+// setIn writes into a map, which it makes if there is none yet.
 func setIn[V any](m *map[string]V, name string, v V) {
 	if *m == nil {
 		*m = map[string]V{}

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Where a key's value lies depends on how many keys the process had before it, so
-// the few keys of the small benchmarks are the first, and the thousand others are
-// made by the benchmark that needs them.
+// The place of a key's value depends on how many keys the process made before it, so
+// the few keys of the small benchmarks come first, and the benchmark that needs a
+// thousand others makes them itself.
 
 type benchCount struct {
 	N    int    `json:"n"`
@@ -87,13 +87,13 @@ func valuesOf(tb testing.TB, s *holdfast.States) []holdfast.StateValue {
 	return values
 }
 
-// sink keeps what is read from being optimised away.
+// sink keeps reads from being optimized away.
 var sink int
 
 func benchRead(b *testing.B, k *holdfast.StateKey[benchCount], s *holdfast.States) {
 	b.ReportAllocs()
 	sum := 0
-	for range b.N { // [testing.B.Loop] would take a third of what is measured
+	for range b.N { // [testing.B.Loop] would be a third of the measured time
 		v, err := k.Get(s)
 		if err != nil {
 			b.Fatal(err)
@@ -103,7 +103,7 @@ func benchRead(b *testing.B, k *holdfast.StateKey[benchCount], s *holdfast.State
 	sink = sum
 }
 
-// get is what the cheapest call costs that returns a state and an error.
+// get shows the cost of the cheapest call that returns a state and an error.
 //
 //go:noinline
 func (c *benchCount) get() (benchCount, error) { return *c, nil }
@@ -248,7 +248,7 @@ func BenchmarkStatesCompare(b *testing.B) {
 	}
 }
 
-// builtIn are as many states as a run with the built-in middleware has, with a few
+// builtIn makes as many states as a run with the built-in middleware has, with a few
 // entries each.
 func builtIn(n int) ([]*holdfast.StateKey[benchBreaker], benchBreaker) {
 	keys := make([]*holdfast.StateKey[benchBreaker], n)
@@ -264,8 +264,8 @@ func builtIn(n int) ([]*holdfast.StateKey[benchBreaker], benchBreaker) {
 
 var benchForm = sync.OnceValues(func() ([]*holdfast.StateKey[benchBreaker], benchBreaker) { return builtIn(100) })
 
-// Bar: 500 µs, the papers' figure. Nothing is encoded before: each turn writes all
-// values anew.
+// Bar: 500 µs, the papers' figure. Each turn writes all values again, so no encoding
+// is cached.
 func BenchmarkStatesEncode(b *testing.B) {
 	for _, n := range []int{5, 100} {
 		keys, value := benchForm()

@@ -40,8 +40,8 @@ func fromForm(tb testing.TB, text string) *holdfast.States {
 	return s
 }
 
-// TestStatesRoundTrip: what is written as JSON and read again is there; it is as it
-// was stored until it is written.
+// TestStatesRoundTrip: values survive being written as JSON and read again, and their
+// stored text is kept until they are written.
 func TestStatesRoundTrip(t *testing.T) {
 	t.Parallel()
 	trips := holdfast.RegisterState(holdfast.StateSpec[breaker]{Name: "acme.breaker"})
@@ -66,26 +66,26 @@ func TestStatesRoundTrip(t *testing.T) {
 		}
 	}
 
-	// The spaces show that it is the stored text.
+	// The spaces show that this is the stored text.
 	raw := `{ "lastSignaturePerTool" : {}, "consecutiveCountPerTool": {"tool1": 5}, "unknown": 1 }`
 	s := schema.Restore(schema.Info(), []holdfast.StateValue{{Name: "acme.breaker", Version: 1, Data: json.RawMessage(raw)}}, nil)
 	if got := mustGet(t, trips, s); got.Count["tool1"] != 5 {
 		t.Errorf("%+v", got)
 	}
 	if got := string(valuesOf(t, s)[0].Data); got != raw {
-		t.Errorf("a read has changed what is stored: %s", got)
+		t.Errorf("a read has changed the stored value: %s", got)
 	}
 	next := trips.With(s, breaker{Count: map[string]int{"tool1": 10}})
 	if got := string(valuesOf(t, next)[0].Data); got != `{"lastSignaturePerTool":null,"consecutiveCountPerTool":{"tool1":10}}` {
 		t.Errorf("a write has left %s", got)
 	}
 	if got := string(valuesOf(t, s)[0].Data); got != raw || mustGet(t, trips, s).Count["tool1"] != 5 {
-		t.Errorf("a write has changed the states that it began with: %s", got)
+		t.Errorf("a write has changed the states that it started from: %s", got)
 	}
 }
 
-// TestStatesForm: the JSON form, member by member, and a reader that knows only
-// some of them.
+// TestStatesForm: the JSON form, member by member, and a reader that knows only some
+// members.
 func TestStatesForm(t *testing.T) {
 	t.Parallel()
 	a := holdfast.RegisterState(holdfast.StateSpec[failures]{Name: "acme.a", Version: 2})
@@ -106,7 +106,7 @@ func TestStatesForm(t *testing.T) {
 		t.Errorf("no states: %s", got)
 	}
 	if err := json.Unmarshal([]byte(`{"states": 1}`), &holdfast.States{}); err == nil {
-		t.Error("states that are no object were read")
+		t.Error("states that are not an object were read")
 	}
 }
 
@@ -149,7 +149,8 @@ func TestStatesMetadata(t *testing.T) {
 	}
 }
 
-// TestStatesThatCannotBeWritten: the error names the state, nothing is left out.
+// TestStatesThatCannotBeWritten: the error names the state; nothing is silently left
+// out.
 func TestStatesThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	k := holdfast.RegisterState(holdfast.StateSpec[dubious]{Name: "acme.dubious"})
@@ -188,8 +189,8 @@ func TestStatesOfThousandsOfTypes(t *testing.T) {
 	}
 }
 
-// TestStatesAreLikeAMap runs random operations against a map. Every container that
-// ever was is looked at again in the end: none may have changed.
+// TestStatesAreLikeAMap compares random operations with a map. In the end it checks
+// every container that ever existed: none may have changed.
 func TestStatesAreLikeAMap(t *testing.T) {
 	t.Parallel()
 	keys := slices.Concat(benchFirst[:3], registerCounts("acme.model", 20)[14:])
@@ -241,8 +242,8 @@ func TestStatesAreLikeAMap(t *testing.T) {
 	})
 }
 
-// FuzzStatesJSON: no JSON makes reading or writing panic, and what was written once
-// is written the same way again.
+// FuzzStatesJSON: no JSON makes reading or writing panic, and writing again what was
+// read gives the same text.
 func FuzzStatesJSON(f *testing.F) {
 	k := holdfast.RegisterState(holdfast.StateSpec[breaker]{Name: "acme.breaker", Version: 2})
 	schema := schemaWith(f, k)
@@ -261,7 +262,7 @@ func FuzzStatesJSON(f *testing.F) {
 		}
 		once := formText(t, &s)
 		if twice := formText(t, fromForm(t, once)); twice != once {
-			t.Fatalf("written again it is different:\n%s\n%s", once, twice)
+			t.Fatalf("different when written again:\n%s\n%s", once, twice)
 		}
 		restored := schema.Restore(s.Info(), valuesOf(t, &s), func(string, int, int) {})
 		change := schema.Compare(restored)

@@ -1,5 +1,9 @@
 package holdfast
 
+// The schema of an agent's states: which states a program knows and in which
+// versions, how it restores stored states, how it compares its schema with that of a
+// checkpoint, and what it shows to the thread's owner.
+
 import (
 	"fmt"
 	"maps"
@@ -7,8 +11,8 @@ import (
 	"strings"
 )
 
-// Schema is the states of one agent's middleware: what [SchemaInfo] is made of,
-// and what stored states are restored with.
+// Schema is the states of one agent's middleware. It describes itself as a
+// [SchemaInfo] and restores stored states.
 type Schema struct {
 	defs   []*stateDef // by name
 	byName map[string]*stateDef
@@ -19,17 +23,17 @@ type Schema struct {
 type SchemaInfo struct {
 	// Signature is the sorted names of the states, joined by commas.
 	Signature string `json:"schemaSignature"`
-	// Version is that of the container's form; 0 in what is older than schemas.
+	// Version is the version of the container's form; 0 if older than schemas.
 	Version int `json:"schemaVersion"`
 	// StateVersions are the versions of the states, by name.
 	StateVersions map[string]int `json:"stateVersions"`
-	// Redacted are the names of the states that ask not to be shown in full, for
-	// those who read a store without the program.
+	// Redacted are the names of the states that must not be shown in full, for those
+	// who read a store without the program.
 	Redacted []string `json:"redacted,omitempty"`
 }
 
-// NewSchema makes the schema of an agent's states. The same key may be there
-// twice; two keys of one name are a mistake, and the error names both types.
+// NewSchema makes the schema of an agent's states. The same key may occur twice; two
+// keys with the same name are a mistake, and the error names both types.
 func NewSchema(states ...AnyState) (*Schema, error) {
 	s := &Schema{byName: map[string]*stateDef{}}
 	for _, state := range states {
@@ -57,8 +61,8 @@ func NewSchema(states ...AnyState) (*Schema, error) {
 	return s, nil
 }
 
-// Info returns what checkpoints say of the schema. Its map and its slice are shared
-// and not to be changed.
+// Info returns what checkpoints say about the schema. Its map and its slice are
+// shared and must not be changed.
 func (s *Schema) Info() SchemaInfo { return *s.info }
 
 // Empty reports whether there are no states.
@@ -67,17 +71,17 @@ func (s *Schema) Empty() bool { return len(s.defs) == 0 }
 // New returns the states of a new conversation: none has a value.
 func (s *Schema) New() *States { return &States{info: s.info} }
 
-// Restore makes states of their stored form, with info as the schema that they were
-// written under. Nothing is decoded or migrated until it is read. Those that the
-// schema does not know are kept as they are. A state that was set aside comes back
-// if its version is known now. missing is told of a migration that does not exist;
-// if it is nil, reading such a state fails.
+// Restore makes states from their stored form; info is the schema that they were
+// written under. Values are decoded and migrated when they are first read. States
+// that the schema does not know are kept unchanged. A value that was set aside comes
+// back if its version is known now. missing, if not nil, is called when a migration
+// does not exist; otherwise reading such a state fails.
 func (s *Schema) Restore(info SchemaInfo, values []StateValue, missing func(name string, from, to int)) *States {
 	out := &States{info: &info}
 	for _, v := range values {
 		def := s.byName[v.Name]
 		kept := &stored{version: max(v.Version, 1), data: v.Data, missing: missing}
-		// [Schema.Adopt] takes info away, and what must not be shown stays so.
+		// [Schema.Adopt] replaces info, and what must not be shown must remain hidden.
 		kept.redacted = v.Redacted || slices.Contains(info.Redacted, v.Name)
 		switch {
 		case v.Aside && (def == nil || kept.version > def.version):
@@ -85,14 +89,14 @@ func (s *Schema) Restore(info SchemaInfo, values []StateValue, missing func(name
 		case def == nil:
 			setIn(&out.named, v.Name, kept)
 		default:
-			// The one that was set aside is the later of two in the list.
+			// Of two values, the one that was set aside is second in the list and wins.
 			out.put(def, def.restored(kept))
 		}
 	}
 	return out
 }
 
-// put is set for a container that shares no nodes with another.
+// put does what set does, in a container that shares no nodes with another.
 func (s *States) put(def *stateDef, c cell) {
 	i, at := place(def.slot)
 	for len(s.more) <= i {
@@ -104,8 +108,8 @@ func (s *States) put(def *stateDef, c cell) {
 	s.node(i)[at] = c
 }
 
-// Adopt returns the states with this schema's metadata, once what has changed
-// between the two is known.
+// Adopt returns the states with this schema's metadata. Call [Schema.Compare] first,
+// since the difference can no longer be seen afterwards.
 func (s *Schema) Adopt(states *States) *States {
 	next := &States{}
 	if states != nil {
@@ -115,8 +119,8 @@ func (s *Schema) Adopt(states *States) *States {
 	return next
 }
 
-// NewRun returns the states with which a run with new messages begins: those of
-// scope run have their initial value again.
+// NewRun returns the states with which a run with new messages starts: those of
+// [ScopeRun] have their initial value again.
 func (s *Schema) NewRun(states *States) *States {
 	for _, def := range s.defs {
 		if def.scope == ScopeRun && states.cell(def) != nil {
@@ -126,13 +130,13 @@ func (s *Schema) NewRun(states *States) *States {
 	return states
 }
 
-// SetAside returns the states in which those named begin anew; what is stored is
-// kept beside them, and comes back when its version is known.
+// SetAside returns states in which the named ones have their initial value again.
+// Their stored values are kept aside, and come back when their version is known.
 func (s *Schema) SetAside(states *States, names []string) *States {
 	for _, name := range names {
 		def := s.byName[name]
 		if def == nil {
-			continue // it is kept as it is anyway
+			continue // a state that the schema does not know is kept unchanged anyway
 		}
 		c := states.cell(def)
 		if c == nil || c.stored() == nil {
@@ -145,10 +149,10 @@ func (s *Schema) SetAside(states *States, names []string) *States {
 	return states
 }
 
-// Shown returns the states as the owner of the thread may see them: as
-// [States.MarshalJSON] writes them, redacted where a state asks for it. One that
-// this schema does not know, or not in its version, is redacted if the schema that
-// it was written under says so.
+// Shown returns the states as the thread's owner may see them: as
+// [States.MarshalJSON] writes them, redacted where a state asks for it. If this
+// schema does not know a state, or not in its version, the schema that the state was
+// written under decides.
 func (s *Schema) Shown(states *States) ([]byte, error) {
 	values, err := states.Values()
 	if err != nil {
@@ -185,25 +189,32 @@ func (d *stateDef) shown(c cell) (data []byte) {
 }
 
 // SchemaChange is the difference between the schema of a checkpoint and that of the
-// program that goes on from it.
+// program that continues from it.
 type SchemaChange struct {
 	// Upgrade: the checkpoint is older than schemas.
 	Upgrade bool `json:"isUpgrade"`
-	// Old is empty for an upgrade.
-	Old     string               `json:"oldSignature"`
-	New     string               `json:"newSignature"`
-	Removed []string             `json:"removed"`
-	Added   []string             `json:"added"`
+	// Old is the checkpoint's signature; empty for an upgrade.
+	Old string `json:"oldSignature"`
+	// New is the program's signature.
+	New string `json:"newSignature"`
+	// Removed are the states that only the checkpoint has, sorted by name.
+	Removed []string `json:"removed"`
+	// Added are the states that only the program has, sorted by name.
+	Added []string `json:"added"`
+	// Changed are the states whose versions differ, sorted by name.
 	Changed []StateVersionChange `json:"changed"`
-	// TooNew are those of Changed, whose version this program does not know.
+	// TooNew are those of Changed whose version this program does not know.
 	TooNew []StateVersionChange `json:"-"`
 }
 
 // StateVersionChange is a state whose version has changed.
 type StateVersionChange struct {
+	// Name is the state's "owner.name".
 	Name string `json:"name"`
-	From int    `json:"from"`
-	To   int    `json:"to"`
+	// From is the version that was stored.
+	From int `json:"from"`
+	// To is the version of this program.
+	To int `json:"to"`
 }
 
 // Any reports whether there is a difference.
@@ -211,10 +222,10 @@ func (c *SchemaChange) Any() bool {
 	return c.Upgrade || len(c.Removed)+len(c.Added)+len(c.Changed) > 0
 }
 
-// Compare returns what has changed since the states were written, each list by
-// name: by the signature and the versions of the schema that they were written
-// under, and by the values that are newer than this program. An older value is not
-// told of again each time: see [Schema.Migrations].
+// Compare returns what has changed since the states were written. It compares the
+// signature and the versions of the schema that they were written under, and looks
+// for values that are newer than this program. It does not report an older value
+// under a schema that is up to date: see [Schema.Migrations].
 func (s *Schema) Compare(states *States) SchemaChange {
 	old := states.Info()
 	c := SchemaChange{Old: old.Signature, New: s.info.Signature}
@@ -228,7 +239,7 @@ func (s *Schema) Compare(states *States) SchemaChange {
 	return c
 }
 
-// compareValues finds the values that are too new.
+// compareValues adds the values that are too new.
 func (s *Schema) compareValues(c *SchemaChange, states *States) {
 	states.eachStored(func(def *stateDef, kept *stored) {
 		if kept.version <= def.version {
@@ -236,7 +247,7 @@ func (s *Schema) compareValues(c *SchemaChange, states *States) {
 		}
 		change := StateVersionChange{def.name, kept.version, def.version}
 		c.TooNew = append(c.TooNew, change)
-		// What its value says stands before what its schema says.
+		// The version of the value takes precedence over that of its schema.
 		c.Changed = slices.DeleteFunc(c.Changed, func(o StateVersionChange) bool { return o.Name == change.Name })
 		c.Changed = append(c.Changed, change)
 	})
@@ -254,7 +265,7 @@ func (s *Schema) compareNames(c *SchemaChange, old SchemaInfo) {
 		return
 	}
 	names := strings.Split(old.Signature, ",")
-	slices.Sort(names) // as they are, unless somebody else wrote them
+	slices.Sort(names) // they are sorted already, unless another program wrote them
 	names = slices.Compact(names)
 	if names[0] == "" {
 		names = names[1:]
@@ -278,7 +289,7 @@ func (s *Schema) compareNames(c *SchemaChange, old SchemaInfo) {
 	}
 }
 
-// eachStored calls f for every value in a place that is as it was stored.
+// eachStored calls f for every value in a place that is still as it was stored.
 func (s *States) eachStored(f func(*stateDef, *stored)) {
 	if s == nil {
 		return
@@ -293,12 +304,13 @@ func (s *States) eachStored(f func(*stateDef, *stored)) {
 // PendingMigration is a stored state that will be migrated when it is next read.
 type PendingMigration struct {
 	StateVersionChange
-	// Missing is the first step for which there is no migration; 0 if all are there.
+	// Missing is the version from which there is no migration to the next; 0 if no
+	// migration is missing.
 	Missing int
 }
 
-// Migrations returns the migrations that the states need, by the states' names.
-// Those that are newer than this schema knows are in it too, with From above To.
+// Migrations returns the migrations that the states need, sorted by name. States
+// that are newer than this schema are included, with From above To.
 func (s *Schema) Migrations(states *States) []PendingMigration {
 	var out []PendingMigration
 	states.eachStored(func(def *stateDef, kept *stored) {
@@ -317,7 +329,7 @@ func (s *Schema) Migrations(states *States) []PendingMigration {
 	return out
 }
 
-// ShortNames are the last parts of states' names, joined for a log line.
+// ShortNames returns the last parts of states' names, joined for a log line.
 func ShortNames(names []string) string {
 	short := make([]string, len(names))
 	for i, n := range names {

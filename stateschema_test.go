@@ -17,8 +17,8 @@ func key(name string, version int) *holdfast.StateKey[visits] {
 	return holdfast.RegisterState(holdfast.StateSpec[visits]{Name: name, Version: version})
 }
 
-// TestSchemaIsDeterministic: whatever the order of registration and of use, the
-// signature is the sorted names, and each has a version.
+// TestSchemaIsDeterministic: whatever the order of registration and use, the
+// signature is the sorted names, and each state has a version.
 func TestSchemaIsDeterministic(t *testing.T) {
 	t.Parallel()
 	c, a, b := key("acme.c", 3), key("acme.a", 1), key("acme.b", 0)
@@ -79,7 +79,7 @@ func TestSchemaCompare(t *testing.T) {
 			t.Errorf("%s: there is a change: %v", name, got.Any())
 		}
 		if again := test.schema.Compare(test.schema.Adopt(test.from)); again.Any() {
-			t.Errorf("%s: it is told again: %+v", name, again)
+			t.Errorf("%s: it is reported again: %+v", name, again)
 		}
 	}
 	if got := holdfast.ShortNames([]string{"holdfast.breaker", "acme.team.budget"}); got != "breaker, budget" {
@@ -87,8 +87,8 @@ func TestSchemaCompare(t *testing.T) {
 	}
 }
 
-// TestRollbackLosesNothing: a program that lacks a state carries it through many
-// runs, as it was stored, and the one that has it goes on with it.
+// TestRollbackLosesNothing: a program that lacks a state carries it unchanged through
+// many runs, and the program that has the state can still use it.
 func TestRollbackLosesNothing(t *testing.T) {
 	t.Parallel()
 	a, b := key("acme.a", 1), key("acme.b", 4)
@@ -109,7 +109,7 @@ func TestRollbackLosesNothing(t *testing.T) {
 	}
 }
 
-// TestNewRun: states of scope run begin anew, the others stay.
+// TestNewRun: states of scope run are reset; the others keep their values.
 func TestNewRun(t *testing.T) {
 	t.Parallel()
 	perRun := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.run", Scope: holdfast.ScopeRun, Initial: func() visits { return visits{Last: "none"} }})
@@ -121,10 +121,10 @@ func TestNewRun(t *testing.T) {
 		t.Errorf("%+v, %+v", x, y)
 	}
 	if mustGet(t, perRun, s).Count != 2 {
-		t.Error("the states of the run before have changed")
+		t.Error("the previous run's states have changed")
 	}
 	if schema.NewRun(next) != next || schema.NewRun(nil) != nil {
-		t.Error("there was nothing to begin anew")
+		t.Error("there was nothing to reset")
 	}
 }
 
@@ -175,10 +175,10 @@ func TestMigrations(t *testing.T) {
 			t.Errorf("from %d: steps %q, want %q", version, got, test.steps)
 		}
 		if got := valuesOf(t, s)[0]; string(got.Data) != test.stored || got.Version != version {
-			t.Errorf("from %d: a read has changed what is stored: %+v", version, got)
+			t.Errorf("from %d: a read has changed the stored value: %+v", version, got)
 		}
 		if got := valuesOf(t, k.With(s, counterV3{6, "x"}))[0]; got.Version != 3 {
-			t.Errorf("from %d: what was written has version %d", version, got.Version)
+			t.Errorf("from %d: the written value has version %d", version, got.Version)
 		}
 	}
 }
@@ -215,13 +215,13 @@ func TestMigrationsThatFail(t *testing.T) {
 			wantError(t, err, holdfast.CodeStateMigration, append(test.want, `"acme.counter"`)...)
 		}
 		if got := valuesOf(t, s)[0]; string(got.Data) != test.stored || got.Version != 1 {
-			t.Errorf("%s: what is stored has become %+v", name, got)
+			t.Errorf("%s: the stored value has become %+v", name, got)
 		}
 	}
 }
 
-// TestMissingMigrationInLenientMode: the value is read with defaults as far as the
-// steps go, and it is told once.
+// TestMissingMigrationInLenientMode: the existing steps run, the result is read with
+// defaults, and the missing step is reported once.
 func TestMissingMigrationInLenientMode(t *testing.T) {
 	t.Parallel()
 	var steps, told []string
@@ -241,7 +241,7 @@ func TestMissingMigrationInLenientMode(t *testing.T) {
 	}
 }
 
-// TestMigrationsNeeded: what a deployment would have to migrate.
+// TestMigrationsNeeded: Migrations lists what a deployment would have to migrate.
 func TestMigrationsNeeded(t *testing.T) {
 	t.Parallel()
 	var steps []string
@@ -264,7 +264,7 @@ func TestMigrationsNeeded(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := schema.Migrations(good.With(gap.With(newer.With(s, visits{}), counterV3{}), counterV3{})); got != nil {
-		t.Errorf("all are written anew: %+v", got)
+		t.Errorf("all were written again, but there are %+v", got)
 	}
 	if got := schema.Migrations(nil); got != nil || len(steps) > 0 {
 		t.Errorf("%+v, %q", got, steps)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Principal is who calls, as authentication established it; never as a request
-// body claims it.
+// Principal is the caller as authentication established it, never as a request body
+// claims it.
 type Principal struct {
 	// Tenant separates customers: nothing of one is visible to another.
 	Tenant string `json:"tenant"`
@@ -19,7 +19,9 @@ type Principal struct {
 // ThreadKey names a thread. There is no way to name a thread without its
 // tenant.
 type ThreadKey struct {
+	// Tenant is the tenant that the thread belongs to.
 	Tenant string
+	// Thread is the thread's id, unique within the tenant.
 	Thread string
 }
 
@@ -28,9 +30,11 @@ func (k ThreadKey) String() string { return k.Tenant + "/" + k.Thread }
 
 // Fence says who may write to a thread: an epoch raised at each acquisition,
 // and a random nonce. It is compared for equality, because a store that loses
-// its last writes in a failover hands the same epoch out twice.
+// its last writes in a failover hands out the same epoch twice.
 type Fence struct {
+	// Epoch is raised by one at each acquisition; 0 before the first.
 	Epoch uint64 `json:"epoch"`
+	// Nonce is random and new at each acquisition.
 	Nonce string `json:"nonce"`
 }
 
@@ -50,8 +54,10 @@ func (f Fence) Tag() string {
 // and the tag of the fence that wrote it. The zero Cursor is before the first
 // record.
 type Cursor struct {
+	// Number is the record's number, from 1.
 	Number uint64
-	Tag    string
+	// Tag is the [Fence.Tag] that the record was written under.
+	Tag string
 }
 
 // String returns the form that travels as the SSE id: "number-tag".

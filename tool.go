@@ -1,5 +1,9 @@
 package holdfast
 
+// Tools: what an agent can do, and what each tool declares about running twice. Here
+// are the Tool interface, the call and its result, questions to people (Interrupt),
+// and NewTool, which makes a tool from a Go function.
+
 import (
 	"context"
 	"encoding/json"
@@ -13,17 +17,19 @@ import (
 
 // Tool is something that an agent can do.
 type Tool interface {
-	// Spec says what the tool is called, what it does and what it takes.
+	// Spec describes the tool: its name, what it does and what arguments it takes.
 	Spec() ToolSpec
-	// Call does it. An error is a finished result that the model reads (its text
-	// included), unless it is an [*Interrupt], which asks a person first. The
-	// context carries the call: see [CallFrom].
+	// Call runs the tool. An error is a finished result whose text the model reads,
+	// unless it is an [*Interrupt], which asks a person first. The context carries
+	// the call: see [CallFrom].
 	Call(ctx context.Context, call ToolCall) (ToolResult, error)
 }
 
 // ToolSpec describes a tool to a model.
 type ToolSpec struct {
-	Name        string
+	// Name is what the model calls the tool; unique within an agent.
+	Name string
+	// Description tells the model what the tool does and when to use it.
 	Description string
 	// Parameters is the JSON Schema of the arguments.
 	Parameters json.RawMessage
@@ -32,23 +38,23 @@ type ToolSpec struct {
 	Effect Effect
 	// Timeout bounds one call; 0 means the server's default.
 	Timeout time.Duration
-	// Query asks what became of a call that was cut off: for EffectQuery.
+	// Query finds out what became of a call that was cut off. EffectQuery needs it.
 	Query QueryFunc
-	// InDoubt says what becomes of a call of which nobody knows whether it took
-	// effect. Empty means DoubtTell.
+	// InDoubt says what to do with a call that may or may not have taken effect.
+	// Empty means DoubtTell.
 	InDoubt Doubt
-	// Metadata travels with a frontend tool.
+	// Metadata is what the client attached to a frontend tool, as JSON.
 	Metadata json.RawMessage
 }
 
-// Effect says what becomes of a call whose process died before its result was
+// Effect says what happens to a call whose process died before its result was
 // saved.
 type Effect string
 
-// The effects. A call that was cut off is run again, with the same arguments
-// and the same key, if the tool is pure or idempotent. A tool that is once is
-// never started twice by the server: the call is in doubt. A tool that is query
-// is asked first, and is in doubt if it does not know either.
+// The effects. If the tool is pure or idempotent, a call that was cut off runs again
+// with the same arguments and the same key. The server never starts a call of a once
+// tool twice: the call is in doubt. A query tool is asked first; if it does not know
+// either, the call is in doubt.
 const (
 	EffectPure       Effect = "pure"
 	EffectIdempotent Effect = "idempotent"
@@ -56,11 +62,11 @@ const (
 	EffectQuery      Effect = "query"
 )
 
-// Doubt says what becomes of a call in doubt.
+// Doubt says what to do with a call in doubt.
 type Doubt string
 
 // The policies. DoubtTell gives the model a failed result that says so. DoubtAsk
-// asks a person, with what is known, whether it happened.
+// shows a person what is known and asks whether the call took effect.
 const (
 	DoubtTell Doubt = "tell"
 	DoubtAsk  Doubt = "ask"
@@ -69,49 +75,57 @@ const (
 // Fate is what became of a call that was cut off.
 type Fate string
 
-// The fates. FateDone: it has taken effect, and this is its result. FateNotDone:
-// it has not, and will not; it is run now. FateUnknown: it is in doubt.
+// The fates. FateDone: it took effect, and this is its result. FateNotDone: it did
+// not and will not take effect, so it runs now. FateUnknown: it is in doubt.
 const (
 	FateDone    Fate = "done"
 	FateNotDone Fate = "not_done"
 	FateUnknown Fate = "unknown"
 )
 
-// QueryFunc asks by the call's key what became of it. An error is FateUnknown.
+// QueryFunc finds out by the call's key what became of it. An error means
+// FateUnknown.
 type QueryFunc func(ctx context.Context, call ToolCall) (ToolResult, Fate, error)
 
 // ToolCall is one call of a tool.
 type ToolCall struct {
 	// ID is unique in the thread.
-	ID   string
+	ID string
+	// Name is the name of the tool.
 	Name string
 	// Arguments is the JSON text that the model wrote.
 	Arguments json.RawMessage
-	// EncryptedValue is a provider's carry-over secret.
+	// EncryptedValue is opaque data of the provider that is sent back to it unchanged.
 	EncryptedValue string
-	Metadata       json.RawMessage
+	// Metadata is whatever the call's author attached, as JSON.
+	Metadata json.RawMessage
 
 	// Key is the call's idempotency key, "thread/run/call". It is the same when
-	// the call is run again after a crash: hand it to whatever the tool calls.
-	Key       string
+	// the call runs again after a crash: pass it to whatever the tool calls.
+	Key string
+	// Principal is on whose behalf the tool is called.
 	Principal Principal
-	Thread    string
-	Run       string
+	// Thread is the id of the thread.
+	Thread string
+	// Run is the id of the run.
+	Run string
+	// Iteration is the iteration that made the call, counted from 0.
 	Iteration int
-	// Frontend: the tool is the frontend's. Hooks decide about its calls as about
-	// others; one that they let pass is left to the frontend.
+	// Frontend: the tool is the frontend's. Hooks decide about its calls as about any
+	// other; a call that they let pass is left to the frontend.
 	Frontend bool
-	// State is the thread's shared state when the call began; null when it has
-	// none. Change it with [UpdateState].
+	// State is the thread's shared state when the call began; null if it has none.
+	// Change it with [UpdateState].
 	State json.RawMessage
-	// Answer is a person's answer, when the call had asked for one.
+	// Answer is a person's answer, if the call had asked for one.
 	Answer *Answer
 }
 
 // ToolResult is what a tool returned.
 type ToolResult struct {
-	// Text is the result; for a result in parts it is empty and Parts is set.
-	Text  string
+	// Text is the result; empty if Parts holds it.
+	Text string
+	// Parts is a result in parts; nil if Text holds it.
 	Parts []Part
 	// Failed marks a result that reports an error.
 	Failed bool
@@ -120,19 +134,21 @@ type ToolResult struct {
 	NotRun bool
 }
 
-// Interrupt is the error a tool returns to ask a person. The run ends with the
+// Interrupt is the error that a tool returns to ask a person. The run ends with the
 // question and waits without any goroutine, socket or timer; when the answer
 // comes, the tool is called again with [ToolCall.Answer] set.
 type Interrupt struct {
 	// Reason is "input_required", "confirmation", "tool_call" or a name of your
-	// own as "framework:name".
-	Reason  string
+	// own in the form "framework:name".
+	Reason string
+	// Message is the question as the person reads it.
 	Message string
-	// ResponseSchema is the JSON Schema of the answer's payload.
+	// ResponseSchema is the JSON Schema of the answer's payload; null accepts anything.
 	ResponseSchema json.RawMessage
-	// ExpiresAt is when an answer comes too late; zero is never.
+	// ExpiresAt is the time after which an answer is too late; zero means never.
 	ExpiresAt time.Time
-	Metadata  json.RawMessage
+	// Metadata is passed on to the frontend with the question, as JSON.
+	Metadata json.RawMessage
 }
 
 // Error says that a person is needed.
@@ -140,15 +156,17 @@ func (i *Interrupt) Error() string { return "a person is asked: " + i.Message }
 
 // Answer is a person's answer to an [Interrupt].
 type Answer struct {
+	// InterruptID is the id of the question.
 	InterruptID string `json:"interruptId"`
-	// Reason is that of the interrupt: whoever asks more than one thing sees by it
-	// what was answered.
+	// Reason is the interrupt's Reason, so that code that asks more than one question
+	// can tell which one was answered.
 	Reason string `json:"reason,omitempty"`
-	// Payload is the answer; null when the person gave none.
-	Payload  json.RawMessage `json:"payload,omitempty"`
+	// Payload is the answer; null if the person gave none.
+	Payload json.RawMessage `json:"payload,omitempty"`
+	// Metadata is what the client attached to the answer, as JSON.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
-	// Declined: the question was abandoned without an answer. Tools never see
-	// such an answer; the call's result says it.
+	// Declined: the question was abandoned without an answer. Tools never see such
+	// an answer; the call's result says so.
 	Declined bool `json:"declined,omitempty"`
 }
 
@@ -169,14 +187,14 @@ func WithQuery(f QueryFunc) ToolOption {
 // WithInDoubt says what becomes of a call in doubt.
 func WithInDoubt(d Doubt) ToolOption { return func(s *ToolSpec) { s.InDoubt = d } }
 
-// NewTool makes a tool of a Go function. The JSON Schema of its arguments is
+// NewTool makes a tool from a Go function. The JSON Schema of its arguments is
 // inferred from Args, a struct: json tags name the members, a jsonschema tag
 // describes one, omitempty makes it optional. Arguments that violate the schema
 // never reach the function: the model gets all violations in one message. A
-// string result is passed on as it is, anything else as JSON.
+// string result is passed on unchanged, anything else as JSON.
 //
-// NewTool panics if the name is empty or Args cannot be described, because that
-// is a mistake in the program; it is found at start-up.
+// NewTool panics if the name is empty or Args cannot be described: that is a mistake
+// in the program, and this way it shows up at startup.
 func NewTool[Args, Result any](name, description string, f func(context.Context, Args) (Result, error), options ...ToolOption) Tool {
 	if name == "" {
 		panic("holdfast.NewTool: a tool needs a name")
@@ -219,8 +237,8 @@ func (t *funcTool[Args, Result]) Call(ctx context.Context, call ToolCall) (ToolR
 	return resultOf(result)
 }
 
-// ErrArguments is what the error of a tool made by [NewTool] wraps if it was given
-// arguments that it cannot take. To call it again with the same ones is in vain.
+// ErrArguments is wrapped by the error of a tool made by [NewTool] if its arguments
+// are invalid. Calling the tool again with the same arguments cannot succeed.
 var ErrArguments = errors.New("invalid arguments")
 
 // argumentsError is an ErrArguments with a text for the model.
@@ -252,13 +270,13 @@ type callContext struct {
 	update func(StateUpdate)
 }
 
-// StateUpdate computes a new shared state from the old one, which is null when
-// the thread has none.
+// StateUpdate computes a new shared state from the old one, which is null if the
+// thread has none.
 type StateUpdate func(state json.RawMessage) (json.RawMessage, error)
 
-// ContextWithCall returns a context that carries the call to a tool's function.
-// The server does this; a test of a tool may. State updates go to update; if it is
-// nil, to where those of a call go that the context carries already.
+// ContextWithCall returns a context that carries the call to a tool's function. The
+// server does this; tests of tools may too. State updates go to update or, if that is
+// nil, to the update function of the call that the context already carries.
 func ContextWithCall(ctx context.Context, call ToolCall, update func(StateUpdate)) context.Context {
 	if c, ok := ctx.Value(callKey{}).(callContext); ok && update == nil {
 		update = c.update
@@ -276,10 +294,10 @@ func CallFrom(ctx context.Context) ToolCall {
 // ErrNoCall is returned by [UpdateState] outside a tool call.
 var ErrNoCall = errors.New("there is no tool call in this context")
 
-// UpdateState changes the thread's shared state together with the result of
-// the running tool call: both are saved in one commit, so that neither a crash
-// nor a parallel tool loses or repeats the change. The update runs when the
-// call has succeeded; if the call fails, it does not.
+// UpdateState changes the thread's shared state together with the result of the
+// current tool call: both are saved in one commit, so that neither a crash nor a
+// parallel tool can lose or repeat the change. The update runs after the call has
+// succeeded, and not at all if it fails.
 func UpdateState(ctx context.Context, update StateUpdate) error {
 	c, ok := ctx.Value(callKey{}).(callContext)
 	if !ok || c.update == nil {
