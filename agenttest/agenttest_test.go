@@ -25,8 +25,8 @@ func echo(effect holdfast.Effect) holdfast.Tool {
 	return holdfast.NewTool("echo", "Says a word.", func(_ context.Context, a wordArgs) (string, error) { return a.Word + "!", nil }, holdfast.WithEffect(effect))
 }
 
-// both runs a test with the real clock, and in a bubble with a fake one, where it
-// also fails if a goroutine is left behind.
+// both runs a test twice: with the real clock, and in a bubble with a fake one, where
+// it also fails if a goroutine is left behind.
 func both(t *testing.T, test func(t *testing.T)) {
 	t.Run("real time", test)
 	t.Run("fake time", func(t *testing.T) { synctest.Test(t, test) })
@@ -124,7 +124,7 @@ func (f *fakeTB) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// failing runs a test that ends by Fatalf, and returns what it said.
+// failing runs a test that ends with Fatalf and returns the text.
 func failing(t *testing.T, test func(t testing.TB)) string {
 	t.Helper()
 	f := &fakeTB{ctx: t.Context()}
@@ -171,8 +171,8 @@ func TestMistakesAreLoud(t *testing.T) {
 	}
 }
 
-// TestAModelAlone: it can be used without a harness, and says by itself what is
-// wrong.
+// TestAModelAlone: a model can be used without a harness, and reports a mistake in its
+// script itself.
 func TestAModelAlone(t *testing.T) {
 	model := agenttest.Say(agenttest.Text("hello"))
 	for i := range 2 {
@@ -237,8 +237,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	})
 }
 
-// TestThreadsAndPrincipals: what a tenant shares is shared, what is a thread's is
-// not.
+// TestThreadsAndPrincipals: the threads of a tenant share its ledger, and nothing else.
 func TestThreadsAndPrincipals(t *testing.T) {
 	admit := holdfast.Middleware{Name: "test.admit", BeforeIteration: func(ctx context.Context, it *holdfast.Iteration) error {
 		ledger, err := holdfast.LedgerFrom(ctx)

@@ -22,33 +22,33 @@ type runOptions struct {
 	at     holdfast.Iteration
 }
 
-// WithState has a state begin with a value.
+// WithState sets a state's value at the start.
 func WithState[T any](key *holdfast.StateKey[T], value T) Option {
 	return func(o *runOptions) { o.states = key.With(o.states, value) }
 }
 
-// WithLedger has the run use a ledger, in the place of one of its own in memory.
+// WithLedger makes the run use this ledger instead of one of its own in memory.
 func WithLedger(l holdfast.Ledger) Option { return func(o *runOptions) { o.ledger = l } }
 
-// At says where the run stands.
+// At sets where the run stands.
 func At(it holdfast.Iteration) Option { return func(o *runOptions) { o.at = it } }
 
-// Recorded is what a hook has done to the run of its [Context].
+// Recorded shows what a hook did to the run of its [Context].
 type Recorded struct {
 	live    *holdfast.LiveStates
 	mu      sync.Mutex
 	notices []Notice
 }
 
-// Notices are what [holdfast.Notify] was given.
+// Notices returns what [holdfast.Notify] was called with, in order.
 func (r *Recorded) Notices() []Notice {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.notices)
 }
 
-// States are the states as they are now; [holdfast.StateKey.Load] reads one of them
-// from the context too.
+// States returns the current states. [holdfast.StateKey.Load] with the context reads
+// the same ones.
 func (r *Recorded) States() *holdfast.States { return r.live.Now() }
 
 func (r *Recorded) notify(_ context.Context, name string, value any) error {
@@ -62,8 +62,8 @@ func (r *Recorded) notify(_ context.Context, name string, value any) error {
 	return nil
 }
 
-// Context makes a context as hooks get it, to test one hook as the function that it
-// is: with states, a ledger, and a place for notices. It ends with the test.
+// Context makes a context like the one that hooks get, with states, a ledger and a
+// record of notices, to test a single hook by calling it. It ends with the test.
 func Context(t testing.TB, options ...Option) (context.Context, *Recorded) {
 	t.Helper()
 	o := runOptions{at: holdfast.Iteration{Agent: "agent", Principal: server.LocalPrincipal(), Thread: "t", Run: "run1"}}

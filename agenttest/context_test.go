@@ -30,7 +30,7 @@ func TestAHookAsAFunction(t *testing.T) {
 	}
 }
 
-// TestRunsMayShareALedger: each has one of its own, or the one it is given.
+// TestRunsMayShareALedger: each run has a ledger of its own unless it is given one.
 func TestRunsMayShareALedger(t *testing.T) {
 	reserve := func(ctx context.Context, id string) error {
 		ledger, err := holdfast.LedgerFrom(ctx)

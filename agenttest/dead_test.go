@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-agents/holdfast/agenttest"
 )
 
-// TestADeadProcessChangesNothing: what goes on in its memory has no effect that
-// anybody sees.
+// TestADeadProcessChangesNothing: code of a dead process that is still running has no
+// visible effect.
 func TestADeadProcessChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *agenttest.Harness
@@ -63,7 +63,8 @@ func TestADeadProcessChangesNothing(t *testing.T) {
 	})
 }
 
-// TestAToolThatIgnoresItsContextIsFound: it would outlive its process.
+// TestAToolThatIgnoresItsContextIsFound: such a tool outlives its process, and the
+// test fails.
 func TestAToolThatIgnoresItsContextIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -1,10 +1,10 @@
-// Package agenttest runs a middleware, or a whole agent, alone in a test: with the
-// server's own wiring, a scripted model, a store in memory and no network.
+// Package agenttest runs a middleware, or a whole agent, in a test: with the server's
+// own wiring, a scripted model, an in-memory store and no network.
 //
 // # A hook is a function
 //
-// What a hook decides can be tested as the function that it is. [Context] makes the
-// context that it needs, with states, a ledger, and a record of its notices:
+// A hook is a function, so a test can call it and check what it decides. [Context]
+// makes the context that it needs, with states, a ledger and a record of its notices:
 //
 //	ctx, run := agenttest.Context(t, agenttest.WithState(key, Quota{Used: 2}))
 //	b := holdfast.NewBatch(&holdfast.Iteration{}, []holdfast.ToolCall{{Name: "lookup"}})
@@ -13,7 +13,7 @@
 //
 // # A run
 //
-// [New] starts a server with one agent. Its model says one [Turn] after the other:
+// [New] starts a server with one agent. Its model plays one [Turn] after another:
 //
 //	h := agenttest.New(t, agenttest.Config{
 //		Model: agenttest.Say(
@@ -26,29 +26,29 @@
 //	r := h.Run("What are these?")
 //
 // A [Result] has the outcome, the events, the history, the tool calls that were
-// really started, and the questions to a person, which [Harness.Answer],
-// [Harness.AnswerAll] and [Harness.Decline] settle. A script that has no turn left
-// ends the test.
+// actually started, and the questions to a person, which [Harness.Answer],
+// [Harness.AnswerAll] and [Harness.Decline] answer. If the script runs out of turns,
+// the test fails.
 //
 // # What survives
 //
 // [Harness.Restart] kills the process and starts another one on the same store, and
-// [State] is what the newest checkpoint holds. What a middleware keeps in a variable
-// is lost in production, so give the next process a new one:
+// [State] returns what the newest checkpoint holds. In production, a restart loses
+// what a middleware keeps in a variable, so give the next process a new one:
 //
 //	h.Restart(newQuota(options))
 //	if agenttest.State(h, key).Used != 2 { … }
 //
-// A process dies in the middle of something when a hook, a tool or a turn of the
-// model calls [Harness.Crash]. The result is [Cut] then; after a restart
-// [Harness.Resume] reads on where the stream broke off. Another deployment is a
-// restart with other middleware: one with a newer version of a state shows that its
+// To make a process die in the middle of something, call [Harness.Crash] in a hook, a
+// tool or a turn of the model. The outcome is then [Cut]; after a restart,
+// [Harness.Resume] continues the stream where it broke off. A restart with other
+// middleware is a new deployment: with a newer version of a state, it shows that the
 // migration works.
 //
 // # Time
 //
 // Everything works in a bubble of testing/synctest, where timeouts and retries take
-// no time, a crash is at the same point each time, and the test also fails if a
+// no time, a crash happens at the same point each time, and the test also fails if a
 // goroutine is left behind.
 //
 // Package agenttest/storetest tests a store.

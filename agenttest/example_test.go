@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-agents/holdfast/agenttest"
 )
 
-// A middleware that counts what was ordered in a thread, and what is left of that
-// when the process dies.
+// A middleware that counts the orders in a thread, and what is left of the count
+// after the process dies.
 func ExampleNew() {
-	t := exampleTest() // in a test, the one that it is
+	t := exampleTest() // in a test, use the test's own t
 	defer t.end()
 
 	type orders struct{ Placed int }
@@ -25,7 +25,7 @@ func ExampleNew() {
 		AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, done *holdfast.IterationResult) {
 			_, err := key.Update(ctx, func(o orders) orders { return orders{o.Placed + len(done.Calls)} })
 			if err != nil {
-				panic(err) // it is logged and counted
+				panic(err) // the server logs and counts it
 			}
 		},
 	}
@@ -49,10 +49,10 @@ func ExampleNew() {
 	// 2
 }
 
-// A process that dies while a tool runs, and the one that takes over. The tool must
-// not run twice, so the model is told that nobody knows.
+// A process dies while a tool runs, and another takes over. The tool must not run
+// twice, so the model is told that the call's outcome is unknown.
 func ExampleHarness_Crash() {
-	t := exampleTest() // in a test, the one that it is
+	t := exampleTest() // in a test, use the test's own t
 	defer t.end()
 
 	var h *agenttest.Harness
@@ -75,9 +75,9 @@ func ExampleHarness_Crash() {
 	// holdfast.takeover
 }
 
-// One hook, as the function that it is.
+// A single hook, called as a function.
 func ExampleContext() {
-	t := exampleTest() // in a test, the one that it is
+	t := exampleTest() // in a test, use the test's own t
 	defer t.end()
 
 	polite := func(ctx context.Context, b *holdfast.Batch) error {
@@ -100,7 +100,7 @@ func ExampleContext() {
 	// Output: <nil> true Not so loud. "shout_at"
 }
 
-// exampleT stands for a test, which an example does not get.
+// exampleT stands in for a test's t, which examples do not have.
 type exampleT struct {
 	testing.TB
 	ctx      context.Context

@@ -1,5 +1,9 @@
 package agenttest
 
+// The harness: a server with one agent in the test's process. Here are its
+// configuration, its life (New, Crash, Restart), and what a test can ask of it; what
+// comes back is in result.go.
+
 import (
 	"cmp"
 	"fmt"
@@ -15,33 +19,34 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// Config is what a [Harness] runs. Only a model must be there.
+// Config is what a [Harness] runs. Only a model is required.
 type Config struct {
-	// Model is asked for answers: [Say] makes one.
+	// Model answers the agent's conversations: [Say] makes one.
 	Model holdfast.Model
-	// Tools and Middleware are the agent's, in this order. The server's own limits
-	// are around them, as in production.
-	Tools      []holdfast.Tool
+	// Tools are the agent's tools.
+	Tools []holdfast.Tool
+	// Middleware is the agent's middleware, the first outermost. The server's own
+	// limits are around it, as in production.
 	Middleware []holdfast.Middleware
-	// Agent is a whole agent to begin with: Model, if there is one, takes the place
-	// of its own, and Tools and Middleware come after its own.
+	// Agent is a whole agent to start from: Model, if set, replaces its model, and
+	// Tools and Middleware are added after its own.
 	Agent holdfast.Agent
-	// Store is where threads are kept; default: in memory. The harness does not
+	// Store keeps the threads; the default is a store in memory. The harness does not
 	// close it. Two harnesses on one store each need a [Harness.Thread] of their own.
 	Store holdfast.Store
-	// Principal is who asks; default [server.LocalPrincipal].
+	// Principal is the caller; default [server.LocalPrincipal].
 	Principal holdfast.Principal
-	// Now is the clock of what is stored; default time.Now, which in a bubble of
-	// testing/synctest is the bubble's.
+	// Now is the clock for stored times; default time.Now, which in a bubble of
+	// testing/synctest is the bubble's clock.
 	Now func() time.Time
-	// Server has limits and modes, like MaxIterations or SchemaChanges. The members
-	// that are above, the log and the address are the harness's.
+	// Server has limits and modes, such as MaxIterations or SchemaChanges. The harness
+	// sets the members that this struct has, the log and the address.
 	Server server.Config
 }
 
-// Harness runs one agent in the test's process, without a network: what a client
-// would post is given to the server's handler, and what it answers is a [Result].
-// Its methods are for the test's goroutine; Crash is for all.
+// Harness runs one agent in the test's process, without a network: it passes what a
+// client would post to the server's handler, and turns the response into a [Result].
+// Only Crash may be called from any goroutine; the other methods are for the test's.
 type Harness struct {
 	t       testing.TB
 	cfg     Config
@@ -61,11 +66,11 @@ type threadID struct {
 	name string
 }
 
-// thread is what a client remembers of a thread.
+// thread is what a client remembers about a thread.
 type thread struct {
 	notices []Notice
 	open    []Question
-	// cut is where the stream of a run has broken off; nil if it has not.
+	// cut is where the stream of a run broke off; nil if it did not.
 	cut *cursor
 }
 
@@ -114,15 +119,15 @@ func (h *Harness) start() {
 	h.process = p
 }
 
-// Crash has the process die, as if it were killed: nothing is stored any more,
-// contexts are cancelled, and streams break off. A hook, a tool or a [Turn] may call
-// it. What is in the middle of something then is told so by its context, and should
-// return soon; no hook, no tool and no model is called any more. [Harness.Restart]
-// starts the next process.
+// Crash makes the process die as if it were killed: from then on nothing is stored,
+// contexts are cancelled and streams break off. A hook, a tool or a [Turn] may call
+// it. Functions that are still running see it in their context and should return
+// soon; no other hook, tool or model is called. [Harness.Restart] starts the next
+// process.
 //
-// What a run has handed to the store before is stored first, so that a test is the
-// same each time. In a bubble of testing/synctest that is exact; elsewhere it is
-// waited for a moment.
+// Commits that a run has already passed to the store are stored first, so that a test
+// gives the same result each time. In a bubble of testing/synctest this is exact;
+// elsewhere Crash waits a moment for them.
 func (h *Harness) Crash() {
 	if !h.process.life.over() {
 		h.process.store.rest()
@@ -130,13 +135,13 @@ func (h *Harness) Crash() {
 	h.process.kill()
 }
 
-// Restart has the process die, if it lives, and starts another one on the same
-// store, which takes over what was running. [Harness.Resume] shows what comes of
-// it. With arguments it is another deployment, whose middleware they are instead.
+// Restart kills the process, if it is alive, and starts another one on the same
+// store, which takes over what was running. [Harness.Resume] shows the outcome.
+// Arguments replace the middleware, as in a new deployment.
 //
-// What middleware keeps in a variable does not survive a crash, but in a test the
-// variable does. To see that all of it is state, hand in a new one:
-// h.Restart(quota.New(options)).
+// In production, a crash loses what a middleware keeps in a variable, but in a test
+// the variable survives. To check that everything needed is in states, pass a new
+// middleware: h.Restart(quota.New(options)).
 func (h *Harness) Restart(middleware ...holdfast.Middleware) {
 	h.t.Helper()
 	h.Crash()
@@ -149,13 +154,14 @@ func (h *Harness) Restart(middleware ...holdfast.Middleware) {
 	h.start()
 }
 
-// Thread has what follows happen on the thread of that name, new or not.
+// Thread selects the thread for the following calls; it may be new.
 func (h *Harness) Thread(name string) { h.on.name = name }
 
-// As has what follows be asked by this principal, on a thread of its own.
+// As makes this principal the caller of the following calls. Each principal has
+// threads of its own.
 func (h *Harness) As(who holdfast.Principal) { h.on.who = who }
 
-// thread is what is known of the thread.
+// thread returns what is known about the selected thread.
 func (h *Harness) thread() *thread {
 	if h.threads[h.on] == nil {
 		h.threads[h.on] = &thread{}
@@ -163,8 +169,7 @@ func (h *Harness) thread() *thread {
 	return h.threads[h.on]
 }
 
-// Run posts a user's message and returns when the run has ended, waits, or broke
-// off.
+// Run posts a user's message and returns when the run has ended, waits or was cut off.
 func (h *Harness) Run(text string) *Result {
 	h.t.Helper()
 	id := fmt.Sprintf("user%d", h.posts+1)
@@ -172,9 +177,9 @@ func (h *Harness) Run(text string) *Result {
 	return h.post(&agui.RunAgentInput{Messages: []agui.Message{message}})
 }
 
-// Resume goes on as a client would that knows no more: after a crash it reads on
-// where the stream broke off, else it posts no messages, which resumes a run that
-// has stopped, and shows one that waits or has ended.
+// Resume does what a client does that knows nothing new. After a crash it continues
+// the stream where it broke off. Otherwise it posts no messages, which resumes a
+// stopped run and shows one that waits or has ended.
 func (h *Harness) Resume() *Result {
 	h.t.Helper()
 	if cut := h.thread().cut; cut != nil {
@@ -189,8 +194,8 @@ func (h *Harness) Answer(interruptID string, payload any) *Result {
 	return h.Answers(map[string]any{interruptID: payload})
 }
 
-// AnswerAll answers every question that the last result on this thread has left
-// open, each with the same payload.
+// AnswerAll answers every question that the last result on this thread left open,
+// each with the same payload.
 func (h *Harness) AnswerAll(payload any) *Result {
 	h.t.Helper()
 	answers := map[string]any{}
@@ -200,8 +205,8 @@ func (h *Harness) AnswerAll(payload any) *Result {
 	return h.Answers(answers)
 }
 
-// Answers answers several questions in one request: payloads by the questions' ids.
-// A run goes on when all have an answer.
+// Answers answers several questions in one request: the payloads by question id. A
+// run continues once all its questions have an answer.
 func (h *Harness) Answers(payloads map[string]any) *Result {
 	h.t.Helper()
 	in := &agui.RunAgentInput{}
@@ -212,7 +217,7 @@ func (h *Harness) Answers(payloads map[string]any) *Result {
 	return h.post(in)
 }
 
-// Decline abandons questions without an answer: these, or all that are open.
+// Decline abandons these questions, or all open ones, without an answer.
 func (h *Harness) Decline(interruptIDs ...string) *Result {
 	h.t.Helper()
 	if len(interruptIDs) == 0 {
@@ -236,15 +241,15 @@ func (h *Harness) openQuestions() []Question {
 	return open
 }
 
-// Log returns the server's log, a line each, without times: of all processes,
-// while they lived.
+// Log returns the lines of the server's log, without times, from all processes while
+// they were alive.
 func (h *Harness) Log() []string {
 	h.log.mu.Lock()
 	defer h.log.mu.Unlock()
 	return slices.Clone(h.log.lines)
 }
 
-// Notices returns the CUSTOM events that the results on this thread have shown:
-// those of middleware, by [holdfast.Notify], and the server's own, whose names begin
+// Notices returns the CUSTOM events in the results on this thread: those that
+// middleware sent with [holdfast.Notify], and the server's own, whose names start
 // with "holdfast.".
 func (h *Harness) Notices() []Notice { return slices.Clone(h.thread().notices) }

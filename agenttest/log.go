@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// logbook keeps lines, and passes them on to the test's output.
+// logbook keeps lines and copies them to the test's output.
 type logbook struct {
 	out   io.Writer
 	mu    sync.Mutex
@@ -16,7 +16,7 @@ type logbook struct {
 	ends  map[string]chan struct{} // by run, closed when its end is in the log
 }
 
-// runEnded is the line with which the server is done with a run.
+// runEnded matches the server's last line about a run.
 var runEnded = regexp.MustCompile(`msg="run ended" .*\brun=(\S+)`)
 
 func (l *logbook) Write(b []byte) (int, error) {
@@ -26,7 +26,7 @@ func (l *logbook) Write(b []byte) (int, error) {
 	l.lines = append(l.lines, line)
 	if m := runEnded.FindStringSubmatch(line); m != nil {
 		select {
-		case <-l.end(m[1]): // it was there before
+		case <-l.end(m[1]): // the end has been logged before
 		default:
 			close(l.end(m[1]))
 		}
@@ -34,7 +34,8 @@ func (l *logbook) Write(b []byte) (int, error) {
 	return l.out.Write(b)
 }
 
-// end is closed when the end of the run is in the log; the caller holds the lock.
+// end returns a channel that is closed once the run's end is in the log; the caller
+// holds the lock.
 func (l *logbook) end(run string) chan struct{} {
 	if l.ends[run] == nil {
 		l.ends[run] = make(chan struct{})
@@ -42,14 +43,14 @@ func (l *logbook) end(run string) chan struct{} {
 	return l.ends[run]
 }
 
-// ended is closed when the end of the run is in the log.
+// ended returns a channel that is closed once the run's end is in the log.
 func (l *logbook) ended(run string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.end(run)
 }
 
-// mortalLog drops what a dead process says.
+// mortalLog drops what a dead process logs.
 type mortalLog struct {
 	w    io.Writer
 	life life
@@ -62,7 +63,7 @@ func (l *mortalLog) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// withoutTimes leaves out what is another in each test.
+// withoutTimes removes what differs from test to test.
 func withoutTimes(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == "took") {
 		return slog.Attr{}

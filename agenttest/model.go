@@ -1,5 +1,8 @@
 package agenttest
 
+// The scripted model: turns, which say what the model answers and how an answer ends,
+// and a Model that plays them in order and remembers what it was asked.
+
 import (
 	"context"
 	"encoding/json"
@@ -13,28 +16,30 @@ import (
 
 // Turn is one answer of a [Model]: what it says, what it calls, how it ends.
 type Turn struct {
-	// Reasoning and Text are said first, each in one piece.
+	// Reasoning comes first, in one piece.
 	Reasoning string
-	Text      string
-	// Calls are made together, in this order. One without an ID gets the next of
-	// call_1, call_2 and so on.
+	// Text follows it, in one piece.
+	Text string
+	// Calls are made together, in this order. A call without an ID gets the next one
+	// of call_1, call_2 and so on.
 	Calls []holdfast.ToolCall
-	// Usage is what the model reports; nil is nothing.
+	// Usage is what the model reports; nil reports nothing.
 	Usage *holdfast.Usage
-	// Finish is why the model stops; empty: that it is done, or makes calls.
+	// Finish is why the model stops; empty means tool_calls if there are Calls, else
+	// stop.
 	Finish holdfast.FinishReason
-	// Truncated: the stream ends before the answer is complete, which the server
-	// tries again: the next turn follows.
+	// Truncated: the stream ends before the answer is complete. The server tries again
+	// and gets the next turn.
 	Truncated bool
-	// Err ends the turn in the place of Finish. A [*holdfast.ModelError] says
-	// whether the server tries again: then the next turn follows.
+	// Err ends the turn instead of Finish. A [*holdfast.ModelError] says whether the
+	// server tries again; if it does, it gets the next turn.
 	Err error
-	// Do is called when everything is said and the end is not: a model that is slow
-	// sleeps here, and a process that dies calls [Harness.Crash].
+	// Do is called after everything was said but before the turn ends: sleep here for a
+	// slow model, or call [Harness.Crash] for a process that dies.
 	Do func(ctx context.Context, req *holdfast.ModelRequest)
 }
 
-// Text is a turn that says something and is done.
+// Text is a turn that says something and stops.
 func Text(text string) Turn { return Turn{Text: text} }
 
 // Call is a turn that calls a tool; the arguments are JSON.
@@ -46,32 +51,32 @@ func Fail(err error) Turn { return Turn{Err: err} }
 // Truncate is a turn that breaks off after the text.
 func Truncate(text string) Turn { return Turn{Text: text, Truncated: true} }
 
-// And returns the turn with one more call, which runs in parallel.
+// And returns the turn with one more call, parallel to the others.
 func (t Turn) And(tool, arguments string) Turn {
 	t.Calls = append(slices.Clip(t.Calls), holdfast.ToolCall{Name: tool, Arguments: json.RawMessage(arguments)})
 	return t
 }
 
-// Tokens returns the turn with a report of its tokens.
+// Tokens returns the turn with a report of these token counts.
 func (t Turn) Tokens(input, output int64) Turn {
 	total := input + output
 	t.Usage = &holdfast.Usage{InputTokens: &input, OutputTokens: &output, TotalTokens: &total}
 	return t
 }
 
-// Model is a scripted [holdfast.Model]: each call gets the next turn, whoever
-// calls. It remembers what it was asked. A call that finds no turn left fails, and
-// a [Harness] ends the test then. All methods may be called concurrently.
+// Model is a scripted [holdfast.Model]: each call gets the next turn, no matter who
+// calls. It remembers what it was asked. If no turn is left, the call fails, and a
+// [Harness] then fails the test. All methods may be called concurrently.
 type Model struct {
 	mu       sync.Mutex
 	turns    []Turn
 	next     int
-	calls    int // that were given an id
+	calls    int // how many calls were given an id
 	requests []holdfast.ModelRequest
 	lacks    error // why there was no turn
 }
 
-// Say makes a model that answers with these turns, one after the other.
+// Say makes a model that answers with these turns, one after another.
 func Say(turns ...Turn) *Model { return &Model{turns: slices.Clone(turns)} }
 
 // Add adds turns to the script.
@@ -81,14 +86,14 @@ func (m *Model) Add(turns ...Turn) {
 	m.turns = append(m.turns, turns...)
 }
 
-// Requests are what the model was asked, as middleware has left it.
+// Requests returns what the model was asked, after all changes by middleware.
 func (m *Model) Requests() []holdfast.ModelRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
 }
 
-// Left is how many turns nobody has asked for yet.
+// Left returns how many turns have not been used yet.
 func (m *Model) Left() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

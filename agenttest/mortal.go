@@ -1,5 +1,9 @@
 package agenttest
 
+// How a process dies in a test: everything that it uses (agent, store, hooks) is
+// bound to its life. After its death, code that is still running can no longer change
+// anything that a test sees.
+
 import (
 	"context"
 	"fmt"
@@ -11,9 +15,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// life is closed when a process dies. What runs in it cannot be stopped like one
-// that is killed, but it can be kept from everything that would show: it writes
-// nothing, and calls nothing that belongs to the test.
+// life is closed when a process dies. Its goroutines cannot be stopped as a kill
+// would, but they can be kept from doing anything visible: they write nothing and
+// call nothing that belongs to the test.
 type life chan struct{}
 
 // over reports whether the process is dead.
@@ -26,8 +30,8 @@ func (l life) over() bool {
 	}
 }
 
-// goesOn returns at once in a process that lives. In a dead one it waits until
-// whoever called it is cut.
+// goesOn returns at once while the process is alive. In a dead one it waits until the
+// caller's context is done.
 func (l life) goesOn(ctx context.Context) error {
 	if !l.over() {
 		return nil
@@ -36,7 +40,7 @@ func (l life) goesOn(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// agent returns the agent with everything of it bound to the process.
+// agent returns the agent with all its parts bound to the process.
 func (l life) agent(a holdfast.Agent) holdfast.Agent {
 	if a.Model != nil {
 		a.Model = mortalModel{a.Model, l}
@@ -52,7 +56,7 @@ func (l life) agent(a holdfast.Agent) holdfast.Agent {
 	return a
 }
 
-// watching binds the hooks that are called in their turn.
+// watching binds the hooks that are called one after another.
 func (l life) watching(m holdfast.Middleware) holdfast.Middleware {
 	if f := m.BeforeIteration; f != nil {
 		m.BeforeIteration = func(ctx context.Context, it *holdfast.Iteration) error {
@@ -80,7 +84,7 @@ func (l life) watching(m holdfast.Middleware) holdfast.Middleware {
 	return m
 }
 
-// wrapping binds the hooks that are around something.
+// wrapping binds the hooks that wrap something.
 func (l life) wrapping(m holdfast.Middleware) holdfast.Middleware {
 	if f := m.Run; f != nil {
 		m.Run = func(next holdfast.RunCall) holdfast.RunCall {
@@ -146,12 +150,12 @@ type mortal struct {
 	begun, done atomic.Int64 // commits
 }
 
-// lull is how long nothing is committed when a run has handed over all that it had:
-// longer than it lets anything wait for company.
+// lull is how long a run must commit nothing before it can be assumed to have passed
+// everything to the store: longer than a run holds anything back to batch it.
 const lull = 50 * time.Millisecond
 
-// rest returns when there is a lull, and no later than after a second, because a
-// run may go on and on.
+// rest returns when there is a lull, or after a second, because a run may never
+// pause.
 func (m *mortal) rest() {
 	for range time.Second / lull {
 		before := m.begun.Load()
@@ -162,8 +166,8 @@ func (m *mortal) rest() {
 	}
 }
 
-// errDead is what a dead process is told. To a run it is the loss of its thread,
-// so that it ends at once instead of trying again.
+// errDead is what the store returns to a dead process. A run takes it for the loss of
+// its thread, so it ends at once instead of trying again.
 var errDead = fmt.Errorf("the process is dead: %w", holdfast.ErrFenced)
 
 func (m *mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
@@ -210,6 +214,6 @@ func (m *mortal) Settle(ctx context.Context, tenant, id string, actual map[strin
 	return m.Store.Settle(ctx, tenant, id, actual)
 }
 
-// Close does nothing: the next process uses the store. Retire stays as it is, so
-// that the next one need not wait for the lease.
+// Close does nothing: the next process uses the store. Retire is passed through, so
+// that the next process does not have to wait for the lease.
 func (m *mortal) Close() error { return nil }

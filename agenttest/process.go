@@ -12,18 +12,18 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// stopWait is how long a process may take to end. What takes longer ignores its
-// context.
+// stopWait is how long a process may take to end. If it takes longer, something
+// ignores its context.
 const stopWait = 10 * time.Second
 
-// process is one server, from its start to its death. There is no other end:
-// whatever survives, survives a crash.
+// process is one server, from its start to its death. There is no gentler end, so
+// whatever survives it survives a crash.
 type process struct {
 	server *server.Server
 	store  *mortal
 	life   life
 	once   sync.Once
-	gone   chan struct{} // closed when nothing of it runs any more
+	gone   chan struct{} // closed when none of it is running any more
 	err    error         // what was left behind; read after gone
 }
 
@@ -44,9 +44,8 @@ func start(ctx context.Context, cfg server.Config, agent holdfast.Agent, store h
 	return p, nil
 }
 
-// kill has the process die now: it stores nothing, logs nothing and calls nothing
-// any more. It does not wait, because a hook of this very process may have called
-// it.
+// kill makes the process die now: it no longer stores, logs or calls anything. It
+// does not wait, because a hook of this very process may have called it.
 func (p *process) kill() {
 	p.once.Do(func() {
 		close(p.life)
@@ -54,9 +53,9 @@ func (p *process) kill() {
 			defer close(p.gone)
 			cut, cancel := context.WithCancel(context.Background())
 			cancel()
-			// Whatever it says of the cut is the purpose.
+			// An error about the cut is what this is for.
 			_ = p.server.Shutdown(cut)
-			// Tools are cut too; this waits for them to notice.
+			// Tools are cut off too; this waits for them to notice.
 			rest, cancel := context.WithTimeout(context.Background(), stopWait)
 			defer cancel()
 			p.err = p.server.Shutdown(rest)
@@ -64,7 +63,7 @@ func (p *process) kill() {
 	})
 }
 
-// wait returns when nothing of a killed process runs any more.
+// wait returns when nothing of a killed process is running any more.
 func (p *process) wait() error {
 	late := time.NewTimer(2 * stopWait)
 	defer late.Stop()
@@ -72,6 +71,6 @@ func (p *process) wait() error {
 	case <-p.gone:
 		return p.err
 	case <-late.C:
-		return errors.New("a hook, a tool or a model still runs: it ignores its context")
+		return errors.New("a hook, a tool or a model is still running: it ignores its context")
 	}
 }

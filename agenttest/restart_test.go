@@ -24,7 +24,7 @@ type visitsNow struct {
 	Secret string `json:"secret,omitempty"`
 }
 
-// The states of two deployments, and a third that does not fit.
+// The states of two deployments, and one of a third that is incompatible.
 var (
 	visitsV1 = holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "test.visits"})
 	visitsV2 = holdfast.RegisterState(holdfast.StateSpec[visitsNow]{
@@ -37,7 +37,7 @@ var (
 	}]{Name: "test.visits"})
 )
 
-// counting counts the iterations that were completed.
+// counting counts the completed iterations.
 func counting(key *holdfast.StateKey[visits]) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name: "test.counting", States: []holdfast.AnyState{key},
@@ -103,8 +103,8 @@ func TestStatesSurviveARestartAndAnotherDeployment(t *testing.T) {
 	})
 }
 
-// TestACrashWhileAToolRuns: the run goes on in the next process, the stream where
-// it broke off, and the tool that may not run twice is in doubt.
+// TestACrashWhileAToolRuns: the next process continues the run and the stream, and the
+// call of the tool that must not run twice is in doubt.
 func TestACrashWhileAToolRuns(t *testing.T) {
 	both(t, func(t *testing.T) {
 		var h *agenttest.Harness
@@ -142,8 +142,8 @@ func TestACrashWhileAToolRuns(t *testing.T) {
 	})
 }
 
-// TestWhatADeadProcessDoesIsNotStored: a hook that crashes has changed its state
-// for nothing, and does it again in the next process.
+// TestWhatADeadProcessDoesIsNotStored: the state change of a hook that crashes is lost,
+// and the hook makes it again in the next process.
 func TestWhatADeadProcessDoesIsNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *agenttest.Harness
@@ -170,8 +170,8 @@ func TestWhatADeadProcessDoesIsNotStored(t *testing.T) {
 	})
 }
 
-// TestTimePassesByTheClockOfTheBubble: a model that answers too late is tried
-// again, and the test takes no time.
+// TestTimePassesByTheClockOfTheBubble: a model that answers too late is called again,
+// and the test takes no time.
 func TestTimePassesByTheClockOfTheBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := agenttest.Turn{Text: "wait", Do: func(ctx context.Context, _ *holdfast.ModelRequest) {
@@ -192,8 +192,8 @@ func TestTimePassesByTheClockOfTheBubble(t *testing.T) {
 	})
 }
 
-// TestTheHarnessLeavesNothing: whatever the test was doing, no goroutine outlives
-// it. In a bubble the runtime itself looks for them.
+// TestTheHarnessLeavesNothing: whatever a test was doing, no goroutine outlives it. In
+// a bubble the runtime itself checks this.
 func TestTheHarnessLeavesNothing(t *testing.T) {
 	hang := holdfast.NewTool("hang", "Hangs.", func(ctx context.Context, _ struct{}) (string, error) {
 		<-ctx.Done()

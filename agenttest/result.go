@@ -1,5 +1,9 @@
 package agenttest
 
+// What comes back from a request to the harness: the Result, which is read from the
+// response's events, with the history as the API shows it and the tool calls that
+// were actually started.
+
 import (
 	"bytes"
 	"context"
@@ -15,7 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// Outcome is how what was asked for ended.
+// Outcome is how a request ended.
 type Outcome string
 
 // The outcomes. Refused: nothing was started. Cut: the process died; see
@@ -29,59 +33,70 @@ const (
 	Cut       Outcome = "cut"
 )
 
-// Result is what came of a request.
+// Result is the outcome of a request.
 type Result struct {
+	// Outcome is how the request ended.
 	Outcome Outcome
-	// Code and Message are the error of Failed and Refused.
-	Code    string
+	// Code is the error code of Failed and Refused.
+	Code string
+	// Message is the error text of Failed and Refused.
 	Message string
-	// RunID is the run that was asked for.
+	// RunID is the run of the request.
 	RunID string
 	// Events are those of the stream, in order.
 	Events []Event
-	// Questions are what a person is asked.
+	// Questions are the open questions to a person.
 	Questions []Question
-	// Messages are the history of the thread afterwards, as far as it is stored.
+	// Messages are the stored history of the thread afterwards.
 	Messages []holdfast.Message
-	// Started are the tool calls whose tools were started since the result before,
-	// as the tools got them; parallel ones in any order. What middleware answers in a tool's place is not there.
+	// Started are the tool calls that were started since the previous result, as the
+	// tools received them; parallel ones in any order. Calls that middleware answered
+	// in a tool's place are not among them.
 	Started []holdfast.ToolCall
 }
 
 // Event is an AG-UI event.
 type Event struct {
-	// ID is its cursor; empty for one that is not in the log, like a snapshot for
-	// those who come later.
-	ID   string
+	// ID is its cursor; empty for an event that is not in the log, such as a snapshot
+	// for a client that joins late.
+	ID string
+	// Type is its AG-UI type, such as "RUN_STARTED".
 	Type string
-	// Raw is all of it.
+	// Raw is the whole event.
 	Raw json.RawMessage
 }
 
 // Map returns the event as a decoded JSON object.
 func (e Event) Map() map[string]any {
 	var m map[string]any
-	// Raw is an object: it was read before.
+	// Raw is an object: it has been decoded before.
 	_ = json.Unmarshal(e.Raw, &m)
 	return m
 }
 
-// Notice is a CUSTOM event: something that a middleware or the server says.
+// Notice is a CUSTOM event: something that a middleware or the server reports.
 type Notice struct {
-	Name  string          `json:"name"`
+	// Name is the notice's "owner.name".
+	Name string `json:"name"`
+	// Value is what the notice carries, as JSON.
 	Value json.RawMessage `json:"value"`
 }
 
-// Question is what a person is asked; see [holdfast.Interrupt].
+// Question is a question to a person; see [holdfast.Interrupt].
 type Question struct {
-	ID      string `json:"id"`
-	Reason  string `json:"reason"`
+	// ID identifies the question in an answer.
+	ID string `json:"id"`
+	// Reason is the interrupt's Reason.
+	Reason string `json:"reason"`
+	// Message is the text of the question.
 	Message string `json:"message"`
-	// CallID is the tool call that waits for the answer; empty if it is the
-	// iteration that waits.
-	CallID         string          `json:"toolCallId"`
+	// CallID is the tool call that waits for the answer; empty if the iteration itself
+	// waits.
+	CallID string `json:"toolCallId"`
+	// ResponseSchema is the JSON Schema of the answer's payload; nil if any will do.
 	ResponseSchema json.RawMessage `json:"responseSchema"`
-	Metadata       json.RawMessage `json:"metadata"`
+	// Metadata is what the interrupt attached, as JSON.
+	Metadata json.RawMessage `json:"metadata"`
 }
 
 // Types returns the types of the events, in order.
@@ -101,15 +116,14 @@ func (r *Result) Notices() []Notice {
 			continue
 		}
 		var n Notice
-		// Raw is an object: it was read before.
+		// Raw is an object: it has been decoded before.
 		_ = json.Unmarshal(e.Raw, &n)
 		out = append(out, n)
 	}
 	return out
 }
 
-// Results returns the texts of the history's tool results, by the ids of their
-// calls.
+// Results returns the texts of the history's tool results, by call id.
 func (r *Result) Results() map[string]string {
 	out := map[string]string{}
 	for i := range r.Messages {
@@ -128,7 +142,7 @@ func (r *Result) Answer() string {
 	return ""
 }
 
-// watched is a tool that says when it is started.
+// watched is a tool that records when it is started.
 type watched struct {
 	holdfast.Tool
 	h *Harness
@@ -149,19 +163,19 @@ func (h *Harness) post(in *agui.RunAgentInput) *Result {
 	return h.result(in.RunID, h.ask("POST", "/runs", in.AppendJSON(nil), ""))
 }
 
-// follow reads on where a stream broke off.
+// follow continues a stream where it broke off.
 func (h *Harness) follow(from *cursor) *Result {
 	h.t.Helper()
 	path := "/threads/" + url.PathEscape(h.on.name) + "/runs/" + from.run + "/events"
 	return h.result(from.run, h.ask("GET", path, nil, from.event))
 }
 
-// ask gives a request to the server's handler, and returns when it is answered.
+// ask passes a request to the server's handler and returns when it is answered.
 func (h *Harness) ask(method, path string, body []byte, after string) *httptest.ResponseRecorder {
 	h.t.Helper()
 	r := httptest.NewRequestWithContext(h.t.Context(), method, path, bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
-	// A dead process says nothing, not even that it is dead.
+	// A dead process sends nothing, not even that it is dead.
 	r.Header.Set("Holdfast-Resume", "1")
 	if after != "" {
 		r.Header.Set("Last-Event-ID", after)
@@ -171,7 +185,7 @@ func (h *Harness) ask(method, path string, body []byte, after string) *httptest.
 	return w
 }
 
-// result reads the answer, and what the thread has become.
+// result reads the response and the thread's history.
 func (h *Harness) result(run string, w *httptest.ResponseRecorder) *Result {
 	h.t.Helper()
 	r := &Result{RunID: run}
@@ -216,8 +230,8 @@ func (h *Harness) events(stream string) []Event {
 	return out
 }
 
-// ended says how the run ended, or that it did not, and what a client remembers of
-// that.
+// ended records how the run ended, or that it was cut off, and what a client
+// remembers about it.
 func (h *Harness) ended(r *Result) {
 	h.t.Helper()
 	known := h.thread()
@@ -260,8 +274,8 @@ func (h *Harness) ended(r *Result) {
 	}
 }
 
-// settle waits until the process is done with a run whose end is in the thread's
-// log, so that its own log is complete.
+// settle waits until the process is done with a run whose end is in the thread's log,
+// so that the process's own log is complete.
 func (h *Harness) settle(r *Result) {
 	h.t.Helper()
 	if r.Outcome == Cut || r.Events[len(r.Events)-1].ID == "" {
@@ -277,7 +291,7 @@ func (h *Harness) settle(r *Result) {
 	}
 }
 
-// refused reads an error that came before any event.
+// refused reads an error that was returned instead of a stream.
 func (h *Harness) refused(r *Result, w *httptest.ResponseRecorder) {
 	h.t.Helper()
 	var body struct {
@@ -312,7 +326,7 @@ func (h *Harness) messages() []holdfast.Message {
 	return out
 }
 
-// path is below the thread's.
+// path returns a path below the selected thread's.
 func (h *Harness) path(rest string) string { return "/threads/" + url.PathEscape(h.on.name) + rest }
 
 func (h *Harness) read(what string, data []byte, into any) {

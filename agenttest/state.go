@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// State returns a state as the newest checkpoint of the thread holds it: what
-// another process would go on with, migrated if it was written in an older version.
-// A state that nobody has written has its initial value.
+// State returns a state as the newest checkpoint of the thread holds it: what another
+// process would continue with, migrated if it was written by an older version. A
+// state that was never written has its initial value.
 func State[T any](h *Harness, key *holdfast.StateKey[T]) T {
 	h.t.Helper()
 	value, err := key.Get(h.states())
@@ -37,8 +37,8 @@ func (h *Harness) StateJSON() json.RawMessage {
 	return state.MiddlewareState
 }
 
-// states reads those of the newest checkpoint: the API has no state that is redacted
-// as it is.
+// states reads those of the newest checkpoint from the store, since the API shows
+// them redacted.
 func (h *Harness) states() *holdfast.States {
 	h.t.Helper()
 	states, err := server.StoredStates(h.t.Context(), h.cfg.Store, holdfast.ThreadKey{Tenant: h.on.who.Tenant, Thread: h.on.name})
