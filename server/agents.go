@@ -7,13 +7,13 @@ import (
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 )
 
-// maxParallelTools is how many calls of one answer run at the same time.
+// maxParallelTools is how many calls of one answer may run at the same time.
 const maxParallelTools = 16
 
-// agentList is what clients are told of the configured agents.
+// agentList is what clients may know about the configured agents.
 type agentList []hfhttp.AgentInfo
 
-// Agents returns them, the default one first.
+// Agents returns the agents, the default one first.
 func (l agentList) Agents() []hfhttp.AgentInfo { return l }
 
 func (c *Config) agentList() agentList {
@@ -26,7 +26,7 @@ func (c *Config) agentList() agentList {
 			Middleware: make([]string, len(a.Middleware)),
 		}
 		if asksToGoOn(a) {
-			list[i].MaxIterations = 0 // a person may always allow more
+			list[i].MaxIterations = 0 // no limit: a person may always allow more
 		}
 		for n, m := range a.Middleware {
 			list[i].Middleware[n] = m.Name

@@ -1,5 +1,8 @@
 package server
 
+// The server's configuration: what every setting means, its default, and the checks
+// that find mistakes before anything runs.
+
 import (
 	"crypto/rand"
 	"encoding/json"
@@ -19,126 +22,137 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
-// Config is what a [Server] is made of. The zero value of every member is a
-// sensible default; only Agents must be set.
+// Config configures a [Server]. The zero value of every member is a sensible default,
+// except that Agents must be set.
 type Config struct {
-	// Addr is where to listen; default "localhost:8080". Without Authenticate
-	// or AllowAnonymous it must be a loopback address.
+	// Addr is the address to listen on; default "localhost:8080". Without
+	// Authenticate or AllowAnonymous it must be a loopback address.
 	Addr string
 	// Store is where threads are kept: "bolt:PATH", "redis://HOST:PORT/DB" (also
 	// rediss, redis+sentinel and redis+cluster) or "memory:"; default
 	// "bolt:./data/holdfast.db".
 	Store string
-	// RedisPrefix begins every key in Redis, so that installations can share one;
-	// default "hf:".
+	// RedisPrefix is the prefix of every key in Redis, so that several installations
+	// can share one; default "hf:".
 	RedisPrefix string
-	// OpenStore, if set, is used instead of Store; the server closes it.
+	// OpenStore, if set, opens the store instead of Store; the server closes it.
 	OpenStore func() (holdfast.Store, error)
-	// AllowEviction: use a store that may throw threads away when it is full,
-	// which is refused otherwise.
+	// AllowEviction accepts a store that may discard threads when it is full.
+	// Otherwise the server refuses to start on one.
 	AllowEviction bool
-	// Agents are what can be run; the first is the default.
+	// Agents are the agents that can be run; the first is the default.
 	Agents []holdfast.Agent
-	// Authenticate says who calls, from headers, never from a body. Without it
-	// everybody on this machine is one user, and nobody else is let in.
+	// Authenticate identifies the caller from the request's headers, never from its
+	// body. Without it, everyone on this machine is the same user, and nobody else is
+	// let in.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
-	// AllowAnonymous: without Authenticate, serve everybody who reaches Addr, which
-	// may then be any address. All of them are one user, who sees every thread.
+	// AllowAnonymous: without Authenticate, serve everyone who can reach Addr, which
+	// may then be any address. They are all the same user, who sees every thread.
 	AllowAnonymous bool
-	// AllowedOrigins are the pages of other origins that may use the server from a
+	// AllowedOrigins are the other origins whose pages may use the server from a
 	// browser: "https://app.example.com", "https://*.example.com", or "*" alone.
-	// Pages of this machine may always use a server without keys.
+	// Pages served by this machine may always use a server without keys.
 	AllowedOrigins []string
-	// UI is served at / and /ui/; nil is none.
+	// UI is served at / and /ui/; nil means no UI.
 	UI http.Handler
-	// Version is the program's own, for those who ask.
+	// Version is the program's version, shown to those who ask.
 	Version string
 	// NoRecovery: runs cut off by a crash are ended with RUN_ERROR cut_off and
 	// wait for an empty-messages POST, instead of being continued.
 	NoRecovery bool
 	// CheckpointFrequency is per_iteration (default), per_turn or manual: which
-	// heads are listed. Nothing that is needed to go on depends on it.
+	// heads are listed. Resuming and recovering never depend on it.
 	CheckpointFrequency string
-	// NoPendingWrites: results of pure and idempotent tools are not saved the moment
+	// NoPendingWrites: results of pure and idempotent tools are not saved as soon as
 	// they exist, but when all calls of an answer are done.
 	NoPendingWrites bool
-	// StoreTimeout is how long a run waits for a store that does not answer before
-	// it is given up here, to be recovered later; default 30 s. With
-	// StopOnStoreFailure it does not wait at all.
-	StoreTimeout       time.Duration
+	// StoreTimeout is how long a run waits for a store that does not respond. Then this
+	// process gives the run up, to be recovered later; default 30s.
+	StoreTimeout time.Duration
+	// StopOnStoreFailure: a run does not wait for the store at all.
 	StopOnStoreFailure bool
-	// SchemaChanges is what becomes of a run whose checkpoint was written with other
-	// middleware states than its agent has now: "warn" (default) says so and goes on,
-	// "silent" goes on, "fail" refuses before anything is written.
+	// SchemaChanges is what happens to a run whose checkpoint was written with other
+	// middleware states than its agent has now: "warn" (default) logs it and continues,
+	// "silent" continues, "fail" refuses the run before anything is written.
 	SchemaChanges string
-	// ResetNewerStates: a state of a version that this program does not know begins
-	// anew, and the newer one is kept aside; otherwise the run is refused.
+	// ResetNewerStates: a state of a version that this program does not know is reset
+	// and its newer value kept aside; otherwise the run is refused.
 	ResetNewerStates bool
-	// DeleteCheckpointsAfter and DeleteThreadsAfter are retention: the age at which
-	// checkpoints (never a thread's newest) and idle threads are removed. 0: never.
+	// DeleteCheckpointsAfter is the age at which checkpoints are removed, but never a
+	// thread's newest. 0 means never.
 	DeleteCheckpointsAfter time.Duration
-	DeleteThreadsAfter     time.Duration
-	// ThreadWarnBytes and ThreadMaxBytes bound a thread: a run on a larger one says
-	// so, or stops; nothing is lost. 0: no bound.
+	// DeleteThreadsAfter is how long a thread must be idle before it is removed. 0
+	// means never.
+	DeleteThreadsAfter time.Duration
+	// ThreadWarnBytes is the size of a thread above which its runs warn in the log and
+	// the stream. 0 means never.
 	ThreadWarnBytes int64
-	ThreadMaxBytes  int64
-	// ThreadPruneBytes is the size above which a thread that does not run is pruned
-	// to its newest checkpoint. 0: never.
+	// ThreadMaxBytes is the size of a thread above which its runs stop; nothing is
+	// lost. 0 means no bound.
+	ThreadMaxBytes int64
+	// ThreadPruneBytes is the size above which a thread that is not running is pruned
+	// to its newest checkpoint. 0 means never.
 	ThreadPruneBytes int64
-	// ArchiveAfter is how long the log of a run that has ended stays as it was
-	// written; then it is stored without the deltas that its messages hold. Default
-	// a minute.
+	// ArchiveAfter is how long the log of an ended run is kept as it was written. Then
+	// it is stored without the deltas, which its messages contain. Default one minute.
 	ArchiveAfter time.Duration
 	// KeepCheckpoints is how many checkpoints of a thread stay listed; default
 	// 100.
 	KeepCheckpoints int
 	// Lease is how long a silent process counts as alive; default 3s.
 	Lease time.Duration
-	// MaxRuns bounds concurrent runs; default 1000. MaxBody bounds a request's
-	// body in bytes; default 16 MiB.
+	// MaxRuns bounds concurrent runs; default 1000.
 	MaxRuns int
+	// MaxBody bounds a request's body in bytes; default 16 MiB.
 	MaxBody int64
-	// MaxIterations bounds a run between two requests; default 50.
+	// MaxIterations bounds the iterations of a run between two requests; default 50.
 	MaxIterations int
-	// ModelTries is how often a model call is tried in all; default 3.
+	// ModelTries is how often a model call is attempted in total; default 3.
 	ModelTries int
-	// ModelTimeout bounds one model call, ModelIdleTimeout the time between two
-	// of its deltas, ToolTimeout one tool call; defaults 10m, 2m, 60s.
-	ModelTimeout     time.Duration
+	// ModelTimeout bounds one attempt of a model call; default 10m.
+	ModelTimeout time.Duration
+	// ModelIdleTimeout bounds the time between two deltas of a model; default 2m.
 	ModelIdleTimeout time.Duration
-	ToolTimeout      time.Duration
+	// ToolTimeout bounds one attempt of a tool call; default 60s.
+	ToolTimeout time.Duration
 	// MaxToolResult bounds a tool's result in bytes; default 256 KiB.
 	MaxToolResult int
-	// Limits are limits of single agents, by name; what is zero there is as above.
+	// Limits are limits of individual agents, by agent name; a zero member there means
+	// the server's.
 	Limits map[string]Limits
 	// DeltaWindow is how long a model's deltas may wait for more before they are
-	// stored and shown: fewer writes for text that comes in larger pieces; default
-	// 0, every piece at once.
+	// stored and shown. A longer window means fewer writes and larger pieces of text;
+	// default 0, each piece at once.
 	DeltaWindow time.Duration
 	// KeepAlive is how long a stream may be silent before a comment is sent;
 	// default 15s.
 	KeepAlive time.Duration
-	// Log gets what operators need to know; default: text to standard error. Secrets of
-	// well-known shapes are hidden in it: see [middleware.RedactLogs].
+	// Log gets what operators need to know; the default writes text to standard error.
+	// Secrets with well-known formats are hidden in it: see [middleware.RedactLogs].
 	Log *slog.Logger
-	// RedactPatterns are what is hidden in the log besides.
+	// RedactPatterns are further patterns to hide in the log.
 	RedactPatterns []middleware.RedactionPattern
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 }
 
-// Limits bound what one agent may use. They mean what the members of [Config]
-// with the same names mean.
+// Limits bounds what one agent may use. A zero member means the server's limit.
 type Limits struct {
-	MaxIterations    int
-	ModelTries       int
-	ModelTimeout     time.Duration
+	// MaxIterations is as in [Config].
+	MaxIterations int
+	// ModelTries is as in [Config].
+	ModelTries int
+	// ModelTimeout is as in [Config].
+	ModelTimeout time.Duration
+	// ModelIdleTimeout is as in [Config].
 	ModelIdleTimeout time.Duration
-	ToolTimeout      time.Duration
-	MaxToolResult    int
+	// ToolTimeout is as in [Config].
+	ToolTimeout time.Duration
+	// MaxToolResult is as in [Config].
+	MaxToolResult int
 }
 
-// limits returns an agent's limits, with the server's where it has none.
+// limits returns an agent's limits, falling back to the server's.
 func (c Config) limits(agent string) Limits {
 	l := c.Limits[agent]
 	setDefault(&l.MaxIterations, c.MaxIterations)
@@ -239,7 +253,7 @@ func (c *Config) validateModes() error {
 	return nil
 }
 
-// validatePatterns asks the middleware of the same options.
+// validatePatterns checks the patterns as the middleware with the same options does.
 func validatePatterns(patterns []middleware.RedactionPattern) error {
 	if len(patterns) == 0 {
 		return nil
@@ -282,9 +296,9 @@ func (c *Config) validateAddr() error {
 	return nil
 }
 
-// newID makes an id: the prefix says of what. Ids of things are in the order of
-// time, so that a store appends them side by side; without a prefix it is all
-// random, for fences.
+// newID returns a function that makes ids whose prefix says what they identify. They
+// are ordered by time, so that a store appends them next to each other. Without a
+// prefix an id is entirely random, for fences.
 func newID(now func() time.Time) func(prefix string) string {
 	return func(prefix string) string {
 		random := strings.ToLower(rand.Text())

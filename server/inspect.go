@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// inspect asks the store what its commits survive, tells the log what operators
-// should know, and refuses a store that evicts. A store that cannot be asked has
-// no level.
+// inspect asks the store what its commits survive, logs what operators should know,
+// and refuses a store that evicts. A store that is no [holdfast.Inspector] has no
+// level.
 func inspect(cfg Config, store holdfast.Store) (holdfast.Level, error) {
 	i, ok := store.(holdfast.Inspector)
 	if !ok {
@@ -34,6 +34,6 @@ func inspect(cfg Config, store holdfast.Store) (holdfast.Level, error) {
 	return d.Level, nil
 }
 
-// Durability is what a commit survives, as the store said when it was opened;
-// empty if it is not a [holdfast.Inspector].
+// Durability returns what a commit survives, as the store said when it was opened;
+// empty if the store is not a [holdfast.Inspector].
 func (s *Server) Durability() holdfast.Level { return s.level }

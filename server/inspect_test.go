@@ -13,8 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// told is a store that says of itself what it is told to, and knows whether it was
-// closed.
+// told is a store with a given durability, which records whether it was closed.
 type told struct {
 	holdfast.Store
 	durability holdfast.Durability
@@ -29,7 +28,7 @@ func (s *told) Close() error {
 	return s.Store.Close()
 }
 
-// opened makes a server with the store, and closes it again if it was made.
+// opened makes a server with the store, and shuts it down again if that worked.
 func opened(t *testing.T, store holdfast.Store, allowEviction bool) (level holdfast.Level, log string, err error) {
 	t.Helper()
 	var text bytes.Buffer
@@ -49,15 +48,15 @@ func opened(t *testing.T, store holdfast.Store, allowEviction bool) (level holdf
 	return s.Durability(), text.String(), nil
 }
 
-// TestInspection: what a store says of itself is kept and its notes are warnings;
-// one that cannot be asked is used as it is, one that fails is not.
+// TestInspection: a store's level is kept and its notes are logged as warnings; a
+// store that is no Inspector is used, but not one whose inspection fails.
 func TestInspection(t *testing.T) {
 	known := &told{Store: memstore.New(), durability: holdfast.Durability{Level: holdfast.LevelMachine, Notes: []string{"mind the gap"}}}
 	level, log, err := opened(t, known, false)
 	if err != nil || level != holdfast.LevelMachine || !strings.Contains(log, "level=WARN") || !strings.Contains(log, "mind the gap") {
 		t.Errorf("%q, %v, %s", level, err, log)
 	}
-	// Embedded as a Store, it is no Inspector.
+	// Embedded as a Store, it is not an Inspector.
 	level, log, err = opened(t, struct{ holdfast.Store }{memstore.New()}, false)
 	if err != nil || level != "" || strings.Contains(log, "WARN") {
 		t.Errorf("%q, %v, %s", level, err, log)
@@ -68,7 +67,7 @@ func TestInspection(t *testing.T) {
 	}
 }
 
-// TestEvictingStore: it is refused, and closed, unless somebody wants it.
+// TestEvictingStore: it is refused, and closed, unless eviction is allowed.
 func TestEvictingStore(t *testing.T) {
 	s := &told{Store: memstore.New(), durability: holdfast.Durability{Level: holdfast.LevelProcess, Evicts: true, Policy: "allkeys-lru"}}
 	_, _, err := opened(t, s, false)

@@ -1,5 +1,8 @@
 package server
 
+// Loading an agents file: how the names in it (tools, models, kinds of middleware)
+// become agents, with the parts that come with Holdfast and those of the program.
+
 import (
 	"bytes"
 	"cmp"
@@ -22,42 +25,44 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
-// Parts are what a file of agents may name besides what comes with Holdfast. A part
-// that has the name of one that does stands in its place.
+// Parts are what an agents file may name besides what comes with Holdfast. A part
+// replaces a built-in one of the same name.
 type Parts struct {
-	// Tools are what an agent may list.
+	// Tools are tools that an agent may list.
 	Tools []holdfast.Tool
-	// Models make models by what the file calls them: under "acme" the model of that
-	// name, under "acme/" all whose names begin so.
+	// Models make models. The key is the model's name in the file, such as "acme", or a
+	// prefix that ends in a slash: "acme/" makes all models whose names start with it.
 	Models map[string]func(ModelSpec) (holdfast.Model, error)
-	// Middleware are the kinds that an agent's middleware may be of.
+	// Middleware are further kinds of middleware.
 	Middleware []holdfast.MiddlewareKind
-	// DefaultModel is the model of agents that name none; default [DefaultModel].
+	// DefaultModel is the name of the model for agents that name none; the default is
+	// what [DefaultModel] returns.
 	DefaultModel string
-	// Getenv reads the environment, where keys are; default os.Getenv.
+	// Getenv reads the environment, which holds the keys; default os.Getenv.
 	Getenv func(string) string
-	// DemoDelay is the demo model's pause between two words; its tools take some
-	// time too. 0: none.
+	// DemoDelay is the demo model's pause between two words; if it is not 0, the demo's
+	// tools take some time too.
 	DemoDelay time.Duration
-	// DemoJournal gets a line for each model and tool call of the demo, and adds the
-	// tool charge_card; nil: none.
+	// DemoJournal, if set, gets a line for each model and tool call of the demo, and
+	// adds the tool charge_card.
 	DemoJournal io.Writer
 }
 
-// ModelSpec is what a file says of an agent's model.
+// ModelSpec is what a file says about an agent's model.
 type ModelSpec struct {
-	// Name is all of it, like "acme/large".
+	// Name is the whole name, such as "acme/large".
 	Name string
-	// BaseURL and APIKeyEnv are empty if the file has none. APIKeyEnv is the name of
-	// the environment variable with the key.
-	BaseURL   string
+	// BaseURL is where the model is served; empty if the file has none.
+	BaseURL string
+	// APIKeyEnv is the name of the environment variable with the key; empty if the file
+	// has none.
 	APIKeyEnv string
-	// Params are for the provider; most numbers are a json.Number.
+	// Params are the provider's parameters; most numbers are a json.Number.
 	Params map[string]any
 }
 
-// DefaultModel is the model of agents that name none: openai/gpt-5-mini if there is a
-// key for it, else the demo.
+// DefaultModel returns the model of agents that name none: openai/gpt-5-mini if there
+// is a key for it, else the demo.
 func DefaultModel(getenv func(string) string) string {
 	if getenv("OPENAI_API_KEY") != "" {
 		return "openai/gpt-5-mini"
@@ -65,11 +70,11 @@ func DefaultModel(getenv func(string) string) string {
 	return demoModel
 }
 
-// LoadAgents reads a file of agents: what the program holdfast reads, for a program
-// with parts of its own. The limits are for [Config].Limits. Without a path there is
-// one agent, on the default model, with the tools that come with Holdfast. The
-// error has a line for each mistake, with its place in the file; if there is no file,
-// it wraps fs.ErrNotExist.
+// LoadAgents reads an agents file, the same that the holdfast program reads, for a
+// program with parts of its own. It returns the agents, and the limits for
+// [Config].Limits. Without a path there is one agent, with the default model and the
+// tools that come with Holdfast. The error has a line for each mistake, with its place
+// in the file; if there is no file, it wraps fs.ErrNotExist.
 func LoadAgents(path string, parts Parts) ([]holdfast.Agent, map[string]Limits, error) {
 	parts = parts.withDefaults()
 	file, agents, err := parts.read(path)
@@ -90,9 +95,9 @@ func LoadAgents(path string, parts Parts) ([]holdfast.Agent, map[string]Limits, 
 	return agents, limits, nil
 }
 
-// ValidateAgents checks a file as [LoadAgents] does, but makes no models, which may
-// need keys. It returns the agents without them, and what the file calls them; "" is the
-// default model.
+// ValidateAgents checks a file as [LoadAgents] does, but makes no models, since those
+// may need keys. It returns the agents without models, and the models' names in the
+// file; "" is the default model.
 func ValidateAgents(path string, parts Parts) (agents []holdfast.Agent, models []string, err error) {
 	file, agents, err := parts.withDefaults().read(path)
 	if err != nil {
@@ -118,7 +123,7 @@ func (p Parts) withDefaults() Parts {
 	return p
 }
 
-// read makes everything but the models.
+// read reads the file and makes everything but the models.
 func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 	file := &config.File{Agents: []config.Agent{p.onlyAgent()}}
 	if path != "" {
@@ -139,7 +144,7 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 	return file, agents, errors.Join(mistakes...)
 }
 
-// onlyAgent is the agent of a server without a file.
+// onlyAgent returns the agent of a server without a file.
 func (p Parts) onlyAgent() config.Agent {
 	a := config.Agent{Name: "demo", Description: "A scripted agent that needs no key. Say help.", Model: p.DefaultModel}
 	if a.Model != demoModel {
@@ -151,7 +156,7 @@ func (p Parts) onlyAgent() config.Agent {
 	return a
 }
 
-// known says what the file may refer to.
+// known returns what the file may refer to.
 func (p Parts) known() config.Known {
 	k := config.Known{
 		Models: slices.Sorted(maps.Keys(p.Models)), Middleware: p.Middleware, Priced: []string{"budget"}, Price: checkPrice,
@@ -162,7 +167,7 @@ func (p Parts) known() config.Known {
 	return k
 }
 
-// checkPrice says what is wrong with a price.
+// checkPrice returns an error that says what is wrong with a price.
 func checkPrice(raw json.RawMessage) error {
 	var price middleware.Price
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -170,11 +175,11 @@ func checkPrice(raw json.RawMessage) error {
 	return d.Decode(&price)
 }
 
-// tools returns what an agent on the model may list.
+// tools returns the tools that an agent with this model may list.
 func (p Parts) tools(model string) []holdfast.Tool { return slices.Concat(p.Tools, p.builtin(model)) }
 
-// builtin returns the tools that come with Holdfast. They take their time only for
-// the demo, where people watch.
+// builtin returns the tools that come with Holdfast. They pause only in the demo,
+// where people watch.
 func (p Parts) builtin(model string) []holdfast.Tool {
 	pace := time.Duration(0)
 	if model == demoModel {
@@ -183,7 +188,7 @@ func (p Parts) builtin(model string) []holdfast.Tool {
 	return tools.Builtin(time.Now, pace, p.DemoJournal)
 }
 
-// toolsOf returns the tools that an agent lists, in its order.
+// toolsOf returns the tools that an agent lists, in the order of its list.
 func (p Parts) toolsOf(a config.Agent) []holdfast.Tool {
 	all := p.tools(cmp.Or(a.Model, p.DefaultModel))
 	var chosen []holdfast.Tool
@@ -195,7 +200,7 @@ func (p Parts) toolsOf(a config.Agent) []holdfast.Tool {
 	return chosen
 }
 
-// model makes an agent's model. A mistake points to its line in the file.
+// model makes an agent's model. An error names the line in the file.
 func (p Parts) model(a config.Agent) (holdfast.Model, error) {
 	spec := ModelSpec{Name: cmp.Or(a.Model, p.DefaultModel), BaseURL: a.BaseURL, APIKeyEnv: a.APIKeyEnv, Params: a.Params}
 	m, err := p.newModel(spec)
@@ -230,7 +235,7 @@ func (p Parts) demo(ModelSpec) (holdfast.Model, error) {
 	return scripted.New(scripted.Options{Delay: p.DemoDelay, Journal: p.DemoJournal}), nil
 }
 
-// openAI makes a model behind OpenAI's chat completions.
+// openAI makes a model that is served through OpenAI's chat completions API.
 func (p Parts) openAI(spec ModelSpec) (holdfast.Model, error) {
 	keyName := cmp.Or(spec.APIKeyEnv, "OPENAI_API_KEY")
 	base := cmp.Or(spec.BaseURL, p.Getenv("OPENAI_BASE_URL"))

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// written writes a file of agents.
+// written writes an agents file and returns its path.
 func written(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "holdfast.yaml")
@@ -62,7 +62,8 @@ func counting[T any](name string) holdfast.MiddlewareKind {
 	}}
 }
 
-// echo is a model that says its name, what the file says of it, and its instructions.
+// echo is a model that says its name, what the file says about it, and its
+// instructions.
 func echo(spec server.ModelSpec) (holdfast.Model, error) {
 	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
@@ -73,7 +74,7 @@ func echo(spec server.ModelSpec) (holdfast.Model, error) {
 }
 
 // TestLoadAgents: a program's own tools, models and middleware work in the same file
-// as what comes with Holdfast, and agents run with them.
+// as the built-in ones, and agents run with them.
 func TestLoadAgents(t *testing.T) {
 	refund := holdfast.NewTool("refund", "refunds", func(context.Context, struct{}) (string, error) { return "", nil })
 	lookup := holdfast.NewTool("lookup", "our own", func(context.Context, struct{}) (string, error) { return "", nil })
@@ -135,7 +136,7 @@ func get(t *testing.T, url string) string {
 	return string(b)
 }
 
-// started serves with the configuration until the test ends.
+// started runs a server with the configuration until the test ends.
 func started(t *testing.T, c server.Config) (url string) {
 	t.Helper()
 	s, err := server.New(c)
@@ -155,7 +156,7 @@ func started(t *testing.T, c server.Config) (url string) {
 	return front.URL
 }
 
-// TestLoadAgentsMistakes: all of them are told, each with its place.
+// TestLoadAgentsMistakes: all mistakes are reported, each with its place.
 func TestLoadAgentsMistakes(t *testing.T) {
 	path := written(t, `
 agents:
@@ -178,7 +179,8 @@ agents:
 	}
 }
 
-// TestValidateAgents: it needs no keys, and finds what would stop the server.
+// TestValidateAgents: it needs no keys, and finds everything that would keep the server
+// from starting.
 func TestValidateAgents(t *testing.T) {
 	agents, models, err := server.ValidateAgents(written(t, "agents:\n  - {name: a, model: openai/x, middleware: [errorTracking]}\n  - name: b\n"), server.Parts{Getenv: noEnv})
 	if err != nil || len(agents) != 2 || !slices.Equal(models, []string{"openai/x", ""}) || len(agents[0].Middleware) != 1 {
@@ -209,7 +211,7 @@ func TestValidateAgents(t *testing.T) {
 	}
 }
 
-// TestNoFile: without one there is one agent.
+// TestNoFile: without a file there is one agent.
 func TestNoFile(t *testing.T) {
 	agents, _, err := server.LoadAgents("", server.Parts{Getenv: noEnv})
 	if err != nil || len(agents) != 1 || agents[0].Name != "demo" || agents[0].Model == nil || len(agents[0].Tools) != 6 {
@@ -226,7 +228,7 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// TestModelTries: an agent's own number stands before the server's.
+// TestModelTries: an agent's own number takes precedence over the server's.
 func TestModelTries(t *testing.T) {
 	for agent, want := range map[string]int{"a": 2, "b": 1} {
 		calls := 0
@@ -245,8 +247,8 @@ func TestModelTries(t *testing.T) {
 	}
 }
 
-// TestContinuationDecides: the server's own limit does not end a run about which a
-// person is asked.
+// TestContinuationDecides: the server's own limit does not end a run if a person is
+// asked instead.
 func TestContinuationDecides(t *testing.T) {
 	c := config(t)
 	c.MaxIterations = 1
@@ -260,7 +262,7 @@ func TestContinuationDecides(t *testing.T) {
 	}
 }
 
-// TestLogHidesSecrets: whatever writes to the server's log, a key does not get there.
+// TestLogHidesSecrets: no key reaches the server's log, whoever writes to it.
 func TestLogHidesSecrets(t *testing.T) {
 	const key, badge = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD", "badge-4711"
 	var log bytes.Buffer
@@ -290,6 +292,6 @@ func TestLogHidesSecrets(t *testing.T) {
 	}
 	c.RedactPatterns[0].Regexp = "("
 	if _, err := server.New(c); err == nil || !strings.Contains(err.Error(), "Config.RedactPatterns cannot be used") {
-		t.Errorf("a pattern that cannot be: %v", err)
+		t.Errorf("an invalid pattern: %v", err)
 	}
 }

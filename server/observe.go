@@ -1,5 +1,8 @@
 package server
 
+// The observers of the engine: one that writes to the log what operators need to
+// know, and one that passes every observation on to several others.
+
 import (
 	"context"
 	"errors"
@@ -11,25 +14,25 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 )
 
-// logObserver writes to the log what operators need to know of the engine.
-// Threads, runs and iterations are here and never labels of metrics, where each
+// logObserver writes to the log what operators need to know about the engine.
+// Threads, runs and iterations appear here, never as labels of metrics, where each
 // would be a series of its own.
 type logObserver struct {
 	log   *slog.Logger
 	tries *tries
 }
 
-// tries counts the tries of commits that the store does not take, so that an outage
-// is not a line for each try of each run.
+// tries counts the failed attempts of commits, so that an outage does not log a line
+// for each attempt of each run.
 type tries struct {
 	mu     sync.Mutex
-	failed map[string]int // by the commit's id
+	failed map[string]int // by commit id
 }
 
-// maxTries bounds what is remembered; forgetting costs a line in the log.
+// maxTries bounds how many commits are remembered; forgetting them costs a log line.
 const maxTries = 10_000
 
-// failedNow counts a try that failed, and returns the how manieth it is.
+// failedNow counts a failed attempt and returns the number of attempts so far.
 func (t *tries) failedNow(commit string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,12 +93,13 @@ func (o logObserver) Committed(at holdfast.Iteration, c *holdfast.Commit, _ time
 		o.tries.taken(c.ID)
 		return
 	}
-	// A lost race is decided again, and an invalid commit is the caller's error.
+	// After a lost race the request is decided again; an invalid commit is a mistake of
+	// the caller, who returns the error.
 	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrInvalid) ||
 		errors.Is(err, context.Canceled) {
 		return
 	}
-	// The first try, the second, the fourth, and so on.
+	// Log the first attempt, the second, the fourth, and so on.
 	if n := o.tries.failedNow(c.ID); n&(n-1) == 0 {
 		o.log.Warn("failed to checkpoint; nothing uncommitted is shown", append(place(at), "try", n, "error", err)...)
 	}
@@ -133,7 +137,7 @@ func place(at holdfast.Iteration) []any {
 	return []any{"thread", at.Thread, "run", at.Run, "iteration", at.Number}
 }
 
-// observers tells each of its members, in order.
+// observers passes each observation on to its members, in order.
 type observers []loop.Observer
 
 func (o observers) RunStarted(at holdfast.Iteration, resumed bool, kept int) {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// TestOutageInTheLog: a store that is away for long is not a line for each try, but
-// the first try of each commit is one, with thread and iteration.
+// TestOutageInTheLog: a long outage of the store does not log a line for each attempt,
+// but the first failed attempt of each commit is logged, with thread and iteration.
 func TestOutageInTheLog(t *testing.T) {
 	var log bytes.Buffer
 	o := logObserver{slog.New(slog.NewTextHandler(&log, nil)), &tries{}}
@@ -22,7 +22,7 @@ func TestOutageInTheLog(t *testing.T) {
 	}
 	lines := strings.Count(log.String(), "\n")
 	if lines != 7 || !strings.Contains(log.String(), `thread=t run=r iteration=3 try=1 error="connection refused"`) {
-		t.Errorf("100 tries are %d lines:\n%s", lines, log.String())
+		t.Errorf("100 attempts logged %d lines:\n%s", lines, log.String())
 	}
 	log.Reset()
 	o.Committed(at, &holdfast.Commit{ID: "c1"}, 0, nil)
@@ -30,6 +30,6 @@ func TestOutageInTheLog(t *testing.T) {
 	o.Committed(at, &holdfast.Commit{ID: "c2"}, 0, away)
 	o.Committed(at, &holdfast.Commit{ID: "c3"}, 0, holdfast.ErrConflict)
 	if lines := strings.Count(log.String(), "try=1"); lines != 2 {
-		t.Errorf("two new troubles are %d lines:\n%s", lines, log.String())
+		t.Errorf("two new failures logged %d lines:\n%s", lines, log.String())
 	}
 }

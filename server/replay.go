@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
-// Replay runs a thread again from one of its checkpoints on, in a fork, and shows each
-// checkpoint of the fork, the oldest first, when the run has ended. The model is asked
-// anew; calls that it makes as it did then get their recorded results, each once, and
-// their tools do not run. Other calls do run. The thread itself is not changed. A run
-// that ends in an error is an error; one that waits for a person is not. The fork's id
-// is returned as soon as there is a fork, also with an error. The server must have been
-// started.
+// Replay runs a thread again from one of its checkpoints, in a fork. When the run has
+// ended, it passes each checkpoint of the fork to observe, the oldest first. The model
+// is asked again. Calls that it makes exactly as before get their recorded results,
+// each once, without running their tools; other calls do run. The thread itself does
+// not change. A run that ends in an error makes Replay return an error; one that waits
+// for a person does not. Once there is a fork, its id is returned, even with an error.
+// The server must have been started.
 func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread, checkpoint string, observe func(holdfast.CheckpointDetail)) (fork string, err error) {
 	if checkpoint == "" {
 		return "", holdfast.Errorf(holdfast.CodeInvalidInput, "A replay begins at a checkpoint, and none is named.")
@@ -51,7 +51,7 @@ func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread, che
 	return fork, err
 }
 
-// observe shows the checkpoints of a thread, the oldest first.
+// observe passes the checkpoints of a thread to the function, the oldest first.
 func (s *Server) observe(ctx context.Context, who holdfast.Principal, thread string, observe func(holdfast.CheckpointDetail)) error {
 	const page = 100
 	var all []holdfast.Checkpoint
@@ -75,8 +75,9 @@ func (s *Server) observe(ctx context.Context, who holdfast.Principal, thread str
 	return nil
 }
 
-// CopyThread returns a store in memory with a copy of one thread, to try something on
-// without a trace. The caller must close it, or give it to a server as OpenStore.
+// CopyThread returns an in-memory store with a copy of one thread, to try something
+// without leaving a trace. The caller must close it, or give it to a server through
+// [Config].OpenStore.
 func CopyThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (holdfast.Store, error) {
 	d, err := audit.Export(ctx, store, key)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// threeSteps is an agent that counts three times, one after the other, and then answers.
+// threeSteps is an agent that counts three times, one after another, and then answers.
 func threeSteps(ran *atomic.Int32, fail *atomic.Bool) holdfast.Agent {
 	step := holdfast.NewTool("step", "steps", func(_ context.Context, args struct {
 		N int `json:"n"`
@@ -67,8 +67,8 @@ func replaying(t *testing.T) (s *server.Server, store holdfast.Store, ran *atomi
 	return s, store, ran, fail
 }
 
-// TestReplay: each iteration is run again and shown, with the results that the tools
-// had then. The thread is as it was.
+// TestReplay: each iteration runs again and is shown, with the recorded results of its
+// tools. The thread does not change.
 func TestReplay(t *testing.T) {
 	s, store, ran, _ := replaying(t)
 	before := must(store.Head(t.Context(), localKey("t")))(t)
@@ -109,7 +109,8 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// TestReplayThatFails: what came before the error is shown, and the fork is named.
+// TestReplayThatFails: the checkpoints before the error are shown, and the fork is
+// named.
 func TestReplayThatFails(t *testing.T) {
 	s, _, _, fail := replaying(t)
 	fail.Store(true)
@@ -128,7 +129,7 @@ func TestReplayThatFails(t *testing.T) {
 	}
 }
 
-// TestReplayInACopy: a copy can be replayed, and the store is not touched.
+// TestReplayInACopy: a copy can be replayed without touching the store.
 func TestReplayInACopy(t *testing.T) {
 	_, store, ran, fail := replaying(t)
 	c := config(t)

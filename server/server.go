@@ -3,6 +3,9 @@
 //	err := server.ListenAndServe(server.Config{Agents: []holdfast.Agent{{Name: "helper", Model: m}}})
 package server
 
+// The server: how store, engine, HTTP handler, metrics and middleware are wired
+// together, and how all of it starts and shuts down.
+
 import (
 	"context"
 	"errors"
@@ -30,10 +33,11 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
-// GracePeriod is how long a shutdown waits for what is in flight.
+// GracePeriod is how long a shutdown waits for work in progress.
 const GracePeriod = 25 * time.Second
 
-// Server is a durable agent server. Make one with New; Start it; Shutdown it.
+// Server is a durable agent server. Make one with [New], then call Start and, in the
+// end, Shutdown.
 type Server struct {
 	cfg      Config
 	store    holdfast.Store
@@ -45,12 +49,12 @@ type Server struct {
 	handler  http.Handler
 	http     *http.Server
 	listener net.Listener
-	tools    sync.WaitGroup // tools that outlive their timeout
+	tools    sync.WaitGroup // tools that have outlived their timeout
 	served   chan error
 }
 
-// New checks the configuration, opens the store and looks at how durable it is.
-// Nothing runs yet.
+// New checks the configuration, opens the store and finds out how durable it is. It
+// does not start anything.
 func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -112,7 +116,7 @@ func openStore(cfg Config) (holdfast.Store, error) {
 		}
 		return boltstore.Open(path, boltstore.Options{})
 	}
-	// What was given may hold a password.
+	// The value may contain a password.
 	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, redis://HOST:6379/0 or memory:", kind)
 }
 
@@ -152,9 +156,9 @@ func (s *Server) keeperConfig() upkeep.Config {
 // withLimits returns the agent's middleware with the server's limits around it.
 func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
 	l := s.cfg.limits(a.Name)
-	// The times and the result's size are the model's and the tool's: they come last, so
-	// that a hook that waits is no silent model, and a call that is tried again has its
-	// time again.
+	// Timeouts and the result limit are about the model and the tool themselves. They
+	// come last, so that a hook that waits does not count as a silent model, and each
+	// attempt of a call has its full time.
 	var all []holdfast.Middleware
 	if !asksToGoOn(a) {
 		all = append(all, middleware.IterationLimit(l.MaxIterations))
@@ -164,14 +168,14 @@ func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
 		middleware.ToolTimeout(l.ToolTimeout, &s.tools), middleware.ToolResultLimit(l.MaxToolResult))
 }
 
-// asksToGoOn reports whether a person decides about an agent's iterations: a limit
-// before that would end runs that the person allows.
+// asksToGoOn reports whether a person decides if an agent may run more iterations. The
+// server's own limit would end runs that the person allows.
 func asksToGoOn(a holdfast.Agent) bool {
 	return slices.ContainsFunc(a.Middleware, func(m holdfast.Middleware) bool { return m.Name == "holdfast.continuation" })
 }
 
-// authenticate returns the configured function; without one, whoever reaches
-// the server is the one user.
+// authenticate returns the configured function or, without one, a function that takes
+// every caller for the one local user.
 func (s *Server) authenticate() func(*http.Request) (holdfast.Principal, error) {
 	if s.cfg.Authenticate != nil {
 		return s.cfg.Authenticate
@@ -181,17 +185,17 @@ func (s *Server) authenticate() func(*http.Request) (holdfast.Principal, error) 
 	}
 }
 
-// smallSendBuffer keeps the kernel from taking minutes of a stream for a client
+// smallSendBuffer keeps the kernel from buffering minutes of a stream for a client
 // that does not read.
 func smallSendBuffer(ctx context.Context, c net.Conn) context.Context {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		// A connection that keeps its default buffer works all the same.
+		// With its default buffer the connection works too, so an error is ignored.
 		_ = tcp.SetWriteBuffer(64 << 10)
 	}
 	return ctx
 }
 
-// Handler is the server's HTTP handler, for use in another server. The engine
+// Handler returns the server's HTTP handler, for use in another server. The engine
 // must have been started with Start or StartEngine.
 func (s *Server) Handler() http.Handler { return s.handler }
 
@@ -204,8 +208,8 @@ func (s *Server) StartEngine(ctx context.Context) error {
 	return nil
 }
 
-// Start listens, and begins to serve and to recover runs. It returns when the
-// server can be used.
+// Start listens, starts to serve, and starts to recover runs. It returns once the
+// server is ready for use.
 func (s *Server) Start(ctx context.Context) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.Addr)
 	if err != nil {
@@ -219,7 +223,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// Addr returns the address in use, once started.
+// Addr returns the address in use, once the server has started.
 func (s *Server) Addr() string {
 	if s.listener == nil {
 		return s.cfg.Addr
@@ -227,14 +231,14 @@ func (s *Server) Addr() string {
 	return s.listener.Addr().String()
 }
 
-// Shutdown starts nothing new, lets what is in flight come to the next
-// boundary, ends the streams, and closes the store. When ctx is done first, what
-// is still in flight is cut; it is recovered at the next start.
+// Shutdown starts nothing new, lets running work reach its next boundary, ends the
+// streams and closes the store. If ctx is done first, the work still in progress is
+// cut off; it is recovered at the next start.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.keeper.Stop()
 	err := s.engine.Shutdown(ctx)
 	if s.listener != nil {
-		// Streams have ended; what is left are short requests.
+		// The streams have ended; only short requests are left.
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		err = errors.Join(err, s.http.Shutdown(short))
@@ -245,8 +249,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.waitForTools(ctx), s.store.Close())
 }
 
-// waitForTools waits for tools that outlive their timeout. One that ignores
-// its context cannot be waited for for ever.
+// waitForTools waits for tools that have outlived their timeout, but not forever: a
+// tool may ignore its context.
 func (s *Server) waitForTools(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -261,8 +265,8 @@ func (s *Server) waitForTools(ctx context.Context) error {
 	}
 }
 
-// ListenAndServe makes a server and runs it until the process gets an
-// interrupt or SIGTERM; a second signal ends the process at once.
+// ListenAndServe makes a server and runs it until the process receives SIGINT or
+// SIGTERM; a second signal ends the process at once.
 func ListenAndServe(cfg Config) error {
 	s, err := New(cfg)
 	if err != nil {

@@ -44,7 +44,7 @@ func config(t *testing.T) server.Config {
 	}
 }
 
-// TestConfigMistakes: each is found before anything runs, and the text says
+// TestConfigMistakes: each mistake is found before anything runs, and the text says
 // what to do.
 func TestConfigMistakes(t *testing.T) {
 	for want, change := range map[string]func(*server.Config){
@@ -83,7 +83,7 @@ func post(t *testing.T, url, thread, text string) string {
 	return string(b)
 }
 
-// TestRun: Run serves until its context is done, and ends without a trace.
+// TestRun: Run serves until its context is done, and leaves nothing behind.
 func TestRun(t *testing.T) {
 	c := config(t)
 	c.Store = "bolt:" + filepath.Join(t.TempDir(), "x", "holdfast.db")
@@ -106,8 +106,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestPanics: a panic of a model ends the run with a safe text, a panic of a
-// tool is a result; what was in it goes to the log only.
+// TestPanics: a panic of a model ends the run with a safe text, and a panic of a tool
+// becomes its result; the panic's own text goes only to the log.
 func TestPanics(t *testing.T) {
 	var log bytes.Buffer
 	c := config(t)
@@ -139,7 +139,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// TestAuthenticate: with it, threads belong to whoever started them.
+// TestAuthenticate: with authentication, a thread belongs to the user who started it.
 func TestAuthenticate(t *testing.T) {
 	c := config(t)
 	c.Addr = "127.0.0.1:0"

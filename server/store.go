@@ -1,5 +1,8 @@
 package server
 
+// Functions that look into a store without a running server: open it, check it,
+// inspect its threads, and tell which stored states an agent would have to migrate.
+
 import (
 	"context"
 	"errors"
@@ -12,24 +15,25 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// StoreAt says where a store is, for those who look into it without a server.
+// StoreAt says where a store is, for tools that look into it without a server.
 type StoreAt struct {
-	// URL is as in [Config], or the path of an embedded store's file.
-	URL         string
+	// URL is a store as in [Config].Store, or the path of an embedded store's file.
+	URL string
+	// RedisPrefix is as in [Config].
 	RedisPrefix string
-	// Create makes a file that is not there.
+	// Create makes the file if it does not exist.
 	Create bool
 }
 
-// OpenStore opens a store without a server. A file that a server has open is
-// refused. The caller must close the store.
+// OpenStore opens a store without a server. It refuses a file that a server has open.
+// The caller must close the store.
 func OpenStore(at StoreAt) (holdfast.Store, error) {
 	cfg := Config{Store: at.URL, RedisPrefix: at.RedisPrefix}.withDefaults()
 	switch {
 	case at.URL == "":
 		return nil, errors.New("no store is named: give a URL like redis://HOST:6379/0, or the path of a file")
 	case strings.HasPrefix(at.URL, "memory:"):
-		return nil, errors.New("a store in memory has nothing to look at: it ends with its server")
+		return nil, errors.New("a store in memory cannot be opened from outside: it exists only inside its server")
 	case strings.Contains(at.URL, "://"):
 		return openStore(cfg)
 	}
@@ -41,22 +45,22 @@ func OpenStore(at StoreAt) (holdfast.Store, error) {
 	return openStore(cfg)
 }
 
-// LocalPrincipal is who everybody is without Authenticate.
+// LocalPrincipal is the one user that every caller is without Authenticate.
 func LocalPrincipal() holdfast.Principal { return holdfast.Principal{Tenant: "default", User: "local"} }
 
-// Problem is something about a stored thread that must not be.
+// Problem is something wrong with a stored thread.
 type Problem = audit.Problem
 
-// Checked says what a check has looked at.
+// Checked says what a check covered.
 type Checked struct {
-	// Threads is how many threads were checked, Problems how many were found.
+	// Threads is how many threads were checked, Problems how many problems were found.
 	Threads, Problems int
-	// Busy is how many threads kept changing, and were left out.
+	// Busy is how many threads kept changing and were left out.
 	Busy int
 }
 
-// CheckStore checks what is always true of the threads of a store, or of one of them if
-// only names it, and calls found for each problem. It writes nothing.
+// CheckStore checks the invariants of all threads of a store, or of a single one named
+// by only, and calls found for each problem. It writes nothing.
 func CheckStore(ctx context.Context, store holdfast.Store, only *holdfast.ThreadKey, found func(Problem)) (Checked, error) {
 	var done Checked
 	check := func(key holdfast.ThreadKey) error {
@@ -81,13 +85,13 @@ func CheckStore(ctx context.Context, store holdfast.Store, only *holdfast.Thread
 	return done, eachThread(ctx, store, check)
 }
 
-// PendingMigration is what a stored state needs before it is next read.
+// PendingMigration is a stored state that will be migrated when it is next read.
 type PendingMigration = holdfast.PendingMigration
 
-// CheckStates says what the stored states of middleware need before these agents can
-// go on with the threads of a store, or with one of them if only names it: see
-// [holdfast.Schema.Migrations]. It calls found for each thread that needs something.
-// It writes nothing. A thread that cannot be read is left to [CheckStore].
+// CheckStates finds the stored middleware states that must be migrated before these
+// agents can continue the threads of a store, or a single one named by only: see
+// [holdfast.Schema.Migrations]. It calls found for each thread that has any. It writes
+// nothing. Threads that cannot be read are left to [CheckStore].
 func CheckStates(ctx context.Context, store holdfast.Store, agents []holdfast.Agent, only *holdfast.ThreadKey, found func(holdfast.ThreadKey, []PendingMigration)) error {
 	schemas, err := thread.Schemas(agents)
 	if err != nil {
@@ -106,14 +110,14 @@ func CheckStates(ctx context.Context, store holdfast.Store, agents []holdfast.Ag
 	return eachThread(ctx, store, look)
 }
 
-// StoredStates returns the states of the middleware as a thread's newest checkpoint
-// holds them, with nothing redacted: for tools and tests that read them with their
-// keys. A thread without a checkpoint has none.
+// StoredStates returns the middleware states of a thread's newest checkpoint, with
+// nothing redacted, for tools and tests that read them with their keys. A thread
+// without a checkpoint has none.
 func StoredStates(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (*holdfast.States, error) {
 	return audit.StoredStates(ctx, store, key)
 }
 
-// Summary is a thread in a line.
+// Summary is a one-line description of a thread.
 type Summary = audit.Summary
 
 // InspectStore describes every thread of a store. It writes nothing.
@@ -127,19 +131,21 @@ func InspectStore(ctx context.Context, store holdfast.Store, each func(*Summary)
 	})
 }
 
-// Inspection is a thread as a person can read it.
+// Inspection is a thread in a form that people can read.
 type Inspection = audit.Inspection
 
 // InspectedMessage is a message of a history.
 type InspectedMessage = audit.InspectedMessage
 
-// InspectThread describes one thread as it is or, if checkpoint is not empty, as it was
-// then. It writes nothing, and shows what can be read of a damaged thread.
+// InspectThread describes one thread as it is now or, if checkpoint is not empty, as it
+// was at that checkpoint. It writes nothing. Of a damaged thread it shows what can be
+// read.
 func InspectThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, checkpoint string) (*Inspection, error) {
 	return audit.Inspect(ctx, store, key, checkpoint)
 }
 
-// eachThread calls f once for each thread. One that is deleted meanwhile is left out.
+// eachThread calls f once for each thread. A thread that is deleted in the meantime is
+// left out.
 func eachThread(ctx context.Context, store holdfast.Store, f func(holdfast.ThreadKey) error) error {
 	seen := map[holdfast.ThreadKey]bool{}
 	after := ""

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/audit"
 )
 
-// ExportThread writes all that a store holds of a thread to w, as one JSON document
-// that people can read. It writes nothing to the store.
+// ExportThread writes everything that a store holds of a thread to w, as one JSON
+// document that people can read. It does not write to the store.
 func ExportThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, w io.Writer) error {
 	d, err := audit.Export(ctx, store, key)
 	if err != nil {
@@ -19,11 +19,11 @@ func ExportThread(ctx context.Context, store holdfast.Store, key holdfast.Thread
 	return d.Write(w)
 }
 
-// ImportThread makes a thread out of a document that [ExportThread] has written. What
-// is empty in key is as in the document; the key that it got is returned. The store must
-// have no such thread. Cursors of the old thread are good for the new one. A thread
-// that ran when it was exported is stopped, with code cut_off: an empty-messages POST
-// goes on with it.
+// ImportThread makes a thread from a document written by [ExportThread], and returns
+// its key; empty members of key are taken from the document. The store must not have
+// that thread yet. Cursors of the old thread remain valid for the new one. A thread
+// that was running when it was exported is stopped, with code cut_off; an
+// empty-messages POST resumes it.
 func ImportThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, r io.Reader) (holdfast.ThreadKey, error) {
 	d, err := audit.ReadDocument(r)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// TestExportThroughStores: a thread that moves through every kind of store is the same.
+// TestExportThroughStores: a thread is unchanged after moving through every kind of
+// store.
 func TestExportThroughStores(t *testing.T) {
 	redis := redistest.Start(t)
 	stores := []holdfast.Store{filled(t, 1)}

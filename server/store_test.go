@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// filled is a store with threads that have run, t0 and so on.
+// filled returns a store with threads that have run: t0, t1 and so on.
 func filled(t *testing.T, threads int) holdfast.Store {
 	t.Helper()
 	store := memstore.New()
@@ -42,7 +42,7 @@ func localKey(thread string) holdfast.ThreadKey {
 	return holdfast.ThreadKey{Tenant: server.LocalPrincipal().Tenant, Thread: thread}
 }
 
-// odd is a store in which some threads are not as they should be.
+// odd is a store whose threads change while they are read.
 type odd struct {
 	holdfast.Store
 	gone, busy string
@@ -61,7 +61,7 @@ func (o *odd) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head,
 	return h, err
 }
 
-// Walk shows the first page twice, as it may.
+// Walk returns the first page twice, as it may.
 func (o *odd) Walk(ctx context.Context, after string, limit int) ([]holdfast.Head, string, error) {
 	if after == "" {
 		heads, _, err := o.Store.Walk(ctx, "", limit)
@@ -70,8 +70,8 @@ func (o *odd) Walk(ctx context.Context, after string, limit int) ([]holdfast.Hea
 	return o.Store.Walk(ctx, "", limit)
 }
 
-// TestCheckStore: every thread is checked once; what is deleted or written meanwhile is
-// no problem.
+// TestCheckStore: every thread is checked once, and threads that are deleted or written
+// in the meantime are not reported as problems.
 func TestCheckStore(t *testing.T) {
 	store := filled(t, 5)
 	got, err := server.CheckStore(t.Context(), &odd{Store: store, gone: "t1", busy: "t2"}, nil, func(p server.Problem) { t.Errorf("%+v", p) })
@@ -102,7 +102,7 @@ func TestCheckStore(t *testing.T) {
 	}
 }
 
-// TestInspectStore: what is listed is what there is, and a thread can be looked at.
+// TestInspectStore: all threads are listed, and each can be inspected.
 func TestInspectStore(t *testing.T) {
 	store := filled(t, 2)
 	var got []string
@@ -119,7 +119,8 @@ func TestInspectStore(t *testing.T) {
 	}
 }
 
-// TestOpenStore: a store is named by a URL or a path, and is not made by looking for it.
+// TestOpenStore: a store is named by a URL or a path, and opening one that does not
+// exist does not create it.
 func TestOpenStore(t *testing.T) {
 	path := t.TempDir() + "/x.db"
 	for _, url := range []string{path, "bolt:" + path} {
