@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func ptr[T any](v T) *T { return &v }
 
-// every has one event of each of the 31 types with every member set.
+// every returns one event of each of the 31 types with every member set.
 func every() []agui.Event {
 	base := agui.Base{Timestamp: 1700000000000, RawEvent: json.RawMessage(`{"a":1}`), Metadata: json.RawMessage(`{"k":null}`)}
 	usage := []holdfast.Usage{{Provider: "p", Model: "m", InputTokens: ptr(int64(1)), OutputTokens: ptr(int64(2)), TotalTokens: ptr(int64(3)),
@@ -111,7 +111,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestOptionalMembersAreOmitted: AG-UI 1.0 knows no null for an absent member.
+// TestOptionalMembersAreOmitted: in AG-UI 1.0 an absent member is never null.
 func TestOptionalMembersAreOmitted(t *testing.T) {
 	for _, ev := range every() {
 		zero := reflect.Zero(reflect.TypeOf(ev)).Interface().(agui.Event)
@@ -129,7 +129,7 @@ func TestOptionalMembersAreOmitted(t *testing.T) {
 	}
 }
 
-// TestOneLine: whatever is in an event, it stays one line of valid UTF-8.
+// TestOneLine: whatever an event contains, it stays one line of valid UTF-8.
 func TestOneLine(t *testing.T) {
 	nasty := "a\r\nb\u2028c\x00\x1b<&>\"\\ \xff\xfe 🎉"
 	events := []agui.Event{
@@ -273,8 +273,8 @@ func TestLegacyDialect(t *testing.T) {
 	}
 }
 
-// TestLegacyAttribution: with the subagents, everything that names one goes, and
-// steps, whose names would meet, go altogether.
+// TestLegacyAttribution: subagents are removed together with everything that names
+// one, and steps are removed entirely, because their names would collide.
 func TestLegacyAttribution(t *testing.T) {
 	input := json.RawMessage(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c","content":[{"type":"text","text":"y"}]}]}`)
 	for _, c := range []struct {
@@ -296,8 +296,8 @@ func TestLegacyAttribution(t *testing.T) {
 	}
 }
 
-// TestEncodeNeverFailsAClient: what a program hands over by mistake is left out
-// or emptied, because a client would fail the whole run over it.
+// TestEncodeNeverFailsAClient: invalid values that a program passes by mistake are
+// left out or emptied, because a client would fail the whole run over them.
 func TestEncodeNeverFailsAClient(t *testing.T) {
 	minus := int64(-1)
 	for _, c := range []struct{ got, want string }{
@@ -316,8 +316,8 @@ func TestEncodeNeverFailsAClient(t *testing.T) {
 
 func message(m agui.Message) string { return string(m.AppendJSON(nil)) }
 
-// TestPartsAreWrittenAnew: what clients would warn about does not come back to
-// them.
+// TestPartsAreWrittenAnew: parts are encoded again, so that what clients warn about
+// does not come back to them.
 func TestPartsAreWrittenAnew(t *testing.T) {
 	for content, want := range map[string]string{
 		`[{"type":"binary","mimeType":"image/png","url":"u","filename":"f"}]`:         `[{"type":"image","source":{"type":"url","value":"u","mimeType":"image/png"},"metadata":{"filename":"f"}}]`,

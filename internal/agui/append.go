@@ -1,5 +1,8 @@
 package agui
 
+// The append encoder: writes the members of JSON objects without allocating, and
+// makes it impossible for any event or message to break the stream or a client.
+
 import (
 	"bytes"
 	"encoding/json"
@@ -10,9 +13,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// object writes the members of a JSON object. Every encoder of this package is
-// built on it, so that what may never happen on the wire (a null for an absent
-// member, a line break, invalid UTF-8) cannot happen anywhere.
+// object writes the members of a JSON object. All encoders of this package use it, so
+// that what must never be on the wire (a null for an absent member, a line break,
+// invalid UTF-8) cannot occur anywhere.
 type object struct {
 	b     []byte
 	first bool
@@ -32,7 +35,7 @@ func (o *object) key(name string) {
 	o.b = append(o.b, '"', ':')
 }
 
-// str writes a member that is always there; opt leaves it out when empty.
+// str writes a member that is always present; opt leaves it out if it is empty.
 func (o *object) str(name, s string) {
 	o.key(name)
 	o.b = appendString(o.b, s)
@@ -44,8 +47,8 @@ func (o *object) opt(name, s string) {
 	}
 }
 
-// raw writes JSON text as it is, on one line. Null is left out: AG-UI 1.0 has no
-// null for an absent member.
+// raw writes JSON text unchanged, but on one line. Null is left out: in AG-UI 1.0 an
+// absent member is never null.
 func (o *object) raw(name string, v json.RawMessage) {
 	if len(v) == 0 {
 		return
@@ -56,8 +59,8 @@ func (o *object) raw(name string, v json.RawMessage) {
 	}
 }
 
-// obj writes JSON text that clients accept only as an object, and leaves
-// anything else out.
+// obj writes JSON text that clients accept only as an object; it leaves anything else
+// out.
 func (o *object) obj(name string, v json.RawMessage) {
 	if len(v) == 0 {
 		return
@@ -68,15 +71,15 @@ func (o *object) obj(name string, v json.RawMessage) {
 	}
 }
 
-// always writes JSON text, or null where there is none: for members that must
-// be present.
+// always writes JSON text, or null if there is none: for members that must be
+// present.
 func (o *object) always(name string, v json.RawMessage) {
 	o.key(name)
 	o.b = append(o.b, oneLine(v)...)
 }
 
-// kind writes a member that must be present and begin with one of the bytes in
-// first; anything else, which would fail a whole run, is written as otherwise.
+// kind writes a member that must be present and start with one of the bytes in first.
+// Anything else would fail the whole run, so otherwise is written instead.
 func (o *object) kind(name string, v json.RawMessage, first, otherwise string) {
 	o.key(name)
 	if text := oneLine(v); strings.IndexByte(first, text[0]) >= 0 {
@@ -86,7 +89,7 @@ func (o *object) kind(name string, v json.RawMessage, first, otherwise string) {
 	o.b = append(o.b, otherwise...)
 }
 
-// int leaves out what no client accepts: AG-UI's integers are not negative.
+// int leaves out negative numbers, which no client accepts.
 func (o *object) int(name string, n *int64) {
 	if n != nil && *n >= 0 {
 		o.key(name)
@@ -94,9 +97,8 @@ func (o *object) int(name string, n *int64) {
 	}
 }
 
-// oneLine returns JSON text without line breaks, which would end an SSE data
-// line. Text that is empty or not JSON becomes null: it cannot come from a
-// decoder.
+// oneLine returns JSON text without line breaks, which would end an SSE data line.
+// Text that is empty or not JSON, which cannot come from a decoder, becomes null.
 func oneLine(v json.RawMessage) []byte {
 	if len(v) == 0 {
 		return []byte("null")
@@ -113,8 +115,8 @@ func oneLine(v json.RawMessage) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s as a JSON string. It escapes what JSON demands and
-// nothing else; invalid UTF-8 becomes U+FFFD.
+// appendString appends s as a JSON string. It escapes only what JSON requires;
+// invalid UTF-8 becomes U+FFFD.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0

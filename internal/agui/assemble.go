@@ -1,5 +1,8 @@
 package agui
 
+// The assembler: turns the events of an unfinished answer into messages, so that a
+// client that joins late can be shown them.
+
 import (
 	"encoding/json"
 	"slices"
@@ -7,14 +10,14 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Assembler makes messages out of the events of an answer that is still being
-// written, as the official client does: so that a reader who comes in the middle
-// can be shown what the others see. The zero value is ready.
+// Assembler turns the events of an unfinished answer into messages, as the official
+// client does, so that a reader who joins in the middle can be shown what the others
+// see. The zero value is ready to use.
 type Assembler struct {
 	order []string
 	byID  map[string]*making
 	calls map[string]*calling
-	// the chunk item that a chunk without an id continues
+	// chunk is the item that a chunk without an id continues.
 	chunk string
 }
 
@@ -32,8 +35,8 @@ type calling struct {
 	args  []byte
 }
 
-// get returns the message, and makes it with the subagent it is attributed to:
-// what opens it again must agree with that.
+// get returns the message; if there is none, it makes one that is attributed to the
+// subagent. Whatever opens the message again must agree with that.
 func (a *Assembler) get(id, role, agent string) (m *making, made bool) {
 	if m := a.byID[id]; m != nil {
 		return m, false
@@ -47,7 +50,7 @@ func (a *Assembler) get(id, role, agent string) (m *making, made bool) {
 	return m, true
 }
 
-// Apply takes the next event; those that make no message are ignored.
+// Apply takes the next event; it ignores events that do not contribute to messages.
 func (a *Assembler) Apply(ev Event) {
 	switch e := ev.(type) {
 	case TextMessageStart:
@@ -55,7 +58,7 @@ func (a *Assembler) Apply(ev Event) {
 		if role == "" {
 			role = string(holdfast.RoleAssistant)
 		}
-		// A message that a call made has no content until it gets some.
+		// A message that exists because of a call has no content until it gets some.
 		if m, made := a.get(e.MessageID, role, e.SubagentRunID); made {
 			m.message.Name, m.spoke = e.Name, true
 		}
@@ -98,7 +101,7 @@ func (a *Assembler) secret(e ReasoningEncryptedValue) {
 	}
 }
 
-// chunked takes a chunk for the START and the content that it stands for.
+// chunked treats a chunk as the START and the content that it stands for.
 func (a *Assembler) chunked(ev Event) {
 	_, _, start := unchunk(ev)
 	id, _, _ := identity(start)
@@ -120,8 +123,8 @@ func (a *Assembler) chunked(ev Event) {
 	}
 }
 
-// result puts a tool's message behind the message that made the call, and the
-// results that are there already.
+// result puts a tool's message after the message that made the call and the results
+// that are already there.
 func (a *Assembler) result(e ToolCallResult) {
 	m, made := a.get(e.MessageID, string(holdfast.RoleTool), e.SubagentRunID)
 	m.message.ToolCallID, m.message.Content = e.ToolCallID, e.Content

@@ -1,12 +1,15 @@
 package agui
 
+// Decoding events: from JSON of any of the 31 types to this package's structs, and a
+// check that members which must be present are.
+
 import (
 	"encoding/json"
 	"fmt"
 )
 
-// newEvent returns a pointer to a new event of the type, to decode into; nil for
-// an unknown one. It is long because there are 31 types.
+// newEvent returns a pointer to a new event of the type, to decode into; nil for an
+// unknown type. It is long because there are 31 types.
 func newEvent(t Type) any {
 	switch t {
 	case TypeRunStarted:
@@ -75,8 +78,8 @@ func newEvent(t Type) any {
 	return nil
 }
 
-// value returns what a pointer from newEvent points to. It is long because there
-// are 31 types.
+// value returns what a pointer from newEvent points to. It is long because there are
+// 31 types.
 func value(p any) Event {
 	switch e := p.(type) {
 	case *RunStarted:
@@ -145,9 +148,8 @@ func value(p any) Event {
 	return nil
 }
 
-// DecodeEvent reads one event of any of the 31 types. Unknown members are
-// ignored; a known member of the wrong type, or one that must be there and is
-// not, is an error.
+// DecodeEvent reads one event of any of the 31 types. Unknown members are ignored; a
+// known member of the wrong type, or a missing required one, is an error.
 func DecodeEvent(data []byte) (Event, error) {
 	var head struct {
 		Type Type `json:"type"`
@@ -169,8 +171,8 @@ func DecodeEvent(data []byte) (Event, error) {
 	return ev, nil
 }
 
-// complete reports which member that must be there is not. Empty ids pass, as
-// they do in the official client; the sequence machine refuses them.
+// complete returns an error if a required member is missing. It accepts empty ids, as
+// the official client does; the sequence machine refuses them.
 func complete(ev Event) error {
 	missing := ""
 	switch e := ev.(type) {

@@ -1,5 +1,8 @@
 package agui
 
+// The dialects of AG-UI: which form a client understands, and how events are
+// rewritten for clients from before version 1.0.
+
 import (
 	"bytes"
 	"encoding/json"
@@ -12,15 +15,15 @@ import (
 // Dialect is the form of AG-UI that a client understands.
 type Dialect uint8
 
-// The dialects. DialectLegacy is for clients from before 1.0, which fail a whole
-// run on what they do not know; CopilotKit still pins one.
+// The dialects. DialectLegacy is for clients from before 1.0, which fail a whole run
+// on anything that they do not know; CopilotKit still pins such a client.
 const (
 	DialectV1 Dialect = iota
 	DialectLegacy
 )
 
-// DialectOf returns the dialect for an input's protocolVersion: none is a client
-// from before versions.
+// DialectOf returns the dialect for an input's protocolVersion; without one the client
+// is older than versions.
 func DialectOf(protocolVersion string) Dialect {
 	if protocolVersion == "" {
 		return DialectLegacy
@@ -28,8 +31,8 @@ func DialectOf(protocolVersion string) Dialect {
 	return DialectV1
 }
 
-// Event turns an event in this package's own encoding into the dialect; false
-// means that it cannot be said there and is left out.
+// Event turns an event in this package's own encoding into the dialect; false means
+// that the dialect has no such event, so it is left out.
 func (d Dialect) Event(data []byte) ([]byte, bool) {
 	if d == DialectV1 {
 		return data, true
@@ -39,7 +42,7 @@ func (d Dialect) Event(data []byte) ([]byte, bool) {
 	case TypeSubagentStarted, TypeSubagentFinished, TypeSubagentError:
 		return nil, false
 	case TypeStepStarted, TypeStepFinished:
-		// Steps have names per subagent; without it they could be opened twice.
+		// Step names are per subagent; without the subagent, one could be opened twice.
 		return data, !attributed
 	case TypeRunStarted, TypeRunFinished, TypeToolCallResult, TypeMessagesSnapshot:
 		ev, err := DecodeEvent(data)
@@ -51,9 +54,8 @@ func (d Dialect) Event(data []byte) ([]byte, bool) {
 	return kept, true
 }
 
-// unattributed takes the event's subagent out, if it has one. The events that
-// announce subagents are left out, and what clients hear about a message has to
-// agree everywhere.
+// unattributed removes the event's subagent, if it has one: the events that announce
+// subagents are left out, and all that clients read about a message must agree.
 func unattributed(data []byte) (kept []byte, attributed bool) {
 	if !bytes.Contains(data, []byte(`"subagentRunId":`)) {
 		return data, false
@@ -71,15 +73,15 @@ func unattributed(data []byte) (kept []byte, attributed bool) {
 	return o.end(), true
 }
 
-// legacy takes out what clients before 1.0 fail on.
+// legacy removes what clients before 1.0 fail on.
 func legacy(ev Event) Event {
 	switch e := ev.(type) {
 	case RunStarted:
 		e.Input = legacyInput(e.Input)
 		return e
 	case RunFinished:
-		// Success and cancelled are newer than these clients; no outcome at all is
-		// what they know as the end.
+		// The outcomes success and cancelled are newer than these clients, which expect
+		// a run to end without an outcome.
 		if e.Outcome != nil && e.Outcome.Type != OutcomeInterrupt {
 			e.Outcome = nil
 		}
@@ -111,8 +113,8 @@ func legacyMessages(messages []Message) {
 	}
 }
 
-// legacyInput is the echo of an input, whose lists of tools and context are not
-// optional there.
+// legacyInput returns an echoed input with its lists of tools and context, which are
+// not optional in that dialect.
 func legacyInput(input json.RawMessage) json.RawMessage {
 	if len(input) == 0 {
 		return nil
@@ -125,7 +127,7 @@ func legacyInput(input json.RawMessage) json.RawMessage {
 	return in.AppendJSON(nil)
 }
 
-// plainContent is a result as text: parts were not allowed there.
+// plainContent returns a result as text, since that dialect does not allow parts.
 func plainContent(content json.RawMessage) json.RawMessage {
 	if len(content) == 0 || content[0] == '"' {
 		return content
@@ -138,7 +140,7 @@ func plainContent(content json.RawMessage) json.RawMessage {
 	return appendString(nil, m.PlainText())
 }
 
-// withoutFiles drops the parts and the part ids that older clients refuse.
+// withoutFiles removes the parts and the part ids that older clients refuse.
 func withoutFiles(content json.RawMessage) json.RawMessage {
 	if len(content) == 0 || content[0] != '[' {
 		return content

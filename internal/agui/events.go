@@ -1,8 +1,10 @@
-// Package agui is AG-UI 1.0: its types, a lenient decoder and a strict encoder,
-// the machine that keeps a producer's streams legal, and the dialect spoken to
-// older clients. It is pure: no I/O, no clock, no goroutines. If AG-UI changes a
-// name, only this package changes.
+// Package agui is AG-UI 1.0: its types, a lenient decoder and a strict encoder, the
+// machine that keeps a producer's streams legal, and the dialect for older clients. It
+// is pure: no I/O, no clock, no goroutines. If AG-UI changes a name, only this package
+// changes.
 package agui
+
+// The events that start and end runs, and what all events have in common.
 
 import (
 	"encoding/json"
@@ -61,25 +63,25 @@ type Event interface {
 	AppendJSON(dst []byte) []byte
 }
 
-// Frame is what one Server-Sent Event carries. Without an ID it is part of a
-// prelude or a notice, not a record of the log.
+// Frame is the content of one Server-Sent Event. Without an ID it is not a record of
+// the log, but part of a prelude or a notice.
 type Frame struct {
 	ID   string
 	Data []byte
 }
 
-// Reply is a stream to send. Frames yields what there is, in batches; an empty
-// batch means that there was nothing for a while. An error is the last thing it
-// yields.
+// Reply is a stream to send. Frames yields the available frames in batches; an empty
+// batch means that there was nothing to send for a while. After an error it yields
+// nothing more.
 type Reply struct {
 	ThreadID string
 	RunID    string
 	Frames   iter.Seq2[[]Frame, error]
 }
 
-// Base is what every event may have.
+// Base holds the members that every event may have.
 type Base struct {
-	// Timestamp is in milliseconds since 1970; 0 is absent.
+	// Timestamp is in milliseconds since 1970; 0 means absent.
 	Timestamp int64           `json:"timestamp"`
 	RawEvent  json.RawMessage `json:"rawEvent"`
 	Metadata  json.RawMessage `json:"metadata"`
@@ -125,7 +127,7 @@ func (e RunStarted) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// RunFinished ends a run; no Outcome is success.
+// RunFinished ends a run; no Outcome means success.
 type RunFinished struct {
 	Base
 	ThreadID string           `json:"threadId"`
@@ -163,8 +165,8 @@ const (
 	OutcomeCancelled OutcomeType = "cancelled"
 )
 
-// Outcome is how a run ended. PendingToolCallIDs belong to success, Interrupts
-// to interrupt, where there is at least one.
+// Outcome is how a run ended. Only success may have PendingToolCallIDs; interrupt has
+// at least one entry in Interrupts.
 type Outcome struct {
 	Type               OutcomeType `json:"type"`
 	PendingToolCallIDs []string    `json:"pendingToolCallIds"`
@@ -197,7 +199,7 @@ type Interrupt struct {
 	Message        string          `json:"message,omitempty"`
 	ToolCallID     string          `json:"toolCallId,omitempty"`
 	ResponseSchema json.RawMessage `json:"responseSchema,omitempty"`
-	// ExpiresAt is RFC 3339; empty is never.
+	// ExpiresAt is a time in RFC 3339 format; empty means never.
 	ExpiresAt     string          `json:"expiresAt,omitempty"`
 	Metadata      json.RawMessage `json:"metadata,omitempty"`
 	SubagentRunID string          `json:"subagentRunId,omitempty"`
@@ -216,7 +218,7 @@ func (i *Interrupt) appendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// RunError ends a run that failed, and everything that is open in it.
+// RunError ends a failed run and everything that is open in it.
 type RunError struct {
 	Base
 	Message string           `json:"message"`

@@ -1,5 +1,7 @@
 package agui
 
+// The events of steps, text messages, tool calls and the shared state.
+
 import "encoding/json"
 
 // StepStarted opens a named step.
@@ -40,7 +42,7 @@ func (e StepFinished) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// TextMessageStart opens a message; no Role is assistant.
+// TextMessageStart opens a message; no Role means assistant.
 type TextMessageStart struct {
 	Base
 	MessageID     string `json:"messageId"`
@@ -103,7 +105,7 @@ func (e TextMessageEnd) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// TextMessageChunk is START, CONTENT and END in one; the first of a message has its id.
+// TextMessageChunk is START, CONTENT and END in one; a message's first chunk has its id.
 type TextMessageChunk struct {
 	Base
 	MessageID     string `json:"messageId"`
@@ -191,7 +193,7 @@ func (e ToolCallEnd) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// ToolCallChunk is START, ARGS and END in one; the first of a call has id and name.
+// ToolCallChunk is START, ARGS and END in one; a call's first chunk has its id and name.
 type ToolCallChunk struct {
 	Base
 	ToolCallID      string `json:"toolCallId"`
@@ -241,7 +243,7 @@ func (e ToolCallResult) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// StateSnapshot replaces the shared state; null is a state.
+// StateSnapshot replaces the shared state; null is a valid state.
 type StateSnapshot struct {
 	Base
 	Snapshot      json.RawMessage `json:"snapshot"`

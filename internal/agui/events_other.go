@@ -1,11 +1,14 @@
 package agui
 
+// The events of activities, reasoning and subagents, and those that carry what other
+// systems and applications add.
+
 import (
 	"encoding/json"
 	"strconv"
 )
 
-// ActivitySnapshot shows an activity; no Replace is true.
+// ActivitySnapshot shows an activity; no Replace means true.
 type ActivitySnapshot struct {
 	Base
 	MessageID     string          `json:"messageId"`
@@ -175,7 +178,7 @@ func (e ReasoningMessageChunk) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// ReasoningEncryptedValue carries a provider's secret for a message or a tool call.
+// ReasoningEncryptedValue carries a provider's opaque data for a message or a tool call.
 type ReasoningEncryptedValue struct {
 	Base
 	Subtype        string `json:"subtype"`
@@ -246,7 +249,7 @@ func (e SubagentFinished) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// SubagentError ends a subagent's run that failed.
+// SubagentError ends a subagent's failed run.
 type SubagentError struct {
 	Base
 	Message       string `json:"message"`
@@ -267,7 +270,7 @@ func (e SubagentError) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// Raw passes an event of another system on.
+// Raw passes on an event of another system.
 type Raw struct {
 	Base
 	Event         json.RawMessage `json:"event"`
@@ -288,7 +291,7 @@ func (e Raw) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// Custom is an application's own event; its value is always there.
+// Custom is an application's own event; its value is always present.
 type Custom struct {
 	Base
 	Name          string          `json:"name"`

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// FuzzDecodeInput: no input panics; what is accepted means the same after our
-// own encoding; what is refused says so in public.
+// FuzzDecodeInput: no input makes it panic; accepted input means the same after our
+// own encoding; refused input gets an error that is safe to show.
 func FuzzDecodeInput(f *testing.F) {
 	f.Add([]byte(`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"text","text":"x"}]}],"resume":[{"interruptId":"i","status":"resolved","payload":{"a":1}}]}`))
 	f.Add([]byte(`{"threadId":"t","runId":"r","protocolVersion":"1.0","state":{"a":[1,2]},"messages":[{"id":"1","role":"assistant","toolCalls":[{"id":"c","function":{"name":"f","arguments":"{"}}]},{"id":"2","role":"tool","toolCallId":"c","content":"x"}],"tools":[{"name":"f"}],"context":[{"description":"d","value":"v"}]}`))
@@ -68,7 +68,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-// FuzzString: a string comes back as encoding/json reads it.
+// FuzzString: encoding/json reads back the string that was written.
 func FuzzString(f *testing.F) {
 	f.Add("a\"\\\x00\u2028\xff🎉")
 	f.Fuzz(func(t *testing.T, s string) {
@@ -107,7 +107,7 @@ func BenchmarkEncodeHot(b *testing.B) {
 	})
 }
 
-// leanInput is the least a server could decode: everything raw.
+// leanInput is the least that a server could decode: everything raw.
 type leanInput struct {
 	ThreadID string `json:"threadId"`
 	RunID    string `json:"runId"`
@@ -192,12 +192,12 @@ func FuzzExpandResult(f *testing.F) {
 			t.Errorf("%s refers to %q, %v", ref, id, ok)
 		}
 		if _, ok := agui.RefOf(full); ok {
-			t.Errorf("%s is no reference", full)
+			t.Errorf("%s is not a reference", full)
 		}
 	})
 }
 
-// mustString is the id as JSON keeps it: bytes that are no text become U+FFFD.
+// mustString returns the id as JSON keeps it: invalid UTF-8 becomes U+FFFD.
 func mustString(t *testing.T, ref []byte) string {
 	t.Helper()
 	var m struct {

@@ -1,5 +1,9 @@
 package agui
 
+// The input of a run: a lenient decoder for what clients post, with errors that tell
+// them what to correct, and the canonical form and hash by which a request that is
+// sent again is recognized.
+
 import (
 	"bytes"
 	"crypto/sha256"
@@ -15,8 +19,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// RunAgentInput is what a client posts. State, ForwardedProps and everything
-// else of the application stays JSON text.
+// RunAgentInput is what a client posts. State, ForwardedProps and everything else that
+// belongs to the application remain JSON text.
 type RunAgentInput struct {
 	ThreadID        string                 `json:"threadId"`
 	RunID           string                 `json:"runId"`
@@ -55,10 +59,10 @@ const (
 // maxID bounds the ids that clients choose, in bytes.
 const maxID = 256
 
-// DecodeInput reads a client's input. It is lenient where older clients are
-// careless (nulls, missing lists, unknown members), and refuses whatever could be
-// misread. Errors are *holdfast.Error with CodeInvalidInput; they name the member
-// and never repeat what was in it.
+// DecodeInput reads a client's input. It is lenient where older clients are careless
+// (nulls, missing lists, unknown members) and refuses whatever could be misread. Its
+// errors are of type *holdfast.Error with CodeInvalidInput; they name the member and
+// never repeat its content.
 func DecodeInput(body []byte) (*RunAgentInput, error) {
 	if !utf8.Valid(body) {
 		return nil, invalid("", "The body is not UTF-8.", "Encode it as UTF-8.")
@@ -82,7 +86,7 @@ func invalid(field, message, hint string) *holdfast.Error {
 	return e
 }
 
-// decodeError names the place of a mistake without what stands there.
+// decodeError names the place of a mistake without quoting what is there.
 func decodeError(err error, body []byte) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -98,7 +102,7 @@ func decodeError(err error, body []byte) error {
 	return invalid("", "The body cannot be read.", "Send a RunAgentInput: threadId, runId, messages.").Wrap(err)
 }
 
-// place adds to the name of a member of a message which message it is.
+// place adds the message's index to the name of a member of a message.
 func place(field string, body []byte) string {
 	member, found := strings.CutPrefix(field, "messages.")
 	var in struct{ Messages []json.RawMessage }
@@ -142,8 +146,8 @@ func (in *RunAgentInput) check() error {
 		return err
 	}
 	if in.Messages == nil {
-		// An empty list asks for something of its own, so that a forgotten one must
-		// not pass for it.
+		// An empty list has a meaning of its own, so a missing one must not be taken
+		// for it.
 		return invalid("messages", "messages is missing.", `Send the conversation, or "messages": [] to attach or to resume.`)
 	}
 	seen := make(map[string]bool, len(in.Messages))
@@ -175,8 +179,8 @@ func checkID(field, id string) error {
 	return nil
 }
 
-// checkVersion accepts every minor of the major this server speaks: a newer
-// minor must be served (AG-UI spec, versioning).
+// checkVersion accepts every minor version of the major version that this server
+// speaks: newer minor versions must be served (AG-UI spec, versioning).
 func checkVersion(v string) error {
 	if v == "" {
 		return nil
@@ -226,8 +230,8 @@ func (m *Message) check(i int) error {
 		if err != nil {
 			return invalid(at(i, "content"), "A content part cannot be used.", "A text part has text; a media part has a source with type and value.").Wrap(err)
 		}
-		// Written anew, because retired and unknown parts and members would come
-		// back to clients in snapshots.
+		// The parts are encoded again, because retired and unknown parts and members
+		// would come back to clients in snapshots.
 		m.Content = appendParts(nil, list)
 	}
 	for n, c := range m.ToolCalls {
@@ -242,7 +246,7 @@ func (m *Message) check(i int) error {
 	return checkObject(at(i, "metadata"), m.Metadata)
 }
 
-// checkObject refuses metadata that is not an object: sent back in a snapshot it
+// checkObject refuses metadata that is not an object: sent back in a snapshot, it
 // would fail the client's run.
 func checkObject(field string, v json.RawMessage) error {
 	if len(v) == 0 || v[0] == '{' {
@@ -332,8 +336,8 @@ func (r *ResumeEntry) appendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// Hash recognises an input that is sent again. It is taken over this package's
-// own encoding, never over the client's bytes.
+// Hash returns a hash that recognizes an input that is sent again. It covers this
+// package's own encoding, never the client's bytes.
 func (in *RunAgentInput) Hash() string {
 	sum := sha256.Sum256(in.AppendJSON(nil))
 	return hex.EncodeToString(sum[:])

@@ -1,5 +1,8 @@
 package agui
 
+// Messages on the wire: how they are decoded and encoded, what each role may have,
+// and how they turn into the root package's messages and back.
+
 import (
 	"bytes"
 	"encoding/json"
@@ -9,9 +12,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Message is a message as it travels. Content is a JSON string, or a list of
-// parts, or for an activity an object; it stays undecoded until somebody needs
-// it.
+// Message is a message on the wire. Content is a JSON string, a list of parts or, for
+// an activity, an object; it is decoded only when it is needed.
 type Message struct {
 	ID             string          `json:"id"`
 	Role           string          `json:"role"`
@@ -35,7 +37,7 @@ type ToolCall struct {
 	Metadata       json.RawMessage `json:"metadata"`
 }
 
-// Function is what a call calls. Arguments is JSON text that nobody has checked.
+// Function is the function of a call. Arguments is unchecked JSON text.
 type Function struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
@@ -78,8 +80,8 @@ func (m *Message) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// appendByRole writes what the role has, and nothing it has not: the official
-// client warns about every member too many.
+// appendByRole writes only the members that the role has: the official client warns
+// about every other one.
 func (m *Message) appendByRole(o *object) {
 	switch role := holdfast.Role(m.Role); role {
 	case holdfast.RoleActivity:
@@ -124,7 +126,7 @@ func (c *ToolCall) appendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// part is a content part as it travels, with the retired binary form.
+// part is a content part on the wire, including the retired binary form.
 type part struct {
 	Type     string          `json:"type"`
 	ID       string          `json:"id"`
@@ -144,8 +146,8 @@ type source struct {
 	Provider string  `json:"provider"`
 }
 
-// Domain returns the message as models and middleware see it. Parts of unknown
-// types are skipped, as the spec demands of a producer.
+// Domain returns the message as models and middleware see it. It skips parts of
+// unknown types, as the spec requires of a producer.
 func (m *Message) Domain() (holdfast.Message, error) {
 	d := holdfast.Message{
 		ID: m.ID, Role: holdfast.Role(m.Role), CallID: m.ToolCallID, Error: m.Error, Name: m.Name,
@@ -212,8 +214,8 @@ func (p *part) domain() (holdfast.Part, bool, error) {
 	return d, false, nil
 }
 
-// media reads the source. A part with a source of a later version is skipped, as
-// a part of an unknown type is.
+// media reads the source. It skips a part whose source is of an unknown type, just as
+// parts of unknown types are skipped.
 func (p *part) media(d holdfast.Part) (holdfast.Part, bool, error) {
 	s := p.Source
 	if s == nil || s.Type == "" {
@@ -238,7 +240,7 @@ func (p *part) media(d holdfast.Part) (holdfast.Part, bool, error) {
 	return d, true, nil
 }
 
-// upgraded turns the retired binary part into one of today's, as the official
+// upgraded turns a part of the retired binary type into a current one, as the official
 // client does.
 func (p *part) upgraded() (holdfast.Part, bool, error) {
 	d := holdfast.Part{Type: holdfast.PartDocument, Source: &holdfast.Source{MIMEType: p.MIMEType}}

@@ -1,37 +1,40 @@
 package agui
 
+// The sequence machine, part one: which event may come when, what an event closes,
+// and what is open. What it must remember about ids is in sequence_memory.go.
+
 import (
 	"fmt"
 	"slices"
 )
 
-// Sequencer is the producer's side of AG-UI's ordering rules (AG-UI spec,
-// ordering): what it has not accepted must not be sent, and what it has accepted
-// is a legal stream, at every prefix. The zero value is the beginning of a
-// stream. It is stricter than the spec where that costs a producer nothing:
-// exactly one terminal event a run, no snapshot over open messages.
+// Sequencer is the producer's side of AG-UI's ordering rules (AG-UI spec, ordering):
+// send only the events that it accepts, and every prefix of the stream is legal. The
+// zero value is the start of a stream. It is stricter than the spec where that costs
+// a producer nothing: exactly one terminal event per run, and no snapshot while a
+// message is open.
 type Sequencer struct {
 	thread, run string
 	begun       bool // something was sent
-	started     bool // a run is under way
+	started     bool // a run has started and not ended
 	hasState    bool
 	open        []item
 	chunks      [3]string       // the open chunk item by lane: text, tool, reasoning
 	chunk       item            // the same item, to open it again
-	known       map[key]memory  // what was said about each id, also after it was closed
+	known       map[key]memory  // what was said about each id, even if it was closed since
 	subagents   map[string]bool // announced in this run
 }
 
-// item is something that must be closed.
+// item is something open that must be closed.
 type item struct {
 	kind  Type // the type that opened it
 	id    string
 	agent string // subagent it is attributed to
-	role  string // what may not change: its role or its tool's name
+	role  string // what must not change: its role or its tool's name
 	start Event
 }
 
-// SequenceError says why an event may not come now.
+// SequenceError says why an event is not allowed now.
 type SequenceError struct {
 	Type   Type
 	Reason string
@@ -56,7 +59,7 @@ func (q *Sequencer) find(kind Type, id string) int {
 	return slices.IndexFunc(q.open, func(i item) bool { return i.kind == kind && i.id == id })
 }
 
-// opener is the type that opens what a type continues or closes.
+// opener returns the type that opens what the given type continues or closes.
 func opener(t Type) Type {
 	switch t {
 	case TypeTextMessageContent, TypeTextMessageEnd:
@@ -73,8 +76,8 @@ func opener(t Type) Type {
 	return t
 }
 
-// Delta reports whether content of an open item may come now. It is Next for
-// the hot path: it does not allocate.
+// Delta returns an error unless content of this open item is allowed now. It is Next
+// for the hot path: it does not allocate.
 func (q *Sequencer) Delta(kind Type, id string) error {
 	for i := range q.open {
 		if q.open[i].id == id && q.open[i].agent == "" && q.open[i].kind == opener(kind) {
@@ -85,8 +88,8 @@ func (q *Sequencer) Delta(kind Type, id string) error {
 	return refuse(kind, "its item %q is not open", id)
 }
 
-// Next accepts ev if it may come now, and returns what must be sent before it.
-// A refused event leaves no trace.
+// Next accepts ev if it is allowed now, and returns what must be sent before it. A
+// refused event changes nothing.
 func (q *Sequencer) Next(ev Event) (before []Event, err error) {
 	t := ev.EventType()
 	switch e := ev.(type) {
@@ -183,7 +186,7 @@ func (q *Sequencer) inRun(t Type, ev Event) ([]Event, error) {
 	return nil, nil
 }
 
-// aside is for what may come anywhere in a run and closes nothing.
+// aside handles events that may come anywhere in a run and close nothing.
 func (q *Sequencer) aside(ev Event) error {
 	switch e := ev.(type) {
 	case ActivitySnapshot:
@@ -221,7 +224,7 @@ func needIDs(t Type, ids ...string) error {
 	return nil
 }
 
-// ordered handles everything else.
+// ordered handles all other events.
 func (q *Sequencer) ordered(t Type, ev Event) error {
 	id, agent, role := identity(ev)
 	switch t {
@@ -261,8 +264,8 @@ func (q *Sequencer) ordered(t Type, ev Event) error {
 	return nil
 }
 
-// identity returns an event's item, its subagent, and what may not change when
-// an item is opened again.
+// identity returns an event's item, its subagent, and what must not change when the
+// item is opened again.
 func identity(ev Event) (id, agent, role string) {
 	switch e := ev.(type) {
 	case TextMessageStart:
@@ -331,8 +334,8 @@ func (q *Sequencer) current(t Type, id, agent string, ends bool) error {
 	return nil
 }
 
-// Close ends everything that is open, the newest first, and returns the events
-// that do so.
+// Close closes everything that is open, the newest first, and returns the events that
+// do so.
 func (q *Sequencer) Close() []Event {
 	q.endChunks()
 	var out []Event
@@ -359,8 +362,8 @@ func closer(i item) Event {
 	return SubagentError{SubagentRunID: i.id, Message: "The run ended before this subagent did."}
 }
 
-// Reopen returns the events that open again, for another reader, what is open
-// here. Opening a known id appends to it, so such a reader continues it.
+// Reopen returns the events that open for another reader what is open here. Opening a
+// known id appends to it, so that reader continues where it was.
 func (q *Sequencer) Reopen() []Event {
 	out := make([]Event, 0, len(q.open)+1)
 	for i := range q.open {

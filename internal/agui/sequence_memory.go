@@ -1,5 +1,8 @@
 package agui
 
+// The sequence machine, part two: what a stream has said about each id, since
+// whatever comes later must agree with it, and the compact chunk form.
+
 import (
 	"encoding/json"
 	"slices"
@@ -15,9 +18,8 @@ const (
 	laneReasoning
 )
 
-// chunked accepts the compact form: the first chunk of an item names it, later
-// ones may repeat that name and nothing else. Anything else that comes ends the
-// item.
+// chunked accepts the compact form: an item's first chunk names it, and later chunks
+// may repeat that name but not change it. Any other event ends the item.
 func (q *Sequencer) chunked(ev Event) error {
 	t := ev.EventType()
 	lane, triad, start := unchunk(ev)
@@ -48,8 +50,8 @@ func (q *Sequencer) chunked(ev Event) error {
 	return nil
 }
 
-// continues accepts the next chunk of the open chunk item: what it repeats is
-// what the first chunk said, and it is of the same subagent.
+// continues accepts the next chunk of the open chunk item. Whatever it repeats must
+// agree with the first chunk, and it must be of the same subagent.
 func (q *Sequencer) continues(ev Event) error {
 	_, _, start := unchunk(ev)
 	_, agent, as := identity(start)
@@ -79,7 +81,7 @@ func unchunk(ev Event) (lane int, triad Type, start Event) {
 	return laneText, "", nil
 }
 
-// withoutDelta returns the chunk that opens the same item and says nothing yet.
+// withoutDelta returns a chunk without content that opens the same item.
 func withoutDelta(ev Event) Event {
 	switch e := ev.(type) {
 	case ToolCallChunk:
@@ -95,8 +97,8 @@ func withoutDelta(ev Event) Event {
 	return ev
 }
 
-// key names an item of a stream: calls and spans of reasoning have ids of their
-// own, all kinds of messages share theirs.
+// key names an item of a stream. Calls and spans of reasoning have id spaces of their
+// own; all kinds of messages share one.
 type key struct {
 	space byte // 0, spaceCall or spaceSpan
 	id    string
@@ -107,14 +109,14 @@ const (
 	spaceSpan = 's'
 )
 
-// memory is what a stream has said about an id. Whatever comes later, also
-// after the item was closed, must agree: clients append to what they have, and
-// fail a run that gives it to another subagent (AG-UI spec, ownership).
+// memory is what a stream has said about an id. Whatever comes later, even after the
+// item was closed, must agree: clients append to what they have, and fail a run that
+// attributes it to another subagent (AG-UI spec, ownership).
 type memory struct {
 	kind               Type
 	agent              string
 	role, name, parent string
-	// implied: the message was made by a client for a call that named it.
+	// implied: clients made the message themselves, for a call that named it.
 	implied bool
 }
 
@@ -126,7 +128,7 @@ func isTextRole(role string) bool {
 	return false
 }
 
-// particulars are what else a START says that may not change.
+// particulars returns what else a START says that must not change.
 func particulars(start Event) (name, parent string) {
 	switch e := start.(type) {
 	case TextMessageStart:
@@ -137,7 +139,7 @@ func particulars(start Event) (name, parent string) {
 	return "", ""
 }
 
-// remember checks a START against what is known about its id, and notes it.
+// remember checks a START against what is known about its id, and records it.
 func (q *Sequencer) remember(t Type, start Event, id, agent, role string) error {
 	if t == TypeStepStarted {
 		return nil
@@ -170,8 +172,8 @@ func (q *Sequencer) remember(t Type, start Event, id, agent, role string) error 
 	return nil
 }
 
-// twin reports whether the span or the reasoning message of the same id, which
-// has the same owner, has another one.
+// twin reports whether the span or the reasoning message with the same id, which must
+// have the same owner, has another one.
 func (q *Sequencer) twin(t Type, id, agent string) bool {
 	switch t {
 	case TypeReasoningStart:
@@ -184,8 +186,8 @@ func (q *Sequencer) twin(t Type, id, agent string) bool {
 	return false
 }
 
-// adopt finds the message that a new call belongs to: an assistant's, of the
-// same subagent. Clients make one if there is none.
+// adopt finds the message that a new call belongs to: an assistant message of the same
+// subagent. Clients make one if there is none.
 func (q *Sequencer) adopt(call, parent, agent string) error {
 	k := key{id: parent}
 	if parent == "" {
@@ -211,7 +213,7 @@ func (q *Sequencer) note(k key, m memory) {
 	q.known[k] = m
 }
 
-// result accepts a tool's result, which makes a message of its own.
+// result accepts a tool's result, which is a message of its own.
 func (q *Sequencer) result(e ToolCallResult) error {
 	if err := needIDs(TypeToolCallResult, e.MessageID, e.ToolCallID); err != nil {
 		return err
@@ -226,7 +228,7 @@ func (q *Sequencer) result(e ToolCallResult) error {
 	return nil
 }
 
-// activity accepts an activity, unless its id is a message's.
+// activity accepts an activity unless its id is that of a message.
 func (q *Sequencer) activity(e ActivitySnapshot) error {
 	if err := needIDs(TypeActivitySnapshot, e.MessageID, e.ActivityType); err != nil {
 		return err
@@ -244,8 +246,8 @@ func (q *Sequencer) activity(e ActivitySnapshot) error {
 	return nil
 }
 
-// restate takes over what a snapshot says about messages and their calls. It may
-// give them to somebody else, but not make them something else.
+// restate accepts what a snapshot says about messages and their calls. A snapshot may
+// change their owner, but not what they are.
 func (q *Sequencer) restate(messages []Message) error {
 	for i := range messages {
 		if old := q.known[key{id: messages[i].ID}]; old.kind != "" && old.kind != restated(&messages[i]).kind {
@@ -263,9 +265,9 @@ func (q *Sequencer) restate(messages []Message) error {
 	return nil
 }
 
-// forget is what a snapshot does to what is not in it: clients drop it, so that
-// an answer which was taken back may use its ids again. They keep whose it was,
-// and they keep reasoning and activities.
+// forget drops what is not in a snapshot, as clients do, so that the ids of an answer
+// that was taken back can be used again. Like clients, it keeps the owners, and
+// reasoning and activities.
 func (q *Sequencer) forget() {
 	for k, m := range q.known {
 		if m.kind != TypeReasoningMessageStart && m.kind != TypeActivitySnapshot {
@@ -304,7 +306,7 @@ func (q *Sequencer) subagentStarted(ev Event) error {
 	return nil
 }
 
-// subagentEnded closes what the subagent left open before it ends.
+// subagentEnded closes what the subagent left open, before the subagent ends.
 func (q *Sequencer) subagentEnded(ev Event) ([]Event, error) {
 	var id string
 	switch e := ev.(type) {
@@ -337,7 +339,7 @@ func isChild(i item, parent string) bool {
 
 // checkPatch accepts a list of RFC 6902 operations.
 func checkPatch(t Type, patch json.RawMessage) error {
-	// A map, because names in a patch are matched exactly.
+	// Maps, because member names in a patch must match exactly.
 	var ops []map[string]json.RawMessage
 	if err := json.Unmarshal(patch, &ops); err != nil || ops == nil {
 		return refuse(t, "it is not a list of operations")

@@ -105,8 +105,8 @@ func TestIllegalSequences(t *testing.T) {
 	}
 }
 
-// TestFinishClosesInOrder: what is open is closed before the run's end, the
-// newest first.
+// TestFinishClosesInOrder: everything open is closed before the run ends, the newest
+// first.
 func TestFinishClosesInOrder(t *testing.T) {
 	var q agui.Sequencer
 	var sent []agui.Event
@@ -139,8 +139,8 @@ func TestFinishClosesInOrder(t *testing.T) {
 	}
 }
 
-// TestTakenBackAnswer: after a snapshot the ids of an answer that it does not
-// have are free, also for a call of another message.
+// TestTakenBackAnswer: after a snapshot without an answer, the ids of that answer are
+// free, even for a call of another message.
 func TestTakenBackAnswer(t *testing.T) {
 	for _, snapshot := range []agui.Event{agui.MessagesRef{Leaf: "u"}, agui.MessagesSnapshot{}} {
 		var q agui.Sequencer
@@ -159,8 +159,8 @@ func TestTakenBackAnswer(t *testing.T) {
 	}
 }
 
-// TestReopenChunk: a reader who comes in the middle of a chunk item gets its
-// first chunk again, without which the next one would fail the run.
+// TestReopenChunk: a reader who joins in the middle of a chunk item gets its first
+// chunk again; without it the next chunk would fail the run.
 func TestReopenChunk(t *testing.T) {
 	var q agui.Sequencer
 	for _, ev := range []agui.Event{started, agui.ToolCallChunk{ToolCallID: "c", ToolCallName: "f", Delta: "{"}, agui.ToolCallChunk{Delta: "}"}} {
@@ -174,8 +174,8 @@ func TestReopenChunk(t *testing.T) {
 	}
 }
 
-// TestAssembleAsTheClient: order, attribution and content are those of the
-// official client.
+// TestAssembleAsTheClient: order, attribution and content are as in the official
+// client.
 func TestAssembleAsTheClient(t *testing.T) {
 	var a agui.Assembler
 	for _, ev := range []agui.Event{
@@ -244,7 +244,7 @@ func TestReopeningAppends(t *testing.T) {
 	}
 }
 
-// program turns bytes into events, most of them at the wrong place.
+// program turns bytes into events, most of them in the wrong place.
 func program(code []byte) []agui.Event {
 	id := func(b byte) string { return string('a' + rune(b%3)) }
 	agent := func(b byte) string { return []string{"", "", "a"}[b%3] }
@@ -287,7 +287,7 @@ func program(code []byte) []agui.Event {
 	return out
 }
 
-// FuzzSequencer: whatever is asked of it, what comes out is a legal stream.
+// FuzzSequencer: whatever events it is given, those it accepts form a legal stream.
 func FuzzSequencer(f *testing.F) {
 	f.Add([]byte{0, 0, 5, 0, 6, 0, 7, 0, 1, 0})
 	f.Add([]byte{0, 0, 25, 0, 5, 32, 9, 1, 26, 0, 1, 0})

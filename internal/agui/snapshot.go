@@ -23,8 +23,8 @@ func (e MessagesSnapshot) AppendJSON(dst []byte) []byte {
 	return AppendMessagesSnapshot(dst, e.Base, encoded)
 }
 
-// AppendMessagesSnapshot appends a MESSAGES_SNAPSHOT of messages that are
-// encoded already.
+// AppendMessagesSnapshot appends a MESSAGES_SNAPSHOT of messages that have already been
+// encoded.
 func AppendMessagesSnapshot(dst []byte, base Base, messages [][]byte) []byte {
 	o := event(dst, TypeMessagesSnapshot)
 	o.key("messages")
@@ -45,9 +45,8 @@ func AppendStateSnapshot(dst []byte, base Base, state []byte) []byte {
 	return StateSnapshot{Base: base, Snapshot: state}.AppendJSON(dst)
 }
 
-// MessagesRef is a MESSAGES_SNAPSHOT as a log keeps it: a reference to the leaf
-// of the history, written out when it is sent, so that a log does not grow with
-// the history.
+// MessagesRef is a MESSAGES_SNAPSHOT as a log keeps it: a reference to the leaf of the
+// history, expanded when it is sent, so that a log does not grow with the history.
 type MessagesRef struct{ Leaf string }
 
 // EventType returns MESSAGES_SNAPSHOT.
@@ -60,8 +59,8 @@ func (e MessagesRef) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// StateRef is a STATE_SNAPSHOT as a log keeps it: the id of the stored state,
-// empty where there is none.
+// StateRef is a STATE_SNAPSHOT as a log keeps it: the id of the stored state; empty if
+// there is none.
 type StateRef struct{ ID string }
 
 // EventType returns STATE_SNAPSHOT.
@@ -74,8 +73,8 @@ func (e StateRef) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// ToolCallResultRef is a TOOL_CALL_RESULT as a log keeps a large one: without the
-// content, which is that of the message.
+// ToolCallResultRef is a large TOOL_CALL_RESULT as a log keeps it: without the content,
+// which is that of the tool message.
 type ToolCallResultRef struct{ ToolCallResult }
 
 // AppendJSON implements [Event].
@@ -90,10 +89,10 @@ func (e ToolCallResultRef) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// ExpandResult writes a [ToolCallResultRef] out: the content takes the place of the
-// reference. What is none stays as it is.
+// ExpandResult replaces the reference in a [ToolCallResultRef] with the content. It
+// returns any other event unchanged.
 func ExpandResult(data []byte, content json.RawMessage) []byte {
-	// No string can hold these bytes: the quotes in it would be escaped.
+	// No string can contain these bytes, since its quotes would be escaped.
 	const member = `,"ref":"`
 	from := bytes.Index(data, []byte(member))
 	if from < 0 {

@@ -1,13 +1,16 @@
 package agui
 
+// The verifier: checks a finished stream from a consumer's side. It shares no code
+// with the sequence machine, so that tests can hold one against the other.
+
 import (
 	"fmt"
 	"iter"
 )
 
-// Verify checks a whole stream as a consumer does, with state of its own: that
-// every event may come where it comes, and that the stream ends with a run's end.
-// It is for tests; a producer uses a [Sequencer].
+// Verify checks a whole stream as a consumer does, with its own state: every event must
+// be allowed where it is, and the stream must end with the end of a run. It is for
+// tests; producers use a [Sequencer].
 func Verify(events iter.Seq[Event]) error {
 	v := verifier{}
 	n := 0
@@ -28,7 +31,7 @@ type verifier struct {
 	thread string
 	any    bool
 	open   map[string]Type   // "lane/id"
-	owners map[string]string // "lane/id", also of what is closed
+	owners map[string]string // "lane/id", including closed items
 	state  bool
 	chunk  map[Type]string
 	chunks string // owner of the open chunk item
@@ -134,8 +137,8 @@ func (v *verifier) inside(ev Event) error {
 	return nil
 }
 
-// owned checks that whatever names an item agrees with the subagent that was
-// first to name it. An event without a subagent agrees with every one.
+// owned checks that every event about an item has the subagent that named the item
+// first. An event without a subagent agrees with any.
 func (v *verifier) owned(ev Event) error {
 	item, agent := "", ""
 	switch e := ev.(type) {
@@ -174,8 +177,8 @@ func (v *verifier) owned(ev Event) error {
 	return nil
 }
 
-// verifyOutcome includes what the drafts after 1.0 add: no two interrupts of one
-// id.
+// verifyOutcome also checks what the drafts after 1.0 add: no two interrupts with the
+// same id.
 func verifyOutcome(o *Outcome) error {
 	if o == nil {
 		return nil
