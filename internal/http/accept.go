@@ -8,16 +8,16 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// The two forms in which a POST is answered.
+// The two media types in which a POST can be answered.
 const (
 	typeSSE  = "text/event-stream"
 	typeJSON = "application/json"
 )
 
-// wantsJSON says whether a POST waits for the end of its run and answers with one
-// JSON object. It does if the Accept header prefers JSON to Server-Sent Events;
-// where both are as welcome, and where there is no preference at all, it streams,
-// because that is what AG-UI clients expect.
+// wantsJSON reports whether a POST waits for the end of its run and answers with one
+// JSON object. It does if the Accept header prefers JSON to Server-Sent Events. If
+// both are equally welcome, or there is no preference at all, it streams, because that
+// is what AG-UI clients expect.
 func wantsJSON(accept []string) (bool, error) {
 	ranges := parseAccept(accept)
 	if len(ranges) == 0 {
@@ -37,9 +37,9 @@ type mediaRange struct {
 	q    float64
 }
 
-// parseAccept reads the elements of all Accept headers (RFC 9110, 12.5.1). What
-// cannot be read is left out, so that a careless header is one without
-// preference. Parameters other than q are not looked at: the forms have none.
+// parseAccept reads the elements of all Accept headers (RFC 9110, 12.5.1). It skips
+// what it cannot read, so that a malformed header expresses no preference. Parameters
+// other than q are ignored, because these media types have none.
 func parseAccept(headers []string) []mediaRange {
 	var out []mediaRange
 	for _, header := range headers {
@@ -60,7 +60,7 @@ func parseAccept(headers []string) []mediaRange {
 	return out
 }
 
-// splitQuoted splits a header at its commas, but not at those in quoted strings.
+// splitQuoted splits a header at its commas, except those in quoted strings.
 func splitQuoted(s string) []string {
 	var out []string
 	start, quoted := 0, false
@@ -78,8 +78,8 @@ func splitQuoted(s string) []string {
 	return append(out, s[start:])
 }
 
-// quality is how welcome a media type is: the q of the most specific range that
-// it is in, 0 if it is in none.
+// quality returns how welcome a media type is: the q of the most specific range that
+// includes it, 0 if there is none.
 func quality(ranges []mediaRange, kind string) float64 {
 	group, _, _ := strings.Cut(kind, "/")
 	best, q := 0, 0.0
@@ -93,7 +93,7 @@ func quality(ranges []mediaRange, kind string) float64 {
 		case "*/*":
 			specific = 1
 		}
-		// Of a range that is named twice the more welcome one counts.
+		// If a range occurs twice, the higher q counts.
 		if specific > best || (specific == best && specific > 0 && r.q > q) {
 			best, q = specific, r.q
 		}

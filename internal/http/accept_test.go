@@ -17,7 +17,7 @@ func TestAccept(t *testing.T) {
 		{"application/json", typeJSON},
 		{"Application/JSON; charset=utf-8", typeJSON},
 		{"application/*", typeJSON},
-		// As welcome as each other: AG-UI clients expect a stream.
+		// Equally welcome: AG-UI clients expect a stream.
 		{"application/json, text/event-stream", typeSSE},
 		{"application/json, text/plain, */*", typeSSE},
 		{"application/json, */*;q=0.8", typeJSON},
@@ -35,7 +35,7 @@ func TestAccept(t *testing.T) {
 		{"text/html, application/xhtml+xml", none},
 		{"*/*;q=0", none},
 		{"text/event-stream;q=0", none},
-		// What cannot be read says nothing.
+		// What cannot be read expresses no preference.
 		{"json", typeSSE},
 		{",,;q=1,", typeSSE},
 		{"application/json;q=much", typeSSE},
@@ -62,9 +62,9 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// FuzzAccept: whatever is sent, there is an answer; a clean range in front of
-// it decides unless what follows names the same forms; and an element more that
-// is not acceptable takes nothing away.
+// FuzzAccept: whatever is sent, there is an answer. A valid range before it decides,
+// unless what follows names the same media types; and an additional element that is
+// unacceptable makes no difference.
 func FuzzAccept(f *testing.F) {
 	for _, s := range []string{"*/*", "application/json;q=0.5,text/*", `a/b;c="d,e\"`, "application/json;q=1e400", ",", ";", "\x00/\xff"} {
 		f.Add(s)

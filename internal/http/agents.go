@@ -1,5 +1,8 @@
 package http
 
+// The routes that describe agents: which ones there are, and what each can do, in the
+// form of AG-UI's capabilities.
+
 import (
 	"encoding/json"
 	"net/http"
@@ -7,25 +10,24 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Agents names what can be run.
+// Agents lists the agents that can be run.
 type Agents interface {
 	// Agents returns every agent, the default one first. The list does not change
 	// while the server runs.
 	Agents() []AgentInfo
 }
 
-// AgentInfo is what the server knows of an agent: facts of its configuration,
-// from which the capabilities are computed, so that nothing is claimed that is
-// not served.
+// AgentInfo is what the server knows about an agent: facts of its configuration. The
+// capabilities are computed from them, so that the server claims only what it serves.
 type AgentInfo struct {
 	Name        string
 	Description string
 	Tools       []holdfast.ToolSpec
 	// Middleware are the names of the agent's middleware, the outermost first.
 	Middleware []string
-	// ParallelTools is how many calls of one answer run at the same time.
+	// ParallelTools is how many calls of one answer may run at the same time.
 	ParallelTools int
-	// MaxIterations bounds a run between two requests; 0 is no bound.
+	// MaxIterations bounds a run between two requests; 0 means no bound.
 	MaxIterations int
 	// Persistent: threads outlive the process.
 	Persistent bool
@@ -41,16 +43,16 @@ type agentView struct {
 	Capabilities capabilities `json:"capabilities"`
 }
 
-// toolView is a tool of the server's. Effect says what running it twice would do.
+// toolView is one of the server's tools. Effect says what running it twice would do.
 type toolView struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Effect      holdfast.Effect `json:"effect"`
 }
 
-// capabilities are AG-UI's AgentCapabilities (AG-UI 1.0, capabilities). A group
-// or a member that is absent is not declared, which is not the same as no: what
-// depends on the model behind an agent is left out.
+// capabilities are AG-UI's AgentCapabilities (AG-UI 1.0, capabilities). An absent
+// group or member is undeclared, which is not the same as no: whatever depends on the
+// model behind an agent is left out.
 type capabilities struct {
 	Identity       identityCap  `json:"identity"`
 	Transport      transportCap `json:"transport"`
@@ -118,8 +120,8 @@ func (h *handler) getAgents(w http.ResponseWriter, _ *http.Request, _ holdfast.P
 	return nil
 }
 
-// getCapabilities is GET /agents/{agent}/capabilities, where AG-UI clients look
-// for them by custom; the standard names no place.
+// getCapabilities is GET /agents/{agent}/capabilities, where AG-UI clients look for
+// them by convention; the standard names no path.
 func (h *handler) getCapabilities(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	if h.Agents == nil {
 		return errNoAgents()
@@ -153,12 +155,12 @@ func (h *handler) view(a *AgentInfo, first bool) agentView {
 	return v
 }
 
-// capabilities says what the routes of this package serve, and what the agent is
-// configured with.
+// capabilities describes what the routes of this package serve and how the agent is
+// configured.
 func (h *handler) capabilities(a *AgentInfo) capabilities {
 	c := capabilities{
 		Identity: identityCap{Name: a.Name, Type: "holdfast", Description: a.Description, Version: h.Version},
-		// Resumable: GET …/events goes on after Last-Event-ID.
+		// Resumable: GET …/events continues after Last-Event-ID.
 		Transport: transportCap{Streaming: true, Resumable: true},
 		Tools: toolsCap{
 			Supported: true, Items: make([]toolItem, len(a.Tools)), ParallelCalls: a.ParallelTools > 1, ClientProvided: true,

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// readObject reads a body that is one JSON object into v. An empty body is {}. A member
-// that is not among the known ones is a mistake: what asks to change or delete
-// something must not be half understood. Errors never repeat values.
+// readObject reads a body that is one JSON object into v. An empty body means {}. An
+// unknown member is an error: a request to change or delete something must not be half
+// understood. Errors never repeat values.
 func (h *handler) readObject(w http.ResponseWriter, r *http.Request, v any, known ...string) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -58,7 +58,7 @@ func knows(members []string) string {
 	return "Send an object with " + strings.Join(members, ", ") + "."
 }
 
-// short cuts what a client chose to a length that fits an answer.
+// short cuts a name that a client chose to a length that fits a response.
 func short(name string) string {
 	const most = 64
 	if len(name) <= most {
@@ -75,12 +75,12 @@ func invalid(field, message, hint string, args ...any) *holdfast.Error {
 	return e
 }
 
-// maxID bounds the ids and labels that clients choose, in bytes, as in the input of
-// a run.
+// maxID bounds the ids and labels that clients choose, in bytes; the same bound as in
+// the input of a run.
 const maxID = 256
 
-// checkText refuses an id or a label that is too long or cannot be shown. An empty
-// one is one that is not given.
+// checkText refuses an id or a label that is too long or cannot be displayed. An empty
+// one counts as absent.
 func checkText(field, text string) error {
 	switch {
 	case len(text) > maxID:
@@ -91,8 +91,8 @@ func checkText(field, text string) error {
 	return nil
 }
 
-// ifMatch returns the ETag that the thread must have; empty for any. A W/ in front is
-// what proxies that compress make of an ETag: ours names a commit, not bytes.
+// ifMatch returns the ETag that the thread must have; empty for any. It ignores the W/
+// that compressing proxies put before an ETag: ours identifies a commit, not bytes.
 func ifMatch(r *http.Request) (string, error) {
 	given := r.Header.Values("If-Match")
 	if len(given) == 0 {
@@ -107,7 +107,7 @@ func ifMatch(r *http.Request) (string, error) {
 		tag = strings.TrimSuffix(inner, `"`)
 	}
 	if len(given) > 1 || tag == "" || len(tag) > maxID || strings.ContainsAny(tag, "\", \t") {
-		return "", invalid("If-Match", "If-Match does not name one ETag.", "Send the ETag of GET /threads/{thread}, or leave it out.")
+		return "", invalid("If-Match", "If-Match does not hold a single ETag.", "Send the ETag of GET /threads/{thread}, or leave it out.")
 	}
 	return tag, nil
 }

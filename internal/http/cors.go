@@ -1,5 +1,8 @@
 package http
 
+// Cross-origin requests: which pages of other origins may use the server, how the
+// list of them is read and checked, and the CORS headers that browsers ask for.
+
 import (
 	"fmt"
 	"net"
@@ -12,7 +15,7 @@ import (
 )
 
 // Origins are the origins whose pages may use a server from a browser (Fetch
-// standard, CORS protocol). The zero value is none. Make one with [ParseOrigins].
+// standard, CORS protocol). The zero value allows none. Make one with [ParseOrigins].
 type Origins struct {
 	any         bool
 	exact       map[string]bool
@@ -20,7 +23,7 @@ type Origins struct {
 	credentials bool
 }
 
-// wildcard is every subdomain of a domain.
+// wildcard matches every subdomain of a domain.
 type wildcard struct {
 	scheme string // with "://"
 	suffix string // ".example.com"
@@ -28,17 +31,18 @@ type wildcard struct {
 }
 
 // ParseOrigins reads a list of origins: exact ones ("https://app.example.com",
-// "http://localhost:3000"), every subdomain at any depth
-// ("https://*.example.com", which is not example.com itself), or "*" alone for
-// all. With credentials, browsers may send cookies along, for servers whose own
-// authentication reads them; then "*" is refused, because any page could act as
-// the person who visits it. Errors name the entry and say what to write instead.
+// "http://localhost:3000"), all subdomains at any depth ("https://*.example.com",
+// which does not include example.com itself), or "*" alone for all. With credentials,
+// browsers may send cookies, for servers whose own authentication reads them; "*" is
+// then refused, because any page could act as the person who visits it. Errors name
+// the entry and say what to write instead.
 func ParseOrigins(list []string, credentials bool) (Origins, error) {
 	o := Origins{exact: map[string]bool{}, credentials: credentials}
 	for _, s := range list {
 		if s == "*" {
 			if len(list) > 1 || credentials {
-				return Origins{}, fmt.Errorf(`the origin "*" allows every page, so it stands alone and without credentials: list the origins that you mean`)
+				return Origins{}, fmt.Errorf(`the origin "*" allows every page, so it must be the only one, without credentials: ` +
+					`list the origins that you mean`)
 			}
 			return Origins{any: true}, nil
 		}
@@ -55,13 +59,13 @@ func (o *Origins) add(s string) error {
 	case err != nil || u.Scheme == "" || u.Hostname() == "":
 		return fmt.Errorf("write scheme://host or scheme://host:port, like https://app.example.com")
 	case u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "#"):
-		return fmt.Errorf("an origin is scheme, host and port only; leave out what follows, the last slash too")
+		return fmt.Errorf("an origin is scheme, host and port only; leave out everything after that, including the last slash")
 	case strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }):
 		return fmt.Errorf("write the host as browsers send it, in ASCII (xn--…)")
 	}
 	host, star := strings.CutPrefix(u.Hostname(), "*.")
 	if strings.Contains(host, "*") {
-		return fmt.Errorf("a * stands only at the beginning of the host, for its subdomains: https://*.example.com")
+		return fmt.Errorf("a * may only be at the start of the host, for its subdomains: https://*.example.com")
 	}
 	if !star {
 		o.exact[normalOrigin(u)] = true
@@ -82,7 +86,7 @@ func (o *Origins) add(s string) error {
 	return nil
 }
 
-// normalOrigin is an origin as browsers write it: lower case, no default port.
+// normalOrigin returns an origin as browsers write it: lower case, no default port.
 func normalOrigin(u *url.URL) string {
 	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
 	switch scheme {
@@ -94,11 +98,11 @@ func normalOrigin(u *url.URL) string {
 	return scheme + "://" + host
 }
 
-// Any reports whether every page may use the server. A server that knows nobody,
-// because it has no authentication, should not be made with such Origins.
+// Any reports whether every page may use the server. A server without authentication,
+// which cannot tell callers apart, should not be given such Origins.
 func (o Origins) Any() bool { return o.any }
 
-// names reports whether the origin is listed; "*" lists none.
+// names reports whether the origin itself is listed; "*" does not count.
 func (o Origins) names(origin string) bool {
 	return o.exact[origin] || slices.ContainsFunc(o.below, func(w wildcard) bool { return w.covers(origin) })
 }
@@ -121,10 +125,10 @@ func (h *handler) mayUse(origin string) bool {
 	return isLocalOrigin(origin) || h.AllowedOrigins.names(origin)
 }
 
-// cors answers preflights, before anybody is authenticated, because browsers send
-// them without credentials; and lets allowed pages read what they get. A request
-// of any other page is served without that: it may be of the same origin, seen
-// through a proxy, and browsers keep the answer from the rest.
+// cors answers preflights before authentication, because browsers send them without
+// credentials, and lets allowed pages read the responses. A request from any other
+// page is served without CORS headers: the page may be of the same origin behind a
+// proxy, and browsers keep the response from all others.
 func (h *handler) cors(w http.ResponseWriter, r *http.Request) (goOn bool) {
 	origin := r.Header.Get("Origin")
 	header := w.Header()
@@ -138,7 +142,7 @@ func (h *handler) cors(w http.ResponseWriter, r *http.Request) (goOn bool) {
 		return true
 	case !allowed:
 		h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenOrigin, "Pages of this origin may not use this server.").
-			WithHint("Operators add it to the allowed origins."))
+			WithHint("An operator can add it to the allowed origins."))
 	default:
 		header.Set("Access-Control-Allow-Methods", h.methods)
 		header.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, If-Match, Holdfast-Resume")
@@ -148,7 +152,7 @@ func (h *handler) cors(w http.ResponseWriter, r *http.Request) (goOn bool) {
 	return false
 }
 
-// allow sets what lets a page read the answer, if it may.
+// allow sets the headers that let a page read the response, if it may.
 func (h *handler) allow(header http.Header, origin string) bool {
 	switch {
 	case h.AllowedOrigins.names(origin):

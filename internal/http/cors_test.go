@@ -48,7 +48,7 @@ func TestParseOrigins(t *testing.T) {
 	}
 }
 
-// TestOriginMistakes: a mistake in the configuration is found at the start, and
+// TestOriginMistakes: a mistake in the configuration is found at startup, and the error
 // says what to write.
 func TestOriginMistakes(t *testing.T) {
 	for _, list := range []string{
@@ -95,8 +95,8 @@ func TestCORS(t *testing.T) {
 		"no keys, elsewhere":    {nil, evil, "", 403, 403},
 		"no keys, allowed":      {func(c *Config) { c.AllowedOrigins = origins(t, false, app) }, app, app, 200, 204},
 		"no keys, * names none": {func(c *Config) { c.AllowedOrigins = origins(t, false, "*") }, evil, "", 403, 403},
-		// A page seen through a proxy has an Origin too; it is served, and others
-		// cannot read the answer.
+		// A page behind a proxy has an Origin too, so it is served; pages of other
+		// origins cannot read the response.
 		"keys, none allowed":       {nobodyKnown, app, "", 401, 403},
 		"keys, not this machine":   {nobodyKnown, local, "", 401, 403},
 		"keys, allowed":            {func(c *Config) { nobodyKnown(c); c.AllowedOrigins = origins(t, false, app) }, app, app, 401, 204},

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// status is the one table from error codes to HTTP. A code that is not in it is
-// a 500.
+// status is the only table from error codes to HTTP statuses. A code that is not in it
+// becomes a 500.
 var status = map[string]int{
 	holdfast.CodeAgentNotFound:            http.StatusNotFound,
 	holdfast.CodeCheckpointConflict:       http.StatusConflict,
@@ -52,8 +52,8 @@ var status = map[string]int{
 // retryAfter is how many seconds a client should wait after a 503.
 const retryAfter = 2
 
-// errorBody is what a client gets: what is wrong, what to do, and the ids
-// concerned.
+// errorBody is what a client gets: what is wrong, what to do, and the ids that are
+// affected.
 type errorBody struct {
 	Error struct {
 		Code    string         `json:"code"`
@@ -63,7 +63,7 @@ type errorBody struct {
 	} `json:"error"`
 }
 
-// fail answers with an error. The cause goes to the log only.
+// fail answers with an error. The cause goes only to the log.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := holdfast.AsError(err)
 	code, known := status[e.Code]
@@ -89,7 +89,7 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	jsonHeader(w, code)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	// A client that went away cannot be told.
+	// An error means that the client went away, and nobody can be told.
 	_ = enc.Encode(v)
 }
 
@@ -100,8 +100,8 @@ func jsonHeader(w http.ResponseWriter, code int) {
 	w.WriteHeader(code)
 }
 
-// recoverPanic is deferred around every handler. It keeps a mistake in one from
-// taking the connection down without a word.
+// recoverPanic is deferred around every handler, so that a panic in one does not just
+// drop the connection without a response.
 func (h *handler) recoverPanic(rec *recorder, r *http.Request) {
 	p := recover()
 	if p == nil {
@@ -112,8 +112,8 @@ func (h *handler) recoverPanic(rec *recorder, r *http.Request) {
 	}
 	h.Log.Error("panic in a handler", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	if rec.code != 0 {
-		// The answer has begun. Cutting the connection is the only way left to
-		// say that this is not its end.
+		// The response has started. Cutting the connection is the only way left to
+		// show that it is incomplete.
 		panic(http.ErrAbortHandler)
 	}
 	h.fail(rec, r, errors.New("panic"))

@@ -9,16 +9,17 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// History is what a thread was, and the ways back to it.
+// History reads a thread's past and takes threads back to it.
 type History interface {
-	// Checkpoints lists up to limit checkpoints, newest first: those before the
-	// given one (empty: from the newest), and taken before the time (zero: any).
+	// Checkpoints lists up to limit checkpoints, newest first: those before the given
+	// one (empty: starting with the newest) that were taken before until (zero: any
+	// time).
 	Checkpoints(ctx context.Context, who holdfast.Principal, thread, before string, until time.Time, limit int) ([]holdfast.Checkpoint, error)
-	// Checkpoint shows one with all that it holds.
+	// Checkpoint returns a checkpoint with everything it holds.
 	Checkpoint(ctx context.Context, who holdfast.Principal, thread, id string) (*holdfast.CheckpointDetail, error)
-	// Mark takes one by hand.
+	// Mark takes a manual checkpoint.
 	Mark(ctx context.Context, who holdfast.Principal, thread string, m holdfast.Mark) (*holdfast.Checkpoint, error)
-	// Fork begins a new thread where one stands or stood.
+	// Fork starts a new thread where another stands or stood.
 	Fork(ctx context.Context, who holdfast.Principal, thread string, to holdfast.Travel) (*holdfast.Traveled, error)
 	// Rewind takes a thread back.
 	Rewind(ctx context.Context, who holdfast.Principal, thread string, to holdfast.Travel) (*holdfast.Traveled, error)
@@ -126,7 +127,7 @@ func (h *handler) travel(w http.ResponseWriter, r *http.Request, known ...string
 		}
 	}
 	if to.Checkpoint != "" && to.Message != "" {
-		return to, invalid("messageId", "checkpointId and messageId are two places.", "Send one of them.")
+		return to, invalid("messageId", "checkpointId and messageId name two different places.", "Send one of them.")
 	}
 	to.ETag, err = ifMatch(r)
 	return to, err

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// timeMachine is the part of the fake engine that knows the past. It remembers what
-// it was last asked for.
+// timeMachine is the part of the fake engine that knows the past. It records what it
+// was last asked for.
 type timeMachine struct {
 	f     *fake
 	asked string
@@ -98,13 +98,13 @@ func (m *timeMachine) DeleteInactive(_ context.Context, _ holdfast.Principal, be
 	return &holdfast.Cleaned{DryRun: dryRun, Kept: 1}, m.ask("inactive", before.Unix(), dryRun)
 }
 
-// atNoon serves with a clock that stands still, at second 1,000,000.
+// atNoon serves with a clock that is stopped at second 1,000,000.
 func atNoon(t *testing.T, f *fake) string {
 	t.Helper()
 	return serve(t, f, func(c *Config) { c.Now = func() time.Time { return time.Unix(1_000_000, 0) } }).URL
 }
 
-// TestHistoryRoutes: what a request says is what the engine is asked for.
+// TestHistoryRoutes: the engine is asked for exactly what the request says.
 func TestHistoryRoutes(t *testing.T) {
 	zero := time.Time{}.Unix()
 	for request, want := range map[string]string{
@@ -140,8 +140,8 @@ func TestHistoryRoutes(t *testing.T) {
 	}
 }
 
-// TestHistoryMistakes: what is not understood is refused before anything happens,
-// with the name of the member, and without what was sent.
+// TestHistoryMistakes: a request that is not understood is refused before anything
+// happens; the error names the member and does not repeat its value.
 func TestHistoryMistakes(t *testing.T) {
 	const secret = "hunter2"
 	long := strings.Repeat("x", 257)
@@ -186,7 +186,7 @@ func TestHistoryMistakes(t *testing.T) {
 	}
 }
 
-// TestIfMatch: the ETag of a thread is what guards a change of it, quoted or not.
+// TestIfMatch: a thread's ETag, quoted or not, guards changes to it.
 func TestIfMatch(t *testing.T) {
 	f := &fake{info: &holdfast.ThreadInfo{ID: "t", Status: holdfast.StatusIdle, ETag: "c12"}}
 	s := serve(t, f, nil)
@@ -216,7 +216,7 @@ func TestIfMatch(t *testing.T) {
 	}
 }
 
-// TestHistoryBodiesMatchTheDocument: what the routes take is what the document says.
+// TestHistoryBodiesMatchTheDocument: the routes accept exactly what the document says.
 func TestHistoryBodiesMatchTheDocument(t *testing.T) {
 	schema := schemas(t)
 	s := serve(t, &fake{}, nil)

@@ -1,7 +1,10 @@
-// Package http is the HTTP surface: URLs, status codes, limits, negotiation, the
-// Server-Sent Events framing. A handler decodes, makes one call, and encodes. It
-// knows neither how a run advances nor what is stored.
+// Package http is the HTTP surface: URLs, status codes, limits, content negotiation
+// and Server-Sent Events framing. A handler decodes the request, makes one call and
+// encodes the result. It knows neither how a run advances nor what is stored.
 package http
+
+// The handler of all routes: what it needs from the rest of the server, and what
+// happens to every request before and after its route.
 
 import (
 	"context"
@@ -19,15 +22,14 @@ import (
 
 // Runs starts, cancels and streams runs.
 type Runs interface {
-	// Post decides what an input means for its thread and returns the stream to
-	// send.
+	// Post decides what an input means for its thread and returns the stream to send.
 	Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error)
-	// Cancel asks for the end of a run.
+	// Cancel asks a run to end.
 	Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*holdfast.ThreadInfo, error)
 	// Events streams a run after a cursor; nil if it has ended and nothing is
 	// missing.
 	Events(ctx context.Context, who holdfast.Principal, thread, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error)
-	// Attach streams a thread to a fresh page.
+	// Attach streams a thread to a client that knows nothing about it.
 	Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error)
 }
 
@@ -42,35 +44,35 @@ type Threads interface {
 	Runs(ctx context.Context, who holdfast.Principal, thread string) ([]holdfast.RunInfo, error)
 }
 
-// Config is what a Handler needs. Every member must be set, except where it says
-// that it is optional.
+// Config is what the handler needs. Every member must be set unless it is marked as
+// optional.
 type Config struct {
 	Runs    Runs
 	Threads Threads
 	History History
 	Upkeep  Upkeep
-	// Agents names what can be run. Optional: without it the routes below /agents
-	// that describe agents answer 404.
+	// Agents lists the agents that can be run. Optional: without it the routes below
+	// /agents that describe agents answer 404.
 	Agents Agents
 	// Ready reports why the server cannot serve; nil when it can.
 	Ready func(ctx context.Context) error
-	// Authenticate says who calls. It never reads the body.
+	// Authenticate identifies the caller. It never reads the body.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
-	// LoopbackOnly refuses requests whose Host or Origin is not this machine, so
-	// that no web page from elsewhere can use a server without keys. Origins that
-	// AllowedOrigins names are let in all the same; "*" names none.
+	// LoopbackOnly refuses requests whose Host or Origin is not this machine, so that
+	// no web page from elsewhere can use a server without keys. Origins listed in
+	// AllowedOrigins are still allowed, but "*" does not count.
 	LoopbackOnly bool
-	// Anonymous: everybody may call without a key, from anywhere. Optional; it
-	// only says so in /openapi.json.
+	// Anonymous: everyone may call without a key, from anywhere. Optional; it only
+	// affects /openapi.json.
 	Anonymous bool
-	// AllowedOrigins are the pages of other origins that may use this server; see
+	// AllowedOrigins are the other origins whose pages may use this server; see
 	// [ParseOrigins]. Optional: the zero value allows none.
 	AllowedOrigins Origins
-	// UI serves GET / and GET /ui/*, with the path as it came. Optional.
+	// UI serves GET / and GET /ui/*, with the unchanged path. Optional.
 	UI http.Handler
 	// Metrics serves GET /metrics. Optional.
 	Metrics http.Handler
-	// Observer is told of requests and streams. Optional.
+	// Observer observes requests and streams. Optional.
 	Observer Observer
 	// Version is the server's own version, for /openapi.json. Optional.
 	Version string
@@ -85,9 +87,9 @@ type Config struct {
 
 type handler struct {
 	Config
-	// document is what GET /openapi.json answers.
+	// document is the response of GET /openapi.json.
 	document []byte
-	// methods is what a preflight is told.
+	// methods are the methods that a preflight allows.
 	methods string
 }
 
@@ -118,8 +120,8 @@ func newRouter(c Config) *chi.Mux {
 	return r
 }
 
-// admit lets a request through to its route. It is one handler for all checks:
-// whatever a stream's handlers keep on their stack, they keep as long as it is open.
+// admit lets a request through to its route. One handler makes all checks, because a
+// stream keeps the stack frames of its handlers as long as it is open.
 func (h *handler) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.localOnly(w, r) && h.cors(w, r) {
@@ -128,11 +130,11 @@ func (h *handler) admit(next http.Handler) http.Handler {
 	})
 }
 
-// endpoint is one route: it answers, or returns the error to answer with. Before
-// an open one nobody is authenticated, and who is empty.
+// endpoint is the function of a route: it answers, or returns the error to answer
+// with. Callers of open routes are not authenticated, so who is empty there.
 type endpoint func(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error
 
-// serve makes an endpoint a handler.
+// serve turns an endpoint into a handler.
 func (h *handler) serve(do endpoint, open bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var who holdfast.Principal
@@ -149,8 +151,8 @@ func (h *handler) serve(do endpoint, open bool) http.HandlerFunc {
 	}
 }
 
-// param returns a part of the path. Ids are the client's: they may hold a slash,
-// which is in the path as %2F, and then the router sees the path undecoded.
+// param returns a part of the path. Clients choose ids, which may contain a slash; the
+// path then has %2F, and the router sees the path undecoded.
 func param(r *http.Request, name string) string {
 	v := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {
@@ -163,13 +165,13 @@ func param(r *http.Request, name string) string {
 	return decoded
 }
 
-// health says that the process lives, whatever the store does.
+// health reports that the process is alive, whatever the state of the store.
 func (h *handler) health(w http.ResponseWriter, _ *http.Request, _ holdfast.Principal) error {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	return nil
 }
 
-// readiness says whether a run could be started.
+// readiness reports whether a run could be started.
 func (h *handler) readiness(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()

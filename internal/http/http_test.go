@@ -24,14 +24,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is the engine as closures.
+// fake is an engine made of closures.
 type fake struct {
 	post   func(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error)
 	events func(after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error)
 	info   *holdfast.ThreadInfo
 	err    error
 	asked  string // the thread that was last asked for
-	// attached is what Attach shows.
+	// attached is what Attach streams.
 	attached []any
 	timeMachine
 }
@@ -149,7 +149,7 @@ func TestStreamOnTheWire(t *testing.T) {
 	}
 }
 
-// TestCutStream: stock clients take a clean end for success, so they are told;
+// TestCutStream: stock clients take a clean end for success, so they get an error;
 // clients that resume get a clean end and a time to come back.
 func TestCutStream(t *testing.T) {
 	cut := holdfast.Errorf(holdfast.CodeStreamCut, "attach with GET …")
@@ -167,7 +167,7 @@ func TestCutStream(t *testing.T) {
 	}
 }
 
-// TestInternalsStayInside: a cause reaches the log, never the client.
+// TestInternalsStayInside: the cause of an error reaches the log, never the client.
 func TestInternalsStayInside(t *testing.T) {
 	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
 		return nil, errors.New("dial redis://:hunter2@10.0.0.1 refused")
@@ -212,7 +212,7 @@ func TestEventsCursor(t *testing.T) {
 	}
 }
 
-// TestOddIDs: a thread is found by its id, whatever characters are in it.
+// TestOddIDs: a thread is found by its id, whatever characters that contains.
 func TestOddIDs(t *testing.T) {
 	f := &fake{}
 	s := serve(t, f, nil)
@@ -247,8 +247,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// TestStalledClient: a client that does not read is disconnected, and nobody
-// waits for it.
+// TestStalledClient: a client that does not read is disconnected, and nothing waits for
+// it.
 func TestStalledClient(t *testing.T) {
 	ended := make(chan struct{})
 	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
@@ -277,8 +277,8 @@ func TestStalledClient(t *testing.T) {
 	}
 }
 
-// FuzzFrame: however a stream is cut into frames, a reader of SSE gets each
-// frame's data and id back.
+// FuzzFrame: however a stream is split into frames, an SSE reader gets back the data
+// and the id of each frame.
 func FuzzFrame(f *testing.F) {
 	f.Add("1-abc", "hello\nworld", uint8(3))
 	f.Add("", "\u2028\r\x00", uint8(1))
@@ -304,7 +304,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// parseSSE reads a stream as the SSE standard says, comments left out.
+// parseSSE reads a stream as the SSE standard says, without its comments.
 func parseSSE(b []byte) []agui.Frame {
 	var out []agui.Frame
 	var cur agui.Frame

@@ -9,17 +9,17 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// localOnly guards a server without keys. A request must name this machine as
-// its Host, or a web page could reach it by a DNS name of its own (DNS
-// rebinding); and a page's Origin must be of this machine.
-// It reports whether the request may go on; if not, it is answered.
+// localOnly guards a server without keys. A request must name this machine as its
+// Host, or a web page could reach the server by a DNS name of its own (DNS rebinding);
+// and a page's Origin must be this machine. It reports whether the request may
+// continue; if not, it has been answered.
 func (h *handler) localOnly(w http.ResponseWriter, r *http.Request) bool {
 	if !h.LoopbackOnly {
 		return true
 	}
 	if !isLoopback(r.Host) {
 		h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenHost, "This server has no API keys, so it answers only as localhost.").
-			WithHint("Use http://localhost with its port; to serve other hosts, configure API keys."))
+			WithHint("Use http://localhost with its port. To serve other hosts, configure API keys."))
 		return false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !h.mayUse(origin) {

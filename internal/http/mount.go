@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// page is GET / and GET /ui/*: the web UI, where there is one.
+// page is GET / and GET /ui/*: the web UI, if there is one.
 func (h *handler) page(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	if h.UI == nil {
 		return holdfast.Errorf(holdfast.CodeNotFound, "This server has no web page.").
@@ -16,11 +16,11 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request, _ holdfast.Princi
 	return nil
 }
 
-// metrics is GET /metrics, where metrics are on.
+// metrics is GET /metrics, if metrics are on.
 func (h *handler) metrics(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	if h.Metrics == nil {
 		return holdfast.Errorf(holdfast.CodeNotFound, "This server keeps no metrics.").
-			WithHint("Operators turn them on in the server's configuration.")
+			WithHint("An operator can turn them on in the server's configuration.")
 	}
 	h.Metrics.ServeHTTP(w, r)
 	return nil
@@ -29,7 +29,7 @@ func (h *handler) metrics(w http.ResponseWriter, r *http.Request, _ holdfast.Pri
 // openAPI is GET /openapi.json.
 func (h *handler) openAPI(w http.ResponseWriter, _ *http.Request, _ holdfast.Principal) error {
 	jsonHeader(w, http.StatusOK)
-	// A client that went away cannot be told.
+	// An error means that the client went away, and nobody can be told.
 	_, _ = w.Write(h.document)
 	return nil
 }

@@ -16,8 +16,8 @@ func says(text string) http.Handler {
 	})
 }
 
-// TestMounted: what is mounted is reached without a key, because browsers load
-// pages, and Prometheus its metrics, without one.
+// TestMounted: mounted handlers need no key, because browsers load pages, and
+// Prometheus scrapes metrics, without one.
 func TestMounted(t *testing.T) {
 	locked := func(*http.Request) (holdfast.Principal, error) {
 		return holdfast.Principal{}, holdfast.Errorf(holdfast.CodeUnauthenticated, "Who are you?").WithHint("Send a key.")
@@ -54,8 +54,8 @@ func TestNotMounted(t *testing.T) {
 	}
 }
 
-// TestMountedLocally: without keys a page from elsewhere gets at nothing, the
-// metrics included.
+// TestMountedLocally: on a server without keys, a page from elsewhere can reach
+// nothing, not even the metrics.
 func TestMountedLocally(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.UI, c.Metrics = says("page"), says("metrics") })
 	for _, path := range []string{"/", "/ui/", "/metrics", "/openapi.json", "/healthz"} {

@@ -1,5 +1,8 @@
 package http
 
+// What happens around every request: it is logged and counted, and each write to a
+// client has a deadline.
+
 import (
 	"context"
 	"log/slog"
@@ -10,15 +13,15 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Observer is told what the HTTP surface does. Its methods are called by many
-// goroutines at a time and must not block.
+// Observer observes the HTTP surface. Its methods are called by many goroutines at a
+// time and must not block.
 type Observer interface {
-	// RequestDone: a request has been answered. route is the pattern that it
-	// matched, like "/threads/{thread}", or "other"; method is a standard one, or
-	// "OTHER"; code is the status, 499 if the client went away before there was
-	// one. So the number of values is bounded, whatever clients send.
+	// RequestDone: a request has been answered. route is the pattern that it matched,
+	// such as "/threads/{thread}", or "other"; method is a standard one, or "OTHER";
+	// code is the status, 499 if the client went away before there was one. This bounds
+	// the number of values, whatever clients send.
 	RequestDone(route, method string, code int, took time.Duration)
-	// StreamOpened and StreamClosed: a Server-Sent Events stream begins, and ends.
+	// StreamOpened and StreamClosed: a Server-Sent Events stream starts, and ends.
 	StreamOpened()
 	StreamClosed()
 }
@@ -38,8 +41,8 @@ const (
 	statusClientClosed = 499
 )
 
-// observe reports each request when it is done, to the observer and to the log.
-// Query strings and bodies are never logged: they may hold what people wrote.
+// observe reports each request to the observer and to the log when it is done. Query
+// strings and bodies are never logged, since they may contain what people wrote.
 func (h *handler) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec, r := h.record(w, r)
@@ -70,7 +73,7 @@ func (h *handler) done(rec *recorder, r *http.Request) {
 	h.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
 }
 
-// routeOf is the pattern of the route that was matched.
+// routeOf returns the pattern of the matched route.
 func routeOf(r *http.Request) string {
 	if pattern := chi.RouteContext(r.Context()).RoutePattern(); pattern != "" {
 		return pattern
@@ -92,15 +95,15 @@ var standardMethods = []string{
 
 type recorderKey struct{}
 
-// note says which run the request wants, for its line in the log.
+// note records which run the request is about, for its line in the log.
 func note(r *http.Request, thread, run string) {
 	if rec, ok := r.Context().Value(recorderKey{}).(*recorder); ok {
 		rec.thread, rec.run = thread, run
 	}
 }
 
-// recorder remembers the status, and bounds each write: a client that does not
-// read is disconnected after the timeout, whatever is sent to it.
+// recorder records the status and bounds each write: a client that does not read is
+// disconnected after the timeout, whatever is sent to it.
 type recorder struct {
 	http.ResponseWriter
 	rc      *http.ResponseController
@@ -121,7 +124,7 @@ func (rec *recorder) WriteHeader(code int) {
 	rec.ResponseWriter.WriteHeader(code)
 }
 
-// maxWrite is how much a client has to take in one timeout, in bytes.
+// maxWrite is how many bytes a client must accept within one timeout.
 const maxWrite = 64 << 10
 
 func (rec *recorder) Write(b []byte) (int, error) {
@@ -140,11 +143,11 @@ func (rec *recorder) Write(b []byte) (int, error) {
 	}
 }
 
-// deadline bounds what is written from now on, the last flush included. net/http
-// takes it away before the next request.
+// deadline bounds all writes from now on, including the last flush. net/http removes
+// it before the next request.
 func (rec *recorder) deadline() {
 	if rec.timeout > 0 {
-		// A writer that cannot have deadlines (a test recorder) does without.
+		// A writer without deadlines (a test's recorder) works too, so errors are ignored.
 		_ = rec.rc.SetWriteDeadline(time.Now().Add(rec.timeout))
 	}
 }

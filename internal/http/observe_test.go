@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// observed is an Observer that passes on what it is told.
+// observed is an Observer that passes on what it observes.
 type observed struct {
 	done           chan string
 	opened, closed atomic.Int64
@@ -32,8 +32,7 @@ func (o *observed) RequestDone(route, method string, code int, took time.Duratio
 func (o *observed) StreamOpened() { o.opened.Add(1) }
 func (o *observed) StreamClosed() { o.closed.Add(1) }
 
-// TestObserver: each request is counted once, under names that clients cannot
-// make up.
+// TestObserver: each request is counted once, under names that clients cannot invent.
 func TestObserver(t *testing.T) {
 	seen := &observed{done: make(chan string, 1)}
 	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
@@ -87,7 +86,7 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// syncBuffer is a log that is read while it is written.
+// syncBuffer is a log that can be read while it is written.
 type syncBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -106,8 +105,8 @@ func (b *syncBuffer) take() string {
 	return b.buf.String()
 }
 
-// TestAccessLog: who starts runs is seen at the usual level, the rest when
-// looking closer; what people wrote is never there.
+// TestAccessLog: requests that start runs are logged at the usual level, all others at
+// debug level; what people wrote is never logged.
 func TestAccessLog(t *testing.T) {
 	seen := &observed{done: make(chan string, 1)}
 	log := &syncBuffer{}

@@ -1,5 +1,8 @@
 package http
 
+// The OpenAPI document: made from the table of routes, the table of error codes and
+// the schemas in components.json.
+
 import (
 	_ "embed" // for the schemas
 	"encoding/json"
@@ -13,8 +16,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// components are the schemas and the parameters, as OpenAPI's components object.
-// The schema of the error codes is made of the status table.
+// componentsJSON holds the schemas and the parameters, as OpenAPI's components object.
+// The schema of the error codes is made from the status table.
 //
 //go:embed components.json
 var componentsJSON []byte
@@ -22,21 +25,21 @@ var componentsJSON []byte
 // object is a JSON object of the document.
 type object = map[string]any
 
-// openAPI makes the OpenAPI 3.1 document of the routes. With keys, the routes
-// that are not open say that they want one.
+// openAPI makes the OpenAPI 3.1 document of the routes. With keys, the routes that are
+// not open require one.
 func openAPI(routes []route, keys bool, version string) []byte {
 	if version == "" {
 		version = "development"
 	}
 	components := object{}
 	if err := json.Unmarshal(componentsJSON, &components); err != nil {
-		// It is part of the program; a test reads it.
+		// The file is part of the program, and a test reads it.
 		panic(fmt.Sprintf("http: read components.json: %v", err))
 	}
 	components["schemas"].(object)["ErrorCode"] = errorCodes()
 	if keys {
 		components["securitySchemes"] = object{"key": object{
-			"type": "http", "scheme": "bearer", "description": "An API key, as this deployment hands them out.",
+			"type": "http", "scheme": "bearer", "description": "An API key that this deployment has issued.",
 		}}
 	}
 	paths := object{}
@@ -57,13 +60,13 @@ func openAPI(routes []route, keys bool, version string) []byte {
 		"paths": paths, "components": components,
 	})
 	if err != nil {
-		panic(fmt.Sprintf("http: write the OpenAPI document: %v", err)) // it holds nothing that could fail
+		panic(fmt.Sprintf("http: write the OpenAPI document: %v", err)) // nothing in it can fail
 	}
 	return b
 }
 
-// documented is a pattern of the router as OpenAPI writes it, which knows no
-// rest of a path.
+// documented returns a router's pattern as OpenAPI writes it, which has no wildcard
+// for the rest of a path.
 func documented(pattern string) string { return strings.Replace(pattern, "*", "{path}", 1) }
 
 func ref(kind, name string) object { return object{"$ref": "#/components/" + kind + "/" + name} }
@@ -126,7 +129,7 @@ func errorResponse(text string) object {
 	return object{"description": text, "content": object{typeJSON: object{"schema": ref("schemas", "Error")}}}
 }
 
-// errorsByStatus groups the route's error codes, those of every route included.
+// errorsByStatus groups the route's error codes, including those that every route has.
 func (r *route) errorsByStatus(keys bool) map[int][]string {
 	codes := slices.Clone(r.errors)
 	switch {
@@ -143,7 +146,7 @@ func (r *route) errorsByStatus(keys bool) map[int][]string {
 	return out
 }
 
-// errorCodes is the schema of the codes, with the status of each.
+// errorCodes returns the schema of the codes, with the status of each.
 func errorCodes() object {
 	codes := slices.Sorted(maps.Keys(status))
 	var text strings.Builder

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// document is /openapi.json as clients see it.
+// document returns /openapi.json as clients see it.
 func document(t *testing.T, keys bool) map[string]any {
 	t.Helper()
 	s := serve(t, &fake{}, func(c *Config) { c.LoopbackOnly = !keys })
@@ -34,7 +34,7 @@ func document(t *testing.T, keys bool) map[string]any {
 	return doc.(map[string]any)
 }
 
-// routed is every method and pattern that the router serves.
+// routed returns every method and pattern that the router serves.
 func routed(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -86,7 +86,7 @@ func resolve(doc map[string]any, ref string) any {
 	return v
 }
 
-// TestDocumentIsSound holds what generators of clients rely on.
+// TestDocumentIsSound checks what client generators rely on.
 func TestDocumentIsSound(t *testing.T) {
 	doc := document(t, true)
 	if doc["openapi"] != "3.1.0" || resolve(doc, "#/info/title") == nil || resolve(doc, "#/info/version") == nil {
@@ -148,10 +148,10 @@ func checkOperation(t *testing.T, doc map[string]any, path, method string, op ma
 	}
 }
 
-// TestErrorsAreDocumented: every code of the status table is one that some route
-// admits to, and the other way round.
+// TestErrorsAreDocumented: every code in the status table is documented by some route,
+// and every documented code is in the table.
 func TestErrorsAreDocumented(t *testing.T) {
-	admitted := map[string]bool{holdfast.CodeMethodNotAllowed: true} // no route's
+	admitted := map[string]bool{holdfast.CodeMethodNotAllowed: true} // belongs to no route
 	for _, keys := range []bool{true, false} {
 		for _, r := range routes {
 			for code, names := range r.errorsByStatus(keys) {
@@ -169,8 +169,8 @@ func TestErrorsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestKeysAreDocumented: a server with keys says which routes want one, one
-// without does not ask for any.
+// TestKeysAreDocumented: a server with keys documents which routes require one; a server
+// without keys requires none.
 func TestKeysAreDocumented(t *testing.T) {
 	for _, keys := range []bool{true, false} {
 		doc := document(t, keys)
@@ -186,8 +186,8 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 }
 
-// schemas compiles the document's schemas so strictly that a member which they
-// do not know is found. Clients must not be as strict.
+// schemas compiles the document's schemas so strictly that unknown members are found.
+// Clients must not be as strict.
 func schemas(t *testing.T) func(name string) *jsonschema.Schema {
 	t.Helper()
 	doc := document(t, false)
@@ -211,7 +211,7 @@ func schemas(t *testing.T) func(name string) *jsonschema.Schema {
 	}
 }
 
-// eventful is an engine whose answers have every member that there is.
+// eventful is an engine whose answers have every possible member set.
 func eventful() *fake {
 	n := int64(3)
 	f := posting(records(agui.RunStarted{ThreadID: "t", RunID: "r"}), records(agui.RunFinished{
@@ -233,7 +233,7 @@ func eventful() *fake {
 	return f
 }
 
-// bodies are what the routes take, by schema.
+// bodies are bodies that the routes accept, by schema.
 var bodies = map[string]string{
 	"RunAgentInput":   minimal,
 	"Mark":            `{"label":"mine","state":{"n":1}}`,
@@ -244,8 +244,8 @@ var bodies = map[string]string{
 	"DeleteInactive":  `{"threshold":"168h","dryRun":true}`,
 }
 
-// TestAnswersMatchTheDocument calls every route, and checks the status, the media
-// type and the body of what it answers.
+// TestAnswersMatchTheDocument calls every route, and checks the status, the media type
+// and the body of the response.
 func TestAnswersMatchTheDocument(t *testing.T) {
 	schema := schemas(t)
 	s := serve(t, eventful(), func(c *Config) {
@@ -255,7 +255,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)
 		for _, want := range r.answers {
 			if want.code != http.StatusOK && want.code != http.StatusCreated {
-				continue // another test's fake answers so
+				continue // covered by another test's fake
 			}
 			body := bodies[r.body]
 			if r.body != "" {
@@ -305,7 +305,7 @@ func TestErrorsMatchTheDocument(t *testing.T) {
 	valid(t, schema("Error"), body)
 }
 
-// TestInputsMatchTheDocument: what the decoder takes is what the document says.
+// TestInputsMatchTheDocument: the decoder accepts exactly what the document says.
 func TestInputsMatchTheDocument(t *testing.T) {
 	schema := schemas(t)("RunAgentInput")
 	for body, good := range map[string]bool{

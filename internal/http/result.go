@@ -1,5 +1,8 @@
 package http
 
+// POST with Accept: application/json: waits for the end of a run and answers with one
+// object instead of a stream.
+
 import (
 	"context"
 	"encoding/json"
@@ -10,7 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// outcomeError is the outcome of a run that ended in RUN_ERROR; the others are
+// outcomeError is the outcome of a run that ended in RUN_ERROR; the other outcomes are
 // AG-UI's.
 const outcomeError = "error"
 
@@ -18,16 +21,15 @@ const outcomeError = "error"
 type runResult struct {
 	// Outcome is success, interrupt, cancelled or error.
 	Outcome string `json:"outcome"`
-	// RunID is the run that ended: where a request attached to one that was there
-	// already, that one.
+	// RunID is the run that ended; if the request attached to an existing run, that one.
 	RunID    string `json:"runId"`
 	ThreadID string `json:"threadId"`
-	// Messages are the thread's after the run, as GET /threads/{thread}/messages
-	// answers them.
+	// Messages are the thread's messages after the run, as GET
+	// /threads/{thread}/messages returns them.
 	Messages []json.RawMessage `json:"messages"`
-	// State is the thread's shared state after the run; {} when it has none.
+	// State is the thread's shared state after the run; {} if it has none.
 	State json.RawMessage `json:"state"`
-	// Usage is one entry for each model, summed over the run's calls.
+	// Usage has one entry for each model, summed over the run's calls.
 	Usage              []holdfast.Usage `json:"usage"`
 	Interrupts         []agui.Interrupt `json:"interrupts,omitempty"`
 	PendingToolCallIDs []string         `json:"pendingToolCallIds,omitempty"`
@@ -41,14 +43,14 @@ type runError struct {
 }
 
 // answer waits for the end of a run and answers with one object. A run that was
-// accepted and failed is 200 with the outcome error: the request did what it
-// asked for, the failure is part of the thread, and asking again gives the same
-// answer; a 5xx would make clients and proxies send again what has been done.
+// accepted but failed is a 200 with the outcome error: the request did what it asked
+// for, the failure is part of the thread, and asking again gives the same answer. A 5xx
+// would make clients and proxies repeat what has already been done.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request, who holdfast.Principal, reply *agui.Reply) error {
 	w.Header().Set("Holdfast-Run", reply.RunID)
 	result, err := h.result(r.Context(), who, reply)
 	if r.Context().Err() != nil {
-		return nil // the client went away; the run does not need it
+		return nil // the client went away; the run continues without it
 	}
 	if err != nil {
 		return goesOn(err, reply)
@@ -57,7 +59,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, who holdfast.Pr
 	return nil
 }
 
-// result drains the reply, and then reads what the run left behind.
+// result drains the reply, and then reads the thread as the run left it.
 func (h *handler) result(ctx context.Context, who holdfast.Principal, reply *agui.Reply) (*runResult, error) {
 	last, err := drain(reply)
 	if err != nil {
@@ -77,8 +79,7 @@ func (h *handler) result(ctx context.Context, who holdfast.Principal, reply *agu
 	return result, nil
 }
 
-// drain reads a stream to its end and keeps nothing but RUN_FINISHED or
-// RUN_ERROR.
+// drain reads a stream to its end and keeps only RUN_FINISHED or RUN_ERROR.
 func drain(reply *agui.Reply) (last []byte, err error) {
 	for frames, err := range reply.Frames {
 		if err != nil {
@@ -97,8 +98,9 @@ func drain(reply *agui.Reply) (last []byte, err error) {
 	return last, nil
 }
 
-// state is the thread's shared state. It is read anew, like the messages, so that
-// both are of one time, and because a stream shows only changes of it.
+// state returns the thread's shared state. It is read from the thread like the
+// messages, so that both are from the same time, and because a stream shows only
+// changes.
 func (h *handler) state(ctx context.Context, who holdfast.Principal, thread string) (json.RawMessage, error) {
 	reply, err := h.Runs.Attach(ctx, who, thread, agui.DialectV1)
 	if err != nil {
@@ -112,17 +114,16 @@ func (h *handler) state(ctx context.Context, who holdfast.Principal, thread stri
 			if agui.TypeOf(frames[i].Data) != agui.TypeStateSnapshot {
 				continue
 			}
-			// The first is the committed state; what follows may be a run that is not
-			// ours.
+			// The first one is the committed state; later ones may come from another run.
 			var ev agui.StateSnapshot
 			err := json.Unmarshal(frames[i].Data, &ev)
 			return ev.Snapshot, err
 		}
 	}
-	return nil, errors.New("the thread was attached to, and showed no state")
+	return nil, errors.New("the thread's stream has no state")
 }
 
-// outcome is what the last event says.
+// outcome returns what the last event says.
 func outcome(last []byte) (*runResult, error) {
 	ev, err := agui.DecodeEvent(last)
 	if err != nil {
@@ -144,15 +145,16 @@ func outcome(last []byte) (*runResult, error) {
 	return result, nil
 }
 
-// goesOn is the error of a request that could not wait for the end of its run.
-// Whatever went wrong, the run was accepted, so what to do next is the same.
+// goesOn returns the error of a request that could not wait for the end of its run.
+// Whatever went wrong, the run was accepted, so what to do next is always the same.
 func goesOn(err error, reply *agui.Reply) error {
 	e := holdfast.AsError(err)
 	message := e.Message
 	if e.Code == holdfast.CodeStreamCut {
-		message = "This connection ends before its run does; the run goes on."
+		message = "This connection ends before its run does; the run continues."
 	}
 	return holdfast.Errorf(e.Code, "%s", message).
-		WithHint("POST the same body with the same runId again: nothing is started twice, and the answer comes when the run has ended. To watch it, GET /threads/{thread}/stream.").
+		WithHint("POST the same body with the same runId again: nothing is started twice, and the answer comes when the run has ended. "+
+			"To watch it, GET /threads/{thread}/stream.").
 		With("threadId", reply.ThreadID).With("runId", reply.RunID).Wrap(err)
 }

@@ -31,7 +31,7 @@ func posting(batches ...any) *fake {
 			return reply(batches...), nil
 		},
 		attached: []any{records(agui.RunStarted{ThreadID: "t", RunID: "r"}, agui.StateSnapshot{Snapshot: json.RawMessage(`{"of":"thread"}`)}),
-			// Somebody else's run, live.
+			// Another run, live.
 			records(agui.StateSnapshot{Snapshot: json.RawMessage(`{"of":"others"}`)})},
 	}
 }
@@ -90,8 +90,8 @@ func TestRunAsJSON(t *testing.T) {
 	}
 }
 
-// TestJSONIsNoDialect: the older dialect has no cancelled and no pending calls;
-// one object says them to every client.
+// TestJSONIsNoDialect: the older dialect has neither the outcome cancelled nor pending
+// calls, but the JSON object tells every client.
 func TestJSONIsNoDialect(t *testing.T) {
 	for accept, want := range map[string]string{"application/json": agui.ProtocolVersion, "text/event-stream": ""} {
 		f := posting(records(agui.StateSnapshot{Snapshot: json.RawMessage(`{}`)}, agui.RunFinished{ThreadID: "t", RunID: "r"}))
@@ -106,8 +106,8 @@ func TestJSONIsNoDialect(t *testing.T) {
 	}
 }
 
-// TestJSONCannotWait: whatever keeps the server from waiting for the end, the run
-// was accepted, and the answer says how to get at its result.
+// TestJSONCannotWait: if the server cannot wait for the end, the run was still accepted,
+// and the error says how to get its result.
 func TestJSONCannotWait(t *testing.T) {
 	begun := records(agui.RunStarted{ThreadID: "t", RunID: "r"})
 	for name, c := range map[string]struct {
@@ -143,8 +143,8 @@ func TestJSONCannotWait(t *testing.T) {
 	}
 }
 
-// TestJSONBeforeAcceptance: before a run is accepted, errors are as they always
-// are, and one that cannot be answered is never started.
+// TestJSONBeforeAcceptance: before a run is accepted, errors are the usual ones, and a
+// run whose answer would not be acceptable is never started.
 func TestJSONBeforeAcceptance(t *testing.T) {
 	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
 		return nil, holdfast.Errorf(holdfast.CodeRunInProgress, "Busy.").WithHint("Wait.")
@@ -163,8 +163,8 @@ func TestJSONBeforeAcceptance(t *testing.T) {
 	}
 }
 
-// TestJSONClientLeaves: the handler ends with its client; the run is the
-// engine's and is not told.
+// TestJSONClientLeaves: the handler ends when its client leaves; the run belongs to the
+// engine and continues.
 func TestJSONClientLeaves(t *testing.T) {
 	waiting, ended := make(chan struct{}), make(chan struct{})
 	f := &fake{post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {

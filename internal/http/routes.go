@@ -1,5 +1,7 @@
 package http
 
+// The table of routes. The router and the OpenAPI document are both made from it.
+
 import (
 	"net/http"
 	"slices"
@@ -8,9 +10,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// route is a method and a path, what serves them, and what /openapi.json says of
-// them. The router and the document come from the same table, so they cannot say
-// different things.
+// route is a method and a path, what serves them, and what /openapi.json says about
+// them. The router and the document come from the same table, so they cannot
+// contradict each other.
 type route struct {
 	method, path string
 	do           endpoint
@@ -21,10 +23,10 @@ type route struct {
 	summary string
 	params  []string // names of components.parameters besides those in the path
 	body    string   // the schema of the JSON body, if there is one
-	// bodyOptional: without one it is {}.
+	// bodyOptional: a missing body means {}.
 	bodyOptional bool
 	answers      []answer
-	errors       []string // the codes that it may answer with, besides those that any may
+	errors       []string // the codes that it may answer with, besides those of every route
 }
 
 // answer is a way in which a route succeeds.
@@ -32,7 +34,7 @@ type answer struct {
 	code int
 	text string
 	kind string // a media type; empty without a body
-	// schema names one of components.schemas; empty is text.
+	// schema names one of components.schemas; empty means text.
 	schema string
 }
 
@@ -42,7 +44,7 @@ const (
 	routeAgentRuns = "/agents/{agent}/runs"
 )
 
-// routes are all of them. It is read only.
+// routes are all routes. It is read only.
 var routes = []route{
 	{
 		method: "POST", path: routeRuns, do: (*handler).postRun, id: "postRun", body: "RunAgentInput", params: resumeParams,
@@ -60,13 +62,13 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/threads/{thread}/stream", do: (*handler).getStream, id: "attach",
-		summary: "Attach a page that knows nothing: snapshots, reopened items, then live.",
+		summary: "Attach a client that knows nothing: snapshots, reopened items, then live events.",
 		params:  []string{"protocolVersion", "HoldfastResume"},
 		answers: []answer{eventStream}, errors: slices.Concat(readErrors, []string{holdfast.CodeInvalidInput}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/runs/{run}/cancel", do: (*handler).postCancel, id: "cancelRun",
-		summary: "Ask for the end of a run. Cancelling twice changes nothing.",
+		summary: "Ask a run to end. Cancelling twice changes nothing.",
 		answers: []answer{
 			{http.StatusOK, "The run has ended.", typeJSON, "ThreadInfo"},
 			{http.StatusAccepted, "The run is ending.", typeJSON, "ThreadInfo"},
@@ -75,7 +77,7 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/threads", do: (*handler).listThreads, id: "listThreads", params: []string{"limit", "before"},
-		summary: "List your threads, last active first.",
+		summary: "List your threads, most recently active first.",
 		answers: []answer{{http.StatusOK, "The threads.", typeJSON, "ThreadList"}},
 		errors:  listErrors,
 	},
@@ -86,7 +88,7 @@ var routes = []route{
 	},
 	{
 		method: "DELETE", path: "/threads/{thread}", do: (*handler).deleteThread, id: "deleteThread", params: []string{"IfMatch", "children"},
-		summary: "Delete a thread that does not run, and all that is stored of it.",
+		summary: "Delete a thread that is not running, with everything stored about it.",
 		answers: []answer{{http.StatusOK, "How many threads were deleted.", typeJSON, "Deleted"}},
 		errors:  slices.Concat(readErrors, []string{holdfast.CodeInvalidInput, holdfast.CodeRunInProgress, holdfast.CodeCheckpointConflict}),
 	},
@@ -124,35 +126,35 @@ var routes = []route{
 	},
 	{
 		method: "POST", path: "/threads/{thread}/checkpoints", do: (*handler).postCheckpoint, id: "markCheckpoint", params: []string{"IfMatch"},
-		summary: "Take a checkpoint of a thread that does not run; it may replace the shared state.", body: "Mark", bodyOptional: true,
+		summary: "Take a checkpoint of a thread that is not running; it may replace the shared state.", body: "Mark", bodyOptional: true,
 		answers: []answer{{http.StatusCreated, "The checkpoint.", typeJSON, "Checkpoint"}}, errors: changeErrors,
 	},
 	{
 		method: "POST", path: "/threads/{thread}/fork", do: (*handler).postFork, id: "forkThread", params: []string{"IfMatch"},
-		summary: "Begin a new thread where this one stands, or stood.", body: "Travel", bodyOptional: true,
+		summary: "Start a new thread where this one stands or stood.", body: "Travel", bodyOptional: true,
 		answers: []answer{{http.StatusCreated, "The new thread.", typeJSON, "Traveled"}},
 		errors:  slices.Concat(changeErrors, []string{holdfast.CodeHistoryNotKept, holdfast.CodeThreadExists}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/rewind", do: (*handler).postRewind, id: "rewindThread", params: []string{"IfMatch"},
-		summary: "Take a thread that does not run back to a checkpoint or a message.", body: "Rewind",
+		summary: "Take a thread that is not running back to a checkpoint or a message.", body: "Rewind",
 		answers: []answer{{http.StatusOK, "Where the thread is now.", typeJSON, "Traveled"}},
 		errors:  slices.Concat(changeErrors, []string{holdfast.CodeHistoryNotKept}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/prune", do: (*handler).postPrune, id: "pruneThread", body: "Prune", bodyOptional: true,
-		summary: "Keep the newest checkpoints, and remove what neither they nor the head need.",
-		answers: []answer{{http.StatusOK, "What was removed, or would be.", typeJSON, "Cleaned"}}, errors: changeErrors,
+		summary: "Keep the newest checkpoints, and remove what neither they nor the head needs.",
+		answers: []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}}, errors: changeErrors,
 	},
 	{
 		method: "POST", path: "/maintenance/delete-older-than", do: (*handler).postDeleteOlderThan, id: "deleteOlderThan", body: "DeleteOlderThan",
 		summary: "Remove old checkpoints from all your threads, but never a thread's newest.",
-		answers: []answer{{http.StatusOK, "What was removed, or would be.", typeJSON, "Cleaned"}}, errors: cleanErrors,
+		answers: []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}}, errors: cleanErrors,
 	},
 	{
 		method: "POST", path: "/maintenance/delete-inactive", do: (*handler).postDeleteInactive, id: "deleteInactive", body: "DeleteInactive",
-		summary: "Delete your idle threads that nobody has used for long.",
-		answers: []answer{{http.StatusOK, "What was removed, or would be.", typeJSON, "Cleaned"}}, errors: cleanErrors,
+		summary: "Delete your idle threads that have not been used for a long time.",
+		answers: []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}}, errors: cleanErrors,
 	},
 	{
 		method: "GET", path: "/agents", do: (*handler).getAgents, id: "listAgents",
@@ -166,16 +168,16 @@ var routes = []route{
 		errors:  []string{holdfast.CodeAgentNotFound, holdfast.CodeNotFound},
 	},
 	{
-		method: "GET", path: "/healthz", do: (*handler).health, open: true, id: "health", summary: "The process lives.",
-		answers: []answer{{http.StatusOK, "It does.", typeJSON, "Health"}},
+		method: "GET", path: "/healthz", do: (*handler).health, open: true, id: "health", summary: "Whether the process is alive.",
+		answers: []answer{{http.StatusOK, "It is.", typeJSON, "Health"}},
 	},
 	{
-		method: "GET", path: "/readyz", do: (*handler).readiness, open: true, id: "ready", summary: "A run could be started.",
+		method: "GET", path: "/readyz", do: (*handler).readiness, open: true, id: "ready", summary: "Whether a run could be started.",
 		answers: []answer{{http.StatusOK, "It could.", typeJSON, "Health"}},
 		errors:  []string{holdfast.CodeShuttingDown, holdfast.CodeStoreUnavailable},
 	},
 	{
-		method: "GET", path: "/metrics", do: (*handler).metrics, open: true, id: "metrics", summary: "Prometheus metrics, where they are on.",
+		method: "GET", path: "/metrics", do: (*handler).metrics, open: true, id: "metrics", summary: "Prometheus metrics, if they are on.",
 		answers: []answer{{http.StatusOK, "The metrics.", "text/plain", ""}}, errors: []string{holdfast.CodeNotFound},
 	},
 	{
@@ -183,7 +185,7 @@ var routes = []route{
 		answers: []answer{{http.StatusOK, "The document.", typeJSON, "Document"}},
 	},
 	{
-		method: "GET", path: "/", do: (*handler).page, open: true, id: "home", summary: "The web UI, where there is one.",
+		method: "GET", path: "/", do: (*handler).page, open: true, id: "home", summary: "The web UI, if there is one.",
 		answers: pageAnswers, errors: []string{holdfast.CodeNotFound},
 	},
 	{
@@ -191,7 +193,7 @@ var routes = []route{
 		answers: headAnswers, errors: []string{holdfast.CodeNotFound},
 	},
 	{
-		method: "GET", path: "/ui/*", do: (*handler).page, open: true, id: "page", summary: "A file of the web UI, where there is one.",
+		method: "GET", path: "/ui/*", do: (*handler).page, open: true, id: "page", summary: "A file of the web UI, if there is one.",
 		answers: pageAnswers, errors: []string{holdfast.CodeNotFound},
 	},
 	{
@@ -203,12 +205,12 @@ var routes = []route{
 // What several routes share.
 var (
 	eventStream  = answer{http.StatusOK, "The run's AG-UI events, as Server-Sent Events.", typeSSE, ""}
-	runAnswers   = []answer{eventStream, {http.StatusOK, "As JSON, if Accept prefers it: the run, when it has ended.", typeJSON, "RunResult"}}
+	runAnswers   = []answer{eventStream, {http.StatusOK, "As JSON, if Accept prefers it: the run, once it has ended.", typeJSON, "RunResult"}}
 	pageAnswers  = []answer{{http.StatusOK, "The page.", "text/html", ""}}
 	headAnswers  = []answer{{code: http.StatusOK, text: "The page is there."}}
 	resumeParams = []string{"HoldfastResume"}
 
-	// storedErrors are about what is stored.
+	// storedErrors are about stored data.
 	storedErrors = []string{
 		holdfast.CodeStoreUnavailable, holdfast.CodeVersionTooNew, holdfast.CodeCheckpointInvalid, holdfast.CodeCheckpointUnreadable,
 	}
@@ -221,13 +223,14 @@ var (
 	runErrors = slices.Concat(storedErrors, []string{
 		holdfast.CodeNotAcceptable, holdfast.CodeAgentNotFound, holdfast.CodeCheckpointConflict, holdfast.CodeCheckpointStale,
 		holdfast.CodeHistoryDiverged, holdfast.CodeInterruptAlreadyAnswered, holdfast.CodeInterruptExpired, holdfast.CodeInterrupted,
-		holdfast.CodeInvalidInput, holdfast.CodeSchemaChanged, holdfast.CodeStateTooNew, holdfast.CodeMidExecution, holdfast.CodeNotFound, holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge,
+		holdfast.CodeInvalidInput, holdfast.CodeSchemaChanged, holdfast.CodeStateTooNew, holdfast.CodeMidExecution,
+		holdfast.CodeNotFound, holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge,
 		holdfast.CodeRunIDReused, holdfast.CodeRunInProgress, holdfast.CodeShuttingDown, holdfast.CodeStreamCut, holdfast.CodeThreadTooLarge,
 		holdfast.CodeTooManyRuns, holdfast.CodeUnknownToolCall, holdfast.CodeUnsupportedMediaType, holdfast.CodeWrongAgent,
 	})
 )
 
-// methodsOf is what a preflight is told.
+// methodsOf returns the methods that a preflight allows.
 func methodsOf(routes []route) string {
 	methods := []string{http.MethodOptions}
 	for _, r := range routes {

@@ -27,7 +27,7 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.P
 	}
 	note(r, in.ThreadID, in.RunID)
 	if asJSON && in.ProtocolVersion == "" {
-		// One object is no dialect of AG-UI: it says what the one before 1.0 cannot.
+		// The JSON object has no dialects: it says what the one before 1.0 cannot.
 		in.ProtocolVersion = agui.ProtocolVersion
 	}
 	reply, err := h.Runs.Post(r.Context(), who, param(r, "agent"), in)
@@ -41,7 +41,7 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.P
 	return nil
 }
 
-// bodyTimeout bounds the time that a request's body may take.
+// bodyTimeout bounds how long a request's body may take to arrive.
 const bodyTimeout = 30 * time.Second
 
 // body reads a bounded JSON body.
@@ -50,7 +50,7 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, holdfast.Errorf(holdfast.CodeUnsupportedMediaType, "The body must be JSON.").
 			WithHint("Send Content-Type: application/json.")
 	}
-	// A body must come in reasonable time; what follows it may take any.
+	// A body must arrive in reasonable time; what follows may take as long as it needs.
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
@@ -79,8 +79,8 @@ func (h *handler) getEvents(w http.ResponseWriter, r *http.Request, who holdfast
 		return err
 	}
 	if reply == nil {
-		// The run has ended and the client has all of it; to an EventSource, 204
-		// says not to reconnect.
+		// The run has ended and the client has all of it; 204 tells an EventSource not to
+		// reconnect.
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
@@ -88,7 +88,7 @@ func (h *handler) getEvents(w http.ResponseWriter, r *http.Request, who holdfast
 	return nil
 }
 
-// getStream is GET /threads/{thread}/stream: attach a page that knows nothing.
+// getStream is GET /threads/{thread}/stream: attach a client that knows nothing.
 func (h *handler) getStream(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	_, dialect, err := streamParams(r)
 	if err != nil {
@@ -102,9 +102,9 @@ func (h *handler) getStream(w http.ResponseWriter, r *http.Request, who holdfast
 	return nil
 }
 
-// streamParams reads the cursor (Last-Event-ID wins over ?after=, because a
-// browser sends it when it reconnects to the same URL) and the dialect, which is
-// 1.0 unless ?protocolVersion= says "none".
+// streamParams reads the cursor and the dialect. Last-Event-ID takes precedence over
+// ?after=, because a browser sends it when it reconnects to the same URL. The dialect
+// is 1.0 unless ?protocolVersion= says "none".
 func streamParams(r *http.Request) (holdfast.Cursor, agui.Dialect, error) {
 	id := r.Header.Get("Last-Event-ID")
 	if id == "" {
@@ -113,7 +113,7 @@ func streamParams(r *http.Request) (holdfast.Cursor, agui.Dialect, error) {
 	cursor, err := holdfast.ParseCursor(id)
 	if err != nil {
 		return cursor, 0, holdfast.Errorf(holdfast.CodeInvalidInput, "The cursor cannot be read.").
-			WithHint(`It is the id of the last event received, like "12-x7k2ab"; leave it out to begin at the run's start.`).Wrap(err)
+			WithHint(`It is the id of the last event received, like "12-x7k2ab"; leave it out to start at the beginning of the run.`).Wrap(err)
 	}
 	switch r.URL.Query().Get("protocolVersion") {
 	case "none":

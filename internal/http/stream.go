@@ -9,17 +9,17 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// stream sends a reply as Server-Sent Events. Frames are separated by LF only,
-// because that is all the official client understands; comments keep proxies from
-// closing an idle connection; everything that is there is sent with one flush.
+// stream sends a reply as Server-Sent Events. Frames are separated by LF only, because
+// the official client understands nothing else; comments keep proxies from closing an
+// idle connection; everything available is sent with one flush.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Reply) {
 	h.Observer.StreamOpened()
 	defer h.Observer.StreamClosed()
 	s := &sse{w: w, rc: http.NewResponseController(w)}
 	header := w.Header()
 	header.Set("Content-Type", typeSSE)
-	// no-transform and X-Accel-Buffering keep proxies from collecting or
-	// compressing the stream.
+	// no-transform and X-Accel-Buffering keep proxies from buffering or compressing
+	// the stream.
 	header.Set("Cache-Control", "no-cache, no-store, no-transform")
 	header.Set("X-Accel-Buffering", "no")
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -27,7 +27,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Rep
 	w.WriteHeader(http.StatusOK)
 	resumes := r.Header.Get("Holdfast-Resume") == "1"
 	if resumes {
-		// Spread out, so that a restart does not bring everybody back at once.
+		// Random, so that clients do not all come back at once after a restart.
 		s.buf = append(s.buf, "retry: "...)
 		s.buf = strconv.AppendInt(s.buf, 250+rand.Int64N(750), 10)
 		s.buf = append(s.buf, "\n\n"...)
@@ -40,13 +40,13 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Rep
 		}
 		s.frames(frames)
 		if s.flush() != nil {
-			return // the client went away, or does not read; it may come back
+			return // the client went away or does not read; it may come back
 		}
 	}
 }
 
-// cut ends a stream whose run goes on. Stock clients take a clean end for
-// success, so they get a RUN_ERROR; it is a notice, not a record, and has no id.
+// cut ends a stream whose run continues. Stock clients take a clean end for success,
+// so they get a RUN_ERROR, which is a notice, not a record, and has no id.
 func (h *handler) cut(s *sse, r *http.Request, err error, resumes bool) {
 	e := holdfast.AsError(err)
 	if e.Code != holdfast.CodeStreamCut {
@@ -56,7 +56,7 @@ func (h *handler) cut(s *sse, r *http.Request, err error, resumes bool) {
 		ev := agui.RunError{Message: e.Message, Code: e.Code}
 		s.frames([]agui.Frame{{Data: ev.AppendJSON(nil)}})
 	}
-	// Nothing can be done for a client that has gone.
+	// An error means that the client has gone, and nothing can be done for it.
 	_ = s.flush()
 }
 
@@ -67,7 +67,7 @@ type sse struct {
 	buf []byte
 }
 
-// frames appends to what the next flush sends; none is a keep-alive.
+// frames appends frames to what the next flush sends; without any, a keep-alive.
 func (s *sse) frames(frames []agui.Frame) {
 	if len(frames) == 0 {
 		s.buf = append(s.buf, ": keep-alive\n\n"...)
@@ -89,7 +89,7 @@ func appendFrame(b []byte, f agui.Frame) []byte {
 	return append(b, "\n\n"...)
 }
 
-// maxBuffer is the largest buffer a connection keeps between two flushes.
+// maxBuffer is the largest buffer that a connection keeps between two flushes.
 const maxBuffer = 16 << 10
 
 // flush sends everything. A client that does not read is disconnected (see

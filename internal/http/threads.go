@@ -8,13 +8,13 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// The number of threads or checkpoints in a list.
+// How many threads or checkpoints a list has.
 const (
 	defaultLimit = 50
 	maxLimit     = 200
 )
 
-// listThreads is GET /threads?limit=&before=, last active first.
+// listThreads is GET /threads?limit=&before=, most recently active first.
 func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	limit, err := limitParam(r)
 	if err != nil {
@@ -43,7 +43,7 @@ func limitParam(r *http.Request) (int, error) {
 	limit, err := strconv.Atoi(s)
 	if err != nil || limit < 1 || limit > maxLimit {
 		return 0, holdfast.Errorf(holdfast.CodeInvalidInput, "limit must be a number from 1 to %d.", maxLimit).
-			WithHint("Leave it out for %d.", defaultLimit)
+			WithHint("Leave it out to get %d.", defaultLimit)
 	}
 	return limit, nil
 }

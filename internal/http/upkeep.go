@@ -8,24 +8,24 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Upkeep removes what is not needed any more.
+// Upkeep removes what is no longer needed.
 type Upkeep interface {
 	// Prune keeps a thread's newest checkpoints, and what they and the head need.
 	Prune(ctx context.Context, who holdfast.Principal, thread string, keep int, dryRun bool) (*holdfast.Cleaned, error)
-	// Delete removes a thread, and if asked to those that were forked from it. It
-	// returns how many.
+	// Delete removes a thread and, if children is set, those that were forked from it.
+	// It returns how many it removed.
 	Delete(ctx context.Context, who holdfast.Principal, thread, etag string, children bool) (int, error)
-	// Children lists the threads that were forked from one.
+	// Children lists the threads that were forked from this one.
 	Children(ctx context.Context, who holdfast.Principal, thread string) ([]holdfast.ThreadInfo, error)
-	// DeleteOlderThan removes the checkpoints that were taken before the time from
-	// the caller's threads, but never a thread's newest.
+	// DeleteOlderThan removes from the caller's threads the checkpoints that were taken
+	// before the given time, but never a thread's newest.
 	DeleteOlderThan(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*holdfast.Cleaned, error)
-	// DeleteInactive deletes the caller's idle threads that were last active before
-	// the time.
+	// DeleteInactive deletes the caller's idle threads that were last active before the
+	// given time.
 	DeleteInactive(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*holdfast.Cleaned, error)
 }
 
-// defaultKeep is how many checkpoints a prune keeps that does not say.
+// defaultKeep is how many checkpoints a prune keeps unless it says otherwise.
 const defaultKeep = 10
 
 // postPrune is POST /threads/{thread}/prune.
@@ -91,7 +91,7 @@ func (h *handler) postDeleteOlderThan(w http.ResponseWriter, r *http.Request, wh
 		return err
 	}
 	if (in.Before == "") == (in.OlderThan == "") {
-		return invalid("before", "Either before or olderThan says which checkpoints are meant.",
+		return invalid("before", "Either before or olderThan must say which checkpoints are meant, but not both.",
 			`Send {"before": "2026-01-31T12:00:00Z"} or {"olderThan": "720h"}.`)
 	}
 	cutoff, err := time.Parse(time.RFC3339Nano, in.Before)
@@ -124,12 +124,12 @@ func (h *handler) postDeleteInactive(w http.ResponseWriter, r *http.Request, who
 	return answerCleaned(w, cleaned, err)
 }
 
-// ago is the time before which something is older than the span. A span of nothing
-// would mean everything, which nobody should ask for by a slip.
+// ago returns the time before which things are older than the span. A span of zero
+// would mean everything, which nobody should request by mistake.
 func (h *handler) ago(field, span string) (time.Time, error) {
 	d, err := time.ParseDuration(span)
 	if err != nil || d <= 0 {
-		return time.Time{}, invalid(field, field+" must be a span of time.", "Write it in hours, minutes or seconds, like 720h or 1h30m; more than 0s.")
+		return time.Time{}, invalid(field, field+" must be a span of time.", "Write it in hours, minutes or seconds, like 720h or 1h30m; it must be more than 0s.")
 	}
 	return h.Now().Add(-d), nil
 }
