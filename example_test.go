@@ -37,7 +37,7 @@ func ExampleNewTool() {
 	// Output:
 	// {"type":"object","properties":{"city":{"type":"string","description":"the city's name"},"days":{"type":"integer","minimum":-128,"maximum":127}},"required":["city"],"additionalProperties":false}
 	// {"city":"Rome","degree":21} <nil>
-	// the arguments of get_weather are not valid, nothing was run: "city" is missing; "town" is not a member that exists here; /days: 500 is more than the maximum 127
+	// the arguments of get_weather are not valid, nothing was run: "city" is missing; "town" is not a known member; /days: 500 is more than the maximum 127
 }
 
 // A tool that asks a person before it acts. The run waits without holding

@@ -54,8 +54,8 @@ func sum(s string) string {
 	return hex.EncodeToString(d[:])
 }
 
-// TestAuthenticate: every user gets in with each of their keys, and as nobody
-// else.
+// TestAuthenticate: every user gets in with each of their keys, and only as
+// themselves.
 func TestAuthenticate(t *testing.T) {
 	old, oldEntry := newKey(t, "acme", "alice")
 	fresh, freshEntry := newKey(t, "acme", "alice")
@@ -82,8 +82,8 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
-// TestAuthenticateRefuses: whoever is refused cannot tell why, but knows what
-// to do, and the key is in no message.
+// TestAuthenticateRefuses: a refused caller cannot tell why, but learns what to do, and
+// no message contains the key.
 func TestAuthenticateRefuses(t *testing.T) {
 	key, entry := newKey(t, "acme", "alice")
 	unknown, _ := newKey(t, "acme", "alice")
@@ -126,8 +126,8 @@ func TestAuthenticateRefuses(t *testing.T) {
 	}
 }
 
-// TestSharedBeginning: hashes that begin alike are still different keys. The
-// index uses the beginning, the decision all of it.
+// TestSharedBeginning: hashes that start with the same bytes are still different keys.
+// The index uses the first bytes, the decision the whole hash.
 func TestSharedBeginning(t *testing.T) {
 	key, entry := newKey(t, "acme", "alice")
 	digest := sum(key)
@@ -269,7 +269,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzNames: whoever a key is made for is who gets in with it.
+// FuzzNames: a key lets in exactly the user that it was made for.
 func FuzzNames(f *testing.F) {
 	f.Add("acme", "alice")
 	f.Add("a/b:sha256:c", "a+b @,#%")

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// keyPrefix makes our keys easy to find for people and for scanners that look
-// for secrets in code.
+// keyPrefix makes our keys easy to recognize for people and for scanners that look for
+// secrets in code.
 const keyPrefix = "hf_"
 
 // keyBytes are the random bytes of a key: 160 bits, 32 characters in base32.
@@ -20,10 +20,10 @@ const keyBytes = 20
 
 const keyLength = len(keyPrefix) + keyBytes*8/5
 
-// NewKey makes a key for a user, and the entry for HOLDFAST_API_KEYS that lets
-// it in. random must be crypto/rand.Reader outside of tests. The key is not
-// kept anywhere; whoever gets it must store it. The error says what is wrong
-// with the names, or that random failed.
+// NewKey makes a key for a user, and the entry for HOLDFAST_API_KEYS that accepts it.
+// Outside of tests, random must be crypto/rand.Reader. The key is not kept anywhere;
+// the caller must store it. The error says what is wrong with the names, or that
+// random failed.
 func NewKey(random io.Reader, tenant, user string) (key, entry string, err error) {
 	principal := holdfast.Principal{Tenant: tenant, User: user}
 	if err := checkName(principal); err != nil {

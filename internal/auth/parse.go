@@ -1,5 +1,8 @@
 package auth
 
+// Reading HOLDFAST_API_KEYS: the entries that an operator configures, with errors that
+// never show a secret.
+
 import (
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,23 +16,23 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// separator stands between the principal and the digest of an entry.
+// separator is between the principal and the digest of an entry.
 const separator = ":sha256:"
 
-// maxName bounds a tenant's and a user's name, in bytes: they are part of every
-// storage key.
+// maxName bounds a tenant's and a user's name, in bytes: both are part of every storage
+// key.
 const maxName = 128
 
-// Parse reads the value of HOLDFAST_API_KEYS: entries between commas, blanks or
-// newlines, each "tenant/user:sha256:HEX", where HEX is the SHA-256 of a key,
-// and tenant and user are query-escaped (a blank is %20, a plus %2B). An entry
-// "@PATH" stands for a file with one entry per line and comments after #; it is
-// read with readFile.
+// Parse reads the value of HOLDFAST_API_KEYS: entries separated by commas, spaces or
+// newlines, each "tenant/user:sha256:HEX", where HEX is the SHA-256 of a key, and
+// tenant and user are query-escaped (a space is %20, a plus %2B). An entry "@PATH"
+// stands for a file with one entry per line and comments after #, which is read with
+// readFile.
 //
-// A user may have several keys, so that one can be replaced without a gap. All
-// mistakes are reported, each with the place of its entry, but never with more
-// of it than tenant and user. A value without any entry is a mistake too: it
-// must not open the server to everybody.
+// A user may have several keys, so that one can be replaced without a gap. All mistakes
+// are reported, each with the place of its entry, but with no more of its text than
+// tenant and user. A value without any entry is a mistake too: it must not open the
+// server to everyone.
 func Parse(s string, readFile func(path string) ([]byte, error)) (*Keys, error) {
 	p := &parser{keys: &Keys{byIndex: map[[indexLength]byte][]entry{}}}
 	isSeparator := func(r rune) bool { return r == ',' || unicode.IsSpace(r) }
@@ -68,7 +71,7 @@ func (p *parser) file(path string, readFile func(string) ([]byte, error)) {
 	number := 0
 	for line := range strings.Lines(string(data)) {
 		number++
-		// A # within a name is escaped, so it can only begin a comment.
+		// A # in a name is escaped, so an unescaped one starts a comment.
 		text, _, _ := strings.Cut(line, "#")
 		if text = strings.TrimSpace(text); text != "" {
 			p.entry(fmt.Sprintf("%s:%d", path, number), text)
@@ -79,8 +82,8 @@ func (p *parser) file(path string, readFile func(string) ([]byte, error)) {
 	}
 }
 
-// entry adds one entry. Until it is known that the text is in the right form,
-// any part of it may be a secret and is not shown.
+// entry adds one entry. Until the text is known to have the right form, any part of it
+// may be a secret and is not shown.
 func (p *parser) entry(where, text string) {
 	name, sum, ok := strings.Cut(text, separator)
 	if !ok {
@@ -117,7 +120,7 @@ func (p *parser) entry(where, text string) {
 	p.keys.count++
 }
 
-// parseName reads "tenant/user". Its errors hold nothing of the text.
+// parseName reads "tenant/user". Its errors contain nothing of the text.
 func parseName(s string) (holdfast.Principal, error) {
 	tenant, user, ok := strings.Cut(s, "/")
 	switch {
@@ -126,9 +129,9 @@ func parseName(s string) (holdfast.Principal, error) {
 	case strings.ContainsAny(user, "/:") || strings.Contains(tenant, ":"):
 		return holdfast.Principal{}, errors.New("tenant and user must be query-escaped: write / as %2F and : as %3A")
 	case strings.Contains(s, "+"):
-		// Query escapes read a plus as a blank, and people who write an address
-		// like a+b@example.com mean a plus. To guess would let one in as another.
-		return holdfast.Principal{}, errors.New("tenant and user must be query-escaped: write + as %2B and a blank as %20")
+		// Query escaping reads a plus as a space, but people who write an address like
+		// a+b@example.com mean a plus. A guess could let one user in as another.
+		return holdfast.Principal{}, errors.New("tenant and user must be query-escaped: write + as %2B and a space as %20")
 	case strings.Contains(s, keyPrefix) && len(s) > keyLength:
 		return holdfast.Principal{}, errors.New("this looks like the key itself, which must not be configured; write tenant/user:sha256:HEX")
 	}
@@ -138,7 +141,7 @@ func parseName(s string) (holdfast.Principal, error) {
 		principal.User, err = url.QueryUnescape(user)
 	}
 	if err != nil {
-		// Without the cause, which quotes the text.
+		// The cause is left out because it quotes the text.
 		return holdfast.Principal{}, errors.New("tenant or user is not query-escaped: write % as %25")
 	}
 	return principal, checkName(principal)

@@ -1,5 +1,7 @@
 package config
 
+// Reading the agents of the file: each key of an agent, its limits and its policy.
+
 import (
 	"errors"
 	"io/fs"
@@ -26,12 +28,12 @@ func (p *parser) file(f *File, root *yaml.Node) {
 		"agents": func(n *yaml.Node) { agents = n },
 		"prices": p.prices,
 	})
-	// After the prices, wherever they stand: middleware is made with them.
+	// Agents come after the prices, wherever those are: middleware is made with them.
 	switch {
 	case agents != nil:
 		p.agents(f, agents)
 	case resolve(root).Kind == yaml.MappingNode:
-		p.mistake(position(root), "the file has no agents; begin with agents: and a list of them, see holdfast.example.yaml")
+		p.mistake(position(root), "the file has no agents; start with agents: and a list of them, see holdfast.example.yaml")
 	}
 }
 
@@ -68,11 +70,11 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"policy":           func(n *yaml.Node) { a.Policy = p.policy(n) },
 	})
 	if _, ok := a.at["name"]; !ok && resolve(n).Kind == yaml.MappingNode {
-		p.mistake(position(n), "this agent has no name; add name:, requests use it")
+		p.mistake(position(n), "this agent has no name; add name:, which requests use")
 	}
 	switch {
 	case inline != nil && file != nil:
-		p.mistake(later(a.at["instructions"], a.at["instructionsFile"]), "instructions and instructionsFile are both here; keep one")
+		p.mistake(later(a.at["instructions"], a.at["instructionsFile"]), "instructions and instructionsFile are both set; keep one")
 	case file != nil:
 		a.InstructionsFile, a.Instructions = p.instructionsFile(file)
 	}
@@ -86,8 +88,8 @@ func later(a, b place) place {
 	return b
 }
 
-// agentNames are what stands in a URL without escapes: POST /agents/{name}/runs.
-// A name of dots alone would be taken for a directory.
+// agentNames matches names that need no escaping in a URL: POST /agents/{name}/runs. A
+// name that is only dots would be taken for a directory.
 var agentNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 func (p *parser) agentName(n *yaml.Node, names map[string]int) string {
@@ -96,7 +98,7 @@ func (p *parser) agentName(n *yaml.Node, names map[string]int) string {
 		return ""
 	}
 	if !agentNames.MatchString(name) {
-		p.mistake(position(n), "the name %s cannot stand in a URL; use up to 64 letters, digits, dots, - and _, a letter or digit first", show(name))
+		p.mistake(position(n), "the name %s cannot be used in a URL; use up to 64 letters, digits, dots, - and _, starting with a letter or digit", show(name))
 	}
 	if line, twice := names[name]; twice {
 		p.mistake(position(n), "two agents are named %s, the first on line %d; give each a name of its own", show(name), line)
@@ -146,10 +148,10 @@ func (p *parser) baseURL(n *yaml.Node) string {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		// Not shown: what cannot be parsed may hold a password anywhere.
+		// The value is not shown: if it cannot be parsed, a password may be anywhere in it.
 		p.mistake(at, "baseURL is not a URL; write it in full, like http://localhost:11434/v1")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		p.mistake(at, "baseURL must not hold a user, a password, a ? or a #; name the key's environment variable in apiKeyEnv")
+		p.mistake(at, "baseURL must not contain a user, a password, a ? or a #; name the key's environment variable in apiKeyEnv")
 	default:
 		return strings.TrimSuffix(text, "/")
 	}
@@ -158,7 +160,7 @@ func (p *parser) baseURL(n *yaml.Node) string {
 
 var variableNames = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// apiKeyEnv never shows the value: it may be the key itself.
+// apiKeyEnv never shows the value, which may be the key itself.
 func (p *parser) apiKeyEnv(n *yaml.Node) string {
 	name, ok := p.text(n, "apiKeyEnv")
 	if !ok {
@@ -167,7 +169,7 @@ func (p *parser) apiKeyEnv(n *yaml.Node) string {
 	at := position(resolve(n))
 	switch {
 	case looksLikeKey(name):
-		p.mistake(at, "apiKeyEnv holds what looks like the key itself; write the NAME of an environment variable, like OPENAI_API_KEY, and replace that key, it is not secret any more")
+		p.mistake(at, "apiKeyEnv looks like the key itself; write the NAME of an environment variable, like OPENAI_API_KEY, and replace that key, because it is no longer secret")
 	case !variableNames.MatchString(name):
 		p.mistake(at, "apiKeyEnv must be the NAME of an environment variable, like OPENAI_API_KEY: letters, digits and _")
 	default:
@@ -188,7 +190,7 @@ func (p *parser) instructionsFile(n *yaml.Node) (path, text string) {
 	data, err := p.readFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		p.mistake(at, "there is no file %s; the path begins where this file is", shown)
+		p.mistake(at, "there is no file %s; the path is relative to this file", shown)
 	case err != nil:
 		p.mistake(at, "instructionsFile cannot be read: %v", err)
 	case len(data) > MaxSize:
@@ -210,7 +212,7 @@ func (p *parser) tools(n *yaml.Node) []string {
 		switch {
 		case !ok:
 		case slices.Contains(tools, name):
-			p.mistake(position(n), "the tool %s is here twice", show(name))
+			p.mistake(position(n), "the tool %s is listed twice", show(name))
 		case !slices.Contains(p.known.Tools, name):
 			p.mistake(position(n), "unknown tool %s%s", show(name), suggest(name, p.known.Tools))
 		default:
@@ -251,8 +253,8 @@ func (p *parser) policy(n *yaml.Node) (policy holdfast.Policy) {
 	return policy
 }
 
-// scalar returns what the file says, whatever YAML takes it for: 30 is a number
-// to YAML and 30s is text.
+// scalar returns the text in the file, whatever its YAML type: to YAML, 30 is a number
+// and 30s is text.
 func (p *parser) scalar(n *yaml.Node, what, want string) (string, bool) {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
@@ -288,8 +290,8 @@ func (p *parser) duration(n *yaml.Node, what string) time.Duration {
 	return d
 }
 
-// maxBytes is 1 GiB: the largest size that makes sense here, and an int on
-// every machine.
+// maxBytes is 1 GiB: the largest size that makes sense here, and one that fits an int
+// on every machine.
 const maxBytes = 1 << 30
 
 func (p *parser) size(n *yaml.Node, what string) int {

@@ -1,9 +1,9 @@
-// Package config reads the one YAML file that describes agents. It is strict:
-// whatever it does not know is a mistake, and all mistakes are reported at
-// once, each with its line and column.
+// Package config reads the YAML file that describes agents. It is strict: whatever it
+// does not know is a mistake, and all mistakes are reported at once, each with its line
+// and column.
 //
-// It knows no tool, no model and no HTTP. What exists is told by the caller in
-// [Known]; what the file says is returned as plain values.
+// It knows nothing about tools, models and HTTP. The caller says in [Known] what
+// exists; the content of the file is returned as plain values.
 package config
 
 import (
@@ -17,57 +17,57 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// MaxSize bounds the file, and each file of instructions it names, in bytes.
+// MaxSize bounds the file, and each instructions file that it names, in bytes.
 const MaxSize = 1 << 20
 
 // Known is what the file may refer to.
 type Known struct {
 	// Tools are the names of the built-in tools.
 	Tools []string
-	// Models are names like "demo", and prefixes that end in a slash, like
-	// "openai/", behind which any name may stand.
+	// Models are names like "demo", and prefixes that end in a slash, like "openai/",
+	// which any name may follow.
 	Models []string
-	// Middleware are the kinds of middleware. They are made while the file is read, so
-	// that what is wrong with their options is told with its place.
+	// Middleware are the kinds of middleware. Middleware is made while the file is read,
+	// so that a mistake in its options is reported with its place.
 	Middleware []holdfast.MiddlewareKind
-	// Priced are the names of the kinds whose option prices is the file's prices, if
-	// they have none of their own.
+	// Priced are the names of the kinds whose option prices defaults to the file's
+	// prices.
 	Priced []string
-	// Price says what is wrong with one of the file's prices, a JSON object; nil: any
-	// is right.
+	// Price returns what is wrong with one of the file's prices, a JSON object; nil
+	// accepts any.
 	Price func(price json.RawMessage) error
 }
 
 // File is a configuration without mistakes.
 type File struct {
-	// Name is the file's name as it was given to [Load] or [Parse].
+	// Name is the file's name as it was passed to [Load] or [Parse].
 	Name string
 	// Agents has at least one; the first is the default.
 	Agents []Agent
 }
 
-// Agent is one entry of agents. A member that is not in the file is zero: the
-// caller has the defaults.
+// Agent is one entry of agents. A member that is not in the file is zero: the caller
+// supplies the defaults.
 type Agent struct {
-	// Line is where the agent begins in the file, from 1.
+	// Line is the line of the file where the agent starts, from 1.
 	Line        int
 	Name        string
 	Description string
-	// Model is one of Known.Models, or a prefix of them and a name. Empty means
-	// the server's default model.
+	// Model is one of Known.Models, or one of the prefixes there followed by a name.
+	// Empty means the server's default model.
 	Model string
 	// BaseURL is an absolute http or https URL without credentials.
 	BaseURL string
 	// APIKeyEnv is the name of the environment variable that holds the key.
 	APIKeyEnv string
 	// Params is passed to the provider with each call. Its values are strings,
-	// booleans, numbers, nil, []any and map[string]any, as JSON has them. Most numbers
-	// are a json.Number, which is what the file says, exactly.
+	// booleans, numbers, nil, []any and map[string]any, as in JSON. Most numbers are a
+	// json.Number with the exact text of the file.
 	Params map[string]any
-	// Instructions is the text itself, also when the file names another file.
+	// Instructions is the text itself, even if it comes from another file.
 	Instructions string
-	// InstructionsFile is the path that instructionsFile gave, made absolute or
-	// relative to the working directory; empty without one.
+	// InstructionsFile is the path in instructionsFile, made absolute or relative to
+	// the working directory; empty if there is none.
 	InstructionsFile string
 	Tools            []string
 	// Middleware is in the order of the file, the first outermost.
@@ -80,7 +80,7 @@ type Agent struct {
 	at    map[string]place
 }
 
-// Limits bounds a run. Zero means not set; everything that is set is positive.
+// Limits bounds a run. Zero means not set; set values are positive.
 type Limits struct {
 	MaxIterations    int
 	ModelTries       int
@@ -91,9 +91,9 @@ type Limits struct {
 	MaxToolResult int
 }
 
-// Errorf makes a mistake of a check that only the caller can do: a variable
-// that is not set, a model that cannot be made. It is reported where the
-// agent's key stands, or else where the agent begins.
+// Errorf makes a mistake that only the caller can find: a variable that is not set, a
+// model that cannot be made. It is reported at the agent's key or, if that is missing,
+// at the start of the agent.
 func (a Agent) Errorf(key, format string, args ...any) error {
 	at, ok := a.at[key]
 	if !ok {
@@ -102,8 +102,8 @@ func (a Agent) Errorf(key, format string, args ...any) error {
 	return &Error{File: a.name, Mistakes: []Mistake{mistakeAt(at, format, args...)}}
 }
 
-// Load reads and checks the file at path. The error is an [*Error] with every
-// mistake, or it says why the file cannot be read; if there is none, it wraps
+// Load reads and checks the file at path. The error is an [*Error] with every mistake,
+// or says why the file cannot be read; if it does not exist, the error wraps
 // fs.ErrNotExist.
 func Load(path string, known Known) (*File, error) {
 	data, err := readBounded(path)
@@ -113,9 +113,9 @@ func Load(path string, known Known) (*File, error) {
 	return Parse(path, data, known, readBounded)
 }
 
-// Parse checks the content of a file. name is used in mistakes, and relative
-// instructionsFile paths begin at its directory; they are read with readFile.
-// The error is an [*Error] with every mistake.
+// Parse checks the content of a file. name is used in mistakes. Paths in
+// instructionsFile are relative to its directory and are read with readFile. The error
+// is an [*Error] with every mistake.
 func Parse(name string, data []byte, known Known, readFile func(path string) ([]byte, error)) (*File, error) {
 	p := &parser{name: name, known: known, readFile: readFile}
 	f := &File{Name: name}
@@ -128,9 +128,8 @@ func Parse(name string, data []byte, known Known, readFile func(path string) ([]
 	return f, nil
 }
 
-// readBounded reads at most one byte more than is allowed, so that a device or
-// a wrong path cannot fill the memory and the parser still sees that it is too
-// much.
+// readBounded reads at most one byte more than is allowed, so that a device or a wrong
+// path cannot fill the memory, but the parser still sees that the file is too large.
 func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(filepath.Clean(path))
 	if err != nil {

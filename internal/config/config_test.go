@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.txt anew")
+var update = flag.Bool("update", false, "rewrite testdata/*.txt")
 
 func known() config.Known {
 	return config.Known{
@@ -34,11 +34,11 @@ func known() config.Known {
 	}
 }
 
-// noFiles is for configurations that name no file of instructions.
+// noFiles is for configurations that name no instructions file.
 func noFiles(path string) ([]byte, error) { return nil, fs.ErrNotExist }
 
-// TestMistakes: each file in testdata has its mistakes beside it, all of them,
-// as a person would see them.
+// TestMistakes: next to each file in testdata is the complete list of its mistakes, as
+// a person would see it.
 func TestMistakes(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) < 10 {
@@ -102,7 +102,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestErrorf: a check of the caller points into the file too.
+// TestErrorf: mistakes that the caller finds have a place in the file too.
 func TestErrorf(t *testing.T) {
 	f, err := config.Load("testdata/good.yaml", known())
 	if err != nil {
@@ -140,9 +140,9 @@ func TestParseBounds(t *testing.T) {
 		want string
 	}{
 		{"large", "#" + strings.Repeat("x", config.MaxSize), noFiles, "c.yaml:1:1: the file is larger than 1 MiB"},
-		{"deep", "agents: " + strings.Repeat("[", 60) + strings.Repeat("]", 60), noFiles, "nested deeper"},
+		{"deep", "agents: " + strings.Repeat("[", 60) + strings.Repeat("]", 60), noFiles, "nested more than"},
 		{"very deep", "agents: " + strings.Repeat("[", 20000), noFiles, "this is not YAML"},
-		{"long texts", "agents: [&a \"" + strings.Repeat("x", 100_000) + "\"" + strings.Repeat(", *a", 1000) + "]", noFiles, "write fewer aliases"},
+		{"long texts", "agents: [&a \"" + strings.Repeat("x", 100_000) + "\"" + strings.Repeat(", *a", 1000) + "]", noFiles, "use fewer aliases"},
 		{"NUL", "agents:\n  - name: a\n    description: \"a\\0b\"\n", noFiles, "c.yaml:3:18: description has a NUL character"},
 		{"control character", "agents: \x01", noFiles, "this is not YAML"},
 		{"large instructions", byFile, instructions(make([]byte, config.MaxSize+1), nil), `c.yaml:3:23: the file "a.md" is larger than 1 MiB`},
@@ -161,8 +161,8 @@ func TestParseBounds(t *testing.T) {
 	}
 }
 
-// TestManyMistakes: a file that is something else altogether does not fill the
-// screen, but says how much is left.
+// TestManyMistakes: a file that is something else entirely does not fill the screen;
+// the last line says how many more mistakes there are.
 func TestManyMistakes(t *testing.T) {
 	var data bytes.Buffer
 	for i := range 70 {
@@ -178,7 +178,7 @@ func TestManyMistakes(t *testing.T) {
 	}
 }
 
-// TestExampleFile: what people copy works, and shows every key.
+// TestExampleFile: the file that people copy works, and shows every key.
 func TestExampleFile(t *testing.T) {
 	const path = "../../holdfast.example.yaml"
 	k := known()
@@ -235,7 +235,7 @@ func FuzzParse(f *testing.F) {
 			}
 			names[a.Name] = true
 			if _, err := json.Marshal(a.Params); err != nil {
-				t.Errorf("params that no provider can get: %v", err)
+				t.Errorf("params that cannot be sent to a provider: %v", err)
 			}
 		}
 		if len(names) == 0 {

@@ -1,5 +1,8 @@
 package config
 
+// Reading an agent's list of middleware: it is made while the file is read, so that a
+// mistake in its options is reported with its line and column.
+
 import (
 	"encoding"
 	"encoding/json"
@@ -25,7 +28,7 @@ func (p *parser) middleware(n *yaml.Node) []holdfast.Middleware {
 			p.wrongType(n, "a middleware", "a name (- name), or a name and its options (- name: {key: value})")
 			return
 		case len(n.Content) > 2:
-			p.mistake(position(n.Content[2]), "%s stands beside %s; its options are indented further than the name, and another middleware begins with a dash",
+			p.mistake(position(n.Content[2]), "%s is next to %s; indent options further than the name, and start another middleware with a dash",
 				show(resolve(n.Content[2]).Value), show(resolve(n.Content[0]).Value))
 			return
 		default:
@@ -68,8 +71,8 @@ func (p *parser) made(at, options *yaml.Node) (m holdfast.Middleware, ok bool) {
 	return m, true
 }
 
-// options returns the options of a middleware as a JSON object. The file's prices
-// are added where they are wanted.
+// options returns the options of a middleware as a JSON object. It adds the file's
+// prices for kinds that use them.
 func (p *parser) options(name string, n *yaml.Node) (raw json.RawMessage, ok bool) {
 	values := map[string]any{}
 	if n != nil && resolve(n).ShortTag() != "!!null" {
@@ -93,7 +96,7 @@ func (p *parser) options(name string, n *yaml.Node) (raw json.RawMessage, ok boo
 	return raw, err == nil
 }
 
-// prices reads what models cost. Those that are wrong are left out.
+// prices reads what models cost. It leaves out prices with mistakes.
 func (p *parser) prices(n *yaml.Node) {
 	p.priced = map[string]any{}
 	p.entries(n, "prices", func(model string, _ place, value *yaml.Node) {
@@ -119,12 +122,12 @@ func (p *parser) prices(n *yaml.Node) {
 	})
 }
 
-// unknownField is how encoding/json tells of a member that a struct does not have.
-// It has no type for it.
+// unknownField matches how encoding/json reports a member that a struct does not have,
+// for which it has no error type.
 var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
 
-// badOptions tells what a kind has said of its options, where it stands if that
-// can be found out.
+// badOptions reports what a kind said about its options, with the exact place if it
+// can be found.
 func (p *parser) badOptions(what string, options *yaml.Node, err error) {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {
@@ -143,8 +146,8 @@ func (p *parser) badOptions(what string, options *yaml.Node, err error) {
 	p.mistake(position(options), "%s: %v", what, err)
 }
 
-// find returns the first member of that name, at any depth, as JSON finds it:
-// without regard to case.
+// find returns the first member of that name, at any depth, ignoring case as
+// encoding/json does.
 func find(n *yaml.Node, name string) (key, value *yaml.Node) {
 	n = resolve(n)
 	for i, c := range n.Content {
@@ -161,7 +164,7 @@ func find(n *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// wanted names a type as the author of a file knows it.
+// wanted names a type in terms of the file.
 func wanted(t reflect.Type) string {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		if t.Name() == "Duration" {
@@ -184,7 +187,7 @@ func wanted(t reflect.Type) string {
 	return "a whole number"
 }
 
-// given names a JSON value: "number 1.5", say.
+// given names a JSON value, for example "number 1.5".
 func given(value string) string {
 	kind, text, _ := strings.Cut(value, " ")
 	switch kind {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
-// breaker and budget are options as a kind of middleware has them.
+// breaker and budget are options like those of a kind of middleware.
 type breaker struct {
 	Max   int                 `json:"max"`
 	Tools []namedThing        `json:"tools"`
@@ -41,7 +41,7 @@ func (b *budget) check() error {
 	return nil
 }
 
-// acme makes a middleware whose name is the options that it was given.
+// acme makes a middleware whose name is the options that it got.
 func acme(raw json.RawMessage, options interface{ check() error }) (holdfast.Middleware, error) {
 	if err := holdfast.DecodeOptions(raw, options); err != nil {
 		return holdfast.Middleware{}, err
@@ -62,8 +62,8 @@ func madeOf(t *testing.T, text string) []string {
 	return names
 }
 
-// TestMiddleware: the list keeps its order, a name may stand alone, and options are
-// what the file says.
+// TestMiddleware: the list keeps its order, an entry may be just a name, and options
+// are as in the file.
 func TestMiddleware(t *testing.T) {
 	got := madeOf(t, `
 agents:
@@ -81,7 +81,7 @@ agents:
 }
 
 // TestPrices: the file's prices reach middleware that has none of its own, wherever
-// they stand.
+// they are in the file.
 func TestPrices(t *testing.T) {
 	got := madeOf(t, `
 agents:
@@ -99,8 +99,8 @@ prices:
 	}
 }
 
-// TestNumbersAreExact: what JSON can write is handed on as it was written; the rest
-// keeps its value.
+// TestNumbersAreExact: numbers that JSON can write are passed on as they were written;
+// all others keep their value.
 func TestNumbersAreExact(t *testing.T) {
 	for text, want := range map[string]string{
 		"10.50": "10.50", "0.1": "0.1", "1e3": "1e3", "-7": "-7", "123456789012345678901234567890": "123456789012345678901234567890",

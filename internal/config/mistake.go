@@ -7,21 +7,20 @@ import (
 	"strings"
 )
 
-// maxMistakes keeps a file that is no configuration at all from filling the
-// screen.
+// maxMistakes keeps a file that is not a configuration at all from filling the screen.
 const maxMistakes = 50
 
 // Mistake is one thing that is wrong with the file.
 type Mistake struct {
-	// Line and Column begin at 1.
+	// Line and Column start at 1.
 	Line   int
 	Column int
-	// Text says what is wrong and what to write instead. A value that looks
-	// like a key is not in it.
+	// Text says what is wrong and what to write instead. It never contains a value that
+	// looks like a key.
 	Text string
 }
 
-// Error is all that is wrong with a file.
+// Error is everything that is wrong with a file.
 type Error struct {
 	File string
 	// Mistakes is in the order of the file and never empty.
@@ -54,13 +53,13 @@ func (p *parser) mistake(at place, format string, args ...any) {
 	p.mistakes = append(p.mistakes, mistakeAt(at, format, args...))
 }
 
-// mistakeAt points to the beginning of the file when the place is not known.
+// mistakeAt points to the start of the file if the place is not known.
 func mistakeAt(at place, format string, args ...any) Mistake {
 	return Mistake{Line: max(at.line, 1), Column: max(at.column, 1), Text: fmt.Sprintf(format, args...)}
 }
 
-// err returns the mistakes in the order of the file. A mistake behind an anchor
-// is found once per alias and told once.
+// err returns the mistakes in the order of the file. A mistake behind an anchor is found
+// once per alias but reported only once.
 func (p *parser) err() error {
 	if len(p.mistakes) == 0 {
 		return nil

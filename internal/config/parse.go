@@ -1,5 +1,8 @@
 package config
 
+// The parser's basis: turns YAML into nodes, bounds what they can expand to, and reads
+// mappings, lists and texts while it collects mistakes.
+
 import (
 	"bytes"
 	"encoding/json"
@@ -13,16 +16,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds on what one file may unfold to. Aliases let a few lines stand for
-// billions of values, and an anchor may even contain itself.
+// Bounds on what one file may expand to. With aliases a few lines can stand for billions
+// of values, and an anchor may even contain itself.
 const (
 	maxValues = 100_000
 	maxDepth  = 50
 )
 
-// parser collects mistakes while it walks the file's nodes. The YAML library
-// only makes the nodes: its own decoder stops at the first mistake and has no
-// suggestions.
+// parser collects mistakes while it walks the file's nodes. Only the nodes come from the
+// YAML library: its own decoder stops at the first mistake and has no suggestions.
 type parser struct {
 	name     string
 	known    Known
@@ -32,8 +34,7 @@ type parser struct {
 	priced map[string]any
 }
 
-// document returns the file's one value, or nil when there is nothing to check
-// further.
+// document returns the file's one value, or nil if there is nothing more to check.
 func (p *parser) document(data []byte) *yaml.Node {
 	start := place{1, 1}
 	if len(data) > MaxSize {
@@ -56,7 +57,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 	}
 	switch err := loader.Load(&next); {
 	case err == nil:
-		p.mistake(position(&next), "a second document begins here; keep one, and remove the line ---")
+		p.mistake(position(&next), "a second document starts here; keep one, and remove the line ---")
 	case !errors.Is(err, io.EOF):
 		p.syntax(data, err)
 		return nil
@@ -68,7 +69,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// syntax reports that the file is no YAML.
+// syntax reports that the file is not YAML.
 func (p *parser) syntax(data []byte, err error) {
 	var bad *yaml.LoadError
 	if !errors.As(err, &bad) {
@@ -80,17 +81,17 @@ func (p *parser) syntax(data []byte, err error) {
 		text += " " + bad.ContextMsg
 	}
 	if i := bad.Mark.Index; bad.Mark.Line > 0 && i >= 0 && i < len(data) && data[i] == '\t' {
-		text = "a tab cannot indent YAML; use blanks"
+		text = "YAML cannot be indented with tabs; use spaces"
 	}
 	mark := bad.Mark
 	if mark.Index >= len(data) && bad.ContextMark.Line > 0 {
-		// Something is never closed: where it opens says more than the file's end.
+		// Something is never closed: its start tells more than the end of the file.
 		mark = bad.ContextMark
 	}
 	p.mistake(place{mark.Line, mark.Column}, "%s", text)
 }
 
-// bounded checks how much a value unfolds to when every alias is followed.
+// bounded checks how much a value expands to when every alias is followed.
 func (p *parser) bounded(n *yaml.Node, depth int, budget *int) bool {
 	if n.Kind == yaml.AliasNode {
 		return p.bounded(n.Alias, depth, budget)
@@ -98,7 +99,7 @@ func (p *parser) bounded(n *yaml.Node, depth int, budget *int) bool {
 	// Long texts count for more, so that aliases cannot multiply them either.
 	*budget -= 1 + len(n.Value)/100
 	if depth == 0 || *budget < 0 {
-		p.mistake(position(n), "this is nested deeper than %d levels or unfolds to more than %d values; write fewer aliases (*name)", maxDepth, maxValues)
+		p.mistake(position(n), "this is nested more than %d levels deep or expands to more than %d values; use fewer aliases (*name)", maxDepth, maxValues)
 		return false
 	}
 	for _, c := range n.Content {
@@ -119,10 +120,10 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// fields says for each key of a mapping what to do with its value.
+// fields maps each key of a mapping to what is done with its value.
 type fields map[string]func(n *yaml.Node)
 
-// object walks a mapping whose keys are known and returns where they stand.
+// object walks a mapping whose keys are known and returns their places.
 func (p *parser) object(n *yaml.Node, what string, known fields) map[string]place {
 	names := slices.Sorted(maps.Keys(known))
 	at := map[string]place{}
@@ -138,13 +139,13 @@ func (p *parser) object(n *yaml.Node, what string, known fields) map[string]plac
 	return at
 }
 
-// unknownKey is kind to the two keys that many will try.
+// unknownKey has special messages for the two keys that many people will try.
 func unknownKey(key string, known []string) string {
 	switch {
 	case key == "<<":
 		return "merge keys (<<) are not supported; write the values out, or give the whole mapping an alias"
 	case strings.EqualFold(strings.ReplaceAll(key, "_", ""), "apikey"):
-		return "keys do not stand in this file; use apiKeyEnv with the NAME of the environment variable that holds the key"
+		return "keys must not be in this file; use apiKeyEnv with the NAME of the environment variable that holds the key"
 	}
 	return "unknown key " + show(key) + suggest(key, known)
 }
@@ -164,7 +165,7 @@ func (p *parser) entries(n *yaml.Node, what string, visit func(key string, at pl
 			continue
 		}
 		if first, twice := seen[key.Value]; twice {
-			p.mistake(at, "the key %s is here twice; the first is on line %d", show(key.Value), first.line)
+			p.mistake(at, "the key %s occurs twice; the first is on line %d", show(key.Value), first.line)
 			continue
 		}
 		seen[key.Value] = at
@@ -184,7 +185,7 @@ func (p *parser) list(n *yaml.Node, what string, visit func(n *yaml.Node)) {
 	}
 }
 
-// text returns a value that must be text with something in it.
+// text returns a value that must be text and not empty.
 func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 	n = resolve(n)
 	switch {
@@ -226,8 +227,8 @@ func (p *parser) wrongType(n *yaml.Node, what, want string) {
 	p.mistake(position(n), "%s must be %s, not %s%s", what, want, is, hint)
 }
 
-// member names a member in messages, unless that gets too long to read or
-// shows a key.
+// member names a member in messages, unless that would be too long to read or would show
+// a key.
 func member(what, key string) string {
 	if len(what)+len(key) > 80 || looksLikeKey(key) {
 		return what
@@ -235,7 +236,7 @@ func member(what, key string) string {
 	return what + "." + key
 }
 
-// free returns a value of any shape, as JSON has them.
+// free returns a value of any type that JSON has.
 func (p *parser) free(n *yaml.Node, what string) any {
 	n = resolve(n)
 	switch n.Kind {
@@ -266,6 +267,6 @@ func (p *parser) free(n *yaml.Node, what string) any {
 		}
 		return v
 	}
-	p.mistake(position(n), "%s must be a value that JSON has too: text, a number, true, false, null, a list or a mapping", what)
+	p.mistake(position(n), "%s must be a value that JSON can express: text, a number, true, false, null, a list or a mapping", what)
 	return nil
 }

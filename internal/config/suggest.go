@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// suggest ends a message about an unknown word: with the word that was probably
-// meant, or else with all there are.
+// suggest returns the end of a message about an unknown word: the word that was probably
+// meant, or else all known words.
 func suggest(word string, known []string) string {
 	if meant := closest(word, known); meant != "" {
 		return fmt.Sprintf("; did you mean %q?", meant)
@@ -15,7 +15,7 @@ func suggest(word string, known []string) string {
 	return listing(known)
 }
 
-// listing ends a message with all there are.
+// listing returns the end of a message with all known words.
 func listing(known []string) string {
 	if len(known) == 0 {
 		return "; there are none here"
@@ -23,12 +23,12 @@ func listing(known []string) string {
 	return "; known here: " + strings.Join(known, ", ")
 }
 
-// closest returns the known word that word is probably a misspelling of, the
-// first of the closest, or "".
+// closest returns the known word that word is probably a misspelling of, the first one
+// if several are equally close, or "".
 func closest(word string, known []string) string {
 	runes := []rune(strings.ToLower(word))
-	// One mistake in a short word, two in a long one; a word that is longer than
-	// any name is not a misspelling, and is not worth the time.
+	// Allow one mistake in a short word and up to three in a long one. A word longer
+	// than any name is not a misspelling and not worth the time.
 	limit := min(1+len(runes)/5, 3)
 	if len(runes) > 64 {
 		return ""
@@ -42,8 +42,8 @@ func closest(word string, known []string) string {
 	return meant
 }
 
-// distance is the number of edits between two words: insert, delete, replace,
-// or swap two neighbours (optimal string alignment).
+// distance returns the number of edits between two words: insert, delete, replace, or
+// swap two neighbors (optimal string alignment).
 func distance(a, b []rune) int {
 	before, previous, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range previous {
@@ -66,7 +66,7 @@ func distance(a, b []rune) int {
 	return previous[len(b)]
 }
 
-// show quotes a value for a message: shortened, and not at all if it may be a
+// show quotes a value for a message. It shortens the value, and hides it if it may be a
 // secret, because messages end up in terminals and logs.
 func show(value string) string {
 	if looksLikeKey(value) {
@@ -78,14 +78,13 @@ func show(value string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// keyPrefixes begin the keys of common providers, and ours.
+// keyPrefixes returns the prefixes of our keys and those of common providers.
 func keyPrefixes() []string {
 	return []string{"sk-", "sk_", "hf_", "gsk_", "xai-", "aiza", "ghp_", "bearer ", "eyj"}
 }
 
-// looksLikeKey guesses whether a value is a secret. A long run of letters and
-// digits without a blank is taken for one: hiding a harmless value costs
-// little.
+// looksLikeKey guesses whether a value is a secret. It takes a long run of letters and
+// digits without a space for one: hiding a harmless value costs little.
 func looksLikeKey(value string) bool {
 	lower := strings.ToLower(value)
 	for _, prefix := range keyPrefixes() {

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// root is the repository.
+// root is the root of the repository.
 const root = "../.."
 
 func readYAML(t *testing.T, path string, v any) {
@@ -33,8 +33,7 @@ var (
 	suffix     = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// checkExpr checks that an expression asks only for metrics and labels that the
-// server has.
+// checkExpr checks that an expression uses only metrics and labels that the server has.
 func checkExpr(t *testing.T, where, expr string, known map[string]metric) {
 	t.Helper()
 	for _, found := range metricName.FindAllStringSubmatch(expr, -1) {
@@ -61,7 +60,7 @@ func checkExpr(t *testing.T, where, expr string, known map[string]metric) {
 	}
 }
 
-// TestAlerts: each rule asks for what the server has, and says what to do.
+// TestAlerts: each rule uses metrics that the server has, and says what to do.
 func TestAlerts(t *testing.T) {
 	var file struct {
 		Groups []struct {
@@ -93,8 +92,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestDashboard: each panel asks for what the server has, and none of ours is
-// left out.
+// TestDashboard: each panel uses metrics that the server has, and every metric of ours
+// is on some panel.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "deploy/grafana/dashboards/holdfast.json"))
 	if err != nil {
@@ -166,7 +165,7 @@ type composeService struct {
 	} `yaml:"healthcheck"`
 }
 
-// mounts are the service's files, by where they are in the container.
+// mounts returns the service's files, by their path in the container.
 func (s *composeService) mounts(t *testing.T, volumes map[string]any) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -183,15 +182,15 @@ func (s *composeService) mounts(t *testing.T, volumes map[string]any) map[string
 			t.Errorf("a mounted file is missing: %v", err)
 		}
 		if parts[len(parts)-1] != "ro" {
-			t.Errorf("%s is mounted to be written", from)
+			t.Errorf("%s is mounted writable", from)
 		}
 		out[to] = from
 	}
 	return out
 }
 
-// TestCompose: what the file refers to exists, nothing is published beyond this
-// machine, and Redis keeps what it acknowledges.
+// TestCompose: everything that the file refers to exists, nothing is published beyond
+// this machine, and Redis keeps what it acknowledges.
 func TestCompose(t *testing.T) {
 	var file composeFile
 	readYAML(t, "docker-compose.yml", &file)
@@ -290,12 +289,12 @@ func TestComposeWiring(t *testing.T) {
 		t.Errorf("the dashboards are read from where %q is mounted", from)
 	}
 	if grafana.Environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] != "Viewer" {
-		t.Error("visitors of Grafana are more than viewers")
+		t.Error("visitors of Grafana have more rights than viewers")
 	}
 }
 
-// TestDockerfile: the image is small and runs as nobody in particular; what it
-// starts is what the compose file asks for its health.
+// TestDockerfile: the image is small and does not run as root, and its program is the
+// one that the compose file uses for the health check.
 func TestDockerfile(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	if err != nil {
@@ -321,7 +320,7 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
-// TestComposeConfig asks Docker itself, where it is there with compose.
+// TestComposeConfig asks Docker itself, if it is installed with compose.
 func TestComposeConfig(t *testing.T) {
 	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
 		t.Skip("docker compose is not installed; TestCompose has checked the file")

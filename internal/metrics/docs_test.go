@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 )
 
-// full is the metrics of a server on which everything has happened once.
+// full returns the metrics of a server on which everything has happened once.
 func full() *metrics.Metrics {
 	m := metrics.New([]holdfast.Agent{{Name: "a", Tools: []holdfast.Tool{named("look")}}})
 	at := holdfast.Iteration{Agent: "a"}
@@ -37,7 +37,7 @@ type metric struct {
 	labels []string
 }
 
-// registered is what a scrape can show, by name.
+// registered returns what a scrape can show, by name.
 func registered(t *testing.T) map[string]metric {
 	t.Helper()
 	families, err := full().Registry().Gather()
@@ -59,7 +59,7 @@ func registered(t *testing.T) map[string]metric {
 	return out
 }
 
-// TestNames: the names and the help texts are as Prometheus wants them.
+// TestNames: names and help texts follow Prometheus's conventions.
 func TestNames(t *testing.T) {
 	problems, err := testutil.GatherAndLint(full().Registry())
 	if err != nil {
@@ -121,8 +121,8 @@ func TestErrorTypesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestCodes: every error code of the root package is a label of its own, and a
-// code that an extension makes up is not.
+// TestCodes: every error code of the root package is a label value of its own; a code
+// that an extension invents is not.
 func TestCodes(t *testing.T) {
 	codes := rootCodes(t)
 	m := metrics.New(nil)
@@ -140,7 +140,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// rootCodes are the values of the root package's Code constants.
+// rootCodes returns the values of the root package's Code constants.
 func rootCodes(t *testing.T) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../error.go", nil, 0)

@@ -34,7 +34,7 @@ var (
 	alice = holdfast.Principal{Tenant: "acme", User: "alice"}
 )
 
-// mortal is a store as one process sees it; away, it answers nothing.
+// mortal is a store as one process sees it; while away is set, it does not respond.
 type mortal struct {
 	holdfast.Store
 	away atomic.Bool
@@ -122,7 +122,7 @@ func (d *demo) say(t *testing.T, in *agui.RunAgentInput) agui.Event {
 	return last
 }
 
-// series is what a scrape shows: each line's value by its name and labels.
+// series returns what a scrape shows: the value of each line by its name and labels.
 func series(t *testing.T, m *metrics.Metrics) map[string]string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -147,7 +147,7 @@ func want(t *testing.T, m *metrics.Metrics, values map[string]string) {
 	}
 }
 
-// TestRun: a run with parallel tools is counted and timed, step by step.
+// TestRun: each step of a run with parallel tools is counted and timed.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, memstore.New(), nil)
@@ -185,15 +185,15 @@ func TestRun(t *testing.T) {
 			`holdfast_checkpoint_duration_seconds_sum`:                        "0",
 			`holdfast_tool_calls_total{result="interrupt",tool="ask_person"}`: "0",
 		})
-		// The last result may be in the commit of the checkpoint that includes it, and
-		// is no pending write then; the others came earlier.
+		// The last result may be in the commit of the checkpoint that includes it, and then
+		// it is not a pending write; the others came earlier.
 		if got := series(t, d.m)[`holdfast_pending_writes_saved_total`]; got != "2" && got != "3" {
 			t.Errorf("%s pending writes were saved", got)
 		}
 	})
 }
 
-// TestModelTries: each try of a model call is counted by what came of it.
+// TestModelTries: each attempt of a model call is counted by its result.
 func TestModelTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, memstore.New(), nil)
@@ -210,11 +210,11 @@ func TestModelTries(t *testing.T) {
 	})
 }
 
-// TestNoLabelsFromOutside: neither a client nor a model can make a label's
-// value, so neither can fill the memory of the server or of Prometheus.
+// TestNoLabelsFromOutside: neither a client nor a model can create a label value, so
+// neither can fill the memory of the server or of Prometheus.
 func TestNoLabelsFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// The model calls the tool that the user names, whether there is one or not.
+		// The model calls the tool that the user names, whether or not it exists.
 		obedient := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) {
 				if len(req.Messages) > 1 {
@@ -247,8 +247,8 @@ func TestNoLabelsFromOutside(t *testing.T) {
 	})
 }
 
-// TestQuestion: a question is an interrupt, not an error, and the call is made
-// again with the answer.
+// TestQuestion: a question is an interrupt, not an error, and the call is made again
+// with the answer.
 func TestQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, memstore.New(), nil)
@@ -270,9 +270,9 @@ func TestQuestion(t *testing.T) {
 	})
 }
 
-// TestTakeover: the process that loses its store counts the trouble and the run
-// it leaves; the one that goes on counts the takeover, and the results that it
-// did not have to make again.
+// TestTakeover: the process that loses its store counts the failures and the run that it
+// leaves; the process that takes over counts the takeover, and the results that it did
+// not have to produce again.
 func TestTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
@@ -281,7 +281,7 @@ func TestTakeover(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(100 * time.Millisecond)
-		synctest.Wait() // the lookup is saved, the others wait
+		synctest.Wait() // the lookup is saved; the others wait
 		want(t, one.m, map[string]string{`holdfast_runs_running`: "1", `holdfast_pending_writes_saved_total`: "1"})
 		one.store.away.Store(true)
 		two := start(t, shared, nil)
@@ -307,7 +307,7 @@ func TestTakeover(t *testing.T) {
 	})
 }
 
-// TestCutOff: with recovery off, a run that nobody goes on with has ended in an
+// TestCutOff: with recovery off, a run that nobody continues counts as ended in an
 // error.
 func TestCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// TestFromTheStart: what the configuration decides can be scraped before
+// TestFromTheStart: series that the configuration determines can be scraped before
 // anything has happened, so that an alert sees the first event.
 func TestFromTheStart(t *testing.T) {
 	d := metrics.New([]holdfast.Agent{{Name: "a\xff", Tools: tools.Builtin(time.Now, 0, nil)}})

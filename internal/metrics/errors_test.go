@@ -21,8 +21,8 @@ func named(name string) holdfast.Tool {
 	return holdfast.NewTool(name, name, func(context.Context, struct{}) (string, error) { return "", nil })
 }
 
-// TestErrorTypes: what a store answers is told apart as far as an operator acts
-// differently on it.
+// TestErrorTypes: a store's errors are distinguished as far as an operator would act
+// differently on them.
 func TestErrorTypes(t *testing.T) {
 	for kind, errs := range map[string][]error{
 		"conflict":        {holdfast.ErrConflict},
@@ -45,8 +45,8 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
-// TestPendingWrites: a commit's pending writes are counted one by one, and what
-// clears them as one operation.
+// TestPendingWrites: a commit's pending writes are counted one by one, and clearing them
+// as one operation.
 func TestPendingWrites(t *testing.T) {
 	m := metrics.New(nil)
 	put := []holdfast.Value{{Kind: holdfast.KindPending, ID: "1"}, {Kind: holdfast.KindIntent, ID: "2"}, {Kind: holdfast.KindPending, ID: "3"}}
@@ -61,8 +61,8 @@ func TestPendingWrites(t *testing.T) {
 	})
 }
 
-// TestClosedSets: what is in no closed set is other, and a provider's nonsense is
-// no panic.
+// TestClosedSets: a value outside its closed set is other, and a provider's nonsense
+// does not cause a panic.
 func TestClosedSets(t *testing.T) {
 	m := metrics.New([]holdfast.Agent{{Name: "a", Tools: []holdfast.Tool{named("look")}}})
 	at := holdfast.Iteration{Agent: "b"}

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// other is every value that is not in a label's closed set.
+	// other stands for every value that is not in a label's closed set.
 	other = "other"
-	// frontendTool is every tool of a frontend: clients choose those names.
+	// frontendTool stands for all frontend tools, since clients choose their names.
 	frontendTool   = "frontend"
 	resultFrontend = "frontend"
 )
@@ -32,7 +32,7 @@ func toolResults() []string {
 
 func claimResults() []string { return []string{"taken_over", "lost", "cut", "refused", "failed"} }
 
-// codes are the error codes of the root package. An extension's code is other.
+// codes returns the error codes of the root package. An extension's code is other.
 func codes() []string {
 	return []string{
 		holdfast.CodeAgentNotFound, holdfast.CodeBudgetExceeded, holdfast.CodeCheckpointConflict, holdfast.CodeCheckpointInvalid, holdfast.CodeCheckpointStale,
@@ -49,14 +49,13 @@ func codes() []string {
 	}
 }
 
-// errorTypes are the values of error_type. conflict, fenced and cancelled are no
-// fault of the store: a race that was lost, an owner that was replaced, a client
-// that went away.
+// errorTypes returns the values of error_type. conflict, fenced and cancelled are not
+// the store's fault: a lost race, an owner that was replaced, a client that went away.
 func errorTypes() []string {
 	return []string{"conflict", "fenced", "cancelled", "timeout", "unavailable", "invalid", "version_too_new", other}
 }
 
-// errorType is the error_type of a commit's error.
+// errorType returns the error_type of a commit's error.
 func errorType(err error) string {
 	var (
 		network net.Error
@@ -91,7 +90,7 @@ func oneOf(set []string, value string) string {
 	return other
 }
 
-// agent and tool return the label of a configured name.
+// agent and tool return the label value of a configured name.
 func (m *Metrics) agent(name string) string { return configured(m.agents, name) }
 
 func (m *Metrics) tool(name string) string { return configured(m.tools, name) }
@@ -103,7 +102,7 @@ func configured(labels map[string]string, name string) string {
 	return other
 }
 
-// label makes a name a legal label.
+// label turns a name into a valid label value.
 func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
 func statusCode(code int) string {
@@ -113,10 +112,10 @@ func statusCode(code int) string {
 	return strconv.Itoa(code)
 }
 
-// maxNames bounds the names that middleware may count by.
+// maxNames bounds how many names middleware may use as label values.
 const maxNames = 100
 
-// names are the labels that came as they were used.
+// names are the label values that appeared in use.
 type names struct {
 	mu   sync.Mutex
 	seen map[string]bool

@@ -1,10 +1,13 @@
-// Package metrics counts and times what the engine and the HTTP surface report,
-// for Prometheus. Every metric is described in docs/metrics.md.
+// Package metrics counts and times for Prometheus what the engine and the HTTP surface
+// report. Every metric is described in docs/metrics.md.
 //
-// The number of series is bounded by the configuration: a label is the name of
-// a configured agent or tool, a route's pattern, or one of a closed set. Threads,
-// runs and users are never labels; they are in the log.
+// The configuration bounds the number of series: a label value is the name of a
+// configured agent or tool, a route's pattern, or one of a closed set. Threads, runs
+// and users are never labels; they are in the log.
 package metrics
+
+// All metrics with their names, help texts and buckets. What is counted when is in
+// observe.go.
 
 import (
 	"net/http"
@@ -17,12 +20,12 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Metrics is the metrics of one server. It is an observer of the engine and of
-// the HTTP surface; all of its methods may be called concurrently.
+// Metrics are the metrics of one server. They observe the engine and the HTTP surface;
+// all methods may be called concurrently.
 type Metrics struct {
 	registry *prometheus.Registry
 	handler  http.Handler
-	// agents and tools are the configured names: nothing else becomes a label.
+	// agents, tools and middleware are the configured names: no others become labels.
 	agents, tools, middleware map[string]string
 
 	runs      runMetrics
@@ -79,9 +82,9 @@ type httpMetrics struct {
 	streams  prometheus.Gauge
 }
 
-// New makes the metrics of a server with these agents, in a registry of their
-// own. Every series that the configuration decides is there from the start, at
-// 0, so that the first event is already an increase.
+// New makes the metrics of a server with these agents, in a registry of their own.
+// Every series that the configuration determines exists from the start, at 0, so that
+// the first event is already an increase.
 func New(agents []holdfast.Agent) *Metrics {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -104,26 +107,26 @@ func New(agents []holdfast.Agent) *Metrics {
 	return m
 }
 
-// Handler serves the metrics, in the format that the scraper asks for. It asks
-// for no key: whoever reaches it reads the names of agents and tools, so keep it
-// inside.
+// Handler returns a handler that serves the metrics, in the format that the scraper
+// asks for. It requires no key: anyone who can reach it can read the names of agents
+// and tools, so keep it internal.
 func (m *Metrics) Handler() http.Handler { return m.handler }
 
-// Registry is where these metrics are, to gather them or to add one's own.
+// Registry returns the registry of these metrics, to gather them or to add your own.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
 func newRunMetrics(f promauto.Factory) runMetrics {
 	return runMetrics{
 		total: f.NewCounterVec(counter("holdfast_runs_total",
-			"Runs that have ended in this process, by outcome; left: another process goes on with it."), []string{"agent", "outcome"}),
+			"Runs that have ended in this process, by outcome; left: another process continues the run."), []string{"agent", "outcome"}),
 		errors: f.NewCounterVec(counter("holdfast_run_errors_total",
 			"Runs that have ended in RUN_ERROR, by its code."), []string{"code"}),
 		duration: f.NewHistogram(histogram("holdfast_run_duration_seconds",
 			"Time from a run's start, resume or takeover in this process to its end.",
 			.1, .5, 1, 5, 15, 60, 300, 900, 3600, 14400)),
-		running: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_runs_running", Help: "Runs that this process runs now."}),
+		running: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_runs_running", Help: "Runs that this process is running now."}),
 		claims: f.NewCounterVec(counter("holdfast_claims_total",
-			"Tries to take a run whose owner is gone, by result."), []string{"result"}),
+			"Attempts to take over a run whose owner is gone, by result."), []string{"result"}),
 		takeovers: f.NewCounter(counter("holdfast_takeovers_total",
 			"Runs taken over from an owner that was gone.")),
 	}
@@ -132,20 +135,20 @@ func newRunMetrics(f promauto.Factory) runMetrics {
 func newStepMetrics(f promauto.Factory) stepMetrics {
 	return stepMetrics{
 		iterations: f.NewCounter(counter("holdfast_iterations_total",
-			"Iterations done: an answer, and a result for each of its calls.")),
+			"Completed iterations: an answer, and a result for each of its calls.")),
 		modelCalls: f.NewCounterVec(counter("holdfast_model_calls_total",
-			"Tries of model calls, by result."), []string{"agent", "result"}),
+			"Attempts of model calls, by result."), []string{"agent", "result"}),
 		// From a tenth of a second to the default timeout of a model call.
 		modelDuration: f.NewHistogram(histogram("holdfast_model_call_duration_seconds",
-			"Time from the start of a try of a model call to its end.",
+			"Time from the start of an attempt of a model call to its end.",
 			.1, .25, .5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600)),
 		firstDelta: f.NewHistogram(histogram("holdfast_time_to_first_delta_seconds",
-			"Time from the start of a try of a model call to its first delta.",
+			"Time from the start of an attempt of a model call to its first delta.",
 			.05, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60)),
 		tokens: f.NewCounterVec(counter("holdfast_tokens_total",
 			"Tokens that models reported; cached is part of input, reasoning of output."), []string{"agent", "kind"}),
 		toolCalls: f.NewCounterVec(counter("holdfast_tool_calls_total",
-			"Tool calls, by result; the frontend's tools are one."), []string{"tool", "result"}),
+			"Tool calls, by result; all frontend tools count as one."), []string{"tool", "result"}),
 		// From a plain function to the default timeout of a tool call.
 		toolDuration: f.NewHistogramVec(histogram("holdfast_tool_call_duration_seconds",
 			"Time from the start of a tool call in this process to its end.",
@@ -155,13 +158,12 @@ func newStepMetrics(f promauto.Factory) stepMetrics {
 
 func newStoreMetrics(f promauto.Factory) storeMetrics {
 	return storeMetrics{
-		// A commit is a disk's sync or a round trip; after ten seconds something is
-		// wrong.
+		// A commit is a disk sync or a round trip; after ten seconds something is wrong.
 		duration: f.NewHistogram(histogram("holdfast_checkpoint_duration_seconds",
 			"Time that the store took for a successful commit; each moves the thread's head.",
 			.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)),
 		errors: f.NewCounterVec(counter("holdfast_checkpoint_errors_total",
-			"Tries to commit that the store refused or did not answer."), []string{"error_type"}),
+			"Attempts to commit that the store refused or did not answer."), []string{"error_type"}),
 		records: f.NewCounter(counter("holdfast_records_total",
 			"Records (AG-UI events) committed to the logs of threads.")),
 		saved: f.NewCounter(counter("holdfast_pending_writes_saved_total",
@@ -173,26 +175,26 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 		perCheckpoint: f.NewHistogram(histogram("holdfast_pending_writes_per_checkpoint",
 			"Tool results per checkpoint that includes any.", 1, 2, 3, 5, 8, 16, 32, 64)),
 		saveErrors: f.NewCounter(counter("holdfast_pending_writes_errors_total",
-			"Pending writes in tries to commit that failed; most are tried again.")),
+			"Pending writes in failed attempts to commit; most are tried again.")),
 		cleaned: f.NewCounterVec(counter("holdfast_retention_removed_total",
-			"What retention has removed, by what it is."), []string{"what"}),
+			"What retention has removed, by kind."), []string{"what"}),
 		looked: f.NewCounter(counter("holdfast_retention_looked_total",
 			"Threads that retention has looked at.")),
 		large: f.NewCounter(counter("holdfast_threads_large_total",
 			"Runs that found their thread larger than the warning limit.")),
 		lease: f.NewCounterVec(counter("holdfast_lease_renewals_total",
-			"Tries to renew this process's lease, three per lease, by result."), []string{"result"}),
+			"Attempts to renew this process's lease, three per lease, by result."), []string{"result"}),
 	}
 }
 
 func newHookMetrics(f promauto.Factory) hookMetrics {
 	return hookMetrics{
 		notices: f.NewCounterVec(counter("holdfast_notices_total",
-			"What middleware has said that happened, by the notice's name: a circuit that opened, a budget that is used up."), []string{"notice"}),
+			"Events that middleware has reported, by the notice's name: a circuit that opened, a budget that is used up."), []string{"notice"}),
 		failed: f.NewCounterVec(counter("holdfast_middleware_failures_total",
 			"Panics of middleware hooks."), []string{"middleware", "hook"}),
 		schemas: f.NewCounterVec(counter("holdfast_schema_changes_total",
-			"Runs that went on from a checkpoint with other middleware states, by what was different; upgrade: it was older than schemas."), []string{"change"}),
+			"Runs that continued from a checkpoint with other middleware states, by what was different; upgrade: it was older than schemas."), []string{"change"}),
 		names: &names{seen: map[string]bool{}},
 	}
 }
@@ -200,11 +202,11 @@ func newHookMetrics(f promauto.Factory) hookMetrics {
 func newHTTPMetrics(f promauto.Factory) httpMetrics {
 	return httpMetrics{
 		requests: f.NewCounterVec(counter("holdfast_http_requests_total",
-			"Requests answered, by the pattern of their route."), []string{"route", "method", "code"}),
+			"Answered requests, by the pattern of their route."), []string{"route", "method", "code"}),
 		duration: f.NewHistogramVec(histogram("holdfast_http_request_duration_seconds",
-			"Time to answer a request; a stream's is the time it was open.",
+			"Time to answer a request; for a stream, the time that it was open.",
 			.001, .005, .025, .1, .5, 2.5, 10, 60, 600), []string{"route", "method"}),
-		streams: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_open_streams", Help: "Server-Sent Events streams that are open."}),
+		streams: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_open_streams", Help: "Open Server-Sent Events streams."}),
 	}
 }
 
@@ -216,7 +218,7 @@ func histogram(name, help string, buckets ...float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}
 }
 
-// zero makes every series whose labels are known.
+// zero creates every series whose labels are known.
 func (m *Metrics) zero() {
 	for _, agent := range m.agents {
 		for _, outcome := range outcomes() {

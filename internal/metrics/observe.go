@@ -1,5 +1,7 @@
 package metrics
 
+// What the engine and the HTTP surface report, and which metrics each report changes.
+
 import (
 	"slices"
 	"time"
@@ -7,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// RunStarted counts the run as running. Finished results that a resume or a
-// takeover found are a load of pending writes.
+// RunStarted counts the run as running. If a resume or a takeover found finished
+// results, it counts one load of pending writes.
 func (m *Metrics) RunStarted(_ holdfast.Iteration, _ bool, kept int) {
 	m.runs.running.Inc()
 	if kept > 0 {
@@ -16,8 +18,8 @@ func (m *Metrics) RunStarted(_ holdfast.Iteration, _ bool, kept int) {
 	}
 }
 
-// RunEnded counts the run by its outcome. A run that was left to another process
-// has not ended, so it has no duration.
+// RunEnded counts the run by its outcome. A run that was left to another process has not
+// ended, so its duration is not recorded.
 func (m *Metrics) RunEnded(at holdfast.Iteration, outcome, code string, took time.Duration) {
 	m.runs.running.Dec()
 	m.ended(at, outcome, code)
@@ -33,8 +35,8 @@ func (m *Metrics) ended(at holdfast.Iteration, outcome, code string) {
 	}
 }
 
-// Claimed counts the claim. A run that nobody goes on with has ended in an error
-// without having run here.
+// Claimed counts the claim. A run that nobody continues has ended in an error without
+// having run here.
 func (m *Metrics) Claimed(at holdfast.Iteration, result, code string) {
 	m.runs.claims.WithLabelValues(oneOf(claimResults(), result)).Inc()
 	switch result {
@@ -45,8 +47,8 @@ func (m *Metrics) Claimed(at holdfast.Iteration, result, code string) {
 	}
 }
 
-// ModelCalled counts and times a try of a model call, and its tokens whatever
-// came of it: they were paid for.
+// ModelCalled counts and times an attempt of a model call, and counts its tokens
+// whatever its result, because they were paid for.
 func (m *Metrics) ModelCalled(at holdfast.Iteration, result string, first, took time.Duration, usage *holdfast.Usage) {
 	agent := m.agent(at.Agent)
 	m.steps.modelCalls.WithLabelValues(agent, oneOf(modelResults(), result)).Inc()
@@ -63,17 +65,16 @@ func (m *Metrics) ModelCalled(at holdfast.Iteration, result string, first, took 
 	m.tokens(agent, "reasoning", usage.ReasoningTokens)
 }
 
-// tokens adds what a provider reported; a negative number is a provider's
-// mistake, and would be a panic.
+// tokens adds what a provider reported. A negative number is the provider's mistake and
+// is skipped, because a counter would panic.
 func (m *Metrics) tokens(agent, kind string, n *int64) {
 	if n != nil && *n > 0 {
 		m.steps.tokens.WithLabelValues(agent, kind).Add(float64(*n))
 	}
 }
 
-// ToolCalled counts a tool call, and times it if it ran here. A frontend's tool
-// and one that is not configured have names that a client or a model chose:
-// they are never labels.
+// ToolCalled counts a tool call, and times it if it ran here. The names of frontend
+// tools and of unknown tools come from clients and models, so they are never labels.
 func (m *Metrics) ToolCalled(_ holdfast.Iteration, tool, result string, took time.Duration) {
 	if result == resultFrontend {
 		m.steps.toolCalls.WithLabelValues(frontendTool, resultFrontend).Inc()
@@ -86,8 +87,8 @@ func (m *Metrics) ToolCalled(_ holdfast.Iteration, tool, result string, took tim
 	}
 }
 
-// Notified counts the notice. Its name is a constant of a middleware; one that makes
-// up names as it goes is counted as other from the hundredth on.
+// Notified counts the notice. Its name should be a constant of a middleware; for one
+// that invents names, notices count as other once there are a hundred names.
 func (m *Metrics) Notified(_ holdfast.Iteration, name string) {
 	m.hooks.notices.WithLabelValues(m.hooks.names.label(name)).Inc()
 }
@@ -109,8 +110,7 @@ func (m *Metrics) SchemaChanged(_ holdfast.Iteration, change *holdfast.SchemaCha
 	}
 }
 
-// IterationDone counts the iteration, and the results that its checkpoint takes
-// over from pending writes.
+// IterationDone counts the iteration and the results that its checkpoint includes.
 func (m *Metrics) IterationDone(_ holdfast.Iteration, results int) {
 	m.steps.iterations.Inc()
 	if results > 0 {
@@ -118,8 +118,8 @@ func (m *Metrics) IterationDone(_ holdfast.Iteration, results int) {
 	}
 }
 
-// Committed times a commit that succeeded and counts one that did not, with the
-// pending writes in it.
+// Committed times a successful commit and counts a failed one, each with its pending
+// writes.
 func (m *Metrics) Committed(_ holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error) {
 	pending := 0
 	for i := range c.Put {
@@ -140,8 +140,8 @@ func (m *Metrics) Committed(_ holdfast.Iteration, c *holdfast.Commit, took time.
 	}
 }
 
-// LeaseRenewed counts the try. An idle server that has lost its store shows it
-// here first.
+// LeaseRenewed counts the attempt. This is where an idle server first shows that it has
+// lost its store.
 func (m *Metrics) LeaseRenewed(err error) {
 	result := "success"
 	if err != nil {
@@ -161,9 +161,9 @@ func (m *Metrics) Cleaned(done holdfast.Cleaned) {
 // Grown counts a run whose thread is larger than it should be.
 func (m *Metrics) Grown(holdfast.Iteration, int64) { m.store.large.Inc() }
 
-// RequestDone counts and times a request. The route is the pattern it matched
-// and the method a standard one, or a fixed word for every other; the caller sees
-// to that.
+// RequestDone counts and times a request. The caller makes sure that the route is the
+// pattern that the request matched and that the method is a standard one, or a fixed
+// word for all others.
 func (m *Metrics) RequestDone(route, method string, code int, took time.Duration) {
 	m.endpoints.requests.WithLabelValues(route, method, statusCode(code)).Inc()
 	m.endpoints.duration.WithLabelValues(route, method).Observe(took.Seconds())

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// problem is one thing that is wrong, and where: a JSON pointer, empty for the
-// whole value.
+// problem is one thing that is wrong, and where: a JSON pointer, empty for the whole
+// value.
 type problem struct {
 	path string
 	text string
 }
 
-// decode reads JSON text, keeping numbers as they are written. Its problems are
-// those that a decoded value no longer shows.
+// decode reads JSON text and keeps numbers as they are written. The problems that it
+// returns are those that a decoded value no longer shows.
 func decode(raw []byte) (any, []problem) {
-	// This checks the syntax of everything and bounds the depth.
+	// This checks the whole syntax and bounds the depth.
 	if err := json.Unmarshal(raw, new(json.RawMessage)); err != nil {
 		return nil, []problem{{text: notJSON(raw, err)}}
 	}
@@ -53,7 +53,7 @@ func (d *decoder) report(text string) {
 	d.problems = append(d.problems, problem{pointer(d.path), text})
 }
 
-// next returns the next token. The text was checked before, so there is one.
+// next returns the next token. The text has been checked, so there is one.
 func (d *decoder) next() json.Token {
 	t, err := d.tokens.Token()
 	if err != nil {
@@ -108,8 +108,8 @@ func (d *decoder) member(name string) any {
 	return v
 }
 
-// outOfRange reports whether a number is beyond what a float64 can mean. The
-// validator computes exactly, and 1e999999999 would take it minutes.
+// outOfRange reports whether a number is beyond the range of a float64. The validator
+// computes exactly, so 1e999999999 would take it minutes.
 func outOfRange(number string) bool {
 	const digits, exponent = 400, 400
 	if len(number) > digits {
@@ -123,7 +123,7 @@ func outOfRange(number string) bool {
 	return err != nil || e > exponent || e < -exponent
 }
 
-// escape writes a member's name as a part of a JSON pointer.
+// escape returns a member's name as a part of a JSON pointer.
 func escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

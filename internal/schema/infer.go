@@ -11,13 +11,12 @@ import (
 	infer "github.com/google/jsonschema-go/jsonschema"
 )
 
-// For infers the schema of a Go struct, or of a map with string keys: json tags
-// name the members, a jsonschema tag describes one, omitempty makes it optional,
-// members without a field are refused.
+// For infers the schema of a Go struct, or of a map with string keys: json tags name the
+// members, a jsonschema tag describes one, omitempty makes it optional, and members
+// without a field are refused.
 //
-// The text never says that null is allowed, because some providers refuse such
-// a union; Validate accepts a null for pointers and slices all the same,
-// because models write one where they mean "none".
+// The schema's text never allows null, because some providers refuse such a union. Still,
+// Validate accepts null for pointers and slices, because models write it to mean "none".
 func For(t reflect.Type) (*Schema, error) {
 	special := map[reflect.Type]*infer.Schema{}
 	collectSpecial(t, special, map[reflect.Type]bool{})
@@ -64,7 +63,7 @@ func asDocument(s *infer.Schema) (any, error) {
 	return doc, nil
 }
 
-// collectSpecial finds the types whose JSON is not what their Go structure
+// collectSpecial finds the types whose JSON differs from what their Go structure
 // suggests.
 func collectSpecial(t reflect.Type, special map[reflect.Type]*infer.Schema, seen map[reflect.Type]bool) {
 	if seen[t] {
@@ -102,8 +101,8 @@ func specialSchema(t reflect.Type) *infer.Schema {
 	return nil
 }
 
-// forProviders writes a schema in the way that all providers take: without null
-// in a union of types, without true for a schema that allows anything.
+// forProviders changes a schema so that all providers accept it: no null in a union of
+// types, and no true for a schema that allows anything.
 func forProviders(s *infer.Schema) {
 	if s == nil {
 		return

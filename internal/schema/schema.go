@@ -1,6 +1,5 @@
-// Package schema turns Go types into JSON Schema and checks JSON against a
-// schema, with messages that a model can act on. It is a leaf: it imports
-// nothing of Holdfast.
+// Package schema turns Go types into JSON Schema and checks JSON against a schema, with
+// messages that a model can act on. It is a leaf: it imports nothing from Holdfast.
 package schema
 
 import (
@@ -21,10 +20,10 @@ type Schema struct {
 // JSON returns the schema's text. The caller must not change it.
 func (s *Schema) JSON() json.RawMessage { return s.raw }
 
-// Compile reads a schema that is given as JSON. References to other documents
-// are refused, so that a schema can never make the server fetch something. A
-// pattern that Go's regexp does not understand is not enforced: schemas come
-// from frontends and tool servers that use JavaScript's.
+// Compile reads a schema from JSON. It refuses references to other documents, so that a
+// schema can never make the server fetch something. A pattern that Go's regexp package
+// does not understand is not enforced: schemas come from frontends and tool servers that
+// use JavaScript's regular expressions.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	doc, problems := decode(raw)
 	if len(problems) > 0 {
@@ -42,7 +41,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return &Schema{raw: b.Bytes(), compiled: compiled}, nil
 }
 
-// location is where compiled schemas live; only messages of the library show it.
+// location is the URL of compiled schemas; only messages of the library show it.
 const location = "holdfast:///schema"
 
 func compile(doc any) (*jsonschema.Schema, error) {

@@ -102,9 +102,9 @@ func TestValidateListsEveryViolation(t *testing.T) {
 		{"null for pointers and slices", `{"city":"Rome","days":3,"tags":null,"home":null,"end":null}`, ""},
 		{"null for a string", `{"city":null,"days":3}`, `/city: null is null, but it must be a string`},
 		{"many", `{"days":1200,"tags":"a","home":{"zip":"z"},"x":1}`,
-			`"city" is missing; "x" is not a member that exists here; /days: 1200 is more than the maximum 127; ` +
+			`"city" is missing; "x" is not a known member; /days: 1200 is more than the maximum 127; ` +
 				`/home: "street" is missing; /home/zip: "z" is a string, but it must be an integer or null; /tags: "a" is a string, but it must be an array or null`},
-		{"case matters", `{"City":"Rome","days":1}`, `"city" is missing; "City" is not a member that exists here`},
+		{"case matters", `{"City":"Rome","days":1}`, `"city" is missing; "City" is not a known member`},
 		{"twice", `{"city":"Rome","city":"Paris","days":1}`, `"city" is given twice`},
 		{"twice, deeper", `{"city":"Rome","days":1,"home":{"street":"a","street":"b"}}`, `/home: "street" is given twice`},
 		{"not an object", `[1]`, `[1] is an array, but it must be an object`},

@@ -23,7 +23,7 @@ func stripObject(s map[string]any) {
 		for p := range members {
 			if !compiles(p) {
 				delete(members, p)
-				// The members that matched it would now be unknown ones.
+				// Members that matched the pattern would now count as unknown.
 				delete(s, "additionalProperties")
 				delete(s, "unevaluatedProperties")
 			}

@@ -1,5 +1,8 @@
 package schema
 
+// Validation: checks JSON against a schema and explains every violation in words that a
+// model can act on.
+
 import (
 	"encoding/json"
 	"errors"
@@ -13,12 +16,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// maxProblems bounds a message; a long list with one mistake in every element
-// needs no more to be understood.
+// maxProblems bounds a message; a long list with the same mistake in every element can
+// be understood from fewer.
 const maxProblems = 50
 
-// Validate checks JSON text. Its error lists every violation in plain words,
-// with the JSON pointer of the value that is wrong:
+// Validate checks JSON text. Its error lists every violation in plain words, with the
+// JSON pointer of the wrong value:
 //
 //	"city" is missing; /days: 12 is more than the maximum 10
 func (s *Schema) Validate(raw json.RawMessage) error {
@@ -56,7 +59,7 @@ func problemsError(problems []problem) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// explain turns the validator's tree into a list.
+// explain turns the validator's tree of errors into a list.
 func explain(e *jsonschema.ValidationError, root any) []problem {
 	switch e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
@@ -75,12 +78,12 @@ func explain(e *jsonschema.ValidationError, root any) []problem {
 	for _, text := range describe(e, at(root, e.InstanceLocation)) {
 		all = append(all, problem{pointer(e.InstanceLocation), text})
 	}
-	// Members come out of maps: sort, so that the same mistake has one message.
+	// Members come from maps, so sort them: the same mistake always has the same message.
 	slices.SortFunc(all, func(a, b problem) int { return strings.Compare(a.text, b.text) })
 	return all
 }
 
-// alternatives says why none of several schemas fits.
+// alternatives explains why none of several schemas fits.
 func alternatives(e *jsonschema.ValidationError, root any) string {
 	var reasons []string
 	for _, c := range e.Causes {
@@ -92,14 +95,14 @@ func alternatives(e *jsonschema.ValidationError, root any) string {
 	return "none of the allowed forms fits (" + strings.Join(reasons, " | ") + ")"
 }
 
-// describe says in words what is wrong with one value.
+// describe explains in words what is wrong with one value.
 func describe(e *jsonschema.ValidationError, value any) []string {
 	shown := brief(value)
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
 		return eachMember(k.Missing, "%s is missing")
 	case *kind.AdditionalProperties:
-		return eachMember(k.Properties, "%s is not a member that exists here")
+		return eachMember(k.Properties, "%s is not a known member")
 	case *kind.DependentRequired:
 		return eachMember(k.Missing, "%s is missing; "+quote(k.Prop)+" needs it")
 	case *kind.Type:
@@ -185,7 +188,7 @@ func pointer(path []string) string {
 	return b.String()
 }
 
-// brief writes a value as JSON, and a long one in part.
+// brief returns a value as JSON, shortened if it is long.
 func brief(v any) string {
 	const limit = 60
 	switch v := v.(type) {
@@ -237,7 +240,7 @@ func articles(types []string) string {
 	for _, t := range types {
 		texts = append(texts, article(t))
 	}
-	// null is an exception, so it comes last.
+	// null is the exception, so it comes last.
 	slices.SortStableFunc(texts, func(a, b string) int {
 		return rank(a) - rank(b)
 	})

@@ -85,7 +85,7 @@ func TestResults(t *testing.T) {
 		{CurrentTime(clock), `{"timezone":"Mars"}`, `there is no time zone "Mars": use an IANA name like Europe/Berlin`},
 		{Calculate(), `{"expression":"6*7"}`, `42`},
 		{Calculate(), `{"expression":"1/0"}`, `"1/0" cannot be computed: division by zero at character 2`},
-		{Calculate(), `{"sum":1}`, `the arguments of calculate are not valid, nothing was run: "expression" is missing; "sum" is not a member that exists here`},
+		{Calculate(), `{"sum":1}`, `the arguments of calculate are not valid, nothing was run: "expression" is missing; "sum" is not a known member`},
 		{Lookup(), `{"term":" Fences "}`, `Who may write to a thread: an epoch and a nonce, compared inside every write.`},
 		{Wait(), `{"seconds":61}`, `seconds must be between 0 and 60, not 61`},
 		{Wait(), `{"seconds":-1}`, `seconds must be between 0 and 60, not -1`},
