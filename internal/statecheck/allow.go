@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// allowPrefix begins a comment that silences a warning on its line and the next:
+// allowPrefix starts a comment that silences a warning on its line and the next one;
 // the code and a reason follow.
 const allowPrefix = "//holdfast:allow"
 
-// line is a place that a comment can speak of.
+// line is a place that a comment can refer to.
 type line struct {
 	file   string
 	number int
@@ -43,8 +43,8 @@ func findAllows(fset *token.FileSet, files []*ast.File) map[line][]allow {
 	return found
 }
 
-// allowed reports whether a comment allows the mistake. The note says why one that
-// is there does not count.
+// allowed reports whether a comment allows the mistake. The note says why an existing
+// comment does not count.
 func (c *checker) allowed(code string, pos token.Pos) (ok bool, note string) {
 	at := c.pass.Fset.Position(pos)
 	for _, a := range c.allows[line{at.Filename, at.Line}] {

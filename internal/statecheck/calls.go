@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// hand marks the parameters of a function of this package that get a value of a
-// state from the call.
+// hand marks the parameters through which the call passes a state's value to a function
+// of this package.
 func (f *flow) hand(call *ast.CallExpr) {
 	fn := typeutil.StaticCallee(f.pass.TypesInfo, call)
 	if fn == nil {
@@ -31,15 +31,15 @@ func (f *flow) hand(call *ast.CallExpr) {
 	}
 }
 
-// addressed reports whether a method gets the address of a variable: what it
-// writes through that is the caller's copy.
+// addressed reports whether a method gets the address of a variable: through that it
+// writes into the caller's copy.
 func (f *flow) addressed(sel *ast.SelectorExpr, fn *types.Func) bool {
 	_, pointer := fn.Signature().Recv().Type().Underlying().(*types.Pointer)
 	_, already := f.pass.TypesInfo.TypeOf(sel.X).Underlying().(*types.Pointer)
 	return pointer && !already
 }
 
-// give marks a parameter. A struct of which a part was copied is not marked: the
+// give marks a parameter. It does not mark a struct of which a part was copied: the
 // function may write into just that part.
 func (f *flow) give(param *ast.Ident, value ast.Expr) {
 	if f.standing(value) != shared {
@@ -57,7 +57,7 @@ func (f *flow) give(param *ast.Ident, value ast.Expr) {
 	}
 }
 
-// names are the names of parameters, in order. Parameters either all have one or
+// names returns the names of parameters, in order. Either all parameters have a name or
 // none has.
 func names(params *ast.FieldList) []*ast.Ident {
 	var out []*ast.Ident

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// registered is the fact of a package: the states that it and all that it imports
-// register. It holds those of the imports too, because the facts of a package that
-// is imported indirectly are not always at hand.
+// registered is the fact of a package: the states that it and its imports register. It
+// includes those of the imports because the facts of an indirectly imported package are
+// not always available.
 type registered struct {
 	States []registration
 }
@@ -21,7 +21,7 @@ type registered struct {
 // registration is one call of RegisterState.
 type registration struct {
 	Name, Type, Package string
-	// At is the file's name, the line and the column.
+	// At is file name, line and column.
 	At string
 }
 
@@ -40,8 +40,8 @@ func (r registration) String() string {
 	return fmt.Sprintf("%s (%s, %s)", r.Type, r.Package, r.At)
 }
 
-// checkDuplicates compares the names of this package's states with each other and
-// with those of imported packages, and exports them all.
+// checkDuplicates compares the names of this package's states with each other and with
+// those of imported packages, and exports all of them.
 func (c *checker) checkDuplicates(specs []*spec) {
 	known := c.imported()
 	for _, s := range specs {
@@ -69,8 +69,9 @@ func (c *checker) registration(s *spec) registration {
 	}
 }
 
-// imported returns the states of all imported packages. Two of one name are
-// reported where their packages meet: an import that knew both has said so already.
+// imported returns the states of all imported packages. Two states of one name are
+// reported where their packages first meet: an import that has both has reported them
+// already.
 func (c *checker) imported() []registration {
 	var known []registration
 	for _, p := range c.pass.Pkg.Imports() {

@@ -1,5 +1,8 @@
 package statecheck
 
+// HF005, part one: follows the values of states through the statements of each function,
+// to find maps, slices and pointers that are changed in place.
+
 import (
 	"go/ast"
 	"go/token"
@@ -7,8 +10,8 @@ import (
 	"maps"
 )
 
-// flow follows the values of states through one function, in the order of its
-// lines. It errs on the side of silence: what it cannot follow is nobody's.
+// flow follows the values of states through one function, line by line. It errs on the
+// side of silence: what it cannot follow belongs to no state.
 type flow struct {
 	*checker
 	env env
@@ -16,9 +19,9 @@ type flow struct {
 	values map[types.Object]bool
 }
 
-// checkInPlace finds maps, slices and pointers of states that are changed in place.
-// It goes through the package without a word until it knows which functions are
-// handed values of states, and then once more.
+// checkInPlace finds maps, slices and pointers of states that are changed in place. It
+// goes through the package silently until it knows which functions get values of states,
+// and then once more to report.
 func (c *checker) checkInPlace(specs []*spec) {
 	values := c.valueParams(specs)
 	c.quiet = true
@@ -47,8 +50,8 @@ func (c *checker) followAll(values map[types.Object]bool) {
 	}
 }
 
-// valueParams finds the parameters of functions that are given to Update, or are
-// the Redact of a state.
+// valueParams finds the parameters of functions that are passed to Update or are a
+// state's Redact.
 func (c *checker) valueParams(specs []*spec) map[types.Object]bool {
 	values := map[types.Object]bool{}
 	note := func(fn ast.Expr) {
@@ -77,7 +80,7 @@ func (f *flow) function(t *ast.FuncType, body *ast.BlockStmt) {
 	f.block(body.List)
 }
 
-// receive takes what is known of parameters.
+// receive takes over what is known about parameters.
 func (f *flow) receive(params *ast.FieldList) {
 	for _, name := range names(params) {
 		if obj := f.pass.TypesInfo.Defs[name]; f.values[obj] {
@@ -86,11 +89,11 @@ func (f *flow) receive(params *ast.FieldList) {
 	}
 }
 
-// exit says where statements go on.
+// exit says where execution continues after statements.
 type exit int
 
 const (
-	stays   exit = iota // behind them
+	stays   exit = iota // after them
 	jumps               // elsewhere in the function
 	returns             // nowhere
 )
@@ -178,7 +181,7 @@ func (f *flow) ifelse(s *ast.IfStmt) exit {
 	if s.Else != nil {
 		elseHow = f.stmt(s.Else)
 	} else if empty, ok := f.nilCheck(s.Cond); ok {
-		// To make what is nil says nothing of what is not.
+		// Making it if it is nil says nothing about the case that it is not.
 		then.set(empty, before.get(empty))
 	}
 	if thenHow == stays {
@@ -201,7 +204,7 @@ func (f *flow) nilCheck(cond ast.Expr) (place, bool) {
 	return f.place(b.X)
 }
 
-// cases follows each case from where the switch began.
+// cases follows each case from the start of the switch.
 func (f *flow) cases(body *ast.BlockStmt) {
 	before := maps.Clone(f.env)
 	after := f.env
@@ -303,7 +306,7 @@ func (f *flow) bind(lhs, value ast.Expr, s standing) {
 	}
 }
 
-// bindFields gives the fields of a new struct what its literal says.
+// bindFields gives the fields of a new struct the values in its literal.
 func (f *flow) bindFields(to place, lit *ast.CompositeLit) {
 	st, ok := f.pass.TypesInfo.TypeOf(lit).Underlying().(*types.Struct)
 	if !ok {

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// inPlace are the functions of the standard library that write into their first
-// argument.
+// inPlace are the standard library's functions that write into their first argument.
 var inPlace = map[string]bool{
 	"clear": true, "copy": true, "delete": true,
 	"maps.Copy": true, "maps.DeleteFunc": true, "maps.Insert": true,
@@ -21,11 +20,11 @@ var inPlace = map[string]bool{
 	"sort.Float64s": true, "sort.Ints": true, "sort.Slice": true, "sort.SliceStable": true, "sort.Sort": true, "sort.Stable": true, "sort.Strings": true,
 }
 
-// inSpare are those that write behind the end of a slice if it has room there.
+// inSpare are those that write after the end of a slice if it has spare capacity.
 var inSpare = map[string]bool{"append": true, "slices.Insert": true, "slices.AppendSeq": true}
 
-// library is the name of the function of the standard library that is called, with
-// its package; "" for others.
+// library returns the name of the standard library's function that is called, with its
+// package; "" for others.
 func (f *flow) library(call *ast.CallExpr) string {
 	switch fn := typeutil.Callee(f.pass.TypesInfo, call).(type) {
 	case *types.Builtin:
@@ -71,19 +70,19 @@ func (f *flow) called(call *ast.CallExpr) {
 	}
 	if len(call.Args) == 2 && f.calls(call, "StateKey", "With") {
 		if p, ok := f.place(call.Args[1]); ok {
-			f.env.set(p, shared) // from here on the states have it
+			f.env.set(p, shared) // from here on it belongs to the states
 		}
 	}
 }
 
-// write reports an assignment into memory of a state.
+// write reports an assignment into a state's memory.
 func (f *flow) write(s ast.Node, to ast.Expr) {
 	if f.inState(to) {
 		f.tell(s, fmt.Sprintf("the assignment to %s writes into a state in place", f.text(to)), holder(to))
 	}
 }
 
-// holder is the map, slice or pointer that an assignment writes into.
+// holder returns the map, slice or pointer that an assignment writes into.
 func holder(e ast.Expr) ast.Expr {
 	switch x := ast.Unparen(e).(type) {
 	case *ast.IndexExpr:
@@ -103,7 +102,7 @@ func (f *flow) tell(at ast.Node, what string, holder ast.Expr, fixes ...analysis
 	f.report(codeInPlace, at, fmt.Sprintf("%s. Others read it at the same time, and a checkpoint may miss the change. %s", what, f.advice(holder)), fixes...)
 }
 
-// advice says how to copy what is written into.
+// advice says how to copy what would be written into.
 func (f *flow) advice(holder ast.Expr) string {
 	text := f.text(holder)
 	t := f.pass.TypesInfo.TypeOf(holder)
@@ -123,7 +122,7 @@ func (f *flow) advice(holder ast.Expr) string {
 	return "Copy what the pointer points to, change the copy, and keep a pointer to that."
 }
 
-// clip is the fix of an append: it takes the room behind the slice away, so that
+// clip returns the fix of an append: it removes the slice's spare capacity, so that
 // append has to copy.
 func (f *flow) clip(name string, first ast.Expr) []analysis.SuggestedFix {
 	if _, ok := f.place(first); !ok || name != "append" {
@@ -136,7 +135,7 @@ func (f *flow) clip(name string, first ast.Expr) []analysis.SuggestedFix {
 	}}
 }
 
-// text is an expression as it is written, on one line.
+// text returns an expression as it is written, on one line.
 func (f *flow) text(e ast.Expr) string {
 	return strings.Join(strings.Fields(types.ExprString(e)), " ")
 }

@@ -11,9 +11,9 @@ type jsonField struct {
 	tagged bool
 }
 
-// topFields returns, for each name, the fields that claim it with equal right: the
-// ones of the least depth, and of those the tagged ones if there are any. More than
-// one means that encoding/json drops them all.
+// topFields returns, for each name, the fields with equal claim to it: those of the
+// least depth, and of those the tagged ones if there are any. If there is more than one,
+// encoding/json drops them all.
 func topFields(st *types.Struct) map[string][]*types.Var {
 	winners := map[string][]*types.Var{}
 	level := []*types.Struct{st}
@@ -37,7 +37,7 @@ func topFields(st *types.Struct) map[string][]*types.Var {
 	return winners
 }
 
-// collect adds the fields of one struct and returns the structs that are embedded.
+// collect adds the fields of one struct and returns its embedded structs.
 func collect(st *types.Struct, found map[string][]jsonField) (embedded []*types.Struct) {
 	for i := range st.NumFields() {
 		f, tag := st.Field(i), st.Tag(i)

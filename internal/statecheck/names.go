@@ -21,8 +21,8 @@ const maxName = 128
 // containerMembers are the members of the JSON form of all states.
 var containerMembers = []string{"schemaSignature", "schemaVersion", "stateVersions", "states", "newerStates"}
 
-// checkName checks a name that can be seen: what RegisterState would refuse when the
-// program starts, and what belongs to the server.
+// checkName checks a name that is known: whether RegisterState would refuse it when the
+// program starts, and whether it is reserved for the server.
 func (c *checker) checkName(s *spec) {
 	if !s.named {
 		return
@@ -31,14 +31,14 @@ func (c *checker) checkName(s *spec) {
 	case slices.Contains(containerMembers, name):
 		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q is a member of the form in which all states are stored. Name the state \"owner.name\".", name))
 	case strings.Contains(name, ","):
-		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q has a comma, which parts the names in a schema's signature. Leave it out.", name))
+		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q has a comma, which separates the names in a schema's signature. Leave it out.", name))
 	case !stateNames.MatchString(name):
 		c.report(codeCollision, s.nameAt,
 			fmt.Sprintf("the name %q is not owner.name, and RegisterState panics. Use lower case letters, digits, _ and -, with at least one dot.", name), lowerCase(s)...)
 	case len(name) > maxName:
 		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q is longer than %d bytes, and RegisterState panics. Use a shorter one.", name, maxName))
 	case strings.HasPrefix(name, "holdfast.") && !c.isOurs():
-		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q is reserved: names that begin with \"holdfast.\" are those of the server's own middleware. Begin it with your own name.", name))
+		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q is reserved: names that start with \"holdfast.\" belong to the server's own middleware. Start it with a name of your own.", name))
 	}
 }
 
@@ -47,8 +47,8 @@ func (c *checker) isOurs() bool {
 	return path == holdfast || strings.HasPrefix(path, holdfast+"/")
 }
 
-// lowerCase is the fix of a name that is only written in upper case. Nothing can be
-// stored under the old one.
+// lowerCase returns the fix of a name whose only mistake is upper case. It is safe since
+// nothing can be stored under the old name.
 func lowerCase(s *spec) []analysis.SuggestedFix {
 	lit, ok := s.nameAt.(*ast.BasicLit)
 	lower := strings.ToLower(s.name)

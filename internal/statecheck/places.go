@@ -1,5 +1,8 @@
 package statecheck
 
+// HF005, part two: what is known about each variable and field: whether the map, slice
+// or pointer in it belongs to a state, and how branches change that.
+
 import (
 	"go/ast"
 	"go/token"
@@ -9,13 +12,13 @@ import (
 	"strings"
 )
 
-// standing says whose the map, slice or pointer behind a value is.
+// standing says who owns the map, slice or pointer behind a value.
 type standing int
 
 const (
 	none    standing = iota - 1 // there is none: it is nil
-	own                         // nobody else has it, or nothing is known of it
-	clipped                     // a slice of a state without room: append copies it
+	own                         // nobody else has it, or nothing is known about it
+	clipped                     // a state's slice without spare capacity: append copies it
 	shared                      // it belongs to a state
 )
 
@@ -25,19 +28,19 @@ type place struct {
 	fields string
 }
 
-// within reports whether p is a field inside of other, however deep.
+// within reports whether p is a field inside other, at any depth.
 func (p place) within(other place) bool {
 	return p.root == other.root && strings.HasPrefix(p.fields, other.fields+".")
 }
 
-// fieldOf is the i-th field of a struct.
+// fieldOf returns the place of the i-th field of a struct.
 func fieldOf(p place, i int) place {
 	p.fields += "." + strconv.Itoa(i)
 	return p
 }
 
-// env is what is known of places. What is said of a struct holds for its fields,
-// unless something else is said of them.
+// env is what is known about places. What is known about a struct holds for its fields
+// too, unless something else is known about them.
 type env map[place]standing
 
 func (e env) get(p place) standing {
@@ -53,13 +56,13 @@ func (e env) get(p place) standing {
 	}
 }
 
-// set says what holds for the place and all that is in it.
+// set records what holds for the place and everything in it.
 func (e env) set(p place, s standing) {
 	maps.DeleteFunc(e, func(other place, _ standing) bool { return other.within(p) })
 	e[p] = s
 }
 
-// copy has dst be known like src, field by field.
+// copy makes what is known about src hold for dst, field by field.
 func (e env) copy(dst, src place) {
 	parts := env{}
 	for p, s := range e {
@@ -71,10 +74,10 @@ func (e env) copy(dst, src place) {
 	maps.Copy(e, parts)
 }
 
-// merge joins what is known after two branches: what only one of them has changed
-// counts as changed, so that a copy made where it is first needed is enough. What
-// both have changed is shared if it is in one of them. To make it nil in one is no
-// copy for the other.
+// merge joins what is known after two branches. What only one of them has changed counts
+// as changed, so that a copy made where it is first needed is enough. What both have
+// changed is shared if it is shared in one of them. Setting it to nil in one branch is
+// not a copy for the other.
 func merge(before, a, b env) env {
 	out := env{}
 	for _, side := range []env{a, b} {
@@ -93,9 +96,9 @@ func merge(before, a, b env) env {
 	return out
 }
 
-// join adds what is known at the end of a branch to what is known after others. Of
-// a branch that jumps only the copies count that it has made: where it goes on is
-// not followed.
+// join adds what is known at the end of a branch to what is known after others. Of a
+// branch that jumps, only the copies that it made count: where it continues is not
+// followed.
 func join(before, after, branch env, how exit) env {
 	switch how {
 	case stays:
@@ -112,7 +115,7 @@ func join(before, after, branch env, how exit) env {
 	return after
 }
 
-// place returns the place that an expression names.
+// place returns the place that an expression refers to.
 func (f *flow) place(e ast.Expr) (place, bool) {
 	info := f.pass.TypesInfo
 	switch e := ast.Unparen(e).(type) {
@@ -133,7 +136,7 @@ func (f *flow) place(e ast.Expr) (place, bool) {
 	return place{}, false
 }
 
-// standing says whose the map, slice or pointer is that an expression gives.
+// standing returns who owns the map, slice or pointer that an expression yields.
 func (f *flow) standing(e ast.Expr) standing {
 	if p, ok := f.place(e); ok {
 		return f.env.get(p)
@@ -175,7 +178,7 @@ func (f *flow) slice(e *ast.SliceExpr) standing {
 	return s
 }
 
-// call says whose the first result of a call is.
+// call returns who owns the first result of a call.
 func (f *flow) call(e *ast.CallExpr) standing {
 	switch {
 	case f.pass.TypesInfo.Types[e.Fun].IsType() && len(e.Args) == 1:
@@ -195,8 +198,8 @@ func (f *flow) call(e *ast.CallExpr) standing {
 	return own
 }
 
-// inState reports whether an assignment to the expression would write into memory
-// that belongs to a state: not into the variable, but behind it.
+// inState reports whether an assignment to the expression would write into memory that
+// belongs to a state: not into the variable itself, but into what it refers to.
 func (f *flow) inState(e ast.Expr) bool {
 	info := f.pass.TypesInfo
 	switch e := ast.Unparen(e).(type) {

@@ -1,5 +1,8 @@
 package statecheck
 
+// Finding what to check: the calls of RegisterState, the type, name and redaction of each
+// state, and variables whose value is known.
+
 import (
 	"go/ast"
 	"go/constant"
@@ -13,16 +16,16 @@ import (
 type spec struct {
 	call *ast.CallExpr
 	typ  types.Type
-	// nameAt is the expression of the name; the call if it cannot be seen.
+	// nameAt is the expression of the name; the call if it is not known.
 	nameAt ast.Expr
-	// name is the state's name, if it is a constant that can be seen here.
+	// name is the state's name, if it is a constant that is known here.
 	name  string
 	named bool
-	// redact is the function of that field, if it can be seen.
+	// redact is the function in that field, if it is known.
 	redact ast.Expr
 }
 
-// title names the state in messages.
+// title returns how messages refer to the state.
 func (c *checker) title(s *spec) string {
 	if s.name != "" {
 		return "the state " + s.name
@@ -30,7 +33,7 @@ func (c *checker) title(s *spec) string {
 	return "the state " + c.typeName(s.typ)
 }
 
-// typeName is a type as code of this package writes it.
+// typeName returns a type as code in this package would write it.
 func (c *checker) typeName(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p == c.pass.Pkg {
@@ -57,8 +60,8 @@ func (c *checker) findSpecs() []*spec {
 	return specs
 }
 
-// calls reports whether the call is of the root package's function, or of its
-// type's method.
+// calls reports whether the call is to this function of the root package, or to this
+// method of one of its types.
 func (c *checker) calls(call *ast.CallExpr, receiver string, names ...string) bool {
 	fn := typeutil.StaticCallee(c.pass.TypesInfo, call)
 	if fn == nil || fn.Pkg() == nil || pathOf(fn.Pkg()) != holdfast {
@@ -114,7 +117,7 @@ func (c *checker) specOf(call *ast.CallExpr) *spec {
 	return s
 }
 
-// field is the value of a field in a literal of a struct; nil if it is not there.
+// field returns the value of a field in a struct literal; nil if it is not there.
 func (c *checker) field(lit *ast.CompositeLit, name string) ast.Expr {
 	st, ok := c.pass.TypesInfo.TypeOf(lit).Underlying().(*types.Struct)
 	if !ok {
@@ -132,7 +135,7 @@ func (c *checker) field(lit *ast.CompositeLit, name string) ast.Expr {
 	return nil
 }
 
-// follow returns the value of a variable that has only one, else the expression.
+// follow returns the value of a variable that has only one, or else the expression.
 func (c *checker) follow(e ast.Expr) ast.Expr {
 	e = ast.Unparen(e)
 	if id, ok := e.(*ast.Ident); ok {
@@ -143,7 +146,7 @@ func (c *checker) follow(e ast.Expr) ast.Expr {
 	return e
 }
 
-// findValues finds the variables that keep their first value, and the functions.
+// findValues finds the variables that keep their first value, and all functions.
 func (c *checker) findValues() (map[types.Object]ast.Expr, map[types.Object]*ast.FuncDecl) {
 	inits, decls := map[types.Object]ast.Expr{}, map[types.Object]*ast.FuncDecl{}
 	changed := map[types.Object]bool{}
@@ -186,7 +189,7 @@ func (c *checker) noteAssign(n *ast.AssignStmt, inits map[types.Object]ast.Expr,
 	}
 }
 
-// root is the variable that an expression begins with; nil if there is none.
+// root returns the variable that an expression starts with; nil if there is none.
 func (c *checker) root(e ast.Expr) types.Object {
 	for {
 		switch x := ast.Unparen(e).(type) {
@@ -207,7 +210,7 @@ func (c *checker) root(e ast.Expr) types.Object {
 	}
 }
 
-// params are the parameters of a function that can be seen here.
+// params returns the parameters of a function that is known here.
 func (c *checker) params(e ast.Expr) *ast.FieldList {
 	if lit, ok := c.follow(e).(*ast.FuncLit); ok {
 		return lit.Type.Params

@@ -40,9 +40,9 @@ type checker struct {
 	// inits are the only values of variables that are never changed.
 	inits map[types.Object]ast.Expr
 	decls map[types.Object]*ast.FuncDecl
-	// told keeps a mistake from being reported for each state that shares it.
+	// told keeps a mistake from being reported again for each state that shares it.
 	told map[finding]bool
-	// quiet: nothing is reported for now.
+	// quiet: report nothing for now.
 	quiet bool
 }
 
@@ -54,7 +54,7 @@ type finding struct {
 func run(pass *analysis.Pass) (any, error) {
 	c := &checker{pass: pass, told: map[finding]bool{}}
 	for _, f := range pass.Files {
-		// Tests register wrong states, and two versions of one, on purpose.
+		// Tests register invalid states, and two versions of one state, on purpose.
 		if !strings.HasSuffix(pass.Fset.File(f.FileStart).Name(), "_test.go") {
 			c.files = append(c.files, f)
 		}
@@ -74,8 +74,8 @@ func run(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// usesHoldfast reports whether the package names anything of the root package. A
-// package can use another's keys without importing it.
+// usesHoldfast reports whether the package refers to anything in the root package. A
+// package can use another's keys without importing the root package.
 func (c *checker) usesHoldfast() bool {
 	for _, obj := range c.pass.TypesInfo.Uses {
 		if obj.Pkg() != nil && pathOf(obj.Pkg()) == holdfast {
@@ -85,13 +85,13 @@ func (c *checker) usesHoldfast() bool {
 	return false
 }
 
-// pathOf is a package's path without the mark of a variant that is built for a test.
+// pathOf returns a package's path without the suffix of variants built for tests.
 func pathOf(p *types.Package) string {
 	path, _, _ := strings.Cut(p.Path(), " [")
 	return path
 }
 
-// report tells of a mistake, unless a comment allows it.
+// report reports a mistake, unless a comment allows it.
 func (c *checker) report(code string, at ast.Node, text string, fixes ...analysis.SuggestedFix) {
 	key := finding{at.Pos(), code}
 	if c.quiet || c.told[key] {

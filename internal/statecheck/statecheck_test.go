@@ -9,7 +9,7 @@ import (
 )
 
 // The corpus in testdata says in each file what is found; everything else in it is
-// right.
+// correct.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	analysistest.Run(t, analysistest.TestData(), statecheck.Analyzer,

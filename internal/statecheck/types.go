@@ -1,5 +1,8 @@
 package statecheck
 
+// HF001 and HF004: whether a state's type is a struct, and whether everything in it
+// survives being written as JSON and read back.
+
 import (
 	"fmt"
 	"go/ast"
@@ -41,8 +44,8 @@ type walker struct {
 	// at is where a mistake is reported: the innermost field in this package, or
 	// the call of RegisterState.
 	at ast.Node
-	// seen has what was walked: a type may refer to itself, and a second visit from
-	// the same place has nothing new to say.
+	// seen holds what was walked: a type may refer to itself, and a second visit from
+	// the same place finds nothing new.
 	seen map[visit]bool
 }
 
@@ -51,7 +54,7 @@ type visit struct {
 	at token.Pos
 }
 
-// lost reports a part of the state that JSON does not bring back.
+// lost reports a part of the state that does not survive JSON.
 func (w *walker) lost(path string, t types.Type, why, fix string) {
 	w.report(codeLost, w.at, fmt.Sprintf("%s (%s) does not survive a checkpoint: %s. %s", path, w.typeName(t), why, fix))
 }
@@ -68,7 +71,7 @@ func (w *walker) walk(t types.Type, path string) {
 		return
 	}
 	if isLock(t) {
-		w.lost(path, t, "a lock or an atomic is memory of this process, and a state is copied", "Use a plain value; Update already puts changes in order.")
+		w.lost(path, t, "a lock or an atomic belongs to this process's memory, and a state is copied", "Use a plain value; Update already puts changes in order.")
 		return
 	}
 	switch u := t.Underlying().(type) {
@@ -95,7 +98,7 @@ func (w *walker) walk(t types.Type, path string) {
 	}
 }
 
-// ownForm handles a type that writes and reads its own JSON or text.
+// ownForm handles a type with its own methods to write and read JSON or text.
 func (w *walker) ownForm(t types.Type, path string) bool {
 	writes, reads := method(t, "MarshalJSON", "MarshalText"), method(t, "UnmarshalJSON", "UnmarshalText")
 	st, ok := t.Underlying().(*types.Struct)
@@ -132,8 +135,8 @@ func (w *walker) mapKey(m *types.Map, t types.Type, path string) {
 		"Use a string key, or give the key type MarshalText and UnmarshalText.")
 }
 
-// fields walks the fields of one struct; those that are lost, or share a name, are
-// reported where they stand.
+// fields walks the fields of one struct; fields that are lost, or share a name, are
+// reported where they are declared.
 func (w *walker) fields(st *types.Struct, path string) {
 	w.sameName(st, path)
 	for i := range st.NumFields() {
@@ -159,7 +162,8 @@ func (w *walker) field(f *types.Var, path string) {
 	}
 }
 
-// inField has mistakes reported at the field while f runs, if it is of this package.
+// inField makes mistakes be reported at the field while f runs, if the field is declared
+// in this package.
 func (w *walker) inField(v *types.Var, f func()) {
 	old := w.at
 	if v.Pkg() == w.pass.Pkg {
@@ -169,10 +173,10 @@ func (w *walker) inField(v *types.Var, f func()) {
 	w.at = old
 }
 
-// fieldNode is where a field's name stands.
+// fieldNode is the position of a field's name.
 type fieldNode struct{ *types.Var }
 
-// End is where the name ends.
+// End returns where the name ends.
 func (f fieldNode) End() token.Pos { return f.Pos() + token.Pos(len(f.Name())) }
 
 // sameName reports fields that encoding/json drops because they share a name at
@@ -186,7 +190,7 @@ func (w *walker) sameName(st *types.Struct, path string) {
 		}
 		last := group[len(group)-1]
 		w.inField(last, func() {
-			w.report(codeCollision, w.at, fmt.Sprintf("the fields %s and %s of %s are both %q in JSON, so that encoding/json drops both without a word. Give one another json tag.",
+			w.report(codeCollision, w.at, fmt.Sprintf("the fields %s and %s of %s are both %q in JSON, so encoding/json silently drops both. Give one of them another json tag.",
 				group[0].Name(), last.Name(), path, name))
 		})
 	}
@@ -198,7 +202,7 @@ func isStruct(t types.Type) bool {
 	return ok
 }
 
-// method finds the first of the methods that a type, or the pointer to it, has.
+// method returns the first of these methods that a type, or a pointer to it, has.
 func method(t types.Type, names ...string) *types.Selection {
 	switch t.Underlying().(type) {
 	case *types.Interface, *types.Pointer:
@@ -214,13 +218,13 @@ func method(t types.Type, names ...string) *types.Selection {
 	return nil
 }
 
-// isLock reports whether the type is of the packages sync and sync/atomic.
+// isLock reports whether the type is from package sync or sync/atomic.
 func isLock(t types.Type) bool {
 	p := packageOf(t)
 	return p == "sync" || p == "sync/atomic"
 }
 
-// packageOf is the path of the package that declares a named type.
+// packageOf returns the path of the package that declares a named type.
 func packageOf(t types.Type) string {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok || named.Obj().Pkg() == nil {
@@ -229,7 +233,7 @@ func packageOf(t types.Type) string {
 	return named.Obj().Pkg().Path()
 }
 
-// jsonName is the name of a field in JSON, and whether a tag gives it.
+// jsonName returns the name of a field in JSON, and whether it comes from a tag.
 func jsonName(f *types.Var, tag string) (name string, tagged bool) {
 	name, _, _ = strings.Cut(reflect.StructTag(tag).Get("json"), ",")
 	if name == "" {

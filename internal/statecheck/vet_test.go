@@ -8,24 +8,24 @@ import (
 	"testing"
 )
 
-// repository is the root of the module, from this package.
+// repository is the root of the module, relative to this package.
 const repository = "../.."
 
-// A user builds the tool and hands it to go vet: on this repository it finds
-// nothing, and in a module with one mistake of each kind it finds them all.
+// A user builds the tool and passes it to go vet: it finds nothing in this repository,
+// and in a module with one mistake of each kind it finds all of them.
 func TestVet(t *testing.T) {
 	t.Parallel()
 	tool := filepath.Join(t.TempDir(), "holdfastvet")
 	if out, err := run(repository, "build", "-o", tool, "./cmd/holdfastvet"); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	t.Run("this repository is right", func(t *testing.T) {
+	t.Run("this repository is clean", func(t *testing.T) {
 		t.Parallel()
 		if out, err := run(repository, "vet", "-vettool="+tool, "./..."); err != nil {
 			t.Errorf("go vet: %v\n%s", err, out)
 		}
 	})
-	t.Run("a module of a user's is wrong", func(t *testing.T) {
+	t.Run("a user's module has mistakes", func(t *testing.T) {
 		t.Parallel()
 		out, err := run(wrongModule(t), "vet", "-vettool="+tool, "./...")
 		if err == nil {
@@ -87,7 +87,7 @@ type State struct{ N int }
 var Key = holdfast.RegisterState(holdfast.StateSpec[State]{Name: "acme.state"})
 `
 
-// wrongModule writes a module that uses this repository as it is here.
+// wrongModule writes a module that uses this copy of the repository.
 func wrongModule(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(repository)

@@ -55,8 +55,8 @@ func question(args askArgs) (*holdfast.Interrupt, error) {
 	return &holdfast.Interrupt{Reason: "input_required", Message: args.Question, ResponseSchema: schema}, nil
 }
 
-// answerText reads {"answer": "…"} or a plain string; anything else is handed on
-// as the JSON that it is. It is empty if there is no answer.
+// answerText reads {"answer": "…"} or a plain string; any other JSON is passed on
+// unchanged. It returns "" if there is no answer.
 func answerText(payload json.RawMessage) string {
 	var form struct {
 		Answer json.RawMessage `json:"answer"`

@@ -1,5 +1,8 @@
 package tools
 
+// The tool calculate: a parser for arithmetic expressions whose errors a model can act
+// on.
+
 import (
 	"context"
 	"fmt"
@@ -27,8 +30,8 @@ func Calculate() holdfast.Tool {
 		}, holdfast.WithEffect(holdfast.EffectPure))
 }
 
-// format writes a number with the 15 digits that a float64 can be trusted with,
-// so that 0.1 + 0.2 is 0.3.
+// format writes a number with the 15 digits for which a float64 is reliable, so that
+// 0.1 + 0.2 is 0.3.
 func format(v float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
 	if err != nil {
@@ -43,7 +46,7 @@ func format(v float64) string {
 
 const (
 	maxExpression = 1000 // characters
-	maxDepth      = 100  // parentheses, signs and powers within each other
+	maxDepth      = 100  // of nested parentheses, signs and powers
 )
 
 // evaluate computes an expression:
@@ -74,7 +77,7 @@ func evaluate(expression string) (float64, error) {
 	return v, nil
 }
 
-// end is what follows the last character.
+// end stands for the end of the expression.
 const end rune = -1
 
 type parser struct {

@@ -17,9 +17,9 @@ import (
 //	tool start name=lookup key=thread/run/call
 //	tool end name=lookup key=thread/run/call outcome=ok
 //
-// The outcome is ok, failed or asked. Each line is one Write, so that a file
-// opened for appending has whole lines whatever happens to the process. w must be
-// safe for concurrent use, as an *os.File is.
+// The outcome is ok, failed or asked. Each line is one Write, so that a file opened for
+// appending has only whole lines, whatever happens to the process. w must be safe for
+// concurrent use, as an *os.File is.
 func Journal(t holdfast.Tool, w io.Writer) holdfast.Tool {
 	return &journaled{Tool: t, w: w}
 }
@@ -29,7 +29,7 @@ type journaled struct {
 	w io.Writer
 }
 
-// Call runs the tool between two lines. Without the first line nothing is run.
+// Call runs the tool between two lines. If the first cannot be written, it runs nothing.
 func (j *journaled) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 	name, key := field(call.Name), field(call.Key)
 	if _, err := fmt.Fprintf(j.w, "tool start name=%s key=%s\n", name, key); err != nil {
@@ -44,12 +44,12 @@ func (j *journaled) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.
 	case err != nil || result.Failed:
 		outcome = "failed"
 	}
-	// The call has happened; a journal that fails now must not hide its result.
+	// The call has been made; a journal that fails now must not hide its result.
 	_, _ = fmt.Fprintf(j.w, "tool end name=%s key=%s outcome=%s\n", name, key, outcome)
 	return result, err
 }
 
-// field writes a value so that it stays one word of a line.
+// field returns a value as a single word, quoted if necessary.
 func field(s string) string {
 	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '"' || !strconv.IsPrint(r) }) {
 		return strconv.Quote(s)

@@ -14,7 +14,7 @@ type lookupArgs struct {
 	Term string `json:"term" jsonschema:"a word of Holdfast, like checkpoint"`
 }
 
-// Lookup is the tool lookup: a glossary of Holdfast's words.
+// Lookup is the tool lookup: a glossary of Holdfast's terms.
 func Lookup() holdfast.Tool {
 	words := glossary()
 	terms := strings.Join(slices.Sorted(maps.Keys(words)), ", ")

@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// paced makes a tool take its time, so that a demo has something to watch and
-// to kill. Tools that run in parallel finish one after the other.
+// paced makes a tool take some time, so that a demo has something to watch and to kill.
+// Tools that run in parallel finish one after another.
 type paced struct {
 	holdfast.Tool
 	pause time.Duration
 }
 
-// Call waits, then runs the tool; cancelled while it waits, it runs nothing.
+// Call waits, then runs the tool. If it is cancelled while it waits, it runs nothing.
 func (p *paced) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 	t := time.NewTimer(p.pause)
 	defer t.Stop()

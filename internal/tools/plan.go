@@ -20,8 +20,8 @@ type planStep struct {
 	Done  bool   `json:"done"`
 }
 
-// UpdatePlan is the tool update_plan: it keeps the plan in the shared state,
-// as {"plan": {"title", "steps": [{"title", "done"}]}}, where frontends see it.
+// UpdatePlan is the tool update_plan: it keeps the plan in the shared state, where
+// frontends see it, as {"plan": {"title", "steps": [{"title", "done"}]}}.
 func UpdatePlan() holdfast.Tool {
 	return holdfast.NewTool("update_plan", "Shows the person the plan and which of its steps are done. Give all steps each time.",
 		func(ctx context.Context, p plan) (string, error) {

@@ -1,5 +1,4 @@
-// Package tools has the tools of the demo agent. They need no key and no
-// network.
+// Package tools has the tools of the demo agent. They need no key and no network.
 package tools
 
 import (
@@ -9,15 +8,14 @@ import (
 	"io"
 	"strings"
 	"time"
-	_ "time/tzdata" // the time zones, for systems that have none
+	_ "time/tzdata" // time zones, for systems without any
 
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Builtin returns the demo agent's tools. With a pace each call takes a few
-// times as long, each tool another number of times. With a journal, charge_card
-// is one of them, and every call of a tool leaves lines in the journal, see
-// [Journal].
+// Builtin returns the demo agent's tools. With a pace, each call takes a few times that
+// long, and each tool a different number of times. With a journal, charge_card is one of
+// the tools, and every call writes lines to the journal; see [Journal].
 func Builtin(clock func() time.Time, pace time.Duration, journal io.Writer) []holdfast.Tool {
 	tools := []holdfast.Tool{CurrentTime(clock), Calculate(), Wait(), Lookup(), AskPerson(), UpdatePlan()}
 	if journal != nil {
@@ -89,8 +87,8 @@ type chargeArgs struct {
 	Currency string  `json:"currency" jsonschema:"three letters, like EUR"`
 }
 
-// Charge is the tool charge_card, which stands for everything that must not
-// happen twice: it appends one line per charge to w, to be counted.
+// Charge is the tool charge_card, which stands for everything that must not happen
+// twice. It appends one line per charge to w, so that charges can be counted.
 //
 //	charge key=thread/run/call amount=12.50 currency=EUR
 func Charge(w io.Writer) holdfast.Tool {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// lines is a journal that keeps what is written, one entry per Write.
+// lines is a journal that keeps what was written, one entry per Write.
 type lines struct {
 	mu   sync.Mutex
 	list []string
@@ -32,8 +32,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// invoke calls a tool as the server does and returns the state it makes of the
-// call's.
+// invoke calls a tool as the server does, and also returns the new shared state.
 func invoke(t *testing.T, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, json.RawMessage, error) {
 	t.Helper()
 	if call.Key == "" {
@@ -286,8 +285,8 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// TestPace: paced tools that run in parallel finish one after the other, and a
-// cancelled one has run nothing.
+// TestPace: paced tools that run in parallel finish one after another, and a cancelled
+// one has run nothing.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		journal := &lines{}

@@ -1,5 +1,8 @@
 package openai
 
+// Reading an answer: a stream of chunks, or a whole answer in one piece, with all the
+// ways in which providers differ.
+
 import (
 	"bufio"
 	"bytes"
@@ -35,7 +38,7 @@ type choice struct {
 type piece struct {
 	Content text `json:"content"`
 	Refusal text `json:"refusal"`
-	// Providers differ in where they show reasoning.
+	// Providers differ in where they put reasoning.
 	ReasoningContent text       `json:"reasoning_content"`
 	Reasoning        text       `json:"reasoning"`
 	ToolCalls        []toolCall `json:"tool_calls"`
@@ -50,15 +53,15 @@ type toolCall struct {
 	} `json:"function"`
 }
 
-// text is a JSON string. Null is empty; of a list of parts it is their texts;
-// any other value is its own JSON, as some gateways send arguments.
+// text is a JSON string. Null becomes empty, a list of parts becomes their texts, and
+// any other value becomes its own JSON, because some gateways send arguments that way.
 type text string
 
 // UnmarshalJSON never fails for valid JSON.
 func (t *text) UnmarshalJSON(b []byte) error {
 	switch {
 	case len(b) > 1 && b[0] == '"' && bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b):
-		*t = text(b[1 : len(b)-1]) // most of them: nothing in it to decode
+		*t = text(b[1 : len(b)-1]) // the common case: nothing to decode
 		return nil
 	case len(b) > 0 && b[0] == '"':
 		return json.Unmarshal(b, (*string)(t))
@@ -92,13 +95,13 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// answer is an answer while it is read.
+// answer is an answer that is being read.
 type answer struct {
 	model  *Model
 	yield  func(holdfast.Delta, error) bool
 	cancel func()
 	body   *bufio.Reader
-	closer io.Closer // of the body; nil without one
+	closer io.Closer // of the body; nil if there is none
 
 	calls  []*call
 	finish string
@@ -109,19 +112,19 @@ type answer struct {
 }
 
 const (
-	// afterFinish is how long the end of a stream may take after its finish
-	// reason; the usage comes between them.
+	// afterFinish is how long the end of a stream may take after its finish reason; the
+	// usage comes in between.
 	afterFinish = 5 * time.Second
-	// afterDone is how long the connection's end of the answer may take after
-	// [DONE], and maxAfterDone what it may say, in bytes. A connection whose answer
-	// was read to that end is used again.
+	// afterDone is how long the end of the body may take after [DONE], and maxAfterDone
+	// how many bytes may come before it. A connection whose body was read to its end is
+	// reused.
 	afterDone    = 100 * time.Millisecond
 	maxAfterDone = 4 << 10
 )
 
 // read reads an answer of any kind to its end.
 func (a *answer) read() error {
-	// What the headers call it is not always what it is.
+	// The headers do not always tell what it is.
 	switch firstByte(a.body) {
 	case '{', '[':
 		return a.whole(a.body)
@@ -136,7 +139,7 @@ func (a *answer) close() {
 		a.timer.Stop()
 	}
 	if a.closer != nil {
-		// It was read as far as it matters.
+		// Everything that matters has been read.
 		_ = a.closer.Close()
 	}
 	a.cancel()
@@ -146,7 +149,7 @@ func (a *answer) fail(ctx context.Context, err error) {
 	a.yield(holdfast.Delta{}, a.model.failed(ctx, err))
 }
 
-// firstByte looks ahead to the first byte that is not a space; 0 without one.
+// firstByte looks ahead to the first byte that is not a space; 0 if there is none.
 func firstByte(r *bufio.Reader) byte {
 	for n := 1; n <= r.Size(); n++ {
 		b, err := r.Peek(n)
@@ -160,7 +163,7 @@ func firstByte(r *bufio.Reader) byte {
 	return 0
 }
 
-// stream reads events until the stream's end.
+// stream reads events until the end of the stream.
 func (a *answer) stream(events *events) error {
 	for {
 		ev, err := events.next()
@@ -182,10 +185,10 @@ func (a *answer) stream(events *events) error {
 	}
 }
 
-// drain reads the end of the body, so that the connection can be used again.
+// drain reads the end of the body, so that the connection can be reused.
 func (a *answer) drain(events *events) {
 	a.within(afterDone)
-	// Nothing in it matters, nor that it cannot be read.
+	// Neither its content nor an error matters.
 	_, _ = io.CopyN(io.Discard, events.r, maxAfterDone)
 }
 
@@ -198,8 +201,8 @@ func (a *answer) within(d time.Duration) {
 	a.timer.Reset(d)
 }
 
-// ended judges a stream that ends without [DONE]: some providers send only a
-// finish reason, and what comes after that cannot change the answer.
+// ended decides about a stream that ends without [DONE]: some providers send only a
+// finish reason, and nothing after that can change the answer.
 func (a *answer) ended(err error) error {
 	if a.finish != "" {
 		return a.done()
@@ -210,7 +213,7 @@ func (a *answer) ended(err error) error {
 	return truncated(err)
 }
 
-// whole reads an answer of a provider that does not stream.
+// whole reads the answer of a provider that does not stream.
 func (a *answer) whole(body io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(body, maxLine+1))
 	switch {
@@ -228,12 +231,12 @@ func (a *answer) whole(body io.Reader) error {
 	return a.done()
 }
 
-// page is what a base URL that is not an API's answers, and some gateways in
+// page handles a web page: the response of a wrong base URL, and of some gateways in
 // trouble.
 func (a *answer) page(body io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
 	return &holdfast.ModelError{
-		Retryable: true, Public: "The model's provider answered with a web page. If that stays so, the model's base URL is wrong: most end in /v1.",
+		Retryable: true, Public: "The model's provider answered with a web page. If this persists, the model's base URL is wrong: most end in /v1.",
 		Err: errors.Join(errors.New("a web page: "+a.model.quote(string(text))), err),
 	}
 }
@@ -256,7 +259,7 @@ func (a *answer) take(ev event) error {
 		return a.model.classify(status, c.Error)
 	}
 	if broken != nil {
-		return truncated(fmt.Errorf("an event is not JSON of the kind expected: %w", broken))
+		return truncated(fmt.Errorf("an event is not JSON of the expected form: %w", broken))
 	}
 	if c.Model != "" {
 		a.name = c.Model
@@ -268,7 +271,7 @@ func (a *answer) take(ev event) error {
 		return nil
 	}
 	a.shape.learn(ev.data, &c)
-	// One answer was asked for.
+	// Only one answer was requested.
 	first := &c.Choices[0]
 	for _, p := range []*piece{&first.Delta, &first.Message} {
 		if err := a.piece(p); err != nil {
@@ -330,7 +333,7 @@ func (a *answer) reason() holdfast.FinishReason {
 	case "content_filter":
 		return holdfast.FinishFilter
 	}
-	// Whatever they call it, an answer with calls wants them made.
+	// Whatever the finish reason, an answer with calls wants them made.
 	if slices.ContainsFunc(a.calls, func(c *call) bool { return c.name != "" }) {
 		return holdfast.FinishToolCalls
 	}

@@ -6,13 +6,13 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// call is a tool call that has begun. Its place in answer.calls is the index
-// that the loop sees.
+// call is a tool call that has started. Its place in answer.calls is the index that the
+// loop sees.
 type call struct {
-	index int // the provider's; -1 when it gave none
+	index int // the provider's; -1 if it gave none
 	id    string
 	name  string
-	// held are the arguments that came before the name.
+	// held are arguments that came before the name.
 	held string
 }
 
@@ -34,7 +34,7 @@ func (a *answer) call(t *toolCall) error {
 	}
 	d := holdfast.CallDelta{Index: at, Arguments: args}
 	if c.name == "" {
-		// The loop must know the name when a call begins.
+		// The loop must know the name when a call starts.
 		if name == "" {
 			c.held += args
 			return nil
@@ -46,10 +46,9 @@ func (a *answer) call(t *toolCall) error {
 	return a.emit(holdfast.Delta{Call: &d})
 }
 
-// find returns the place of the call that a piece continues, or -1. Pieces
-// belong together by index and id, but providers differ: some use an index again
-// for the next call, some give no index or no id, and some another id in each
-// piece.
+// find returns the place of the call that a piece continues, or -1. Pieces belong
+// together by index and id, but providers differ: some reuse an index for the next call,
+// some give no index or no id, and some give a different id in each piece.
 func (a *answer) find(t *toolCall) int {
 	for at := len(a.calls) - 1; at >= 0 && t.ID != ""; at-- {
 		c := a.calls[at]
@@ -61,7 +60,7 @@ func (a *answer) find(t *toolCall) int {
 		c := a.calls[at]
 		switch {
 		case t.Index == nil && t.Function.Name == "":
-			return at // the one that came last
+			return at // the latest one
 		case t.Index != nil && *t.Index == c.index && !begins(t, c):
 			return at
 		}
@@ -69,8 +68,8 @@ func (a *answer) find(t *toolCall) int {
 	return -1
 }
 
-// begins reports whether a piece with the index of c is the first of another
-// call: only a first piece has a name, unless it is repeated.
+// begins reports whether a piece with the index of c is the first of another call: only
+// a first piece has a name, unless the name is repeated.
 func begins(t *toolCall, c *call) bool {
 	otherID := t.ID != "" && c.id != "" && t.ID != c.id
 	otherName := c.name != "" && t.Function.Name != c.name
@@ -79,7 +78,7 @@ func begins(t *toolCall, c *call) bool {
 
 var errNameless = errors.New("a tool call has arguments and no name")
 
-// nameless is the error of an answer with a call that nothing can run.
+// nameless returns the error of an answer with a call that nothing can run.
 func (a *answer) nameless() error {
 	for _, c := range a.calls {
 		if c.held != "" {

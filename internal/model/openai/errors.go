@@ -1,5 +1,8 @@
 package openai
 
+// Errors of providers: how they are recognized, whether another attempt can help, and
+// what the caller may read about them.
+
 import (
 	"context"
 	"encoding/json"
@@ -15,25 +18,25 @@ import (
 )
 
 const (
-	// maxErrorBody bounds what is read of an error's body, maxErrorText what is
-	// logged of it, in bytes.
+	// maxErrorBody bounds how much of an error's body is read, maxErrorText how much of
+	// it is logged, in bytes.
 	maxErrorBody = 64 << 10
 	maxErrorText = 500
 	// maxRetryAfter bounds how long a provider can make a run wait.
 	maxRetryAfter = 2 * time.Minute
 )
 
-// errStopped: the caller wants no more deltas.
+// errStopped means that the caller wants no more deltas.
 var errStopped = errors.New("stopped")
 
-// apiError is what providers say in an error, as an object or as a text.
+// apiError is what a provider says in an error, as an object or as text.
 type apiError struct {
 	Message string `json:"message"`
 	Type    string `json:"type"`
 	Code    any    `json:"code"`
 }
 
-// UnmarshalJSON never fails: what is not an object as expected is all message.
+// UnmarshalJSON never fails: anything but the expected object becomes the message.
 func (e *apiError) UnmarshalJSON(b []byte) error {
 	type plain apiError
 	if json.Unmarshal(b, (*plain)(e)) == nil {
@@ -46,7 +49,7 @@ func (e *apiError) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// errorOf reads an error that is not a member of anything.
+// errorOf reads an error that is not a member of another object.
 func errorOf(data []byte) *apiError {
 	e := &apiError{}
 	if json.Unmarshal(data, e) != nil {
@@ -55,8 +58,8 @@ func errorOf(data []byte) *apiError {
 	return e
 }
 
-// isError reports whether an event without choices is an error all the same: by
-// its name, or as an object that says so, which vLLM sent for a time.
+// isError reports whether an event without choices is an error: by its name, or as an
+// object that says so, which vLLM used to send.
 func (ev *event) isError() bool {
 	var o struct {
 		Object string `json:"object"`
@@ -64,7 +67,7 @@ func (ev *event) isError() bool {
 	return ev.failed || json.Unmarshal(ev.data, &o) == nil && o.Object == "error"
 }
 
-// unwrapped takes an answer out of a list of one, in which Gemini has its errors.
+// unwrapped returns the only element of a list, since Gemini sends its errors in a list.
 func unwrapped(data []byte) []byte {
 	var list []json.RawMessage
 	if json.Unmarshal(data, &list) == nil && len(list) > 0 {
@@ -83,21 +86,21 @@ func (e *apiError) code() string {
 	return ""
 }
 
-// status is the HTTP status that some gateways put into an error's code.
+// status returns the HTTP status that some gateways put into an error's code.
 func (e *apiError) status() int {
 	n, _ := strconv.Atoi(e.code())
 	return n
 }
 
-// final are the codes and types of errors that another try does not mend.
+// final are the codes and types of errors that another attempt cannot fix.
 var final = []string{
 	"context_length_exceeded", "insufficient_quota", "billing_hard_limit_reached", "invalid_request_error", "invalid_api_key",
 	"authentication_error", "permission_error", "not_found_error", "model_not_found", "content_filter", "content_policy_violation",
 	"exceed_context_size_error",
 }
 
-// refused makes the error of an answer that is not 200. What the provider says
-// is for the log: it may repeat prompts.
+// refused returns the error of a response that is not a 200. What the provider says goes
+// only to the log, since it may repeat prompts.
 func (m *Model) refused(res *http.Response, body []byte) error {
 	body = unwrapped(body)
 	var v struct {
@@ -115,7 +118,7 @@ func (m *Model) refused(res *http.Response, body []byte) error {
 	return e
 }
 
-// classify says whether another try can help, and what the caller may read.
+// classify decides whether another attempt can help, and what the caller may read.
 func (m *Model) classify(status int, a *apiError) *holdfast.ModelError {
 	e := &holdfast.ModelError{Err: errors.New(m.quote(fmt.Sprintf("status %d, type %q, code %q: %s", status, a.Type, a.code(), a.Message)))}
 	is := func(words ...string) bool { return slices.Contains(words, a.Type) || slices.Contains(words, a.code()) }
@@ -123,28 +126,28 @@ func (m *Model) classify(status int, a *apiError) *holdfast.ModelError {
 	case is("context_length_exceeded", "exceed_context_size_error") || a.saysTooLong(status):
 		e.Public = "The conversation is too long for the model. Start a new one, or choose a model that takes more."
 	case is("insufficient_quota", "billing_hard_limit_reached") || status == http.StatusPaymentRequired:
-		e.Public = "The account at the model's provider has no quota left; the server's operator has to renew it."
+		e.Public = "The account at the model's provider has no quota left; the server's operator must renew it."
 	case is("content_filter", "content_policy_violation"):
-		e.Public = "The model's provider refused the request by its content policy."
+		e.Public = "The model's provider refused the request because of its content policy."
 	case status == http.StatusUnauthorized || status == http.StatusForbidden || is("invalid_api_key", "authentication_error", "permission_error"):
-		e.Public = "The model's provider refused the server's key; the server's operator has to check it."
+		e.Public = "The model's provider refused the server's key; the server's operator must check it."
 	case status == http.StatusNotFound || is("model_not_found", "not_found_error"):
-		e.Public = "The model's provider does not know the model that is configured; the server's operator has to check its name and the base URL."
+		e.Public = "The model's provider does not know the configured model; the server's operator must check its name and the base URL."
 	case status == http.StatusTooManyRequests:
 		e.Public, e.Retryable = "The model's provider limits the rate of requests.", true
 	case status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooEarly:
 		e.Public, e.Retryable = "The model's provider is overloaded or broken.", true
 	case status == http.StatusOK:
 		// In the middle of a stream there is no status.
-		e.Public, e.Retryable = "The model's provider broke its answer off.", !is(final...)
+		e.Public, e.Retryable = "The model's provider broke off its answer.", !is(final...)
 	default:
 		e.Public = "The model's provider refused the request."
 	}
 	return e
 }
 
-// saysTooLong reports whether the words of an error say that the conversation is
-// too long: vLLM and llama.cpp have no code for it, or had none.
+// saysTooLong reports whether an error's text says that the conversation is too long:
+// vLLM and llama.cpp have, or had, no code for it.
 func (e *apiError) saysTooLong(status int) bool {
 	if status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusOK {
 		return false
@@ -182,8 +185,8 @@ func (m *Model) retryAfter(h http.Header) time.Duration {
 	return time.Duration(min(d, float64(maxRetryAfter)))
 }
 
-// failed makes any error a ModelError: what is not one yet is a connection that
-// could not be made or broke, which another try may mend.
+// failed turns any error into a ModelError: one that is not one yet comes from a
+// connection that failed or broke, where another attempt may help.
 func (m *Model) failed(ctx context.Context, err error) error {
 	var known *holdfast.ModelError
 	switch {
@@ -204,5 +207,5 @@ func truncated(cause error) error {
 }
 
 func tooMuch() error {
-	return &holdfast.ModelError{Public: "The model's provider sent more than the server takes.", Err: errTooLong}
+	return &holdfast.ModelError{Public: "The model's provider sent more than the server accepts.", Err: errTooLong}
 }

@@ -12,33 +12,33 @@ const maxLine = 32 << 20
 
 var errTooLong = errors.New("an event is too long")
 
-// event is what one Server-Sent Event says.
+// event is the content of one Server-Sent Event.
 type event struct {
 	data []byte
-	// failed: it is an error by its name, or by a field of that name, which
-	// llama.cpp sent in place of data until late in 2025.
+	// failed: it is an error by its name, or by a field of that name, which llama.cpp
+	// sent instead of data until late 2025.
 	failed bool
 }
 
-// events reads Server-Sent Events (WHATWG HTML, section 9.2). It knows the
-// parts that providers use: data lines, several of which are one event, the name
-// "error", comments, and both line feeds and CRLF.
+// events reads Server-Sent Events (WHATWG HTML, section 9.2). It supports what providers
+// use: data lines, several of which may form one event, the name "error", comments, and
+// both LF and CRLF.
 type events struct {
 	r    *bufio.Reader
 	line []byte // a line that did not fit the reader's buffer
 	now  event  // the event so far
-	some bool   // it has a line of data
+	some bool   // it has at least one line of data
 }
 
-// readBuffer is small, in bytes: the connection has a buffer too, and thousands
-// of streams wait at a time.
+// readBuffer, in bytes, is small: the connection has a buffer too, and thousands of
+// streams may wait at the same time.
 const readBuffer = 512
 
 func newEvents(r io.Reader) *events { return &events{r: bufio.NewReaderSize(r, readBuffer)} }
 
-// next returns the next event that has data; it is valid until the next call. An
-// event that was begun when the stream ends counts, because some providers
-// leave its last line end out.
+// next returns the next event that has data; it is valid until the next call. If the
+// stream ends within an event, that event counts, because some providers omit the last
+// line ending.
 func (e *events) next() (event, error) {
 	e.reset()
 	for {
@@ -64,7 +64,7 @@ func (e *events) reset() {
 	e.now, e.some = event{data: e.now.data[:0]}, false
 }
 
-// add takes a line. Fields other than these mean nothing here.
+// add takes a line. Other fields mean nothing here.
 func (e *events) add(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -88,7 +88,7 @@ func (e *events) add(line []byte) error {
 	return nil
 }
 
-// readLine returns a line without its end; it is valid until the next call.
+// readLine returns a line without its line ending; it is valid until the next call.
 func (e *events) readLine() ([]byte, error) {
 	e.line = e.line[:0]
 	for {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// FuzzStream: no stream makes the reader panic or end twice, and where the
-// network cuts it into pieces changes nothing.
+// FuzzStream: no stream makes the reader panic or end twice, and it makes no difference
+// where the network splits the stream.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(delta(`{"content":"x"}`) + finish("stop") + done))
 	f.Add([]byte(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`) + done))
@@ -75,8 +75,8 @@ func (endlessReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkDelta is our cost of a model's delta, beside decoding its JSON alone
-// into the least that holds its text. The bar is 1.5 x.
+// BenchmarkDelta compares our cost of a model's delta with just decoding its JSON into
+// the least that holds its text. The bar is 1.5 x.
 func BenchmarkDelta(b *testing.B) {
 	line := delta(`{"role":"assistant","content":"some words"}`)
 	b.Run("holdfast", func(b *testing.B) {
@@ -117,7 +117,7 @@ func BenchmarkDelta(b *testing.B) {
 	})
 }
 
-// repeating is an endless stream of one text.
+// repeating is an endless stream of the same text.
 type repeating struct {
 	text []byte
 	at   int

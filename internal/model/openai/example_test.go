@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/model/openai"
 )
 
-// A model behind any server that speaks OpenAI's chat completions.
+// A model on any server that offers OpenAI's chat completions.
 func Example() {
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"Hello"}}]}

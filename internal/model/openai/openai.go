@@ -1,11 +1,13 @@
-// Package openai speaks OpenAI's chat completions, as OpenAI, Ollama, vLLM, the
-// llama.cpp server, OpenRouter and many others offer it.
+// Package openai speaks OpenAI's chat completions API, which OpenAI, Ollama, vLLM, the
+// llama.cpp server, OpenRouter and many others offer.
 //
 // It is a client of our own because a durable server must know when an answer is
-// whole: a stream is complete only after its terminal marker, and whatever else
-// ends it is a truncation. Whether to try again is the loop's to decide, which
-// knows what was shown already; the errors here say whether it can help.
+// complete: a stream is complete only after its terminal marker, and any other end is a
+// truncation. The loop decides whether to try again, because it knows what was already
+// shown; the errors here say whether that can help.
 package openai
+
+// The model: its options, and sending a request. Reading the answer is in answer.go.
 
 import (
 	"bufio"
@@ -29,10 +31,10 @@ import (
 // DefaultBaseURL is OpenAI's own.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-// Options are what a [Model] is made of. Only Model must be set.
+// Options configure a [Model]. Only Model must be set.
 type Options struct {
-	// BaseURL is what comes before /chat/completions; default DefaultBaseURL. It
-	// may be plain http, for servers on the same machine or network.
+	// BaseURL is what comes before /chat/completions; default DefaultBaseURL. It may be
+	// plain http, for servers on the same machine or network.
 	BaseURL string
 	// APIKey is sent as a bearer token; empty for servers that need none.
 	APIKey string
@@ -41,18 +43,18 @@ type Options struct {
 	// Params are further members of each request: temperature, top_p,
 	// reasoning_effort and whatever else the provider knows.
 	Params map[string]any
-	// Headers are further headers of each request, which some gateways want. They
-	// go over those that come of the other options; their values are kept out of
-	// the log like the key.
+	// Headers are further headers of each request, which some gateways require. They
+	// take precedence over those from the other options; like the key, their values are
+	// kept out of the log.
 	Headers map[string]string
-	// HTTP makes the requests; default: a client with connections of its own. It
-	// must have no overall timeout, because an answer may take any time.
+	// HTTP makes the requests; the default is a client with its own connections. It must
+	// not have an overall timeout, because an answer may take any length of time.
 	HTTP *http.Client
 	// Now is the clock for Retry-After dates; default time.Now.
 	Now func() time.Time
 }
 
-// Model is a model behind an OpenAI-compatible API. It may be used concurrently.
+// Model is a model with an OpenAI-compatible API. It may be used concurrently.
 type Model struct {
 	url    string
 	name   string
@@ -69,7 +71,7 @@ var _ holdfast.Model = (*Model)(nil)
 // ours are the members of a request that Params cannot set.
 var ours = []string{"model", "messages", "tools", "stream", "stream_options", "n"}
 
-// New checks the options. Nothing is sent yet.
+// New checks the options. It does not send anything.
 func New(o Options) (*Model, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
@@ -82,7 +84,7 @@ func New(o Options) (*Model, error) {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("the model's base URL must be absolute, like https://api.openai.com/v1 or http://localhost:11434/v1")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("the model's base URL must hold nothing but scheme, host and path; the key is set apart")
+		return nil, errors.New("the model's base URL must have only scheme, host and path; set the key separately")
 	}
 	if err := checkParams(o.Params); err != nil {
 		return nil, err
@@ -115,17 +117,17 @@ func checkParams(params map[string]any) error {
 	return nil
 }
 
-// minSecret is the length from which a header's value is taken for a secret, in
-// bytes; to cut shorter ones out of the log would garble it.
+// minSecret is the length, in bytes, from which a header's value counts as a secret;
+// removing shorter ones from the log would garble it.
 const minSecret = 8
 
-// headers returns the headers of each request, and what of them is secret.
+// headers returns the headers of each request, and the secrets in them.
 func headers(o Options) (http.Header, []string, error) {
 	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"}}
 	var secrets []string
 	if o.APIKey != "" {
 		if strings.ContainsFunc(o.APIKey, unicode.IsControl) {
-			return nil, nil, errors.New("the model's key holds a line end or another control character; often a file's last line end came along")
+			return nil, nil, errors.New("the model's key contains a line ending or another control character; often it is the last line ending of the key's file")
 		}
 		h.Set("Authorization", "Bearer "+o.APIKey)
 		secrets = append(secrets, o.APIKey)
@@ -135,7 +137,7 @@ func headers(o Options) (http.Header, []string, error) {
 		case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):
 			return nil, nil, fmt.Errorf("the header %q has a name that HTTP does not allow", name)
 		case strings.ContainsFunc(value, unicode.IsControl):
-			return nil, nil, fmt.Errorf("the value of the header %q holds a line end or another control character", name)
+			return nil, nil, fmt.Errorf("the value of the header %q contains a line ending or another control character", name)
 		case h.Get(name) != "" && !strings.EqualFold(name, "Authorization"):
 			return nil, nil, fmt.Errorf("the header %q cannot be set: the server sets it itself", name)
 		}
@@ -147,8 +149,8 @@ func headers(o Options) (http.Header, []string, error) {
 	return h, secrets, nil
 }
 
-// headerTimeout bounds the time until a provider begins to answer. Some queue a
-// request first.
+// headerTimeout bounds the time until a provider starts to answer. Some queue requests
+// first.
 const headerTimeout = 5 * time.Minute
 
 func newClient() *http.Client {
@@ -159,7 +161,7 @@ func newClient() *http.Client {
 	t = t.Clone()
 	t.ResponseHeaderTimeout = headerTimeout
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
-	// A stream holds its connection for a long time, and gets its text in small
+	// A stream occupies its connection for a long time, and its text comes in small
 	// pieces.
 	t.ReadBufferSize, t.WriteBufferSize = 2<<10, 1<<10
 	return &http.Client{Transport: t}
@@ -203,7 +205,7 @@ func (m *Model) post(ctx context.Context, req *holdfast.ModelRequest) (*http.Res
 	}
 	r.ContentLength = int64(len(body))
 	r.GetBody = func() (io.ReadCloser, error) { return sent.reader(), nil }
-	// An answer takes its time, and the connection remembers the request.
+	// An answer may take long, and the connection would keep the request in memory.
 	defer sent.forget()
 	r.Header = m.header.Clone()
 	res, err := m.http.Do(r)
@@ -218,9 +220,9 @@ func (m *Model) post(ctx context.Context, req *holdfast.ModelRequest) (*http.Res
 	return res, nil
 }
 
-// sending is a request's body, which is the whole conversation. It is forgotten
-// once the answer begins; a reader that has not come to its end yet keeps it until
-// then, because a provider may answer before it has read all.
+// sending is a request's body, which is the whole conversation. It is released once the
+// answer starts. A reader that has not reached its end keeps it until then, because a
+// provider may answer before it has read everything.
 type sending struct {
 	mu   sync.Mutex
 	body []byte

@@ -25,11 +25,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = "sk-very-secret-key"
 
-// provider answers with f.
+// provider returns a model whose provider answers with f.
 func provider(t *testing.T, f http.HandlerFunc) *Model {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A server notices that its client has gone once it has read the request.
+		// A server notices that its client has gone only once it has read the request.
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return
 		}
@@ -43,7 +43,7 @@ func provider(t *testing.T, f http.HandlerFunc) *Model {
 	return m
 }
 
-// says answers with a stream of these bytes, cleanly ended.
+// says answers with a stream of these bytes, which ends cleanly.
 func says(stream string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -51,7 +51,7 @@ func says(stream string) http.HandlerFunc {
 	}
 }
 
-// said is what came of an answer.
+// said is the result of an answer.
 type said struct {
 	text, reasoning string
 	calls           []string // "index id name arguments"
@@ -71,7 +71,7 @@ func ask(ctx context.Context, t *testing.T, m *Model) said {
 		}
 		if err != nil {
 			if !errors.As(err, &s.err) {
-				t.Fatalf("the error is no ModelError: %v", err)
+				t.Fatalf("the error is not a ModelError: %v", err)
 			}
 			continue
 		}
@@ -106,7 +106,7 @@ func finish(reason string) string {
 
 const done = "data: [DONE]\n\n"
 
-// TestAnswers is how providers differ when they answer in full.
+// TestAnswers covers how providers differ when they answer in full.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const begin = `{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}]}`
@@ -164,8 +164,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestMisbehaviour is how providers fail: never a success, and it is said
-// whether another try can help.
+// TestMisbehaviour covers how providers fail: it is never taken for a success, and the
+// error says whether another attempt can help.
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	status := func(code int, kind, body string, header ...string) http.HandlerFunc {
@@ -198,8 +198,8 @@ func TestMisbehaviour(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}, text: "half", retry: true, public: "cut off", truncation: true},
 		"no JSON in the middle":       {f: says(delta(`{"content":"half"}`) + sse(`{"choices":[{"del`)), text: "half", retry: true, public: "cut off", truncation: true},
-		"an error in the middle":      {f: says(delta(`{"content":"half"}`) + sse(apiErr("server_error", "GPU on fire")) + done), text: "half", retry: true, public: "broke its answer off", cause: "GPU on fire"},
-		"an error as a text":          {f: says(sse(`{"error":"GPU on fire"}`)), retry: true, public: "broke its answer off", cause: "GPU on fire"},
+		"an error in the middle":      {f: says(delta(`{"content":"half"}`) + sse(apiErr("server_error", "GPU on fire")) + done), text: "half", retry: true, public: "broke off its answer", cause: "GPU on fire"},
+		"an error as a text":          {f: says(sse(`{"error":"GPU on fire"}`)), retry: true, public: "broke off its answer", cause: "GPU on fire"},
 		"a final error in the middle": {f: says(sse(apiErr("context_length_exceeded", "too long"))), public: "too long for the model", cause: "too long"},
 		"a status in the middle":      {f: says(sse(`{"error":{"message":"slow down","code":429}}`)), retry: true, public: "limits the rate", cause: "slow down"},
 		"503":                         {f: status(503, "application/json", apiErr("", "busy")), retry: true, public: "overloaded", cause: "busy"},
@@ -213,7 +213,7 @@ func TestMisbehaviour(t *testing.T) {
 		"an unknown model":            {f: status(404, "application/json", apiErr("model_not_found", "m1?")), public: "does not know the model", cause: "m1?"},
 		"too long":                    {f: status(400, "application/json", apiErr("context_length_exceeded", "private prompt is too long")), public: "too long for the model"},
 		"a bad request":               {f: status(400, "application/json", apiErr("", "what?")), public: "refused the request", cause: "what?"},
-		"an error with status 200":    {f: status(200, "application/json", apiErr("server_error", "oops")), retry: true, public: "broke its answer off", cause: "oops"},
+		"an error with status 200":    {f: status(200, "application/json", apiErr("server_error", "oops")), retry: true, public: "broke off its answer", cause: "oops"},
 		"half an answer as JSON":      {f: status(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`), text: "x", retry: true, public: "cut off", truncation: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// TestNotStreamed: some gateways answer in one piece whatever they are asked.
+// TestNotStreamed: some gateways always answer in one piece.
 func TestNotStreamed(t *testing.T) {
 	t.Parallel()
 	m := provider(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -253,7 +253,7 @@ func TestNotStreamed(t *testing.T) {
 	}
 }
 
-// TestUnreachable: a server that is not there.
+// TestUnreachable: a server that cannot be reached.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(nil)
@@ -267,8 +267,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestHang: a provider that falls silent does not hold a caller that gives up,
-// before its answer and within it.
+// TestHang: a provider that falls silent, before its answer or within it, does not hold
+// up a caller that gives up.
 func TestHang(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{"at once": "", "in the middle": delta(`{"content":"x"}`)} {
@@ -304,7 +304,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// TestStop: a caller that wants no more ends the request.
+// TestStop: a caller that stops reading ends the request.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
@@ -320,7 +320,7 @@ func TestStop(t *testing.T) {
 	<-ended
 }
 
-// TestRequest: what is sent, byte for byte.
+// TestRequest: the request, byte for byte.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	m, err := New(Options{Model: "m1", Params: map[string]any{"temperature": 0.5, "max_tokens": 100}})
@@ -368,7 +368,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestHeaders: the key is a bearer token, and there is none without a key.
+// TestHeaders: the key is sent as a bearer token; without a key there is none.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	var path, auth string

@@ -1,5 +1,7 @@
 package openai
 
+// Writing a request: the conversation, the tools and the parameters in the API's form.
+
 import (
 	"bytes"
 	"encoding/json"
@@ -10,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// body writes a request. The same request is the same bytes.
+// body writes a request. The same request always gives the same bytes.
 func (m *Model) body(req *holdfast.ModelRequest) ([]byte, error) {
 	body := maps.Clone(m.params)
 	if body == nil {
@@ -30,7 +32,7 @@ func (m *Model) body(req *holdfast.ModelRequest) ([]byte, error) {
 	return b, nil
 }
 
-// wireMessage is a message as the API has it.
+// wireMessage is a message in the API's form.
 type wireMessage struct {
 	Role       string     `json:"role"`
 	Content    any        `json:"content"` // a text, parts, or null
@@ -66,7 +68,7 @@ func messages(req *holdfast.ModelRequest) []wireMessage {
 	return list
 }
 
-// contextText tells the model what the frontend knows.
+// contextText returns a text that tells the model what the frontend knows.
 func contextText(items []holdfast.ContextItem) string {
 	var b strings.Builder
 	b.WriteString("Context that the application gives:")
@@ -76,8 +78,7 @@ func contextText(items []holdfast.ContextItem) string {
 	return b.String()
 }
 
-// message writes one message. Reasoning stays here: the API has no place for
-// it.
+// message writes one message. Reasoning is left out, since the API has no place for it.
 func message(m *holdfast.Message) (wireMessage, bool) {
 	switch m.Role {
 	case holdfast.RoleSystem, holdfast.RoleDeveloper:
@@ -106,9 +107,9 @@ func message(m *holdfast.Message) (wireMessage, bool) {
 	return wireMessage{}, false
 }
 
-// arguments writes the arguments of an earlier call. OpenAI takes any text, but
-// Ollama and others refuse the whole conversation, and with it every later turn
-// of the thread, if it is not a JSON object.
+// arguments writes the arguments of an earlier call. OpenAI accepts any text, but Ollama
+// and others refuse the whole conversation, and with it every later turn of the thread,
+// if they are not a JSON object.
 func arguments(wrote json.RawMessage) string {
 	text := bytes.TrimSpace(wrote)
 	switch {
@@ -124,11 +125,11 @@ func arguments(wrote json.RawMessage) string {
 	return string(b)
 }
 
-// notTaken stands for content in parts of which the API takes none.
+// notTaken replaces content in parts if the API accepts none of them.
 const notTaken = "(The message has only content that this model cannot take.)"
 
-// content is a text, or the parts that the API can take. If none is left, it
-// says so, so that the model does not answer an empty question.
+// content returns a text, or the parts that the API accepts. If none is left, it says
+// so, so that the model does not answer an empty question.
 func content(m *holdfast.Message) any {
 	if len(m.Parts) == 0 {
 		return m.Text

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// shape is what stands before and after the text in an event that says nothing
-// else. Providers send the same around every piece of an answer, and most events
-// are such pieces: one that has the same bytes around a plain string says that
-// string, and nothing has to be decoded.
+// shape is what is before and after the text in an event that contains nothing else.
+// Most events are such pieces of an answer, and providers put the same bytes around each
+// of them. If an event has those bytes around a plain string, the string is its text,
+// and nothing has to be decoded.
 type shape struct {
 	before, after []byte
 	learned       int
 }
 
 // maxLearned bounds how often an answer's shape is learned: some providers send
-// something new in each event.
+// something different in each event.
 const maxLearned = 3
 
 // text returns the text of an event of this shape.
@@ -40,7 +40,7 @@ func (s *shape) text(data []byte) (string, bool) {
 	return string(text), true
 }
 
-// learn takes the shape of an event, if it says nothing but text.
+// learn takes the shape of an event, if it contains only text.
 func (s *shape) learn(data []byte, c *chunk) {
 	if s.learned >= maxLearned || len(c.Choices) != 1 {
 		return
@@ -57,7 +57,7 @@ func (s *shape) learn(data []byte, c *chunk) {
 		return
 	}
 	before, after := data[:at+1], data[at+len(quoted)-1:]
-	// Whether that is the place of the text is tried with another one.
+	// Try another text, to verify that this is where the text is.
 	const other = "another text"
 	var tried chunk
 	want := *c

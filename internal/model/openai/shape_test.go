@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// FuzzShape: an answer says the same whether the shape of its events is used or
-// every event is decoded.
+// FuzzShape: an answer is the same whether the shape of its events is used or every
+// event is decoded.
 func FuzzShape(f *testing.F) {
 	f.Add(`{"choices":[{"delta":{"content":"`, `"}}]}`, "one", "two", `thr\u0065e`)
 	f.Add(`{"id":"x","choices":[{"index":0,"delta":{"role":"assistant","content":"`, `"},"finish_reason":null}],"usage":null}`, "assistant", "a", "ä")
@@ -31,7 +31,7 @@ func FuzzShape(f *testing.F) {
 	})
 }
 
-// sayings reads a stream whose shape has been learned so often before.
+// sayings reads a stream whose shape has already been learned that many times.
 func sayings(stream string, learned int) string {
 	var log strings.Builder
 	a := &answer{model: &Model{name: "m"}, cancel: func() {}, shape: shape{learned: learned}, yield: func(d holdfast.Delta, _ error) bool {

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// TestErrorsInDisguise: what some servers send for an error looks like an empty
-// answer to who reads only data and choices.
+// TestErrorsInDisguise: the errors of some servers look like an empty answer to a client
+// that reads only data and choices.
 func TestErrorsInDisguise(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -29,12 +29,12 @@ func TestErrorsInDisguise(t *testing.T) {
 			"error: {\"code\":400,\"message\":\"the request exceeds the available context size\",\"type\":\"invalid_request_error\"}\n\n" + done,
 			"too long for the model", "exceeds the available", false,
 		},
-		"a field of its own that is no JSON":  {"error: GPU on fire\n\n" + done, "broke its answer off", "GPU on fire", true},
-		"a named event":                       {"event: error\ndata: {\"message\":\"GPU on fire\"}\n\n" + done, "broke its answer off", "GPU on fire", true},
-		"a named event with an error":         {"event: error\ndata: {\"error\":{\"message\":\"GPU on fire\"}}\n\n" + done, "broke its answer off", "GPU on fire", true},
+		"a field of its own that is no JSON":  {"error: GPU on fire\n\n" + done, "broke off its answer", "GPU on fire", true},
+		"a named event":                       {"event: error\ndata: {\"message\":\"GPU on fire\"}\n\n" + done, "broke off its answer", "GPU on fire", true},
+		"a named event with an error":         {"event: error\ndata: {\"error\":{\"message\":\"GPU on fire\"}}\n\n" + done, "broke off its answer", "GPU on fire", true},
 		"an object that says so":              {sse(`{"object":"error","message":"slow down","type":"x","code":429}`) + done, "limits the rate", "slow down", true},
-		"an error that is neither":            {sse(`{"error":["GPU on fire"]}`) + done, "broke its answer off", "GPU on fire", true},
-		"a finish reason, as OpenRouter has":  {finish("error") + done, "broke its answer off", "finish reason", true},
+		"an error that is neither":            {sse(`{"error":["GPU on fire"]}`) + done, "broke off its answer", "GPU on fire", true},
+		"a finish reason, as OpenRouter has":  {finish("error") + done, "broke off its answer", "finish reason", true},
 		"a call that never gets a name":       {delta(`{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`) + finish("tool_calls") + done, "without a name", "name", true},
 		"a web page, from a wrong base URL":   {"<!doctype html>\n<html>welcome</html>\n", "base URL", "welcome", true},
 		"JSON that is said to be a stream":    {`{"error":{"message":"bad key","code":"invalid_api_key"}}`, "refused the server's key", "bad key", false},
@@ -54,7 +54,7 @@ func TestErrorsInDisguise(t *testing.T) {
 	}
 }
 
-// TestOddButWhole are answers that are complete however odd they look.
+// TestOddButWhole covers answers that are complete, however odd they look.
 func TestOddButWhole(t *testing.T) {
 	t.Parallel()
 	x := delta(`{"content":"x"}`)
@@ -90,7 +90,7 @@ func TestOddButWhole(t *testing.T) {
 	}
 }
 
-// TestStatusDecides: which refusals another try may mend.
+// TestStatusDecides: after which refusals another attempt may help.
 func TestStatusDecides(t *testing.T) {
 	t.Parallel()
 	for status, retry := range map[int]bool{
@@ -105,7 +105,7 @@ func TestStatusDecides(t *testing.T) {
 	}
 }
 
-// TestTooLong: providers without a code for it say it in words.
+// TestTooLongInWords: providers without a code for it say it in words.
 func TestTooLongInWords(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
@@ -123,7 +123,7 @@ func TestTooLongInWords(t *testing.T) {
 	}
 }
 
-// TestRefusalInAList: Gemini has its errors in a list of one.
+// TestRefusalInAList: Gemini sends an error as the only element of a list.
 func TestRefusalInAList(t *testing.T) {
 	t.Parallel()
 	m := provider(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -135,7 +135,7 @@ func TestRefusalInAList(t *testing.T) {
 	}
 }
 
-// TestRedirect: a gateway that moved gets the whole conversation again.
+// TestRedirect: a gateway that has moved gets the whole conversation again.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	var bodies []string
@@ -194,7 +194,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: body, Request: r}, nil
 }
 
-// answerBody knows what became of it.
+// answerBody records what happened to it.
 type answerBody struct {
 	io.Reader
 	ended, closed bool
@@ -211,8 +211,8 @@ func (b *answerBody) Close() error {
 	return nil
 }
 
-// TestConnectionsAreReused: net/http uses a connection again if its answer was
-// read to the end and closed, so each answer is, whatever it says.
+// TestConnectionsAreReused: net/http reuses a connection if its response was read to the
+// end and closed, so every response is, whatever it says.
 func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -243,8 +243,8 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-// TestSilentEnd: a provider that leaves the connection open after its answer
-// holds the answer up for a short time only, and usage that comes late counts.
+// TestSilentEnd: a provider that leaves the connection open after its answer delays the
+// answer only briefly, and usage that comes late counts.
 func TestSilentEnd(t *testing.T) {
 	t.Parallel()
 	late := sse(`{"choices":[],"usage":{"total_tokens":3}}`)
@@ -289,7 +289,7 @@ func TestSilentEnd(t *testing.T) {
 	}
 }
 
-// TestBrokenAfterFinish: what breaks after the finish reason changes nothing.
+// TestBrokenAfterFinish: a stream that breaks after the finish reason changes nothing.
 func TestBrokenAfterFinish(t *testing.T) {
 	t.Parallel()
 	m := provider(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -302,7 +302,7 @@ func TestBrokenAfterFinish(t *testing.T) {
 	}
 }
 
-// TestTryAgain: a provider that is busy once answers the next call.
+// TestTryAgain: a provider that was busy once answers the next call.
 func TestTryAgain(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -321,8 +321,7 @@ func TestTryAgain(t *testing.T) {
 	}
 }
 
-// TestOwnHeaders: headers of the operator are sent, and their values stay out
-// of the log.
+// TestOwnHeaders: the operator's headers are sent, and their values stay out of the log.
 func TestOwnHeaders(t *testing.T) {
 	t.Parallel()
 	const secret = "azure-secret-key"
@@ -350,8 +349,8 @@ func TestOwnHeaders(t *testing.T) {
 	}
 }
 
-// TestArguments: what a model wrote as arguments is sent back as a JSON object,
-// because Ollama and others refuse the whole conversation otherwise.
+// TestArguments: a model's arguments are always sent back as a JSON object, because
+// otherwise Ollama and others refuse the whole conversation.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	for wrote, sent := range map[string]string{
@@ -370,8 +369,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestSlowUpload: a provider may begin its answer before it has read all of the
-// request, which is still sent to its end.
+// TestSlowUpload: a provider may start its answer before it has read the whole request,
+// which is still sent to the end.
 func TestSlowUpload(t *testing.T) {
 	t.Parallel()
 	body := []byte("the whole conversation")

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// answer is one answer of the model, before it is cut into deltas.
+// answer is one answer of the model, before it is split into deltas.
 type answer struct {
 	reasoning string
 	text      string
@@ -52,9 +52,9 @@ func callTool(name string, members ...any) call {
 	return call{name, string(b)}
 }
 
-// deltas cuts the answer into what is streamed: words, then pieces of the
-// calls, one of each call in turn, as providers do with parallel calls. The ids
-// are those of a careless provider: the same in every answer.
+// deltas splits the answer into what is streamed: words, then pieces of the calls, one
+// of each call in turn, as providers do with parallel calls. The ids are those of a
+// careless provider: the same in every answer.
 func (a answer) deltas() []holdfast.Delta {
 	var out []holdfast.Delta
 	for _, w := range words(a.reasoning) {
@@ -80,7 +80,7 @@ func (a answer) deltas() []holdfast.Delta {
 	return out
 }
 
-// words cuts a text after each space.
+// words splits a text after each space.
 func words(text string) []string {
 	if text == "" {
 		return nil
@@ -88,7 +88,7 @@ func words(text string) []string {
 	return strings.SplitAfter(text, " ")
 }
 
-// split cuts arguments into pieces of some bytes, between two characters.
+// split splits arguments into pieces of a few bytes, between characters.
 func split(args string) []string {
 	const size = 16
 	var out []string
@@ -103,7 +103,7 @@ func split(args string) []string {
 	return append(out, args)
 }
 
-// usage counts a token per word.
+// usage counts one token per word.
 func (a answer) usage(req *holdfast.ModelRequest) *holdfast.Usage {
 	var input int64
 	for _, text := range req.Instructions {

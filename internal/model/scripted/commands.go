@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Help lists what the demo model can be told.
+// Help lists what the demo model understands.
 const Help = `I am the demo model: scripted, with no key and no network. What you can say:
 
 - help: this list
@@ -31,13 +31,13 @@ const Help = `I am the demo model: scripted, with no key and no network. What yo
 
 To see what Holdfast is for, say "plan 20 steps" and kill the server in the middle.`
 
-// command is something that the model can be told.
+// command is something that the model understands.
 type command struct {
 	words  *regexp.Regexp
 	answer func(s situation, match []string) answer
 }
 
-// commands returns what the model can be told. The first that matches counts.
+// commands returns what the model understands. The first one that matches counts.
 func commands() []command {
 	when := func(words string, f func(situation, []string) answer) command {
 		return command{regexp.MustCompile(`(?is)^` + words + `[.!?\s]*$`), f}
@@ -67,13 +67,13 @@ func commands() []command {
 	}
 }
 
-// number reads a count; text that is none is the fallback.
+// number reads a count; it returns the fallback for text that is not one.
 func number(text string, fallback, most int) int {
 	n, err := strconv.Atoi(text)
 	switch {
 	case text == "":
 		return fallback
-	case err != nil, n > most: // only digits come here: too many of them
+	case err != nil, n > most: // text is only digits here, so there are too many of them
 		return most
 	}
 	return max(n, 1)

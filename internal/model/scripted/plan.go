@@ -2,8 +2,7 @@ package scripted
 
 import "fmt"
 
-// plan works through n steps, one per iteration. Which step is next follows
-// from the history.
+// plan works through n steps, one per iteration. The history tells which step is next.
 func plan(s situation, match []string) answer {
 	n := number(match[1], 10, 1000)
 	if tool := s.missing("lookup", "calculate", "update_plan"); tool != "" {

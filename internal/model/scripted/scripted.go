@@ -1,9 +1,9 @@
-// Package scripted has a model that needs no key and no network: the demo's. The
-// words of the last user message tell it what to do; see [Help].
+// Package scripted has the demo's model, which needs no key and no network. The words of
+// the last user message tell it what to do; see [Help].
 //
-// What it answers depends on the request alone, on the history, the iteration
-// and the attempt. It remembers nothing between calls, so another process that
-// takes a run over goes on with the same plan.
+// Its answers depend only on the request: the history, the iteration and the attempt. It
+// remembers nothing between calls, so a process that takes over a run continues with the
+// same plan.
 package scripted
 
 import (
@@ -20,17 +20,17 @@ import (
 
 // Options change how the model streams, not what it says.
 type Options struct {
-	// Delay is the pause before each delta; 0 is none.
+	// Delay is the pause before each delta; 0 means none.
 	Delay time.Duration
-	// Journal, if set, gets a line when a call begins and another when it ends:
+	// Journal, if set, gets a line when a call starts and another when it ends:
 	//
 	//	model start thread=t run=r iteration=0 attempt=0
 	//	model end thread=t run=r iteration=0 attempt=0 outcome=stop
 	//
-	// The outcome is the finish reason, or truncated, failed or stopped (by the
-	// reader or by the context). Each line is one Write, so that a file opened for
-	// appending has whole lines whatever happens to the process. The writer must be
-	// safe for concurrent use, as an *os.File is.
+	// The outcome is the finish reason, or truncated, failed or stopped (by the reader
+	// or by the context). Each line is one Write, so that a file opened for appending
+	// has only whole lines, whatever happens to the process. The writer must be safe for
+	// concurrent use, as an *os.File is.
 	Journal io.Writer
 }
 
@@ -53,7 +53,7 @@ func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq
 			return
 		}
 		outcome := m.play(ctx, m.answer(req), req, yield)
-		// The answer has been given; a journal that fails now must not hide it.
+		// The answer is complete; a journal that fails now must not hide it.
 		_ = m.note("end", req, " outcome="+outcome)
 	}
 }
@@ -78,7 +78,7 @@ func (m *Model) note(what string, req *holdfast.ModelRequest, more string) error
 	return err
 }
 
-// field writes a value so that it stays one word of a line.
+// field returns a value as a single word, quoted if necessary.
 func field(s string) string {
 	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '"' || !strconv.IsPrint(r) }) {
 		return strconv.Quote(s)

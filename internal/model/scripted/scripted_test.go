@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// said is an answer put together from its deltas.
+// said is an answer assembled from its deltas.
 type said struct {
 	text, reasoning string
 	calls           []holdfast.ToolCall
@@ -204,7 +204,7 @@ func TestUseCallsSeveralTools(t *testing.T) {
 func TestPlanGoesOnFromTheHistory(t *testing.T) {
 	for _, n := range []int{1, 7, 25} {
 		req := userSays(fmt.Sprintf("Plan %d steps, please!", n))
-		// An earlier turn must not count.
+		// Earlier turns must not count.
 		req.Messages = append([]holdfast.Message{{Role: holdfast.RoleUser, Text: "time"}, {Role: holdfast.RoleAssistant,
 			Calls: []holdfast.ToolCall{{ID: "x", Name: "current_time"}}}, {Role: holdfast.RoleTool, CallID: "x", Text: "noon"}}, req.Messages...)
 		got := converse(t, req, ok)

@@ -8,20 +8,20 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// situation is what the model needs to know of a request: the last user message
-// and what has been done about it.
+// situation is what the model needs to know about a request: the last user message and
+// what has been done about it.
 type situation struct {
 	req  *holdfast.ModelRequest
 	user string
 	// media counts what the user sent besides text.
 	media int
-	// steps counts the answers with tool calls since.
+	// steps counts the answers with tool calls since then.
 	steps int
-	// results are those of the calls since, in order.
+	// results are those of the calls since then, in order.
 	results []result
 }
 
-// result is a tool call and what came of it.
+// result is a tool call and its outcome.
 type result struct {
 	tool   string
 	text   string
@@ -59,8 +59,8 @@ func read(req *holdfast.ModelRequest) situation {
 	return s
 }
 
-// newResult reads a tool message. That a call failed is known from the message
-// or, for a call that the server gave a result itself, from its first words.
+// newResult reads a tool message. Whether the call failed is known from the message or,
+// if the server itself gave the result, from its first words.
 func newResult(tool string, m *holdfast.Message) result {
 	r := result{tool: tool, text: m.PlainText(), failed: m.Error != ""}
 	if r.text == "" {
@@ -80,7 +80,7 @@ func (s situation) last() result {
 	return s.results[len(s.results)-1]
 }
 
-// missing returns the first of the tools that the request does not offer.
+// missing returns the first of these tools that the request does not offer.
 func (s situation) missing(names ...string) string {
 	for _, n := range names {
 		if !slices.ContainsFunc(s.req.Tools, func(t holdfast.ToolSpec) bool { return t.Name == n }) {
@@ -90,7 +90,7 @@ func (s situation) missing(names ...string) string {
 	return ""
 }
 
-// String says what the call came to, in one line.
+// String describes the outcome of the call in one line.
 func (r result) String() string {
 	if r.failed {
 		return fmt.Sprintf("%s gave no proper result (%s)", r.tool, shorten(r.text))
@@ -98,7 +98,7 @@ func (r result) String() string {
 	return fmt.Sprintf("%s: %s", r.tool, shorten(r.text))
 }
 
-// summary lists results; of many, the newest.
+// summary lists results; if there are many, only the newest.
 func summary(results []result) string {
 	const most = 8
 	var b strings.Builder
@@ -112,7 +112,7 @@ func summary(results []result) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// shorten makes a text one line of bounded length.
+// shorten turns a text into one line of bounded length.
 func shorten(text string) string {
 	const most = 120
 	line := []rune(strings.Join(strings.Fields(text), " "))

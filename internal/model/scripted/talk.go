@@ -82,7 +82,7 @@ func numbered(n int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// errScripted is the cause of the failures that were asked for.
+// errScripted is the cause of failures that the user asked for.
 var errScripted = errors.New("the user asked for it")
 
 func flaky(s situation, _ []string) answer {

@@ -1,5 +1,7 @@
 package scripted
 
+// The answers that use tools.
+
 import (
 	"encoding/json"
 	"errors"
@@ -12,14 +14,12 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// The answers that use tools.
-
-// needs says that a tool is not there.
+// needs says that a tool is missing.
 func needs(tool string) answer {
 	return say("I need the tool %s for this, and I was not given it. Say \"tools\" to see which ones I have.", tool)
 }
 
-// simple calls tools once, then tells what came of it.
+// simple calls tools once, then reports their results.
 func simple(s situation, before, after string, calls ...call) answer {
 	for _, c := range calls {
 		if s.missing(c.name) != "" {
@@ -137,7 +137,7 @@ func length(s situation, _ []string) answer {
 	return say("I was cut off by my length limit, and the call was not made:\n%s", summary(s.results))
 }
 
-// usePart is one call of "use a {…} and b {…}".
+// usePart matches the start of one call in "use a {…} and b {…}".
 var usePart = regexp.MustCompile(`(?i)^\s*(?:and\s+|,\s*|use\s+)*([^\s{,]+)\s*`)
 
 func use(s situation, match []string) answer {

@@ -5,7 +5,7 @@ import "github.com/holdfast-agents/holdfast"
 type state struct {
 	ID    string
 	Key   string `json:"id"`
-	Other string `json:"id"` // want `HF005: the fields Key and Other of state are both "id" in JSON, so that encoding/json drops both`
+	Other string `json:"id"` // want `HF005: the fields Key and Other of state are both "id" in JSON, so encoding/json silently drops both`
 	left
 	right
 	Tagged string
