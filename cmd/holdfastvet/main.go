@@ -2,7 +2,7 @@
 //
 //	go vet -vettool="$(which holdfastvet)" ./...
 //
-// What it finds, and how to mend it, is in docs/state-checks.md.
+// What it finds, and how to fix it, is described in docs/state-checks.md.
 package main
 
 import (

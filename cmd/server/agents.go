@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// configured returns the file's agents and their limits. Without a file there
-// is one agent, unless the file was asked for by name.
+// configured returns the file's agents and their limits. If there is no file, there is
+// one agent, unless the file was named explicitly.
 func (o *options) configured(journal io.Writer) ([]holdfast.Agent, map[string]server.Limits, error) {
 	parts := server.Parts{DefaultModel: o.model, Getenv: o.getenv, DemoDelay: o.demoDelay, DemoJournal: journal}
 	agents, limits, err := server.LoadAgents(orDefault(o.configFile, defaultConfig), parts)
@@ -24,7 +24,7 @@ func (o *options) configured(journal io.Writer) ([]holdfast.Agent, map[string]se
 	return agents, limits, err
 }
 
-// authenticate is nil without keys: then the server listens on loopback only.
+// authenticate returns nil without keys; the server then listens on loopback only.
 func (o *options) authenticate() (func(*http.Request) (holdfast.Principal, error), error) {
 	list := o.getenv("HOLDFAST_API_KEYS")
 	if list == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// banner says in a few lines what the server runs on.
+// banner prints in a few lines how the server is set up.
 func (o *options) banner(w io.Writer, s *server.Server, cfg server.Config) {
 	recovery := "on: runs cut off by a crash are continued"
 	if o.recovery == "off" {
@@ -27,16 +27,15 @@ func (o *options) banner(w io.Writer, s *server.Server, cfg server.Config) {
 func access(cfg server.Config) string {
 	switch {
 	case cfg.Authenticate != nil:
-		return "API keys needed"
+		return "API keys required"
 	case cfg.AllowAnonymous:
-		return "for everybody: HOLDFAST_ALLOW_ANONYMOUS is set"
+		return "for everyone: HOLDFAST_ALLOW_ANONYMOUS is set"
 	default:
 		return "loopback only: no API keys are set"
 	}
 }
 
-// agentsText names the agents; without a file there is one, and what it runs on
-// is worth a word.
+// agentsText names the agents; without a file there is only one, so it names its model.
 func (o *options) agentsText(cfg server.Config) string {
 	if len(cfg.Agents) == 1 && cfg.Agents[0].Name == "demo" {
 		return `demo: scripted, no API key needed; say "help"`
@@ -59,12 +58,11 @@ func storeText(store string) string {
 	return "memory"
 }
 
-// durabilityLine says what the store's level means; a store that was not asked
-// has none.
+// durabilityLine explains the store's level; it returns "" if the level is not known.
 func durabilityLine(level holdfast.Level) string {
 	meaning, ok := map[holdfast.Level]string{
 		holdfast.LevelNone:    "nothing survives the end of this process",
-		holdfast.LevelProcess: "commits survive the end of this process, but not for sure a crash of the machine or of the store",
+		holdfast.LevelProcess: "commits survive the end of this process, but not necessarily a crash of the machine or of the store",
 		holdfast.LevelMachine: "commits survive a crash of the machine",
 	}[level]
 	if !ok {

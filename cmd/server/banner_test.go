@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
-// TestDurabilityLine: every level is explained, and no level is no line.
+// TestDurabilityLine: every level is explained; without a level there is no line.
 func TestDurabilityLine(t *testing.T) {
 	for level, want := range map[holdfast.Level]string{
 		holdfast.LevelNone:    "  durability  none: nothing survives the end of this process\n",
-		holdfast.LevelProcess: "  durability  process: commits survive the end of this process, but not for sure a crash of the machine or of the store\n",
+		holdfast.LevelProcess: "  durability  process: commits survive the end of this process, but not necessarily a crash of the machine or of the store\n",
 		holdfast.LevelMachine: "  durability  machine: commits survive a crash of the machine\n",
 		"":                    "",
 	} {
@@ -24,8 +24,8 @@ func TestDurabilityLine(t *testing.T) {
 	}
 }
 
-// TestEviction: a Redis that throws threads away is refused, with what to do
-// about it, unless somebody wants it.
+// TestEviction: a Redis that discards threads is refused, with what to do about it,
+// unless eviction is allowed.
 func TestEviction(t *testing.T) {
 	redis := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
 	args := []string{"--addr=localhost:0", "--store=" + redis.URL()}

@@ -1,5 +1,8 @@
 package main
 
+// The subcommands that do not need a store: validate, key, healthcheck and help, and how
+// a subcommand is run.
+
 import (
 	"crypto/rand"
 	"errors"
@@ -17,11 +20,10 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// defaultConfig is read if it is there.
+// defaultConfig is read if it exists.
 const defaultConfig = "holdfast.yaml"
 
-// command runs the subcommand that args begins with; ok is false if there is
-// none.
+// command runs the subcommand that args starts with; ok is false if there is none.
 func command(args []string, getenv func(string) string, stdout, stderr io.Writer) (code int, ok bool) {
 	if len(args) == 0 {
 		return 0, false
@@ -50,7 +52,7 @@ func command(args []string, getenv func(string) string, stdout, stderr io.Writer
 	case errors.Is(err, errProblems):
 		return exitFailed, true
 	case errors.As(err, &mistakes):
-		// One line per mistake, which editors can follow; a prefix would break it.
+		// One line per mistake, in the form that editors can follow; a prefix would break it.
 		fmt.Fprintln(stderr, err)
 	default:
 		fmt.Fprintf(stderr, "holdfast %s: %v\n", args[0], err)
@@ -82,7 +84,7 @@ func validateCommand(args []string, getenv func(string) string, stdout, stderr i
 	}
 	agents, models, err := server.ValidateAgents(orDefault(path, defaultConfig), server.Parts{Getenv: getenv})
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no file %s: copy holdfast.example.yaml, or name another with --config", path)
+		return fmt.Errorf("there is no file %s: copy holdfast.example.yaml, or name another file with --config", path)
 	}
 	if err != nil {
 		return err
@@ -105,8 +107,8 @@ func orDefault(s, fallback string) string {
 func keyCommand(args []string, stdout, stderr io.Writer) error {
 	var tenant, user string
 	flags := flag.NewFlagSet("holdfast key", flag.ContinueOnError)
-	flags.StringVar(&tenant, "tenant", "", "whose data the key opens; nothing of one tenant is visible to another")
-	flags.StringVar(&user, "user", "", "who the key's owner is within the tenant")
+	flags.StringVar(&tenant, "tenant", "", "the tenant whose data the key opens; tenants see nothing of each other")
+	flags.StringVar(&user, "user", "", "the key's owner within the tenant")
 	if err := parseCommand(flags, args, stderr); err != nil {
 		return err
 	}
@@ -126,8 +128,8 @@ restart the server:
 	return nil
 }
 
-// healthCommand asks a running server whether it can serve: for containers,
-// which have nothing else in them to ask with.
+// healthCommand asks a running server whether it can serve: for containers, which have
+// no other program to ask with.
 func healthCommand(args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	addr := orDefault(getenv("HOLDFAST_ADDR"), "localhost:8080")
 	flags := flag.NewFlagSet("holdfast healthcheck", flag.ContinueOnError)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSettingsAreDocumented: the tables of settings name every flag, its
-// variable and its default, and nothing else.
+// TestSettingsAreDocumented: the tables of settings list every flag with its variable
+// and its default, and nothing else.
 func TestSettingsAreDocumented(t *testing.T) {
 	for _, file := range []string{"../../docs/configuration.md", "../../README.md"} {
 		text, err := os.ReadFile(file)

@@ -16,17 +16,17 @@ holdfast validate       checks the file with the agents
 holdfast key            makes an API key
 holdfast healthcheck    asks a running server whether it can serve
 
-Looking into a store; STORE is a URL as --store has it, or the path of a file. A file
+Looking into a store; STORE is a URL like that of --store, or the path of a file. A file
 must not be in use by a server.
 
-holdfast check STORE    finds what is damaged, and which states of middleware need
-                        migrations; exits with 1 if something cannot be gone on with
+holdfast check STORE    finds damage, and states of middleware that need migrations;
+                        exits with 1 if something cannot be continued
 holdfast inspect STORE  lists the threads, or shows one: --thread ID [--checkpoint ID]
 holdfast export STORE   writes a thread as JSON: --thread ID [-o FILE]
 holdfast import STORE FILE
-                        makes a thread out of what export has written
-holdfast replay STORE   runs a thread again from a checkpoint on, in a copy, with the
-                        results its tools had: --thread ID --checkpoint ID
+                        makes a thread from what export has written
+holdfast replay STORE   runs a thread again from a checkpoint, in a copy, with the
+                        recorded results of its tools: --thread ID --checkpoint ID
 
 holdfast COMMAND --help lists the flags of a command.
 `)

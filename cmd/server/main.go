@@ -1,5 +1,5 @@
-// Command server is Holdfast: a durable agent server that speaks AG-UI.
-// Built, it is called holdfast.
+// Command server is Holdfast: a durable agent server that speaks AG-UI. The built program
+// is called holdfast.
 package main
 
 import (
@@ -24,7 +24,7 @@ const (
 )
 
 func main() {
-	// The first signal shuts down in good order; a second one ends at once.
+	// The first signal shuts down gracefully; a second one ends the program at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))

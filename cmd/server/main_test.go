@@ -13,8 +13,8 @@ func env(values map[string]string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
-// TestOptions: every setting is a flag and an environment variable, and the
-// flag wins.
+// TestOptions: every setting is a flag and an environment variable, and the flag takes
+// precedence.
 func TestOptions(t *testing.T) {
 	o, err := parseOptions([]string{"--lease", "5s", "--addr=localhost:1"}, env(map[string]string{
 		"HOLDFAST_ADDR": "localhost:2", "HOLDFAST_MAX_RUNS": "7", "HOLDFAST_CHECKPOINT_FREQUENCY": "manual",
@@ -71,7 +71,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// signalWriter calls seen when it has been given the text it waits for.
+// signalWriter calls seen once the text that it waits for was written.
 type signalWriter struct {
 	bytes.Buffer
 	want string

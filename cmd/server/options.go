@@ -1,5 +1,8 @@
 package main
 
+// The program's settings: its flags and environment variables, their checks, and the
+// server's configuration that they make.
+
 import (
 	"flag"
 	"fmt"
@@ -15,9 +18,9 @@ import (
 	"github.com/holdfast-agents/holdfast/web"
 )
 
-// options are the program's settings: each is a flag and an environment
-// variable of the same name, and the flag wins. Secrets are variables only,
-// because arguments are visible to everybody on the machine.
+// options are the program's settings: each is a flag and an environment variable of the
+// same name, and the flag takes precedence. Secrets are variables only, because
+// arguments are visible to everyone on the machine.
 type options struct {
 	addr          string
 	store         string
@@ -54,36 +57,46 @@ type options struct {
 	getenv func(string) string
 }
 
-// flags declares the settings; docs/configuration.md has the same table.
+// flags declares the settings; docs/configuration.md has a table of them.
 func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs := flag.NewFlagSet("holdfast", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	fs.StringVar(&o.addr, "addr", "localhost:8080", "where to listen")
-	fs.StringVar(&o.store, "store", "bolt:./data/holdfast.db", "where threads are kept: bolt:PATH, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
-	fs.StringVar(&o.redisPrefix, "redis-prefix", "hf:", "what every key in Redis begins with")
-	fs.StringVar(&o.model, "model", "", "the default model: demo (scripted, needs no key) or openai/NAME; without it, openai/gpt-5-mini if OPENAI_API_KEY is set, else demo")
-	fs.StringVar(&o.configFile, "config", "", "the file with the agents; default holdfast.yaml if it is there")
+	fs.StringVar(&o.addr, "addr", "localhost:8080", "the address to listen on")
+	fs.StringVar(&o.store, "store", "bolt:./data/holdfast.db",
+		"where threads are kept: bolt:PATH, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
+	fs.StringVar(&o.redisPrefix, "redis-prefix", "hf:", "the prefix of every key in Redis")
+	fs.StringVar(&o.model, "model", "",
+		"the default model: demo (scripted, needs no key) or openai/NAME; without it, openai/gpt-5-mini if OPENAI_API_KEY is set, else demo")
+	fs.StringVar(&o.configFile, "config", "", "the agents file; default holdfast.yaml if it exists")
 	fs.StringVar(&o.retention, "retention", "full", "which checkpoints stay listed: full (the newest 100), full:N, or latest")
 	fs.StringVar(&o.frequency, "checkpoint-frequency", "per_iteration", "which checkpoints are listed: per_iteration, per_turn or manual")
-	fs.StringVar(&o.pendingWrites, "pending-writes", "on", "on: each tool result is saved the moment it exists; off: results of pure and idempotent tools are saved when all calls of an answer are done")
+	fs.StringVar(&o.pendingWrites, "pending-writes", "on",
+		"on: each tool result is saved as soon as it exists; off: results of pure and idempotent tools are saved when all calls of an answer are done")
 	fs.StringVar(&o.recovery, "recover", "on", "on: runs cut off by a crash are continued; off: they wait for an empty-messages POST")
-	fs.StringVar(&o.onFailure, "on-store-failure", "continue", "continue: a run whose store does not answer waits for it; stop: it is given up at once, and recovered later")
-	fs.DurationVar(&o.storeTimeout, "store-timeout", 30*time.Second, "how long a run waits for a store that does not answer before it is given up here, to be recovered later")
-	fs.StringVar(&o.schemas, "schema-changes", "warn", "a run whose checkpoint was written with other middleware states: warn says what has changed, silent does not, fail refuses the run")
-	fs.StringVar(&o.newerState, "on-newer-state", "refuse", "a stored middleware state of a version that is not known here: refuse the run, or reset the state and keep the newer one aside")
-	fs.DurationVar(&o.archiveAfter, "archive-after", time.Minute, "how long the log of an ended run stays as it was written; then it is stored without what its messages hold")
-	fs.DurationVar(&o.dropHistory, "delete-checkpoints-after", 0, "the age at which checkpoints are deleted, never a thread's newest; 0s: never")
-	fs.DurationVar(&o.dropThreads, "delete-threads-after", 0, "how long an idle thread stays after its last activity; then all of it is deleted; 0s: for ever")
-	fs.Int64Var(&o.warnBytes, "thread-warn-bytes", 0, "a run on a thread that takes more bytes says so in log, metrics and stream; 0: never")
-	fs.Int64Var(&o.pruneBytes, "thread-prune-bytes", 0, "a thread that takes more bytes and does not run is pruned to its newest checkpoint; 0: never")
-	fs.Int64Var(&o.maxBytes, "thread-max-bytes", 0, "a thread that takes more bytes is not gone on with until it is pruned; 0: no limit")
+	fs.StringVar(&o.onFailure, "on-store-failure", "continue", "continue: a run waits for a store that does not respond; stop: it is given up at once, and recovered later")
+	fs.DurationVar(&o.storeTimeout, "store-timeout", 30*time.Second,
+		"how long a run waits for a store that does not respond before this process gives it up, to be recovered later")
+	fs.StringVar(&o.schemas, "schema-changes", "warn",
+		"what to do if a checkpoint was written with other middleware states: warn reports the changes, silent does not, fail refuses the run")
+	fs.StringVar(&o.newerState, "on-newer-state", "refuse",
+		"what to do if a stored middleware state has a version that is not known here: refuse the run, or reset the state and keep its newer value aside")
+	fs.DurationVar(&o.archiveAfter, "archive-after", time.Minute,
+		"how long the log of an ended run is kept as it was written; then it is stored without what its messages contain")
+	fs.DurationVar(&o.dropHistory, "delete-checkpoints-after", 0, "the age at which checkpoints are deleted, except a thread's newest; 0s: never")
+	fs.DurationVar(&o.dropThreads, "delete-threads-after", 0, "how long a thread must be idle before it is deleted; 0s: never")
+	fs.Int64Var(&o.warnBytes, "thread-warn-bytes", 0, "a run on a thread that takes more bytes warns in the log, a metric and the stream; 0: never")
+	fs.Int64Var(&o.pruneBytes, "thread-prune-bytes", 0,
+		"a thread that takes more bytes and is not running is pruned to its newest checkpoint; 0: never")
+	fs.Int64Var(&o.maxBytes, "thread-max-bytes", 0, "a thread that takes more bytes cannot be continued until it is pruned; 0: no limit")
 	fs.DurationVar(&o.lease, "lease", 3*time.Second, "how long a silent process counts as alive")
-	fs.DurationVar(&o.deltaWindow, "delta-window", 0, "how long a model's words may wait for more before they are stored and shown; 0s: every piece at once")
-	fs.IntVar(&o.maxRuns, "max-runs", 1000, "how many runs may run at a time; beyond it 503")
+	fs.DurationVar(&o.deltaWindow, "delta-window", 0,
+		"how long a model's words may wait for more before they are stored and shown; 0s: each piece at once")
+	fs.IntVar(&o.maxRuns, "max-runs", 1000, "how many runs may run at a time; more get a 503")
 	fs.IntVar(&o.maxSteps, "max-iterations", 50, "how many iterations a run gets between two requests")
-	fs.BoolVar(&o.allowEviction, "allow-eviction", false, "use a Redis that throws threads away when it is full")
-	fs.BoolVar(&o.anonymous, "allow-anonymous", false, "serve everybody who reaches the address, without API keys")
-	fs.StringVar(&o.origins, "origins", "", "the pages of other origins that may use the server: https://app.example.com, with commas between; or *")
+	fs.BoolVar(&o.allowEviction, "allow-eviction", false, "use a Redis that discards threads when it is full")
+	fs.BoolVar(&o.anonymous, "allow-anonymous", false, "serve everyone who can reach the address, without API keys")
+	fs.StringVar(&o.origins, "origins", "",
+		"the other origins whose pages may use the server, separated by commas: https://app.example.com; or *")
 	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	fs.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
 	fs.DurationVar(&o.demoDelay, "demo-delay", 20*time.Millisecond, "the demo model's pause between two words")
@@ -97,7 +110,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	return fs
 }
 
-// variable is the environment variable of a flag.
+// variable returns the environment variable of a flag.
 func variable(name string) string {
 	return "HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
@@ -148,7 +161,7 @@ func (o *options) validate() error {
 		return err
 	}
 	if name, ok := strings.CutPrefix(o.model, "openai/"); o.model != "demo" && (!ok || name == "") {
-		return fmt.Errorf("--model=%s is not known: use demo, or openai/NAME with the name that the provider gives the model", o.model)
+		return fmt.Errorf("--model=%s is not known: use demo, or openai/NAME with the provider's name of the model", o.model)
 	}
 	if o.maxRuns < 1 || o.maxSteps < 1 {
 		return fmt.Errorf("--max-runs and --max-iterations must be at least 1")
@@ -171,7 +184,7 @@ func (o *options) keepCheckpoints() (int, error) {
 	return 0, fmt.Errorf("--retention=%s is not known: use full, full:N with a number from 1, or latest", o.retention)
 }
 
-// log makes the program's log.
+// log returns the program's log.
 func (o *options) log(w io.Writer) *slog.Logger {
 	h := &slog.HandlerOptions{Level: o.logLevel}
 	if o.logFormat == "json" {
@@ -180,7 +193,7 @@ func (o *options) log(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, h))
 }
 
-// config makes the server's configuration. closeAll releases what it opened.
+// config returns the server's configuration. closeAll releases what was opened for it.
 func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), err error) {
 	closeAll = func() {}
 	var journal io.Writer
@@ -209,7 +222,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		return cfg, closeAll, err
 	}
 	if o.anonymous && authenticate == nil {
-		log.Warn("everybody who reaches the address may use this server and see every thread: HOLDFAST_ALLOW_ANONYMOUS is set")
+		log.Warn("everyone who can reach the address may use this server and see every thread: HOLDFAST_ALLOW_ANONYMOUS is set")
 	}
 	return server.Config{
 		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
@@ -223,7 +236,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 	}, closeAll, nil
 }
 
-// list splits at commas.
+// list splits a text at commas.
 func list(text string) []string {
 	var entries []string
 	for entry := range strings.SplitSeq(text, ",") {

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// storeCommands look into a store without a server.
+// storeCommands are the subcommands that look into a store without a server.
 var storeCommands = map[string]func(*storeCommand, []string) error{
 	"check":   (*storeCommand).check,
 	"inspect": (*storeCommand).inspect,
@@ -27,14 +27,14 @@ var storeCommands = map[string]func(*storeCommand, []string) error{
 	"replay":  (*storeCommand).replay,
 }
 
-// errProblems: a check has found some, and has said which.
+// errProblems: a check found problems, which it has printed.
 var errProblems = errors.New("problems were found")
 
 // storeCommand is what these commands have in common.
 type storeCommand struct {
 	getenv         func(string) string
 	stdout, stderr io.Writer
-	// parts are what the file of agents may name, besides what comes with Holdfast.
+	// parts are what the agents file may name besides what comes with Holdfast.
 	parts server.Parts
 
 	store  server.StoreAt
@@ -42,22 +42,22 @@ type storeCommand struct {
 	thread string
 }
 
-// flags declares the flags that all of them have.
+// flags declares the flags that all these commands have.
 func (c *storeCommand) flags(name string) *flag.FlagSet {
 	f := flag.NewFlagSet("holdfast "+name, flag.ContinueOnError)
-	f.StringVar(&c.store.RedisPrefix, "redis-prefix", orDefault(c.getenv("HOLDFAST_REDIS_PREFIX"), "hf:"), "what every key in Redis begins with (HOLDFAST_REDIS_PREFIX)")
+	f.StringVar(&c.store.RedisPrefix, "redis-prefix", orDefault(c.getenv("HOLDFAST_REDIS_PREFIX"), "hf:"), "the prefix of every key in Redis (HOLDFAST_REDIS_PREFIX)")
 	f.StringVar(&c.tenant, "tenant", server.LocalPrincipal().Tenant, "whose thread it is; the default is that of a server without keys")
 	f.StringVar(&c.thread, "thread", "", "the thread")
 	return f
 }
 
-// parse parses arguments among which the store is the first that is not a flag, and
-// returns the others. A store that HOLDFAST_STORE names, perhaps with a password, need
-// not be an argument, which everybody on the machine can see.
+// parse parses the arguments. The first that is not a flag is the store; it returns the
+// others. A store may be named by HOLDFAST_STORE instead, because it may contain a
+// password, and everyone on the machine can see arguments.
 func (c *storeCommand) parse(f *flag.FlagSet, args []string, others ...string) ([]string, error) {
 	f.SetOutput(c.stderr)
 	f.Usage = func() {
-		fmt.Fprintf(c.stderr, "Usage: %s STORE %s\n\nSTORE is a URL as --store has it, or the path of a file (HOLDFAST_STORE).\n\n",
+		fmt.Fprintf(c.stderr, "Usage: %s STORE %s\n\nSTORE is a URL like that of --store, or the path of a file (HOLDFAST_STORE).\n\n",
 			f.Name(), strings.Join(append(slices.Clone(others), "[flags]"), " "))
 		f.PrintDefaults()
 	}
@@ -107,7 +107,7 @@ func count(n int, noun string) string {
 // inspect lists the threads of a store, or shows one.
 func (c *storeCommand) inspect(args []string) error {
 	f := c.flags("inspect")
-	checkpoint := f.String("checkpoint", "", "show the thread as it was then")
+	checkpoint := f.String("checkpoint", "", "show the thread as it was at this checkpoint")
 	if _, err := c.parse(f, args); err != nil {
 		return err
 	}

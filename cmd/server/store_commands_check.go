@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// check prints a line for each problem and for each state that another version of the
-// program has written, and how much was looked at.
+// check prints a line for each problem, a line for each state that another version of
+// the program has written, and how much it has checked.
 func (c *storeCommand) check(args []string) error {
 	f := c.flags("check")
-	file := f.String("config", c.getenv("HOLDFAST_CONFIG"), "the file with the agents, whose middleware has states; default "+defaultConfig+" if it is there (HOLDFAST_CONFIG)")
+	file := f.String("config", c.getenv("HOLDFAST_CONFIG"), "the agents file, for the states of their middleware; default "+defaultConfig+" if it exists (HOLDFAST_CONFIG)")
 	if _, err := c.parse(f, args); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c *storeCommand) check(args []string) error {
 	return nil
 }
 
-// agents reads the file, without models, which would need keys.
+// agents reads the file, but makes no models, which would need keys.
 func (c *storeCommand) agents(file string) ([]holdfast.Agent, error) {
 	parts := c.parts
 	parts.Getenv = c.getenv
@@ -66,7 +66,7 @@ func (c *storeCommand) agents(file string) ([]holdfast.Agent, error) {
 	return agents, err
 }
 
-// stateReport prints what stored states need, and counts it.
+// stateReport prints what stored states need, and counts them.
 type stateReport struct {
 	w       io.Writer
 	threads map[server.PendingMigration]int
@@ -80,8 +80,8 @@ func (r *stateReport) thread(key holdfast.ThreadKey, needs []server.PendingMigra
 	}
 }
 
-// summary prints a line for each state and version. lost: a state cannot be gone on
-// with.
+// summary prints a line for each state and version. lost reports whether there is a state
+// that cannot be continued.
 func (r *stateReport) summary() (lost bool) {
 	byState := func(a, b server.PendingMigration) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.From, b.From))
@@ -94,7 +94,7 @@ func (r *stateReport) summary() (lost bool) {
 	return lost
 }
 
-// need says what a stored state needs; ok is false if this program does not have it.
+// need says what a stored state needs; ok is false if this program cannot provide it.
 func need(m server.PendingMigration) (text string, ok bool) {
 	switch {
 	case m.From > m.To:

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// aged is a store whose threads t1 and t2 have states of the given versions, written by
-// an agent as the file that is returned describes it.
+// aged makes a store whose threads t1 and t2 have states of the given versions, written
+// by an agent that the returned file describes.
 func aged(t *testing.T, versions map[string]int) (store, file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,8 +50,8 @@ func aged(t *testing.T, versions map[string]int) (store, file string) {
 	return store, file
 }
 
-// kept is a kind of middleware that keeps a state of its own name. There are
-// migrations from the given versions to the next.
+// kept is a kind of middleware that keeps a state of the same name. There are migrations
+// from the given versions to the next ones.
 func kept(name string, version int, migrations ...int) holdfast.MiddlewareKind {
 	type visits struct {
 		N int `json:"n"`
@@ -66,15 +66,15 @@ func kept(name string, version int, migrations ...int) holdfast.MiddlewareKind {
 			Name: name, States: []holdfast.AnyState{key},
 			AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResult) {
 				if _, err := key.Update(ctx, func(v visits) visits { v.N++; return v }); err != nil {
-					panic(err) // it is logged, and the test does not find the state
+					panic(err) // the server logs it, and the test does not find the state
 				}
 			},
 		}, nil
 	}}
 }
 
-// TestCheckStates: before a deployment, check says what it would do to the states that
-// are stored, and exits with 1 if some could not be gone on with.
+// TestCheckStates: before a deployment, check says what would happen to the stored
+// states, and exits with 1 if some could not be continued.
 func TestCheckStates(t *testing.T) {
 	store, file := aged(t, map[string]int{"acme.counter": 1})
 	newer, newerFile := aged(t, map[string]int{"acme.counter": 4})
@@ -111,8 +111,8 @@ func TestCheckStates(t *testing.T) {
 	})
 }
 
-// TestCheckConfig: the file that was named must be there and right; without one there
-// are no agents to ask.
+// TestCheckConfig: a file that was named must exist and be valid; without one there are
+// no agents to check.
 func TestCheckConfig(t *testing.T) {
 	store := madeStore(t)
 	missing := filepath.Join(t.TempDir(), "holdfast.yaml")

@@ -15,7 +15,7 @@ import (
 // export writes a thread as JSON, to a new file or to standard output.
 func (c *storeCommand) export(args []string) error {
 	f := c.flags("export")
-	file := f.String("o", "", "the file to write, which must not be there yet; default standard output")
+	file := f.String("o", "", "the file to write, which must not exist yet; default standard output")
 	if _, err := c.parse(f, args); err != nil {
 		return err
 	}
@@ -30,8 +30,8 @@ func (c *storeCommand) export(args []string) error {
 	})
 }
 
-// writeNew writes a file that is not there yet; one that cannot be written whole is
-// removed again. It is as private as a store is.
+// writeNew writes a file that must not exist yet; if it cannot be written completely, it
+// is removed again. The file is as private as a store.
 func writeNew(path string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -45,11 +45,11 @@ func writeNew(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// importThread makes a thread out of an exported one.
+// importThread makes a thread from an exported one.
 func (c *storeCommand) importThread(args []string) error {
 	f := c.flags("import")
 	f.Lookup("thread").Usage = "the thread's name in the store; default as in FILE"
-	f.Lookup("tenant").Usage = "whose thread it is to be; default as in FILE"
+	f.Lookup("tenant").Usage = "the tenant that the thread will belong to; default as in FILE"
 	f.Lookup("tenant").DefValue, c.tenant = "", ""
 	others, err := c.parse(f, args, "FILE")
 	if err != nil {

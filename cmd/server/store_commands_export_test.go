@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExportCommand: a thread goes from one file to another.
+// TestExportCommand: a thread is moved from one file to another.
 func TestExportCommand(t *testing.T) {
 	path := madeStore(t)
 	file := filepath.Join(t.TempDir(), "t.json")
@@ -31,12 +31,12 @@ func TestExportCommand(t *testing.T) {
 		t.Errorf("%d %s %s", code, out, errOut)
 	}
 	if code, again, errOut := runCommand(t, fromEnv, "export", "--thread=t"); code != exitOK || again != text {
-		t.Errorf("the copy is another: %d %s\n%s", code, errOut, again)
+		t.Errorf("the copy differs: %d %s\n%s", code, errOut, again)
 	}
 	exportMistakes(t, fromEnv, file)
 }
 
-// exportMistakes: each says what to do, and leaves no file.
+// exportMistakes checks that each mistake says what to do and leaves no file.
 func exportMistakes(t *testing.T, fromEnv func(string) string, file string) {
 	t.Helper()
 	bad := filepath.Join(t.TempDir(), "bad.json")

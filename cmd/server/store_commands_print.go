@@ -1,5 +1,8 @@
 package main
 
+// How inspect and replay print a thread, with everything removed from its texts that
+// could command a terminal.
+
 import (
 	"fmt"
 	"io"
@@ -11,7 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// printThread shows a thread as a person can read it.
+// printThread prints a thread in a form that people can read.
 func printThread(w io.Writer, in *server.Inspection) {
 	table := newTable(w)
 	row := func(name, format string, args ...any) {
@@ -56,7 +59,7 @@ func printThread(w io.Writer, in *server.Inspection) {
 	}
 }
 
-// flush ends a table. What cannot be written here cannot be said anywhere.
+// flush ends a table. If that cannot be written, there is nowhere to report it.
 func flush(table interface{ Flush() error }) { _ = table.Flush() }
 
 func printHistory(w io.Writer, in *server.Inspection) {
@@ -77,7 +80,7 @@ func printMessages(w io.Writer, messages []server.InspectedMessage) {
 	}
 }
 
-// printCalls shows what is not finished.
+// printCalls prints what is not finished.
 func printCalls(w io.Writer, in *server.Inspection) {
 	if len(in.Open) > 0 {
 		fmt.Fprintln(w, "\nopen calls")
@@ -146,18 +149,18 @@ func inBrackets(s string) string {
 	return "(" + s + ")"
 }
 
-// joined joins what is not empty.
+// joined joins the parts that are not empty.
 func joined(by string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), by)
 }
 
-// indented is a text of several lines that can be told from what comes after it.
+// indented returns a text whose lines are indented, so that its end can be seen.
 func indented(text string) string { return strings.ReplaceAll(printable(text), "\n", "\n    ") }
 
 const zeroWidthJoiner = '\u200d'
 
-// printable takes out what would command a terminal: what users and models have
-// written is shown to an operator.
+// printable removes what would command a terminal: an operator is shown what users and
+// models have written.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -11,18 +11,18 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// replay runs a thread again from a checkpoint on, and prints what comes of it. It does
-// so in a copy: the store is not written to, and no other thread of it is recovered.
+// replay runs a thread again from a checkpoint, and prints the result. It does so in a
+// copy: it does not write to the store, and recovers no other thread in it.
 func (c *storeCommand) replay(args []string) error {
 	f := c.flags("replay")
-	checkpoint := f.String("checkpoint", "", "where to begin; holdfast inspect lists the checkpoints")
-	config := f.String("config", c.getenv("HOLDFAST_CONFIG"), "the file with the agents (HOLDFAST_CONFIG)")
-	file := f.String("o", "", "a file to write the new thread to, as export does; it must not be there yet")
+	checkpoint := f.String("checkpoint", "", "where to start; holdfast inspect lists the checkpoints")
+	config := f.String("config", c.getenv("HOLDFAST_CONFIG"), "the agents file (HOLDFAST_CONFIG)")
+	file := f.String("o", "", "a file to write the new thread to, as export does; it must not exist yet")
 	if _, err := c.parse(f, args); err != nil {
 		return err
 	}
 	if c.thread == "" || *checkpoint == "" {
-		return errors.New("what is to be replayed? --thread ID --checkpoint ID; holdfast inspect lists them")
+		return errors.New("what should be replayed? --thread ID --checkpoint ID; holdfast inspect lists them")
 	}
 	cfg, err := c.replayConfig(*config)
 	if err != nil {
@@ -50,8 +50,8 @@ func (c *storeCommand) replay(args []string) error {
 	})
 }
 
-// replayConfig has the agents that a server would have. Pauses are left out, and the
-// demo's journal gets nothing.
+// replayConfig returns a configuration with the agents that a server would have, without
+// pauses and with a demo journal that discards everything.
 func (c *storeCommand) replayConfig(file string) (server.Config, error) {
 	args := []string{"--demo-delay=0s"}
 	if file != "" {
@@ -75,7 +75,7 @@ func (c *storeCommand) replayConfig(file string) (server.Config, error) {
 	}, nil
 }
 
-// runReplay replays on a server that listens nowhere. The store stays open: it is a copy
+// runReplay replays on a server that does not listen. The store stays open: it is a copy
 // in memory, which has nothing to release.
 func runReplay(ctx context.Context, cfg server.Config, who holdfast.Principal, thread, checkpoint string, p *replayPrinter) (fork string, err error) {
 	s, err := server.New(cfg)
@@ -94,7 +94,7 @@ func runReplay(ctx context.Context, cfg server.Config, who holdfast.Principal, t
 	return fork, errors.Join(err, p.err)
 }
 
-// replayPrinter prints checkpoints, each with what is new since the one before.
+// replayPrinter prints checkpoints, each with what is new since the previous one.
 type replayPrinter struct {
 	ctx    context.Context
 	w      io.Writer

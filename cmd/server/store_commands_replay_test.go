@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// demoStore is a file with a thread of the demo agent, which has charged twice.
+// demoStore makes a file with a thread of the demo agent, which has charged twice.
 func demoStore(t *testing.T) (path, journal string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -39,8 +39,8 @@ func demoStore(t *testing.T) (path, journal string) {
 	return path, journal
 }
 
-// TestReplayCommand: a thread is run again with the results it had; neither its store nor
-// the world outside notices.
+// TestReplayCommand: a thread runs again with its recorded results; neither its store nor
+// the outside world notices.
 func TestReplayCommand(t *testing.T) {
 	path, journal := demoStore(t)
 	fromEnv := env(map[string]string{"HOLDFAST_DEMO_JOURNAL": journal})
@@ -71,7 +71,7 @@ func TestReplayCommand(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"what is to be replayed?", []string{"replay", path, "--thread=t"}},
+		{"what should be replayed?", []string{"replay", path, "--thread=t"}},
 		{`no checkpoint "9"`, []string{"replay", path, "--thread=t", "--checkpoint=9"}},
 		{"default/nope", []string{"replay", path, "--thread=nope", "--checkpoint=1"}},
 		{"nothing.yaml", []string{"replay", path, "--thread=t", "--checkpoint=000000000001", "--config=nothing.yaml"}},

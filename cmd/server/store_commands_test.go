@@ -19,10 +19,10 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// looked is the result that the tool of madeStore has.
+// looked is the result of madeStore's tool.
 const looked = "sunny\x1b[2J\nand warm"
 
-// madeStore is a file with the thread "t", in which an agent has called a tool.
+// madeStore makes a file with the thread "t", in which an agent has called a tool.
 func madeStore(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "holdfast.db")
@@ -58,7 +58,7 @@ func madeStore(t *testing.T) string {
 	return path
 }
 
-// asked posts a message, and waits for the run's end.
+// asked posts a message and waits for the end of the run.
 func asked(t *testing.T, s *server.Server, thread, text string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"threadId":%q,"runId":"r1","protocolVersion":"1.0","messages":[{"id":"u1","role":"user","content":%q}]}`, thread, text)
@@ -72,7 +72,8 @@ func asked(t *testing.T, s *server.Server, thread, text string) {
 	}
 }
 
-// masked replaces what is another in every run: ids, and bytes that follow from them.
+// masked replaces what differs in every run: ids, and numbers of bytes that depend on
+// them.
 func masked(text string) string {
 	text = regexp.MustCompile(`\b([a-z]+)_[0-9a-z]{12,}`).ReplaceAllString(text, "${1}_*")
 	text = regexp.MustCompile(`(?m)^(  [a-z]+ +)\d+$`).ReplaceAllString(text, "${1}N")
@@ -111,7 +112,7 @@ func TestInspectCommand(t *testing.T) {
 		t.Fatalf("%d %q %s", code, out, errOut)
 	}
 	golden(t, "inspect_thread.txt", masked(out))
-	// The store may be named by the environment, and flags may come first.
+	// The environment may name the store, and flags may come first.
 	code, out, errOut = runCommand(t, env(map[string]string{"HOLDFAST_STORE": path}), "inspect", "--thread=t", "--checkpoint=000000000001")
 	if code != exitOK || errOut != "" {
 		t.Fatalf("%d %s", code, errOut)
@@ -138,7 +139,7 @@ func TestCheckCommand(t *testing.T) {
 	}
 }
 
-// damage loses the newest checkpoint of the thread.
+// damage removes the thread's newest checkpoint.
 func damage(t *testing.T, path string) {
 	t.Helper()
 	store, err := server.OpenStore(server.StoreAt{URL: path})
@@ -162,7 +163,7 @@ func damage(t *testing.T, path string) {
 	}
 }
 
-// TestStoreCommandMistakes: a mistake is exit 2, says what to do, and makes no file.
+// TestStoreCommandMistakes: a mistake exits with 2, says what to do, and makes no file.
 func TestStoreCommandMistakes(t *testing.T) {
 	path := madeStore(t)
 	missing := filepath.Join(t.TempDir(), "nothing.db")
@@ -175,7 +176,7 @@ func TestStoreCommandMistakes(t *testing.T) {
 		{"not defined: -colour", []string{"check", path, "--colour"}},
 		{"there is no store at " + missing, []string{"check", missing}},
 		{"there is no store at " + missing, []string{"inspect", "bolt:" + missing}},
-		{"it ends with its server", []string{"check", "memory:"}},
+		{"exists only inside its server", []string{"check", "memory:"}},
 		{"unknown store", []string{"check", "floppy://secret@a"}},
 		{"default/nope", []string{"check", path, "--thread=nope"}},
 		{"other/t", []string{"check", path, "--tenant=other", "--thread=t"}},

@@ -210,7 +210,7 @@ func TestMisbehaviour(t *testing.T) {
 		"429 in the past":             {f: status(429, "application/json", "{}", "Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT"), retry: true, public: "limits the rate"},
 		"no quota left":               {f: status(429, "application/json", apiErr("insufficient_quota", "pay")), public: "no quota", cause: "pay"},
 		"a wrong key":                 {f: status(401, "application/json", apiErr("invalid_api_key", "wrong key "+key)), public: "refused the server's key", cause: "wrong key [secret]"},
-		"an unknown model":            {f: status(404, "application/json", apiErr("model_not_found", "m1?")), public: "does not know the model", cause: "m1?"},
+		"an unknown model":            {f: status(404, "application/json", apiErr("model_not_found", "m1?")), public: "does not know the configured model", cause: "m1?"},
 		"too long":                    {f: status(400, "application/json", apiErr("context_length_exceeded", "private prompt is too long")), public: "too long for the model"},
 		"a bad request":               {f: status(400, "application/json", apiErr("", "what?")), public: "refused the request", cause: "what?"},
 		"an error with status 200":    {f: status(200, "application/json", apiErr("server_error", "oops")), retry: true, public: "broke off its answer", cause: "oops"},
