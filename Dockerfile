@@ -8,13 +8,14 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /out/holdfast ./cmd/ser
  && mkdir /out/data
 
 FROM scratch
-# Certificates to call models, time zones for the clock tool.
+# Certificates to call models, and time zones for the clock tool.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /usr/local/go/lib/time/zoneinfo.zip /zoneinfo.zip
 COPY --from=build /out/holdfast /holdfast
 COPY --from=build --chown=65532:65532 /out/data /data
-# In a container localhost is nobody's: listen on all addresses. That takes
-# HOLDFAST_API_KEYS, or HOLDFAST_ALLOW_ANONYMOUS=1 behind something that guards it.
+# In a container nobody else can reach localhost, so listen on all addresses. That
+# requires HOLDFAST_API_KEYS, or HOLDFAST_ALLOW_ANONYMOUS=1 behind something that guards
+# the server.
 ENV ZONEINFO=/zoneinfo.zip \
     HOLDFAST_ADDR=0.0.0.0:8080 \
     HOLDFAST_STORE=bolt:/data/holdfast.db

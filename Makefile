@@ -10,7 +10,7 @@ run: ## run the server: embedded store in ./data, demo model, http://localhost:8
 build: ## build bin/holdfast
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast ./cmd/server
 
-test: ## run all tests, with the race detector where a C compiler is there
+test: ## run all tests, with the race detector if there is a C compiler
 	go test -timeout=30m $(shell command -v gcc >/dev/null 2>&1 && echo -race) ./...
 
 check: ## what CI checks besides the tests
@@ -31,9 +31,9 @@ bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md
 web: ## make web/dist from web/src (needs Node, no packages)
 	node web/build.mjs
 
-verify-web: ## web/dist is what web/src gives, and the page's own tests
+verify-web: ## check that web/dist matches web/src, and run the page's own tests
 	node web/build.mjs --check
 	node --test web/test/*.test.mjs
 
-browser: build ## the page in a real browser, with reload and kill -9
+browser: build ## test the page in a real browser, with reload and kill -9
 	node web/test/browser.mjs bin/holdfast

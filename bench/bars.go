@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// scenario is a load, and what is read from it.
+// scenario is a load, and the figures that are taken from it.
 type scenario struct {
 	name, about string
 	targets     []string
 	before      func(t *target) error
 	run         func(t *target) (*result, error)
 	figures     []figure
-	// turns, if more than -repeat, is how often the servers take turns.
+	// turns, if more than -repeat, is how often each server is measured.
 	turns int
 }
 
-// figure is a number, and the bar it must stay under: itself, its ratio to the
-// floor's, or what it adds to the model's own time to its first token.
+// figure is a number with a bar: for the number itself, for its ratio to the floor
+// server's, or for what it adds to the model's own time to its first token.
 type figure struct {
 	name         string
 	of           func(r *result) float64
@@ -38,7 +38,7 @@ func perToken(limit float64) figure {
 	return figure{name: "CPU per token, µs", of: (*result).cpuPerToken, limit: limit, ratio: true}
 }
 
-// scenarios returns them with their bars, which are for Redis.
+// scenarios returns all scenarios with their bars, which apply to Redis.
 func scenarios() []scenario {
 	all := []string{onFloor, onRedis, onBolt}
 	redis := []string{onFloor, onRedis}
@@ -73,7 +73,7 @@ func scenarios() []scenario {
 	}
 }
 
-// custom is a load of one's own, for five seconds, without bars.
+// custom returns a load of the user's choice, for five seconds, without bars.
 func custom(runs, rate int) scenario {
 	every := time.Second / time.Duration(max(rate, 1))
 	return scenario{
@@ -85,7 +85,7 @@ func custom(runs, rate int) scenario {
 	}
 }
 
-// populate puts keys into Redis that are nobody's.
+// populate puts keys into Redis that belong to nobody.
 func populate(t *target) error {
 	return t.redis.client.Do(context.Background(), "DEBUG", "POPULATE", 1_000_000, "foreign").Err()
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// seen is what a client has seen of one run, or of many.
+// seen is what a client saw of one or more runs.
 type seen struct {
 	tokens  int
 	latency []time.Duration // of each token, from the model's write to the client's read
@@ -30,7 +30,7 @@ func (s *seen) add(o seen) {
 	s.took = append(s.took, o.took...)
 }
 
-// client makes runs at a server.
+// client makes runs on a server.
 type client struct {
 	url  string
 	http *http.Client
@@ -46,7 +46,7 @@ var (
 	finishedMark = []byte(`"RUN_FINISHED"`)
 )
 
-// run makes one run and checks that every token came, once.
+// run makes one run and checks that every token came exactly once.
 func (c *client) run(ctx context.Context, thread string, s script) (seen, error) {
 	begun := time.Now()
 	out := seen{runs: 1}
@@ -82,7 +82,7 @@ func (c *client) run(ctx context.Context, thread string, s script) (seen, error)
 	return out, nil
 }
 
-// stream posts a run and gives each line to f, until it says false.
+// stream posts a run and passes each line to f until f returns false.
 func (c *client) stream(ctx context.Context, thread string, s script, f func(line []byte) bool) error {
 	body := fmt.Sprintf(`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"u","role":"user","content":%q}]}`, thread, s)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/runs", strings.NewReader(body))
@@ -108,8 +108,8 @@ func (c *client) stream(ctx context.Context, thread string, s script, f func(lin
 	return scan.Err()
 }
 
-// firstToken asks the model itself for one token, again and again, and returns
-// the median of the time that takes, in ms.
+// firstToken repeatedly asks the model itself for one token, and returns the median time,
+// in ms.
 func firstToken(url string) (float64, error) {
 	var took []time.Duration
 	for range 300 {
@@ -122,14 +122,14 @@ func firstToken(url string) (float64, error) {
 		scan := bufio.NewScanner(res.Body)
 		scan.Scan()
 		took = append(took, time.Since(begun))
-		for scan.Scan() { // to the end, so that the connection can be used again
+		for scan.Scan() { // to the end, so that the connection can be reused
 		}
 		res.Body.Close()
 	}
 	return ms(percentile(took, 50)), nil
 }
 
-// percentile sorts.
+// percentile returns the p-th percentile; it sorts d.
 func percentile(d []time.Duration, p float64) time.Duration {
 	if len(d) == 0 {
 		return 0

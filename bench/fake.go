@@ -14,7 +14,7 @@ import (
 type script struct {
 	rounds, calls int           // rounds of tool calls before the answer
 	tokens        int           // tokens of the answer
-	every         time.Duration // the pause between two tokens; 0 is none
+	every         time.Duration // the pause between two tokens; 0 means none
 	hold          time.Duration // how long the answer stays open after its last token
 }
 
@@ -34,11 +34,11 @@ func parseScript(body []byte) (s script, err error) {
 	return s, err
 }
 
-// tokenLength is the length of a token: the time it was sent, in hex, and a
-// blank.
+// tokenLength is the length of a token: the time at which it was sent, in hex, and a
+// space.
 const tokenLength = 17
 
-// appendToken appends a token that was sent now.
+// appendToken appends a token with the current time.
 func appendToken(b []byte) []byte {
 	start := len(b)
 	b = strconv.AppendInt(b, time.Now().UnixNano(), 16)
@@ -48,8 +48,8 @@ func appendToken(b []byte) []byte {
 	return b
 }
 
-// serveModel is a provider's chat completions, as cheap as it can be: one write
-// per token.
+// serveModel serves a provider's chat completions as cheaply as possible: one write per
+// token.
 func serveModel(l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
@@ -78,7 +78,7 @@ type modelAnswer struct {
 }
 
 func (m *modelAnswer) flush() {
-	// A client that went away is not this program's business.
+	// If the client went away, that is no concern of this program.
 	_, _ = m.w.Write(m.buf)
 	_ = m.rc.Flush()
 	m.buf = m.buf[:0]

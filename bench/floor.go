@@ -1,5 +1,8 @@
 package main
 
+// The floor server: the least work that can serve a durable run, as a yardstick for
+// Holdfast.
+
 import (
 	"bufio"
 	"bytes"
@@ -14,10 +17,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// floor is the least that can serve a durable run: net/http in and out, an
-// event made from a chunk by looking for its text, each batch shown after its
-// XADD is acknowledged, one MULTI per iteration. It checks nothing, resumes
-// nothing and takes nothing over.
+// floor is the least that can serve a durable run: net/http in and out, an event made
+// from a chunk by searching for its text, each batch shown after its XADD is
+// acknowledged, one MULTI per iteration. It checks nothing, resumes nothing and takes
+// nothing over.
 type floor struct {
 	model string
 	redis *redis.Client
@@ -109,13 +112,13 @@ func (s *floorStream) show(events [][]byte) {
 	if _, err := pipe.Exec(s.ctx); err != nil {
 		return
 	}
-	// A client that went away is not this program's business.
+	// If the client went away, that is no concern of this program.
 	_, _ = s.w.Write(s.buf)
 	_ = s.rc.Flush()
 }
 
-// iterate calls the model; whatever its stream yields while a batch is being
-// stored is the next batch.
+// iterate calls the model; whatever its stream yields while a batch is being stored
+// becomes the next batch.
 func (s *floorStream) iterate(messages []floorMessage) ([]floorCall, error) {
 	body, err := json.Marshal(map[string]any{"model": "bench", "stream": true, "messages": messages})
 	if err != nil {
@@ -157,7 +160,7 @@ func (s *floorStream) iterate(messages []floorMessage) ([]floorCall, error) {
 	return calls, nil
 }
 
-// event makes what a chunk says into an event, by looking for its text.
+// event turns the content of a chunk into an event, by searching for its text.
 func (s *floorStream) event(batch [][]byte, chunk []byte, calls *[]floorCall) [][]byte {
 	if _, text, ok := bytes.Cut(chunk, []byte(`"content":"`)); ok {
 		text, _, _ = bytes.Cut(text, []byte(`"`))

@@ -15,9 +15,9 @@ import (
 // growthLimit is how much more iteration 1,000 may write than iteration 10.
 const growthLimit = 1.2
 
-// measureGrowth runs a thousand iterations on one thread and compares what the
-// server writes to disk around the tenth and around the last. The store holds
-// another thread before, so that its tree has the same depth at both.
+// measureGrowth runs a thousand iterations on one thread and compares how much the server
+// writes to disk around the twentieth and around the last. The store already holds
+// another thread, so that its tree has the same depth at both points.
 func measureGrowth() error {
 	dir, binary, err := build()
 	if err != nil {
@@ -50,8 +50,8 @@ func measureGrowth() error {
 	return nil
 }
 
-// written runs so many steps and returns, for the start of each, the bytes that
-// the process has written to disk by then.
+// written runs this many steps and returns, for the start of each, how many bytes the
+// process has written to disk by then.
 func written(url, thread string, steps, pid int) ([]int64, error) {
 	body := fmt.Sprintf(`{"threadId":%q,"runId":"r","protocolVersion":"1.0","messages":[{"id":"u","role":"user","content":"plan %d steps"}]}`, thread, steps)
 	res, err := http.Post(url+"/runs", "application/json", strings.NewReader(body))
@@ -80,7 +80,7 @@ func written(url, thread string, steps, pid int) ([]int64, error) {
 	return at, scan.Err()
 }
 
-// diskWrites is write_bytes of /proc/PID/io: what the process caused to be
+// diskWrites returns write_bytes of /proc/PID/io: how much the process caused to be
 // written to disk.
 func diskWrites(pid int) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))

@@ -8,6 +8,8 @@
 //	go run ./bench -growth          bytes to disk of the embedded store
 package main
 
+// The program: starts each server in turn, runs the scenarios and reports their figures.
+
 import (
 	"errors"
 	"flag"
@@ -21,13 +23,13 @@ import (
 
 func main() {
 	var b bench
-	flag.IntVar(&b.repeat, "repeat", 3, "how often the servers take turns; medians are compared")
-	flag.StringVar(&b.only, "only", "", "only the scenarios whose names begin with this")
-	flag.IntVar(&b.runs, "runs", 0, "instead of the scenarios: so many runs at a time")
+	flag.IntVar(&b.repeat, "repeat", 3, "how often each server is measured, in turns; medians are compared")
+	flag.StringVar(&b.only, "only", "", "only the scenarios whose names start with this")
+	flag.IntVar(&b.runs, "runs", 0, "instead of the scenarios: this many runs at a time")
 	flag.IntVar(&b.rate, "rate", 50, "tokens per second of each of the -runs")
 	growth := flag.Bool("growth", false, "instead of load: bytes written to disk per iteration, around iteration 20 and 980")
-	serve := flag.String("serve", "", "be a helper of the bench: model or floor")
-	addr := flag.String("addr", "", "where a helper listens")
+	serve := flag.String("serve", "", "act as a helper of the bench: model or floor")
+	addr := flag.String("addr", "", "the address on which a helper listens")
 	model := flag.String("model", "", "the model's URL, for the floor")
 	redisURL := flag.String("redis", "", "the Redis URL, for the floor")
 	flag.Parse()
@@ -65,7 +67,7 @@ type target struct {
 	part  string // makes thread names unique
 }
 
-// thread names a thread that no other run of the bench has.
+// thread returns the name of a thread that no other run of the bench uses.
 func (t *target) thread(client, n int) string { return fmt.Sprintf("%s-%d-%d", t.part, client, n) }
 
 // bench runs the scenarios.
@@ -77,7 +79,7 @@ type bench struct {
 	dir, binary, self string
 	redis             *redisServer
 	model             *process
-	// modelFirst is what the model itself takes to its first token, in ms.
+	// modelFirst is the model's own time to its first token, in ms.
 	modelFirst float64
 	missed     []string
 }
@@ -127,7 +129,7 @@ func (b *bench) run() (err error) {
 	return nil
 }
 
-// scenario lets the targets take turns, each time with a new process.
+// scenario measures the targets in turns, each time with a new process.
 func (b *bench) scenario(s scenario) error {
 	results := map[string][]*result{}
 	for n := range max(b.repeat, s.turns) {
@@ -160,7 +162,7 @@ func (b *bench) scenario(s scenario) error {
 	return nil
 }
 
-// report prints one figure of all targets, and compares it with its bar.
+// report prints one figure of all targets and compares it with its bar.
 func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 	of := func(name string) float64 {
 		var all []float64
@@ -197,8 +199,8 @@ func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 	fmt.Println(line)
 }
 
-// ratios is the median of the ratios of each turn: what else the machine does
-// meanwhile concerns both servers of a turn.
+// ratios returns the median of the ratios of all turns: whatever else the machine is
+// doing affects both servers of a turn.
 func ratios(f figure, of, floor []*result) float64 {
 	var all []float64
 	for i := range of {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// build makes the server in a new folder, which the caller removes.
+// build builds the server in a new folder, which the caller removes.
 func build() (dir, binary string, err error) {
 	if dir, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
 		return "", "", err
@@ -29,16 +29,16 @@ func build() (dir, binary string, err error) {
 	return dir, binary, nil
 }
 
-// process is a program that is there to be measured, or to measure against.
+// process is a program that is measured, or that the measurement needs.
 type process struct {
 	url string
 	cmd *exec.Cmd
 	out bytes.Buffer
 }
 
-// launch starts a program and waits until it answers; {addr} in its arguments
-// is replaced by a free address. Where there are several CPUs, it gets one for
-// itself, and everybody else shares another.
+// launch starts a program and waits until it answers; {addr} in its arguments is replaced
+// by a free address. If there are several CPUs, the program gets one for itself, and all
+// others share another.
 func launch(cpu int, env []string, program string, args ...string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
@@ -70,7 +70,7 @@ func launch(cpu int, env []string, program string, args ...string) (*process, er
 }
 
 func (p *process) stop() {
-	// It was only there to be measured.
+	// The process was only needed for the measurement.
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
 }
@@ -84,9 +84,9 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// cpu is what the process has used so far: the time its threads ran, to the
-// nanosecond. The ticks of /proc/PID/stat are of no use here: a load that is paced
-// by timers runs between them, or just at them.
+// cpu returns what the process has used so far: the time for which its threads ran, to
+// the nanosecond. The ticks of /proc/PID/stat are of no use here: a load that is paced by
+// timers runs between them, or exactly at them.
 func (p *process) cpu() (time.Duration, error) {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
 	if err != nil || len(tasks) == 0 {
@@ -96,7 +96,7 @@ func (p *process) cpu() (time.Duration, error) {
 	for _, task := range tasks {
 		b, err := os.ReadFile(task)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // a thread that has ended meanwhile
+			continue // a thread that has ended in the meantime
 		}
 		f := strings.Fields(string(b))
 		if err != nil || len(f) == 0 {

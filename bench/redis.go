@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisServer is a redis-server for the bench, on the CPU of everybody else.
+// redisServer is a redis-server for the bench, on the CPU that all helpers share.
 type redisServer struct {
 	*process
 	addr   string
@@ -55,14 +55,14 @@ func startRedis() (*redisServer, error) {
 
 func (s *redisServer) url() string { return "redis://" + s.addr }
 
-// usage is what Redis was asked so far.
+// usage is how much Redis has been used so far.
 type usage struct {
-	commands int64 // executed, those inside scripts and transactions too
-	requests int64 // of them, those that came over the network
-	bytes    int64 // received
+	commands int64 // executed commands, including those inside scripts and transactions
+	requests int64 // those of them that came over the network
+	bytes    int64 // received bytes
 }
 
-// usage reads INFO, after what the last run leaves to be done has come.
+// usage reads INFO, after giving the last run's remaining work time to arrive.
 func (s *redisServer) usage() (u usage, err error) {
 	time.Sleep(200 * time.Millisecond)
 	text, err := s.client.Info(context.Background(), "stats", "commandstats").Result()

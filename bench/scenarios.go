@@ -1,5 +1,7 @@
 package main
 
+// The scenarios: how clients load a server, and the figures that each load gives.
+
 import (
 	"bytes"
 	"context"
@@ -14,7 +16,7 @@ type result struct {
 	seen
 	wall   time.Duration
 	cpu    time.Duration
-	values map[string]float64 // further figures
+	values map[string]float64 // further figures, by name
 }
 
 func (r *result) cpuPerToken() float64 { return us(r.cpu) / float64(max(r.tokens, 1)) }
@@ -23,8 +25,8 @@ func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond)
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// crowd lets clients make runs side by side, each so many one after the other.
-// Starts are spread over spread, as independent users are.
+// crowd lets clients make runs in parallel, each client one run after another. Starts are
+// distributed over spread, as with independent users.
 func crowd(t *target, clients, runs int, spread time.Duration, s script) (*result, error) {
 	c := newClient(t.url)
 	defer c.http.CloseIdleConnections()
@@ -81,14 +83,14 @@ func tooled(t *target) (*result, error) {
 	return r, err
 }
 
-// quiet: one client, one token at a time: what a server adds to the model's own
+// quiet: one client, one token at a time. This shows what a server adds to the model's own
 // time to its first token, which is the latency of a token that is sent at once.
 func quiet(t *target) (*result, error) {
 	return crowd(t, 1, 300, 0, script{tokens: 1})
 }
 
-// idle opens streams that get one token and then wait, and measures what the
-// second hundred of them cost in memory.
+// idle opens streams that get one token and then wait, and measures how much memory the
+// second hundred of them take.
 func idle(t *target) (*result, error) {
 	c := newClient(t.url)
 	defer c.http.CloseIdleConnections()
@@ -130,8 +132,8 @@ func idle(t *target) (*result, error) {
 	return &result{values: map[string]float64{"KB per idle stream": float64(at[2]-at[1]) / 100 / 1024}}, nil
 }
 
-// rounds runs one thread of so many iterations with one call each, and counts
-// what Redis is asked between the iterations from and to.
+// rounds runs one thread of n iterations with one call each, and measures how much Redis
+// is used.
 func rounds(t *target, n int) (*result, error) {
 	before, err := t.redis.usage()
 	if err != nil {
@@ -152,8 +154,8 @@ func rounds(t *target, n int) (*result, error) {
 	return r, err
 }
 
-// growth compares an iteration around the tenth with one around the
-// hundredth, by the difference of runs of different length.
+// growth compares iterations around the tenth with iterations around the ninetieth, by the
+// difference between runs of different lengths.
 func growth(t *target) (*result, error) {
 	out := &result{values: map[string]float64{}}
 	var got [4]*result

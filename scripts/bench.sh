@@ -17,18 +17,18 @@ awk '
 		exit !(a/j <= 0.35 && h/l <= 1.3)
 	}' "$dir/agui" || missed="$missed encode/decode"
 
-echo "== a model's delta beside decoding its JSON alone (bar: <= 1.5 x)"
+echo "== a model's delta compared with just decoding its JSON (bar: <= 1.5 x)"
 go test -run='^$' -bench=Delta -count=5 ./internal/model/openai | grep ^Benchmark | tee "$dir/delta"
 awk '/holdfast/ { h += $3 } /decoding_alone/ { d += $3 } END { printf "delta: %.2f x (limit 1.5)\n", h/d; exit !(h/d <= 1.5) }' "$dir/delta" || missed="$missed delta"
 
-echo "== embedded store beside a bare bbolt loop with the same puts (bar: >= 60 %)"
+echo "== embedded store compared with a bare bbolt loop with the same puts (bar: >= 60 %)"
 go test -run='^$' -bench=. -benchtime=2s -count=3 ./internal/boltstore | grep ^Benchmark | tee "$dir/bolt"
 
-echo "== Redis: fenced commits of 2 KB from 50 clients beside the same writes without checks (bar: >= 70 %)"
+echo "== Redis: fenced commits of 2 KB from 50 clients compared with the same writes without checks (bar: >= 70 %)"
 go test -run='^$' -bench=Commit -benchtime=2s -count=5 ./internal/redisstore | grep ^Benchmark | tee "$dir/redis"
 awk '/fenced/ { f += $3 } /transaction/ { t += $3 } END { printf "fenced: %.0f %% of a transaction without checks (at least 70)\n", 100*t/f; exit !(t/f >= 0.7) }' "$dir/redis" || missed="$missed fenced"
 
-echo "== resuming a thread of 1,000 messages, to the model's request, beside decoding the history once (bar: <= 2.5 x)"
+echo "== resuming a thread of 1,000 messages, up to the model's request, compared with decoding the history once (bar: <= 2.5 x)"
 go test -run='^$' -bench=Resume -count=3 ./internal/loop | grep ^Benchmark | tee "$dir/resume"
 awk '/Resume\/bolt/ { r += $3 } /Resume\/decoding/ { d += $3 } END { printf "resume: %.2f x (limit 2.5)\n", r/d; exit !(r/d <= 2.5) }' "$dir/resume" || missed="$missed resume"
 
@@ -41,7 +41,7 @@ awk '
 		row("read, 10 types", "Read/10-types", "3 ns, 0 allocs", "15-25 ns; as a field 2-3 ns")
 		row("read, 1,000 types, first slots", "Read/1000-types/first", "3 ns, 0 allocs", "the same")
 		row("read, 1,000 types, late slots", "Read/1000-types/late", "3 ns, 0 allocs", "the same")
-		row("later read of what was restored", "FirstRead/breaker-later", "3 ns, 0 allocs", "20 ns")
+		row("later read of a restored state", "FirstRead/breaker-later", "3 ns, 0 allocs", "20 ns")
 		row("(a call that returns a struct)", "Read/field", "-", "-")
 		row("update, 10 states", "Update/10-states", sprintf("2 x %.0f ns", ns["Update/floor"]), "30 ns; as a field 8-10 ns")
 		row("update, 1,000 states", "Update/1000-states/late", "2,000 ns", "the same")
@@ -70,7 +70,7 @@ awk '
 		exit bad
 	}' "$dir/chain" || missed="$missed hooks"
 
-echo "== bytes stored: a thousand iterations beside a hundred (bar: <= 10.5 x; a test)"
+echo "== bytes stored: a thousand iterations compared with a hundred (bar: <= 10.5 x; a test)"
 go test -count=1 -run=TestBytesStored -v ./internal/e2e | tee "$dir/bytes" | grep 'iterations:' || true
 grep -q '^ok' "$dir/bytes" || missed="$missed bytes-stored"
 

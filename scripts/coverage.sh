@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every statement of the middleware states, their migrations and the middleware that
-# comes with Holdfast is run by a test of its own package. Fails with those that are not.
+# Every statement of the middleware states, their migrations and the built-in middleware
+# must be run by a test of its own package. Fails with a list of those that are not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Go: Node.js, the official AG-UI client from
-# the npm registry, redis-server and Chromium. Does nothing that has been done
-# before.
+# Installs what the tests need beyond Go: Node.js, the official AG-UI client from the npm
+# registry, redis-server and Chromium. Skips what is already installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

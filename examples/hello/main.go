@@ -14,12 +14,12 @@ type order struct {
 	Item string `json:"item" jsonschema:"what to order"`
 }
 
-// place is started at most once for a call; its key is the same after a crash.
+// place is started at most once per call; the call's key is the same after a crash.
 func place(ctx context.Context, o order) (string, error) {
 	return "ordered " + o.Item + " with key " + holdfast.CallFrom(ctx).Key, nil
 }
 
-// eager is a model that orders once and then reports what came of it.
+// eager is a model that orders once and then reports the result.
 func eager(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 	return func(yield func(holdfast.Delta, error) bool) {
 		if last := req.Messages[len(req.Messages)-1]; last.Role == holdfast.RoleTool {

@@ -1,5 +1,5 @@
-// Command quota is an agent server with a middleware of its own, which keeps a state
-// in the thread: a conversation may look up only so many words.
+// Command quota is an agent server with a middleware of its own, which keeps a state in
+// the thread: each conversation may look up only a limited number of words.
 //
 //	go run ./examples/quota
 //
@@ -9,15 +9,15 @@
 //	  -d '{"threadId":"t","runId":"r1","messages":[{"id":"m1","role":"user","content":"lookup fence"}]}'
 //
 // (with another runId and message id each time), kill the server in between, and see
-// that it still knows: GET /threads/t/state shows the count. With the name of a file
-// as its argument it runs the agents of that file, which may have
+// that it still knows: GET /threads/t/state shows the count. If its argument is the name
+// of a file, it runs the agents in that file, which may have
 //
 //	middleware:
 //	  - example.quota: {tools: [lookup], perThread: 2}
 //
-// What is where: quota.go is the middleware, with its options, its state in version
-// 2 and the way there from version 1; quota_test.go tests it with package agenttest,
-// a crash and the migration included.
+// quota.go is the middleware, with its options, version 2 of its state and the migration
+// from version 1; quota_test.go tests it with package agenttest, including a crash and
+// the migration.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// config is the demo agent with the quota, or the agents of a file.
+// config returns the demo agent with the quota, or the agents of a file.
 func config(file string) (server.Config, error) {
 	parts := server.Parts{DefaultModel: "demo", Middleware: []holdfast.MiddlewareKind{Kind()}}
 	agents, limits, err := server.LoadAgents(file, parts)

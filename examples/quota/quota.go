@@ -12,12 +12,11 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Options configure the quota. In a file of agents they are what stands under
-// example.quota.
+// Options configure the quota. In an agents file they are under example.quota.
 type Options struct {
-	// Tools are those that cost something.
+	// Tools are the tools that cost something.
 	Tools []string `json:"tools"`
-	// PerThread is how many calls of each a thread may make; 0 means 3.
+	// PerThread is how many calls of each tool a thread may make; 0 means 3.
 	PerThread int `json:"perThread"`
 }
 
@@ -33,17 +32,17 @@ func (o Options) validate() error {
 
 // Spent is the state: what a thread has used up.
 type Spent struct {
-	// ByTool counts the calls that were paid for, by the tool's name.
+	// ByTool counts the calls that were paid for, by tool name.
 	ByTool map[string]int `json:"byTool,omitempty"`
 }
 
-// spentV1 is the state as version 1 wrote it, when there was one tool, the lookup.
+// spentV1 is the state as version 1 wrote it, when lookup was the only tool.
 type spentV1 struct {
 	Lookups int `json:"lookups"`
 }
 
-// spentKey reads and writes the state. A member that is renamed would be misread,
-// so there is a version 2, and a way to it.
+// spentKey reads and writes the state. A renamed member would be misread, hence version 2
+// and a migration to it.
 var spentKey = holdfast.RegisterState(holdfast.StateSpec[Spent]{
 	Name: "example.quota", Version: 2,
 	Migrations: map[int]holdfast.Migration{1: holdfast.Migrate(func(old spentV1) (Spent, error) {
@@ -51,8 +50,8 @@ var spentKey = holdfast.RegisterState(holdfast.StateSpec[Spent]{
 	})},
 })
 
-// Quota lets a thread call tools that cost something only so often. What is over
-// the quota is denied, with a text that tells the model why.
+// Quota limits how often a thread may call tools that cost something. Calls beyond the
+// quota are denied, with a text that tells the model why.
 func Quota(o Options) holdfast.Middleware {
 	q := &quota{paid: slices.Clone(o.Tools), limit: cmp.Or(o.PerThread, 3)}
 	return holdfast.Middleware{
@@ -63,13 +62,13 @@ func Quota(o Options) holdfast.Middleware {
 	}
 }
 
-// quota has only what was configured: whatever it remembers is in the state.
+// quota has only what was configured; everything that it remembers is in the state.
 type quota struct {
 	paid  []string
 	limit int
 }
 
-// batch denies what is over the quota, before any of the calls starts.
+// batch denies calls beyond the quota, before any of the calls starts.
 func (q *quota) batch(ctx context.Context, b *holdfast.Batch) error {
 	spent, err := spentKey.Load(ctx)
 	if err != nil {
@@ -92,11 +91,11 @@ func (q *quota) batch(ctx context.Context, b *holdfast.Batch) error {
 	return nil
 }
 
-// after counts what was really run. The count is stored with the iteration's
+// after counts the calls that were actually run. The count is stored with the iteration's
 // checkpoint, so a crash neither loses nor doubles it.
 func (q *quota) after(ctx context.Context, _ *holdfast.Iteration, done *holdfast.IterationResult) {
 	_, err := spentKey.Update(ctx, func(s Spent) Spent {
-		byTool := maps.Clone(s.ByTool) // the old map is everybody's
+		byTool := maps.Clone(s.ByTool) // others read the old map
 		if byTool == nil {
 			byTool = map[string]int{}
 		}
@@ -108,11 +107,11 @@ func (q *quota) after(ctx context.Context, _ *holdfast.Iteration, done *holdfast
 		return Spent{ByTool: byTool}
 	})
 	if err != nil {
-		panic(err) // the server logs and counts it, and the run goes on
+		panic(err) // the server logs and counts it, and the run continues
 	}
 }
 
-// Kind lets a file of agents name the quota.
+// Kind lets an agents file name the quota.
 func Kind() holdfast.MiddlewareKind {
 	return holdfast.MiddlewareKind{Name: "example.quota", New: func(raw json.RawMessage) (holdfast.Middleware, error) {
 		var o Options

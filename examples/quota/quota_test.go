@@ -35,7 +35,7 @@ func TestTheQuotaSurvivesRestarts(t *testing.T) {
 		if want := run < 2; r.Outcome != agenttest.Success || len(r.Started) == 1 != want {
 			t.Errorf("run %d: %s %s, started %v", run, r.Outcome, r.Message, r.Started)
 		}
-		h.Restart(Quota(lookups)) // nothing of the old one is left but its state
+		h.Restart(Quota(lookups)) // of the old one, only its state is left
 	}
 	if got := agenttest.State(h, spentKey); got.ByTool["lookup"] != 2 {
 		t.Errorf("the thread has spent %v", got)
@@ -49,7 +49,7 @@ func TestTheQuotaSurvivesRestarts(t *testing.T) {
 	}
 }
 
-// TestParallelCallsShareTheQuota: one answer may not take more than is left.
+// TestParallelCallsShareTheQuota: a single answer cannot use more than is left.
 func TestParallelCallsShareTheQuota(t *testing.T) {
 	three := agenttest.Call("lookup", `{}`).And("lookup", `{}`).And("lookup", `{}`)
 	h := agenttest.New(t, agenttest.Config{
@@ -61,8 +61,8 @@ func TestParallelCallsShareTheQuota(t *testing.T) {
 	}
 }
 
-// TestACrashDoesNotCountTwice: the tool was run, and then the process died before
-// its count was stored.
+// TestACrashDoesNotCountTwice: the process dies after the tool has run, before the count
+// is stored.
 func TestACrashDoesNotCountTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *agenttest.Harness
@@ -87,7 +87,7 @@ func TestACrashDoesNotCountTwice(t *testing.T) {
 	})
 }
 
-// oldQuota is the deployment before this one, with its state in version 1.
+// oldQuota is the previous deployment, with version 1 of the state.
 func oldQuota() holdfast.Middleware {
 	old := holdfast.RegisterState(holdfast.StateSpec[spentV1]{Name: "example.quota"})
 	return holdfast.Middleware{Name: "example.quota", States: []holdfast.AnyState{old}, BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
@@ -101,13 +101,13 @@ func TestTheStateOfVersion1IsMigrated(t *testing.T) {
 		Model: agenttest.Say(agenttest.Call("lookup", `{}`), agenttest.Text("done"), agenttest.Call("lookup", `{}`), agenttest.Text("done")),
 		Tools: []holdfast.Tool{lookup()}, Middleware: []holdfast.Middleware{oldQuota()},
 	})
-	h.Run("look it up") // two iterations, which the old one counts
+	h.Run("look it up") // two iterations, which the old quota counts
 	h.Restart(Quota(lookups))
 	if got := agenttest.State(h, spentKey); got.ByTool["lookup"] != 2 {
 		t.Errorf("migrated: %v", got)
 	}
 	if r := h.Run("and again"); len(r.Started) != 0 || r.Notices()[0].Name != "holdfast.schema_changed" {
-		t.Errorf("what was spent before counts no more: started %v, notices %s", r.Started, r.Notices())
+		t.Errorf("what was spent before no longer counts: started %v, notices %s", r.Started, r.Notices())
 	}
 }
 
