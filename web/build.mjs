@@ -1,8 +1,8 @@
-// Makes dist from src: what people read in the sources (comments, indentation)
-// is left out of what browsers load. It needs Node and nothing else.
+// Makes dist from src: removes from what browsers load what only readers of the sources
+// need (comments, indentation). It needs only Node.
 //
 //   node web/build.mjs           write dist
-//   node web/build.mjs --check   only say whether dist is what src gives
+//   node web/build.mjs --check   only check whether dist matches src
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const at = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-/** Comments stand on lines of their own in src, or are types in front of a name. */
+/** In src, comments are on lines of their own, or are types before a name. */
 function shrink(name, text) {
   if (!/\.(js|css)$/.test(name)) return text;
   text = text.replace(/^ *\/\*[\s\S]*?\*\/ *\n/gm, '').replace(/^ *\/\/.*\n/gm, '').replace(/^[ \t]+|\n(?=\n)/gm, '');
@@ -24,7 +24,7 @@ if (process.argv.includes('--check')) {
   const have = readdirSync(at('dist')).sort().join();
   const stale = [...built].filter(([name, text]) => !have.split(',').includes(name) || readFileSync(join(at('dist'), name), 'utf8') !== text);
   if (stale.length || have !== [...built.keys()].sort().join()) {
-    console.error(`web/dist is not what web/src gives (${stale.map(([name]) => name).join(', ') || 'other files'}): run "make web"`);
+    console.error(`web/dist does not match web/src (${stale.map(([name]) => name).join(', ') || 'other files'}): run "make web"`);
     process.exit(1);
   }
 } else {

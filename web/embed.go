@@ -1,7 +1,9 @@
-// Package web is the page that the server shows at /: a chat that survives
-// reloads and restarts. It is hand-written, needs no other host and no build:
-// src holds the sources, dist what is embedded; see build.mjs.
+// Package web is the page that the server shows at /: a chat that survives reloads and
+// restarts. It is written by hand, without a framework or a bundler, and loads nothing
+// from other hosts. src has the sources, dist what is embedded; see build.mjs.
 package web
+
+// The handler: serves the embedded files, compressed once, with strong ETags.
 
 import (
 	"bytes"
@@ -20,13 +22,13 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// policy lets the page load and reach nothing but its own server, and nobody
-// frame it. There is no inline script or style, so none is allowed.
+// policy lets the page load from and connect to its own server only, and lets nobody frame
+// it. There are no inline scripts or styles, so none are allowed.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// kinds are the media types of what is embedded. The table is ours because the
-// standard library asks the machine, and machines differ.
+// kinds are the media types of the embedded files. The standard library would take them
+// from the machine's configuration, and machines differ.
 var kinds = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
@@ -42,11 +44,10 @@ type asset struct {
 	tag string
 }
 
-// Handler serves the page at / and its files below /ui/, with the path as the
-// browser sent it; 404 for everything else, 405 for methods other than GET and
-// HEAD. Files have stable names and are revalidated by a strong ETag, so a new
-// version of the server is seen at the next load. They are compressed once,
-// here.
+// Handler returns a handler that serves the page at / and its files below /ui/, with the
+// path as the browser sent it; 404 for everything else, 405 for methods other than GET and
+// HEAD. Files have stable names and are revalidated by a strong ETag, so that browsers see
+// a new version at the next load. They are compressed once, here.
 func Handler() http.Handler {
 	files, err := fs.Sub(dist, "dist")
 	if err == nil {
@@ -55,7 +56,7 @@ func Handler() http.Handler {
 			return handler(assets)
 		}
 	}
-	// The files are compiled in: this is a mistake in the build, not in the world.
+	// The files are compiled in, so this is a mistake in the build.
 	panic(fmt.Sprintf("web: %v", err))
 }
 
@@ -131,7 +132,7 @@ func (a *asset) send(w http.ResponseWriter, r *http.Request) {
 	header.Set("Vary", "Accept-Encoding")
 	body, tag := a.plain, a.tag
 	if takesGzip(r.Header.Values("Accept-Encoding")) {
-		// A strong tag names bytes, so the two forms have two (RFC 9110, 8.8.3.3).
+		// A strong tag identifies bytes, so each form has its own (RFC 9110, 8.8.3.3).
 		body, tag = a.packed, a.tag+"-gz"
 		header.Set("Content-Encoding", "gzip")
 	}
@@ -144,12 +145,12 @@ func (a *asset) send(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", a.kind)
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method == http.MethodGet {
-		// A client that went away cannot be told.
+		// An error means that the client went away, and nobody can be told.
 		_, _ = w.Write(body)
 	}
 }
 
-// takesGzip reads Accept-Encoding: gzip or *, and not with q=0.
+// takesGzip reports whether Accept-Encoding has gzip or *, and not with q=0.
 func takesGzip(values []string) bool {
 	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")
@@ -164,7 +165,7 @@ func takesGzip(values []string) bool {
 	return false
 }
 
-// matches reads If-None-Match, which compares weakly (RFC 9110, 13.1.2).
+// matches reports whether If-None-Match has the tag; it compares weakly (RFC 9110, 13.1.2).
 func matches(values []string, tag string) bool {
 	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		part = strings.TrimPrefix(strings.TrimSpace(part), "W/")

@@ -35,7 +35,7 @@ func text(t *testing.T, r *http.Response) string {
 	return string(b)
 }
 
-// files returns what is served, by path.
+// files returns the served files, by path.
 func files(t *testing.T) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir("dist")
@@ -199,7 +199,7 @@ func TestThePageIsSmall(t *testing.T) {
 	}
 }
 
-// node runs a script, or skips where there is no Node.js and none is required.
+// node runs a script; it skips the test if there is no Node.js, unless that is required.
 func node(t *testing.T, args ...string) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {

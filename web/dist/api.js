@@ -45,7 +45,7 @@ if (o.signal.aborted || at.broken) throw err;
 if (at.ended) return;
 if (!passes(err, at.posted)) {
 if (!(err instanceof ApiError) || err.status !== 404 || !at.cursor) throw err;
-at.cursor = ''; // the run is gone; the thread may be there
+at.cursor = ''; // the run is gone; the thread may still exist
 }
 wait = err instanceof ApiError ? err.retryAfter * 1000 : 0;
 }
@@ -68,7 +68,7 @@ try {
 alive();
 const response = await open(o, at, connection.signal);
 if (response.status === 204 || !response.body) {
-at.cursor = ''; // nothing is missing, but the end was not seen: ask how the thread stands
+at.cursor = ''; // nothing is missing, but the end was not seen: ask for the thread's status
 return;
 }
 for await (const frame of frames(response.body, alive)) {
@@ -92,7 +92,7 @@ at.posted = true;
 at.tries = 0;
 if (event.type === 'RUN_STARTED') {
 at.run = event.metadata?.holdfast?.runId ?? event.runId;
-at.cursor = ''; // without an id of its own this is a new start
+at.cursor = ''; // unless it has an id of its own, this is a new start
 }
 if (frame.id) at.cursor = frame.id;
 if (isEnd(event)) at.ended = true;
@@ -100,7 +100,7 @@ try {
 o.onState('live');
 o.onEvent(event, frame.id);
 } catch (err) {
-at.broken = true; // a mistake in the page: asking again would only repeat it
+at.broken = true; // a bug in the page: asking again would only repeat it
 throw err;
 }
 }

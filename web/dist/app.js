@@ -186,7 +186,7 @@ h('div.row', {}, ...buttons, h('button.ghost', { type: 'button', click: () => pr
 }
 function refused(err, body) {
 const text = body?.messages?.[0]?.content ?? '';
-if (text && !$('text').value) $('text').value = text; // nothing that was written is lost
+if (text && !$('text').value) $('text').value = text; // nothing that the person wrote is lost
 grow();
 const button = (name, act) => h('button', { type: 'button', click: () => { problem(); act(); } }, name);
 const ways = {

@@ -90,7 +90,7 @@ if (!tool && !(approves && call)) return [];
 const text = given === undefined ? call?.args : typeof given === 'string' ? given : JSON.stringify(given);
 return [
 h('p', {}, h('code', {}, tool ?? call.name), rule && rule !== tool ? h('span.quiet', {}, ` by the rule ${rule}`) : null),
-text ? h('pre', { tabindex: 0 }, text.length > 60 ? pretty(text) : text) : argumentsBytes ? h('p.quiet', {}, `Its arguments are ${argumentsBytes} bytes, which are not shown here.`) : null,
+text ? h('pre', { tabindex: 0 }, text.length > 60 ? pretty(text) : text) : argumentsBytes ? h('p.quiet', {}, `Its arguments, ${argumentsBytes} bytes, are not shown here.`) : null,
 ];
 }
 function card(i, call, answer) {
@@ -131,8 +131,8 @@ const call = view.items.findLast((item) => item.kind === 'call' && item.id === i
 const form = card(i, call, (a) => {
 answers.set(a.interruptId, a);
 if (answers.size === open.length) return send([...answers.values()]);
-form.replaceChildren(h('p.quiet', {}, 'Answered. It is sent with the answers to the other questions.'));
-box.querySelector('button')?.focus(); // of the next question: the one that was pressed is gone
+form.replaceChildren(h('p.quiet', {}, 'Answered. It will be sent together with the other answers.'));
+box.querySelector('button')?.focus(); // of the next question, since the pressed button is gone
 });
 return form;
 }));

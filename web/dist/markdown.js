@@ -91,7 +91,7 @@ function toDOM(n, copyButton) {
 if (n.tag === '#text') return document.createTextNode(n.text ?? '');
 const el = document.createElement(n.tag);
 if (n.tag === 'pre') {
-el.tabIndex = 0; // long lines scroll, also by keyboard
+el.tabIndex = 0; // long lines can be scrolled with the keyboard too
 const code = document.createElement('code');
 code.textContent = n.text ?? '';
 el.append(code);

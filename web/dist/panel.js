@@ -1,7 +1,7 @@
 
 import { h, $, copyButton } from './dom.js';
 import { mayChangeStates, statesView } from './states.js';
-const most = 2000; // events kept; the server has all of them
+const most = 2000; // events to keep; the server has all of them
 export function family(type) {
 if (type.startsWith('TEXT_')) return 'text';
 if (type.startsWith('TOOL_')) return 'tool';
@@ -26,7 +26,7 @@ const list = $('events');
 const filter = $('family');
 const followBox = $('follow');
 let entries = [];
-let drawn = 0; // entries of which there is a row
+let drawn = 0; // how many entries have a row
 const matches = (el) => filter.value === 'all' || el.dataset.family === filter.value;
 filter.addEventListener('change', () => {
 for (const el of list.children) el.hidden = !matches(el);

@@ -128,7 +128,7 @@ if (outcome.type === 'cancelled') return note({ ...view, status: 'stopped' }, 'e
 return { ...view, status: outcome.type === 'interrupt' ? 'waiting' : 'done' };
 },
 RUN_ERROR(view, e) {
-if (e.code === 'stream_cut') return view; // the stream ended, the run did not
+if (e.code === 'stream_cut') return view; // the stream ended, but the run did not
 view = closeAll({ ...view, status: 'failed', usage: e.usage ?? [] }, new Set());
 return note(view, 'end:' + view.runId, { tone: 'error', text: e.message, code: e.code });
 },

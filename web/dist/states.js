@@ -50,7 +50,7 @@ pre.classList.toggle('quiet', now.text === '[redacted]');
 }
 export function statesView(load, box, list, problem) {
 let rows = new Map();
-let cleared = 0; // an answer about the thread before is not shown
+let cleared = 0; // so that an answer about the previous thread is not shown
 function show(now) {
 rows = new Map(now.map((e) => [e.key, rows.get(e.key) ?? row(e)]));
 for (const e of now) rows.get(e.key)?.update(e);
@@ -69,7 +69,7 @@ if (at !== cleared) return;
 show(entries(stored?.middlewareState));
 say(false);
 } catch {
-if (at === cleared) say(true); // the last ones stay
+if (at === cleared) say(true); // the last states stay visible
 }
 }
 return {

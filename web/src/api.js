@@ -1,11 +1,11 @@
 // @ts-check
-// Requests, and the stream of a run that survives whatever happens to the
-// connection: it comes back for exactly what is missing.
+// Requests, and the stream of a run, which survives whatever happens to the connection:
+// it reconnects and asks for exactly what is missing.
 
 import { frames } from './sse.js';
 import { isEnd } from './reduce.js';
 
-/** What the server says is wrong: {"error": {code, message, hint, details}}. */
+/** An error from the server: {"error": {code, message, hint, details}}. */
 export class ApiError extends Error {
   /** @param {number} status @param {any} error @param {number} [retryAfter] seconds */
   constructor(status, error, retryAfter = 0) {
@@ -23,7 +23,7 @@ export class ApiError extends Error {
 /**
  * @param {string} base the server's URL, with a slash at its end
  * @param {() => string} key a bearer key, or ''
- * @param {() => Promise<void>} unauthorized gets another key; then the request is sent again
+ * @param {() => Promise<void>} unauthorized gets another key, with which the request is sent again
  * @returns {Request}
  */
 export const requester = (base, key, unauthorized) => async (method, path, { body, headers = {}, signal } = {}) => {
@@ -56,20 +56,20 @@ const part = encodeURIComponent;
  * @typedef {object} Following
  * @property {Request} request
  * @property {string} thread
- * @property {any} [body] a RunAgentInput to post; without it the thread is attached to
+ * @property {any} [body] a RunAgentInput to post; without it, attach to the thread
  * @property {(event: any, id: string) => void} onEvent
  * @property {(state: 'live' | 'reconnecting') => void} onState
- * @property {(ms: number) => Promise<void>} sleep may return early, when it is worth trying again
+ * @property {(ms: number) => Promise<void>} sleep may return early if it is worth trying again
  * @property {() => number} random from 0 to 1
  * @property {AbortSignal} signal
- * @property {number} [silence] milliseconds without a byte after which a connection is given up; the server sends something every 15 s
+ * @property {number} [silence] milliseconds without a byte after which a connection is dropped; the server sends something every 15 s
  */
 
 /**
- * Streams a run to its end. A cut is repaired for as long as it takes: a POST that
- * was never answered is sent again (the server knows its runId), a run that has
- * begun is followed from the last id, and where there is none, or the server does
- * not know it any more, the thread is attached to anew.
+ * Streams a run to its end. It repairs a cut for as long as that takes: a POST that was
+ * never answered is sent again (the server knows its runId), a run that has started is
+ * followed from the last id, and if there is no id, or the server no longer knows it, the
+ * page attaches to the thread again.
  * @param {Following} o
  */
 export async function follow(o) {
@@ -84,12 +84,12 @@ export async function follow(o) {
       if (at.ended) return;
       if (!passes(err, at.posted)) {
         if (!(err instanceof ApiError) || err.status !== 404 || !at.cursor) throw err;
-        at.cursor = ''; // the run is gone; the thread may be there
+        at.cursor = ''; // the run is gone; the thread may still exist
       }
       wait = err instanceof ApiError ? err.retryAfter * 1000 : 0;
     }
     o.onState('reconnecting');
-    // Jitter keeps the pages of a restarted server from coming back at once.
+    // Jitter keeps the pages of a restarted server from all coming back at once.
     const backoff = Math.min(10_000, at.retry * 2 ** at.tries++);
     await o.sleep(Math.max(wait, backoff * (0.5 + o.random() / 2)));
     o.signal.throwIfAborted();
@@ -111,7 +111,7 @@ async function attempt(o, at) {
     alive();
     const response = await open(o, at, connection.signal);
     if (response.status === 204 || !response.body) {
-      at.cursor = ''; // nothing is missing, but the end was not seen: ask how the thread stands
+      at.cursor = ''; // nothing is missing, but the end was not seen: ask for the thread's status
       return;
     }
     for await (const frame of frames(response.body, alive)) {
@@ -139,7 +139,7 @@ function take(o, at, frame) {
   at.tries = 0;
   if (event.type === 'RUN_STARTED') {
     at.run = event.metadata?.holdfast?.runId ?? event.runId;
-    at.cursor = ''; // without an id of its own this is a new start
+    at.cursor = ''; // unless it has an id of its own, this is a new start
   }
   if (frame.id) at.cursor = frame.id;
   if (isEnd(event)) at.ended = true;
@@ -147,7 +147,7 @@ function take(o, at, frame) {
     o.onState('live');
     o.onEvent(event, frame.id);
   } catch (err) {
-    at.broken = true; // a mistake in the page: asking again would only repeat it
+    at.broken = true; // a bug in the page: asking again would only repeat it
     throw err;
   }
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// The page: joins the session of the open thread to what is on the screen.
+// The page: connects the session of the open thread with what is on the screen.
 
 import { requester } from './api.js';
 import { questions } from './ask.js';
@@ -43,7 +43,7 @@ function askKey() {
   });
   return asking;
 }
-// Without a key there is nothing to see behind it.
+// Without a key there is nothing to see behind the dialog.
 $('key').addEventListener('cancel', (/** @type {Event} */ e) => e.preventDefault());
 
 // Drawing: once per frame, however many events came.
@@ -52,7 +52,7 @@ let drawn = true;
 function changed() {
   if (!drawn) return;
   drawn = false;
-  // A page in the background has no frames, but its title is looked at.
+  // A page in the background has no frames, but people see its title.
   if (document.hidden) setTimeout(redraw, 250);
   else requestAnimationFrame(redraw);
 }
@@ -75,7 +75,7 @@ function redraw() {
   keepEnd();
 }
 
-// Who reads at the end stays there; who has scrolled up is left alone.
+// A reader at the end stays there; a reader who has scrolled up is left alone.
 let atEnd = true;
 function keepEnd() {
   const s = $('scroll');
@@ -112,7 +112,7 @@ function drawHead(view, busy) {
   if (!can) button?.remove();
 }
 
-// What is said aloud: beginnings and ends, never the growing text.
+// What screen readers say: starts and ends, never the growing text.
 
 /** @param {any} e @param {import('./reduce.js').View} view */
 function announce(e, view) {
@@ -217,7 +217,7 @@ function say(text, choices) {
   toEnd();
 }
 
-/** Shows an error, or takes it away. @param {any} [err] @param {...any} buttons */
+/** Shows an error, or removes it. @param {any} [err] @param {...any} buttons */
 function problem(err, ...buttons) {
   $('problem').hidden = !err;
   if (!err) return;
@@ -228,7 +228,7 @@ function problem(err, ...buttons) {
 /** @param {any} err @param {any} body */
 function refused(err, body) {
   const text = body?.messages?.[0]?.content ?? '';
-  if (text && !$('text').value) $('text').value = text; // nothing that was written is lost
+  if (text && !$('text').value) $('text').value = text; // nothing that the person wrote is lost
   grow();
   const button = (/** @type {string} */ name, /** @type {() => void} */ act) => h('button', { type: 'button', click: () => { problem(); act(); } }, name);
   const ways = {
@@ -237,7 +237,7 @@ function refused(err, body) {
     interrupted: button('Decline the question and send', () => say($('text').value, { onInterrupted: 'decline' })),
   };
   const way = ways[/** @type {'interrupted'} */ (err.code)];
-  // The hint speaks to programmers; where the page offers the way itself, that is enough.
+  // The hint is for programmers; if the page offers a button, that is enough.
   if (way) err.hint = '';
   problem(err, way ?? '');
 }
@@ -283,7 +283,7 @@ async function wholeRun() {
   changed();
 }
 
-// The composer, keys, and the two side regions.
+// The composer, keys, and the two side panels.
 
 function grow() {
   const t = $('text');

@@ -1,6 +1,6 @@
 // @ts-check
-// Open questions of a run: a form for each, made from its schema. AG-UI wants all
-// of them answered in one request, so answers are collected until none is open.
+// The open questions of a run: a form for each, made from its schema. AG-UI requires all
+// answers in one request, so they are collected until no question is open.
 
 import { h, pretty, spaced } from './dom.js';
 
@@ -16,7 +16,7 @@ const kindOf = (schema) => {
 /** Codes like "did_not_happen" are words; other values are shown as they are. @param {any} value */
 const valueText = (value) => (/^[a-z]+(_[a-z]+)+$/.test(value) ? value.replaceAll('_', ' ') : String(value));
 
-/** Few enough to be a button each. @param {any} schema */
+/** Whether there are few enough choices for a button each. @param {any} schema */
 const isShort = (schema) => kindOf(schema) === 'boolean' || (kindOf(schema) === 'enum' && schema.enum.length <= 6);
 
 /** @param {any} schema @param {string} kind @param {boolean} required @param {any} value */
@@ -24,7 +24,7 @@ function inputFor(schema, kind, required, value) {
   /** @type {any} */
   let input;
   if (kind === 'enum') {
-    // Nothing is chosen for a person who was not asked to choose.
+    // If a choice is optional, none is preselected.
     input = h('select', {}, required ? null : h('option', { value: '' }, 'none'),
       ...schema.enum.map((/** @type {any} */ v, /** @type {number} */ i) => h('option', { value: i }, valueText(v))));
     if (value !== undefined) input.value = String(schema.enum.indexOf(value));
@@ -54,7 +54,7 @@ function field(name, schema, required, value) {
   return {
     kind,
     el: h(tick ? 'label.check' : 'label', {}, input, h('span', {}, label, hint ? h('span.quiet', {}, `: ${hint}`) : null)),
-    /** Throws where it holds no valid value; undefined is left out. */
+    /** Throws if the value is invalid; undefined is left out. */
     read() {
       if (!input.checkValidity()) throw new RangeError(input.validationMessage);
       if (tick) return input.checked;
@@ -73,7 +73,7 @@ const choicesOf = (name, schema) => (kindOf(schema) === 'boolean'
   ? (yesAndNo.get(name) ?? ['Yes', 'No']).map((text, i) => ({ text, value: i === 0 }))
   : schema.enum.map((/** @type {any} */ value) => ({ text: valueText(value), value })));
 
-/** The member that is asked for, if buttons can answer it; the others say more about it. @param {any} schema */
+/** The member that the question is about, if buttons can answer it; the others add to it. @param {any} schema */
 function askedFor(schema) {
   const names = Object.keys(schema.properties);
   if (kindOf(schema.properties.approved) === 'boolean') return 'approved';
@@ -82,7 +82,7 @@ function askedFor(schema) {
 }
 
 /**
- * What a question is made of: buttons, one for each answer, or none; and fields.
+ * The parts of a question: buttons, one for each answer, or none; and fields.
  * @param {any} i the interrupt @param {string} [args] of its tool call
  */
 function describe(i, args) {
@@ -100,7 +100,7 @@ function describe(i, args) {
   return { choices, fields, whole: false, wrap: (/** @type {any} */ v) => ({ [String(asked)]: v }) };
 }
 
-/** What the fields hold. A no does not depend on them: what is not valid, and what would be done, is left out. @param {any[]} fields @param {boolean} no */
+/** The values of the fields. A no does not depend on them: it leaves out invalid values and JSON. @param {any[]} fields @param {boolean} no */
 function collect(fields, no) {
   /** @type {[string, any][]} */
   const values = [];
@@ -116,14 +116,14 @@ function collect(fields, no) {
   return Object.fromEntries(values);
 }
 
-/** What the question is about, where a person should know it. @param {any} i @param {any} call @param {boolean} approves */
+/** What the question is about, if a person should know it. @param {any} i @param {any} call @param {boolean} approves */
 function subject(i, call, approves) {
   const { tool, arguments: given, argumentsBytes, rule } = i.metadata ?? {};
   if (!tool && !(approves && call)) return [];
   const text = given === undefined ? call?.args : typeof given === 'string' ? given : JSON.stringify(given);
   return [
     h('p', {}, h('code', {}, tool ?? call.name), rule && rule !== tool ? h('span.quiet', {}, ` by the rule ${rule}`) : null),
-    text ? h('pre', { tabindex: 0 }, text.length > 60 ? pretty(text) : text) : argumentsBytes ? h('p.quiet', {}, `Its arguments are ${argumentsBytes} bytes, which are not shown here.`) : null,
+    text ? h('pre', { tabindex: 0 }, text.length > 60 ? pretty(text) : text) : argumentsBytes ? h('p.quiet', {}, `Its arguments, ${argumentsBytes} bytes, are not shown here.`) : null,
   ];
 }
 
@@ -148,7 +148,7 @@ function card(i, call, answer) {
   const buttons = h('div.row', {}, ...choices.map((/** @type {any} */ c) => button(c.text, () => submit(c), c.value === false ? '' : '.primary')),
     choices.length ? null : h('button.primary', { type: 'submit' }, 'Answer'),
     button('Dismiss', () => answer({ interruptId: i.id, status: 'cancelled' }), '.ghost'));
-  // The only field asks what the heading asks.
+  // A single field repeats the question in the heading.
   if (fields.length === 1 && !choices.length && i.message) fields[0].el.lastChild.className = 'sr';
   // Enter in a field chooses nothing.
   const form = h('form', { submit: (/** @type {Event} */ e) => { e.preventDefault(); if (!choices.length) submit(); } },
@@ -179,8 +179,8 @@ export function questions(box, send) {
       const form = card(i, call, (a) => {
         answers.set(a.interruptId, a);
         if (answers.size === open.length) return send([...answers.values()]);
-        form.replaceChildren(h('p.quiet', {}, 'Answered. It is sent with the answers to the other questions.'));
-        box.querySelector('button')?.focus(); // of the next question: the one that was pressed is gone
+        form.replaceChildren(h('p.quiet', {}, 'Answered. It will be sent together with the other answers.'));
+        box.querySelector('button')?.focus(); // of the next question, since the pressed button is gone
       });
       return form;
     }));

@@ -1,6 +1,6 @@
 // @ts-check
-// The conversation: one element for each item of the view, redrawn when the item
-// has changed.
+// The conversation: one element for each item of the view, redrawn when the item has
+// changed.
 
 import { h, copyButton, duration, pretty } from './dom.js';
 import { show } from './markdown.js';
@@ -48,7 +48,7 @@ function reasoningRow() {
   };
 }
 
-/** A part of a tool card: what went in, what came out. @param {string} name */
+/** A part of a tool card: the arguments or the result. @param {string} name */
 function section(name) {
   const pre = h('pre', { tabindex: 0 });
   const head = h('div.part', {}, name);
@@ -121,7 +121,7 @@ function plainRow() {
 const kinds = { text: textRow, reasoning: reasoningRow, call: callRow, note: noteRow, activity: plainRow, step: plainRow, agent: plainRow };
 
 /**
- * Returns a function that brings list in step with a view's items.
+ * Returns a function that updates list to show a view's items.
  * @param {HTMLElement} list
  * @returns {(items: Item[]) => void}
  */

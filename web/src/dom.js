@@ -1,5 +1,5 @@
 // @ts-check
-// Making elements, and the few texts that several parts share.
+// Making elements, and a few ways of writing values that several parts share.
 
 /**
  * @param {string} tag with classes: "div.card.wide"
@@ -32,7 +32,7 @@ export function copyButton(text) {
   return b;
 }
 
-/** JSON is set out, everything else is left as it is. @param {string} text */
+/** Indents JSON; returns anything else unchanged. @param {string} text */
 export function pretty(text) {
   try {
     const value = JSON.parse(text);
@@ -42,7 +42,7 @@ export function pretty(text) {
   }
 }
 
-/** A name of programs as people write it: "editedArgs", "edited_args" and "edited-args" are "Edited args". @param {string} name */
+/** A program's name as people write it: "editedArgs", "edited_args" and "edited-args" become "Edited args". @param {string} name */
 export function spaced(name) {
   const text = name.replace(/[_-]+/g, ' ').replace(/([a-z\d])([A-Z])/g, (_, a, b) => `${a} ${b.toLowerCase()}`).trim();
   return text.charAt(0).toUpperCase() + text.slice(1);
@@ -64,7 +64,7 @@ export function ago(time, now) {
   return s < 7 * 86_400 ? `${Math.round(s / 86_400)} d` : new Date(time).toLocaleDateString();
 }
 
-/** randomUUID is missing on plain http beyond localhost. */
+/** randomUUID is missing on plain http outside localhost. */
 export function uuid() {
   if (crypto.randomUUID) return crypto.randomUUID();
   const b = crypto.getRandomValues(new Uint8Array(16));

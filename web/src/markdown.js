@@ -1,5 +1,5 @@
 // @ts-check
-// A small Markdown. It makes a tree, and from that DOM nodes, so no text can ever
+// A small Markdown renderer. It makes a tree, and DOM nodes from that, so no text can ever
 // become markup: there is no innerHTML anywhere in this page.
 
 /**
@@ -16,7 +16,7 @@
 /** @param {string} text @returns {Node} */
 const plain = (text) => ({ tag: '#text', text });
 
-// In this order: code first, because nothing is marked up within it.
+// In this order: code comes first, because nothing in it is markup.
 const inlineRules = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\[([^\][]+)\]\((https?:\/\/[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)|(https?:\/\/[^\s<>"'`]*[^\s<>"'`.,:;!?)\]}*_])|(\*\*|__)(?=\S)([\s\S]*?\S)\6|(?<![\w*])(\*|_)(?=[^\s*_])([\s\S]*?[^\s*_])\8(?![\w*])|~~(?=\S)([\s\S]*?\S)~~|\\([\\`*_{}[\]()#+\-.!~>|])/g;
 
 /** @param {string} text @returns {Node[]} */
@@ -39,7 +39,7 @@ export function inline(text) {
   return out;
 }
 
-/** Single line ends are kept: models use them. @param {string[]} lines @returns {Node[]} */
+/** Keeps single line breaks, because models use them. @param {string[]} lines @returns {Node[]} */
 function lineKids(lines) {
   return inline(lines.join('\n')).flatMap(function split(/** @type {Node} */ n) {
     if (n.tag === '#text') return n.text?.split('\n').flatMap((t, i) => (i ? [{ tag: 'br' }, plain(t)] : [plain(t)])).filter((k) => k.tag === 'br' || k.text) ?? [];
@@ -51,7 +51,7 @@ const item = /^( *)([-*+]|\d{1,9}[.)])( +(.*)|$)/;
 const fence = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)/;
 const starts = /^ {0,3}(#{1,6} |>|(`{3,}|~{3,})|([-*_] *){3,}$)|^ *([-*+]|\d{1,9}[.)]) /;
 
-/** @param {string[]} lines @param {number} at @returns {[Node, number]} the block that begins there, and the line after it */
+/** @param {string[]} lines @param {number} at @returns {[Node, number]} the block that starts there, and the line after it */
 function block(lines, at) {
   const line = lines[at];
   const f = fence.exec(line);
@@ -85,7 +85,7 @@ function list(lines, at) {
     const m = item.exec(lines[at]);
     if (!m || m[1].length > indent + 1 || m[1].length < indent || /\d/.test(m[2]) !== ordered) break;
     const body = [m[4] ?? ''];
-    // What is indented below an item belongs to it, also behind an empty line.
+    // Whatever is indented below an item belongs to it, even after an empty line.
     for (at++; at < lines.length; at++) {
       const l = lines[at];
       const deep = /^ */.exec(l)?.[0].length ?? 0;
@@ -127,7 +127,7 @@ function toDOM(n, copyButton) {
   if (n.tag === '#text') return document.createTextNode(n.text ?? '');
   const el = document.createElement(n.tag);
   if (n.tag === 'pre') {
-    el.tabIndex = 0; // long lines scroll, also by keyboard
+    el.tabIndex = 0; // long lines can be scrolled with the keyboard too
     const code = document.createElement('code');
     code.textContent = n.text ?? '';
     el.append(code);
@@ -150,8 +150,8 @@ function toDOM(n, copyButton) {
 }
 
 /**
- * Shows text in box. Blocks at the beginning that did not change stay, so that a
- * growing answer keeps the reader's selection.
+ * Shows text in box. It keeps the leading blocks that did not change, so that a growing
+ * answer keeps the reader's selection.
  * @param {HTMLElement} box @param {string} text @param {string[]} shown what an earlier call returned
  * @param {(text: string) => HTMLElement} copyButton
  * @returns {string[]}

@@ -1,5 +1,5 @@
 // @ts-check
-// What a notice of the server or of a middleware says, in one line.
+// The text of a notice from the server or from a middleware, in one line.
 
 import { spaced } from './dom.js';
 
@@ -34,30 +34,30 @@ function schema(v) {
 
 /** @type {Record<string, (v: any) => string>} */
 const texts = {
-  takeover: () => 'The server took this run over and went on.',
-  retry: () => 'The model broke off. What it had said was taken back, and it was asked again.',
+  takeover: () => 'The server took over this run and continued it.',
+  retry: () => 'The model broke off. Its unfinished answer was discarded, and it was asked again.',
   schema_changed: schema,
-  store_recovered: () => 'The store was away for a while. Nothing was lost.',
+  store_recovered: () => 'The store was unavailable for a while. Nothing was lost.',
   thread_large: (v) => `This thread is large: ${size(v.bytes)}.`,
   circuit_open: (v) => `${v.tool} was called ${count(v.count, 'time')} in a row with the same arguments. The last call was not run.`,
   too_many_errors: (v) => `Tools failed in ${count(v.failures, 'iteration')} in a row.`,
   budget_warning: (v) => `Budget nearly used: ${spent(v)}.`,
   budget_exceeded: (v) => `Budget used: ${spent(v)}, and the next call needs ${number(v.needed)}.`,
-  budget_unreported: (v) => `The model did not say what it used; ${count(v.tokens, 'token')} are counted.`,
+  budget_unreported: (v) => `The model did not report its usage; ${count(v.tokens, 'token')} are counted.`,
   rate_limited: (v) => `Rate limit reached: ${rate(v)}${v.retryAt ? `, again at ${new Date(v.retryAt).toLocaleTimeString()}` : ''}.`,
   rate_limit_unchecked: (v) => `A rate limit could not be checked: ${rate(v)}.`,
-  continuation_granted: (v) => `The run may go on for ${count(v.iterations, 'iteration')}${v.remembered ? ', as was said before' : ''}.`,
-  continuation_refused: (v) => `The run may not go on after ${count(v.used, 'iteration')}: ${v.why}.`,
+  continuation_granted: (v) => `The run may continue for ${count(v.iterations, 'iteration')}${v.remembered ? ', as answered before' : ''}.`,
+  continuation_refused: (v) => `The run may not continue after ${count(v.used, 'iteration')}: ${v.why}.`,
   permission_denied: (v) => `${v.tool} was not allowed, by ${v.by === 'person' ? 'a person' : v.by === 'remembered' ? 'an earlier answer' : 'a rule'}.`,
   permission_remembered: (v) => `Remembered for this ${v.scope}: ${v.tool} ${v.allow ? 'is allowed' : 'is not allowed'}.`,
   permission_not_remembered: (v) => `The answer about ${v.tool} could not be kept; it counts for this call only.`,
-  retried: (v) => `${v.tool} was tried ${count(v.attempts, 'time')}; ${v.helped ? 'the last try succeeded' : 'none succeeded'}.`,
+  retried: (v) => `${v.tool} was tried ${count(v.attempts, 'time')}; ${v.helped ? 'the last attempt succeeded' : 'no attempt succeeded'}.`,
   history_summarised: (v) => `For the model, ${count(v.messages, 'older message')} became a summary.`,
-  summary_failed: (v) => `${count(v.messages, 'older message')} could not be summarised for the model: ${v.reason}.`,
+  summary_failed: (v) => `${count(v.messages, 'older message')} could not be summarized for the model: ${v.reason}.`,
   redacted: (v) => `${count(v.count, 'text')} hidden (${list(v.names)}) from ${list(v.where)}.`,
 };
 
-/** The name, and what can be said in a word. @param {string} name @param {any} value */
+/** The name, and the values that can be written in a word. @param {string} name @param {any} value */
 function plainly(name, value) {
   const facts = value && typeof value === 'object' ? Object.entries(value) : value === undefined || value === null ? [] : [['', value]];
   const said = facts.filter(([, v]) => v !== null && (typeof v !== 'object' || (Array.isArray(v) && v.length && v.every((x) => typeof x !== 'object'))));
@@ -68,7 +68,7 @@ function plainly(name, value) {
 /** @param {string} text */
 const clip = (text) => (text.length > 80 ? text.slice(0, 80) + '…' : text);
 
-/** The text of a notice; '' for an event that is none. @param {string} name @param {any} value */
+/** The text of a notice; '' for an event that is not one. @param {string} name @param {any} value */
 export function notice(name, value) {
   const [, own] = /^holdfast\.(\w+)$/.exec(name ?? '') ?? [];
   if (!own) return '';

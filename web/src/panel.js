@@ -1,11 +1,11 @@
 // @ts-check
-// The inspector: every event as it came, the shared state, and the states of the
+// The inspector: every event as it arrived, the shared state, and the states of the
 // middleware.
 
 import { h, $, copyButton } from './dom.js';
 import { mayChangeStates, statesView } from './states.js';
 
-const most = 2000; // events kept; the server has all of them
+const most = 2000; // events to keep; the server has all of them
 
 /** @typedef {{event: any, id: string, at: number}} Entry */
 
@@ -33,7 +33,7 @@ function row(e, before) {
 }
 
 /**
- * Joins the inspector to the page.
+ * Connects the inspector with the page.
  * @param {() => Promise<any>} read what the server has stored as the thread's state
  */
 export function panel(read) {
@@ -42,7 +42,7 @@ export function panel(read) {
   const followBox = $('follow');
   /** @type {Entry[]} */
   let entries = [];
-  let drawn = 0; // entries of which there is a row
+  let drawn = 0; // how many entries have a row
 
   const matches = (/** @type {any} */ el) => filter.value === 'all' || el.dataset.family === filter.value;
   filter.addEventListener('change', () => {
@@ -50,7 +50,7 @@ export function panel(read) {
     toEnd();
   });
   const toEnd = () => { if (followBox.checked) list.scrollTop = list.scrollHeight; };
-  // Who scrolls up wants to read, not to follow.
+  // A reader who scrolls up wants to read, not to follow.
   list.addEventListener('wheel', () => { if (list.scrollTop + list.clientHeight < list.scrollHeight - 40) followBox.checked = false; }, { passive: true });
   followBox.addEventListener('change', toEnd);
   new ResizeObserver(toEnd).observe(list);
@@ -66,16 +66,16 @@ export function panel(read) {
       entries.push({ event, id, at: performance.now() });
       if (!$('panel').hidden && mayChangeStates(event)) states.read();
     },
-    /** Reads what nobody looked at while the panel was closed. */
+    /** Reads the states, which are not read while the panel is closed. */
     opened: states.read,
     clear() {
       entries = [];
       redraw();
       states.clear();
     },
-    /** The number of the first event that is held and has one; 0 if there is none. */
+    /** The number of the first kept event that has one; 0 if there is none. */
     first: () => parseInt(entries.find((e) => e.id)?.id ?? '0', 10),
-    /** Replaces all before the first numbered event. @param {Entry[]} earlier */
+    /** Replaces everything before the first numbered event. @param {Entry[]} earlier */
     prepend(earlier) {
       const at = entries.findIndex((e) => e.id);
       entries = [...earlier, ...(at < 0 ? [] : entries.slice(at))];

@@ -1,5 +1,5 @@
 // @ts-check
-// JSON Patch (RFC 6902) on plain values. It never changes what it is given.
+// JSON Patch (RFC 6902) on plain values. It never changes its arguments.
 
 /** @param {string} pointer @returns {string[]} */
 function keys(pointer) {
@@ -86,7 +86,7 @@ function equal(a, b) {
 }
 
 /**
- * Applies a patch, all of it or nothing: it throws when an operation does not fit.
+ * Applies a patch, all of it or nothing: it throws if an operation does not fit.
  * @param {any} doc
  * @param {{op: string, path: string, from?: string, value?: any}[]} patch
  * @returns {any}

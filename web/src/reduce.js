@@ -1,7 +1,7 @@
 // @ts-check
-// What a person sees of a thread, as a pure function of AG-UI events: view and
-// event in, new view out. What did not change keeps its identity, so the page
-// redraws only what did.
+// What a person sees of a thread, as a pure function of AG-UI events: view and event in,
+// new view out. Unchanged parts keep their identity, so the page redraws only what has
+// changed.
 
 import { notice } from './notices.js';
 import { apply } from './patch.js';
@@ -15,9 +15,9 @@ import { apply } from './patch.js';
  * @property {string} [text] text, reasoning, note, agent
  * @property {string[]} [parts] text: kinds of content that are not text
  * @property {boolean} [open] still growing
- * @property {boolean} [hidden] reasoning: the provider keeps it to itself
+ * @property {boolean} [hidden] reasoning: the provider does not show it
  * @property {string} [name] call, step, agent
- * @property {string} [args] call: JSON as far as it has come
+ * @property {string} [args] call: JSON as far as it has arrived
  * @property {'pending'|'running'|'waiting'|'done'|'failed'|'none'} [status] call, agent
  * @property {string} [result] call
  * @property {any} [content] activity
@@ -28,13 +28,13 @@ import { apply } from './patch.js';
  * @property {number} [end] the server's milliseconds
  *
  * @typedef {object} View
- * @property {string} runId the run that is shown last, by its real id
+ * @property {string} runId the last run shown, by its real id
  * @property {'idle'|'running'|'waiting'|'failed'|'stopped'|'done'} status
  * @property {Item[]} items
- * @property {any} state the shared state; undefined if nothing was said of it
+ * @property {any} state the shared state; undefined if it is not known
  * @property {any[]} interrupts open questions
  * @property {any[]} usage tokens of the last run
- * @property {Item[]} [aside] what an empty snapshot took away, until the full one
+ * @property {Item[]} [aside] what an empty snapshot removed, until the full one arrives
  * @property {{text: string, call: string, reasoning: string}} chunks items that CHUNK events opened
  */
 
@@ -48,7 +48,7 @@ export const empty = () => ({
 const find = (view, key) => view.items.findLast((i) => i.key === key);
 
 /**
- * Changes the item of that key, or adds it.
+ * Changes the item with that key, or adds it.
  * @param {View} view @param {string} key @param {(old: Item | undefined) => any} change members to set
  * @returns {View}
  */
@@ -80,7 +80,7 @@ function resultOf(content) {
 const failed = (m) => typeof m.error === 'string' || m.metadata?.holdfast?.failed === true;
 
 /**
- * Shows a message that the person has just sent, before the server has said so.
+ * Shows a message that the person has just sent, before the server has confirmed it.
  * @param {View} view @param {any} message @returns {View}
  */
 export function addLocal(view, message) {
@@ -96,7 +96,7 @@ export const removeLocal = (view, id) => ({ ...view, items: view.items.filter((i
  * @returns {View}
  */
 export function note(view, key, note) {
-  // A remark that comes again belongs where it comes again.
+  // If a remark is repeated, it belongs where it is repeated.
   const rest = { ...view, items: view.items.filter((i) => i.key !== 'n:' + key) };
   return put(rest, 'n:' + key, () => ({ kind: 'note', tone: 'info', ...note }));
 }
@@ -128,10 +128,10 @@ function fromMessage(view, m, out) {
 }
 
 /**
- * The snapshot is the truth about messages: what it lacks was taken back. Remarks,
- * activities, steps and subagents are not in it; each stays behind the last message
- * before it that is left. For the sake of stock clients the server may send an empty
- * snapshot before the full one; the two are taken as one.
+ * A snapshot is the truth about messages: a missing message was taken back. Remarks,
+ * activities, steps and subagents are not in it; each stays after the last remaining
+ * message that was before it. For the sake of stock clients the server may send an empty
+ * snapshot before the full one; the two are treated as one.
  * @param {View} view @param {any[]} messages @returns {View}
  */
 function reset(view, messages) {
@@ -153,7 +153,7 @@ function reset(view, messages) {
   return { ...view, items };
 }
 
-/** Closes what is open when a run ends. @param {View} view @param {Set<string>} waiting ids of calls that wait @returns {View} */
+/** Closes what is open when a run ends. @param {View} view @param {Set<string>} waiting ids of waiting calls @returns {View} */
 function closeAll(view, waiting) {
   const items = view.items.map((i) => {
     if (i.kind === 'call' && (i.status === 'pending' || i.status === 'running' || i.status === 'waiting')) {
@@ -199,7 +199,7 @@ function chunk(view, lane, e, idName, start, content) {
   return e.delta ? table[content](view, { ...e, [idName]: id }) : view;
 }
 
-/** START of an id that is there opens it again: what follows is appended. @type {Record<string, (view: View, e: any) => View>} */
+/** START of a known id opens it again: what follows is appended. @type {Record<string, (view: View, e: any) => View>} */
 const table = {
   RUN_STARTED(view, e) {
     const runId = e.metadata?.holdfast?.runId ?? e.runId;
@@ -218,7 +218,7 @@ const table = {
     return { ...view, status: outcome.type === 'interrupt' ? 'waiting' : 'done' };
   },
   RUN_ERROR(view, e) {
-    if (e.code === 'stream_cut') return view; // the stream ended, the run did not
+    if (e.code === 'stream_cut') return view; // the stream ended, but the run did not
     view = closeAll({ ...view, status: 'failed', usage: e.usage ?? [] }, new Set());
     return note(view, 'end:' + view.runId, { tone: 'error', text: e.message, code: e.code });
   },
@@ -279,7 +279,7 @@ const table = {
   CUSTOM(view, e) {
     const text = notice(e.name, e.value);
     if (!text) return view;
-    // A replay says it again, at the same time and in the same words.
+    // A replay repeats it with the same time and the same words.
     return note(view, `${e.name}:${view.runId}:${e.timestamp ?? ''}:${JSON.stringify(e.value)}`, { text });
   },
 };

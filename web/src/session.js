@@ -8,7 +8,7 @@ import { uuid } from './dom.js';
 /**
  * @typedef {object} Hooks
  * @property {import('./api.js').Request} request
- * @property {(event?: any, id?: string) => void} changed with the event, if one did it
+ * @property {(event?: any, id?: string) => void} changed with the event, if one caused the change
  * @property {(state: 'live' | 'reconnecting') => void} connection
  * @property {(error: any, body: any) => void} refused the server did not accept a request; body is what was posted, if anything
  * @property {Storage} storage keeps a request that may not have arrived
@@ -21,12 +21,12 @@ export class Session {
     this.hooks = hooks;
     this.view = empty();
     this.busy = false;
-    /** Counts streams, so that what was asked before one began can be told apart. */
+    /** Counts streams, to recognize answers to requests from before the current one. */
     this.turn = 0;
     this.closed = new AbortController();
-    /** The run that was asked for and not yet heard of. */
+    /** The run that was requested and has not been confirmed yet. */
     this.asked = '';
-    /** Ends a wait between two tries. */
+    /** Ends a wait between two attempts. */
     this.wake = () => {};
   }
 
@@ -39,19 +39,19 @@ export class Session {
     return 'holdfast.pending.' + this.thread;
   }
 
-  /** Shows the thread as it stands. A message that was on its way when the page went away is sent again; the run's id keeps it from being run twice. */
+  /** Shows the thread as it is. A message that was on its way when the page was closed is sent again; the run's id keeps it from running twice. */
   open() {
     const pending = this.hooks.storage.getItem(this.#slot);
     if (!pending) return this.#stream();
     return this.#post(JSON.parse(pending));
   }
 
-  /** @param {string} content @param {any} [choices] how to go on where the thread is not idle; see forwardedProps.holdfast */
+  /** @param {string} content @param {any} [choices] what to do if the thread is not idle; see forwardedProps.holdfast */
   say(content, choices = {}) {
     return this.#post(this.#input({ messages: [{ id: uuid(), role: 'user', content }] }, choices));
   }
 
-  /** Goes on with what was left unfinished. */
+  /** Continues what was left unfinished. */
   resume() {
     return this.#post(this.#input({ messages: [] }));
   }
@@ -61,7 +61,7 @@ export class Session {
     return this.#post(this.#input({ messages: [], resume: answers }));
   }
 
-  /** Asks the server to end the run that is shown. */
+  /** Asks the server to end the current run. */
   async cancel() {
     const run = encodeURIComponent(this.asked || this.view.runId);
     await this.hooks.request('POST', `threads/${encodeURIComponent(this.thread)}/runs/${run}/cancel`);

@@ -1,6 +1,6 @@
 // @ts-check
-// Server-Sent Events, read from a fetch body. EventSource cannot do it: it sends
-// neither a POST nor an Authorization header.
+// Server-Sent Events, read from a fetch body. EventSource cannot be used: it sends neither
+// a POST nor an Authorization header.
 
 /**
  * @typedef {object} Frame
@@ -10,9 +10,9 @@
  */
 
 /**
- * Returns a function that takes text as it arrives, cut anywhere, and returns the
- * frames that became complete. A frame that is never finished is never returned:
- * half an event must not be shown.
+ * Returns a function that takes text as it arrives, split anywhere, and returns the frames
+ * that became complete. An unfinished frame is never returned: half an event must not be
+ * shown.
  * @returns {(text: string) => Frame[]}
  */
 export function parser() {
@@ -51,7 +51,7 @@ export function parser() {
     for (;;) {
       const end = rest.search(/[\r\n]/);
       if (end < 0) return out;
-      // A CR at the end of what is here may be half of a CRLF.
+      // A CR at the end of the text may be half of a CRLF.
       if (rest[end] === '\r' && end + 1 === rest.length) return out;
       const width = rest[end] === '\r' && rest[end + 1] === '\n' ? 2 : 1;
       take(rest.slice(0, end), out);
@@ -61,8 +61,8 @@ export function parser() {
 }
 
 /**
- * Yields the frames of a body. `alive` is called whenever anything arrives, also
- * for comments.
+ * Yields the frames of a body. `alive` is called whenever anything arrives, even a
+ * comment.
  * @param {ReadableStream<Uint8Array>} body
  * @param {() => void} alive
  * @returns {AsyncGenerator<Frame>}
@@ -79,7 +79,7 @@ export async function* frames(body, alive) {
       yield* parse(decoder.decode(value, { stream: true }));
     }
   } finally {
-    // The reader may have failed already; nobody is left to tell.
+    // The reader may have failed already, and there is nobody left to tell.
     reader.cancel().catch(() => {});
   }
 }

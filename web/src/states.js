@@ -1,27 +1,27 @@
 // @ts-check
-// The states of the middleware, as the thread holds them: read when something may
-// have changed them, and shown below the shared state.
+// The stored states of the middleware: read when something may have changed them, and
+// shown below the shared state.
 
 import { h } from './dom.js';
 
 /** @typedef {{key: string, name: string, short: string, version: string, mark: string, text: string}} Entry */
 
-/** Some events after which the states may be others. A delta is none. */
+/** Events after which the states may have changed. A delta is not one of them. */
 const telling = new Set(['RUN_STARTED', 'STEP_FINISHED', 'TOOL_CALL_RESULT', 'RUN_FINISHED', 'RUN_ERROR']);
 
 /** @param {any} event */
 export const mayChangeStates = (event) => telling.has(event.type);
 
-/** A state that is hidden as a whole is said so, not quoted. @param {any} value */
+/** A state that is hidden entirely is shown as such, not as JSON. @param {any} value */
 const textOf = (value) => (value === '[redacted]' ? value : JSON.stringify(value, null, 2) ?? '');
 
 /**
- * Returns what there is to show, by name; states that were set aside come last.
+ * Returns the entries to show, by name; states that were set aside come last.
  * @param {any} held middlewareState of GET /threads/{thread}/state
  * @returns {Entry[]}
  */
 export function entries(held) {
-  // Without a signature nothing is said about what is known.
+  // Without a signature there is no telling which states are known.
   const known = typeof held?.schemaSignature === 'string' ? held.schemaSignature.split(',') : undefined;
   /** @param {string} name @param {number | undefined} version @param {any} value @param {string} mark */
   const entry = (name, version, value, mark) => ({
@@ -36,14 +36,14 @@ export function entries(held) {
 }
 
 /**
- * Returns a function that asks for read to be called: soon, once for all that ask
- * until then, at most once a second, and never while it is at work.
+ * Returns a function that requests a call of read: soon, one call for all requests until
+ * then, at most once a second, and never while an earlier call is running.
  * @param {() => Promise<void>} read
  * @param {{now: () => number, later: (f: () => void, ms: number) => void}} clock
  */
 export function sparingly(read, clock) {
   const apart = 1000;
-  // What an event announces may be stored a moment after it.
+  // What an event announces may be stored a moment later.
   const soon = 100;
   let last = -apart;
   let state = 'idle'; // or planned, working, again
@@ -72,7 +72,7 @@ function row(e) {
   const el = h('details.held', {}, h('summary', {}, h('code', { title: e.name }, e.short), version, mark), pre);
   return {
     el,
-    /** What did not change stays, so that a selection in it stays. @param {Entry} now */
+    /** Keeps what did not change, so that a selection in it stays. @param {Entry} now */
     update(now) {
       for (const [at, text] of [[version, now.version], [mark, now.mark], [pre, now.text]]) if (at.textContent !== text) at.textContent = text;
       pre.classList.toggle('quiet', now.text === '[redacted]');
@@ -81,15 +81,15 @@ function row(e) {
 }
 
 /**
- * Shows the states in list, and that they could not be read in problem; box is
- * hidden while there is neither.
+ * Shows the states in list, and problem if they could not be read; hides box if there is
+ * neither.
  * @param {() => Promise<any>} load what the server has stored as the thread's state
  * @param {HTMLElement} box @param {HTMLElement} list @param {HTMLElement} problem
  */
 export function statesView(load, box, list, problem) {
   /** @type {Map<string, ReturnType<typeof row>>} */
   let rows = new Map();
-  let cleared = 0; // an answer about the thread before is not shown
+  let cleared = 0; // so that an answer about the previous thread is not shown
 
   /** @param {Entry[]} now */
   function show(now) {
@@ -111,7 +111,7 @@ export function statesView(load, box, list, problem) {
       show(entries(stored?.middlewareState));
       say(false);
     } catch {
-      if (at === cleared) say(true); // the last ones stay
+      if (at === cleared) say(true); // the last states stay visible
     }
   }
   return {

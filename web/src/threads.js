@@ -1,6 +1,6 @@
 // @ts-check
-// The list of threads. The server does not name them; this browser remembers the
-// first words that were said in each.
+// The list of threads. The server does not name them; this browser remembers the first
+// words of each.
 
 import { h, $, ago } from './dom.js';
 
@@ -26,7 +26,7 @@ export function remember(id, text) {
   localStorage.setItem(store, JSON.stringify({ ...Object.fromEntries(kept), [id]: text.trim().slice(0, 80) }));
 }
 
-/** How a thread stands: a style and words for it. @param {any} t */
+/** A thread's status: a style and words for it. @param {any} t */
 export function standing(t) {
   if (t.status === 'running') return ['running', 'running'];
   if (t.status === 'interrupted') return ['waiting', 'waits for you'];

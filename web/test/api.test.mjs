@@ -39,7 +39,7 @@ test('an answer without accidents is one request', async () => {
   assert.deepEqual([r.events, r.err], [['RUN_STARTED', 'x', 'RUN_FINISHED'], undefined]);
 });
 
-test('a cut is repaired from the last id, as often as it takes', async () => {
+test('a cut is repaired from the last id, as often as necessary', async () => {
   const r = await play([
     ev('1-a', began) + ev('2-a', delta('x')) + 'id: 3-a\ndata: {"half', new TypeError('network'), ev('3-a', delta('y')), ev('4-b', delta('z')) + ev('5-b', end),
   ]);
@@ -59,23 +59,23 @@ test('a POST that was not answered is sent again, with the same run', async () =
   assert.deepEqual(r.slept, [250, 7000]);
 });
 
-test('what the server refuses is not tried again', async () => {
+test('a request that the server refuses is not sent again', async () => {
   const r = await play([new ApiError(409, { code: 'interrupted', message: 'm', hint: 'h' })]);
   assert.deepEqual([r.err.code, r.err.hint, r.slept], ['interrupted', 'h', []]);
 });
 
-test('a stream of snapshots has no id: it is attached to anew', async () => {
+test('a stream of snapshots has no id: the page attaches again', async () => {
   const r = await play([ev('', began) + ev('', delta('x')), ev('', began) + ev('7-a', end)], { follow: { body: undefined } });
   assert.deepEqual(r.asked, ['GET threads/t/stream', 'GET threads/t/stream']);
 });
 
-test('a cursor that the server does not know any more: it starts anew, and the old cursor is not used again', async () => {
+test('a cursor that the server no longer knows: the page starts over and does not use it again', async () => {
   const anew = { ...began, runId: 'other', metadata: { holdfast: { runId: 'r2', resync: true } } };
   const r = await play([ev('9-a', began), ev('', anew) + ev('3-b', delta('x')), ev('4-b', end)]);
   assert.deepEqual(r.asked, ['POST runs  r', 'GET threads/t/runs/r/events 9-a', 'GET threads/t/runs/r2/events 3-b']);
 });
 
-test('a run that is gone, or that ended unseen: the thread says how it stands', async () => {
+test('a run that is gone, or ended unseen: the thread tells its status', async () => {
   for (const answer of [new ApiError(404, { code: 'not_found' }), new Response(null, { status: 204 })]) {
     const r = await play([ev('1-a', began), answer, ev('', began) + ev('', end)]);
     assert.deepEqual(r.asked.at(-1), 'GET threads/t/stream');
@@ -83,13 +83,13 @@ test('a run that is gone, or that ended unseen: the thread says how it stands', 
   }
 });
 
-test('pauses grow to ten seconds, begin with what the server asked for, and start over after an event', async () => {
+test('pauses grow to ten seconds, start with what the server asked for, and start over after an event', async () => {
   const down = () => new TypeError('network');
   const r = await play(['retry: 400\n\n' + ev('1-a', began), down(), down(), down(), down(), down(), down(), ev('2-a', delta('x')), ev('3-a', end)]);
   assert.deepEqual(r.slept, [400, 800, 1600, 3200, 6400, 10000, 10000, 400]);
 });
 
-test('a silent connection is given up', async () => {
+test('a silent connection is dropped', async () => {
   const silent = new Response(new ReadableStream({}));
   let aborted;
   const request = async (method, path, { signal }) => {
@@ -108,12 +108,12 @@ test('a page that leaves the thread stops asking', async () => {
   assert.equal(r.asked.length, 1);
 });
 
-test('a mistake in the page is not taken for the network', async () => {
+test('a bug in the page is not taken for a network failure', async () => {
   const r = await play([ev('1-a', began)], { onEvent() { throw new TypeError('undefined is not a function'); } });
   assert.deepEqual([r.err?.name, r.asked.length, r.slept], ['TypeError', 1, []]);
 });
 
-test('errors of the server, and of something before it', async (t) => {
+test('errors of the server, and of a proxy before it', async (t) => {
   const answers = [new Response('{"error":{"code":"c","message":"m","hint":"h","details":{"a":1}}}', { status: 503, headers: { 'Retry-After': '2' } }), new Response('<html>', { status: 502 })];
   t.mock.method(globalThis, 'fetch', async () => answers.shift());
   const request = requester('http://x/', () => '', async () => {});

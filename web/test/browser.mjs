@@ -3,7 +3,7 @@
 //
 //   node web/test/browser.mjs path/to/holdfast [directory for screenshots]
 //
-// Without a Chromium it says so and succeeds, unless HOLDFAST_REQUIRE_ALL=1.
+// Without Chromium it says so and succeeds, unless HOLDFAST_REQUIRE_ALL=1.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -221,7 +221,7 @@ const parts = {
       box.remove();
       return { seen, early, sent };
     })()`);
-    assert.deepEqual(seen, ['pay by the rule p* {"amount":3}', 'pay Its arguments are 20000 bytes, which are not shown here.']);
+    assert.deepEqual(seen, ['pay by the rule p* {"amount":3}', 'pay Its arguments, 20000 bytes, are not shown here.']);
     assert.ok(early, 'a number that is not allowed is not sent');
     assert.deepEqual(sent.map((a) => a.payload), [{ raise: 2.5, allow: true }, { allow: false }, { outcome: 'did_not_happen' }, false]);
   },
@@ -308,7 +308,7 @@ const parts = {
     await page.until(`${idle} && document.getElementById('ask').hidden`);
     // The calls run in parallel.
     const notes = await page.run("[...document.querySelectorAll('.note')].map((e) => e.textContent).sort()");
-    assert.deepEqual(notes, ['Remembered for this thread: lookup is allowed.', 'The run may go on for 1 iteration.', 'lookup was not allowed, by a person.']);
+    assert.deepEqual(notes, ['Remembered for this thread: lookup is allowed.', 'The run may continue for 1 iteration.', 'lookup was not allowed, by a person.']);
     assert.match((await page.run(answers)).at(-1), /did not allow this call: ask me tomorrow/);
     await page.run("document.getElementById('open-panel').click()");
     await page.until("document.querySelector('.held:has([title=\"holdfast.continuation\"]) pre').textContent.includes('\"total\": 1')");
@@ -370,7 +370,7 @@ try {
   for (const [name, part] of Object.entries(parts)) {
     await part();
     console.log('ok', name);
-    // A server that was killed refuses connections; that is all that may be said of it.
+    // A killed server refuses connections; no other complaint is allowed.
     const bad = complaints.splice(0).filter((c) => !/ERR_(CONNECTION|INCOMPLETE|EMPTY)|status of (401|409)/.test(c));
     assert.deepEqual(bad, [], name);
   }

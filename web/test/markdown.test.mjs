@@ -13,7 +13,7 @@ const table = [
   ['bold, italic, code, struck out', '**b** *i* _j_ `c` ~~d~~', 'p(strong(b) em(i) em(j) code(c) del(d))'],
   ['nested', '**a *b* `c`**', 'p(strong(a em(b) code(c)))'],
   ['names with underscores stay', 'snake_case_name and 2*3*4', 'p(snake_case_name and 2*3*4)'],
-  ['code is not marked up', '`**a** [x](http://y)`', 'p(code(**a** [x](http://y)))'],
+  ['code contains no markup', '`**a** [x](http://y)`', 'p(code(**a** [x](http://y)))'],
   ['a link', '[a **b**](https://x.org/p?q=1#f)', 'p(a=https://x.org/p?q=1#f(a strong(b)))'],
   ['a bare link without its full stop', 'see https://x.org/a_b_c.', 'p(see a=https://x.org/a_b_c(https://x.org/a_b_c).)'],
   ['a fence with a language', '```go\nx := 1\n\ny\n```\nafter', 'pre(x := 1\n\ny)p(after)'],

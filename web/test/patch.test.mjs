@@ -25,7 +25,7 @@ for (const [name, doc, patch, want] of good) {
   test(name, () => {
     const before = structuredClone(doc);
     assert.deepEqual(apply(doc, patch), want);
-    assert.deepEqual(doc, before, 'what was given is not changed');
+    assert.deepEqual(doc, before, 'the arguments are not changed');
   });
 }
 

@@ -85,7 +85,7 @@ test('frontend calls wait', () => {
   assert.equal(view.items[0].status, 'waiting');
 });
 
-test('an error is shown with its code, once, and stream_cut is none', () => {
+test('an error is shown with its code, once, and stream_cut is not one', () => {
   const failed = { type: 'RUN_ERROR', message: 'no', code: 'model_failed' };
   const view = run([began, ...text('m', 'half'), failed, began, failed]);
   assert.deepEqual(view.items.filter((i) => i.kind === 'note').map((i) => [i.text, i.code, i.tone]), [['no', 'model_failed', 'error']]);
@@ -96,16 +96,16 @@ test('an error is shown with its code, once, and stream_cut is none', () => {
   assert.deepEqual([isEnd(cut), isEnd(failed), isEnd(finished())], [false, true, true]);
 });
 
-test('a takeover takes back what was half said, and says so in its place', () => {
+test('a takeover removes the unfinished answer, and a remark takes its place', () => {
   const view = run([
     began, { type: 'MESSAGES_SNAPSHOT', messages: [user('u', 'go')] }, ...text('half', 'I thi'), { type: 'TEXT_MESSAGE_END', messageId: 'half' },
     { type: 'CUSTOM', name: 'holdfast.takeover', value: { epoch: 2, iteration: 0, reason: 'owner_gone' } },
     { type: 'MESSAGES_SNAPSHOT', messages: [user('u', 'go')] }, ...text('new', 'I think'),
   ]);
-  assert.deepEqual(rows(view), ['text go', 'note The server took this run over and went on.', 'text I think']);
+  assert.deepEqual(rows(view), ['text go', 'note The server took over this run and continued it.', 'text I think']);
 });
 
-test('what a middleware says is a line in its place, once for each time it is said', () => {
+test('each notice of a middleware is a line in its place', () => {
   const warned = (timestamp) => ({ type: 'CUSTOM', name: 'holdfast.permission_denied', timestamp, value: { tool: 'pay', rule: 'pay', by: 'rule' } });
   const line = 'note pay was not allowed, by a rule.';
   const view = run([began, ...text('a', 'one'), warned(1), ...text('b', 'two'), warned(2)]);
@@ -113,7 +113,7 @@ test('what a middleware says is a line in its place, once for each time it is sa
   assert.deepEqual(rows(run([warned(2)], view)), rows(view), 'a replay does not double it');
 });
 
-test('a snapshot keeps the times that it does not hold, and activities', () => {
+test('a snapshot keeps activities, and times that it does not contain', () => {
   const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };
   const view = run([
     began, { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'f' }, { type: 'TOOL_CALL_END', toolCallId: 'c', timestamp: 10 },
@@ -132,11 +132,11 @@ test('an empty snapshot before the full one takes nothing away', () => {
   const first = run([began, { type: 'MESSAGES_SNAPSHOT', messages: [user('u', 'go')] }, takeover, ...reasoning, ...text('m', 'done'), finished()]);
   const next = addLocal(first, user('u2', 'more'));
   const view = run([{ ...began, runId: 'r2' }, { type: 'MESSAGES_SNAPSHOT', messages: [] }, { type: 'MESSAGES_SNAPSHOT', messages: [...messages, user('u2', 'more')] }], next);
-  assert.deepEqual(rows(view), ['text go', 'note The server took this run over and went on.', 'reasoning so', 'text done', 'text more']);
+  assert.deepEqual(rows(view), ['text go', 'note The server took over this run and continued it.', 'reasoning so', 'text done', 'text more']);
   assert.equal(view.items[2].end - view.items[2].start, 900);
 });
 
-test('a prelude that comes again changes nothing that can be seen', () => {
+test('a repeated prelude changes nothing visible', () => {
   const prelude = [began, { type: 'MESSAGES_SNAPSHOT', messages: [user('u', 'go'), { id: 'm', role: 'assistant', content: 'Hel' }] }, { type: 'STATE_SNAPSHOT', snapshot: {} }, ...text('m')];
   const view = run([...prelude, { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: 'lo' }]);
   assert.deepEqual(texts(view), ['go', 'Hello']);
@@ -160,7 +160,7 @@ test('chunks make messages, calls and reasoning', () => {
   assert.deepEqual(rows(run([finished()], view)), ['text Hello', 'call f none', 'reasoning hm', 'text next']);
 });
 
-test('reasoning has a duration; what the provider hides is said to be hidden', () => {
+test('reasoning has a duration; if the provider hides it, the page says so', () => {
   const m = { messageId: 'x' };
   const view = run([
     began, { type: 'REASONING_START', ...m }, { type: 'REASONING_MESSAGE_START', ...m, role: 'reasoning', timestamp: 5 },
@@ -183,14 +183,14 @@ test('a watcher under another id shows the real run', () => {
   assert.equal(run([{ ...began, runId: 'mine', metadata: { holdfast: { runId: 'real' } } }]).runId, 'real');
 });
 
-test('the person’s message is there at once, is not doubled, and can be taken back', () => {
+test('the person’s message appears at once, is not doubled, and can be taken back', () => {
   const view = addLocal(empty(), user('u', 'hi'));
   assert.deepEqual(texts(view), ['hi']);
   assert.deepEqual(texts(run([{ ...began, input: { messages: [user('u', 'hi')] } }, { type: 'MESSAGES_SNAPSHOT', messages: [user('u', 'hi')] }], view)), ['hi']);
   assert.deepEqual(removeLocal(view, 'u').items, []);
 });
 
-test('what is unknown changes nothing', () => {
+test('unknown events change nothing', () => {
   const view = run([began]);
   for (const e of [{ type: 'META_EVENT' }, { type: 'constructor' }, { type: 'CUSTOM', name: 'other', value: null }, { type: 'RAW', event: null }]) assert.deepEqual(reduce(view, e), view);
 });

@@ -29,7 +29,7 @@ function open(storage, answer) {
   return { session, asked, refused };
 }
 
-test('a message is sent alone, as a run of its own, and closes what was left unfinished', async () => {
+test('a message is sent alone, as a run of its own, and abandons what was left unfinished', async () => {
   const { session, asked } = open(tab(), (body) => stream(began(body.runId), end(body.runId)));
   await session.say('hi');
   const { body } = asked[0];
@@ -38,7 +38,7 @@ test('a message is sent alone, as a run of its own, and closes what was left unf
   assert.deepEqual([session.busy, session.view.status, session.view.items[0].text], [false, 'done', 'hi']);
 });
 
-test('a message that was on its way when the page went away is sent again, as the same run', async () => {
+test('a message that was on its way when the page was closed is sent again, as the same run', async () => {
   const storage = tab();
   const never = open(storage, silence);
   const gone = never.session.say('hi');
@@ -67,7 +67,7 @@ test('a second click sends nothing', async () => {
   assert.deepEqual(asked[0].body.resume, [{ interruptId: 'i', status: 'resolved', payload: 1 }]);
 });
 
-test('stop names the run that was asked for, also before the server has spoken of it', async () => {
+test('stop names the requested run, even before the server has confirmed it', async () => {
   const { session, asked } = open(tab(), (body, path, signal) => (path.endsWith('cancel') ? new Response('{}') : silence(body, path, signal)));
   const done = session.say('hi');
   await session.cancel();
@@ -76,7 +76,7 @@ test('stop names the run that was asked for, also before the server has spoken o
   assert.equal(asked[1].path, `threads/t/runs/${asked[0].body.runId}/cancel`);
 });
 
-test('a page that left the thread hears no more of it', async () => {
+test('a page that has left the thread gets no more of its events', async () => {
   const { session, refused } = open(tab(), (body) => stream(began(body.runId)));
   const done = session.say('hi');
   session.close();

@@ -21,13 +21,13 @@ test('a state that the agent does not have is marked', () => {
   assert.deepEqual(short({ ...of, schemaSignature: null }).map((e) => e[2]), ['', ''], 'older than schemas: nothing is said');
 });
 
-test('what was set aside is shown beside the state that began anew', () => {
+test('a value that was set aside is shown next to the state that was reset', () => {
   const of = held({ newerStates: { 'acme.audit': { version: 3, data: { by: 'bo' } } } });
   assert.deepEqual(short(of).at(-1), ['audit', 'v3', 'set aside', '{\n  "by": "bo"\n}']);
   assert.equal(new Set(entries(of).map((e) => e.key)).size, 3, 'keys are unique');
 });
 
-test('what is hidden is said, not quoted', () => {
+test('a hidden state is shown as hidden, not as JSON', () => {
   const of = held({ states: { 'acme.audit': '[redacted]' }, newerStates: { 'acme.audit': { version: 2, data: '[redacted]' } } });
   assert.deepEqual(short(of).map((e) => e[3]), ['[redacted]', '[redacted]']);
 });
@@ -37,7 +37,7 @@ test('states are read where a run or an iteration ends, not for deltas', () => {
   assert.deepEqual(asked, ['RUN_STARTED', 'TOOL_CALL_RESULT', 'STEP_FINISHED', 'RUN_FINISHED', 'RUN_ERROR']);
 });
 
-test('many who ask are one read, at most one in a second, and none is forgotten', async () => {
+test('many requests are one read, at most one per second, and none is forgotten', async () => {
   let now = 0;
   let planned = [];
   const reads = [];
@@ -49,7 +49,7 @@ test('many who ask are one read, at most one in a second, and none is forgotten'
   ask();
   assert.equal(planned.length, 1);
   let work = go();
-  ask(); // while the first one reads
+  ask(); // while the first read is running
   ask();
   assert.deepEqual([reads.length, planned.length], [1, 0]);
   now += 300;
