@@ -72,7 +72,7 @@ const watched = `agents:
 const shoot = (name) => shots && page.shoot(join(shots, `${name}.png`));
 
 const parts = {
-  async 'an empty page teaches'() {
+  async 'an empty page shows what to try'() {
     await page.look({});
     await page.goto(base);
     await page.until("document.querySelectorAll('#examples button').length === 3");
@@ -98,7 +98,7 @@ const parts = {
     assert.equal(await page.run("document.activeElement.id"), 'text', 'focus stays in the composer');
     await page.run("document.getElementById('close-panel').click()");
   },
-  async 'a reload in mid-answer goes on'() {
+  async 'a reload in mid-answer continues it'() {
     await page.run("document.getElementById('new').click()");
     await page.until("location.hash === '#/'");
     await say('slow 24');
@@ -110,14 +110,14 @@ const parts = {
     await page.until(idle, 40);
     await whole(24);
   },
-  async 'a kill -9 in mid-answer goes on'() {
+  async 'a kill -9 in mid-answer loses nothing'() {
     await say('slow 24');
     await page.until(`${answers}.length > 1 && ${answers}.at(-1).split(' ').length > 6`);
     await kill();
     await page.until("document.documentElement.hasAttribute('data-offline')");
     await shoot('reconnecting');
     await start();
-    await page.until("document.querySelector('.note')?.textContent.includes('took this run over')");
+    await page.until("document.querySelector('.note')?.textContent.includes('took over this run')");
     await page.until(`${idle} && !document.documentElement.hasAttribute('data-offline')`, 60);
     assert.equal((await page.run(answers)).length, 2, 'nothing of the abandoned answer is left');
     await whole(24);
@@ -187,7 +187,7 @@ const parts = {
       ],
     });
   },
-  async 'what can be answered with a button is, and the rest is optional'() {
+  async 'short questions have buttons, and the other fields are optional'() {
     const { seen, early, sent } = await page.run(`(async () => {
       const { questions } = await import('/ui/ask.js');
       const box = document.createElement('section');
@@ -322,7 +322,7 @@ const parts = {
     await shoot('middleware-narrow');
     await page.look({});
   },
-  async 'a state that the agent has not any more is marked'() {
+  async 'a state that the agent no longer has is marked'() {
     await kill();
     await start();
     await page.reload();
@@ -336,7 +336,7 @@ const parts = {
     await page.until(idle);
     await shoot('not-known-here');
   },
-  async 'a server with keys is asked with one'() {
+  async 'requests to a server with keys carry one'() {
     await kill();
     const made = spawnSync(resolve(binary), ['key', '--tenant', 'acme', '--user', 'alice'], { encoding: 'utf8' });
     const [key, entry] = [/hf_\S+/, /acme\/alice:sha256:\S+/].map((r) => (made.stdout + made.stderr).match(r)?.[0]);
