@@ -79,7 +79,7 @@ func TestAlerts(t *testing.T) {
 		for _, r := range g.Rules {
 			checkExpr(t, r.Alert, r.Expr, known)
 			if seen[r.Alert] || r.Expr == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" || len(r.Annotations["description"]) < 60 ||
-				!strings.HasSuffix(r.Annotations["runbook_url"], "/docs/operations.md") {
+				!strings.Contains(r.Annotations["runbook_url"], "/docs/operations.md#") {
 				t.Errorf("the alert %q is not complete, or is there twice", r.Alert)
 			}
 			seen[r.Alert] = true
