@@ -1,7 +1,6 @@
 package server
 
-// The observers of the engine: one that writes to the log what operators need to
-// know, and one that passes every observation on to several others.
+// What operators read in the log about the engine.
 
 import (
 	"context"
@@ -11,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // logObserver writes to the log what operators need to know about the engine.
@@ -50,7 +49,16 @@ func (t *tries) taken(commit string) {
 	delete(t.failed, commit)
 }
 
-func (o logObserver) RunStarted(at holdfast.Iteration, resumed bool, kept int) {
+// observer has what the engine does not log itself: it logs failed renewals of the lease,
+// panics of hooks, notices and changed schemas with more than an observer is given.
+func (o logObserver) observer() observe.Observer {
+	return observe.Observer{
+		RunStarted: o.runStarted, RunEnded: o.runEnded, TakenOver: o.takenOver, ModelCalled: o.modelCalled, ToolCalled: o.toolCalled,
+		IterationDone: o.iterationDone, Committed: o.committed, Cleaned: o.cleaned, Grown: o.grown,
+	}
+}
+
+func (o logObserver) runStarted(at holdfast.Iteration, resumed bool, kept int) {
 	attrs := append(place(at), "agent", at.Agent, "resumed", resumed)
 	if resumed {
 		attrs = append(attrs, "kept", kept)
@@ -58,8 +66,8 @@ func (o logObserver) RunStarted(at holdfast.Iteration, resumed bool, kept int) {
 	o.log.Info("run started", attrs...)
 }
 
-func (o logObserver) RunEnded(at holdfast.Iteration, outcome, code string, took time.Duration) {
-	if outcome == loop.OutcomeLeft {
+func (o logObserver) runEnded(at holdfast.Iteration, outcome holdfast.Outcome, code string, took time.Duration) {
+	if outcome == observe.OutcomeLeft {
 		return // the engine logs why
 	}
 	attrs := append(place(at), "outcome", outcome, "took", took.Round(time.Millisecond))
@@ -69,26 +77,26 @@ func (o logObserver) RunEnded(at holdfast.Iteration, outcome, code string, took 
 	o.log.Info("run ended", attrs...)
 }
 
-func (o logObserver) Claimed(at holdfast.Iteration, result, _ string) {
+func (o logObserver) takenOver(at holdfast.Iteration, result observe.TakeoverResult, _ string) {
 	// The engine logs the other results, with their cause.
-	if result == loop.ClaimTaken {
+	if result == observe.TakeoverDone {
 		o.log.Warn("run taken over", place(at)...)
 	}
 }
 
-func (o logObserver) ModelCalled(at holdfast.Iteration, result string, first, took time.Duration, _ *holdfast.Usage) {
+func (o logObserver) modelCalled(at holdfast.Iteration, result observe.ModelResult, first, took time.Duration, _ *holdfast.Usage) {
 	o.debug("model called", at, "result", result, "first", first, "took", took)
 }
 
-func (o logObserver) ToolCalled(at holdfast.Iteration, tool, result string, took time.Duration) {
+func (o logObserver) toolCalled(at holdfast.Iteration, tool string, result observe.ToolResult, took time.Duration) {
 	o.debug("tool called", at, "tool", tool, "result", result, "took", took)
 }
 
-func (o logObserver) IterationDone(at holdfast.Iteration, results int) {
+func (o logObserver) iterationDone(at holdfast.Iteration, results int) {
 	o.debug("iteration done", at, "results", results)
 }
 
-func (o logObserver) Committed(at holdfast.Iteration, c *holdfast.Commit, _ time.Duration, err error) {
+func (o logObserver) committed(at holdfast.Iteration, c *holdfast.Commit, _ time.Duration, err error) {
 	if err == nil {
 		o.tries.taken(c.ID)
 		return
@@ -105,27 +113,15 @@ func (o logObserver) Committed(at holdfast.Iteration, c *holdfast.Commit, _ time
 	}
 }
 
-// LeaseRenewed is silent: the engine logs a failure.
-func (o logObserver) LeaseRenewed(error) {}
-
-func (o logObserver) Cleaned(done holdfast.Cleaned) {
+func (o logObserver) cleaned(done holdfast.Cleaned) {
 	if done.Threads+done.Checkpoints+done.Messages > 0 {
 		o.log.Info("retention", "threads", done.Threads, "checkpoints", done.Checkpoints, "messages", done.Messages)
 	}
 }
 
-func (o logObserver) Grown(at holdfast.Iteration, bytes int64) {
+func (o logObserver) grown(at holdfast.Iteration, bytes int64) {
 	o.log.Warn("the thread is larger than the warning limit", append(place(at), "bytes", bytes)...)
 }
-
-// Notified is silent: the engine logs it.
-func (o logObserver) Notified(holdfast.Iteration, string) {}
-
-// HookFailed is silent: the engine logs the panic.
-func (o logObserver) HookFailed(holdfast.Iteration, string, string) {}
-
-// SchemaChanged is silent: the engine logs what has changed.
-func (o logObserver) SchemaChanged(holdfast.Iteration, *holdfast.SchemaChange) {}
 
 func (o logObserver) debug(message string, at holdfast.Iteration, attrs ...any) {
 	if o.log.Enabled(context.Background(), slog.LevelDebug) {
@@ -135,85 +131,4 @@ func (o logObserver) debug(message string, at holdfast.Iteration, attrs ...any) 
 
 func place(at holdfast.Iteration) []any {
 	return []any{"thread", at.Thread, "run", at.Run, "iteration", at.Number}
-}
-
-// observers passes each observation on to its members, in order.
-type observers []loop.Observer
-
-func (o observers) RunStarted(at holdfast.Iteration, resumed bool, kept int) {
-	for _, each := range o {
-		each.RunStarted(at, resumed, kept)
-	}
-}
-
-func (o observers) RunEnded(at holdfast.Iteration, outcome, code string, took time.Duration) {
-	for _, each := range o {
-		each.RunEnded(at, outcome, code, took)
-	}
-}
-
-func (o observers) Claimed(at holdfast.Iteration, result, code string) {
-	for _, each := range o {
-		each.Claimed(at, result, code)
-	}
-}
-
-func (o observers) ModelCalled(at holdfast.Iteration, result string, first, took time.Duration, usage *holdfast.Usage) {
-	for _, each := range o {
-		each.ModelCalled(at, result, first, took, usage)
-	}
-}
-
-func (o observers) ToolCalled(at holdfast.Iteration, tool, result string, took time.Duration) {
-	for _, each := range o {
-		each.ToolCalled(at, tool, result, took)
-	}
-}
-
-func (o observers) IterationDone(at holdfast.Iteration, results int) {
-	for _, each := range o {
-		each.IterationDone(at, results)
-	}
-}
-
-func (o observers) Notified(at holdfast.Iteration, name string) {
-	for _, each := range o {
-		each.Notified(at, name)
-	}
-}
-
-func (o observers) HookFailed(at holdfast.Iteration, middleware, hook string) {
-	for _, each := range o {
-		each.HookFailed(at, middleware, hook)
-	}
-}
-
-func (o observers) SchemaChanged(at holdfast.Iteration, change *holdfast.SchemaChange) {
-	for _, each := range o {
-		each.SchemaChanged(at, change)
-	}
-}
-
-func (o observers) Committed(at holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error) {
-	for _, each := range o {
-		each.Committed(at, c, took, err)
-	}
-}
-
-func (o observers) Cleaned(done holdfast.Cleaned) {
-	for _, each := range o {
-		each.Cleaned(done)
-	}
-}
-
-func (o observers) Grown(at holdfast.Iteration, bytes int64) {
-	for _, each := range o {
-		each.Grown(at, bytes)
-	}
-}
-
-func (o observers) LeaseRenewed(err error) {
-	for _, each := range o {
-		each.LeaseRenewed(err)
-	}
 }

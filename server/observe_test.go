@@ -14,7 +14,7 @@ import (
 // but the first failed attempt of each commit is logged, with thread and iteration.
 func TestOutageInTheLog(t *testing.T) {
 	var log bytes.Buffer
-	o := logObserver{slog.New(slog.NewTextHandler(&log, nil)), &tries{}}
+	o := logObserver{slog.New(slog.NewTextHandler(&log, nil)), &tries{}}.observer()
 	at := holdfast.Iteration{Thread: "t", Run: "r", Number: 3}
 	away := errors.New("connection refused")
 	for range 100 {

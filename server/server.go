@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
+	"github.com/holdfast-agents/holdfast/observe"
 
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
@@ -43,7 +44,7 @@ type Server struct {
 	store    holdfast.Store
 	level    holdfast.Level
 	metrics  *metrics.Metrics
-	observer loop.Observer
+	observer observe.Observer
 	engine   *loop.Engine
 	keeper   *upkeep.Keeper
 	handler  http.Handler
@@ -69,7 +70,7 @@ func New(cfg Config) (*Server, error) {
 	if s.level, err = inspect(cfg, s.store); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
-	s.observer = observers{logObserver{cfg.Log, &tries{}}, s.metrics}
+	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer())
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // cancelGrace is how long tools get to return once their run is cancelled.
@@ -70,10 +71,10 @@ func (b *batch) start() (running int) {
 			continue
 		}
 		if f, recorded := b.reused(call); recorded && call.Given == nil && call.Answer == nil {
-			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, ToolReused, 0)
+			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolReused, 0)
 			b.finished <- f
 		} else if f, given := b.given(call); given {
-			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, ToolRefused, 0)
+			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolRefused, 0)
 			b.finished <- f
 		} else {
 			c := b.toolCall(&call)

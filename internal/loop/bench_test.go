@@ -85,7 +85,7 @@ func BenchmarkResume(b *testing.B) {
 				Store: store, Agents: []holdfast.Agent{{Name: "a", Model: model}}, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
 				MaxRuns: 1, MaxParallelTools: 1, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Hour,
 				Ended: func(holdfast.ThreadKey) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
-				NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) }, Observer: looptest.Nobody{},
+				NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 			})
 			if err != nil {
 				b.Fatal(err)

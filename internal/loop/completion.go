@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // complete is one iteration's model call, tried again while that can help. It
@@ -377,7 +378,7 @@ func (a *completion) commit() error {
 	}
 	for i := range r.st.Calls {
 		if r.st.Calls[i].Frontend {
-			r.host.cfg.Observer.ToolCalled(r.place(), r.st.Calls[i].Name, ToolFrontend, 0)
+			r.host.cfg.Observer.ToolCalled(r.place(), r.st.Calls[i].Name, observe.ToolFrontend, 0)
 		}
 	}
 	if len(r.st.Calls) == 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // Frequency says which loop checkpoints are listed. The head moves in every
@@ -75,6 +76,7 @@ type Config struct {
 	Log   *slog.Logger
 	Now   func() time.Time
 	// NewID makes a random id, unique and unguessable; prefix says of what.
-	NewID    func(prefix string) string
-	Observer Observer
+	NewID func(prefix string) string
+	// Observer says what happens. Each of its functions may be nil.
+	Observer observe.Observer
 }

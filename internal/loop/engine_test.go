@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 func TestFreshRun(t *testing.T) {
@@ -303,23 +304,20 @@ func TestShutdownHandsOver(t *testing.T) {
 	})
 }
 
-// slowEnd is an observer that holds the end of run r1 up until it is let go.
-type slowEnd struct {
-	looptest.Nobody
-	letGo chan struct{}
-}
-
-func (s slowEnd) RunEnded(at holdfast.Iteration, _, _ string, _ time.Duration) {
-	if at.Run == "r1" {
-		<-s.letGo
-	}
+// slowEnd holds the end of run r1 up until it is let go.
+func slowEnd(letGo <-chan struct{}) observe.Observer {
+	return observe.Observer{RunEnded: func(at holdfast.Iteration, _ holdfast.Outcome, _ string, _ time.Duration) {
+		if at.Run == "r1" {
+			<-letGo
+		}
+	}}
 }
 
 // TestNextRunIsNotForgotten: a run's end is committed, and seen, before its goroutine
 // is over. The next run of the thread may begin meanwhile, and is not taken for dead.
 func TestNextRunIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		end := slowEnd{letGo: make(chan struct{})}
+		letGo := make(chan struct{})
 		hold := make(chan struct{})
 		model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) {
@@ -329,10 +327,10 @@ func TestNextRunIsNotForgotten(t *testing.T) {
 				yield(holdfast.Delta{Text: req.Run, Finish: holdfast.FinishStop}, nil)
 			}
 		})
-		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = end }, holdfast.Agent{Name: "a", Model: model})
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = slowEnd(letGo) }, holdfast.Agent{Name: "a", Model: model})
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
 		second, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
-		close(end.letGo)
+		close(letGo)
 		time.Sleep(30 * time.Second) // the sweeper looks ten times
 		close(hold)
 		events := looptest.Collect(t, second, err)

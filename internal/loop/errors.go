@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // The errors of decide. Each says what to do next, and names the ids that are
@@ -54,40 +55,40 @@ func publicError(err error) *holdfast.Error {
 	return holdfast.AsError(err)
 }
 
-func claimResult(err error) string {
+func takeoverResult(err error) observe.TakeoverResult {
 	var pub *holdfast.Error
 	switch {
 	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced):
-		return ClaimLost
+		return observe.TakeoverLost
 	case errors.As(err, &pub) && pub.Code == holdfast.CodeTooManyRuns:
-		return ClaimRefused
+		return observe.TakeoverRefused
 	}
-	return ClaimFailed
+	return observe.TakeoverFailed
 }
 
-func modelResult(ctx context.Context, err error) string {
+func modelResult(ctx context.Context, err error) observe.ModelResult {
 	switch {
 	case err == nil:
-		return ModelSuccess
+		return observe.ModelSuccess
 	case ctx.Err() != nil, errors.Is(err, journal.ErrClosed), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrConflict):
-		return ModelCancelled
+		return observe.ModelCancelled
 	case errors.Is(err, holdfast.ErrTruncated):
-		return ModelTruncated
+		return observe.ModelTruncated
 	}
-	return ModelFailed
+	return observe.ModelFailed
 }
 
-func toolResult(ctx context.Context, f *finished) string {
+func toolResult(ctx context.Context, f *finished) observe.ToolResult {
 	var ask *holdfast.Interrupt
 	switch {
 	case errors.As(f.err, &ask):
-		return ToolAsked
+		return observe.ToolAsked
 	case f.err != nil && ctx.Err() != nil:
-		return ToolCancelled
+		return observe.ToolCancelled
 	case f.err != nil, f.result.Failed:
-		return ToolFailed
+		return observe.ToolFailed
 	}
-	return ToolSuccess
+	return observe.ToolSuccess
 }
 
 func errThreadTooLarge(has, limit int64) *holdfast.Error {

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // host is what the runs of a process share: its configuration, what was made of the
@@ -45,6 +46,7 @@ func newHost(cfg Config) (*host, error) {
 		process:  cfg.NewID("p"),
 		draining: make(chan struct{}),
 	}
+	h.cfg.Observer = observe.Join(cfg.Observer)
 	if cfg.Ended == nil {
 		h.cfg.Ended = func(holdfast.ThreadKey) {}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // TestHookOrder: hooks are called in the order of the list, and wrap in it.
@@ -36,14 +37,9 @@ func TestHookOrder(t *testing.T) {
 	}
 }
 
-// hookFailures counts what the observer is told.
-type hookFailures struct {
-	looptest.Nobody
-	looptest.Notebook
-}
-
-func (h *hookFailures) HookFailed(_ holdfast.Iteration, middleware, hook string) {
-	h.Note(middleware + " " + hook)
+// hookFailures notes the hooks that have failed.
+func hookFailures(j *looptest.Notebook) observe.Observer {
+	return observe.Observer{HookFailed: func(_ holdfast.Iteration, middleware, hook string) { j.Note(middleware + " " + hook) }}
 }
 
 // TestHookFailures: an error or a panic of a hook ends the run with an error that
@@ -94,7 +90,7 @@ func TestHookFailures(t *testing.T) {
 	} {
 		for how, fail := range map[string]func() error{"error": func() error { return broken }, "panic": func() error { panic("a secret") }} {
 			t.Run(hook+"/"+how, func(t *testing.T) {
-				seen, fails := &hookFailures{}, 1
+				seen, fails := &looptest.Notebook{}, 1
 				m := make(func() error {
 					if fails--; fails >= 0 {
 						return fail()
@@ -102,7 +98,7 @@ func TestHookFailures(t *testing.T) {
 					return nil
 				})
 				m.Name = "test.broken"
-				e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = seen }, looptest.Pinger(1, m))
+				e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = hookFailures(seen) }, looptest.Pinger(1, m))
 				said := looptest.Failed(t, looptest.Started(t, e, "t"), holdfast.CodeMiddlewareFailed)
 				if !strings.Contains(said.Message, "test.broken") || !strings.Contains(said.Message, hook) || strings.Contains(said.Message, "secret") {
 					t.Errorf("the error says %q", said.Message)
@@ -115,9 +111,9 @@ func TestHookFailures(t *testing.T) {
 		}
 	}
 	t.Run("after", func(t *testing.T) {
-		seen := &hookFailures{}
+		seen := &looptest.Notebook{}
 		m := holdfast.Middleware{Name: "test.broken", AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) { panic("a secret") }}
-		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = seen }, looptest.Pinger(1, m))
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = hookFailures(seen) }, looptest.Pinger(1, m))
 		looptest.Succeeded(t, looptest.Started(t, e, "t"))
 		if got := seen.Take(); !slices.Equal(got, []string{"test.broken after_iteration", "test.broken after_iteration"}) {
 			t.Errorf("the observer was told %q", got)

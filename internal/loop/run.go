@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // run is one run in this process. Its goroutine is the owner of the thread: it
@@ -141,7 +142,7 @@ func (r *run) conclude(err error) {
 		// The run ends here without an end in the log: the server stops, or the fence
 		// or the store is lost. Whoever finds the thread goes on from its head.
 		r.leave(err)
-		r.host.cfg.Observer.RunEnded(r.place(), OutcomeLeft, "", r.host.cfg.Now().Sub(r.started))
+		r.host.cfg.Observer.RunEnded(r.place(), observe.OutcomeLeft, "", r.host.cfg.Now().Sub(r.started))
 		r.host.cfg.Log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
 	}
 }
@@ -265,7 +266,7 @@ func (r *run) close(ev agui.Event, moved error) error {
 	if err != nil {
 		return err
 	}
-	r.host.cfg.Observer.RunEnded(r.place(), string(r.st.Outcome()), r.st.Code(), r.host.cfg.Now().Sub(r.started))
+	r.host.cfg.Observer.RunEnded(r.place(), r.st.Outcome(), r.st.Code(), r.host.cfg.Now().Sub(r.started))
 	r.host.cfg.Ended(r.key)
 	return nil
 }

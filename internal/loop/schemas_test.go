@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // tally is a state of the tests.
@@ -214,14 +215,11 @@ func (l *logText) Reset() {
 	l.buf.Reset()
 }
 
-// changes counts what the observer is told.
-type changes struct {
-	looptest.Nobody
-	looptest.Notebook
-}
-
-func (c *changes) SchemaChanged(_ holdfast.Iteration, change *holdfast.SchemaChange) {
-	c.Note(fmt.Sprintf("upgrade=%t removed=%v added=%v changed=%v", change.Upgrade, change.Removed, change.Added, change.Changed))
+// changes notes how schemas have changed.
+func changes(j *looptest.Notebook) observe.Observer {
+	return observe.Observer{SchemaChanged: func(_ holdfast.Iteration, change *holdfast.SchemaChange) {
+		j.Note(fmt.Sprintf("upgrade=%t removed=%v added=%v changed=%v", change.Upgrade, change.Removed, change.Added, change.Changed))
+	}}
 }
 
 // schemaRecords are the CUSTOM records of a stream that say that the schema changed.
@@ -250,8 +248,8 @@ func TestDeployments(t *testing.T) {
 	store, turn := memstore.New(), 0
 	deploy := func(middleware ...holdfast.Middleware) (events []agui.Event, log string, told []string) {
 		turn++
-		seen := &changes{}
-		e, out := logged(t, store, func(c *looptest.Config) { c.Observer = seen }, looptest.Pinger(0, middleware...))
+		seen := &looptest.Notebook{}
+		e, out := logged(t, store, func(c *looptest.Config) { c.Observer = changes(seen) }, looptest.Pinger(0, middleware...))
 		defer func() { _ = e.Shutdown(t.Context()) }()
 		events = looptest.Posted(t, e, looptest.RunInput("t", fmt.Sprintf("r%d", turn), looptest.UserSays(fmt.Sprintf("u%d", turn), "go")))
 		looptest.Succeeded(t, events)
@@ -532,7 +530,7 @@ func TestMigrationsNeeded(t *testing.T) {
 func TestTwoStatesOfOneName(t *testing.T) {
 	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.same"})
 	two := holdfast.Middleware{Name: "test.other", States: []holdfast.AnyState{holdfast.RegisterState(holdfast.StateSpec[journalState]{Name: "acme.same"})}}
-	_, err := loop.New(loop.Config{Agents: []holdfast.Agent{looptest.Pinger(0, one, two)}, NewID: func(string) string { return "x" }, Observer: looptest.Nobody{}})
+	_, err := loop.New(loop.Config{Agents: []holdfast.Agent{looptest.Pinger(0, one, two)}, NewID: func(string) string { return "x" }})
 	if err == nil || !strings.Contains(err.Error(), "loop_test.tally") || !strings.Contains(err.Error(), "loop_test.journalState") || !strings.Contains(err.Error(), `agent "a"`) {
 		t.Errorf("got %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // A run whose process has died is an orphan: its thread claims to run, and its owner's
@@ -41,7 +42,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error)
 		e.freeSlot()
 		return nil, err
 	}
-	e.cfg.Observer.Claimed(t.Place(), ClaimTaken, "")
+	e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
 	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 	e.announceSchema(t.Place(), o.states.change)
 	return &begun{o.run, c, o.seq}, nil
@@ -164,7 +165,7 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 		return err
 	}
 	h.cfg.Ended(t.Key)
-	h.cfg.Observer.Claimed(t.Place(), ClaimCut, reason.Code)
+	h.cfg.Observer.TakenOver(t.Place(), observe.TakeoverCut, reason.Code)
 	h.cfg.Log.Warn("run cut off", "thread", t.Key.Thread, "run", st.Run(), "iteration", st.Iteration, "code", reason.Code)
 	return nil
 }
@@ -241,7 +242,7 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread) (bool, error
 	case next != nil:
 		e.launch(next)
 	case err != nil && ctx.Err() == nil:
-		e.cfg.Observer.Claimed(t.Place(), claimResult(err), "")
+		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
 	}
 	return true, err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // Engine is an engine and its keeper, on one store.
@@ -60,16 +61,13 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e.Keeper = upkeep.New(upkeep.Config{
 		Store: cfg.Store, Engine: e.Engine, KeepCheckpoints: cfg.KeepCheckpoints, ArchiveAfter: cfg.ArchiveAfter, Retention: cfg.Retention,
-		Log: cfg.Log, Now: cfg.Now, NewID: cfg.NewID, Cleaned: cfg.Observer.Cleaned,
+		Log: cfg.Log, Now: cfg.Now, NewID: cfg.NewID, Cleaned: observe.Join(cfg.Observer).Cleaned,
 	})
 	return e, nil
 }
 
 // Alice is who asks in most tests.
 var Alice = holdfast.Principal{Tenant: "acme", User: "alice"}
-
-// Nobody ignores what it observes.
-type Nobody struct{}
 
 // Serial numbers the ids that engines make.
 var Serial atomic.Int64
@@ -81,8 +79,7 @@ func Start(t *testing.T, store holdfast.Store, change func(*Config), agents ...h
 		Store: store, Agents: agents, Recover: true, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
 		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
 		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
-		NewID:    func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, Serial.Add(1)) },
-		Observer: Nobody{},
+		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, Serial.Add(1)) },
 	}}
 	if change != nil {
 		change(&cfg)
@@ -485,33 +482,6 @@ func Recorder(name string, j *Notebook) holdfast.Middleware {
 		},
 	}
 }
-
-func (Nobody) RunStarted(holdfast.Iteration, bool, int) {}
-
-func (Nobody) RunEnded(holdfast.Iteration, string, string, time.Duration) {}
-
-func (Nobody) Claimed(holdfast.Iteration, string, string) {}
-
-func (Nobody) ModelCalled(holdfast.Iteration, string, time.Duration, time.Duration, *holdfast.Usage) {
-}
-
-func (Nobody) ToolCalled(holdfast.Iteration, string, string, time.Duration) {}
-
-func (Nobody) IterationDone(holdfast.Iteration, int) {}
-
-func (Nobody) Committed(holdfast.Iteration, *holdfast.Commit, time.Duration, error) {}
-
-func (Nobody) Cleaned(holdfast.Cleaned) {}
-
-func (Nobody) Grown(holdfast.Iteration, int64) {}
-
-func (Nobody) Notified(holdfast.Iteration, string) {}
-
-func (Nobody) HookFailed(holdfast.Iteration, string, string) {}
-
-func (Nobody) SchemaChanged(holdfast.Iteration, *holdfast.SchemaChange) {}
-
-func (Nobody) LeaseRenewed(error) {}
 
 // Mortal is a store as one process sees it; dead, it answers nothing any more.
 type Mortal struct {

@@ -17,17 +17,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // full returns the metrics of a server on which everything has happened once.
 func full() *metrics.Metrics {
 	m := metrics.New([]holdfast.Agent{{Name: "a", Tools: []holdfast.Tool{named("look")}}})
 	at := holdfast.Iteration{Agent: "a"}
-	m.ToolCalled(at, "look", loop.ToolSuccess, 0)
-	m.Notified(at, "acme.notice")
-	m.HookFailed(at, "acme.guard", "tool")
+	m.Observer().ToolCalled(at, "look", observe.ToolSuccess, 0)
+	m.Observer().Notified(at, "acme.notice")
+	m.Observer().HookFailed(at, "acme.guard", "tool")
 	m.RequestDone("/runs", http.MethodPost, http.StatusOK, 0)
 	return m
 }
@@ -127,7 +127,7 @@ func TestCodes(t *testing.T) {
 	codes := rootCodes(t)
 	m := metrics.New(nil)
 	for _, code := range append(slices.Sorted(maps.Keys(codes)), "made_up_by_an_extension") {
-		m.RunEnded(holdfast.Iteration{}, "error", code, 0)
+		m.Observer().RunEnded(holdfast.Iteration{}, "error", code, 0)
 	}
 	got := series(t, m)
 	for code := range codes {

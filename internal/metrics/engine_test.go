@@ -28,11 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var (
-	_ loop.Observer = (*metrics.Metrics)(nil)
-
-	alice = holdfast.Principal{Tenant: "acme", User: "alice"}
-)
+var alice = holdfast.Principal{Tenant: "acme", User: "alice"}
 
 // mortal is a store as one process sees it; while away is set, it does not respond.
 type mortal struct {
@@ -72,7 +68,7 @@ func start(t *testing.T, shared holdfast.Store, change func(*loop.Config)) *demo
 		MaxRuns: 100, MaxParallelTools: 8, ModelTries: 3, StoreTimeout: 30 * time.Second, BufferBytes: 1 << 20, TailBytes: 1 << 16,
 		KeepAlive: 15 * time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
 		NewID:    func(prefix string) string { return fmt.Sprintf("%s%s%08d", prefix, process, serial.Add(1)) },
-		Observer: d.m,
+		Observer: d.m.Observer(),
 	}
 	if change != nil {
 		change(&cfg)

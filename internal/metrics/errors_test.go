@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // named is a tool that does nothing.
@@ -39,7 +39,7 @@ func TestErrorTypes(t *testing.T) {
 	} {
 		for _, err := range errs {
 			m := metrics.New(nil)
-			m.Committed(holdfast.Iteration{}, &holdfast.Commit{}, 0, fmt.Errorf("commit: %w", err))
+			m.Observer().Committed(holdfast.Iteration{}, &holdfast.Commit{}, 0, fmt.Errorf("commit: %w", err))
 			want(t, m, map[string]string{fmt.Sprintf(`holdfast_checkpoint_errors_total{error_type=%q}`, kind): "1", "holdfast_checkpoint_duration_seconds_count": "0"})
 		}
 	}
@@ -51,9 +51,9 @@ func TestPendingWrites(t *testing.T) {
 	m := metrics.New(nil)
 	put := []holdfast.Value{{Kind: holdfast.KindPending, ID: "1"}, {Kind: holdfast.KindIntent, ID: "2"}, {Kind: holdfast.KindPending, ID: "3"}}
 	cleared := []holdfast.Kind{holdfast.KindPending, holdfast.KindIntent, holdfast.KindPending}
-	m.Committed(holdfast.Iteration{}, &holdfast.Commit{Put: put}, 0, nil)
-	m.Committed(holdfast.Iteration{}, &holdfast.Commit{Put: put}, 0, io.EOF)
-	m.Committed(holdfast.Iteration{}, &holdfast.Commit{Clear: cleared}, 0, nil)
+	m.Observer().Committed(holdfast.Iteration{}, &holdfast.Commit{Put: put}, 0, nil)
+	m.Observer().Committed(holdfast.Iteration{}, &holdfast.Commit{Put: put}, 0, io.EOF)
+	m.Observer().Committed(holdfast.Iteration{}, &holdfast.Commit{Clear: cleared}, 0, nil)
 	want(t, m, map[string]string{
 		`holdfast_pending_writes_saved_total`:   "2",
 		`holdfast_pending_writes_errors_total`:  "2",
@@ -67,10 +67,10 @@ func TestClosedSets(t *testing.T) {
 	m := metrics.New([]holdfast.Agent{{Name: "a", Tools: []holdfast.Tool{named("look")}}})
 	at := holdfast.Iteration{Agent: "b"}
 	negative := int64(-1)
-	m.ModelCalled(at, "dreamt", -1, 0, &holdfast.Usage{InputTokens: &negative})
-	m.ToolCalled(at, "look\xff", "broken", 0)
-	m.RunEnded(at, "vanished", "", 0)
-	m.Claimed(at, "stolen", "")
+	m.Observer().ModelCalled(at, "dreamt", -1, 0, &holdfast.Usage{InputTokens: &negative})
+	m.Observer().ToolCalled(at, "look\xff", "broken", 0)
+	m.Observer().RunEnded(at, "vanished", "", 0)
+	m.Observer().TakenOver(at, "stolen", "")
 	m.RequestDone("/x", "GET", 1000, 0)
 	want(t, m, map[string]string{
 		`holdfast_model_calls_total{agent="other",result="other"}`:           "1",
@@ -87,16 +87,16 @@ func TestClosedSets(t *testing.T) {
 func TestResultsAreKnown(t *testing.T) {
 	m := metrics.New([]holdfast.Agent{{Name: "a", Tools: []holdfast.Tool{named("look")}}})
 	at := holdfast.Iteration{Agent: "a"}
-	for _, r := range []string{loop.ModelSuccess, loop.ModelTruncated, loop.ModelFailed, loop.ModelCancelled} {
-		m.ModelCalled(at, r, 0, 0, nil)
+	for _, r := range observe.ModelResults() {
+		m.Observer().ModelCalled(at, r, 0, 0, nil)
 	}
-	for _, r := range []string{loop.ToolSuccess, loop.ToolFailed, loop.ToolAsked, loop.ToolCancelled, loop.ToolRefused, loop.ToolReused, loop.ToolFrontend} {
-		m.ToolCalled(at, "look", r, 0)
+	for _, r := range observe.ToolResults() {
+		m.Observer().ToolCalled(at, "look", r, 0)
 	}
-	for _, r := range []string{loop.ClaimTaken, loop.ClaimLost, loop.ClaimCut, loop.ClaimRefused, loop.ClaimFailed} {
-		m.Claimed(at, r, "")
+	for _, r := range observe.TakeoverResults() {
+		m.Observer().TakenOver(at, r, "")
 	}
-	m.RunEnded(at, loop.OutcomeLeft, "", 0)
+	m.Observer().RunEnded(at, observe.OutcomeLeft, "", 0)
 	for name := range series(t, m) {
 		if name != `holdfast_run_errors_total{code="other"}` && name != `holdfast_checkpoint_errors_total{error_type="other"}` && strings.Contains(name, `="other"`) {
 			t.Errorf("a result of the engine is not known here: %s", name)

@@ -18,19 +18,8 @@ const (
 	// other stands for every value that is not in a label's closed set.
 	other = "other"
 	// frontendTool stands for all frontend tools, since clients choose their names.
-	frontendTool   = "frontend"
-	resultFrontend = "frontend"
+	frontendTool = "frontend"
 )
-
-func outcomes() []string { return []string{"success", "interrupt", "cancelled", "error", "left"} }
-
-func modelResults() []string { return []string{"success", "truncated", "error", "cancelled"} }
-
-func toolResults() []string {
-	return []string{"success", "error", "interrupt", "cancelled", "refused", "reused", resultFrontend}
-}
-
-func claimResults() []string { return []string{"taken_over", "lost", "cut", "refused", "failed"} }
 
 // codes returns the error codes of the root package. An extension's code is other.
 func codes() []string {
@@ -83,9 +72,9 @@ func errorType(err error) string {
 }
 
 // oneOf returns the value if it is in the set.
-func oneOf(set []string, value string) string {
+func oneOf[T ~string](set []T, value T) string {
 	if slices.Contains(set, value) {
-		return value
+		return string(value)
 	}
 	return other
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
 // Metrics are the metrics of one server. They observe the engine and the HTTP surface;
@@ -221,11 +222,11 @@ func histogram(name, help string, buckets ...float64) prometheus.HistogramOpts {
 // zero creates every series whose labels are known.
 func (m *Metrics) zero() {
 	for _, agent := range m.agents {
-		for _, outcome := range outcomes() {
-			m.runs.total.WithLabelValues(agent, outcome)
+		for _, outcome := range observe.Outcomes() {
+			m.runs.total.WithLabelValues(agent, string(outcome))
 		}
-		for _, result := range modelResults() {
-			m.steps.modelCalls.WithLabelValues(agent, result)
+		for _, result := range observe.ModelResults() {
+			m.steps.modelCalls.WithLabelValues(agent, string(result))
 		}
 		for _, kind := range []string{"input", "output", "cached", "reasoning"} {
 			m.steps.tokens.WithLabelValues(agent, kind)
@@ -233,16 +234,18 @@ func (m *Metrics) zero() {
 	}
 	for _, tool := range m.tools {
 		m.steps.toolDuration.WithLabelValues(tool)
-		for _, result := range []string{"success", "error", "interrupt", "cancelled", "refused", "reused"} {
-			m.steps.toolCalls.WithLabelValues(tool, result)
+		for _, result := range observe.ToolResults() {
+			if result != observe.ToolFrontend {
+				m.steps.toolCalls.WithLabelValues(tool, string(result))
+			}
 		}
 	}
-	m.steps.toolCalls.WithLabelValues(frontendTool, resultFrontend)
+	m.steps.toolCalls.WithLabelValues(frontendTool, string(observe.ToolFrontend))
 	for _, code := range append(codes(), other) {
 		m.runs.errors.WithLabelValues(code)
 	}
-	for _, result := range claimResults() {
-		m.runs.claims.WithLabelValues(result)
+	for _, result := range observe.TakeoverResults() {
+		m.runs.claims.WithLabelValues(string(result))
 	}
 	for _, kind := range errorTypes() {
 		m.store.errors.WithLabelValues(kind)

@@ -7,51 +7,61 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// RunStarted counts the run as running. If a resume or a takeover found finished
+// Observer counts what an engine says.
+func (m *Metrics) Observer() observe.Observer {
+	return observe.Observer{
+		RunStarted: m.runStarted, RunEnded: m.runEnded, SchemaChanged: m.schemaChanged, TakenOver: m.takenOver,
+		ModelCalled: m.modelCalled, ToolCalled: m.toolCalled, Notified: m.notified, HookFailed: m.hookFailed, IterationDone: m.iterationDone,
+		Committed: m.committed, LeaseRenewed: m.leaseRenewed, Cleaned: m.cleaned, Grown: m.grown,
+	}
+}
+
+// runStarted counts the run as running. If a resume or a takeover found finished
 // results, it counts one load of pending writes.
-func (m *Metrics) RunStarted(_ holdfast.Iteration, _ bool, kept int) {
+func (m *Metrics) runStarted(_ holdfast.Iteration, _ bool, kept int) {
 	m.runs.running.Inc()
 	if kept > 0 {
 		m.store.loaded.Inc()
 	}
 }
 
-// RunEnded counts the run by its outcome. A run that was left to another process has not
+// runEnded counts the run by its outcome. A run that was left to another process has not
 // ended, so its duration is not recorded.
-func (m *Metrics) RunEnded(at holdfast.Iteration, outcome, code string, took time.Duration) {
+func (m *Metrics) runEnded(at holdfast.Iteration, outcome holdfast.Outcome, code string, took time.Duration) {
 	m.runs.running.Dec()
 	m.ended(at, outcome, code)
-	if outcome != "left" {
+	if outcome != observe.OutcomeLeft {
 		m.runs.duration.Observe(took.Seconds())
 	}
 }
 
-func (m *Metrics) ended(at holdfast.Iteration, outcome, code string) {
-	m.runs.total.WithLabelValues(m.agent(at.Agent), oneOf(outcomes(), outcome)).Inc()
+func (m *Metrics) ended(at holdfast.Iteration, outcome holdfast.Outcome, code string) {
+	m.runs.total.WithLabelValues(m.agent(at.Agent), oneOf(observe.Outcomes(), outcome)).Inc()
 	if code != "" {
 		m.runs.errors.WithLabelValues(oneOf(codes(), code)).Inc()
 	}
 }
 
-// Claimed counts the claim. A run that nobody continues has ended in an error without
+// takenOver counts the claim. A run that nobody continues has ended in an error without
 // having run here.
-func (m *Metrics) Claimed(at holdfast.Iteration, result, code string) {
-	m.runs.claims.WithLabelValues(oneOf(claimResults(), result)).Inc()
+func (m *Metrics) takenOver(at holdfast.Iteration, result observe.TakeoverResult, code string) {
+	m.runs.claims.WithLabelValues(oneOf(observe.TakeoverResults(), result)).Inc()
 	switch result {
-	case "taken_over":
+	case observe.TakeoverDone:
 		m.runs.takeovers.Inc()
-	case "cut":
-		m.ended(at, "error", code)
+	case observe.TakeoverCut:
+		m.ended(at, holdfast.OutcomeError, code)
 	}
 }
 
-// ModelCalled counts and times an attempt of a model call, and counts its tokens
+// modelCalled counts and times an attempt of a model call, and counts its tokens
 // whatever its result, because they were paid for.
-func (m *Metrics) ModelCalled(at holdfast.Iteration, result string, first, took time.Duration, usage *holdfast.Usage) {
+func (m *Metrics) modelCalled(at holdfast.Iteration, result observe.ModelResult, first, took time.Duration, usage *holdfast.Usage) {
 	agent := m.agent(at.Agent)
-	m.steps.modelCalls.WithLabelValues(agent, oneOf(modelResults(), result)).Inc()
+	m.steps.modelCalls.WithLabelValues(agent, oneOf(observe.ModelResults(), result)).Inc()
 	m.steps.modelDuration.Observe(took.Seconds())
 	if first >= 0 {
 		m.steps.firstDelta.Observe(first.Seconds())
@@ -73,33 +83,33 @@ func (m *Metrics) tokens(agent, kind string, n *int64) {
 	}
 }
 
-// ToolCalled counts a tool call, and times it if it ran here. The names of frontend
+// toolCalled counts a tool call, and times it if it ran here. The names of frontend
 // tools and of unknown tools come from clients and models, so they are never labels.
-func (m *Metrics) ToolCalled(_ holdfast.Iteration, tool, result string, took time.Duration) {
-	if result == resultFrontend {
-		m.steps.toolCalls.WithLabelValues(frontendTool, resultFrontend).Inc()
+func (m *Metrics) toolCalled(_ holdfast.Iteration, tool string, result observe.ToolResult, took time.Duration) {
+	if result == observe.ToolFrontend {
+		m.steps.toolCalls.WithLabelValues(frontendTool, string(observe.ToolFrontend)).Inc()
 		return
 	}
 	name := m.tool(tool)
-	m.steps.toolCalls.WithLabelValues(name, oneOf(toolResults(), result)).Inc()
-	if result != "refused" && result != "reused" {
+	m.steps.toolCalls.WithLabelValues(name, oneOf(observe.ToolResults(), result)).Inc()
+	if result != observe.ToolRefused && result != observe.ToolReused {
 		m.steps.toolDuration.WithLabelValues(name).Observe(took.Seconds())
 	}
 }
 
-// Notified counts the notice. Its name should be a constant of a middleware; for one
+// notified counts the notice. Its name should be a constant of a middleware; for one
 // that invents names, notices count as other once there are a hundred names.
-func (m *Metrics) Notified(_ holdfast.Iteration, name string) {
+func (m *Metrics) notified(_ holdfast.Iteration, name string) {
 	m.hooks.notices.WithLabelValues(m.hooks.names.label(name)).Inc()
 }
 
-// HookFailed counts the panic.
-func (m *Metrics) HookFailed(_ holdfast.Iteration, middleware, hook string) {
+// hookFailed counts the panic.
+func (m *Metrics) hookFailed(_ holdfast.Iteration, middleware, hook string) {
 	m.hooks.failed.WithLabelValues(configured(m.middleware, middleware), hook).Inc()
 }
 
-// SchemaChanged counts the run once for each kind of difference.
-func (m *Metrics) SchemaChanged(_ holdfast.Iteration, change *holdfast.SchemaChange) {
+// schemaChanged counts the run once for each kind of difference.
+func (m *Metrics) schemaChanged(_ holdfast.Iteration, change *holdfast.SchemaChange) {
 	for kind, n := range map[string]int{"removed": len(change.Removed), "added": len(change.Added), "version": len(change.Changed)} {
 		if n > 0 {
 			m.hooks.schemas.WithLabelValues(kind).Inc()
@@ -110,17 +120,17 @@ func (m *Metrics) SchemaChanged(_ holdfast.Iteration, change *holdfast.SchemaCha
 	}
 }
 
-// IterationDone counts the iteration and the results that its checkpoint includes.
-func (m *Metrics) IterationDone(_ holdfast.Iteration, results int) {
+// iterationDone counts the iteration and the results that its checkpoint includes.
+func (m *Metrics) iterationDone(_ holdfast.Iteration, results int) {
 	m.steps.iterations.Inc()
 	if results > 0 {
 		m.store.perCheckpoint.Observe(float64(results))
 	}
 }
 
-// Committed times a successful commit and counts a failed one, each with its pending
+// committed times a successful commit and counts a failed one, each with its pending
 // writes.
-func (m *Metrics) Committed(_ holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error) {
+func (m *Metrics) committed(_ holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error) {
 	pending := 0
 	for i := range c.Put {
 		if c.Put[i].Kind == holdfast.KindPending {
@@ -140,9 +150,9 @@ func (m *Metrics) Committed(_ holdfast.Iteration, c *holdfast.Commit, took time.
 	}
 }
 
-// LeaseRenewed counts the attempt. This is where an idle server first shows that it has
+// leaseRenewed counts the attempt. This is where an idle server first shows that it has
 // lost its store.
-func (m *Metrics) LeaseRenewed(err error) {
+func (m *Metrics) leaseRenewed(err error) {
 	result := "success"
 	if err != nil {
 		result = "error"
@@ -150,16 +160,16 @@ func (m *Metrics) LeaseRenewed(err error) {
 	m.store.lease.WithLabelValues(result).Inc()
 }
 
-// Cleaned counts what retention has removed.
-func (m *Metrics) Cleaned(done holdfast.Cleaned) {
+// cleaned counts what retention has removed.
+func (m *Metrics) cleaned(done holdfast.Cleaned) {
 	m.store.cleaned.WithLabelValues("threads").Add(float64(done.Threads))
 	m.store.cleaned.WithLabelValues("checkpoints").Add(float64(done.Checkpoints))
 	m.store.cleaned.WithLabelValues("messages").Add(float64(done.Messages))
 	m.store.looked.Inc()
 }
 
-// Grown counts a run whose thread is larger than it should be.
-func (m *Metrics) Grown(holdfast.Iteration, int64) { m.store.large.Inc() }
+// grown counts a run whose thread is larger than it should be.
+func (m *Metrics) grown(holdfast.Iteration, int64) { m.store.large.Inc() }
 
 // RequestDone counts and times a request. The caller makes sure that the route is the
 // pattern that the request matched and that the method is a standard one, or a fixed
