@@ -12,7 +12,6 @@ import (
 // each of them is there.
 func TestPapers(t *testing.T) {
 	t.Parallel()
-	const root = "../.."
 	page, err := os.ReadFile(filepath.Join(root, "docs", "papers.md"))
 	if err != nil {
 		t.Fatal(err)
