@@ -149,6 +149,9 @@ func receiver(f *ast.FuncDecl) string {
 	if pointer, ok := of.(*ast.StarExpr); ok {
 		of = pointer.X
 	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
+	}
 	if named, ok := of.(*ast.Ident); ok {
 		return named.Name
 	}
