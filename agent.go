@@ -88,7 +88,7 @@ type ThreadInfo struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 	// ETag is the id of the thread's last commit.
 	ETag string `json:"etag"`
-	// Parent is the thread that this one was forked from; empty if it is no fork.
+	// Parent is the thread that this one was forked from; empty if it is not a fork.
 	Parent string `json:"parentThreadId,omitempty"`
 	// ParentCheckpoint is the checkpoint of Parent at which the fork began.
 	ParentCheckpoint string `json:"parentCheckpointId,omitempty"`

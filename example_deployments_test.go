@@ -93,7 +93,7 @@ func Example_deployments() {
 	// # check before A again
 	// default/t: acme.mail is version 3, newer than 1
 	// # A again
-	// {"error":{"code":"state_too_new","message":"The state \"acme.mail\" has version 3, and this server knows it up to version 1.","hint":"It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to begin that state anew and keep the newer one aside.","details":{"known":1,"state":"acme.mail","version":3}}}
+	// {"error":{"code":"state_too_new","message":"The state \"acme.mail\" has version 3, but this server knows it only up to version 1.","hint":"It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to reset that state and keep its newer value aside.","details":{"known":1,"state":"acme.mail","version":3}}}
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":3,"acme.tone":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"byAddress":{"unknown":1}},"acme.tone":{"formal":true}}}}
 	// # A with --on-newer-state=reset
 	// level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r4 iteration=0 count=1 states=tone

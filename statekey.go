@@ -445,9 +445,9 @@ func runMigration(step Migration, data json.RawMessage) (next json.RawMessage, e
 }
 
 func errStateTooNew(name string, got, known int) *Error {
-	return Errorf(CodeStateTooNew, "The state %q has version %d, and this server knows it up to version %d.", name, got, known).
+	return Errorf(CodeStateTooNew, "The state %q has version %d, but this server knows it only up to version %d.", name, got, known).
 		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset " +
-			"to begin that state anew and keep the newer one aside.")
+			"to reset that state and keep its newer value aside.")
 }
 
 // shortName returns the last part of a state's name, for logs.

@@ -111,7 +111,7 @@ func TestStatesForm(t *testing.T) {
 }
 
 // TestStatesOlderThanSchemas: the form without schema members is read, and
-// versions are not lost where there is no schema.
+// versions are not lost without a schema.
 func TestStatesOlderThanSchemas(t *testing.T) {
 	t.Parallel()
 	k := holdfast.RegisterState(holdfast.StateSpec[failures]{Name: "acme.failures", Version: 3})

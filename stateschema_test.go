@@ -300,7 +300,7 @@ func TestNewerState(t *testing.T) {
 	for range 3 {
 		s = kept(s)
 		if got := mustGet(t, one, s).Count; got != 1 {
-			t.Errorf("beside what is set aside: %d", got)
+			t.Errorf("next to the value that was set aside: %d", got)
 		}
 	}
 	want := []holdfast.StateValue{

@@ -60,7 +60,7 @@ func TestIllegalSequences(t *testing.T) {
 		"start of a message in chunk form":    {started, agui.TextMessageChunk{MessageID: "m"}, text},
 		"delta without a snapshot":            {started, agui.StateDelta{Delta: patch}},
 		"unknown patch operation":             {started, agui.StateSnapshot{}, agui.StateDelta{Delta: json.RawMessage(`[{"op":"swap","path":"/a"}]`)}},
-		"path that is no pointer":             {started, agui.StateSnapshot{}, agui.StateDelta{Delta: json.RawMessage(`[{"op":"remove","path":"a"}]`)}},
+		"path that is not a pointer":          {started, agui.StateSnapshot{}, agui.StateDelta{Delta: json.RawMessage(`[{"op":"remove","path":"a"}]`)}},
 		"snapshot over an open message":       {started, text, agui.MessagesSnapshot{}},
 		"interrupt without a question":        {started, question()},
 		"two interrupts with one id":          {started, question("i", "i")},

@@ -113,8 +113,8 @@ func (h *host) refuseNewer(s *thread.Schema, states *holdfast.States, change *ho
 }
 
 func errStateTooNew(c holdfast.StateVersionChange) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeStateTooNew, "The state %q has version %d, and this server knows it up to version %d.", c.Name, c.From, c.To).
-		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to begin that state anew and keep the newer one aside.").
+	return holdfast.Errorf(holdfast.CodeStateTooNew, "The state %q has version %d, but this server knows it only up to version %d.", c.Name, c.From, c.To).
+		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to reset that state and keep its newer value aside.").
 		With("state", c.Name).With("version", c.From).With("known", c.To)
 }
 

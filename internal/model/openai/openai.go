@@ -181,9 +181,10 @@ func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq
 	}
 }
 
-// ask sends the request. The caller must close the answer, also after an error.
+// ask sends the request. The caller must close the answer, even after an error.
 func (m *Model) ask(ctx context.Context, req *holdfast.ModelRequest, yield func(holdfast.Delta, error) bool) (*answer, error) {
-	// What ends only the reading is no reason of the caller's.
+	// A context of its own, so that ending only the reading is not taken for the caller
+	// giving up.
 	reading, cancel := context.WithCancel(ctx)
 	a := &answer{model: m, yield: yield, cancel: cancel}
 	res, err := m.post(reading, req)
