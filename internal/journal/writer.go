@@ -50,8 +50,9 @@ type Config struct {
 // nobody waits for may wait a little for more (see Urgency). Successive deltas of one
 // item that wait together become one record. Nothing is shown before the store has it.
 //
-// Only the run's goroutine adds to a Writer; a goroutine of the Writer commits. The run
-// owns the Writer, and Close, Finish or Abandon ends it and waits for it.
+// The run's goroutine adds to a Writer, and its tools add notices; a goroutine of the
+// Writer commits. The run owns the Writer: Close, Finish or Abandon ends it and waits for
+// its goroutine.
 type Writer struct {
 	Config
 	key  holdfast.ThreadKey
