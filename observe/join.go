@@ -2,8 +2,8 @@ package observe
 
 import "reflect"
 
-// Join returns an Observer that calls each of several, in their order. All of its
-// functions are set, so it may be called without looking.
+// Join returns an Observer that calls each of several, in order. All of its functions are
+// set, so a caller need not check them for nil.
 func Join(observers ...Observer) Observer {
 	var joined Observer
 	out := reflect.ValueOf(&joined).Elem()

@@ -1,3 +1,8 @@
+// Package audit works on a stored thread without an engine: it checks what is always true
+// of one, describes it for a person, exports and imports it, and says what its states need
+// before a new version can continue it. It reads all that a store holds of a thread at
+// one moment. Only Import writes. The command line tool and tests use it; a test that
+// kills a server checks each thread with it afterwards.
 package audit
 
 import (
@@ -12,18 +17,23 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
+// What Check checks is what the rest of the engine relies on: a head that can be read, an
+// owner exactly while the thread runs, a whole message tree, a result for each call, and a
+// log without gaps (history.go, log.go). Each problem has a name that scripts can rely on
+// and a sentence for people.
+
 // Problem is something about a stored thread that must not be.
 type Problem struct {
-	Key holdfast.ThreadKey
+	Key holdfast.ThreadKey // of the thread
 	// What names the kind of problem. It does not change between versions.
 	What string
-	// Detail says it for a person.
+	// Detail describes it for a person.
 	Detail string
 }
 
 // Check checks what is always true of a stored thread. It needs no engine and writes
-// nothing. A thread of a newer version is one problem, and is not looked into. The
-// error is ErrConflict for a thread that keeps changing meanwhile.
+// nothing. A thread of a newer version is one problem and is not looked into. The error is
+// ErrConflict for a thread that keeps changing, or the store's.
 func Check(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) ([]Problem, error) {
 	all, err := readAll(ctx, store, key)
 	if err != nil {
@@ -32,10 +42,10 @@ func Check(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) ([
 	return all.check(), nil
 }
 
-// maxReads bounds how often a thread is read that changes meanwhile.
+// maxReads bounds how often a thread that keeps changing is read.
 const maxReads = 5
 
-// everything is all that a store holds of a thread, at one moment.
+// everything is all that a store holds of a thread at one moment.
 type everything struct {
 	key      holdfast.ThreadKey
 	head     *holdfast.Head
@@ -44,8 +54,8 @@ type everything struct {
 	values   map[holdfast.Kind][]holdfast.Value // by ascending ids
 }
 
-// readAll reads a thread. Reads of a store are not one transaction, so it is read
-// again if its head has moved.
+// readAll reads a thread. Reads of a store are not one transaction, so it reads again if
+// the head has moved.
 func readAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*everything, error) {
 	for range maxReads {
 		all, err := tryReadAll(ctx, store, key)
@@ -66,6 +76,7 @@ func readAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey)
 	return nil, fmt.Errorf("thread %s changes while it is read: %w", key, holdfast.ErrConflict)
 }
 
+// tryReadAll reads a thread once.
 func tryReadAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*everything, error) {
 	head, err := store.Head(ctx, key)
 	if err != nil {
@@ -104,8 +115,7 @@ func readLog(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey,
 	return records, nil
 }
 
-// audit is the work of Audit: what has been found so far, and what of the thread
-// could be read.
+// audit is the work of Check: what it has found so far, and what it could read.
 type audit struct {
 	*everything
 	st       *thread.State
@@ -118,7 +128,7 @@ type audit struct {
 	checkpoints []*thread.Checkpoint
 }
 
-// check finds the problems, in an order that does not change.
+// check finds the problems, always in the same order.
 func (all *everything) check() []Problem {
 	a := &audit{everything: all, tree: map[string]*auditMessage{}, calls: map[string]bool{}, runs: map[string]*thread.Run{}}
 	var err error
@@ -141,6 +151,7 @@ func (all *everything) check() []Problem {
 	return a.problems
 }
 
+// add adds a problem.
 func (a *audit) add(what, format string, args ...any) {
 	a.problems = append(a.problems, Problem{Key: a.key, What: what, Detail: fmt.Sprintf(format, args...)})
 }
@@ -158,7 +169,7 @@ func (a *audit) cannotRead(what, name string, err error) {
 	}
 }
 
-// owner: a thread has an owner exactly while it runs.
+// owner checks that the thread has an owner exactly while it runs.
 func (a *audit) owner() {
 	switch running := a.st.Running(); {
 	case running && a.head.Process == "":
@@ -185,6 +196,7 @@ func (a *audit) readRuns() {
 	}
 }
 
+// readCheckpoints reads the listed checkpoints.
 func (a *audit) readCheckpoints() {
 	for _, v := range a.values[holdfast.KindCheckpoint] {
 		cp, err := thread.DecodeCheckpoint(v.Data)
@@ -199,7 +211,8 @@ func (a *audit) readCheckpoints() {
 	}
 }
 
-// refersTo checks what a state needs: its messages, the shared state, the run.
+// refersTo checks that what a state refers to is there: its messages, the shared state, the
+// schema, and the run.
 func (a *audit) refersTo(name string, st *thread.State) {
 	if st.Leaf != "" {
 		path, whole := a.path(st.Leaf)
@@ -221,12 +234,14 @@ func (a *audit) refersTo(name string, st *thread.State) {
 	}
 }
 
+// has reports whether the thread has the value.
 func (a *audit) has(kind holdfast.Kind, id string) bool {
 	_, found := slices.BinarySearchFunc(a.values[kind], id, func(v holdfast.Value, id string) int { return cmp.Compare(v.ID, id) })
 	return found
 }
 
-// checkpointList checks the listed checkpoints. Those that were pruned are the oldest.
+// checkpointList checks the listed checkpoints. Only the oldest may be missing, because
+// they were pruned.
 func (a *audit) checkpointList() {
 	if last := a.st.LastCheckpoint; last != "" && !a.has(holdfast.KindCheckpoint, last) {
 		a.add("checkpoint_missing", "the newest checkpoint %s is not there", last)
@@ -248,7 +263,7 @@ func (a *audit) checkpointList() {
 	}
 }
 
-// work checks what says that calls are under way: intents, pending writes, and the
+// work checks the values of calls that are under way: intents, pending writes, and the
 // results that may be used again.
 func (a *audit) work() {
 	for _, v := range a.values[holdfast.KindIntent] {

@@ -14,18 +14,22 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Summary is a thread in a line.
+// A stored thread as a person reads it: one line of it, or all of it, now or at a
+// checkpoint. Of a damaged thread it shows what can be read.
+
+// Summary is a thread in one line.
 type Summary struct {
-	Key       holdfast.ThreadKey
-	User      string
-	Status    string // "unreadable" if its head cannot be read
-	Iteration int
-	Messages  int // of its history
-	Bytes     int64
-	UpdatedAt time.Time
+	Key       holdfast.ThreadKey // tenant and id
+	User      string             // its owner
+	Status    string             // "unreadable" if its head cannot be read
+	Iteration int                // that runs, or runs next
+	Messages  int                // how many its history has
+	Bytes     int64              // that it takes in the store
+	UpdatedAt time.Time          // when it was last active
 }
 
-// Summarize describes a stored thread. It needs no engine and writes nothing.
+// Summarize describes a stored thread in one line. It needs no engine and writes nothing.
+// The error is the store's.
 func Summarize(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*Summary, error) {
 	head, err := store.Head(ctx, key)
 	if err != nil {
@@ -48,56 +52,56 @@ func Summarize(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKe
 // Inspection is a thread as a person can read it.
 type Inspection struct {
 	Summary
-	Owner, ETag string
-	Agent, Run  string
+	Owner, ETag string // the process that runs it, if any; the id of the last commit
+	Agent, Run  string // of the running or last run
 	// Outcome, Code and Text say how the last run ended.
 	Outcome    holdfast.Outcome
-	Code, Text string
+	Code, Text string // see Outcome
 	// Parent and ParentCheckpoint are what it was forked from.
 	Parent, ParentCheckpoint string
-	// Shown is the checkpoint that History, State and Open are those of; nil: the head's.
+	// Shown is the checkpoint that History, State, Middleware and Open belong to; nil for
+	// the head.
 	Shown   *holdfast.Checkpoint
-	History []InspectedMessage
-	State   json.RawMessage
-	// Middleware is the states of the middleware, redacted where they ask for it.
-	Middleware json.RawMessage
-	Open       []holdfast.OpenCall
-	// Checkpoints are the newest last, and Runs in their order.
-	Checkpoints []holdfast.Checkpoint
-	Intents     []InspectedIntent
-	Pending     []holdfast.PendingWrite
-	Runs        []InspectedRun
-	Size        map[string]int64
-	// Problems are what Audit finds.
-	Problems []Problem
+	History []InspectedMessage // the first message first
+	State   json.RawMessage    // the shared state; nil if there is none
+	// Middleware is the middleware's states, without what must not be shown.
+	Middleware  json.RawMessage
+	Open        []holdfast.OpenCall     // calls without a result
+	Checkpoints []holdfast.Checkpoint   // the newest last
+	Intents     []InspectedIntent       // calls that were about to start
+	Pending     []holdfast.PendingWrite // results that no checkpoint holds
+	Runs        []InspectedRun          // in the order in which they started
+	Size        map[string]int64        // bytes by kind of data, as the store counts them
+	Problems    []Problem               // see Check
 }
 
-// InspectedMessage is a message of the history. CallID is that of the call whose
-// result it is.
+// InspectedMessage is a message of the history. CallID is the call that a result belongs
+// to.
 type InspectedMessage struct {
 	ID, Role, Text, CallID string
-	Calls                  []InspectedCall
+	Calls                  []InspectedCall // that an assistant's message makes
 }
 
-// InspectedCall is a call that a message makes.
+// InspectedCall is a call that a message makes. Arguments are as the model wrote them.
 type InspectedCall struct{ ID, Tool, Arguments string }
 
-// InspectedIntent is a call that was about to start, and has no result in a checkpoint.
+// InspectedIntent is a call that was about to start at that time, and that has no result in
+// a checkpoint. Key is its idempotency key.
 type InspectedIntent struct {
 	CallID, Tool, Key string
 	At                time.Time
 }
 
-// InspectedRun is a run; without an Outcome it has not ended.
+// InspectedRun is a run. One without an Outcome has not ended.
 type InspectedRun struct {
 	ID, Agent, Code, Continues string
 	Outcome                    holdfast.Outcome
 	StartedAt, EndedAt         time.Time
 }
 
-// Inspect describes a stored thread, or what it was at a checkpoint. It needs no
-// engine and writes nothing. What cannot be read of a damaged thread is left out, and
-// is among its problems.
+// Inspect describes a stored thread, or what it was at the checkpoint if that is not empty.
+// It needs no engine and writes nothing. What cannot be read of a damaged thread is left
+// out and is among its problems. A checkpoint that is not there is a not_found error.
 func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, checkpoint string) (*Inspection, error) {
 	all, err := readAll(ctx, store, key)
 	if err != nil {
@@ -207,7 +211,7 @@ func (in *Inspection) at(all *everything, st *thread.State) {
 	}
 }
 
-// inspected is a message as a person reads it.
+// inspected returns a message as a person reads it.
 func inspected(s *holdfast.StoredMessage) InspectedMessage {
 	m, err := agui.DecodeMessage(s.Data)
 	if err != nil {
@@ -226,8 +230,8 @@ func inspected(s *holdfast.StoredMessage) InspectedMessage {
 	return out
 }
 
-// middlewareState is the states of the middleware as whoever reads a store without
-// the program may see them.
+// middlewareState returns the middleware's states as somebody may see them who reads a
+// store without the program.
 func (all *everything) middlewareState(st *thread.State) (json.RawMessage, error) {
 	if st.Schema == "" && len(st.States) == 0 {
 		return nil, nil

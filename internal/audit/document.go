@@ -15,62 +15,65 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// documentKind says in a document what it is; documentVersion is its form. The values
-// in it have formats of their own.
+// A thread as a document: everything that a store holds of it, as JSON that people can
+// read and any store can import. The same thread always makes the same text.
+
+// documentKind marks a document as a thread; documentVersion is the version of its form.
+// The values in it have formats of their own.
 const (
 	documentKind    = "holdfast.thread"
 	documentVersion = 1
 )
 
-// Document is all that a store holds of a thread, in a form that people and other
-// stores can read. What waits in the inbox is not part of it: it is for the process
-// that runs the thread.
+// Document is all that a store holds of a thread, in a form that people and other stores
+// can read. The inbox is not part of it: it is for the process that runs the thread.
 type Document struct {
-	Kind    string `json:"kind"`
-	Version int    `json:"version"`
-	Tenant  string `json:"tenant"`
-	Thread  string `json:"thread"`
+	Kind    string `json:"kind"`    // always holdfast.thread
+	Version int    `json:"version"` // of the document's form
+	Tenant  string `json:"tenant"`  // that the thread belonged to
+	Thread  string `json:"thread"`  // its id
 
-	Head     DocumentHead                      `json:"head"`
-	State    Bytes                             `json:"state"`
-	Messages []DocumentMessage                 `json:"messages"`
-	Values   map[holdfast.Kind][]DocumentValue `json:"values"`
-	Records  []DocumentRecord                  `json:"records"`
+	Head     DocumentHead                      `json:"head"`     // without the state
+	State    Bytes                             `json:"state"`    // of the head
+	Messages []DocumentMessage                 `json:"messages"` // the whole tree
+	Values   map[holdfast.Kind][]DocumentValue `json:"values"`   // by ascending ids
+	Records  []DocumentRecord                  `json:"records"`  // the live log
 }
 
-// DocumentHead is a head without its state.
+// DocumentHead is a head without its state. Its fields are those of [holdfast.Head].
 type DocumentHead struct {
-	User      string         `json:"user"`
-	Fence     holdfast.Fence `json:"fence"`
-	Process   string         `json:"process,omitempty"`
-	ETag      string         `json:"etag"`
-	Next      uint64         `json:"next"`
-	UpdatedAt time.Time      `json:"updatedAt"`
+	User      string         `json:"user"`              // who owns the thread
+	Fence     holdfast.Fence `json:"fence"`             // of the last acquisition
+	Process   string         `json:"process,omitempty"` // that runs it; empty if none does
+	ETag      string         `json:"etag"`              // id of the last commit
+	Next      uint64         `json:"next"`              // number of the next record
+	UpdatedAt time.Time      `json:"updatedAt"`         // when it was last active
 }
 
 // DocumentMessage is a message in the tree.
 type DocumentMessage struct {
-	ID     string `json:"id"`
-	Parent string `json:"parent,omitempty"`
-	Data   Bytes  `json:"data"`
+	ID     string `json:"id"`               // of the message
+	Parent string `json:"parent,omitempty"` // the message before it; empty for a first one
+	Data   Bytes  `json:"data"`             // AG-UI JSON
 }
 
 // DocumentValue is a value of one kind.
 type DocumentValue struct {
-	ID   string `json:"id"`
-	Data Bytes  `json:"data"`
+	ID   string `json:"id"`   // within its kind
+	Data Bytes  `json:"data"` // as it is stored
 }
 
 // DocumentRecord is a record of the live log.
 type DocumentRecord struct {
-	Cursor holdfast.Cursor `json:"cursor"`
-	Data   Bytes           `json:"data"`
+	Cursor holdfast.Cursor `json:"cursor"` // number and tag
+	Data   Bytes           `json:"data"`   // an AG-UI event
 }
 
-// Bytes are what a store keeps. In a document they are JSON where they are JSON, and
-// else an object whose only member is base64.
+// Bytes are stored data. In a document, data that is JSON stands as it is; any other is an
+// object whose only member is base64.
 type Bytes []byte
 
+// inBase64 is the form of data that is not JSON.
 type inBase64 struct {
 	Base64 []byte `json:"base64"`
 }
@@ -83,7 +86,7 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 	return json.Marshal(inBase64{append([]byte{}, b...)}) // not nil, which would be null
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. Blanks are left out.
+// UnmarshalJSON implements [json.Unmarshaler]. It removes the whitespace around tokens.
 func (b *Bytes) UnmarshalJSON(data []byte) error {
 	if decoded, ok := Bytes(data).base64(); ok {
 		*b = decoded
@@ -95,7 +98,7 @@ func (b *Bytes) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// base64 returns what is in an object whose only member is base64.
+// base64 returns what an object whose only member is base64 holds; false for anything else.
 func (b Bytes) base64() ([]byte, bool) {
 	if !bytes.Contains(b, []byte("base64")) {
 		return nil, false
@@ -109,9 +112,9 @@ func (b Bytes) base64() ([]byte, bool) {
 	return in.Base64, true
 }
 
-// Export returns all that a store holds of a thread. It needs no engine and writes
-// nothing. A thread of a newer version is refused, because there may be more of it than
-// this version knows.
+// Export returns all that a store holds of a thread. It needs no engine and writes nothing.
+// A thread of a newer version is refused with ErrVersionTooNew, because there may be more of
+// it than this version knows.
 func Export(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (*Document, error) {
 	all, err := readAll(ctx, store, key)
 	if err != nil {
@@ -125,6 +128,7 @@ func Export(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (
 	return all.document(), nil
 }
 
+// document returns the thread as a document.
 func (all *everything) document() *Document {
 	h := all.head
 	d := &Document{
@@ -147,7 +151,7 @@ func (all *everything) document() *Document {
 	return d
 }
 
-// Write writes a document. The same thread always makes the same text.
+// Write writes a document as indented JSON. The same thread always makes the same text.
 func (d *Document) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -158,10 +162,11 @@ func (d *Document) Write(w io.Writer) error {
 	return nil
 }
 
-// errDocument: what was given is not a document that this version can import.
+// errDocument means that a document cannot be imported by this version.
 var errDocument = errors.New("the document cannot be imported")
 
-// ReadDocument reads what Write has written.
+// ReadDocument reads what Write wrote. It returns an error for anything that is not a
+// document of a thread, and ErrVersionTooNew for one of a newer version.
 func ReadDocument(r io.Reader) (*Document, error) {
 	d := &Document{}
 	in := json.NewDecoder(r)
@@ -174,7 +179,7 @@ func ReadDocument(r io.Reader) (*Document, error) {
 	return d, d.check()
 }
 
-// check looks at what the document says of itself.
+// check checks what the document says about itself.
 func (d *Document) check() error {
 	switch {
 	case d.Kind != documentKind:
@@ -187,7 +192,7 @@ func (d *Document) check() error {
 	return nil
 }
 
-// everything is the thread that the document holds, under a key of its own.
+// everything returns the thread that the document holds, under the given key.
 func (d *Document) everything(key holdfast.ThreadKey) (*everything, error) {
 	if err := d.check(); err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// history checks the tree of messages, and that the calls on the path of the head
-// have their results.
+// history checks the tree of messages, and that the calls on the path of the head have
+// their results.
 func (a *audit) history() {
 	for i := range a.messages {
 		s := &a.messages[i]
@@ -55,13 +55,13 @@ func (a *audit) branches() {
 			a.add("message_hole", "message %s follows %s, which is not there", way[len(way)-1], id)
 		}
 		for _, id := range way {
-			leads[id] = true // or has been reported
+			leads[id] = true // or it was reported
 		}
 	}
 }
 
-// path returns the messages up to a leaf, the first one first. It reports false if a
-// hole or a cycle is in the way.
+// path returns the messages up to a leaf, the first one first. It reports false for a hole
+// or a cycle.
 func (a *audit) path(leaf string) ([]*auditMessage, bool) {
 	var path []*auditMessage
 	for id := leaf; id != ""; {
@@ -88,11 +88,11 @@ func (a *audit) callBefore(result *auditMessage) bool {
 	return false
 }
 
-// results: on the path of the head each call has one result, or is open.
+// results checks that each call on the path of the head has one result or is open.
 func (a *audit) results() {
 	path, whole := a.path(a.st.Leaf)
 	if !whole {
-		return // has been reported
+		return // it was reported
 	}
 	open, made := map[string]bool{}, map[string]bool{}
 	var order []string

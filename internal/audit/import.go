@@ -13,10 +13,15 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
+// Import writes a document into a store as a new thread. A store takes only commits, so
+// the thread is made again by commits that give its records the numbers and tags they
+// had. Only the last commit has the state: until then nobody can work with the copy, and
+// if one fails the copy is removed.
+
 // Import makes a thread out of a document, in a store that has none of that key. The
-// numbers and tags of the records survive, and cursors with them. A thread that runs is
-// stopped in the copy, with code cut_off: its owner does not know the copy. A document
-// that Audit finds damaged is refused.
+// numbers and tags of the records survive, and so do cursors. A thread that runs is stopped
+// in the copy, with code cut_off, because its owner does not know the copy. A document that
+// Check finds damaged is refused, and nothing is written.
 func Import(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, d *Document, now time.Time, newID func(prefix string) string) error {
 	all, err := d.everything(key)
 	if err != nil {
@@ -46,6 +51,7 @@ func Import(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, d
 	return commitAll(ctx, store, commits)
 }
 
+// damagedDocument says why a document is refused.
 func damagedDocument(problems []Problem) error {
 	if problems[0].What == holdfast.CodeVersionTooNew {
 		return fmt.Errorf("%w: %s: %w", errDocument, problems[0].Detail, holdfast.ErrVersionTooNew)
@@ -57,8 +63,8 @@ func damagedDocument(problems []Problem) error {
 	return fmt.Errorf("%w: it is damaged:\n  %s", errDocument, strings.Join(lines, "\n  "))
 }
 
-// stop ends the thread's run, as if its owner had died: an empty-messages POST goes on
-// with it.
+// stop ends the thread's run as if its owner had died, so that an empty-messages POST
+// continues it.
 func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix string) string) error {
 	h, reason := all.head, thread.CutOff(st.Iteration)
 	c := &holdfast.Commit{ID: newID("c")}
@@ -79,16 +85,15 @@ func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix s
 	return nil
 }
 
-// What one commit of an import holds at most, about, and how many records that were
-// trimmed long ago can be made up for.
+// The bounds of an import.
 const (
-	importBytes   = 4 << 20
-	importRecords = 4096
-	maxTrimmed    = 50_000_000
+	importBytes   = 4 << 20    // about how much data one commit holds
+	importRecords = 4096       // how many records one commit holds
+	maxTrimmed    = 50_000_000 // how many trimmed records can be replaced for a moment
 )
 
-// commits are those that make the thread. Only the last one has the state: a copy that
-// is not whole cannot be read, so nobody works with it.
+// commits returns the commits that make the thread. Only the last one has the state: an
+// incomplete copy cannot be read, so nobody works with it.
 func (all *everything) commits(st *thread.State, newID func(prefix string) string) ([]*holdfast.Commit, error) {
 	b := &copying{head: all.head, newID: newID}
 	trimmed := all.head.Next - 1
@@ -98,8 +103,8 @@ func (all *everything) commits(st *thread.State, newID func(prefix string) strin
 	if trimmed > maxTrimmed {
 		return nil, fmt.Errorf("%w: its log begins after record %d; %d is the most", errDocument, trimmed, maxTrimmed)
 	}
-	// A record gets its number from those before it, so trimmed ones have to be there
-	// for a moment.
+	// A record gets its number from those before it, so the trimmed ones must exist for a
+	// moment.
 	for n := range trimmed {
 		b.record(holdfast.Record{Cursor: holdfast.Cursor{Number: n + 1}, Data: []byte("{}")})
 	}
@@ -128,7 +133,7 @@ func (all *everything) commits(st *thread.State, newID func(prefix string) strin
 	return b.commits, nil
 }
 
-// copying makes the commits of an import, one after the other.
+// copying makes the commits of an import one after the other.
 type copying struct {
 	head    *holdfast.Head
 	newID   func(prefix string) string
@@ -137,7 +142,7 @@ type copying struct {
 	bytes   int    // in the last commit
 }
 
-// begin begins a commit under a fence.
+// begin begins the next commit, under a fence.
 func (b *copying) begin(fence holdfast.Fence) *holdfast.Commit {
 	c := &holdfast.Commit{Key: b.head.Key, ID: b.newID("c"), Expect: holdfast.Position{Next: 1}, User: b.head.User, Fence: fence, UpdatedAt: b.head.UpdatedAt}
 	if n := len(b.commits); n > 0 {
@@ -149,7 +154,7 @@ func (b *copying) begin(fence holdfast.Fence) *holdfast.Commit {
 	return c
 }
 
-// room returns a commit with room for so many bytes.
+// room returns a commit with room for size bytes.
 func (b *copying) room(size int) *holdfast.Commit {
 	if len(b.commits) == 0 || b.bytes > 0 && b.bytes+size > importBytes {
 		b.begin(b.head.Fence)
@@ -174,7 +179,7 @@ func (b *copying) record(r holdfast.Record) {
 	b.bytes += len(r.Data)
 }
 
-// trim has the next commit remove the records up to a number.
+// trim makes the next commit remove the records up to a number.
 func (b *copying) trim(number uint64) {
 	if number > 0 {
 		b.begin(b.head.Fence).Trim = number
@@ -192,7 +197,8 @@ func commitAll(ctx context.Context, store holdfast.Committer, commits []*holdfas
 		if i == 0 && errors.Is(err, holdfast.ErrConflict) {
 			return fmt.Errorf("there is a thread %s already, choose another name for the copy: %w", c.Key, err)
 		}
-		// What is there so far is removed, also if it is not known whether this commit was made.
+		// Remove what is there so far. Whether this commit was made is not known, so both
+		// positions are tried.
 		clean := context.WithoutCancel(ctx)
 		after := holdfast.Position{Fence: c.Fence, Next: c.Expect.Next + uint64(len(c.Records)), ETag: c.ID}
 		left := store.Delete(clean, c.Key, after)
@@ -207,8 +213,8 @@ func commitAll(ctx context.Context, store holdfast.Committer, commits []*holdfas
 	return nil
 }
 
-// rename gives the thread the name of its key where the thread itself says it. Calls
-// keep their idempotency keys, which were made of the old name.
+// rename gives the thread the name of its key wherever its own data contains the name.
+// Calls keep their idempotency keys, which contain the old name.
 func (all *everything) rename(st *thread.State, old string) error {
 	keepKeys(st, old)
 	for i := range all.records {
@@ -235,6 +241,7 @@ func (all *everything) rename(st *thread.State, old string) error {
 	return nil
 }
 
+// keepKeys has the open calls keep the name of the thread that their keys were made of.
 func keepKeys(st *thread.State, id string) {
 	st.Calls = slices.Clone(st.Calls)
 	for i := range st.Calls {
@@ -244,7 +251,7 @@ func keepKeys(st *thread.State, id string) {
 	}
 }
 
-// renamedEvent is a record with the thread's new name in it.
+// renamedEvent returns a record with the thread's new name in it.
 func renamedEvent(data []byte, id string) []byte {
 	switch agui.TypeOf(data) {
 	case agui.TypeRunStarted, agui.TypeRunFinished:

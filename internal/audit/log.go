@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// log checks the log: what is live, and what is stored apart.
+// log checks the thread's log: the live part and the archived part.
 func (a *audit) log() {
 	starts := a.starts()
 	archived := a.archives(starts)
@@ -26,8 +26,8 @@ func (a *audit) log() {
 	a.needed(archived, live)
 }
 
-// starts returns the numbers of the records with which runs begin, in order. A run
-// that was copied into a fork begins none.
+// starts returns the numbers of the records with which runs begin, in order. A run that was
+// copied into a fork begins with none.
 func (a *audit) starts() []uint64 {
 	var starts []uint64
 	for _, rec := range a.runs {
@@ -39,7 +39,7 @@ func (a *audit) starts() []uint64 {
 	return slices.Compact(starts)
 }
 
-// liveLog checks the numbers of the live log, and whose they are.
+// liveLog checks the numbers of the live log, and under which fence it ends.
 func (a *audit) liveLog(starts []uint64) {
 	first := &a.records[0]
 	if _, begins := slices.BinarySearch(starts, first.Number); !begins || agui.TypeOf(first.Data) != agui.TypeRunStarted {
@@ -63,7 +63,8 @@ func (a *audit) liveLog(starts []uint64) {
 	}
 }
 
-// streams checks the events of the live log: known, and for each run a legal stream.
+// streams checks the events of the live log: each is known, and each run's are a legal
+// stream.
 func (a *audit) streams() {
 	for i := range a.records {
 		if _, err := thread.EventOf(a.records[i].Data); err != nil {
@@ -79,7 +80,7 @@ func (a *audit) streams() {
 			}
 		}
 		if a.st.Running() && run.Id == a.st.Run() {
-			events = append(events, agui.RunError{}) // as it would end if it were cut off here
+			events = append(events, agui.RunError{}) // the end that a cut-off would give it
 		}
 		if err := agui.Verify(slices.Values(events)); err != nil {
 			a.add("stream_illegal", "the log of run %s: %v", run.Id, err)
@@ -87,12 +88,12 @@ func (a *audit) streams() {
 	}
 }
 
-// archives checks the logs that are stored apart, and returns their first records.
+// archives checks the archived logs, and returns the numbers of their first records.
 func (a *audit) archives(starts []uint64) []uint64 {
 	var firsts []uint64
 	texts, err := thread.TextsOf(a.everything.messages)
 	if err != nil {
-		texts = &thread.Texts{} // has been reported
+		texts = &thread.Texts{} // it was reported
 	}
 	for _, v := range a.values[holdfast.KindLog] {
 		log := &thread.ArchivedLog{}
@@ -121,8 +122,8 @@ func (a *audit) archives(starts []uint64) []uint64 {
 	return firsts
 }
 
-// needed: the logs of the runs that the head and the checkpoints name are never
-// pruned.
+// needed checks that the logs of the runs that the head and the checkpoints name are there:
+// they are never pruned.
 func (a *audit) needed(archived []uint64, live uint64) {
 	seen := map[string]bool{}
 	states := []*thread.State{a.st}

@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Migrations says what the stored states of a thread need before the agents can go on
-// with it: which migrations will run when a state is next read, which of them do not
-// exist, and which states are newer than the agents know (From above To). It looks
-// at the head and at every listed checkpoint, which a thread can go back to; each
-// state and version is reported once. Nothing is written. A thread of an agent that
-// is not there needs nothing.
+// Migrations says what the stored states of a thread need before the agents can continue
+// it: which migrations will run when a state is next read, which of them do not exist, and
+// which states are newer than the agents know (From above To). It looks at the head and at
+// every listed checkpoint, which a thread can go back to, and reports each state and
+// version once. Nothing is written. A thread of an agent that is not in schemas needs
+// nothing.
 func Migrations(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, schemas map[string]*holdfast.Schema) ([]holdfast.PendingMigration, error) {
 	head, err := store.Head(ctx, key)
 	if err != nil {
@@ -55,9 +55,9 @@ func Migrations(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 	return out, nil
 }
 
-// StoredStates returns the states of the middleware as the thread's newest checkpoint
-// holds them: nothing of them is redacted, and they are decoded and migrated when they
-// are read. A thread without a checkpoint has none.
+// StoredStates returns the middleware's states as the thread's newest checkpoint has them;
+// nil for a thread without a checkpoint. Nothing of them is redacted; they are decoded and
+// migrated when they are read.
 func StoredStates(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*holdfast.States, error) {
 	newest, err := store.Values(ctx, key, holdfast.KindCheckpoint, "", 1)
 	if errors.Is(err, holdfast.ErrNotFound) || err == nil && len(newest) == 0 {

@@ -10,40 +10,50 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Compared is the list of an input's messages, compared with the history.
+// Clients do not send what is new; they send what they show. Official clients resend the
+// whole history, after a cut with half a message in it. Before a request is decided,
+// this file compares the list with the thread's history and finds what is new, where it
+// attaches, and whether the client's list differs so much that its run must begin with a
+// snapshot. The server's history is the truth.
+
+// Compared is what came of comparing an input's messages with the history.
 type Compared struct {
-	// Users are the new user messages; for a thread without history, all
-	// messages that are imported, in order.
+	// Users are the new user messages. For a thread without history they are all imported
+	// messages, in order.
 	Users []agui.Message
 	// Results are the new results of open frontend calls.
 	Results []agui.Message
 	// Instructions are the system and developer messages before the first user
 	// message. They belong to the run, not to the history.
 	Instructions []agui.Message
-	// Parent is the message that new ones follow.
+	// Parent is the id of the message that the new ones follow.
 	Parent string
-	// Resync: the client's list is not ours, so the run begins with a snapshot.
+	// Resync means that the client's list differs from the history, so the run begins with
+	// a snapshot.
 	Resync bool
-	// Reorder: the client lacks messages before others that it shows. It would
+	// Reorder means that the client lacks messages before others that it shows. It would
 	// append them, so its list is emptied first.
 	Reorder bool
-	// ShowsAnswer: the client shows an assistant's message.
+	// ShowsAnswer means that the client shows a message of the assistant.
 	ShowsAnswer bool
-	// Regenerate: by the branch flag, the thread goes back to Parent and is
-	// answered anew.
+	// Regenerate means that, by the branch flag, the thread goes back to Parent and the
+	// agent answers it again.
 	Regenerate bool
-	// Diverged is what to answer if the branch flag is not set; Err is what to
-	// answer in any case.
+	// Diverged is the error if the branch flag is not set; nil if the list continues
+	// the history.
 	Diverged *holdfast.Error
-	Err      *holdfast.Error
+	// Err is the error in any case; nil if there is none.
+	Err *holdfast.Error
 }
 
+// hasNew reports whether the client sent anything to run with.
 func (c *Compared) hasNew() bool { return len(c.Users)+len(c.Results) > 0 }
 
-// Compare is rules 2 and 3 of the design. Official clients resend the whole
-// history, after a cut with half a message in it, so on a thread with history
-// only user messages and results of open frontend calls can be new. The
-// server's history is the truth: whatever else the client shows is dropped.
+// Compare applies rules 2 and 3 of the design. On a thread with history only user
+// messages and results of open frontend calls can be new; anything else that the client
+// shows is dropped. h may be nil for a thread without history, into which the whole list
+// is imported. pending are the ids of the open frontend calls, and branch is the
+// request's flag.
 func Compare(h *thread.History, pending []string, sent []agui.Message, branch bool) Compared {
 	var c Compared
 	for len(sent) > 0 && (sent[0].Role == string(holdfast.RoleSystem) || sent[0].Role == string(holdfast.RoleDeveloper)) {
@@ -69,15 +79,17 @@ type walk struct {
 	*Compared
 	history *thread.History
 	pending []string
-	shown   map[int]bool
+	// shown are the places in the path of the messages that the client shows.
+	shown map[int]bool
 	// common is the index in the path of the last message that the client shows
 	// unchanged, before anything of its own.
 	common  int
-	differs bool
-	dropped bool
-	known   bool
+	differs bool // a user message is not the one on the path
+	dropped bool // something that the client shows is not in the history
+	known   bool // the client shows a message of the thread
 }
 
+// take sorts one message: known, on another branch, new, or to be dropped.
 func (w *walk) take(m agui.Message) {
 	if m.Role == string(holdfast.RoleAssistant) {
 		w.ShowsAnswer = true
@@ -104,6 +116,7 @@ func (w *walk) take(m agui.Message) {
 	}
 }
 
+// takeKnown is for a message whose id is at place i of the path.
 func (w *walk) takeKnown(i int, m agui.Message) {
 	ours := &w.history.Path[i]
 	if ours.Role != m.Role {
@@ -115,8 +128,8 @@ func (w *walk) takeKnown(i int, m agui.Message) {
 	same := sameMessage(ours, &m)
 	if m.Role == string(holdfast.RoleUser) && !same {
 		w.differs = true
-		// On a branch this is a new message; its id is taken, so it gets one of
-		// ours.
+		// On a branch this is a new message. Its id is taken, so the server gives it
+		// another.
 		m.ID = ""
 		w.Users = append(w.Users, m)
 		return
@@ -129,8 +142,8 @@ func (w *walk) takeKnown(i int, m agui.Message) {
 	}
 }
 
-// takeElsewhere is for messages of another branch: an assistant's is left
-// over on the client's screen, a user's shows that the client is on that branch.
+// takeElsewhere is for a message of another branch. An assistant's is left over on the
+// client's screen; a user's shows that the client is on that branch.
 func (w *walk) takeElsewhere(role string, m agui.Message) {
 	if role != m.Role {
 		w.Err = errRoleChanged(m.ID, role, m.Role)
@@ -142,7 +155,7 @@ func (w *walk) takeElsewhere(role string, m agui.Message) {
 	}
 }
 
-// place is rule 3: where what is new attaches.
+// place applies rule 3: it finds where the new messages attach.
 func (w *walk) place(branch bool) {
 	path := w.history.Path
 	lastUser := -1
@@ -174,8 +187,8 @@ func (w *walk) place(branch bool) {
 	}
 }
 
-// lacks reports whether the client does not show all of the path. Reasoning
-// does not count: many clients do not send it back.
+// lacks reports whether a message of the path is missing from the client's list.
+// Reasoning does not count: many clients do not send it back.
 func (w *walk) lacks() bool {
 	missing := false
 	for i, m := range w.history.Path {
@@ -190,6 +203,7 @@ func (w *walk) lacks() bool {
 	return missing
 }
 
+// answers reports whether a new result of the call was taken already.
 func (w *walk) answers(call string) bool {
 	for _, r := range w.Results {
 		if r.ToolCallID == call {
@@ -199,13 +213,13 @@ func (w *walk) answers(call string) bool {
 	return false
 }
 
-// answerable: a model may be asked to answer after a message of this role.
+// Answerable reports whether a model may be asked to answer after a message of this role.
 func Answerable(role string) bool {
 	return role == string(holdfast.RoleUser) || role == string(holdfast.RoleTool)
 }
 
-// importAll takes a whole list into a thread without history, and repairs it:
-// every tool call gets exactly one result, right after its message.
+// importAll takes the whole list into a thread without history, and repairs it: every
+// tool call gets exactly one result, right after its message.
 func (c *Compared) importAll(sent []agui.Message) {
 	results := map[string][]int{} // by call id, the places of its results
 	made := map[string]bool{}
@@ -240,9 +254,9 @@ func (c *Compared) importAll(sent []agui.Message) {
 	}
 }
 
-// importAssistant adds the message at place i and the results of its calls,
-// each the first that comes after it. A call whose arguments were cut in the
-// middle and that nobody answered never happened.
+// importAssistant adds the message at place i and the results of its calls; of each call
+// the first result that comes after it. A call whose arguments were cut in the middle and
+// that has no result never happened.
 func (c *Compared) importAssistant(i int, sent []agui.Message, results map[string][]int) {
 	m := sent[i]
 	var calls []agui.ToolCall
@@ -275,8 +289,8 @@ func (c *Compared) importAssistant(i int, sent []agui.Message, results map[strin
 	c.Users = append(append(c.Users, m), answers...)
 }
 
-// sameMessage compares what a client shows with what is stored: content and
-// calls. Metadata is not compared, because clients merge it.
+// sameMessage compares what a client shows with what is stored: content and calls.
+// Metadata is not compared, because clients merge it.
 func sameMessage(a, b *agui.Message) bool {
 	if !sameContent(a, b) || len(a.ToolCalls) != len(b.ToolCalls) {
 		return false
@@ -289,10 +303,12 @@ func sameMessage(a, b *agui.Message) bool {
 	return true
 }
 
+// sameContent reports whether the contents say the same, however they are written.
 func sameContent(a, b *agui.Message) bool {
 	return bytes.Equal(a.Content, b.Content) || bytes.Equal(canonicalContent(a), canonicalContent(b))
 }
 
+// canonicalContent returns the content as the server would write it; nil if it is empty.
 func canonicalContent(m *agui.Message) []byte {
 	d, err := m.Domain()
 	if err != nil {
@@ -305,6 +321,7 @@ func canonicalContent(m *agui.Message) []byte {
 	return content
 }
 
+// ids returns the ids of the messages.
 func ids(messages []agui.Message) []string {
 	out := make([]string, len(messages))
 	for i, m := range messages {

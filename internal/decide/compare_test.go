@@ -35,7 +35,7 @@ func historyOf(messages ...agui.Message) *thread.History {
 	return h
 }
 
-// short writes a list as "role:id role:id".
+// short writes a list as "role:id role:id", with a star for each call.
 func short(messages []agui.Message) string {
 	var out []string
 	for _, m := range messages {
@@ -114,7 +114,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// FuzzImport: whatever history a client brings, what is imported is well formed.
+// FuzzImport: whatever history a client brings, the imported one is well formed.
 func FuzzImport(f *testing.F) {
 	f.Add([]byte("\x00\x10\x21\x32\x13\x24"))
 	f.Fuzz(func(t *testing.T, code []byte) {

@@ -1,3 +1,8 @@
+// Package decide decides what a POST means. It is the step between reading a thread and
+// the first commit: Compare finds what is new in the messages that a client sent, and
+// Decide chooses an action by the state of the thread, the request and the agent's
+// policy. It is pure: no store, no clock, no goroutine. A test walks every combination
+// of inputs.
 package decide
 
 import (
@@ -7,83 +12,90 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
+// Decide is the table of the design as code. The caller reads the thread, asks Decide,
+// and carries the action out with a commit that is conditional on the head it read. If
+// the head has moved, it reads and decides again.
+
 // Action is what a POST leads to.
 type Action string
 
+// The actions.
 const (
-	Reject  Action = "reject"
+	Reject  Action = "reject"  // answer with Decision.Err; nothing is touched
 	Attach  Action = "attach"  // watch a run that is under way, from a snapshot
 	Replay  Action = "replay"  // watch a known run from its first record
 	Hydrate Action = "hydrate" // show where the thread stands; nothing runs
 	Fresh   Action = "fresh"   // start a run with what is new
 	Store   Action = "store"   // keep some frontend results; calls are still open
-	Resume  Action = "resume"  // go on where the thread stopped or waits
+	Resume  Action = "resume"  // continue where the thread stopped or waits
 	Cancel  Action = "cancel"  // cancel the running run, then decide again
 )
 
 // Closing says why calls without a result are closed before a fresh run.
 type Closing string
 
+// The reasons.
 const (
-	CloseNothing     Closing = ""
-	CloseDeclined    Closing = "declined"
-	CloseAbandoned   Closing = "abandoned"
-	CloseNotAnswered Closing = "not_answered"
+	CloseNothing     Closing = ""             // no call is closed
+	CloseDeclined    Closing = "declined"     // the user writes on instead of answering
+	CloseAbandoned   Closing = "abandoned"    // the unfinished work is given up
+	CloseNotAnswered Closing = "not_answered" // the frontend sent no result
 )
 
-// Situation is all that decide knows about the thread.
+// Situation is all that Decide knows about the thread.
 type Situation struct {
 	// Exists is false for a thread that has no history.
 	Exists bool
-	Status holdfast.ThreadStatus
-	Run    string
-	Agent  string
+	Status holdfast.ThreadStatus // what the thread does
+	Run    string                // id of the running or last run
+	Agent  string                // that run's agent
 	// Iteration is named in errors.
 	Iteration int
-	Outcome   holdfast.Outcome
-	// Unanswered: the last message is a user's or a tool's, and no run ended
-	// after it.
+	Outcome   holdfast.Outcome // of the last run; empty while it runs
+	// Unanswered means that the last message is a user's or a tool's, and that no run
+	// ended after it.
 	Unanswered bool
-	Interrupts []agui.Interrupt
-	Pending    []string
+	Interrupts []agui.Interrupt // the open questions
+	Pending    []string         // ids of the frontend's calls without a result
 	// Answers are the hashes of the answers last given, by interrupt id.
 	Answers map[string]string
 	// Known is the run that has the input's run id; nil if there is none.
 	Known *KnownRun
 }
 
+// KnownRun is a run of the thread that has the input's run id.
 type KnownRun struct {
-	Hash string
+	Hash string // of the input that started it
 }
 
-// Request is all that decide knows about the input.
+// Request is all that Decide knows about the input.
 type Request struct {
-	// Agent is the one that was asked for; empty is any.
+	// Agent is the one that was asked for; empty means any.
 	Agent    string
-	RunID    string
-	Hash     string
-	Policy   Policy
-	Compared Compared
-	Resume   []agui.ResumeEntry
+	RunID    string             // chosen by the client
+	Hash     string             // of the input
+	Policy   Policy             // see PolicyOf
+	Compared Compared           // see Compare
+	Resume   []agui.ResumeEntry // a person's answers
 }
 
 // Decision is what to do, and with what.
 type Decision struct {
-	Do    Action
-	Err   *holdfast.Error
-	Close Closing
-	// Answers are the resume's entries that answer open interrupts.
+	Do    Action          // what the POST leads to
+	Err   *holdfast.Error // set if Do is Reject
+	Close Closing         // why open calls are closed first
+	// Answers are the entries of resume that answer open interrupts.
 	Answers []agui.ResumeEntry
-	// Warning is logged: something in the input was ignored.
+	// Warning is for the log: it says what in the input was ignored. It may be empty.
 	Warning string
 }
 
 func reject(err *holdfast.Error) Decision { return Decision{Do: Reject, Err: err} }
 
-// Decide says what a POST means: design rules 0, 1, 3 and 4, the first that fits
-// wins. It is a pure function of the thread and the input; the commit that
-// follows is conditional on the head it was made from, and on a conflict it is
-// made again. Rule 2 has happened in clean, whose result is in req.
+// Decide says what a POST means. It applies rules 0, 1, 3 and 4 of the design; the first
+// one that fits wins. Rule 2 is Compare, whose result is in req. Decide is a pure
+// function of its arguments. The commit that follows is conditional on the head that s
+// was made from; after a conflict the caller reads and decides again.
 func Decide(s Situation, req Request, now time.Time) Decision {
 	if unfinished(s) && req.Agent != "" && req.Agent != s.Agent {
 		return reject(errWrongAgent(s, req.Agent))
@@ -113,18 +125,20 @@ func Decide(s Situation, req Request, now time.Time) Decision {
 	return decideIdle(s, req)
 }
 
+// unfinished reports whether the thread has work of its agent left, so that no other
+// agent can continue it.
 func unfinished(s Situation) bool {
 	return s.Exists && (s.Status != holdfast.StatusIdle || len(s.Pending) > 0)
 }
 
-// decideKnown is rule 1.
+// decideKnown is rule 1: the run id is one of the thread's.
 func decideKnown(s Situation, req Request) Decision {
 	same := req.Hash == s.Known.Hash
 	// A client that was cut off sends its answer again, with what it has seen since.
 	repeated := len(req.Resume) == 0 || s.Run == req.RunID && answeredBefore(s, req.Resume)
 	if same || !req.Compared.hasNew() && repeated {
-		// A client that shows messages of its own run has seen a part of it: from
-		// the first record it would show that part twice.
+		// A client that shows messages of its own run has seen a part of it. If it got
+		// the run from its first record, it would show that part twice.
 		if !same && req.Compared.ShowsAnswer && s.Run == req.RunID {
 			if s.Status == holdfast.StatusRunning {
 				return Decision{Do: Attach}
@@ -136,7 +150,7 @@ func decideKnown(s Situation, req Request) Decision {
 	return reject(errRunIDReused(req.RunID))
 }
 
-// decideFirst is the row "no history": scenarios 1 and 2 of the papers.
+// decideFirst is for a thread without history: scenarios 1 and 2 of the papers.
 func decideFirst(req Request) Decision {
 	if !req.Compared.hasNew() {
 		return reject(errNothingToRun())
@@ -148,6 +162,7 @@ func decideFirst(req Request) Decision {
 	return d
 }
 
+// decideRunning is for a thread with a run under way: watch it, or cancel it first.
 func decideRunning(s Situation, req Request) Decision {
 	if req.Compared.hasNew() {
 		if req.Policy.OnBusy == holdfast.PolicyCancelAndRun {
@@ -161,6 +176,8 @@ func decideRunning(s Situation, req Request) Decision {
 	return Decision{Do: Attach}
 }
 
+// decideInterrupted is for a thread that waits for answers. All of them must come at
+// once.
 func decideInterrupted(s Situation, req Request, now time.Time) Decision {
 	answers, coversAll := coverage(s, req.Resume)
 	if len(req.Resume) == 0 {
@@ -184,6 +201,7 @@ func decideInterrupted(s Situation, req Request, now time.Time) Decision {
 	return Decision{Do: Resume, Answers: answers}
 }
 
+// decideStopped is for a thread whose last run ended in an error with work left.
 func decideStopped(s Situation, req Request) Decision {
 	if len(req.Resume) > 0 && !answeredBefore(s, req.Resume) {
 		return reject(errAlreadyAnswered(s))
@@ -197,6 +215,7 @@ func decideStopped(s Situation, req Request) Decision {
 	return reject(errMidExecution(s))
 }
 
+// decideIdle is for a thread that has nothing left to do, except frontend calls.
 func decideIdle(s Situation, req Request) Decision {
 	if len(s.Pending) > 0 {
 		return decidePending(s, req)
@@ -215,7 +234,7 @@ func decideIdle(s Situation, req Request) Decision {
 	return d
 }
 
-// decidePending is the row "idle, frontend calls pending".
+// decidePending is for an idle thread with frontend calls that have no result.
 func decidePending(s Situation, req Request) Decision {
 	d := Decision{Do: Hydrate}
 	switch {
@@ -249,7 +268,7 @@ func coverage(s Situation, resume []agui.ResumeEntry) (answers []agui.ResumeEntr
 	return answers, all
 }
 
-// answeredBefore reports whether every entry repeats an answer already given.
+// answeredBefore reports whether every entry repeats an answer that was given before.
 func answeredBefore(s Situation, resume []agui.ResumeEntry) bool {
 	for _, r := range resume {
 		if s.Answers[r.InterruptID] != AnswerHash(r) {
@@ -259,7 +278,7 @@ func answeredBefore(s Situation, resume []agui.ResumeEntry) bool {
 	return true
 }
 
-// unknownOrSame reports whether no entry contradicts an answer already given.
+// unknownOrSame reports whether no entry contradicts an answer that was given before.
 func unknownOrSame(s Situation, resume []agui.ResumeEntry) bool {
 	for _, r := range resume {
 		if given, known := s.Answers[r.InterruptID]; known && given != AnswerHash(r) {
@@ -269,8 +288,8 @@ func unknownOrSame(s Situation, resume []agui.ResumeEntry) bool {
 	return true
 }
 
-// resolvesExpired reports whether an interrupt that has expired is given an
-// answer other than "cancelled".
+// resolvesExpired reports whether an expired interrupt gets an answer other than
+// "cancelled".
 func resolvesExpired(s Situation, answers []agui.ResumeEntry, now time.Time) bool {
 	for _, i := range s.Interrupts {
 		if !expired(i, now) {
@@ -285,6 +304,7 @@ func resolvesExpired(s Situation, answers []agui.ResumeEntry, now time.Time) boo
 	return false
 }
 
+// expired reports whether the interrupt has a time limit that has passed.
 func expired(i agui.Interrupt, now time.Time) bool {
 	at, err := time.Parse(time.RFC3339, i.ExpiresAt)
 	return err == nil && now.After(at)

@@ -5,6 +5,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
+// The errors of Decide and Compare. Each says what to do next, and names the ids that are
+// needed to do it.
+
 func errWrongAgent(s Situation, asked string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeWrongAgent,
 		"This thread has an unfinished run of agent %q; it cannot go on with agent %q.", s.Agent, asked).
@@ -39,6 +42,7 @@ func errAlreadyAnswered(s Situation) *holdfast.Error {
 		With("runId", s.Run)
 }
 
+// errInterrupted names the open questions.
 func errInterrupted(s Situation) *holdfast.Error {
 	ids := make([]string, len(s.Interrupts))
 	for i, in := range s.Interrupts {
@@ -64,6 +68,8 @@ func errMidExecution(s Situation) *holdfast.Error {
 		With("runId", s.Run).With("iteration", s.Iteration)
 }
 
+// errHistoryDiverged names the last common message and the newest 50 of those that the
+// client lacks.
 func errHistoryDiverged(lastCommon string, lacking []string) *holdfast.Error {
 	e := holdfast.Errorf(holdfast.CodeHistoryDiverged,
 		"The messages sent are not a continuation of this thread's history.").

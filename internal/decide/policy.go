@@ -10,17 +10,19 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// Policy is what the agent and the request chose.
+// Policy is what the agent and the request chose, for the cases in which a POST could
+// mean more than one thing.
 type Policy struct {
 	holdfast.Policy
+	// Branch lets the messages sent begin a new branch of the history.
 	Branch bool `json:"branch,omitempty"`
-	// AllowStale goes on although the history is not the one the head was written
-	// for.
+	// AllowStale continues although the history is not the one that the head was
+	// written for.
 	AllowStale bool `json:"allowStale,omitempty"`
 }
 
-// PolicyOf joins the agent's policy with forwardedProps.holdfast, the one place
-// of choices per request.
+// PolicyOf joins the agent's policy with forwardedProps.holdfast, the only place where a
+// request can choose. The error is an invalid_input that says what is allowed.
 func PolicyOf(a *holdfast.Agent, props json.RawMessage) (Policy, error) {
 	p := Policy{Policy: a.Policy}
 	var outer struct {
@@ -47,7 +49,7 @@ func PolicyOf(a *holdfast.Agent, props json.RawMessage) (Policy, error) {
 	return p, nil
 }
 
-// AnswerHash recognises an answer that is given again.
+// AnswerHash returns a hash by which an answer that is sent again is recognized.
 func AnswerHash(r agui.ResumeEntry) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", r.InterruptID, r.Status, r.Payload))
 	return hex.EncodeToString(sum[:8])

@@ -1,3 +1,7 @@
+// Package hooks puts the hooks of an agent's middleware together into one chain, and
+// guards it: a panic in a hook, a tool or a model becomes an error that names the culprit
+// in logs and metrics, and never ends the process. A run calls its agent's Chain around
+// the run, around each model call and tool call, and before and after each iteration.
 package hooks
 
 import (
@@ -11,17 +15,22 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Chain is the hooks of an agent's middleware, put together once. The first
-// middleware is the outermost.
+// The middleware that comes first is the outermost. Hooks that wrap a step (Run, Model,
+// Tool) are nested once, when the chain is made or a run begins; hooks that are called at
+// a point (BeforeIteration, Batch, AfterIteration) are lists.
+
+// Chain is the hooks of an agent's middleware. It is made once and used by all runs.
 type Chain struct {
-	log       *slog.Logger
-	run       []holdfast.Middleware // those with a Run hook
-	before    []holdfast.Middleware
-	after     []holdfast.Middleware
-	batch     []holdfast.Middleware
+	log    *slog.Logger
+	run    []holdfast.Middleware // those with a Run hook
+	before []holdfast.Middleware // those with a BeforeIteration hook
+	after  []holdfast.Middleware // those with an AfterIteration hook
+	batch  []holdfast.Middleware // those with a Batch hook
+	// CallModel calls the model through the Model hooks.
 	CallModel holdfast.ModelCall
-	CallTool  holdfast.ToolHandler
-	// failed is told of a hook that has panicked.
+	// CallTool calls a tool through the Tool hooks.
+	CallTool holdfast.ToolHandler
+	// failed is called when a hook has panicked.
 	failed func(at holdfast.Iteration, middleware, hook string)
 }
 
@@ -35,14 +44,16 @@ const (
 	Tool            = "tool"
 )
 
+// New returns the chain of an agent. failed is called for each panic of a hook, with the
+// names of the middleware and of the hook.
 func New(a *holdfast.Agent, log *slog.Logger, failed func(holdfast.Iteration, string, string)) *Chain {
 	c := &Chain{log: log, failed: failed}
 	c.CallModel = repaired(a.Model.Stream)
 	c.CallTool = func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 		return tool.Call(ctx, call)
 	}
-	// Whoever calls the chain recovers panics. Within hooks, those of a tool and a
-	// model are recovered before they could be taken for a hook's.
+	// The caller of the chain recovers panics of a tool and of a model. If there are
+	// hooks around them, they are recovered here, before they could be taken for a hook's.
 	for _, m := range a.Middleware {
 		if m.Model != nil {
 			c.CallModel = c.guardedModel("", repaired(a.Model.Stream))
@@ -66,6 +77,7 @@ func New(a *holdfast.Agent, log *slog.Logger, failed func(holdfast.Iteration, st
 	return c
 }
 
+// add lists the hooks of a middleware that are called at a point.
 func (c *Chain) add(m holdfast.Middleware) {
 	if m.Run != nil {
 		c.run = append(c.run, m)
@@ -81,7 +93,7 @@ func (c *Chain) add(m holdfast.Middleware) {
 	}
 }
 
-// Around wraps a run in its hooks.
+// Around wraps a run in the Run hooks.
 func (c *Chain) Around(next holdfast.RunCall) holdfast.RunCall {
 	for i := len(c.run) - 1; i >= 0; i-- {
 		name, hook := c.run[i].Name, c.run[i].Run(next)
@@ -93,7 +105,7 @@ func (c *Chain) Around(next holdfast.RunCall) holdfast.RunCall {
 	return next
 }
 
-// BeforeIteration calls the hooks in their order, until one returns an error.
+// BeforeIteration calls the hooks in order until one returns an error.
 func (c *Chain) BeforeIteration(ctx context.Context, it *holdfast.Iteration) error {
 	for i := range c.before {
 		if err := c.callBefore(ctx, &c.before[i], it); err != nil {
@@ -114,7 +126,7 @@ func (c *Chain) Decides() bool { return len(c.batch) > 0 }
 // Closes reports whether there is an AfterIteration hook.
 func (c *Chain) Closes() bool { return len(c.after) > 0 }
 
-// AfterIteration calls the hooks in their order, all of them.
+// AfterIteration calls all hooks in order.
 func (c *Chain) AfterIteration(ctx context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
 	for i := range c.after {
 		c.callAfter(ctx, &c.after[i], it, done)
@@ -126,7 +138,7 @@ func (c *Chain) callAfter(ctx context.Context, m *holdfast.Middleware, it *holdf
 	m.AfterIteration(ctx, it, done)
 }
 
-// Decide shows the batch to the hooks in their order, until one returns an error.
+// Decide passes the batch to the Batch hooks in order until one returns an error.
 func (c *Chain) Decide(ctx context.Context, b *holdfast.Batch) error {
 	for i := range c.batch {
 		if err := c.callBatch(ctx, &c.batch[i], b); err != nil {
@@ -141,7 +153,8 @@ func (c *Chain) callBatch(ctx context.Context, m *holdfast.Middleware, b *holdfa
 	return named(m.Batch(ctx, b), m.Name, Batch)
 }
 
-// named makes an error that a caller may read of one that only the hook knows.
+// named returns an error that may be shown. An error that only the hook knows is wrapped
+// in one that names the hook.
 func named(err error, middleware, hook string) error {
 	var known *holdfast.Error
 	var ask *holdfast.Interrupt
@@ -151,19 +164,20 @@ func named(err error, middleware, hook string) error {
 	return errMiddleware(middleware, hook).Wrap(err)
 }
 
+// errMiddleware says that a hook failed.
 func errMiddleware(middleware, hook string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "The middleware %s failed in its %s hook.", middleware, hook).
 		WithHint("The server's log has the cause. To try again, %s.", thread.HintEmptyPost).With("middleware", middleware).With("hook", hook)
 }
 
-// caught recovers a panic of a hook; it is deferred.
+// caught recovers a panic of a hook and passes it to fail as an error. It is deferred.
 func (c *Chain) caught(ctx context.Context, middleware, hook string, fail func(*holdfast.Error)) {
 	if p := recover(); p != nil {
 		fail(c.report(ctx, middleware, hook, p))
 	}
 }
 
-// report logs a hook's panic and counts it.
+// report logs a hook's panic, reports it to the observer, and returns it as an error.
 func (c *Chain) report(ctx context.Context, middleware, hook string, p any) *holdfast.Error {
 	at := holdfast.IterationFrom(ctx)
 	c.log.ErrorContext(ctx, "panic in a middleware", "middleware", middleware, "hook", hook, "thread", at.Thread, "run", at.Run,

@@ -10,24 +10,30 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// baseTool calls the tool. A mistake in it is its own: the model reads that it
-// failed.
+// Panics of tools and models, and of the hooks around them. A tool that panics has failed,
+// and the model reads that; a model that panics ends the model call with an error; a hook
+// that panics ends the run.
+
+// baseTool calls the tool. A panic in it is the tool's own mistake: the model reads that
+// it failed.
 func (c *Chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = c.ToolPanicked(ctx, call, p), nil
 		}
 	}()
-	// A hook may have changed the call: taken its answer off, for instance.
+	// A hook may have changed the call: removed its answer, for instance.
 	return tool.Call(holdfast.ContextWithCall(ctx, call, nil), call)
 }
 
+// ToolPanicked logs the panic p of a tool and returns the result that the model reads.
 func (c *Chain) ToolPanicked(ctx context.Context, call holdfast.ToolCall, p any) holdfast.ToolResult {
 	c.log.ErrorContext(ctx, "panic in a tool", "tool", call.Name, "thread", call.Thread, "run", call.Run, "call", call.ID,
 		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return holdfast.ToolResult{Text: fmt.Sprintf(thread.TextPanicked, call.Name), Failed: true}
 }
 
+// guardedTool ends the run with an error if the hook panics.
 func (c *Chain) guardedTool(name string, hook holdfast.ToolHandler) holdfast.ToolHandler {
 	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (result holdfast.ToolResult, err error) {
 		defer c.caught(ctx, name, Tool, func(e *holdfast.Error) { err = &holdfast.EndRun{Err: e} })
@@ -35,8 +41,8 @@ func (c *Chain) guardedTool(name string, hook holdfast.ToolHandler) holdfast.Too
 	}
 }
 
-// guardedModel ends a model call with an error if what it wraps panics: a
-// middleware, or without a name the model.
+// guardedModel ends a model call with an error if what it wraps panics: a hook, or the
+// model itself if name is empty.
 func (c *Chain) guardedModel(name string, next holdfast.ModelCall) holdfast.ModelCall {
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
@@ -55,7 +61,8 @@ func (c *Chain) guardedModel(name string, next holdfast.ModelCall) holdfast.Mode
 	}
 }
 
-// modelGuard tells the panics of a model call from those of its reader, which go on.
+// modelGuard tells the panics of a model call from those of its reader, which are passed
+// on.
 type modelGuard struct {
 	*Chain
 	ctx              context.Context
@@ -63,6 +70,7 @@ type modelGuard struct {
 	reading, stopped bool
 }
 
+// recovered turns a panic of the model call into its last error. It is deferred.
 func (g *modelGuard) recovered(yield func(holdfast.Delta, error) bool) {
 	if g.reading {
 		return
@@ -82,6 +90,7 @@ func (g *modelGuard) recovered(yield func(holdfast.Delta, error) bool) {
 	}
 }
 
+// ModelPanicked logs the panic p of a model and returns it as the call's error.
 func (c *Chain) ModelPanicked(ctx context.Context, p any) error {
 	at := holdfast.IterationFrom(ctx)
 	c.log.ErrorContext(ctx, "panic in a model", "thread", at.Thread, "run", at.Run, "iteration", at.Number,

@@ -8,6 +8,11 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
+// What the model sees may be less than the history holds: a Model hook gets the messages
+// and may pass fewer or other ones on. The history does not change by that. Whatever a
+// hook leaves out, the model gets a well-formed history, because providers refuse a
+// result without its call and a call without its result.
+
 // repaired is the innermost step before the model.
 func repaired(next holdfast.ModelCall) holdfast.ModelCall {
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -20,8 +25,8 @@ func repaired(next holdfast.ModelCall) holdfast.ModelCall {
 	}
 }
 
-// wellFormed reports whether every result follows its call, and every call has one
-// result before the next message of another kind.
+// wellFormed reports whether every result follows its call, and every call has one result
+// before the next message of another kind.
 func wellFormed(messages []holdfast.Message) bool {
 	for i := 0; i < len(messages); {
 		calls := messages[i].Calls
@@ -40,8 +45,8 @@ func wellFormed(messages []holdfast.Message) bool {
 	return true
 }
 
-// hasResult reports whether one of the messages is the result of the call. As many
-// results as calls are then one for each.
+// hasResult reports whether one of the messages is the result of the call. If there are
+// as many results as calls, this means one for each.
 func hasResult(call string, messages []holdfast.Message) bool {
 	for i := range messages {
 		if messages[i].Role == holdfast.RoleTool && messages[i].CallID == call {
@@ -51,8 +56,8 @@ func hasResult(call string, messages []holdfast.Message) bool {
 	return false
 }
 
-// repair leaves results without their call out, and gives calls without a result
-// one that says so.
+// repair leaves out results without their call, and gives calls without a result one that
+// says so.
 func repair(messages []holdfast.Message) []holdfast.Message {
 	var out []holdfast.Message
 	var open []holdfast.ToolCall

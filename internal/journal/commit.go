@@ -11,9 +11,14 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// wake has what was added committed, now or right after the commit in flight; the
-// caller holds the lock. The goroutine that commits lives only while it has work:
-// thousands of streams wait at a time, and each goroutine is several KB.
+// The side of the Writer that commits. One goroutine takes the group that has gathered,
+// commits it, shows what the store acknowledged, and takes the next, until nothing is
+// due. It is the only one that talks to the store for the run. While the store does not
+// answer it repeats the same commit, so nothing is written twice, and the run waits.
+
+// wake has what was added committed, now or right after the commit in flight; the caller
+// holds the lock. The goroutine lives only while it has work: thousands of streams wait
+// at a time, and each goroutine takes several KB.
 func (w *Writer) wake() {
 	w.due = true
 	if !w.running && !w.ended {
@@ -22,8 +27,8 @@ func (w *Writer) wake() {
 	}
 }
 
-// wakeWithin has what was added committed within d, if nothing else has it
-// committed before; the caller holds the lock.
+// wakeWithin has what was added committed within d, unless something else has it
+// committed earlier; the caller holds the lock.
 func (w *Writer) wakeWithin(d time.Duration) {
 	switch {
 	case d <= 0:
@@ -43,7 +48,7 @@ func (w *Writer) wakeLater() {
 	w.wake()
 }
 
-// stopTimer is for when everything is committed; the caller holds the lock.
+// stopTimer stops the timer when nothing waits for it; the caller holds the lock.
 func (w *Writer) stopTimer() {
 	if w.soon != nil {
 		w.soon.Stop()
@@ -51,6 +56,7 @@ func (w *Writer) stopTimer() {
 	}
 }
 
+// wait waits until the group is committed, and returns its error.
 func wait(ctx context.Context, b *group) error {
 	select {
 	case <-b.done:
@@ -60,7 +66,7 @@ func wait(ctx context.Context, b *group) error {
 	}
 }
 
-// run is the writer's goroutine: it commits until nothing is due.
+// run is the Writer's goroutine. It commits until nothing is due.
 func (w *Writer) run() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,8 +93,8 @@ func (w *Writer) run() {
 	}
 }
 
-// noteOutage records that the store is back; the caller holds the lock. After the
-// run's last event there is no place for it.
+// noteOutage adds an event that says that the store is back; the caller holds the lock.
+// After the run's last event there is no place for it.
 func (w *Writer) noteOutage() {
 	ev := agui.Custom{Name: "holdfast.store_recovered", Value: thread.MustJSON(map[string]any{"outageMs": w.outage.Milliseconds()})}
 	ev.Timestamp = w.Now().UnixMilli()
@@ -107,8 +113,8 @@ func (w *Writer) noteOutage() {
 	w.due = true
 }
 
-// write commits one group, trying again while the store cannot be reached. A
-// retry has the same commit id, so it never writes twice.
+// write commits one group at the position pos. It keeps trying while the store cannot be
+// reached; each try has the same commit id, so nothing is written twice.
 func (w *Writer) write(b *group, pos holdfast.Position, process string) error {
 	c := &b.commit
 	if len(b.items) == 0 && emptyCommit(c) && !b.closing {
@@ -122,7 +128,7 @@ func (w *Writer) write(b *group, pos holdfast.Position, process string) error {
 	}
 	w.mu.Lock()
 	w.committed = holdfast.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
-	w.acked = c.UpdatedAt // before it was sent
+	w.acked = c.UpdatedAt // when it was sent; the acknowledgment came later
 	w.mu.Unlock()
 	w.bytes.Add(thread.BytesOf(c))
 	if len(c.Records) > 0 {
@@ -137,7 +143,7 @@ func (w *Writer) write(b *group, pos holdfast.Position, process string) error {
 	return nil
 }
 
-// commit tries until the store answers, which may be a refusal, or giveUp has
+// commit tries until the store answers, which may be a refusal, or until GiveUp has
 // passed. A commit in flight is not cancelled with its run.
 func (w *Writer) commit(c *holdfast.Commit) error {
 	w.deadline.Reset(w.GiveUp)
@@ -163,6 +169,7 @@ func (w *Writer) commit(c *holdfast.Commit) error {
 	}
 }
 
+// setHealthy notes whether the store answers, and wakes those who wait for it.
 func (w *Writer) setHealthy(ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Feed keeps the newest records of a run in memory, so that those who watch
-// it live do not ask the store. It holds only what the store has acknowledged.
-// A watcher is a cursor, not a queue: a slow one falls back to the store.
+// Feed keeps the newest records of a run in memory, so that live watchers do not ask the
+// store. It holds only what the store has acknowledged. A watcher is a cursor, not a
+// queue: a slow one falls back to the store.
 type Feed struct {
 	limit int
 
@@ -19,6 +19,7 @@ type Feed struct {
 	ended   bool
 }
 
+// NewFeed returns an empty Feed. It keeps about limit bytes, at most twice as many.
 func NewFeed(limit int) *Feed { return &Feed{limit: limit, wake: make(chan struct{})} }
 
 // Append adds records and wakes the watchers.
@@ -29,7 +30,7 @@ func (f *Feed) Append(records []holdfast.Record) {
 	for i := range records {
 		f.bytes += len(records[i].Data)
 	}
-	// Trimmed by halves, so that it costs little per record.
+	// It is trimmed by half at a time, so that trimming costs little per record.
 	if f.bytes > 2*f.limit {
 		drop := 0
 		for f.bytes > f.limit && drop < len(f.records)-1 {
@@ -42,7 +43,7 @@ func (f *Feed) Append(records []holdfast.Record) {
 	f.wake = make(chan struct{})
 }
 
-// End wakes the watchers for the last time: the run is not here any more.
+// End wakes the watchers for the last time: the run is no longer in this process.
 func (f *Feed) End() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,11 +53,10 @@ func (f *Feed) End() {
 	}
 }
 
-// After returns the records after the cursor; the caller must not change them.
-// behind means that the feed does not reach back to the cursor, so the store
-// must be asked; else wake is closed when there is more, and nil when there
-// will be no more here. The slice is only appended to, so it can be read without
-// the lock.
+// After returns the records after the cursor; the caller must not change them. behind
+// means that the Feed does not reach back to the cursor, so the store must be asked.
+// wake is closed when there is more; it is nil if nothing more will come. The records are
+// only ever appended to, so the slice can be read without the lock.
 func (f *Feed) After(c holdfast.Cursor) (records []holdfast.Record, behind bool, wake <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,32 +8,35 @@ import (
 
 // group is what becomes one commit.
 type group struct {
-	items   []item
-	bytes   int
-	commit  holdfast.Commit
-	closing bool
-	done    chan struct{}
-	err     error
+	items   []item          // become its records
+	bytes   int             // of deltas
+	commit  holdfast.Commit // everything but records and position
+	closing bool            // the last group: the Writer ends after it
+	done    chan struct{}   // closed when it is committed or has failed
+	err     error           // set before done is closed
 }
 
-// item is one record to be. Deltas stay as text until they are committed, so
-// that those that follow can join.
+// item becomes one record. A delta stays text until it is committed, so that those that
+// follow can join it.
 type item struct {
 	kind agui.Type
 	id   string
 	text []byte
 	data []byte
-	// full is what watchers here are shown, where data only refers to it.
+	// full is what watchers in this process get, if data only refers to it.
 	full []byte
 }
 
-// newGroup gives the commit its id, so that a checkpoint in it can name it.
+// newGroup returns an empty group whose commit has its id already, so that a checkpoint
+// in it can name it.
 func (w *Writer) newGroup() *group {
 	b := &group{done: make(chan struct{})}
 	b.commit.ID = w.NewID("c")
 	return b
 }
 
+// append adds an event to the next group. A large result goes into the log as a
+// reference to its message.
 func (w *Writer) append(ev agui.Event) {
 	it := item{kind: ev.EventType(), data: ev.AppendJSON(nil)}
 	if result, ok := ev.(agui.ToolCallResult); ok && len(result.Content) >= thread.MinRef {
@@ -43,11 +46,12 @@ func (w *Writer) append(ev agui.Event) {
 	w.last++
 }
 
+// emptyCommit reports whether the commit changes nothing besides the log.
 func emptyCommit(c *holdfast.Commit) bool {
 	return c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 && len(c.Clear) == 0 && c.InboxSeen == 0
 }
 
-// encodeItems writes the records into one buffer.
+// encodeItems returns the records of the items, the deltas in one buffer.
 func encodeItems(items []item) [][]byte {
 	if len(items) == 0 {
 		return nil

@@ -1,3 +1,8 @@
+// Package journal is the one way from a run to its thread's log. A run gives its Writer
+// events and changes; the Writer groups them into commits, at most one of them in
+// flight, and keeps trying while the store does not answer. What the store has
+// acknowledged goes to the run's Feed, the newest part of the log in memory, where
+// watchers read it. Nothing is shown before it is durable.
 package journal
 
 import (
@@ -12,50 +17,55 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// Config is what a writer needs of its run and of the engine. Every member must
-// be set, except where it says otherwise.
+// The side of the Writer that a run calls: what it adds waits in the next group, and
+// group commit turns that into as few commits as the store's speed allows. The goroutine
+// that commits is in commit.go, and what a commit is made of in group.go.
+
+// Config is what a Writer needs of its run and of the engine. Every field must be set,
+// except where it says otherwise.
 type Config struct {
-	// process owns the thread.
+	// Process is the id of the process that owns the thread.
 	Process string
-	Now     func() time.Time
-	NewID   func(prefix string) string
-	// try makes one try to commit.
+	Now     func() time.Time           // the clock
+	NewID   func(prefix string) string // makes ids of commits
+	// Commit tries once to commit.
 	Commit func(context.Context, *holdfast.Commit) error
-	// shown is called with what the store has acknowledged, before anybody
-	// waiting is told.
+	// Shown gets the records that the store has acknowledged, before a call that waits
+	// for them returns. It must not block.
 	Shown func([]holdfast.Record)
-	// back is called when the store answers again, with how long it had not.
+	// Back is called when the store answers again, with how long it did not.
 	Back func(outage time.Duration)
-	// giveUp is how long the writer tries to reach the store, and limit how many
-	// bytes of deltas may wait meanwhile.
+	// GiveUp is how long the Writer tries to reach the store.
 	GiveUp time.Duration
-	Limit  int
-	// window is how long deltas may wait for more; 0: not at all.
+	// Limit is how many bytes of deltas may wait to be committed.
+	Limit int
+	// Window is how long deltas may wait for more; 0 means not at all.
 	Window time.Duration
-	// stopAtOnce gives up at the first try that fails.
+	// StopAtOnce gives up at the first try that fails. It may be left false.
 	StopAtOnce bool
 }
 
-// Writer is the one way from a run to its thread's log. It is a group commit:
-// at most one commit is in flight, and whatever arrives meanwhile is the next
-// one; only what nobody waits for may wait a little for more (see Urgency).
-// Deltas of one message that wait together become one record. Nothing is shown
-// before the store has it.
+// Writer is the one way from a run to its thread's log. It is a group commit: at most
+// one commit is in flight, and whatever arrives meanwhile becomes the next one. Only what
+// nobody waits for may wait a little for more (see Urgency). Successive deltas of one
+// item that wait together become one record. Nothing is shown before the store has it.
 //
-// The run's goroutine is the only one that calls emit, step and delta; a
-// goroutine of the writer commits. The run owns the writer and waits for it.
+// The run's goroutine adds to a Writer, and its tools add notices; a goroutine of the
+// Writer commits. The run owns the Writer: Close, Finish or Abandon ends it and waits for
+// its goroutine.
 type Writer struct {
 	Config
-	key   holdfast.ThreadKey
-	user  string
+	key  holdfast.ThreadKey
+	user string
+	// Fence is the one under which the run owns the thread. It does not change.
 	Fence holdfast.Fence
-	// ctx is of all commits, because one with a timeout for each costs more than
-	// its commit has to; deadline cancels it, and the writer with it.
+	// ctx is shared by all commits, because a context with a timeout for each would cost
+	// more than the commit itself; deadline cancels it, and with it the Writer.
 	ctx      context.Context
 	stop     context.CancelFunc
 	deadline *time.Timer
 
-	bytes atomic.Int64 // what was written since written was last asked
+	bytes atomic.Int64 // what was written since the last call of Written
 
 	mu        sync.Mutex
 	seq       agui.Sequencer
@@ -65,17 +75,18 @@ type Writer struct {
 	acked     time.Time     // when the store last acknowledged a commit
 	err       error         // why nothing can be written any more
 	unhealthy chan struct{} // closed when commits work again; nil while they do
-	since     time.Time     // since when they do not; zero while they do
-	outage    time.Duration // how long they had not, until the commit just made
-	soon      *time.Timer   // wakes for what may wait; nil when nothing does
-	within    time.Duration // how long soon takes
-	due       bool          // something is to be committed now
+	since     time.Time     // when commits stopped working
+	outage    time.Duration // how long they did not work; 0 once that is noted
+	soon      *time.Timer   // wakes the goroutine for what may wait; nil if nothing does
+	within    time.Duration // the duration that soon was set to
+	due       bool          // the next group must be committed now
 	running   bool          // the goroutine lives
-	ended     bool          // and never will again
-	idle      chan struct{} // closed then
+	ended     bool          // the goroutine will never live again
+	idle      chan struct{} // closed when ended is set
 }
 
-// New makes the writer of a run whose first commit has left the head.
+// New returns the Writer of a run whose first commit has left head. seq is the sequence
+// machine after that commit's records.
 func New(cfg Config, head *holdfast.Head, seq agui.Sequencer) *Writer {
 	w := &Writer{
 		Config: cfg, key: head.Key, user: head.User, Fence: head.Fence,
@@ -88,8 +99,8 @@ func New(cfg Config, head *holdfast.Head, seq agui.Sequencer) *Writer {
 	return w
 }
 
-// Delta appends to an open item. It waits while too much is waiting to be
-// committed.
+// Delta appends text to an open item. It blocks while more than Config.Limit bytes wait to
+// be committed.
 func (w *Writer) Delta(ctx context.Context, kind agui.Type, id, text string) error {
 	w.mu.Lock()
 	if w.err != nil {
@@ -121,34 +132,36 @@ func (w *Writer) Delta(ctx context.Context, kind agui.Type, id, text string) err
 	return nil
 }
 
-// Emit appends events, and whatever must come before them: open items are
-// closed before the run's end.
+// Emit appends events, and whatever must come before them: open items are closed before
+// the run's end. Like Step and Add it does not wait for the commit.
 func (w *Writer) Emit(events ...agui.Event) error { return w.Step(events, nil) }
 
-// Step appends events and, in the same commit, whatever f adds. The function
-// gets the position of the last record emitted.
+// Step appends events and, in the same commit, whatever f adds. f gets the position of
+// the last record of the events; it must not call the Writer.
 func (w *Writer) Step(events []agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
 	return w.Add(events, AtOnce, f)
 }
 
-// Urgency is how soon what was added is committed, if nothing else has it
-// committed before.
+// Urgency is how soon something is committed, unless something else has it committed
+// earlier.
 type Urgency int
 
 const (
+	// AtOnce commits it now, or right after the commit in flight.
 	AtOnce Urgency = iota
-	// Soon is for what nobody waits for: results of parallel pure tools, the
-	// checkpoint after them, and the beginning of the next answer, if it comes at
-	// once, are then one commit.
+	// Soon commits it within 5 ms. It is for what nobody waits for: the results of
+	// parallel pure tools, the checkpoint after them, and the beginning of the next
+	// answer, if it comes at once, are then one commit.
 	Soon
 	// WithNext waits for whatever comes next.
 	WithNext
 )
 
-// company is how long soon is.
+// company is how long what is added with Soon may wait for other things to commit.
 const company = 5 * time.Millisecond
 
-// Add is Step with a choice of urgency.
+// Add is Step with a choice of urgency. It returns an error for an event that may not
+// come next, or the error that ended the Writer.
 func (w *Writer) Add(events []agui.Event, u Urgency, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,7 +190,7 @@ func (w *Writer) Add(events []agui.Event, u Urgency, f func(c *holdfast.Commit, 
 	return nil
 }
 
-// CloseOpen ends everything that is open.
+// CloseOpen ends every item that is open.
 func (w *Writer) CloseOpen() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,7 +204,7 @@ func (w *Writer) CloseOpen() error {
 	return nil
 }
 
-// Flush waits until everything given to the writer is durable.
+// Flush waits until everything that was added is durable.
 func (w *Writer) Flush(ctx context.Context) error {
 	w.mu.Lock()
 	b := w.next
@@ -206,8 +219,9 @@ func (w *Writer) Flush(ctx context.Context) error {
 	return wait(ctx, b)
 }
 
-// Close commits what is left, with process as the owner from then on ("" when
-// the run has ended), and stops. It returns once nothing runs any more.
+// Close commits what is left and ends the Writer. process owns the thread from then on,
+// "" if nobody does because the run has ended. It returns once no goroutine of the Writer
+// runs any more.
 func (w *Writer) Close(ctx context.Context, process string) error {
 	w.mu.Lock()
 	if w.err != nil {
@@ -223,10 +237,9 @@ func (w *Writer) Close(ctx context.Context, process string) error {
 	return wait(ctx, b)
 }
 
-// Finish is step for the run's last event: in the same commit the thread has no
-// owner any more. A commit of its own for that would have no record, so it would
-// wake nobody who waits for the thread to be free. It returns once nothing runs
-// any more.
+// Finish is Step for the run's last event. After the same commit nobody owns the thread:
+// a commit of its own for that would have no record, so it would not wake those who wait
+// for the thread to be free. Finish returns once no goroutine of the Writer runs any more.
 func (w *Writer) Finish(ctx context.Context, ev agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
 	var b *group
 	err := w.Step([]agui.Event{ev}, func(c *holdfast.Commit, last holdfast.Cursor) {
@@ -241,7 +254,8 @@ func (w *Writer) Finish(ctx context.Context, ev agui.Event, f func(c *holdfast.C
 	return wait(ctx, b)
 }
 
-// Abandon stops without committing what is left.
+// Abandon ends the Writer with cause, without committing what is left. It waits for a
+// commit in flight.
 func (w *Writer) Abandon(cause error) {
 	w.mu.Lock()
 	w.fail(cause)
@@ -249,8 +263,8 @@ func (w *Writer) Abandon(cause error) {
 	<-w.idle
 }
 
-// Ready waits while the store cannot be reached, so that no model call and no
-// tool starts then.
+// Ready waits while the store cannot be reached, so that no model call and no tool starts
+// then. It returns the error that ended the Writer, if any.
 func (w *Writer) Ready(ctx context.Context) error {
 	w.mu.Lock()
 	sick, err := w.unhealthy, w.err
@@ -266,18 +280,18 @@ func (w *Writer) Ready(ctx context.Context) error {
 	}
 }
 
-// Written is how many bytes were written since it was last asked, of what may stay.
+// Written returns how many bytes of data were written since its last call.
 func (w *Writer) Written() int64 { return w.bytes.Swap(0) }
 
-// Acknowledged is when the last commit was made that the store has acknowledged:
-// until then at least, the thread was ours.
+// Acknowledged returns when the last acknowledged commit was made. Until then at least,
+// this process owned the thread.
 func (w *Writer) Acknowledged() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.acked
 }
 
-// fail ends the writer; the caller holds the lock.
+// fail ends the Writer with err; the caller holds the lock.
 func (w *Writer) fail(err error) {
 	if w.err == nil {
 		w.err = err
@@ -297,8 +311,8 @@ func (w *Writer) fail(err error) {
 	}
 }
 
-// end is called once the writer has failed or is closed and nothing runs; the
-// caller holds the lock.
+// end marks the Writer as ended, once it has failed or is closed and no goroutine of it
+// runs; the caller holds the lock.
 func (w *Writer) end() {
 	if !w.ended {
 		w.ended = true
@@ -307,4 +321,5 @@ func (w *Writer) end() {
 	}
 }
 
+// ErrClosed is the error of a Writer after Close or Finish.
 var ErrClosed = errors.New("the run's writer is closed")

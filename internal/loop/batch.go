@@ -14,23 +14,29 @@ import (
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// cancelGrace is how long tools get to return once their run is cancelled.
+// The tool calls of one answer. Once the answer and the intents of its calls are durable,
+// all calls start in parallel; each runs in a goroutine through the Tool hooks, and the
+// run's goroutine saves each result the moment it exists (results.go). Some calls get
+// their result without being started: decided by a hook, declined by a person, cut off
+// by the model, in doubt (doubt.go), or recorded before a rewind (reuse.go).
+
+// cancelGrace is how long tools get to return after their run is cancelled.
 const cancelGrace = time.Second
 
-// finished is what one call came to.
+// finished is what came of one call.
 type finished struct {
 	call    thread.Call
 	result  holdfast.ToolResult
 	err     error
 	updates []holdfast.StateUpdate
-	// notRun: nothing was started for this result.
+	// notRun means that nothing was started for this result.
 	notRun bool
-	// reused is the recorded result that this one is; empty if it is none.
+	// reused is the id of the recorded result that this one is; empty for any other.
 	reused string
 }
 
-// callTools runs the open calls in parallel and saves each result the moment it
-// exists. It returns a conclusion when the run ends here: a person is asked, or the
+// callTools runs the open calls in parallel and saves each result the moment it exists.
+// It returns a conclusion if the run ends here, because a person is asked or the
 // frontend has calls to answer.
 func (r *run) callTools() (*conclusion, error) {
 	if len(r.st.Calls) == 0 {
@@ -55,18 +61,18 @@ func (r *run) callTools() (*conclusion, error) {
 	return nil, nil
 }
 
-// batch is the open calls of an answer, while they run.
+// batch is the open calls of an answer while they run.
 type batch struct {
 	*run
-	// finished has what each call came to, and slots bounds those that run at a time.
+	// finished receives what came of each call; slots bounds how many run at a time.
 	finished chan finished
 	slots    chan struct{}
 }
 
-// start starts the calls that can be, and returns how many will finish.
+// start starts the calls that can be started, and returns how many will finish.
 func (b *batch) start() (running int) {
 	for _, call := range b.st.Calls {
-		// A frontend's call is its own, unless hooks have something to say about it.
+		// The frontend makes its calls itself, unless a hook has decided about one.
 		if call.Frontend && call.Given == nil && call.Answer == nil || call.Waits() {
 			continue
 		}
@@ -89,8 +95,8 @@ func (b *batch) start() (running int) {
 	return running
 }
 
-// collect saves results as they come. Once the run is cancelled or stopped,
-// tools get a moment to return; what they finished is saved all the same.
+// collect saves results as they come. After the run is cancelled or stopped, tools get
+// cancelGrace to return; what they finish in that time is still saved.
 func (b *batch) collect(running int) error {
 	stopped := b.ctx.Done()
 	var late <-chan time.Time
@@ -119,7 +125,7 @@ func (b *batch) collect(running int) error {
 	return nil
 }
 
-// given returns the result of a call that must not be started.
+// given returns the result of a call that must not be started; false for any other.
 func (b *batch) given(call thread.Call) (finished, bool) {
 	fail := func(text string) (finished, bool) {
 		return finished{call: call, notRun: true, result: holdfast.ToolResult{Text: text, Failed: true}}, true
@@ -145,6 +151,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 	return finished{}, false
 }
 
+// toolCall returns the call as the tool gets it.
 func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
 		ID: call.ID, Name: call.Name, Key: thread.CallKey(b.key.Thread, call), Principal: b.principal(),
@@ -154,7 +161,7 @@ func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 	return c
 }
 
-// call runs one call through the middleware.
+// call runs one call through the Tool hooks. It runs in a goroutine of its own.
 func (b *batch) call(call thread.Call, c holdfast.ToolCall) (f finished) {
 	f.call = call
 	if err := context.Cause(b.ctx); err != nil {
@@ -188,10 +195,10 @@ func (b *batch) call(call thread.Call, c holdfast.ToolCall) (f finished) {
 	return f
 }
 
-// errFrontend: the hooks have let a frontend's call pass.
+// errFrontend means that the hooks let a frontend's call pass.
 var errFrontend = errors.New("the call is left to the frontend")
 
-// toolOf returns the tool of a call; a frontend's has no more than a specification.
+// toolOf returns the tool of a call. A frontend's tool is only a specification.
 func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
 	if tool, ours := b.tools[call.Name]; ours {
 		return tool
@@ -204,16 +211,19 @@ func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
 	return frontendTool{holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce}}
 }
 
+// frontendTool stands for a frontend's tool in the Tool hooks.
 type frontendTool struct{ spec holdfast.ToolSpec }
 
+// Spec returns what the client declared.
 func (t frontendTool) Spec() holdfast.ToolSpec { return t.spec }
 
+// Call returns errFrontend: the server cannot call it.
 func (t frontendTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
 	return holdfast.ToolResult{}, errFrontend
 }
 
-// updates collects the state updates of a call. A tool that was given up at
-// its timeout may still add some; they are not taken.
+// updates collects the updates of the shared state that a call makes. A tool that was
+// given up at its timeout may still add some; they are ignored.
 type updates struct {
 	mu   sync.Mutex
 	list []holdfast.StateUpdate

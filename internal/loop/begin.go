@@ -11,17 +11,23 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// beginning is a run's first commit in the making.
+// A run begins with one commit: conditional on the head that the request was decided
+// upon, it holds the run, RUN_STARTED, the new messages, what an answer or a policy does
+// to open calls, and the input checkpoint, and makes this process the owner. This file
+// builds that commit and, with it, the run that is launched once the store has accepted
+// it. Nothing happens before; a commit that is refused leaves no trace.
+
+// beginning is the first commit of a run while it is built.
 type beginning struct {
 	*host
 	p   *plan
 	c   *holdfast.Commit
-	seq agui.Sequencer
-	r   *run
-	st  *thread.State
+	seq agui.Sequencer // after the commit's records
+	r   *run           // what is launched
+	st  *thread.State  // the run's, a copy of the thread's
 }
 
-// place is where the run begins.
+// place returns where the run begins.
 func (b *beginning) place() holdfast.Iteration {
 	return holdfast.Iteration{
 		Agent: b.p.agent.Name, Principal: holdfast.Principal{Tenant: b.p.Key.Tenant, User: b.p.rec.User},
@@ -29,6 +35,7 @@ func (b *beginning) place() holdfast.Iteration {
 	}
 }
 
+// newBeginning prepares the commit. A thread that does not exist gets an empty head.
 func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	t := p.Thread
 	if t.Head == nil {
@@ -42,6 +49,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	return &beginning{host: h, p: p, c: c, st: st, r: &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}}
 }
 
+// runRecord returns how the run begins, as it is stored.
 func (p *plan) runRecord(now time.Time, who holdfast.Principal) *thread.Run {
 	rec := &thread.Run{
 		Format: thread.Format, ID: p.in.RunID, Agent: p.agent.Name, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
@@ -53,7 +61,7 @@ func (p *plan) runRecord(now time.Time, who holdfast.Principal) *thread.Run {
 	return rec
 }
 
-// build fills the commit in.
+// build fills the commit in and returns the run that it begins.
 func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.load(ctx); err != nil {
 		return nil, err
@@ -99,14 +107,13 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	return b.r, nil
 }
 
-// onlyResults: the run brings the results of frontend calls and nothing else. It goes
-// on with the work of the run before it.
+// onlyResults reports whether the run brings the results of frontend calls and nothing
+// else. Such a run continues the work of the run before it.
 func (b *beginning) onlyResults() bool {
 	return len(b.p.req.Compared.Users) == 0 && len(b.p.req.Compared.Results) > 0
 }
 
-// states restores the states of the middleware, and says what has changed in their
-// schema.
+// states restores the middleware's states, and says what has changed in their schema.
 func (b *beginning) states(ctx context.Context) error {
 	if b.p.d.Do == decide.Store {
 		return nil // nothing runs: they stay as they are
@@ -130,7 +137,7 @@ func (b *beginning) states(ctx context.Context) error {
 	return nil
 }
 
-// load reads what the run stands on and, if it resumes another one, that one.
+// load reads what the run works with and, if it resumes another run, that run.
 func (b *beginning) load(ctx context.Context) error {
 	b.p.rec.After = b.p.Last()
 	if b.p.d.Do != decide.Resume {
@@ -154,8 +161,8 @@ func (b *beginning) load(ctx context.Context) error {
 	return nil
 }
 
-// inherit takes the stopped run's tools, context and properties where a
-// resume's input has none of its own.
+// inherit takes the tools, context and properties of the stopped run where the input of
+// a resume has none of its own.
 func (b *beginning) inherit(old *thread.Resumable) {
 	rec := b.p.rec
 	rec.Continues = old.Run.ID
@@ -172,7 +179,7 @@ func (b *beginning) inherit(old *thread.Resumable) {
 		rec.Instructions = old.Run.Instructions
 	}
 	ended := old.End
-	if ended == nil { // cut off by a process that could not say so
+	if ended == nil { // its process died before it could store the end
 		end := b.st.RunEnd(b.p.Head.UpdatedAt, b.p.Head.Next-1)
 		ended = &end
 	}
@@ -180,6 +187,7 @@ func (b *beginning) inherit(old *thread.Resumable) {
 	thread.PutRunEnd(b.c, old.Run.ID, *ended)
 }
 
+// record adds an event to the commit's records.
 func (b *beginning) record(ev agui.Event) error {
 	if _, err := b.seq.Next(ev); err != nil {
 		return err
@@ -188,8 +196,7 @@ func (b *beginning) record(ev agui.Event) error {
 	return nil
 }
 
-// events opens the stream: RUN_STARTED, and the snapshots that a resume, or a
-// client whose list is not ours, needs. The snapshot's leaf is filled in last.
+// events opens the stream with RUN_STARTED.
 func (b *beginning) events() error {
 	base := agui.Base{Timestamp: b.cfg.Now().UnixMilli()}
 	return b.record(agui.RunStarted{
@@ -197,6 +204,9 @@ func (b *beginning) events() error {
 	})
 }
 
+// snapshotLeaf adds the snapshots that a resume needs, and a client whose list differs
+// from the history. It comes last, because only then the leaf is known, but it puts them
+// right after RUN_STARTED.
 func (b *beginning) snapshotLeaf() {
 	resume := b.p.d.Do == decide.Resume
 	if !resume && !b.p.req.Compared.Resync && b.p.d.Close == decide.CloseNothing {
@@ -213,8 +223,8 @@ func (b *beginning) snapshotLeaf() {
 	b.c.Records = append(b.c.Records[:1:1], append(refs, b.c.Records[1:]...)...)
 }
 
-// fresh prepares a run with new messages: what is open is closed, the state
-// replaced, the iterations counted from 0.
+// fresh prepares a run with new messages: it closes what is open, replaces the shared
+// state if the client sent one, and counts iterations from 0.
 func (b *beginning) fresh() {
 	clean := &b.p.req.Compared
 	if b.p.d.Do == decide.Fresh {
@@ -238,8 +248,8 @@ func (b *beginning) fresh() {
 	thread.ClearWork(b.c)
 }
 
-// closeOpen answers the calls that have no result, so that the history is well
-// formed.
+// closeOpen gives the calls without a result one that says why, so that the history is
+// well formed.
 func (b *beginning) closeOpen() {
 	text := map[decide.Closing]string{decide.CloseDeclined: thread.TextDeclined, decide.CloseAbandoned: thread.TextAbandoned, decide.CloseNotAnswered: thread.TextNotAnswered}[b.p.d.Close]
 	if text == "" {
@@ -251,9 +261,8 @@ func (b *beginning) closeOpen() {
 	b.st.Calls = nil
 }
 
-// leaveTo goes back to a message, and to the results that follow it: calls and
-// results are never torn apart. What came after stays in the tree as a branch of
-// its own.
+// leaveTo goes back to a message and the results that follow it: calls and results are
+// never separated. What came after it stays in the tree as another branch.
 func (b *beginning) leaveTo(parent string) {
 	old := b.r.hist
 	h := thread.NewHistory()
@@ -274,7 +283,8 @@ func (b *beginning) leaveTo(parent string) {
 	b.st.Leaf, b.st.Count = parent, len(h.Path)
 }
 
-// resume gives the open calls their answers; they start again in the loop.
+// resume gives the open calls and the hook's question their answers. The calls start
+// again in iterate.
 func (b *beginning) resume() {
 	answers := map[string]agui.ResumeEntry{}
 	for _, a := range b.p.d.Answers {
@@ -285,7 +295,7 @@ func (b *beginning) resume() {
 	}
 	b.st.Ending = nil
 	if q := b.st.Question; q != nil && !q.Waits() {
-		b.st.Question = nil // it was answered before: the run has ended since
+		b.st.Question = nil // it was answered before, and the run has ended since
 	} else if q.Waits() {
 		if a, ok := answers[q.Interrupt.ID]; ok {
 			q.Answer = b.answer(a, q.Interrupt)
@@ -300,7 +310,7 @@ func (b *beginning) resume() {
 			}
 			call.Answer = b.answer(a, call.Interrupt)
 			if call.InDoubt && verdictOf(call.Answer).Outcome == answerRunAgain {
-				// Said once, it is done once: after another crash the call is in doubt again.
+				// One answer allows one start: after another crash the call is in doubt again.
 				call.InDoubt, call.Interrupt, call.Answer = false, nil, nil
 				delete(b.r.doubted, call.ID)
 			}
@@ -311,7 +321,7 @@ func (b *beginning) resume() {
 	}
 }
 
-// answer takes a person's answer to a question.
+// answer returns a person's answer to a question, and remembers its hash.
 func (b *beginning) answer(a agui.ResumeEntry, q *agui.Interrupt) *holdfast.Answer {
 	b.st.Answers[a.InterruptID] = decide.AnswerHash(a)
 	return &holdfast.Answer{
@@ -319,8 +329,8 @@ func (b *beginning) answer(a agui.ResumeEntry, q *agui.Interrupt) *holdfast.Answ
 	}
 }
 
-// messages adds what is new to the tree. While calls are open, new user
-// messages wait for their results.
+// messages adds the new messages to the tree. While calls are open, new user messages
+// wait for their results.
 func (b *beginning) messages() {
 	if len(b.st.Calls) > 0 {
 		b.st.Queued = append(b.st.Queued, thread.RawMessages(b.p.req.Compared.Users)...)
@@ -334,7 +344,7 @@ func (b *beginning) messages() {
 	}
 }
 
-// add appends a message to the tree; one without an id gets one of ours.
+// add appends a message to the tree. A message without an id gets one.
 func (b *beginning) add(m agui.Message) {
 	if m.ID == "" {
 		m.ID = b.cfg.NewID("msg")
@@ -346,8 +356,8 @@ func (b *beginning) add(m agui.Message) {
 	b.st.Count = len(b.r.hist.Path)
 }
 
-// stored ends a run that only brought some of the results that the frontend
-// owes: it names the rest.
+// stored ends a run that only brought some of the results that the frontend owes. Its
+// RUN_FINISHED names the rest.
 func (b *beginning) stored() error {
 	if err := b.st.End(holdfast.OutcomeSuccess); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// cancelAndWait cancels the thread's run and waits for its end, after which
-// the request is decided again.
+// cancelAndWait cancels the thread's run and waits for its end. It then returns
+// errDecideAgain, because the request has to be decided again.
 func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
 	wake, stop := e.cfg.Store.Watch(t.Key)
 	defer stop()
@@ -34,6 +34,7 @@ func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
 	}
 }
 
+// postCancel leaves the request to cancel a run in the thread's inbox.
 func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run string) error {
 	item := holdfast.InboxItem{ID: "cancel/" + run, Data: thread.MustJSON(inboxItem{Type: "cancel", Run: run})}
 	if err := e.cfg.Store.Post(ctx, key, item); err != nil {
@@ -42,9 +43,9 @@ func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run str
 	return nil
 }
 
-// Cancel asks the owner of a run to end it, and returns the thread as it is.
-// Cancelling a run that has ended changes nothing. What is asked is stored
-// first, so it outlives the owner.
+// Cancel asks the owner of a run to end it, and returns the thread as it is. If the run
+// has ended, nothing changes. The request is stored first, so it outlives the owner. A
+// thread or run that the user does not have is reported as not found.
 func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run string) (*holdfast.ThreadInfo, error) {
 	t, err := e.read.Existing(ctx, who, id)
 	if err != nil {
@@ -67,8 +68,8 @@ func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run str
 	return t.Info(), nil
 }
 
-// posted has the runs look at their inboxes: one, or with the zero key all. It
-// returns at once.
+// posted makes the thread's run read its inbox; for the zero key, all runs of this
+// process. It does not block.
 func (e *Engine) posted(key holdfast.ThreadKey) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

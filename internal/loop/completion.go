@@ -13,9 +13,14 @@ import (
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// complete is one iteration's model call, tried again while that can help. It
-// streams the answer, then commits it as messages together with the intents of
-// its calls.
+// One iteration's answer of the model. complete calls the model through the Model hooks,
+// streams each delta into the log as it comes, and, when the answer is complete, commits
+// it as messages together with the intents of its calls. Before that commit the answer
+// exists in the log only, where it can be taken back: by another try after a failure, by
+// a cancel, or by a takeover (supersede.go).
+
+// complete makes one iteration's model call, and tries again while that can help. It
+// returns nil once the answer is committed; if it has calls, once that is durable.
 func (r *run) complete() error {
 	for attempt := 0; ; attempt++ {
 		a := &completion{r: r, attempt: attempt, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
@@ -24,7 +29,7 @@ func (r *run) complete() error {
 			return a.commit()
 		}
 		if r.ctx.Err() != nil {
-			// A cancel keeps what the person has already read.
+			// A cancel keeps what people have already read.
 			if errors.Is(context.Cause(r.ctx), errCancelled) {
 				return errors.Join(errCancelled, a.keepPartial())
 			}
@@ -36,8 +41,8 @@ func (r *run) complete() error {
 	}
 }
 
-// retry prepares another try of a model call that has failed. It returns the
-// error if there is to be none.
+// retry prepares another try of a model call that failed with err. It returns the error
+// if there is to be none.
 func (a *completion) retry(err error) error {
 	r := a.r
 	var ask *holdfast.Interrupt
@@ -59,8 +64,8 @@ func (a *completion) retry(err error) error {
 	return a.pause(failed.RetryAfter)
 }
 
-// pause waits before another try: what the provider asked for, or a time that
-// doubles with each try.
+// pause waits before another try: as long as the provider asked, at most 2 minutes, or a
+// time that doubles with each try.
 func (a *completion) pause(asked time.Duration) error {
 	d := min(200*time.Millisecond<<a.attempt, 10*time.Second)
 	if asked > 0 {
@@ -76,7 +81,7 @@ func (a *completion) pause(asked time.Duration) error {
 	}
 }
 
-// request is what the model is asked.
+// request returns what the model is asked.
 func (a *completion) request() *holdfast.ModelRequest {
 	r := a.r
 	req := &holdfast.ModelRequest{
@@ -95,7 +100,7 @@ func (a *completion) request() *holdfast.ModelRequest {
 	}
 	req.Tools = r.host.specs[r.agent.Name]
 	for _, t := range r.rec.Tools {
-		// A server's tool is never replaced by a frontend's of the same name.
+		// A frontend's tool never replaces a server's tool of the same name.
 		if _, ours := r.tools[t.Name]; !ours {
 			req.Tools = append(req.Tools, holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata})
 		}
@@ -111,20 +116,20 @@ type completion struct {
 	shown   bool   // something was emitted
 	// order is the ids of the messages as they appeared: reasoning and answer.
 	order     []string
-	text      []byte
-	textOpen  bool
-	textSeen  bool
-	reasoning *reasoningBuilder
-	thoughts  map[string]*reasoningBuilder
-	calls     map[int]*callBuilder
-	sequence  []*callBuilder
+	text      []byte                       // of the assistant message
+	textOpen  bool                         // its text is not ended
+	textSeen  bool                         // its text has begun
+	reasoning *reasoningBuilder            // the open one; nil if none is
+	thoughts  map[string]*reasoningBuilder // all reasoning, by message id
+	calls     map[int]*callBuilder         // the last call of each index
+	sequence  []*callBuilder               // all calls in order
 	finish    holdfast.FinishReason
 	usage     *holdfast.Usage
 	began     time.Time
 	first     time.Duration // time to the first delta; negative before it
 }
 
-// observed is stream, told to the observer.
+// observed is stream, reported to the observer.
 func (a *completion) observed() error {
 	a.began, a.first = a.r.host.cfg.Now(), -1
 	err := a.stream()
@@ -132,14 +137,17 @@ func (a *completion) observed() error {
 	return err
 }
 
+// report tells the observer how the try ended.
 func (a *completion) report(err error) {
 	a.r.host.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.r.host.cfg.Now().Sub(a.began), a.usage)
 }
 
+// stream calls the model and receives its deltas to the end. A panic of the model becomes
+// an error; a panic of this package passes through.
 func (a *completion) stream() (err error) {
 	ctx, cancel := context.WithCancel(a.r.inner)
 	defer cancel()
-	reading := false // a panic that comes out of here is ours
+	reading := false // while it is true, a panic is this package's own
 	defer func() {
 		if reading {
 			return
@@ -161,7 +169,7 @@ func (a *completion) stream() (err error) {
 	return &holdfast.ModelError{Retryable: true, Public: "The model's answer was cut off.", Err: holdfast.ErrTruncated}
 }
 
-// receive takes one delta of the model's; true if it was the last.
+// receive takes one delta of the model, or its error. It reports whether it was the last.
 func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
 	if err != nil {
 		return true, err
@@ -182,6 +190,7 @@ func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
 	return true, a.endReasoning()
 }
 
+// take adds what a delta holds to the answer.
 func (a *completion) take(d *holdfast.Delta) error {
 	if d.Usage != nil {
 		a.usage = d.Usage
@@ -202,13 +211,16 @@ func (a *completion) take(d *holdfast.Delta) error {
 	return nil
 }
 
+// emit adds an event to the log, after which there is something to take back.
 func (a *completion) emit(ev agui.Event) error {
 	a.shown = true
 	return a.r.w.Emit(ev)
 }
 
+// base returns what all events of the answer have: the time.
 func (a *completion) base() agui.Base { return agui.Base{Timestamp: a.r.now()} }
 
+// takeReasoning continues the open reasoning, or begins another.
 func (a *completion) takeReasoning(d *holdfast.Delta) error {
 	if a.reasoning == nil {
 		if err := a.endText(); err != nil {
@@ -239,6 +251,7 @@ func (a *completion) takeReasoning(d *holdfast.Delta) error {
 	return a.r.w.Delta(a.r.ctx, agui.TypeReasoningMessageContent, b.id, d.Reasoning)
 }
 
+// endReasoning ends the open reasoning, if there is any.
 func (a *completion) endReasoning() error {
 	b := a.reasoning
 	if b == nil {
@@ -257,13 +270,14 @@ func (a *completion) endReasoning() error {
 	return a.emit(agui.ReasoningEnd{Base: a.base(), MessageID: b.id})
 }
 
-// appear notes that the assistant message is on the screen now.
+// appear notes that the assistant message is now on the screen.
 func (a *completion) appear() {
 	if !slices.Contains(a.order, a.message) {
 		a.order = append(a.order, a.message)
 	}
 }
 
+// takeText continues the assistant message's text.
 func (a *completion) takeText(text string) error {
 	if err := a.endReasoning(); err != nil {
 		return err
@@ -279,6 +293,7 @@ func (a *completion) takeText(text string) error {
 	return a.r.w.Delta(a.r.ctx, agui.TypeTextMessageContent, a.message, text)
 }
 
+// endText ends the text, if it is open.
 func (a *completion) endText() error {
 	if !a.textOpen {
 		return nil
@@ -287,8 +302,8 @@ func (a *completion) endText() error {
 	return a.emit(agui.TextMessageEnd{Base: a.base(), MessageID: a.message})
 }
 
-// takeCall continues a call. Providers interleave the pieces of parallel calls
-// by index, and some use an index again for another call.
+// takeCall continues a call. Providers interleave the pieces of parallel calls by index,
+// and some use an index again for another call.
 func (a *completion) takeCall(d *holdfast.CallDelta) error {
 	if err := a.endReasoning(); err != nil {
 		return err
@@ -303,8 +318,8 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 		}
 		a.appear()
 		b = &callBuilder{given: d.ID, id: d.ID, name: d.Name}
-		// An id that is empty or was used in the thread (providers repeat call_0) is
-		// replaced by one of ours before anybody sees it.
+		// An id that is empty or was used in the thread before (providers repeat call_0)
+		// is replaced by a new one before anybody sees it.
 		if b.id == "" || a.r.hist.Calls[b.id] || len(b.id) > maxIDLength {
 			b.id = a.r.host.cfg.NewID("call")
 		}
@@ -326,23 +341,26 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 // maxIDLength bounds a provider's call id, in bytes.
 const maxIDLength = 256
 
+// errNamelessCall is the cause of a model error: a call cannot be shown without its name.
 var errNamelessCall = errors.New("a tool call begins without a name")
 
+// reasoningBuilder is one reasoning message while it streams in.
 type reasoningBuilder struct {
 	id     string
 	text   []byte
 	secret string
 }
 
+// callBuilder is one tool call while it streams in.
 type callBuilder struct {
 	given string // the provider's id
-	id    string // ours
+	id    string // the id in the thread
 	name  string
-	args  []byte
+	args  []byte // JSON, possibly cut off
 }
 
-// messages returns what has streamed in so far, in the order of appearance.
-// Without calls it is what a cancelled answer leaves behind.
+// messages returns what has streamed in so far, in the order of appearance. Without calls
+// it is what a cancelled answer leaves behind.
 func (a *completion) messages(withCalls bool) []agui.Message {
 	var out []agui.Message
 	for _, id := range a.order {
@@ -363,9 +381,9 @@ func (a *completion) messages(withCalls bool) []agui.Message {
 	return out
 }
 
-// commit ends the answer's items and commits, with their end, its
-// messages and the intents of its calls. Calls start only once that is durable.
-// Pure ones need no intent: to run them again changes nothing.
+// commit ends the answer's items and commits, with their end, its messages and the
+// intents of its calls. Calls start only once that is durable. Pure calls need no intent,
+// because running them again changes nothing.
 func (a *completion) commit() error {
 	r := a.r
 	events := a.ending()
@@ -387,8 +405,8 @@ func (a *completion) commit() error {
 	return r.w.Flush(r.ctx)
 }
 
-// ending returns what ends the answer's open items. An answer without any
-// content is still a message, so that the history does not end in a question.
+// ending returns what ends the answer's open items. An answer without any content is
+// still a message, so that the history does not end in a question.
 func (a *completion) ending() []agui.Event {
 	var events []agui.Event
 	if len(a.sequence) == 0 && !a.textSeen {

@@ -8,75 +8,78 @@ import (
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// Frequency says which loop checkpoints are listed. The head moves in every
-// commit whatever it is.
+// Frequency says which of a run's checkpoints are listed. The head moves in every commit
+// in any case.
 type Frequency string
 
 // The frequencies.
 const (
-	PerIteration Frequency = "per_iteration"
-	PerTurn      Frequency = "per_turn"
-	Manual       Frequency = "manual"
+	PerIteration Frequency = "per_iteration" // one after each iteration
+	PerTurn      Frequency = "per_turn"      // one at the beginning and at the end of a run
+	Manual       Frequency = "manual"        // as PerTurn; any others are taken by hand
 )
 
-// Config is what an Engine needs. Every member must be set, except where it
-// says otherwise.
+// Config is what an Engine needs. Every field must be set, except where it says
+// otherwise.
 type Config struct {
-	Store  holdfast.Store
+	Store  holdfast.Store   // holds all threads
 	Agents []holdfast.Agent // the first is the default
-	// Recover: runs cut off by a crash are continued; else they are ended with
-	// RUN_ERROR cut_off and wait for an empty-messages POST.
-	Recover   bool
+	// Recover continues runs that a crash cut off. Without it they end with RUN_ERROR
+	// cut_off and wait for an empty-messages POST.
+	Recover bool
+	// Frequency says which checkpoints are listed.
 	Frequency Frequency
 	// KeepCheckpoints is how many checkpoints of a thread stay listed.
 	KeepCheckpoints int
-	// NoPendingWrites: results of pure and idempotent tools are saved when all
-	// calls of their answer are done, not the moment they exist. Those of others
-	// always are.
+	// NoPendingWrites saves the results of pure and idempotent tools when all calls of their
+	// answer are done, not the moment they exist. The results of other tools are always
+	// saved at once.
 	NoPendingWrites bool
-	// Lease is how long a silent process counts as alive.
+	// Lease is how long a process that says nothing counts as alive.
 	Lease time.Duration
-	// MaxRuns bounds the runs of this process at a time, MaxParallelTools the
-	// calls of one iteration that run at a time.
-	MaxRuns          int
+	// MaxRuns bounds the runs of this process at a time.
+	MaxRuns int
+	// MaxParallelTools bounds the calls of one iteration that run at a time.
 	MaxParallelTools int
-	// ModelTries is how often a model call is tried in all; ModelTriesOf is that of
-	// single agents, by name.
-	ModelTries   int
+	// ModelTries is how often a model call is tried in all.
+	ModelTries int
+	// ModelTriesOf is ModelTries for single agents, by name; it may be nil.
 	ModelTriesOf map[string]int
-	// StoreTimeout is how long a run waits for a store that does not answer
-	// before it is given up here, to be recovered later.
+	// StoreTimeout is how long a run waits for a store that does not answer. Then this
+	// process gives it up, and it is taken over later.
 	StoreTimeout time.Duration
 	// StopOnStoreFailure gives a run up at the first commit that fails.
 	StopOnStoreFailure bool
-	// SchemaMode is what becomes of a run whose checkpoint was written with other
-	// middleware states; empty means SchemaWarn. ResetNewerStates: a state of a
-	// version that is not known here begins anew, and the newer one is set aside;
-	// else the run is refused.
-	SchemaMode       SchemaMode
+	// SchemaMode is what happens to a run whose checkpoint was written with other
+	// middleware states; empty means SchemaWarn.
+	SchemaMode SchemaMode
+	// ResetNewerStates gives a state of a version that is not known here its initial
+	// value, and sets the newer one aside. Without it the run is refused.
 	ResetNewerStates bool
-	// BufferBytes bounds the deltas of a run that wait to be committed, and
-	// TailBytes the acknowledged records kept in memory for its watchers.
+	// BufferBytes bounds the deltas of a run that wait to be committed, in bytes.
 	BufferBytes int
 	// DeltaWindow is how long a model's deltas may wait for more before they are
-	// committed and shown; 0: not at all.
+	// committed and shown; 0 means not at all.
 	DeltaWindow time.Duration
-	// KeepAlive is how long a stream may be silent; then it yields an empty
-	// batch.
+	// KeepAlive is how long a stream may be silent; then it yields an empty slice of
+	// frames.
 	KeepAlive time.Duration
+	// TailBytes bounds the acknowledged records of a run that are kept in memory for its
+	// watchers, in bytes.
 	TailBytes int
-	// WarnBytes and MaxBytes bound a thread; 0 is no bound. A run on a thread with
-	// more than the first says so once; with more than the second it stops, and
-	// nothing is lost.
+	// WarnBytes is the size of a thread, in bytes, above which a run on it says so once;
+	// 0 means no bound.
 	WarnBytes int64
-	MaxBytes  int64
-	// Ended is called when a run of the thread has ended here, and must return at once;
-	// nil: nobody needs to know.
+	// MaxBytes is the size of a thread, in bytes, above which a run on it stops; nothing
+	// is lost. 0 means no bound.
+	MaxBytes int64
+	// Ended is called when a run of the thread has ended in this process. It must not
+	// block. It may be nil.
 	Ended func(holdfast.ThreadKey)
-	Log   *slog.Logger
-	Now   func() time.Time
-	// NewID makes a random id, unique and unguessable; prefix says of what.
+	Log   *slog.Logger     // where failures and takeovers are logged
+	Now   func() time.Time // the clock
+	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
-	// Observer says what happens. Each of its functions may be nil.
+	// Observer is called when something happens. Each of its functions may be nil.
 	Observer observe.Observer
 }

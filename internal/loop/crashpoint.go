@@ -14,16 +14,20 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// crashes belongs to the process, because a process dies only once. It is not in
-// any build that people run.
+// Crash points let a test kill the server at each commit of a run and look whether
+// anything was lost. They are named after what a commit holds, so a new thing that is
+// committed gets its point here. Builds without the tag crashpoints have none of this.
+
+// crashes is package state because a process dies only once. It is in no build that
+// people run.
 var crashes = newCrasher(os.Getenv("HOLDFAST_CRASH"), os.Getenv("HOLDFAST_CRASH_LIST"))
 
-// crashPoint is passed before and after each try to commit. The process dies at
-// the point that HOLDFAST_CRASH names, like "after answer 2" for the commit with
-// the second answer; without it the points are listed in the file
-// HOLDFAST_CRASH_LIST.
+// crashPoint is called before and after each try to commit. The process dies at the point
+// that HOLDFAST_CRASH names, like "after answer 2" for the commit with the second answer.
+// Without it the points are listed in the file HOLDFAST_CRASH_LIST.
 func crashPoint(when string, c *holdfast.Commit) { crashes.pass(when, c) }
 
+// crasher counts the points that are passed, and acts at them.
 type crasher struct {
 	at   string // the point; empty lists them
 	list string
@@ -33,6 +37,8 @@ type crasher struct {
 	passed map[string]int  // how many times each point was passed
 }
 
+// newCrasher returns a crasher that dies at the point at, or lists the points in the file
+// list. It panics if at is not the name of a point.
 func newCrasher(at, list string) *crasher {
 	x := &crasher{at: at, list: list, tried: map[string]bool{}, passed: map[string]int{}}
 	if at == "" {
@@ -46,6 +52,7 @@ func newCrasher(at, list string) *crasher {
 	return x
 }
 
+// pass passes the points of a commit.
 func (x *crasher) pass(when string, c *holdfast.Commit) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -65,7 +72,7 @@ func (x *crasher) pass(when string, c *holdfast.Commit) {
 	}
 }
 
-// note appends a line in one write, so that the file has whole lines.
+// note appends a line in one write, so that the file has only complete lines.
 func (x *crasher) note(point string) {
 	f, err := os.OpenFile(x.list, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
@@ -77,7 +84,7 @@ func (x *crasher) note(point string) {
 	}
 }
 
-// die is kill -9 by its own hand: no deferred call runs, nothing is flushed.
+// die kills its own process with SIGKILL: no deferred call runs, nothing is flushed.
 func die() {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 		panic(fmt.Sprintf("die at a crash point: %v", err))
@@ -85,9 +92,9 @@ func die() {
 	select {} // the signal may take a moment
 }
 
-// crashLabels says what a commit is. What a run writes shares commits as the time
-// has it, so such a commit is named after each thing in it: whatever the machine's
-// speed, a run passes the same points.
+// crashLabels names what a commit holds. Which things of a run share a commit depends on
+// timing, so such a commit is named after each thing in it: a run passes the same points
+// whatever the machine's speed.
 func crashLabels(c *holdfast.Commit) []string {
 	claims := c.Fence != c.Expect.Fence
 	switch {
@@ -114,7 +121,7 @@ func crashLabels(c *holdfast.Commit) []string {
 	return labels
 }
 
-// crashPuts counts values of a kind.
+// crashPuts counts the values of a kind.
 func crashPuts(c *holdfast.Commit, kind holdfast.Kind) (n int) {
 	for _, v := range c.Put {
 		if v.Kind == kind {
@@ -124,8 +131,8 @@ func crashPuts(c *holdfast.Commit, kind holdfast.Kind) (n int) {
 	return n
 }
 
-// crashStreams counts the messages and calls that begin to stream in. Their words are
-// not counted, because how many records they become is a matter of time.
+// crashStreams counts the messages and calls that begin to stream in. Their deltas are not
+// counted, because how many records they become depends on timing.
 func crashStreams(c *holdfast.Commit) (n int) {
 	for _, r := range c.Records {
 		var ev struct{ Type string }
@@ -137,7 +144,7 @@ func crashStreams(c *holdfast.Commit) (n int) {
 	return n
 }
 
-// crashMessages counts messages with a role.
+// crashMessages counts the messages with a role.
 func crashMessages(c *holdfast.Commit, role holdfast.Role) (n int) {
 	for _, m := range c.Messages {
 		var v struct{ Role holdfast.Role }
@@ -149,7 +156,7 @@ func crashMessages(c *holdfast.Commit, role holdfast.Role) (n int) {
 	return n
 }
 
-// crashDecode reads what the loop itself has written.
+// crashDecode reads what the loop itself wrote.
 func crashDecode(data []byte, v any) {
 	if err := json.Unmarshal(data, v); err != nil {
 		panic(fmt.Sprintf("name a crash point: %v", err))

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// putIntents announces the calls that are about to start.
+// putIntents adds to a commit the intents of the calls that are about to start.
 func (r *run) putIntents(c *holdfast.Commit) {
 	for i := range r.st.Calls {
 		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() {
@@ -17,20 +17,20 @@ func (r *run) putIntents(c *holdfast.Commit) {
 	}
 }
 
-// startable reports whether there is a tool to start, and all of its arguments.
+// startable reports whether there is a tool to start, and all of the call's arguments.
 func (r *run) startable(call *thread.Call) bool {
 	_, ours := r.tools[call.Name]
 	return (ours || call.Frontend) && !call.Cut
 }
 
-// hasEffects reports whether a call's tool is not declared pure. Then its intent
-// is saved before it starts, and its result the moment it exists.
+// hasEffects reports whether a call's tool is not declared pure. The intent of such a
+// call is saved before it starts, and its result the moment it exists.
 func (r *run) hasEffects(call thread.Call) bool {
 	tool, ours := r.tools[call.Name]
 	return !ours || tool.Spec().Effect != holdfast.EffectPure
 }
 
-// openCalls makes the answer's calls the thread's open ones.
+// openCalls returns the answer's calls as the thread's open ones.
 func (a *completion) openCalls() []thread.Call {
 	r := a.r
 	calls := make([]thread.Call, 0, len(a.sequence))
@@ -43,6 +43,7 @@ func (a *completion) openCalls() []thread.Call {
 	return calls
 }
 
+// isFrontendTool reports whether the client declared a tool of that name.
 func (r *run) isFrontendTool(name string) bool {
 	for _, t := range r.rec.Tools {
 		if t.Name == name {
@@ -52,8 +53,8 @@ func (r *run) isFrontendTool(name string) bool {
 	return false
 }
 
-// decideCalls shows the iteration's calls to the middleware before any starts. What
-// it decides becomes a part of the calls.
+// decideCalls passes the iteration's calls to the Batch hooks before any of them starts.
+// What the hooks decide is stored with the calls.
 func (a *completion) decideCalls() {
 	r := a.r
 	if len(a.sequence) == 0 || !r.chain.Decides() {

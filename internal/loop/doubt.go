@@ -10,16 +10,20 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// A call is in doubt when its intent is stored, its result is not, and its
-// process is gone: nobody here knows whether it took effect.
+// A call is in doubt when its intent is stored, its result is not, and its process is
+// gone: nothing here shows whether it took effect. The takeover leaves it open, and the
+// run that continues decides by the tool's declared effect: run it again, ask the tool,
+// ask a person, or tell the model that the outcome is unknown.
 
-// The answers to the question what became of a call.
+// The outcomes that a person can choose from.
 const (
 	answerHappened = "happened"
 	answerNot      = "did_not_happen"
 	answerRunAgain = "run_again"
 )
 
+// What the model and the person read. TextHappened and TextDidNot are results after a
+// person's answer.
 const (
 	TextHappened    = "A person has confirmed that this call took effect before the server died. Its result is not known."
 	TextDidNot      = "A person has confirmed that this call did not take effect: the server died first."
@@ -29,17 +33,18 @@ const (
 	inDoubtQuestion = "The server died while it was calling %s. The call may have taken effect, and it was not started again. Did it happen?"
 )
 
-// inDoubtSchema is what the answer looks like.
+// inDoubtSchema is the schema of a person's answer.
 const inDoubtSchema = `{"type":"object","required":["outcome"],"properties":{` +
 	`"outcome":{"type":"string","enum":["happened","did_not_happen","run_again"],"description":"run_again starts the call once more"},` +
 	`"result":{"type":"string","description":"what the call came to, if it happened"}}}`
 
-// neverTwice: the server does not start such a call again by itself.
+// neverTwice reports whether the server does not start such a call again by itself.
 func neverTwice(e holdfast.Effect) bool {
 	return e == holdfast.EffectOnce || e == holdfast.EffectQuery
 }
 
-// inDoubt is what a call in doubt comes to, by its tool's policy.
+// inDoubt returns what happens to a call in doubt by its tool's policy: a question, or a
+// result that says that the outcome is unknown.
 func inDoubt(call thread.Call, spec holdfast.ToolSpec) finished {
 	text, question := thread.TextInDoubt, inDoubtQuestion
 	if call.Again {
@@ -61,6 +66,7 @@ type verdict struct {
 	Result  string `json:"result"`
 }
 
+// verdictOf reads a person's answer; the zero verdict if it cannot be read.
 func verdictOf(a *holdfast.Answer) (v verdict) {
 	if a == nil || json.Unmarshal(a.Payload, &v) != nil {
 		return verdict{}
@@ -68,7 +74,7 @@ func verdictOf(a *holdfast.Answer) (v verdict) {
 	return v
 }
 
-// settledByPerson is what a person said that the call came to.
+// settledByPerson returns what a person said about the call as its result.
 func settledByPerson(call thread.Call) finished {
 	f := finished{call: call}
 	switch said := verdictOf(call.Answer); said.Outcome {
@@ -86,7 +92,7 @@ func settledByPerson(call thread.Call) finished {
 	return f
 }
 
-// query asks the tool what became of the call; false if it is to be started.
+// query asks the tool what happened to the call; false if the call must be started.
 func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 	spec := b.tools[call.Name].Spec()
 	if spec.Query == nil {
@@ -109,9 +115,10 @@ func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 	return inDoubt(call, spec), true
 }
 
-// confirmOwner makes sure, immediately before a call with effects starts, that
-// this process still owns the thread. A commit that the store has just
-// acknowledged is proof enough; a process that was suspended reads the head.
+// confirmOwner makes sure, immediately before a call with effects starts, that this
+// process still owns the thread; otherwise it returns [holdfast.ErrFenced]. A commit that
+// the store has just acknowledged is proof enough. A process that was suspended reads the
+// head.
 func (b *batch) confirmOwner(call thread.Call) error {
 	if !b.hasEffects(call) || b.host.cfg.Now().Sub(b.w.Acknowledged()) < b.host.cfg.Lease/3 {
 		return nil

@@ -1,6 +1,9 @@
-// Package loop runs agents: it decides what a POST means, runs iterations of
-// model call and tools, commits what they produce, and takes over what a dead
-// process left behind. It knows no HTTP and no particular store.
+// Package loop is the run and its owner. The Engine reads a thread, has package decide
+// say what a POST means, makes the first commit of a run, and launches its goroutine,
+// which iterates: model call, tools, checkpoint, again. What a run produces goes through
+// package journal to the store and from there to the watchers. The Engine also finds runs
+// whose process has died and takes them over. The package knows no HTTP and no
+// particular store.
 package loop
 
 import (
@@ -17,26 +20,31 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Engine runs agents: it lists what runs in this process, and who watches. One process
-// has one.
+// The Engine is the runs of one process and what keeps them: the lease that shows that
+// the process is alive, the slots that bound how many run, the locks under which requests
+// for one thread are decided, and the shutdown that lets every run come to a boundary.
+// What all runs share without knowing each other is in host.go.
+
+// Engine runs agents. It lists what runs in this process and who watches. A process has
+// one.
 type Engine struct {
 	*host
 	streams *streams
 	seed    maphash.Seed
-	// locks serialise what this process decides about one thread.
+	// locks serialize what this process decides about one thread.
 	locks [256]sync.Mutex
 	slots chan struct{}
 	turns chan struct{} // see turn
 
-	stopListening func() // ends what Start asked of the store: to hear of posts
+	stopListening func() // ends the store's calls of posted
 
 	mu     sync.Mutex
 	runs   map[holdfast.ThreadKey]*run
 	closed chan struct{} // closed when streams must end
 }
 
-// New makes an Engine. Call Start before anything else. It returns an error for
-// agents whose middleware registers two states of one name.
+// New returns an Engine. Call Start before anything else. It returns an error for an
+// agent whose middleware registers two states of one name.
 func New(cfg Config) (*Engine, error) {
 	h, err := newHost(cfg)
 	if err != nil {
@@ -55,8 +63,9 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Start announces the process and begins to look for runs that a dead process
-// left behind. It returns when the engine can serve.
+// Start announces the process and begins to look for runs that a dead process left
+// behind. When it returns, the Engine can serve. The error is that of a store that does
+// not answer.
 func (e *Engine) Start(ctx context.Context) error {
 	if err := e.cfg.Store.Announce(ctx, e.process, e.cfg.Lease); err != nil {
 		return thread.StoreError(err)
@@ -67,10 +76,10 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown starts nothing new, lets every run come to the next boundary
-// between steps, and returns when all have, or when ctx is done; then what is
-// still in flight is cut, and recovered by whoever finds it. Streams end when
-// Shutdown returns.
+// Shutdown starts nothing new, lets every run come to the next boundary between steps, and
+// returns when all have, or when ctx is done. Then it cuts off what is still in flight,
+// which another process takes over, and returns ctx's error. Streams end when Shutdown
+// returns.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	select {
@@ -109,7 +118,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	return errors.Join(err, e.cfg.Store.Retire(retire, e.process))
 }
 
-// Ready reports whether the store answers.
+// Ready returns an error if the Engine is shutting down or the store does not answer.
 func (e *Engine) Ready(ctx context.Context) error {
 	if e.stopping() {
 		return errShuttingDown()
@@ -127,7 +136,7 @@ func (e *Engine) Running() int {
 	return len(e.runs)
 }
 
-// keepLease renews the process's lease three times as often as it runs out.
+// keepLease renews the process's lease three times per lease period.
 func (e *Engine) keepLease() {
 	tick := time.NewTicker(e.cfg.Lease / 3)
 	defer tick.Stop()
@@ -148,16 +157,15 @@ func (e *Engine) keepLease() {
 	}
 }
 
-// Lock serialises what this process decides about one thread, until unlock is
-// called.
+// Lock serializes what this process decides about one thread, until unlock is called.
 func (e *Engine) Lock(key holdfast.ThreadKey) (unlock func()) {
 	m := &e.locks[maphash.Comparable(e.seed, key)%uint64(len(e.locks))]
 	m.Lock()
 	return m.Unlock
 }
 
-// feedOf returns the records of the thread's run while it lives in this process; nil
-// else.
+// feedOf returns the feed of the thread's run while it lives in this process; nil
+// otherwise.
 func (e *Engine) feedOf(key holdfast.ThreadKey) *journal.Feed {
 	if r := e.local(key); r != nil {
 		return r.feed
@@ -165,22 +173,22 @@ func (e *Engine) feedOf(key holdfast.ThreadKey) *journal.Feed {
 	return nil
 }
 
-// local returns the thread's run if this process has it.
+// local returns the thread's run if it lives in this process; nil otherwise.
 func (e *Engine) local(key holdfast.ThreadKey) *run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.runs[key]
 }
 
-// begun is a run whose first commit here has been made.
+// begun is a run whose first commit in this process was accepted.
 type begun struct {
 	run *run
 	c   *holdfast.Commit
 	seq agui.Sequencer // after the commit's records
 }
 
-// launch starts the goroutine of a run. The caller holds a slot. At a shutdown nothing
-// is started: the run has an owner that is about to die, and is taken over.
+// launch starts the goroutine of a run. The caller holds a slot. During a shutdown
+// nothing is started: the run has an owner that is about to die, and is taken over.
 func (e *Engine) launch(b *begun) {
 	r, head := b.run, thread.HeadAfter(b.c)
 	r.prepare(e, head, thread.RecordsOf(b.c))

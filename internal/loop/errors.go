@@ -10,9 +10,11 @@ import (
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// The errors of decide. Each says what to do next, and names the ids that are
-// needed to do it.
+// The errors of the engine, and the results that it reports to the observer. Each error
+// says what to do next. The errors of a decision are in package decide, those of reading
+// a thread in package thread.
 
+// attachPath returns the request that attaches to a thread.
 func attachPath(id string) string { return "GET /threads/" + id + "/stream" }
 
 func errAgentNotFound(name string) *holdfast.Error {
@@ -30,7 +32,7 @@ func errShuttingDown() *holdfast.Error {
 		WithHint("Try again; another replica, or this one after its restart, will serve you.")
 }
 
-// errStreamCut is a notice, not a record: the run goes on.
+// errStreamCut is a notice to one watcher, not a record: the run continues.
 func errStreamCut(threadID, run string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeStreamCut,
 		"This connection ends before its run does; the run goes on. Attach again with %s, or with GET /threads/%s/runs/%s/events and the id of the last event received.",
@@ -42,7 +44,7 @@ func errGaveUp(claims int) *holdfast.Error {
 		"The run was taken over %d times without progress and is given up. Finished results are kept. To try once more, %s.", claims, thread.HintEmptyPost)
 }
 
-// publicError is what a client may read of an error.
+// publicError returns what a client may read of an error.
 func publicError(err error) *holdfast.Error {
 	var m *holdfast.ModelError
 	if errors.As(err, &m) {
@@ -55,6 +57,7 @@ func publicError(err error) *holdfast.Error {
 	return holdfast.AsError(err)
 }
 
+// takeoverResult names the failure of a takeover for the observer.
 func takeoverResult(err error) observe.TakeoverResult {
 	var pub *holdfast.Error
 	switch {
@@ -66,6 +69,7 @@ func takeoverResult(err error) observe.TakeoverResult {
 	return observe.TakeoverFailed
 }
 
+// modelResult names the result of one try of a model call for the observer.
 func modelResult(ctx context.Context, err error) observe.ModelResult {
 	switch {
 	case err == nil:
@@ -78,6 +82,7 @@ func modelResult(ctx context.Context, err error) observe.ModelResult {
 	return observe.ModelFailed
 }
 
+// toolResult names the result of a started tool call for the observer.
 func toolResult(ctx context.Context, f *finished) observe.ToolResult {
 	var ask *holdfast.Interrupt
 	switch {

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Events streams a run after the cursor: exactly the missing suffix, or, where
-// the log does not hold the cursor, a new start that says so. A nil reply means
-// that the run has ended and nothing is missing.
+// Events streams a run after the cursor: exactly the missing rest or, if the log does not
+// have the cursor's record, a new start that says so. A nil reply means that the run has
+// ended and nothing is missing.
 func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
 	t, err := e.Current(ctx, who, id)
 	if err != nil {
@@ -37,9 +37,8 @@ func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run str
 	return e.streams.follow(t.Key, rec, after, viewer{dialect: d}).reply(ctx), nil
 }
 
-// Current reads the head of a thread that must exist, and makes sure that a
-// thread which claims to run has a living owner, so that nobody waits for a dead
-// one.
+// Current reads the head of a thread that must exist, and makes sure that a thread that
+// claims to run has a living owner, so that nobody waits for a dead one.
 func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error) {
 	t, err := e.read.Existing(ctx, who, id)
 	if err != nil || !t.State.Running() || e.local(t.Key) != nil {
@@ -51,7 +50,7 @@ func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string)
 	return e.read.Existing(ctx, who, id)
 }
 
-// Attach streams a thread to a fresh page; see attach.
+// Attach streams a thread to a page that may have seen any part of it; see streams.attach.
 func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, d agui.Dialect) (*agui.Reply, error) {
 	t, err := e.Current(ctx, who, id)
 	if err != nil {
@@ -60,7 +59,7 @@ func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, 
 	return e.attached(ctx, t, viewer{dialect: d})
 }
 
-// attached is attach for a thread of which only the head has been read.
+// attached is Attach for a thread of which only the head was read.
 func (e *Engine) attached(ctx context.Context, t *thread.Thread, v viewer) (*agui.Reply, error) {
 	var err error
 	if t.History, err = e.read.History(ctx, t.Key, t.State.Leaf); err != nil {

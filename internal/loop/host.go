@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// host is what the runs of a process share: its configuration, what was made of the
+// host is what the runs of a process share: the configuration, what was made of the
 // agents, and the one door to the store. It knows no single run.
 type host struct {
 	cfg     Config
@@ -27,7 +27,7 @@ type host struct {
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
-	wg   sync.WaitGroup // what looks after leases, runs, and tools that outlive their call
+	wg   sync.WaitGroup // the goroutines of leases, takeovers and runs, and of tools, which may outlive their call
 	// draining is closed when nothing new may start.
 	draining chan struct{}
 }
@@ -35,6 +35,7 @@ type host struct {
 // errStopped is the cause that ends runs at a shutdown.
 var errStopped = errors.New("the server stops")
 
+// newHost returns the host of a configuration.
 func newHost(cfg Config) (*host, error) {
 	h := &host{
 		cfg:      cfg,
@@ -59,14 +60,14 @@ func newHost(cfg Config) (*host, error) {
 	return h, nil
 }
 
-// add makes what the runs of an agent need.
+// add prepares what the runs of an agent need.
 func (h *host) add(a *holdfast.Agent) error {
 	h.agents[a.Name] = a
 	specs := make([]holdfast.ToolSpec, len(a.Tools))
 	for n, t := range a.Tools {
 		specs[n] = t.Spec()
 	}
-	// Without room at the end: who appends to it, copies it.
+	// Clipped, so that appending to it makes a copy.
 	h.specs[a.Name] = slices.Clip(specs)
 	h.chains[a.Name] = hooks.New(a, h.cfg.Log, h.cfg.Observer.HookFailed)
 	s, err := thread.NewSchema(a)
@@ -77,6 +78,7 @@ func (h *host) add(a *holdfast.Agent) error {
 	return nil
 }
 
+// stopping reports whether a shutdown has begun.
 func (h *host) stopping() bool {
 	select {
 	case <-h.draining:
@@ -94,7 +96,7 @@ func (h *host) modelTries(agent string) int {
 	return h.cfg.ModelTries
 }
 
-// Agent returns the named agent; "" is the default.
+// Agent returns the named agent, the default one for "". The error is agent_not_found.
 func (h *host) Agent(name string) (*holdfast.Agent, error) {
 	if name == "" {
 		return &h.cfg.Agents[0], nil
@@ -106,7 +108,8 @@ func (h *host) Agent(name string) (*holdfast.Agent, error) {
 	return a, nil
 }
 
-// Commit makes one try to commit, and tells the observer.
+// Commit tries once to commit, and reports that to the observer. Every commit of the
+// engine goes through it. The error is the store's.
 func (h *host) Commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error {
 	began := h.cfg.Now()
 	crashPoint("before", c)

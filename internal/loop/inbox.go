@@ -6,13 +6,13 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// inboxItem is what another process or a request leaves for the owner.
+// inboxItem is what a request, possibly in another process, leaves for a run's owner.
 type inboxItem struct {
-	Type string `json:"type"` // cancel
-	Run  string `json:"run"`
+	Type string `json:"type"` // always cancel
+	Run  string `json:"run"`  // the run that it is for
 }
 
-// readInbox cancels the run if somebody has asked for it.
+// readInbox cancels the run if somebody asked for it.
 func (r *run) readInbox() {
 	items, err := r.host.cfg.Store.Inbox(r.ctx, r.key)
 	if err == nil && r.wantsCancel(items) {
@@ -20,6 +20,7 @@ func (r *run) readInbox() {
 	}
 }
 
+// wantsCancel reports whether one of the items cancels this run, and notes what was read.
 func (r *run) wantsCancel(items []holdfast.InboxItem) bool {
 	for _, it := range items {
 		r.inboxSeen.Store(it.Number)

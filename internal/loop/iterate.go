@@ -12,16 +12,22 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// conclusion is how a run ends without an error, or what it waits for.
+// The loop of a run: the BeforeIteration hooks, the model's answer (completion.go), its
+// tool calls (batch.go), the AfterIteration hooks and a checkpoint, and again until the
+// history ends in an answer. A run that was resumed or taken over enters it wherever its
+// state says that it stopped, so nothing here depends on what this process did before.
+
+// conclusion is how a run ends without an error: with an answer, by a cancel, or to wait
+// for a person.
 type conclusion struct {
-	// shown is what RUN_FINISHED says.
+	// shown is the outcome in RUN_FINISHED.
 	shown *agui.Outcome
-	// move moves the state there.
+	// move makes the state's transition.
 	move func(*thread.State) error
 }
 
-// succeeded ends a run that has answered. pending are the calls that the frontend owes
-// results for.
+// succeeded ends a run that has answered. pending are the ids of the calls for which the
+// frontend owes results.
 func succeeded(pending ...string) *conclusion {
 	return &conclusion{
 		&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: pending},
@@ -29,12 +35,12 @@ func succeeded(pending ...string) *conclusion {
 	}
 }
 
-// asks ends a run that waits for a person.
+// asks ends a run that waits for a person's answers to the open questions.
 func asks(open []agui.Interrupt) *conclusion {
 	return &conclusion{&agui.Outcome{Type: agui.OutcomeInterrupt, Interrupts: open}, (*thread.State).Wait}
 }
 
-// cancelled ends a run that its user has cancelled.
+// cancelled ends a run that its user cancelled.
 func cancelled() *conclusion {
 	return &conclusion{
 		&agui.Outcome{Type: agui.OutcomeCancelled},
@@ -42,8 +48,8 @@ func cancelled() *conclusion {
 	}
 }
 
-// iterate is the loop: middleware, model, tools, checkpoint, again. An error says
-// that something else has to happen before the run ends.
+// iterate runs iterations until the run is over. An error means that the run does not end
+// by itself: see end.
 func (r *run) iterate() (*conclusion, error) {
 	for {
 		if r.st.Open || len(r.st.Calls) > 0 {
@@ -75,7 +81,7 @@ func (r *run) iterate() (*conclusion, error) {
 	}
 }
 
-// asked ends the run with a hook's question, if err is one.
+// asked ends the run with a hook's question if err is one; otherwise it returns err.
 func (r *run) asked(err error) (*conclusion, error) {
 	var ask *holdfast.Interrupt
 	if !errors.As(err, &ask) || r.ctx.Err() != nil {
@@ -85,8 +91,8 @@ func (r *run) asked(err error) (*conclusion, error) {
 	return asks(r.st.Interrupts()), nil
 }
 
-// closeIteration ends an iteration whose calls all have results, with its checkpoint;
-// the last one's is that of the run's end.
+// closeIteration ends an iteration whose calls all have results with its checkpoint. The
+// checkpoint of the last iteration is that of the run's end.
 func (r *run) closeIteration() error {
 	if r.chain.Closes() {
 		r.chain.AfterIteration(r.inner, r.at.Load(), iterationResult(r.hist.Path))
@@ -107,8 +113,8 @@ func (r *run) closeIteration() error {
 	return r.st.Ending.Err()
 }
 
-// iterationResult is what the iteration came to, read from the history: a run that
-// was taken over knows no more.
+// iterationResult returns what came of the iteration. It reads that from the history,
+// because a run that was taken over has nothing else.
 func iterationResult(path []agui.Message) *holdfast.IterationResult {
 	done := &holdfast.IterationResult{}
 	results := map[string]holdfast.ToolResult{}
@@ -135,7 +141,8 @@ func iterationResult(path []agui.Message) *holdfast.IterationResult {
 	return done
 }
 
-// notify serves [holdfast.Notify]. A tool that outlives its run has nobody to tell.
+// notify implements [holdfast.Notify]. For a tool that outlives its run it returns an
+// error.
 func (r *run) notify(_ context.Context, name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -151,8 +158,8 @@ func (r *run) notify(_ context.Context, name string, value any) error {
 	return nil
 }
 
-// measure ends the run if its thread has become too large, and says once if it is
-// about to be.
+// measure returns an error if the run's thread has become too large, and warns once if it
+// is about to be.
 func (r *run) measure() error {
 	over, err := r.host.measured(r.ctx, r.key, r.st, r.warned)
 	if err != nil || !over || r.warned {

@@ -5,13 +5,14 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// marks knows whether the store holds intents or pending writes of a run, so that a
+// marks tracks whether the store holds intents or pending writes of a run, so that a
 // checkpoint does not clear what is not there.
 type marks struct {
-	// none: when the run last cleared them, there were none left. Since then they were
-	// put into in, and if none is false, into commits before it.
+	// none means that after the run last cleared them there were none, and that none were
+	// put into a commit before in.
 	none bool
-	in   *holdfast.Commit
+	// in is the newest commit that puts any; nil if none does since they were cleared.
+	in *holdfast.Commit
 }
 
 // note is called for a commit that puts intents or pending writes.
@@ -22,7 +23,7 @@ func (m *marks) note(c *holdfast.Commit) {
 	m.in = c
 }
 
-// clear has the commit remove them: a checkpoint holds the results now.
+// clear has the commit remove them, because its checkpoint holds the results.
 func (m *marks) clear(c *holdfast.Commit) {
 	cleared := c.Clear
 	thread.ClearWork(c)

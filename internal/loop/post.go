@@ -11,13 +11,18 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// maxDecisions bounds how often a POST is decided again because the head moved
-// under it.
+// The beginning of the road: a POST is decided here and, if it starts anything, begun.
+// Under the thread's lock the engine reads the thread, makes sure that a run on it has a
+// living owner, decides (package decide), and makes the first commit (begin.go). If the
+// head has moved meanwhile, all of it is done again. The reply is a stream of the log
+// (watch.go), which does not depend on the run.
+
+// maxDecisions bounds how often a POST is decided again because the thread's head moved.
 const maxDecisions = 8
 
-// Post is what POST /runs does: decide, and then start, resume, attach or
-// hydrate. What it returns is the stream to send. An error means that nothing
-// was started and nothing was lost.
+// Post serves POST /runs: it decides, and then starts, resumes, attaches or hydrates. The
+// reply is the stream to send. An error means that nothing was started and nothing was
+// lost.
 func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
 	if e.stopping() {
 		return nil, errShuttingDown()
@@ -37,7 +42,7 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 	return nil, thread.KeptChanging()
 }
 
-// errDecideAgain: the thread has moved; what was decided no longer holds.
+// errDecideAgain means that the thread has moved, so the decision no longer holds.
 var errDecideAgain = errors.New("decide again")
 
 // try decides once and acts on it.
@@ -62,18 +67,18 @@ func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, 
 	return w.reply(ctx), nil
 }
 
-// plan is a thread, what an input means for it, and what comes of that.
+// plan is a thread, a request for it, and what was decided.
 type plan struct {
 	*thread.Thread
 	in    *agui.RunAgentInput
 	agent *holdfast.Agent
 	req   decide.Request
 	d     decide.Decision
-	rec   *thread.Run
+	rec   *thread.Run // of the run that begins; nil if none does
 }
 
-// decided reads, makes sure of the owner, decides, and makes the first commit of what is to be
-// started, all under the thread's lock.
+// decided reads the thread, makes sure of its owner, decides, and makes the first commit
+// of what is to start, all under the thread's lock.
 func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*plan, error) {
 	defer e.turn(ctx)()
 	defer e.Lock(holdfast.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
@@ -107,14 +112,14 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	return p, nil
 }
 
-// turnWait bounds how long a request waits for its turn. A store that is far away
-// makes turns long, but not the processor busy.
+// turnWait bounds how long a request waits for its turn. A store that is far away makes
+// turns long without keeping the processor busy.
 const turnWait = 250 * time.Millisecond
 
-// turn waits until it is a request's turn to be decided, and returns what ends
-// it. When many come at once, each is then begun as if it had come alone, instead
-// of all of them step by step: the first ones answer sooner, and their words do
-// not come in bursts ever after.
+// turn waits until it is a request's turn to be decided, and returns what ends the turn.
+// When many requests come at once, each is begun as if it had come alone, instead of all
+// of them in step: the first ones answer sooner, and their deltas do not come in bursts
+// for the rest of their runs.
 func (e *Engine) turn(ctx context.Context) (end func()) {
 	end = func() { <-e.turns }
 	select {
@@ -133,8 +138,8 @@ func (e *Engine) turn(ctx context.Context) (end func()) {
 	return func() {}
 }
 
-// agentFor returns the agent that was asked for. A request that names none goes
-// to the one that has unfinished work on the thread.
+// agentFor returns the agent that was asked for. A request that names none goes to the one
+// that has unfinished work on the thread.
 func (e *Engine) agentFor(t *thread.Thread, name string) (*holdfast.Agent, error) {
 	if name == "" && t.Head != nil && (t.State.Status() != holdfast.StatusIdle || len(t.State.Calls) > 0) {
 		return e.Agent(t.State.Agent)
@@ -142,7 +147,7 @@ func (e *Engine) agentFor(t *thread.Thread, name string) (*holdfast.Agent, error
 	return e.Agent(name)
 }
 
-// situation is what decide needs to know of the thread.
+// situation returns what decide needs to know about the thread.
 func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (decide.Situation, error) {
 	if t.Head == nil {
 		return decide.Situation{}, nil
@@ -168,7 +173,7 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (d
 	return s, nil
 }
 
-// request is what decide needs to know of the input.
+// request returns what decide needs to know about the input.
 func (p *plan) request(agent string) (decide.Request, error) {
 	pol, err := decide.PolicyOf(p.agent, p.in.ForwardedProps)
 	if err != nil {
@@ -183,10 +188,8 @@ func (p *plan) request(agent string) (decide.Request, error) {
 	return req, nil
 }
 
-// begin makes the first commit of a run and starts its goroutine. The commit
-// is conditional on the head that was decided upon. It holds the run, RUN_STARTED,
-// the new messages, what an answer or a policy does to open calls, and the input
-// checkpoint.
+// begin makes the first commit of a run, and starts its goroutine unless the run only
+// stores results.
 func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
 	if p.d.Do != decide.Store {
 		if e.stopping() {

@@ -40,7 +40,8 @@ func (w *watching) render(ctx context.Context, records []holdfast.Record) (frame
 	return frames, ended, nil
 }
 
-// expand writes a snapshot out: in the log it is a reference.
+// expand replaces the reference that a log has for a snapshot or a large result by its
+// content. It returns nil for a snapshot that was pruned.
 func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	ref, ok := agui.RefOf(data)
 	if !ok {
@@ -56,7 +57,7 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 		}
 		return data, err
 	}
-	if ref == "" {
+	if ref == "" { // the snapshot that empties a client's list
 		return agui.AppendMessagesSnapshot(nil, agui.Base{}, nil), nil
 	}
 	hist, err := w.streams.read.History(ctx, w.key, ref)
@@ -69,8 +70,8 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	return messagesSnapshot(w.rec, hist.Raw, nil), nil
 }
 
-// expandResult writes a result out. The messages are read once for a watcher that
-// reads the past; one that is up to date gets results as they came.
+// expandResult writes a result out. For a watcher of the past the messages are read once
+// for many results; a watcher that is up to date gets results from the feed in full.
 func (w *watching) expandResult(ctx context.Context, data []byte, message string) ([]byte, error) {
 	if w.contents[message] == nil {
 		stored, err := w.streams.read.Store.Messages(ctx, w.key)
@@ -90,8 +91,8 @@ func (w *watching) expandResult(ctx context.Context, data []byte, message string
 	return agui.ExpandResult(data, content), nil
 }
 
-// messagesSnapshot shows the run's instructions, which the client sent and
-// would otherwise lose, then the history, then what is still in the making.
+// messagesSnapshot shows the run's instructions, which the client sent and would otherwise
+// lose, then the history, then what is still streaming in.
 func messagesSnapshot(rec *thread.Run, path [][]byte, making []agui.Message) []byte {
 	all := make([][]byte, 0, len(rec.Instructions)+len(path)+len(making))
 	for _, m := range rec.Instructions {
@@ -104,7 +105,8 @@ func messagesSnapshot(rec *thread.Run, path [][]byte, making []agui.Message) []b
 	return agui.AppendMessagesSnapshot(nil, agui.Base{}, all)
 }
 
-// echoed gives a watcher under another id that id at the run's two ends.
+// echoed puts the watcher's run id into the run's first and last event, if it watches
+// under another id.
 func (w *watching) echoed(data []byte) []byte {
 	if w.echo == "" || w.echo == w.rec.ID {
 		return data
@@ -124,6 +126,7 @@ func (w *watching) echoed(data []byte) []byte {
 	return data
 }
 
+// metadata names the real run, and says whether the stream is a new start.
 func (w *watching) metadata() json.RawMessage {
 	m := map[string]any{"runId": w.rec.ID}
 	if w.resync {

@@ -11,15 +11,14 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// save commits what a call came to: its result as a message and a pending
-// write, with the record that shows it and the state it changed; or the question
-// it asks.
+// save commits what came of a call: its result as a message and a pending write, with the
+// record that shows it and the shared state it changed; or the question that it asks.
 func (r *run) save(f finished) error {
 	var ask *holdfast.Interrupt
 	switch {
 	case errors.As(f.err, &ask):
 		return r.saveQuestion(f.call, ask)
-	case errors.Is(f.err, errFrontend): // its answer was heard
+	case errors.Is(f.err, errFrontend): // the hooks have used the answer
 		call := r.st.Call(f.call.ID)
 		call.Interrupt, call.Answer = nil, nil
 		return nil
@@ -28,7 +27,7 @@ func (r *run) save(f finished) error {
 	switch {
 	case errors.As(f.err, &end):
 		r.st.Ending = thread.EndingOf(end.Err)
-		f.result = holdfast.ToolResult{Text: end.Err.Message, Failed: true} // the hint is for people
+		f.result = holdfast.ToolResult{Text: end.Err.Message, Failed: true} // without the hint, which is for people
 	case f.err != nil:
 		f.result = holdfast.ToolResult{Text: f.err.Error(), Failed: true}
 	}
@@ -41,7 +40,7 @@ func (r *run) save(f finished) error {
 	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
 	shown.Timestamp = r.now()
 	if f.result.Failed {
-		// The protocol has no word for it that a result is an error's text.
+		// The protocol has no field that says that a result is an error's text.
 		m.Metadata = thread.FailedMark(f.notRun)
 		shown.Metadata = m.Metadata
 	}
@@ -63,8 +62,8 @@ func (r *run) save(f finished) error {
 	})
 }
 
-// when says how soon a call's result is committed: at once, unless its tool is
-// pure, or pending writes are off and it can be run again.
+// when returns how soon a call's result is committed: at once, unless its tool is pure, or
+// pending writes are off and the call can be run again.
 func (r *run) when(call thread.Call) journal.Urgency {
 	switch {
 	case r.host.cfg.NoPendingWrites && r.repeatable(call):
@@ -82,7 +81,8 @@ func (r *run) repeatable(call thread.Call) bool {
 	return !ours || !neverTwice(tool.Spec().Effect)
 }
 
-// applyUpdates computes the shared state after a successful call.
+// applyUpdates computes the shared state after a successful call, and returns the event
+// and the value that store it.
 func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []holdfast.Value, error) {
 	if f.result.Failed || len(f.updates) == 0 {
 		return nil, nil, nil
@@ -113,14 +113,15 @@ func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 	c.Interrupt, c.Answer, c.InDoubt = r.interrupt(ask, call.ID), nil, call.InDoubt
 	return r.w.Step(nil, func(c *holdfast.Commit, _ holdfast.Cursor) {
 		if !call.InDoubt {
-			// The question is what the call came to; it starts anew with the answer.
+			// The call ended with the question, so it is not in doubt. It starts again with
+			// the answer.
 			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindIntent, ID: call.ID})
 		}
 		c.State = r.st.Encode()
 	})
 }
 
-// interrupt is a question as the stream shows it; call is empty for a hook's.
+// interrupt returns a question as the stream shows it; call is empty for a hook's.
 func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 	i := &agui.Interrupt{
 		ID: r.host.cfg.NewID("int"), Reason: ask.Reason, Message: ask.Message, ToolCallID: call,
@@ -135,7 +136,7 @@ func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 	return i
 }
 
-// closeCalls answers every open call without running it.
+// closeCalls gives every open call the text as its result, without running it.
 func (r *run) closeCalls(text string) error {
 	for len(r.st.Calls) > 0 {
 		f := finished{call: r.st.Calls[0], result: holdfast.ToolResult{Text: text, Failed: true}}

@@ -6,11 +6,12 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// A thread that went back with reuseResults keeps the results of the calls that came
-// after that point. A call of the same tool with the same arguments gets one of them,
-// the oldest first, instead of running. Each is used once.
+// A thread that goes back with reuseResults keeps the results of the calls that came
+// after that point. A call of the same tool with the same arguments then gets one of
+// them, the oldest first, instead of running. Each is used once. Their stored form is in
+// package thread; upkeep records them.
 
-// reused returns the recorded result for a call, if there is one.
+// reused returns the recorded result for a call, and whether there is one.
 func (b *batch) reused(call thread.Call) (finished, bool) {
 	if len(b.recorded) == 0 || call.Cut || call.Answer != nil && call.Answer.Declined {
 		return finished{}, false

@@ -16,8 +16,13 @@ import (
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// run is one run in this process. Its goroutine is the owner of the thread: it
-// alone changes st and history, and it alone writes.
+// A run while this process owns it. Its goroutine iterates (iterate.go) and is the only
+// one that changes the thread's state; everything it produces goes through its journal
+// to the store. However the goroutine ends, the thread has an end or a wait that the log
+// shows, or no living owner, so that whoever finds it takes it over.
+
+// run is one run in this process. Its goroutine owns the thread: it alone changes st and
+// hist, and it alone writes.
 type run struct {
 	host   *host
 	list   lister
@@ -28,9 +33,9 @@ type run struct {
 	st     *thread.State
 	hist   *thread.History
 	shared []byte
-	// messages is the history as models see it.
+	// messages are the history as models see it.
 	messages []holdfast.Message
-	// doubted are the calls that had been started by an owner that died.
+	// doubted are the ids of the calls that an owner that died had started.
 	doubted map[string]bool
 	w       *journal.Writer
 	feed    *journal.Feed
@@ -40,27 +45,27 @@ type run struct {
 	started time.Time
 	resumed bool
 	chain   *hooks.Chain
-	// inner is ctx with what the Run hooks have put into it.
+	// inner is ctx with what the Run hooks put into it.
 	inner context.Context
 	// at is where the run stands, for hooks and tools.
 	at atomic.Pointer[holdfast.Iteration]
-	// live are the states of the middleware.
+	// live holds the middleware's states.
 	live *holdfast.LiveStates
-	// change is what was different in their schema when the run began here.
+	// change is what had changed in their schema when the run began here; nil if nothing.
 	change *holdfast.SchemaChange
 	// number is st.Iteration, for other goroutines.
 	number atomic.Int64
 	// recorded are the results that calls may get instead of running, by
 	// thread.CallHash.
 	recorded map[string][]holdfast.Value
-	// warned: it was said that the thread is large.
+	// warned means that the run has said that its thread is large.
 	warned bool
 	// results counts the results that no checkpoint holds yet.
 	results int
-	// marks are the intents and pending writes that the store holds.
+	// marks tracks the intents and pending writes that the store holds.
 	marks marks
-	// inbox are the goroutines that read the inbox; they are started while the
-	// run is listed in the engine. inboxSeen is the newest item that was read.
+	// inbox waits for the goroutines that read the inbox; they start only while the run
+	// is listed in the engine. inboxSeen is the newest item that was read.
 	inbox     sync.WaitGroup
 	inboxSeen atomic.Uint64
 }
@@ -68,19 +73,19 @@ type run struct {
 // errCancelled is the cause of a run that its user cancelled.
 var errCancelled = errors.New("cancelled by the user")
 
-// lister has the list of the runs of this process.
+// lister is the list of the runs of this process.
 type lister interface {
-	// unlist takes the run off the list: nothing starts to read its inbox any more.
+	// unlist removes the run from the list; after that nothing starts to read its inbox.
 	unlist(r *run)
 	// freeSlot gives the run's place to another one.
 	freeSlot()
 }
 
-// ground has the run stand on what was read of its thread.
+// ground gives the run what was read of its thread.
 func (r *run) ground(g thread.Ground) { r.hist, r.shared, r.recorded = g.History, g.Shared, g.Recorded }
 
-// prepare makes what the run needs to start. first are the records of its first
-// commit, and head is the head after it.
+// prepare sets up what the run needs to start. first are the records of its first commit
+// in this process, and head is the head after it.
 func (r *run) prepare(list lister, head *holdfast.Head, first []holdfast.Record) {
 	r.list, r.key = list, head.Key
 	r.feed = journal.NewFeed(r.host.cfg.TailBytes)
@@ -104,6 +109,7 @@ func (r *run) prepare(list lister, head *holdfast.Head, first []holdfast.Record)
 	}
 }
 
+// writerConfig returns what the run's journal needs.
 func (r *run) writerConfig() journal.Config {
 	cfg := &r.host.cfg
 	return journal.Config{
@@ -122,8 +128,7 @@ func (r *run) remember(m *agui.Message) {
 	r.messages = append(r.messages, d)
 }
 
-// main is the run's goroutine. However it ends, the thread is either at an end
-// or a wait that the log shows, or has no living owner and is taken over.
+// main is the run's goroutine.
 func (r *run) main() {
 	if err := r.guard(); err != nil {
 		r.conclude(err)
@@ -136,19 +141,19 @@ func (r *run) main() {
 	close(r.done)
 }
 
-// conclude brings a run to its end after an error, or leaves it.
+// conclude brings a run to its end after an error, or leaves it to another process.
 func (r *run) conclude(err error) {
 	if err = r.end(err); err != nil {
-		// The run ends here without an end in the log: the server stops, or the fence
-		// or the store is lost. Whoever finds the thread goes on from its head.
+		// The run stops here without an end in the log, because the server stops, or the
+		// fence or the store is lost. It continues from the thread's head elsewhere.
 		r.leave(err)
 		r.host.cfg.Observer.RunEnded(r.place(), observe.OutcomeLeft, "", r.host.cfg.Now().Sub(r.started))
 		r.host.cfg.Log.Info("run left to be recovered", "thread", r.key.Thread, "run", r.rec.ID, "reason", err)
 	}
 }
 
-// leave stops the writer. At a shutdown what was finished is committed first,
-// with this process still named as the owner: gone, it is taken over.
+// leave stops the journal. At a shutdown it first commits what is finished, with this
+// process still named as the owner: once the process is gone, the thread is taken over.
 func (r *run) leave(cause error) {
 	if errors.Is(cause, errStopped) {
 		if err := r.w.Close(context.WithoutCancel(r.ctx), r.host.process); err == nil {
@@ -158,13 +163,13 @@ func (r *run) leave(cause error) {
 	r.w.Abandon(cause)
 }
 
-// storeBack says in the log that the store answers again; the observer is told of
-// each try that fails.
+// storeBack logs that the store answers again. The observer has seen each try that failed.
 func (r *run) storeBack(outage time.Duration) {
 	r.host.cfg.Log.Warn("the store is back", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.number.Load(), "outage", outage)
 }
 
-// guard turns a panic of this package into an error.
+// guard runs the run through the Run hooks to its end, and turns a panic of this package
+// into an error.
 func (r *run) guard() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -191,9 +196,9 @@ func (r *run) guard() (err error) {
 	return r.finish(end)
 }
 
-// answered reports whether the history ends in an answer without open calls.
-// It is asked first, because an owner may have died right after committing it.
-// An answer may end in reasoning.
+// answered reports whether the history ends in an answer without open calls. It is asked
+// before anything else, because an owner may have died right after committing the
+// answer. An answer may end in reasoning.
 func (r *run) answered() bool {
 	leaf := len(r.hist.Path) - 1
 	for leaf >= 0 && r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) {
@@ -202,7 +207,7 @@ func (r *run) answered() bool {
 	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant)
 }
 
-// moveTo says to hooks and tools where the run stands.
+// moveTo sets where the run stands, for hooks and tools.
 func (r *run) moveTo(iteration int) {
 	r.number.Store(int64(iteration))
 	at := &holdfast.Iteration{
@@ -215,12 +220,13 @@ func (r *run) moveTo(iteration int) {
 	r.at.Store(at)
 }
 
+// principal returns for whom the run runs.
 func (r *run) principal() holdfast.Principal {
 	return holdfast.Principal{Tenant: r.key.Tenant, User: r.rec.User}
 }
 
-// checkpoint lists the head between two iterations. It does not wait: what
-// follows is committed with it or after it.
+// checkpoint lists the state between two iterations. It does not wait: what follows is
+// committed with it or after it.
 func (r *run) checkpoint() error {
 	return r.w.Add(nil, journal.Soon, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
@@ -233,19 +239,20 @@ func (r *run) checkpoint() error {
 	})
 }
 
+// listCheckpoint adds a checkpoint of the state to a commit.
 func (r *run) listCheckpoint(c *holdfast.Commit, source string, step int) {
 	thread.AddCheckpoint(c, r.st, source, step, r.host.cfg.Now(), r.host.cfg.KeepCheckpoints)
 }
 
-// finish ends the run as its conclusion says, with RUN_FINISHED.
+// finish ends the run with RUN_FINISHED, as its conclusion says.
 func (r *run) finish(end *conclusion) error {
 	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Outcome: end.shown, Usage: r.st.Usage}
 	ev.Timestamp = r.now()
 	return r.close(ev, end.move(r.st))
 }
 
-// close ends the run with its last event, the state and the final checkpoint in one
-// commit, and waits for it. moved is what came of moving the state there.
+// close ends the run with its last event, its state and the final checkpoint in one
+// commit, and waits for it. moved is the error of the state's transition.
 func (r *run) close(ev agui.Event, moved error) error {
 	if moved != nil {
 		return moved
@@ -255,7 +262,7 @@ func (r *run) close(ev agui.Event, moved error) error {
 		r.st.Boundary = last
 		r.st.Bytes += r.w.Written()
 		r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
-		// What the stopped or waiting thread still needs stays.
+		// A thread that is stopped or waits still needs them.
 		if r.st.Status() == holdfast.StatusIdle {
 			r.marks.clear(c)
 		}
@@ -271,8 +278,8 @@ func (r *run) close(ev agui.Event, moved error) error {
 	return nil
 }
 
-// end brings a run to its end after an error. An error it returns means that
-// the log could not be written.
+// end brings a run to its end after an error. It returns an error if it cannot: the log
+// cannot be written, or another process is to continue the run.
 func (r *run) end(cause error) error {
 	if c := context.Cause(r.ctx); c != nil {
 		cause = c
@@ -290,10 +297,11 @@ func (r *run) end(cause error) error {
 	return r.close(ev, r.st.Stop(pub))
 }
 
+// now returns the time for events, in milliseconds since 1970.
 func (r *run) now() int64 { return r.host.cfg.Now().UnixMilli() }
 
-// append adds messages to the tree, one after the other from the leaf on, in
-// one commit with the events and with whatever more adds. It does not wait.
+// append adds messages to the tree, each following the one before from the leaf on, in one
+// commit with the events and with whatever more adds. It does not wait.
 func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urgency, more func(c *holdfast.Commit)) error {
 	stored := make([]holdfast.StoredMessage, len(messages))
 	for i, m := range messages {
@@ -314,17 +322,16 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urg
 	})
 }
 
-// place is where the run stands. The goroutines of its writer and its tools may
-// ask too.
+// place returns where the run stands. Other goroutines may call it too.
 func (r *run) place() holdfast.Iteration {
 	return holdfast.Iteration{
 		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID, Number: int(r.number.Load()),
 	}
 }
 
-// kept counts the finished results that a resumed run found of the iteration it
-// goes on with. While calls are open, all of the last results are; else only
-// those that no checkpoint holds yet, whose calls are still announced.
+// kept counts the finished results that a resumed run found of the iteration it continues.
+// While calls are open these are all of the last results; otherwise only those that no
+// checkpoint holds yet, whose calls still have an intent.
 func (r *run) kept() int {
 	n := 0
 	for i := len(r.hist.Path) - 1; r.resumed && i >= 0 && r.hist.Path[i].Role == string(holdfast.RoleTool); i-- {
@@ -335,7 +342,7 @@ func (r *run) kept() int {
 	return n
 }
 
-// nextIteration goes on counting.
+// nextIteration moves the run to the next iteration.
 func (r *run) nextIteration() {
 	r.host.cfg.Observer.IterationDone(r.place(), r.results)
 	r.st.Iteration++

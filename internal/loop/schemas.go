@@ -9,31 +9,35 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// SchemaMode is what becomes of a run whose checkpoint was written with other
-// middleware states than the agent has now.
+// When a run begins, resumes or is taken over, the middleware's states are restored from
+// the thread. The agent may have other middleware by now, or other versions of it. This
+// file compares the schema that the states were written under with the agent's, migrates,
+// sets aside or refuses states, and says what has changed, in the log and in the stream.
+
+// SchemaMode is what happens to a run whose checkpoint was written with other middleware
+// states than the agent has now.
 type SchemaMode string
 
 // The modes.
 const (
-	// SchemaWarn says what has changed, in the log and in the stream, and goes on.
+	// SchemaWarn continues, and says what has changed in the log and in the stream.
 	SchemaWarn SchemaMode = "warn"
-	// SchemaFail refuses to go on, before anything is written.
+	// SchemaFail refuses to continue before anything is written.
 	SchemaFail SchemaMode = "fail"
-	// SchemaSilent goes on and says nothing.
+	// SchemaSilent continues and says nothing.
 	SchemaSilent SchemaMode = "silent"
 )
 
-// restored is the states with which a run goes on.
+// restored is the states with which a run continues.
 type restored struct {
 	states *holdfast.States
-	// change is what is said about it; nil: nothing.
+	// change is what is said about them; nil if nothing is.
 	change *holdfast.SchemaChange
 	// put is the schema, if the thread does not hold it yet.
 	put []holdfast.Value
 }
 
-// restore makes states of what is stored in st, for a run of the agent that begins
-// or goes on. It sets st.Schema.
+// restore restores the states in st for a run of the agent. It sets st.Schema.
 func (h *host) restore(ctx context.Context, key holdfast.ThreadKey, st *thread.State, agent string) (*restored, error) {
 	s := h.schemas[agent]
 	out := &restored{}
@@ -50,7 +54,7 @@ func (h *host) restore(ctx context.Context, key holdfast.ThreadKey, st *thread.S
 	if states, err = h.refuseNewer(s, states, &change); err != nil {
 		return nil, err
 	}
-	// What another agent has written, or nobody yet, has not changed.
+	// States that another agent wrote, or that nobody wrote yet, count as unchanged.
 	if st.Agent == agent && change.Any() && !(change.Upgrade && s.Empty()) {
 		if err := h.judge(&change); err != nil {
 			return nil, err
@@ -83,8 +87,8 @@ func (h *host) storedSchema(ctx context.Context, key holdfast.ThreadKey, st *thr
 	return info, nil
 }
 
-// missingStep says that a state is read with defaults, because the migration that
-// it needs does not exist; nil in the mode in which that fails.
+// missingStep returns what is called for a state that is read with defaults because the
+// migration that it needs does not exist; nil in the mode in which that is an error.
 func (h *host) missingStep(key holdfast.ThreadKey) func(name string, from, to int) {
 	switch h.cfg.SchemaMode {
 	case SchemaFail:
@@ -118,7 +122,7 @@ func errStateTooNew(c holdfast.StateVersionChange) *holdfast.Error {
 		With("state", c.Name).With("version", c.From).With("known", c.To)
 }
 
-// judge returns the error of a change that must not be.
+// judge returns an error if the mode does not allow the change.
 func (h *host) judge(change *holdfast.SchemaChange) error {
 	if h.cfg.SchemaMode != SchemaFail || change.Upgrade {
 		return nil
@@ -133,6 +137,7 @@ func (h *host) judge(change *holdfast.SchemaChange) error {
 		With("removed", change.Removed).With("added", change.Added).With("changed", versions)
 }
 
+// listOr lists names; "none" if there are none.
 func listOr(names []string) string {
 	if len(names) == 0 {
 		return "none"
@@ -140,7 +145,7 @@ func listOr(names []string) string {
 	return holdfast.ShortNames(names)
 }
 
-// announceSchema says in the log what has changed.
+// announceSchema logs what has changed, and reports it to the observer.
 func (h *host) announceSchema(at holdfast.Iteration, change *holdfast.SchemaChange) {
 	if change == nil {
 		return
@@ -164,7 +169,7 @@ func (h *host) announceSchema(at holdfast.Iteration, change *holdfast.SchemaChan
 	}
 }
 
-// schemaEvent is the record of a change; nil without one.
+// schemaEvent returns the event for a change; nothing without one.
 func (h *host) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
 	if change == nil {
 		return nil
@@ -180,8 +185,8 @@ func (h *host) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
 	return []agui.Event{agui.Custom{Base: agui.Base{Timestamp: now.UnixMilli()}, Name: "holdfast.schema_changed", Value: thread.MustJSON(value)}}
 }
 
-// ShownStates returns the states of the middleware in st as its owner may see
-// them; nil if there are none.
+// ShownStates returns the middleware's states in st as the thread's owner may see them;
+// nil if there are none.
 func (h *host) ShownStates(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (json.RawMessage, error) {
 	if st.Schema == "" && len(st.States) == 0 {
 		return nil, nil

@@ -7,9 +7,10 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// measured compares what a thread takes with its bounds, or with MaxBytes alone once
-// it was warned of. The estimate in the state is what was ever written; only when that
-// is too much the store is asked.
+// measured compares the size of a thread with its bounds, or with MaxBytes alone if
+// warned is set. It reports whether the thread is over a bound, and returns an error if
+// that is MaxBytes. st.Bytes counts what was ever written; the store is asked only when
+// that is over a bound.
 func (h *host) measured(ctx context.Context, key holdfast.ThreadKey, st *thread.State, warned bool) (over bool, err error) {
 	bound := h.cfg.MaxBytes
 	if warn := h.cfg.WarnBytes; warn > 0 && !warned && (bound <= 0 || warn < bound) {

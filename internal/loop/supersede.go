@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Superseding is how an answer that cannot be finished is taken back: nothing
-// is removed from the log; what is open is closed, the reason is said, and
-// snapshots bring every watcher to the committed state. Takeover, retry after
-// partial output and cancel all go this way.
+// Superseding takes back an answer that cannot be finished. Nothing is removed from the
+// log: open items are closed, an event says why, and snapshots bring every watcher to the
+// committed state. Takeover, a retry after partial output, and cancel all go this way.
 
-// supersede takes back the answer in the making, in a living run.
+// supersede takes back the incomplete answer of a living run. name and value are those of
+// the event that says why.
 func (r *run) supersede(name string, value any) error {
 	if err := r.w.CloseOpen(); err != nil {
 		return err
@@ -25,9 +25,8 @@ func (r *run) supersede(name string, value any) error {
 	})
 }
 
-// keepPartial commits the text of a cancelled answer, marked as a part: what a
-// person has read is not taken away. Calls that were still being written never
-// happened.
+// keepPartial commits the text of a cancelled answer, marked as partial: what people have
+// read is not taken away. Calls that were still being written never happened.
 func (a *completion) keepPartial() error {
 	r := a.r
 	if err := r.w.CloseOpen(); err != nil {
@@ -43,7 +42,7 @@ func (a *completion) keepPartial() error {
 	if len(a.sequence)+len(kept) == 0 {
 		return nil
 	}
-	// Shows the mark, and takes calls that were still being written off the screen.
+	// The snapshot shows the mark, and removes calls that were still being written.
 	return r.w.Step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		c.State = r.st.Encode()

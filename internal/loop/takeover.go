@@ -13,16 +13,18 @@ import (
 )
 
 // A run whose process has died is an orphan: its thread claims to run, and its owner's
-// lease is gone. Whoever finds it takes it over, in three steps: read all that must be
-// known, decide whether the run continues here or ends, and commit once, with the fence
-// that was seen as the condition. Of many who find it one commit is accepted.
+// lease has expired. The process that finds it takes it over in three steps: read
+// everything it must know, decide whether the run continues here or ends, and commit once,
+// on the condition that the fence is the one it saw. If several find it, the store accepts
+// one commit.
 
-// MaxClaims is how often a run is taken over without making progress.
+// MaxClaims is how many times a run is taken over without making progress before it is
+// given up.
 const MaxClaims = 3
 
-// takeOver makes this process the owner of a thread whose owner is gone, or ends its
-// run. It returns the run that the caller launches, nil for one that has ended. The
-// caller holds the thread's lock.
+// takeOver makes this process the owner of a thread whose owner is gone, or ends its run.
+// It returns the run, which the caller launches; nil for one that was ended. The caller
+// holds the thread's lock.
 func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error) {
 	o, err := e.readOrphan(ctx, t)
 	if err != nil {
@@ -48,7 +50,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error)
 	return &begun{o.run, c, o.seq}, nil
 }
 
-// orphan is a run whose owner is gone, and what becomes of it.
+// orphan is a run whose owner is gone, and what was decided about it.
 type orphan struct {
 	*host
 	t *thread.Thread
@@ -56,7 +58,7 @@ type orphan struct {
 	refused *holdfast.Error
 	run     *run
 	states  *restored
-	// seq is where the owner has left the stream.
+	// seq is the stream as the owner left it.
 	seq agui.Sequencer
 }
 
@@ -88,7 +90,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
-	// Ids that the abandoned answer has shown are taken, or the next answer would
+	// Ids that the abandoned answer has shown count as used, or the next answer would
 	// continue its calls.
 	o.seq, err = h.read.Replay(ctx, t, func(ev agui.Event) {
 		if call, ok := ev.(agui.ToolCallStart); ok {
@@ -98,7 +100,8 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 	return o, err
 }
 
-// restoreStates restores the states of the middleware.
+// restoreStates restores the middleware's states. It sets refused if they do not allow
+// the run to continue.
 func (o *orphan) restoreStates(ctx context.Context) (err error) {
 	o.states, err = o.restore(ctx, o.t.Key, o.run.st, o.run.agent.Name)
 	var refused *holdfast.Error
@@ -114,8 +117,8 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 	return nil
 }
 
-// commit closes what the owner left open, says so, and brings every watcher to the
-// committed state.
+// commit returns the commit of the takeover: it closes what the owner left open, says why,
+// and brings every watcher to the committed state.
 func (o *orphan) commit() (*holdfast.Commit, error) {
 	st := o.run.st
 	st.Claims++
@@ -137,8 +140,8 @@ func (o *orphan) commit() (*holdfast.Commit, error) {
 	return c, nil
 }
 
-// acquisition prepares a commit after which the process owns the thread, "" for
-// nobody. The fence that was seen is its condition.
+// acquisition prepares a commit after which process owns the thread, or nobody if process
+// is empty. The position that was read is its condition.
 func (h *host) acquisition(t *thread.Thread, process string) *holdfast.Commit {
 	return &holdfast.Commit{
 		Key: t.Key, ID: h.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
@@ -147,7 +150,7 @@ func (h *host) acquisition(t *thread.Thread, process string) *holdfast.Commit {
 	}
 }
 
-// cutOff ends a run that nobody continues.
+// cutOff ends a run that nobody continues, with reason as its error.
 func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) error {
 	st := t.State.Clone()
 	if err := st.Stop(reason); err != nil {
@@ -170,8 +173,8 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	return nil
 }
 
-// takeOverOrphans looks for threads whose owner is gone: once at the start, then once a
-// lease, until nothing new may start.
+// takeOverOrphans looks for threads whose owner is gone, once at the start and then once
+// per lease period, until nothing new may start.
 func (e *Engine) takeOverOrphans() {
 	tick := time.NewTicker(e.cfg.Lease)
 	defer tick.Stop()
@@ -187,6 +190,7 @@ func (e *Engine) takeOverOrphans() {
 	}
 }
 
+// takeOverAll takes over every thread that the store reports as left by its owner.
 func (e *Engine) takeOverAll() {
 	owned, err := e.cfg.Store.Owned(e.ctx)
 	if err != nil {
@@ -208,7 +212,8 @@ func (e *Engine) takeOverAll() {
 	}
 }
 
-// ensureOwnerOf is ensureOwner for a thread that has not been read.
+// ensureOwnerOf is ensureOwner for a thread that has not been read. Losing to another
+// process is no error.
 func (e *Engine) ensureOwnerOf(ctx context.Context, key holdfast.ThreadKey) error {
 	defer e.Lock(key)()
 	t, err := e.read.Head(ctx, key)
@@ -217,13 +222,13 @@ func (e *Engine) ensureOwnerOf(ctx context.Context, key holdfast.ThreadKey) erro
 	}
 	_, err = e.ensureOwner(ctx, t)
 	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
-		return nil // somebody else was faster
+		return nil // another process was faster
 	}
 	return err
 }
 
-// ensureOwner makes sure that a thread that claims to run has an owner that lives.
-// It reports true when the head has moved. The caller holds the thread's lock.
+// ensureOwner makes sure that a thread that claims to run has a living owner. It reports
+// whether the head has moved. The caller holds the thread's lock.
 func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread) (bool, error) {
 	if t.Head == nil || !t.State.Running() || e.local(t.Key) != nil {
 		return false, nil

@@ -13,22 +13,27 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
+// The end of the road: a watcher gets a run's log as a stream. The handler of a POST is a
+// watcher like any other. A stream is a prelude made of committed state, for a watcher
+// that may have seen any part, and then the log: from the run's feed while the run lives
+// in this process, and from the store otherwise. A watcher is a cursor, not a queue, so a
+// slow one costs the run nothing. render.go turns records into frames.
+
 // viewer is how a watcher wants to see a run.
 type viewer struct {
 	dialect agui.Dialect
-	// echo is the run id the watcher asked under; where it is not the run's own,
+	// echo is the run id that the watcher asked for. If it is not the run's own,
 	// RUN_STARTED and RUN_FINISHED carry it and name the real run in metadata.
 	echo string
-	// resync: the watcher's cursor is not in the log, so it starts anew.
+	// resync means that the log does not have the watcher's cursor, so it starts over.
 	resync bool
 }
 
-// streams shows logs to those who watch. It knows no run, only the records of those
-// that live here.
+// streams makes streams of logs. It knows no run, only the feeds of those that live here.
 type streams struct {
 	read  thread.Reader
 	store holdfast.Notifier
-	// live returns the records of the thread's run while it lives in this process.
+	// live returns the feed of the thread's run while it lives in this process.
 	live      func(holdfast.ThreadKey) *journal.Feed
 	closed    <-chan struct{} // when streams must end
 	keepAlive time.Duration
@@ -39,24 +44,23 @@ func (s *streams) follow(key holdfast.ThreadKey, rec *thread.Run, after holdfast
 	return &watching{streams: s, key: key, rec: rec, after: after, viewer: v}
 }
 
-// watching is a stream: a prelude built from committed state, then the log.
-// A watcher is a cursor; it holds nothing else.
+// watching is one stream: a prelude of committed state, then the log after a cursor.
 type watching struct {
 	*streams
 	key     holdfast.ThreadKey
 	rec     *thread.Run
 	after   holdfast.Cursor
 	prelude [][]byte
-	// feed is the run's, while it lives in this process; nil else.
+	// feed is the run's while it lives in this process; nil otherwise.
 	feed *journal.Feed
-	// ended: the prelude is all there is.
+	// ended means that nothing follows the prelude.
 	ended bool
-	// contents are those of results, by message; see expandResult.
+	// contents are the contents of results by message id; see expandResult.
 	contents map[string]json.RawMessage
 	viewer
 }
 
-// reply makes the stream a reply that ends with ctx.
+// reply returns the stream as a reply that ends with ctx.
 func (w *watching) reply(ctx context.Context) *agui.Reply {
 	return &agui.Reply{ThreadID: w.key.Thread, RunID: w.rec.ID, Frames: func(yield func([]agui.Frame, error) bool) {
 		if len(w.prelude) > 0 && !yield(w.preludeFrames(), nil) {
@@ -72,6 +76,7 @@ func (w *watching) reply(ctx context.Context) *agui.Reply {
 	}}
 }
 
+// preludeFrames returns the prelude as frames without ids.
 func (w *watching) preludeFrames() []agui.Frame {
 	frames := make([]agui.Frame, 0, len(w.prelude))
 	for _, data := range w.prelude {
@@ -82,9 +87,8 @@ func (w *watching) preludeFrames() []agui.Frame {
 	return frames
 }
 
-// tail yields the log until the run's terminal record. While the run lives in
-// this process it reads the run's feed, else the store, which is asked to wake
-// it only then.
+// tail yields the log until the run's last record. While the run lives in this process it
+// reads the run's feed; otherwise it reads the store, and only then asks it for wake-ups.
 func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) bool) error {
 	var wake <-chan struct{}
 	idle := time.NewTimer(w.keepAlive)
@@ -109,7 +113,7 @@ func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) boo
 			var stop func()
 			wake, stop = w.store.Watch(w.key)
 			defer stop()
-			continue // what came between the read and the watch is read now
+			continue // read again what came before the watch began
 		}
 		if goOn, err := w.wait(ctx, changed, wake, idle, yield); !goOn {
 			return err
@@ -120,7 +124,8 @@ func (w *watching) tail(ctx context.Context, yield func([]agui.Frame, error) boo
 // wait sleeps until there may be more. It reports false when the stream ends.
 func (w *watching) wait(ctx context.Context, changed, wake <-chan struct{}, idle *time.Timer, yield func([]agui.Frame, error) bool) (bool, error) {
 	if changed != nil {
-		// The store wakes before the feed has what was committed; the feed, after.
+		// The store's wake-up comes before the feed has the records; the feed's own comes
+		// after.
 		wake = nil
 	}
 	select {
@@ -137,8 +142,8 @@ func (w *watching) wait(ctx context.Context, changed, wake <-chan struct{}, idle
 	return true, nil
 }
 
-// read returns what follows the cursor. changed is the feed's wake-up when the
-// run lives here.
+// read returns what follows the cursor. changed is the feed's wake-up if the run lives in
+// this process.
 func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed <-chan struct{}, err error) {
 	if w.feed == nil {
 		w.feed = w.live(w.key)
@@ -149,7 +154,7 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 		case len(records) > 0 || !behind && wake != nil:
 			return records, wake, nil
 		case wake == nil:
-			w.feed = nil // the run is not here any more, and this was all of it
+			w.feed = nil // the run has left this process, and the feed has no more
 		default:
 			changed = wake
 		}
@@ -161,10 +166,10 @@ func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed
 	return records, changed, nil
 }
 
-// attach shows a thread to a watcher that may hold any part of it: snapshots,
-// then START again for every open item, then live. Stock clients digest this
-// whatever they have seen before. A thread that does not run is hydrated: the
-// stream ends as its last run did.
+// attach shows a thread to a watcher that may have seen any part of it: snapshots, then
+// START again for every open item, then the live log. Stock clients handle this whatever
+// they have seen before. A thread that does not run is hydrated: the stream ends as its
+// last run did.
 func (s *streams) attach(ctx context.Context, t *thread.Thread, v viewer) (*watching, error) {
 	rec, err := s.read.Run(ctx, t.Key, t.State.Run())
 	if err != nil {
@@ -197,7 +202,7 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, v viewer) (*watc
 	return w, nil
 }
 
-// endingOf is how a thread that does not run stands, as an event.
+// endingOf returns the event with which the last run of a thread ended.
 func endingOf(t *thread.Thread, rec *thread.Run) agui.Event {
 	if t.State.Status() == holdfast.StatusStopped {
 		return agui.RunError{Message: t.State.Text(), Code: t.State.Code()}
@@ -211,7 +216,7 @@ func endingOf(t *thread.Thread, rec *thread.Run) agui.Event {
 	return agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Outcome: outcome}
 }
 
-// answer is the stream that answers a POST.
+// answer returns the stream that answers a POST.
 func (s *streams) answer(ctx context.Context, p *plan) (*watching, error) {
 	v := viewer{dialect: agui.DialectOf(p.in.ProtocolVersion)}
 	switch p.d.Do {

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// Count is how many records an archive stands for.
+// Count returns how many records the archive stands for.
 func (a *ArchivedLog) Count() uint64 {
 	n := uint64(0)
 	for i := range a.Entries {
@@ -16,7 +16,8 @@ func (a *ArchivedLog) Count() uint64 {
 	return n
 }
 
-// Check says what is wrong with an archive; empty if nothing is.
+// Check describes what is wrong with an archive of the given run, or returns "" if
+// nothing is. t must hold the texts of the run's thread.
 func (a *ArchivedLog) Check(run string, t *Texts) string {
 	if a.Run != run || len(a.Entries) == 0 || len(a.Tags) == 0 || a.Tags[0].From != a.First {
 		return fmt.Sprintf("it is that of run %q with %d entries from record %d on", a.Run, len(a.Entries), a.First)
@@ -30,7 +31,8 @@ func (a *ArchivedLog) Check(run string, t *Texts) string {
 				return fmt.Sprintf("entry %d has a negative length", i)
 			}
 		}
-		// A message that was pruned leaves its entries without a text.
+		// The entries of a pruned message have no text.
+		// The entries of a pruned message have no text.
 		if whole, there := t.items[itemKey{n.Kind, n.ID}]; there && end > len(whole) {
 			return fmt.Sprintf("entry %d has %d bytes of %s, which has %d", i, end, n.ID, len(whole))
 		}
@@ -46,7 +48,8 @@ func (a *ArchivedLog) Check(run string, t *Texts) string {
 	return ""
 }
 
-// EventOf reads a record. Snapshots and large results are references in a log.
+// EventOf decodes a record of a log. A snapshot, which a log stores as a reference, is
+// returned as that reference; a large result is returned with empty content.
 func EventOf(data []byte) (agui.Event, error) {
 	if ref, ok := agui.RefOf(data); ok {
 		switch agui.TypeOf(data) {

@@ -8,42 +8,52 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// Call is a tool call without a result.
+// Call is a tool call that has no result yet, as the head keeps it.
 type Call struct {
-	ID   string `json:"id"`
+	// ID is the tool call id that the model chose.
+	ID string `json:"id"`
+	// Name is the tool's name as the model wrote it.
 	Name string `json:"name"`
-	// Run is the one under which the call was first made; with it the
-	// idempotency key stays the same through every resume.
-	Run      string `json:"run"`
-	Frontend bool   `json:"frontend,omitempty"`
-	// Cut: the model was stopped in the middle of the arguments; the call is
-	// answered without being started.
+	// Run is the id of the run in which the call was first made. It keeps the
+	// idempotency key the same through every resume.
+	Run string `json:"run"`
+	// Frontend means that the client makes the call and posts its result.
+	Frontend bool `json:"frontend,omitempty"`
+	// Cut means that the model was stopped in the middle of the arguments; the call
+	// gets a result without being started.
 	Cut bool `json:"cut,omitempty"`
-	// Thread is the one in which the call was made, if that was another one: the
-	// idempotency key stays the same in a fork.
+	// Thread is the thread in which the call was made, if that was another one. It
+	// keeps the idempotency key the same in a fork.
 	Thread string `json:"thread,omitempty"`
-	// Again: the thread went back, and the call was carried out after that point.
+	// Again means that the thread went back to before the call was carried out.
 	Again bool `json:"again,omitempty"`
-	// InDoubt: Interrupt asks a person what became of the call.
+	// InDoubt means that Interrupt asks a person what became of the call.
 	InDoubt bool `json:"inDoubt,omitempty"`
-	// Interrupt is the question the call waits for, Answer what a person said.
-	Interrupt *agui.Interrupt  `json:"interrupt,omitempty"`
-	Answer    *holdfast.Answer `json:"answer,omitempty"`
-	// Settled is the result that a hook has given the call before it started.
+	// Interrupt is the question that the call waits for; nil if there is none.
+	Interrupt *agui.Interrupt `json:"interrupt,omitempty"`
+	// Answer is a person's answer to Interrupt; nil until it is given.
+	Answer *holdfast.Answer `json:"answer,omitempty"`
+	// Given is the result that a hook gave the call before it started; nil for most.
 	Given *GivenResult `json:"settled,omitempty"`
 }
 
-// GivenResult is a result that nothing is run for.
+// GivenResult is the result of a call that did not run.
 type GivenResult struct {
-	Text   string          `json:"text,omitempty"`
-	Parts  []holdfast.Part `json:"parts,omitempty"`
-	Failed bool            `json:"failed,omitempty"`
-	NotRun bool            `json:"notRun,omitempty"`
+	// Text is what the model reads.
+	Text string `json:"text,omitempty"`
+	// Parts are the result's parts, if it is more than text.
+	Parts []holdfast.Part `json:"parts,omitempty"`
+	// Failed means that the model reads an error.
+	Failed bool `json:"failed,omitempty"`
+	// NotRun means that nothing was started for the call.
+	NotRun bool `json:"notRun,omitempty"`
 }
 
+// Waits reports whether the call waits for a person's answer.
 func (c *Call) Waits() bool { return c.Interrupt != nil && c.Answer == nil }
 
-// CallKey is the idempotency key: it stays the same when the call is run again.
+// CallKey returns the call's idempotency key. It stays the same when the call runs
+// again, in a resumed run or in a fork.
 func CallKey(thread string, call *Call) string {
 	if call.Thread != "" {
 		thread = call.Thread
@@ -51,30 +61,44 @@ func CallKey(thread string, call *Call) string {
 	return thread + "/" + call.Run + "/" + call.ID
 }
 
-// Intent is written before a call starts.
+// Intent is committed before a call starts. If the process dies, it tells whoever takes
+// over that the call may have taken effect.
 type Intent struct {
-	Format int    `json:"format"`
-	Tool   string `json:"tool"`
-	// Arguments are exactly those that the call starts with.
-	Arguments string         `json:"arguments,omitempty"`
-	Key       string         `json:"key"`
-	Fence     holdfast.Fence `json:"fence"`
-	At        time.Time      `json:"at"`
+	// Format is the format of this value.
+	Format int `json:"format"`
+	// Tool is the tool's name.
+	Tool string `json:"tool"`
+	// Arguments are exactly the ones that the call starts with.
+	Arguments string `json:"arguments,omitempty"`
+	// Key is the call's idempotency key.
+	Key string `json:"key"`
+	// Fence is that of the owner that starts the call.
+	Fence holdfast.Fence `json:"fence"`
+	// At is when the call starts.
+	At time.Time `json:"at"`
 }
 
-// PendingWrite is a finished tool result that no checkpoint holds yet. Its
-// content is the message; this entry says which call finished, when.
+// PendingWrite marks a finished tool result that no checkpoint holds yet. The content
+// is in the result's message; this value says which call finished, and when.
 type PendingWrite struct {
-	Format      int       `json:"format"`
-	CallID      string    `json:"callId"`
-	Tool        string    `json:"tool"`
-	Message     string    `json:"messageId"`
-	Failed      bool      `json:"failed,omitempty"`
-	Iteration   int       `json:"iteration"`
+	// Format is the format of this value.
+	Format int `json:"format"`
+	// CallID is the id of the finished call.
+	CallID string `json:"callId"`
+	// Tool is the name of its tool.
+	Tool string `json:"tool"`
+	// Message is the id of the message that holds the result.
+	Message string `json:"messageId"`
+	// Failed means that the result is an error's text.
+	Failed bool `json:"failed,omitempty"`
+	// Iteration is the iteration that made the call.
+	Iteration int `json:"iteration"`
+	// CompletedAt is when the call finished.
 	CompletedAt time.Time `json:"completedAt"`
 }
 
-// PutIntent says that the call is about to start.
+// PutIntent adds the intent of a call to the commit c. A frontend's call has none: the
+// server does not start it.
 func PutIntent(c *holdfast.Commit, thread string, call *Call, h *History, fence holdfast.Fence, now time.Time) {
 	if call.Frontend {
 		return
@@ -84,13 +108,15 @@ func PutIntent(c *holdfast.Commit, thread string, call *Call, h *History, fence 
 	})})
 }
 
-// ResultMark is what the metadata of a result's message says of it.
+// ResultMark is what the metadata of a result's message says about the result.
 type ResultMark struct {
-	// Failed: it is an error's text. NotRun: nothing was started for it.
+	// Failed means that the result is an error's text.
 	Failed bool `json:"failed"`
+	// NotRun means that nothing was started for the call.
 	NotRun bool `json:"notRun"`
 }
 
+// MarkOf returns the mark of a result's message; the zero mark if it has none.
 func MarkOf(m *agui.Message) ResultMark {
 	var metadata struct {
 		Holdfast ResultMark `json:"holdfast"`
@@ -101,7 +127,7 @@ func MarkOf(m *agui.Message) ResultMark {
 	return metadata.Holdfast
 }
 
-// FailedMark is the metadata of a failed result.
+// FailedMark returns the metadata of a failed result's message.
 func FailedMark(notRun bool) json.RawMessage {
 	if notRun {
 		return json.RawMessage(`{"holdfast":{"failed":true,"notRun":true}}`)
@@ -109,11 +135,13 @@ func FailedMark(notRun bool) json.RawMessage {
 	return json.RawMessage(`{"holdfast":{"failed":true}}`)
 }
 
-// SharedAfter names the shared state after a call by the message of its result, so that
-// what a recorded result did to it can be found.
+// SharedAfter returns the id of the blob with the shared state after a call. It is
+// derived from the id of the result's message, so that what a recorded result did to
+// the shared state can be found.
 func SharedAfter(message string) string { return "s/" + message }
 
-// The results of calls that nothing was run for. Models and people read them.
+// The results of calls that did not run to their end. Models and people read them.
+// The results of calls that did not run to their end. Models and people read them.
 const (
 	TextNotAnswered = "No result: the call was not answered."
 	TextDeclined    = "No result: the person declined to answer."

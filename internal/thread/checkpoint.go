@@ -7,23 +7,32 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Checkpoint is a head that is listed.
+// Checkpoint is a state that is listed, so that a thread can go back to it.
 type Checkpoint struct {
-	Format    int       `json:"format"`
-	ID        string    `json:"id"`
+	// Format is the format of this value.
+	Format int `json:"format"`
+	// ID is the checkpoint's id within its thread; ids sort in the order of time.
+	ID string `json:"id"`
+	// CreatedAt is when it was taken.
 	CreatedAt time.Time `json:"createdAt"`
-	// ETag is the id of the commit that took it; format 1 has none.
+	// ETag is the id of the commit that took it. Format 1 has none.
 	ETag string `json:"etag,omitempty"`
-	// Source is input, loop, update or fork; Step is the iteration that runs
-	// next, -1 for input.
-	Source       string `json:"source"`
-	Step         int    `json:"step"`
-	Parent       string `json:"parent,omitempty"`
+	// Source is input, loop, update or fork.
+	Source string `json:"source"`
+	// Step is the iteration that runs next, -1 for input.
+	Step int `json:"step"`
+	// Parent is the id of the checkpoint before it, in ParentThread if that is set.
+	Parent string `json:"parent,omitempty"`
+	// ParentThread is the thread of Parent, if that is another one.
 	ParentThread string `json:"parentThread,omitempty"`
-	Label        string `json:"label,omitempty"`
-	State        *State `json:"state"`
+	// Label is a name that a person gave it.
+	Label string `json:"label,omitempty"`
+	// State is the thread's state at that moment.
+	State *State `json:"state"`
 }
 
+// DecodeCheckpoint reads a stored checkpoint, in this format or an earlier one. It
+// returns ErrUnreadable, ErrNegative, or [holdfast.ErrVersionTooNew].
 func DecodeCheckpoint(data []byte) (*Checkpoint, error) {
 	cp := &Checkpoint{}
 	if err := Decode(data, cp); err != nil {
@@ -35,7 +44,7 @@ func DecodeCheckpoint(data []byte) (*Checkpoint, error) {
 	return cp, cp.State.validate()
 }
 
-// Public is what the owner of the thread may see of it.
+// Public returns what the thread's owner may see of the checkpoint.
 func (cp *Checkpoint) Public(thread string) holdfast.Checkpoint {
 	return holdfast.Checkpoint{
 		ID: cp.ID, ThreadID: thread, CreatedAt: cp.CreatedAt, ETag: cp.ETag, Format: max(cp.Format, 1),
@@ -53,11 +62,15 @@ const (
 	SourceFork   = "fork"
 )
 
+// AddCheckpoint adds a checkpoint of st, as the child of the last one, to the commit c.
+// keep is how many checkpoints the thread keeps.
 func AddCheckpoint(c *holdfast.Commit, st *State, source string, step int, now time.Time, keep int) {
 	PutCheckpoint(c, st, Checkpoint{Source: source, Step: step, Parent: st.LastCheckpoint}, now, keep)
 }
 
-// PutCheckpoint lists st in c as a checkpoint of which the origin is filled in.
+// PutCheckpoint adds a checkpoint of st to the commit c and returns it. cp says where it
+// comes from; the rest of it is filled in here. keep is how many checkpoints the thread
+// keeps.
 func PutCheckpoint(c *holdfast.Commit, st *State, cp Checkpoint, now time.Time, keep int) *Checkpoint {
 	st.takeStates()
 	st.Checkpoints++
@@ -71,5 +84,5 @@ func PutCheckpoint(c *holdfast.Commit, st *State, cp Checkpoint, now time.Time, 
 	return &cp
 }
 
-// checkpointID sorts as checkpoints were taken.
+// checkpointID returns the id of the n-th checkpoint. Ids sort as checkpoints were taken.
 func checkpointID(n int) string { return fmt.Sprintf("%012d", n) }

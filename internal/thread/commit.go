@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
+// RecordsOf returns the records of a commit as the log has them after it.
 func RecordsOf(c *holdfast.Commit) []holdfast.Record {
 	records := make([]holdfast.Record, len(c.Records))
 	tag := c.Fence.Tag()
@@ -16,7 +17,7 @@ func RecordsOf(c *holdfast.Commit) []holdfast.Record {
 	return records
 }
 
-// HeadAfter is the head that a successful commit leaves.
+// HeadAfter returns the head that a successful commit leaves.
 func HeadAfter(c *holdfast.Commit) *holdfast.Head {
 	return &holdfast.Head{
 		Key: c.Key, User: c.User, Fence: c.Fence, Process: c.Process, ETag: c.ID,
@@ -24,6 +25,7 @@ func HeadAfter(c *holdfast.Commit) *holdfast.Head {
 	}
 }
 
+// EncodeEvents encodes events as the records of a log.
 func EncodeEvents(events []agui.Event) [][]byte {
 	records := make([][]byte, len(events))
 	for i, ev := range events {
@@ -32,6 +34,7 @@ func EncodeEvents(events []agui.Event) [][]byte {
 	return records
 }
 
+// BytesOf returns how many bytes of data a commit writes.
 func BytesOf(c *holdfast.Commit) (n int64) {
 	for i := range c.Records {
 		n += int64(len(c.Records[i]))
@@ -45,9 +48,9 @@ func BytesOf(c *holdfast.Commit) (n int64) {
 	return n
 }
 
-// ClearWork removes the intents and the pending writes: a checkpoint holds the
-// results now. A commit clears before it puts, so those that an earlier step has
-// put into the same commit are taken out of it.
+// ClearWork has the commit c remove the intents and the pending writes, because its
+// checkpoint holds the results. A commit clears before it puts, so those that an earlier
+// step put into c are taken out of it.
 func ClearWork(c *holdfast.Commit) {
 	c.Put = slices.DeleteFunc(c.Put, func(v holdfast.Value) bool {
 		return v.Kind == holdfast.KindPending || v.Kind == holdfast.KindIntent

@@ -7,8 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// MustJSON encodes one of this package's own stored values, which always can
-// be encoded.
+// MustJSON encodes one of this package's own stored values, which can always be encoded.
 func MustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -17,7 +16,8 @@ func MustJSON(v any) []byte {
 	return b
 }
 
-// Decode reads one of this package's stored values.
+// Decode reads one of this package's stored values into v. It returns ErrUnreadable, or
+// [holdfast.ErrVersionTooNew] for a format that this version does not know.
 func Decode(b []byte, v any) error {
 	var f struct {
 		Format int `json:"format"`
@@ -34,9 +34,9 @@ func Decode(b []byte, v any) error {
 	return nil
 }
 
-// Format is the version of the values this package stores. Data of every
-// earlier format is read; a newer one is refused untouched. Format 2 has logs
-// whose finished runs are stored apart (archive.go), which a reader of format 1
-// would take for lost; it added the members that say so. Format 3 has the states of
-// the middleware, which a reader of format 2 would drop when it writes.
+// Format is the version of the values that this package stores. Data of every earlier
+// format is read; a newer format is refused and left untouched. Format 2 stores the logs
+// of finished runs apart (log.go), which a reader of format 1 would take for lost.
+// Format 3 adds the states of the middleware, which a reader of format 2 would drop when
+// it writes.
 const Format = 3

@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// ReadUnlessMoved is readError for a commit, which may also be refused.
+// ReadUnlessMoved is ReadError for the error of a commit. It returns ErrConflict,
+// ErrFenced and public errors as they are, so that the caller can decide again.
 func ReadUnlessMoved(err error) error {
 	var pub *holdfast.Error
 	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) || errors.As(err, &pub) {
@@ -20,6 +21,9 @@ func ReadUnlessMoved(err error) error {
 	return ReadError(err)
 }
 
+// ReadError turns an error of reading a thread into one that is safe to show: damaged
+// data and a newer format each have a code; anything else counts as a store that does
+// not answer.
 func ReadError(err error) error {
 	switch {
 	case errors.Is(err, holdfast.ErrVersionTooNew):
@@ -32,44 +36,50 @@ func ReadError(err error) error {
 	return StoreError(err)
 }
 
+// StoreError says that the store does not answer.
 func StoreError(err error) error {
 	return holdfast.Errorf(holdfast.CodeStoreUnavailable, "The store cannot be reached at the moment.").
 		WithHint("Try again; nothing was started.").Wrap(fmt.Errorf("store: %w", err))
 }
 
-// NotFound is the same for a thread that does not exist and one that
-// is somebody else's.
+// NotFound says that there is no such thread. It is the same for a thread that does not
+// exist and for one that belongs to somebody else.
 func NotFound(thread string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeNotFound, "There is no thread %q.", thread).
 		WithHint("GET /threads lists yours.")
 }
 
+// RunNotFound says that the thread has no such run.
 func RunNotFound(thread, run string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeNotFound, "There is no run %q in thread %q.", run, thread).
 		WithHint("GET /threads/%s names its last run.", thread)
 }
 
+// CheckpointNotFound says that the thread has no such checkpoint, or keeps it no longer.
 func CheckpointNotFound(thread, id string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeNotFound, "There is no checkpoint %q in thread %q.", id, thread).
 		WithHint("GET /threads/{thread}/checkpoints lists those that are kept.").With("checkpointId", id)
 }
 
+// tooNew says that only a newer version can read the thread.
 func tooNew(err error) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeVersionTooNew, "This thread was written by a newer version of the server; it was left untouched.").
 		WithHint("Upgrade this server.").Wrap(err)
 }
 
+// checkpointInvalid says that the state can be read but cannot be right.
 func checkpointInvalid(err error) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeCheckpointInvalid, "This thread's stored state has a negative counter, so it is not gone on with; it was left untouched.").
+	return holdfast.Errorf(holdfast.CodeCheckpointInvalid, "This thread's stored state has a negative counter, so no run can continue from it; it was left untouched.").
 		WithHint("Operators look at it with: holdfast inspect.").Wrap(err)
 }
 
+// checkpointUnreadable says that a stored value is damaged.
 func checkpointUnreadable(err error) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeCheckpointUnreadable, "A part of this thread's stored state cannot be read; it was left untouched.").
 		WithHint("Operators look at it with: holdfast check.").Wrap(err)
 }
 
-// stale is about a history that is not the one the head was written for.
+// stale says that the history is not the one that the head was written for.
 func stale(has, expects int) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeCheckpointStale,
 		"Checkpoint is stale. Conversation has %d messages but checkpoint expects %d.", has, expects).
@@ -77,10 +87,11 @@ func stale(has, expects int) *holdfast.Error {
 		With("actual", has).With("expected", expects)
 }
 
+// HintEmptyPost says how to continue a run that has stopped.
 const HintEmptyPost = `POST the same threadId with "messages": [] and a new runId`
 
-// PublicText is a person's text of an error: RUN_ERROR has no place for a hint
-// of its own.
+// PublicText returns an error's message and hint as one text, because RUN_ERROR has no
+// field for a hint.
 func PublicText(e *holdfast.Error) string {
 	if e.Hint == "" {
 		return e.Message
@@ -88,11 +99,13 @@ func PublicText(e *holdfast.Error) string {
 	return e.Message + " " + e.Hint
 }
 
+// CutOff says that a run ended because its server died, at the given iteration.
 func CutOff(iteration int) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeCutOff,
 		"The server that ran this run died at iteration %d. Finished results are kept. To go on, %s.", iteration, HintEmptyPost)
 }
 
+// KeptChanging says that the thread moved each time a request was decided.
 func KeptChanging() *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeCheckpointConflict, "The thread kept changing while this request was decided.").
 		WithHint("Try again.")

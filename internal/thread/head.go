@@ -1,3 +1,9 @@
+// Package thread is what a store holds of a thread, and the one way to read it: the
+// state in its head, its messages, runs, checkpoints and log, each with its stored form
+// and the rules it obeys. Every other package of the engine builds on it: decide
+// compares a request with it, loop and journal write it, upkeep and audit work on it
+// without a run. Reader is the only part that touches a store, and nothing here writes
+// to one: a change is a [holdfast.Commit] that the caller commits.
 package thread
 
 import (
@@ -11,110 +17,132 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// State is the part of a head that the store does not read: what is needed to
+// The state is what a run continues from. A request is decided by it, a run works on
+// its own copy, and each commit stores it again in the thread's head, so a process that
+// dies loses nothing but work in progress. Its size does not grow with the thread:
+// messages, records and checkpoints are stored beside it. This file has its members and
+// its JSON; standing.go has its transitions.
+
+// State is the part of a head that the store does not read: what a run needs to
 // continue from exactly here, and nothing that grows with the thread.
 type State struct {
+	// Format is the format of this value.
 	Format int
-	Agent  string
-	// Leaf is the last message of the history.
+	// Agent is the name of the agent of the running or last run.
+	Agent string
+	// Leaf is the id of the last message of the history.
 	Leaf string
 	standing
 	Work
 
-	// live is where the states change while the run runs, and taken what of it is in
-	// Work.
+	// live holds the middleware's states while a run changes them; taken is the version
+	// of them that Work has.
 	live  *holdfast.LiveStates
 	taken *holdfast.States
 }
 
-// Work is how far a thread has come: the iteration, what is open in it, and the states.
+// Work is how far a thread has come: the iteration, what is open in it, and the
+// middleware's states.
 type Work struct {
-	// Iteration runs, or runs next. GrantedAt is the one at which the last
-	// request started or resumed the run.
+	// Iteration is the one that runs, or runs next.
 	Iteration int `json:"iteration"`
+	// GrantedAt is the iteration at which the last request started or resumed the run.
 	GrantedAt int `json:"grantedAt,omitempty"`
-	// Boundary is the last record that the messages up to Leaf account for.
-	// Records after it belong to an answer in the making.
+	// Boundary is the last record that the messages up to Leaf account for. The records
+	// after it belong to an answer that is not complete.
 	Boundary holdfast.Cursor `json:"boundary"`
-	// Calls are the calls of the last assistant message that have no result
-	// yet.
+	// Calls are the calls of the last assistant message that have no result yet.
 	Calls []Call `json:"calls,omitempty"`
 	// Queued are user messages that follow the results of Calls.
 	Queued []json.RawMessage `json:"queued,omitempty"`
-	// Answers remembers, by interrupt id, the hash of the answer that was last
-	// given, so that a repeated resume is recognised.
+	// Answers maps the id of an interrupt to the hash of the last answer it got, so that
+	// a repeated resume is recognized.
 	Answers map[string]string `json:"answers,omitempty"`
-	// Count is the number of messages up to Leaf; format 1 has none.
+	// Count is the number of messages up to Leaf. Format 1 has none.
 	Count int `json:"count,omitempty"`
 	// Origin is what the thread was forked from; nil for most.
 	Origin *Origin `json:"origin,omitempty"`
-	// Reuse: the thread went back, and there may be recorded results to use.
+	// Reuse means that the thread went back, and recorded results may be left to use.
 	Reuse bool `json:"reuse,omitempty"`
-	// Bytes is about how much was ever written to the thread that may stay.
+	// Bytes is about how many bytes were ever written to the thread and may still be
+	// there.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Shared names the blob with the shared state; empty when there is none.
+	// Shared is the id of the blob with the shared state; empty if there is none.
 	Shared string `json:"shared,omitempty"`
-	// Checkpoints counts the checkpoints ever taken; LastCheckpoint is the
-	// parent of the next.
-	Checkpoints    int    `json:"checkpoints"`
+	// Checkpoints counts the checkpoints ever taken.
+	Checkpoints int `json:"checkpoints"`
+	// LastCheckpoint is the id of the last one, the parent of the next.
 	LastCheckpoint string `json:"lastCheckpoint,omitempty"`
 	// Claims counts the takeovers since the run last made progress.
-	Claims int              `json:"claims,omitempty"`
-	Usage  []holdfast.Usage `json:"usage,omitempty"`
-	// Open: the answer of the iteration is committed, and the iteration not closed.
+	Claims int `json:"claims,omitempty"`
+	// Usage is what the run has used so far, by provider and model.
+	Usage []holdfast.Usage `json:"usage,omitempty"`
+	// Open means that the iteration's answer is committed but the iteration is not closed.
 	Open bool `json:"open,omitempty"`
-	// Question is what a hook asks before the iteration goes on.
+	// Question is what a hook asks before the iteration continues; nil for most.
 	Question *Question `json:"question,omitempty"`
-	// Ending is why the run ends once its iteration is closed.
+	// Ending is why the run ends once its iteration is closed; nil for most.
 	Ending *Ending `json:"ending,omitempty"`
 
-	// Schema names the schema that the states of the middleware were written under.
-	Schema string                     `json:"sig,omitempty"`
+	// Schema names the schema that the middleware's states were written under.
+	Schema string `json:"sig,omitempty"`
+	// States are the middleware's states, by name.
 	States map[string]json.RawMessage `json:"states,omitempty"`
-	// StateVersions are those that are not the schema's: of states that were not read
-	// since it changed, and of states that it does not know.
-	StateVersions map[string]int        `json:"stateVersions,omitempty"`
-	NewerStates   map[string]NewerState `json:"newerStates,omitempty"`
-	// Redacted are the states that the schema does not know and that must not be shown.
+	// StateVersions are the versions that differ from the schema's: of states that were
+	// not read since it changed, and of states that it does not know.
+	StateVersions map[string]int `json:"stateVersions,omitempty"`
+	// NewerStates are set aside until a version of the middleware that knows them runs.
+	NewerStates map[string]NewerState `json:"newerStates,omitempty"`
+	// Redacted names the states that the schema does not know and that must not be shown.
 	Redacted []string `json:"redacted,omitempty"`
 }
 
 // Question is what a hook asks a person, and the answer.
 type Question struct {
-	Interrupt *agui.Interrupt  `json:"interrupt"`
-	Answer    *holdfast.Answer `json:"answer,omitempty"`
+	// Interrupt is the question.
+	Interrupt *agui.Interrupt `json:"interrupt"`
+	// Answer is nil until a person answers.
+	Answer *holdfast.Answer `json:"answer,omitempty"`
 }
 
+// Waits reports whether there is a question without an answer. q may be nil.
 func (q *Question) Waits() bool { return q != nil && q.Answer == nil }
 
-// Ending is an error that ends a run.
+// Ending is the error with which a run is about to end.
 type Ending struct {
-	Code    string `json:"code"`
+	// Code is the error's code.
+	Code string `json:"code"`
+	// Message is the text that a person reads.
 	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
+	// Hint says what to do next.
+	Hint string `json:"hint,omitempty"`
 }
 
+// EndingOf returns the stored form of e.
 func EndingOf(e *holdfast.Error) *Ending {
 	return &Ending{Code: e.Code, Message: e.Message, Hint: e.Hint}
 }
 
+// Err returns the error again.
 func (e *Ending) Err() error { return &holdfast.Error{Code: e.Code, Message: e.Message, Hint: e.Hint} }
 
-// Origin is the checkpoint that a thread was forked from.
+// Origin is where a forked thread comes from.
 type Origin struct {
-	Thread     string `json:"thread"`
+	// Thread is the id of the thread that was forked.
+	Thread string `json:"thread"`
+	// Checkpoint is the id of its checkpoint; empty if it was forked at a message.
 	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
-// ErrUnreadable: the bytes are not what any version has written. ErrNegative: a
-// counter is negative.
 var (
+	// ErrUnreadable means that the bytes are not what any version has written.
 	ErrUnreadable = errors.New("a stored value cannot be read")
-	ErrNegative   = errors.New("a checkpoint has a negative counter")
+	// ErrNegative means that a counter is negative.
+	ErrNegative = errors.New("a checkpoint has a negative counter")
 )
 
-// Clone copies what a commit may change, so that a refused commit leaves the
-// original as it was.
+// Clone copies the state as far as a commit may change it, so that a refused commit
+// leaves the original as it was.
 func (s *State) Clone() *State {
 	c := *s
 	c.Calls = slices.Clone(s.Calls)
@@ -124,11 +152,11 @@ func (s *State) Clone() *State {
 		q := *s.Question
 		c.Question = &q
 	}
-	c.Format = Format // whoever changes it writes it anew
+	c.Format = Format // a copy is changed and written in the current format
 	return &c
 }
 
-// Interrupts returns the open questions: that of a hook, and those of the calls in
+// Interrupts returns the open questions: the hook's first, then those of the calls in
 // their order.
 func (s *State) Interrupts() []agui.Interrupt {
 	var open []agui.Interrupt
@@ -143,7 +171,7 @@ func (s *State) Interrupts() []agui.Interrupt {
 	return open
 }
 
-// PendingFrontend returns the ids of the frontend's calls without a result.
+// PendingFrontend returns the ids of the frontend's calls that have no result.
 func (s *State) PendingFrontend() []string {
 	var ids []string
 	for _, c := range s.Calls {
@@ -154,12 +182,12 @@ func (s *State) PendingFrontend() []string {
 	return ids
 }
 
-// CloseCall takes the call off the list.
+// CloseCall removes the call from the open ones.
 func (s *State) CloseCall(id string) {
 	s.Calls = slices.DeleteFunc(s.Calls, func(c Call) bool { return c.ID == id })
 }
 
-// Call returns the open call of that id; nil if there is none.
+// Call returns the open call with that id; nil if there is none.
 func (s *State) Call(id string) *Call {
 	for i := range s.Calls {
 		if s.Calls[i].ID == id {
@@ -169,7 +197,7 @@ func (s *State) Call(id string) *Call {
 	return nil
 }
 
-// TakeQueued returns the messages that came along with a resume and follow the
+// TakeQueued removes and returns the messages that came with a resume and follow the
 // results it waits for.
 func (s *State) TakeQueued() []agui.Message {
 	var out []agui.Message
@@ -182,7 +210,7 @@ func (s *State) TakeQueued() []agui.Message {
 	return out
 }
 
-// RawMessages are messages as the state keeps them.
+// RawMessages encodes messages as the state keeps them.
 func RawMessages(messages []agui.Message) []json.RawMessage {
 	var out []json.RawMessage
 	for i := range messages {
@@ -191,8 +219,8 @@ func RawMessages(messages []agui.Message) []json.RawMessage {
 	return out
 }
 
-// storedState is the JSON form of a state. Its members have stood in this order since
-// format 1.
+// storedState is the JSON form of a state. Its members have had this order since format
+// 1.
 type storedState struct {
 	Format  int                   `json:"format"`
 	Agent   string                `json:"agent"`
@@ -208,6 +236,7 @@ type storedState struct {
 // MarshalJSON implements [json.Marshaler].
 func (s *State) MarshalJSON() ([]byte, error) { return json.Marshal(s.stored()) }
 
+// stored returns the JSON form of the state.
 func (s *State) stored() storedState {
 	return storedState{s.Format, s.Agent, s.Leaf, s.status, s.run, s.outcome, s.code, s.text, &s.Work}
 }
@@ -224,8 +253,8 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// DecodeState reads what Encode has written, in this format or an earlier one. It
-// returns ErrUnreadable, ErrNegative, or [holdfast.ErrVersionTooNew].
+// DecodeState reads what Encode wrote, in this format or an earlier one. It returns
+// ErrUnreadable, ErrNegative, or [holdfast.ErrVersionTooNew].
 func DecodeState(b []byte) (*State, error) {
 	var s State
 	if err := s.UnmarshalJSON(b); err != nil {
@@ -234,15 +263,14 @@ func DecodeState(b []byte) (*State, error) {
 	return &s, s.validate()
 }
 
-// Encode writes the state as a head keeps it.
+// Encode returns the state as a head stores it.
 func (s *State) Encode() []byte {
 	s.takeStates()
 	// Every member is a plain value or JSON that was decoded before.
 	return MustJSON(s.stored())
 }
 
-// Follow has Encode store the states of the middleware as they are in live at that
-// moment.
+// Follow makes Encode store the middleware's states as live holds them at that moment.
 func (s *State) Follow(live *holdfast.LiveStates) { s.live = live }
 
 // validate returns an error for a state that no run may continue from.
@@ -256,8 +284,9 @@ func (s *State) validate() error {
 	return nil
 }
 
-// Superseded returns what takes an answer in the making back, after its open items were
-// closed: why, and snapshots that bring every watcher to this state.
+// Superseded returns the events that take back an incomplete answer after its open items
+// were closed: a CUSTOM event of that name and value that says why, and the snapshots
+// that bring every watcher to this state. now is in milliseconds since 1970.
 func (s *State) Superseded(now int64, name string, value any) []agui.Event {
 	base := agui.Base{Timestamp: now}
 	return []agui.Event{

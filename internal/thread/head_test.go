@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// fullState is a state with every member set.
+// fullState returns a state with every member set.
 func fullState() *State {
 	n := int64(7)
 	return &State{
@@ -27,7 +27,7 @@ func fullState() *State {
 	}
 }
 
-// TestStateRoundTrip: a head survives being written and read, all of it.
+// TestStateRoundTrip: all of a head survives being written and read.
 func TestStateRoundTrip(t *testing.T) {
 	want := fullState()
 	for _, v := range []reflect.Value{reflect.ValueOf(want.standing), reflect.ValueOf(want.Work)} {

@@ -5,22 +5,23 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// History is a thread's messages: the path from the first to the leaf, and the
-// ids that are in the tree but not on the path.
+// History is the messages of a thread: the path from the first one to the leaf, and the
+// ids of those that are in the tree but not on the path.
 type History struct {
-	Path      []agui.Message
-	Raw       [][]byte // as stored, beside path
-	Index     map[string]int
-	Elsewhere map[string]string // id to role
-	Queued    map[string]bool   // user messages that wait for open calls
+	Path      []agui.Message    // from the first message to the leaf
+	Raw       [][]byte          // the messages of Path as they are stored
+	Index     map[string]int    // message id to its place in Path
+	Elsewhere map[string]string // ids of messages on other branches, to their role
+	Queued    map[string]bool   // ids of user messages that wait for open calls
 	Calls     map[string]bool   // tool call ids of the whole tree
 }
 
+// NewHistory returns a history without messages.
 func NewHistory() *History {
 	return &History{Index: map[string]int{}, Elsewhere: map[string]string{}, Calls: map[string]bool{}}
 }
 
-// Add appends a message to the path.
+// Add appends a message, raw being its stored form, to the path.
 func (h *History) Add(m agui.Message, raw []byte) {
 	h.Index[m.ID] = len(h.Path)
 	h.Path = append(h.Path, m)
@@ -28,13 +29,15 @@ func (h *History) Add(m agui.Message, raw []byte) {
 	h.noteCalls(&m)
 }
 
+// noteCalls remembers the ids of the message's calls.
 func (h *History) noteCalls(m *agui.Message) {
 	for i := range m.ToolCalls {
 		h.Calls[m.ToolCalls[i].ID] = true
 	}
 }
 
-// Arguments returns the arguments of a call on the path, as the model wrote them.
+// Arguments returns the arguments of a call on the path as the model wrote them; "" if
+// it is not there.
 func (h *History) Arguments(call string) string {
 	for i := len(h.Path) - 1; i >= 0; i-- {
 		for j := range h.Path[i].ToolCalls {
@@ -46,9 +49,9 @@ func (h *History) Arguments(call string) string {
 	return ""
 }
 
-// WholeFrom returns the last message that belongs to what the message at a place
-// began: its calls' results, and reasoning between them. It reports whether all its
-// calls have a result by then.
+// WholeFrom returns the place of the last message that belongs to the one at place at:
+// the results of its calls, and the reasoning between them. It reports whether all calls
+// have a result by then.
 func (h *History) WholeFrom(at int) (end int, whole bool) {
 	open := map[string]bool{}
 	for i := range at + 1 {

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
+// Info returns what the thread's owner may see of it.
 func (t *Thread) Info() *holdfast.ThreadInfo {
 	info := &holdfast.ThreadInfo{
 		ID: t.Key.Thread, Agent: t.State.Agent, Status: t.State.Status(), Run: t.State.Run(),
@@ -23,8 +24,8 @@ func (t *Thread) Info() *holdfast.ThreadInfo {
 	return info
 }
 
-// PendingWrites returns the finished results that no checkpoint holds yet, in the
-// order in which they finished.
+// PendingWrites returns the finished results that no checkpoint holds yet, in the order
+// in which they finished.
 func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]holdfast.PendingWrite, error) {
 	values, err := rd.Store.Values(ctx, t.Key, holdfast.KindPending, "", 0)
 	if err != nil {
@@ -56,6 +57,8 @@ func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]holdfast.Pendi
 	return list, nil
 }
 
+// StateSnapshot returns a STATE_SNAPSHOT of the shared state in the blob id. A thread
+// without shared state has an empty object.
 func (rd Reader) StateSnapshot(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
 	state, err := rd.Shared(ctx, key, id)
 	if err != nil {

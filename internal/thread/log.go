@@ -10,50 +10,64 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// ArchivedLog is the log of a run that has ended.
+// A run's log is what watchers of the run read. While it is fresh, its records are in
+// the thread's live log. Some time after the run's end, upkeep stores it apart as one
+// value, without what the message table holds already: of the deltas of a message only
+// the lengths stay, so that a reader whose cursor lies between two of them gets the rest
+// of the text; of a large tool result only the id of its message stays. This file makes
+// such an archive, reads it, and finds the records of a run wherever they are.
+
+// ArchivedLog is the log of a run that has ended, stored apart from the live one.
 type ArchivedLog struct {
-	Format int    `json:"format"`
-	Run    string `json:"run"`
-	// First is the number of the first record; each entry has one or more.
+	// Format is the format of this value.
+	Format int `json:"format"`
+	// Run is the id of the run.
+	Run string `json:"run"`
+	// First is the number of the first record.
 	First uint64 `json:"first"`
-	// Tags are those of the records, each with the number from which on it is.
-	Tags    []TagFrom  `json:"tags"`
+	// Tags are the tags of the records. Each holds until the next one begins.
+	Tags []TagFrom `json:"tags"`
+	// Entries are the records in order; each entry stands for one or more.
 	Entries []LogEntry `json:"entries"`
 }
 
+// TagFrom is the tag of all records from a number on.
 type TagFrom struct {
-	From uint64 `json:"from"`
-	Tag  string `json:"tag"`
+	From uint64 `json:"from"` // number of the first record that has it
+	Tag  string `json:"tag"`  // the writer's, as cursors name it
 }
 
-// LogEntry is a record, or the deltas of one item that follow each other.
+// LogEntry is one record, or successive deltas of one item.
 type LogEntry struct {
-	// Data is the record.
+	// Data is the record; empty for deltas.
 	Data json.RawMessage `json:"d,omitempty"`
-	// Kind and ID name the item that deltas belong to. They are its text from the
-	// byte Offset on; Lengths are theirs, in bytes.
-	Kind    agui.Type `json:"k,omitempty"`
-	ID      string    `json:"i,omitempty"`
-	Offset  int       `json:"o,omitempty"`
-	Lengths []int     `json:"l,omitempty"`
+	// Kind and ID name the item that the deltas belong to. Together they are its text
+	// from Offset on.
+	Kind agui.Type `json:"k,omitempty"`
+	ID   string    `json:"i,omitempty"` // see Kind
+	// Offset is where the first delta begins in the item's text, in bytes.
+	Offset int `json:"o,omitempty"`
+	// Lengths are the lengths of the deltas, in bytes.
+	Lengths []int `json:"l,omitempty"`
 }
 
-// records is how many records the entry stands for.
+// records returns how many records the entry stands for.
 func (n *LogEntry) records() uint64 { return uint64(max(len(n.Lengths), 1)) }
 
-// itemKey is what deltas belong to.
+// itemKey names an item that deltas belong to: a message, reasoning, or a call.
 type itemKey struct {
 	kind agui.Type
 	id   string
 }
 
-// Texts are the whole texts of all items of a thread, and the contents of results.
+// Texts are the complete texts of a thread's items, which archived logs refer to.
 type Texts struct {
-	items    map[itemKey]string
+	items map[itemKey]string
+	// Contents are the contents of the results, by the id of their message.
 	Contents map[string]json.RawMessage
 }
 
-// TextsOf collects them from the messages.
+// TextsOf collects the texts from a thread's messages. It returns ErrUnreadable.
 func TextsOf(stored []holdfast.StoredMessage) (*Texts, error) {
 	t := &Texts{items: map[itemKey]string{}, Contents: map[string]json.RawMessage{}}
 	for i := range stored {
@@ -81,8 +95,9 @@ func TextsOf(stored []holdfast.StoredMessage) (*Texts, error) {
 	return t, nil
 }
 
-// ArchiveRun makes the archive of a run's records. Deltas that do not add up to what
-// the message table holds, those of answers that were given up, stay as they are.
+// ArchiveRun makes the archive of a run's records, of which there is at least one.
+// Deltas that do not add up to what the message table holds stay as they are: they
+// belong to answers that were taken back.
 func ArchiveRun(run string, records []holdfast.Record, t *Texts) *ArchivedLog {
 	a := &ArchivedLog{Format: Format, Run: run, First: records[0].Number}
 	whole := map[itemKey]string{}
@@ -111,7 +126,8 @@ func ArchiveRun(run string, records []holdfast.Record, t *Texts) *ArchivedLog {
 	return a
 }
 
-// DeltaOf returns the text of a delta, and the item it belongs to.
+// DeltaOf returns the text of a delta and the item it belongs to; false for any other
+// record.
 func DeltaOf(data []byte) (key itemKey, text string, ok bool) {
 	switch agui.TypeOf(data) {
 	case agui.TypeTextMessageContent, agui.TypeReasoningMessageContent, agui.TypeToolCallArgs:
@@ -133,8 +149,8 @@ func DeltaOf(data []byte) (key itemKey, text string, ok bool) {
 	return key, "", false
 }
 
-// plainEntry keeps a record; a large result that was written in full, as format 1
-// did, becomes a reference.
+// plainEntry returns an entry of one record. A large result that was written in full, as
+// format 1 did, becomes a reference.
 func plainEntry(data []byte, t *Texts) LogEntry {
 	if _, isRef := agui.RefOf(data); isRef || len(data) < MinRef || agui.TypeOf(data) != agui.TypeToolCallResult {
 		return LogEntry{Data: data}
@@ -147,7 +163,7 @@ func plainEntry(data []byte, t *Texts) LogEntry {
 	return LogEntry{Data: agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)}
 }
 
-// tag is the tag of a record.
+// tag returns the tag of the record with that number.
 func (a *ArchivedLog) tag(number uint64) string {
 	tag := ""
 	for _, t := range a.Tags {
@@ -158,9 +174,9 @@ func (a *ArchivedLog) tag(number uint64) string {
 	return tag
 }
 
-// After returns up to limit records after a cursor; false if the archive does not
-// hold it. The deltas of an item that follow each other are one record, which has
-// the number of the last one.
+// After returns up to limit records after a cursor; false if the archive does not have
+// the cursor's record. Successive deltas of an item become one record, which has the
+// number of the last of them.
 func (a *ArchivedLog) After(c holdfast.Cursor, limit int, t *Texts) ([]holdfast.Record, bool) {
 	var out []holdfast.Record
 	next, held := a.First, c == holdfast.Cursor{}
@@ -182,7 +198,7 @@ func (a *ArchivedLog) After(c holdfast.Cursor, limit int, t *Texts) ([]holdfast.
 	return out, held
 }
 
-// data writes the entry out, without the first records of it.
+// data returns the entry as one record, without the first skip deltas.
 func (n *LogEntry) data(skip uint64, t *Texts) []byte {
 	if n.Kind == "" {
 		return n.Data
@@ -202,13 +218,13 @@ func (n *LogEntry) data(skip uint64, t *Texts) []byte {
 	return AppendDelta(nil, n.Kind, n.ID, []byte(text))
 }
 
-// RunLog are the records of one run.
+// RunLog is the records of one run.
 type RunLog struct {
-	Id      string
-	Records []holdfast.Record
+	Id      string            // the run's
+	Records []holdfast.Record // from its RUN_STARTED on
 }
 
-// ByRun cuts a log where runs begin.
+// ByRun splits a log where runs begin. Records before the first run are left out.
 func ByRun(records []holdfast.Record) []RunLog {
 	var runs []RunLog
 	for i := range records {
@@ -227,11 +243,12 @@ func ByRun(records []holdfast.Record) []RunLog {
 	return runs
 }
 
-// MinRef is the size in bytes from which on the log does not keep a tool's result a
-// second time: its message has it.
+// MinRef is the size in bytes from which the log refers to the message of a tool's
+// result instead of storing the result a second time.
 const MinRef = 256
 
-// AppendDelta appends a delta of the item: of a message, of reasoning or of a call.
+// AppendDelta appends a delta of an item to buf: of a message, of reasoning, or of a
+// call's arguments.
 func AppendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
 	switch kind {
 	case agui.TypeTextMessageContent:
@@ -243,8 +260,9 @@ func AppendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
 	}
 }
 
-// Records returns up to limit records of a run after a cursor, wherever they are.
-// The cursor at which the run began is taken as it is: it is ours.
+// Records returns up to limit records of a run after a cursor, from the live log or from
+// the archive. after may be rec.After, the position before the run's first record, which
+// needs no record of its own. A cursor that is nowhere is [holdfast.ErrCursor].
 func (rd Reader) Records(ctx context.Context, key holdfast.ThreadKey, rec *Run, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
 	records, err := rd.Store.Records(ctx, key, after, limit)
 	// A run has at least one record, so there is always one after its beginning.
@@ -275,6 +293,7 @@ func (rd Reader) Records(ctx context.Context, key holdfast.ThreadKey, rec *Run, 
 	return first, nil
 }
 
+// archived returns records of a run from data, its archived log.
 func (rd Reader) archived(ctx context.Context, key holdfast.ThreadKey, rec *Run, data []byte, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
 	a := &ArchivedLog{}
 	if err := Decode(data, a); err != nil {
@@ -298,7 +317,7 @@ func (rd Reader) archived(ctx context.Context, key holdfast.ThreadKey, rec *Run,
 	return records, nil
 }
 
-// LiveLog reads what is not archived yet.
+// LiveLog returns all records of the thread that are not archived.
 func (rd Reader) LiveLog(ctx context.Context, t *Thread) ([]holdfast.Record, error) {
 	var all []holdfast.Record
 	after := holdfast.Cursor{}

@@ -11,18 +11,26 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// Reader reads threads: the one way from a store to a thread.
+// Everything that reads a thread from the store reads it here: a request before it is
+// decided, a run that begins, a takeover, a rewind, and upkeep. Load, Existing and Head
+// read a thread as it stands; Ground and Resumable add what a run works with. Reads are
+// not one transaction. What is read is only a basis for a commit, which the store
+// refuses if the head has moved since.
+
+// Reader reads threads from Store. It is the one way from a store to a thread. Its errors
+// are safe to show: see ReadError.
 type Reader struct{ Store holdfast.Reader }
 
-// Thread is what a request works with: a thread as it was when it was read.
+// Thread is a thread as it was when it was read.
 type Thread struct {
-	Key     holdfast.ThreadKey
-	Head    *holdfast.Head // nil for a thread that does not exist
-	State   *State
-	History *History
+	Key     holdfast.ThreadKey // tenant and id
+	Head    *holdfast.Head     // nil for a thread that does not exist
+	State   *State             // from the head; nil without one
+	History *History           // nil if it was not read
 }
 
-// Load reads a thread. Somebody else's thread is reported as not found.
+// Load reads a thread with its history. A thread that does not exist has no head; one
+// that belongs to somebody else is reported as not found.
 func (rd Reader) Load(ctx context.Context, who holdfast.Principal, id string) (*Thread, error) {
 	t, err := rd.find(ctx, who, id)
 	if err != nil || t.Head == nil {
@@ -42,27 +50,27 @@ func (rd Reader) Load(ctx context.Context, who holdfast.Principal, id string) (*
 	return t, nil
 }
 
-// Ground is what a run stands on: the messages up to a leaf, the shared state, and the
+// Ground is what a run works with: the messages up to a leaf, the shared state, and the
 // recorded results that calls may get instead of running.
 type Ground struct {
-	History *History
-	Shared  []byte // nil if there is none
+	History *History // up to the state's leaf
+	Shared  []byte   // the shared state; nil if there is none
 	// Recorded are the results by CallHash, the oldest first.
 	Recorded map[string][]holdfast.Value
 }
 
-// Resumable is all that continues a run from where its thread stands.
+// Resumable is everything that a run needs to continue from where its thread stands.
 type Resumable struct {
 	Ground
-	Run *Run
-	// End is how the run ended; nil for one that could not say so.
+	Run *Run // how the run began
+	// End is how the run ended; nil for one that died before it was stored.
 	End *RunEnd
-	// Started are the calls that were announced and have no result.
+	// Started are the ids of the calls that have an intent and no result.
 	Started map[string]bool
 }
 
-// Ground reads what a new run on the thread stands on. A history that was read before
-// is taken as it is.
+// Ground reads what a new run on the thread works with. It uses t.History if that was
+// read before.
 func (rd Reader) Ground(ctx context.Context, t *Thread) (g Ground, err error) {
 	if g.History = t.History; g.History == nil {
 		if g.History, err = rd.History(ctx, t.Key, t.State.Leaf); err != nil {
@@ -76,7 +84,7 @@ func (rd Reader) Ground(ctx context.Context, t *Thread) (g Ground, err error) {
 	return g, err
 }
 
-// Resumable reads the thread's run, for whoever continues it.
+// Resumable reads what it takes to continue the thread's run.
 func (rd Reader) Resumable(ctx context.Context, t *Thread) (*Resumable, error) {
 	g, err := rd.Ground(ctx, t)
 	if err != nil {
@@ -93,8 +101,8 @@ func (rd Reader) Resumable(ctx context.Context, t *Thread) (*Resumable, error) {
 	return r, err
 }
 
-// Last is the position of the thread's last record. Every acquisition writes
-// a record, so the last one has the tag of the head's fence.
+// Last returns the position of the thread's last record. Every acquisition writes a
+// record, so the last one has the tag of the head's fence.
 func (t *Thread) Last() holdfast.Cursor {
 	if t.Head.Next <= 1 {
 		return holdfast.Cursor{}
@@ -102,6 +110,7 @@ func (t *Thread) Last() holdfast.Cursor {
 	return holdfast.Cursor{Number: t.Head.Next - 1, Tag: t.Head.Fence.Tag()}
 }
 
+// find reads a thread's head for its owner. A thread that does not exist has no head.
 func (rd Reader) find(ctx context.Context, who holdfast.Principal, id string) (*Thread, error) {
 	t := &Thread{Key: holdfast.ThreadKey{Tenant: who.Tenant, Thread: id}}
 	head, err := rd.Store.Head(ctx, t.Key)
@@ -122,7 +131,8 @@ func (rd Reader) find(ctx context.Context, who holdfast.Principal, id string) (*
 	return t, nil
 }
 
-// stored reads a thread for the engine itself, whoever's it is.
+// Head reads a thread's head for the engine itself, whoever owns the thread. The error
+// is the store's own, or that of DecodeState.
 func (rd Reader) Head(ctx context.Context, key holdfast.ThreadKey) (*Thread, error) {
 	head, err := rd.Store.Head(ctx, key)
 	if err != nil {
@@ -132,7 +142,8 @@ func (rd Reader) Head(ctx context.Context, key holdfast.ThreadKey) (*Thread, err
 	return &Thread{Key: key, Head: head, State: st}, err
 }
 
-// Existing is loadHead for a thread that must exist.
+// Existing reads the head of a thread that must exist, for its owner. It does not read
+// the history.
 func (rd Reader) Existing(ctx context.Context, who holdfast.Principal, id string) (*Thread, error) {
 	t, err := rd.find(ctx, who, id)
 	if err == nil && t.Head == nil {
@@ -141,7 +152,7 @@ func (rd Reader) Existing(ctx context.Context, who holdfast.Principal, id string
 	return t, err
 }
 
-// loadHistory reads the tree and follows it from the leaf to the first message.
+// History reads the message tree and follows it from the leaf back to the first message.
 func (rd Reader) History(ctx context.Context, key holdfast.ThreadKey, leaf string) (*History, error) {
 	stored, err := rd.Store.Messages(ctx, key)
 	if err != nil {
@@ -182,7 +193,7 @@ func (rd Reader) History(ctx context.Context, key holdfast.ThreadKey, leaf strin
 	return h, nil
 }
 
-// CheckStale compares the history with the one that a state was written for.
+// CheckStale returns an error if h is not the history that the state was written for.
 func CheckStale(st *State, h *History) error {
 	if st.Count == 0 || st.Count == len(h.Path) {
 		return nil
@@ -190,10 +201,10 @@ func CheckStale(st *State, h *History) error {
 	return stale(len(h.Path), st.Count)
 }
 
-// errHole: a message on the path is not there.
+// ErrHole means that a message on the path is missing.
 var ErrHole = errors.New("the message tree has a hole")
 
-// Shared returns the thread's shared state; nil when it has none.
+// Shared reads the shared state in the blob id; nil for an empty id.
 func (rd Reader) Shared(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
 	if id == "" {
 		return nil, nil
@@ -205,7 +216,7 @@ func (rd Reader) Shared(ctx context.Context, key holdfast.ThreadKey, id string) 
 	return b, nil
 }
 
-// Size returns how many bytes the thread takes.
+// Size returns how many bytes the thread takes in the store.
 func (rd Reader) Size(ctx context.Context, key holdfast.ThreadKey) (total int64, err error) {
 	size, err := rd.Store.Size(ctx, key)
 	if err != nil {
@@ -217,6 +228,8 @@ func (rd Reader) Size(ctx context.Context, key holdfast.ThreadKey) (total int64,
 	return total, nil
 }
 
+// Run reads how a run began. A run that the thread does not have is reported as not
+// found.
 func (rd Reader) Run(ctx context.Context, key holdfast.ThreadKey, id string) (*Run, error) {
 	raw, err := rd.Store.Value(ctx, key, holdfast.KindRun, id)
 	if errors.Is(err, holdfast.ErrNotFound) {
@@ -232,7 +245,7 @@ func (rd Reader) Run(ctx context.Context, key holdfast.ThreadKey, id string) (*R
 	return rec, nil
 }
 
-// ended returns the run's outcome; nil while it runs.
+// RunEnd reads how a run ended; nil if it has not.
 func (rd Reader) RunEnd(ctx context.Context, key holdfast.ThreadKey, run string) (*RunEnd, error) {
 	raw, err := rd.Store.Value(ctx, key, holdfast.KindOutcome, run)
 	if errors.Is(err, holdfast.ErrNotFound) {
@@ -248,7 +261,7 @@ func (rd Reader) RunEnd(ctx context.Context, key holdfast.ThreadKey, run string)
 	return &o, nil
 }
 
-// started returns the calls that have been announced and have no result yet.
+// started returns the ids of the calls that have an intent and no result yet.
 func (rd Reader) started(ctx context.Context, key holdfast.ThreadKey) (map[string]bool, error) {
 	values, err := rd.Store.Values(ctx, key, holdfast.KindIntent, "", 0)
 	if err != nil {
@@ -261,7 +274,8 @@ func (rd Reader) started(ctx context.Context, key holdfast.ThreadKey) (map[strin
 	return calls, nil
 }
 
-// loadReuse reads what is left to use; only a thread that went back has any.
+// recorded reads the recorded results that are left to use. Only a thread that went back
+// has any.
 func (rd Reader) recorded(ctx context.Context, key holdfast.ThreadKey, st *State) (map[string][]holdfast.Value, error) {
 	if !st.Reuse {
 		return nil, nil
@@ -279,7 +293,7 @@ func (rd Reader) recorded(ctx context.Context, key holdfast.ThreadKey, st *State
 	return left, nil
 }
 
-// Place is where a thread stands, for the observer.
+// Place returns where the thread stands, for the observer.
 func (t *Thread) Place() holdfast.Iteration {
 	return holdfast.Iteration{
 		Agent: t.State.Agent, Principal: holdfast.Principal{Tenant: t.Key.Tenant, User: t.Head.User},
@@ -287,8 +301,9 @@ func (t *Thread) Place() holdfast.Iteration {
 	}
 }
 
-// Replay runs the thread's records after the boundary, which belong to an
-// answer in the making, through a sequence machine and through each.
+// Replay passes the records after the boundary, which belong to an incomplete answer,
+// through a sequence machine and to each, which may be nil. It returns the machine as
+// the run's owner left it.
 func (rd Reader) Replay(ctx context.Context, t *Thread, each func(agui.Event)) (agui.Sequencer, error) {
 	var seq agui.Sequencer
 	if _, err := seq.Next(agui.RunStarted{ThreadID: t.Key.Thread, RunID: t.State.Run()}); err != nil {

@@ -9,18 +9,24 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// RecordedResult is such a result.
+// A thread that goes back with reuseResults keeps the results of the calls that came
+// after that point. A call of the same tool with the same arguments then gets one of
+// them, the oldest first, instead of running. Each is used once.
+
+// RecordedResult is the result of such a call.
 type RecordedResult struct {
-	Format  int             `json:"format"`
-	Tool    string          `json:"tool"`
-	Content json.RawMessage `json:"content"`
-	Failed  bool            `json:"failed,omitempty"`
-	// Patch is what the call did to the shared state, as a JSON merge patch (RFC
-	// 7396); Whole is set if it cannot be told so, and then is the state after it.
+	Format  int             `json:"format"`           // of this value
+	Tool    string          `json:"tool"`             // the tool's name
+	Content json.RawMessage `json:"content"`          // of the result's message
+	Failed  bool            `json:"failed,omitempty"` // the content is an error's text
+	// Patch is what the call did to the shared state, as a JSON merge patch (RFC 7396).
 	Patch json.RawMessage `json:"patch,omitempty"`
+	// Whole is the shared state after the call, if no patch can express the change.
 	Whole json.RawMessage `json:"whole,omitempty"`
 }
 
+// Remember stores what the call did to the shared state, given the states before and
+// after it.
 func (k *RecordedResult) Remember(before, after []byte) {
 	patch, err := jsonpatch.CreateMergePatch(orObject(before), after)
 	if err != nil { // one of them is no object
@@ -30,7 +36,7 @@ func (k *RecordedResult) Remember(before, after []byte) {
 	k.Patch = patch
 }
 
-// Again changes a state as the call did.
+// Again applies to a state what the call did, and returns the new state.
 func (k *RecordedResult) Again(state json.RawMessage) (json.RawMessage, error) {
 	if len(k.Whole) > 0 {
 		return k.Whole, nil
@@ -38,7 +44,7 @@ func (k *RecordedResult) Again(state json.RawMessage) (json.RawMessage, error) {
 	return jsonpatch.MergePatch(orObject(state), k.Patch)
 }
 
-// orObject is an empty state as the object that it is shown as.
+// orObject replaces an empty state by the empty object that it is shown as.
 func orObject(state []byte) []byte {
 	if len(state) == 0 || string(state) == "null" {
 		return []byte("{}")
@@ -46,15 +52,15 @@ func orObject(state []byte) []byte {
 	return state
 }
 
-// CallHash is the same for calls of the same tool with the same arguments, however
-// they are written.
+// CallHash returns a hash that is equal for calls of the same tool with the same
+// arguments, however these are written.
 func CallHash(tool, arguments string) string {
 	sum := sha256.Sum256([]byte(tool + "\x00" + canonical(arguments)))
 	return hex.EncodeToString(sum[:16])
 }
 
-// canonical writes JSON with sorted members and without blanks. Numbers stay as
-// they are written. What is not JSON stays as it is.
+// canonical writes JSON with sorted members and without whitespace. Numbers stay as they
+// are written, and so does a text that is not JSON.
 func canonical(text string) string {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()

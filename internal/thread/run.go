@@ -8,22 +8,25 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// Run is how a run began. It is written once, with the commit that
-// accepts the run.
+// Run is how a run began. It is written once, with the commit that accepts the run.
 type Run struct {
-	Format int    `json:"format"`
-	ID     string `json:"id"`
-	Agent  string `json:"agent"`
-	User   string `json:"user"`
-	// Hash is the input's; the same run id with the same input attaches.
+	Format int    `json:"format"` // of this value
+	ID     string `json:"id"`     // chosen by the client
+	Agent  string `json:"agent"`  // name of the agent that runs
+	User   string `json:"user"`   // who started it
+	// Hash is that of the input. The same run id with the same input attaches.
 	Hash string `json:"hash"`
-	// Continues is the stopped or interrupted run that this one goes on with.
-	Continues   string `json:"continues,omitempty"`
+	// Continues is the id of the stopped or interrupted run that this one continues.
+	Continues string `json:"continues,omitempty"`
+	// ParentRunID is the client's, for its own use.
 	ParentRunID string `json:"parentRunId,omitempty"`
 	// After is the last record before the run's first.
-	After     holdfast.Cursor `json:"after"`
-	StartedAt time.Time       `json:"startedAt"`
+	After holdfast.Cursor `json:"after"`
+	// StartedAt is when the run was accepted.
+	StartedAt time.Time `json:"startedAt"`
 
+	// Instructions, Tools, Context and ForwardedProps are the request's. They hold for
+	// this run only and are no part of the history.
 	Instructions   []json.RawMessage      `json:"instructions,omitempty"`
 	Tools          []agui.Tool            `json:"tools,omitempty"`
 	Context        []holdfast.ContextItem `json:"context,omitempty"`
@@ -32,18 +35,17 @@ type Run struct {
 
 // RunEnd is how a run ended.
 type RunEnd struct {
-	Format  int              `json:"format"`
-	Outcome holdfast.Outcome `json:"outcome"`
-	Code    string           `json:"code,omitempty"`
-	EndedAt time.Time        `json:"endedAt"`
+	Format  int              `json:"format"`         // of this value
+	Outcome holdfast.Outcome `json:"outcome"`        // one of the four stored ones
+	Code    string           `json:"code,omitempty"` // the error's, if it ended in one
+	EndedAt time.Time        `json:"endedAt"`        // when it ended
 	// Last is the number of the run's last record.
 	Last uint64 `json:"last"`
-	// ContinuedBy is the run that resumed this one.
+	// ContinuedBy is the id of the run that resumed this one.
 	ContinuedBy string `json:"continuedBy,omitempty"`
 }
 
-// Public is what the owner of the thread may see of a run; the zero outcome is that
-// of one that runs.
+// Public returns what the thread's owner may see of a run. o is zero for one that runs.
 func (rec *Run) Public(o RunEnd) holdfast.RunInfo {
 	return holdfast.RunInfo{
 		ID: rec.ID, Agent: rec.Agent, StartedAt: rec.StartedAt, EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code,
@@ -51,13 +53,14 @@ func (rec *Run) Public(o RunEnd) holdfast.RunInfo {
 	}
 }
 
-// PutRunEnd says in a commit how the run has ended.
+// PutRunEnd adds to the commit c how the run ended.
 func PutRunEnd(c *holdfast.Commit, run string, o RunEnd) {
 	o.Format = Format
 	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindOutcome, ID: run, Data: MustJSON(o)})
 }
 
-// RunEnd is how the thread's last run has ended, with the number of its last record.
+// RunEnd returns how the thread's last run ended, at that time and with the number of
+// its last record.
 func (s *State) RunEnd(at time.Time, last uint64) RunEnd {
 	return RunEnd{Outcome: s.outcome, Code: s.code, EndedAt: at, Last: last}
 }

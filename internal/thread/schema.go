@@ -11,25 +11,31 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// refLength is how many characters name a schema within its thread: 42 bits. With
-// its member name that is 16 bytes of a checkpoint.
+// The states of the middleware are part of the thread's state, so that each commit
+// stores them with what they are about. A schema says which states an agent has, in
+// which versions, and which of them must not be shown. A thread keeps the schema that
+// its states were written under as a blob with a short name, so that a run that begins
+// or takes over can see by one comparison whether anything changed.
+
+// refLength is how many characters name a schema within its thread: 42 bits. With the
+// name of its JSON member that is 16 bytes of a checkpoint.
 const refLength = 7
 
-// schemaRef is the name under which a thread keeps a schema. It is made of the
-// content, so that a thread that changes back and forth keeps each once.
+// schemaRef returns the name under which a thread keeps a schema. It is derived from the
+// content, so that a thread that changes back and forth keeps each schema once.
 func schemaRef(info holdfast.SchemaInfo) string {
 	sum := sha256.Sum256(MustJSON(info))
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:refLength]
 }
 
-// SchemaBlob is the id of the blob with a schema.
+// SchemaBlob returns the id of the blob with a schema.
 func SchemaBlob(ref string) string { return "schema/" + ref }
 
-// NewerState is a state that was set aside, because its version was not known.
+// NewerState is a state that was set aside because its version is not known here.
 type NewerState struct {
-	Version  int             `json:"version"`
-	Data     json.RawMessage `json:"data"`
-	Redacted bool            `json:"redacted,omitempty"`
+	Version  int             `json:"version"`            // that it was written in
+	Data     json.RawMessage `json:"data"`               // as it was written
+	Redacted bool            `json:"redacted,omitempty"` // it must not be shown
 }
 
 // Blobs returns the ids of the blobs that the state refers to.
@@ -44,8 +50,8 @@ func (s *State) Blobs() []string {
 	return ids
 }
 
-// takeStates puts the states of the middleware into what is stored. Whoever wrote
-// them made sure that they can be.
+// takeStates copies the middleware's states into the members that are stored. They were
+// encoded once when they were set, so encoding cannot fail here.
 func (s *State) takeStates() {
 	if s.live == nil || s.live.Now() == s.taken {
 		return
@@ -53,7 +59,7 @@ func (s *State) takeStates() {
 	now := s.live.Now()
 	values, err := now.Values()
 	if err != nil {
-		panic("loop: a state that cannot be encoded was written: " + err.Error())
+		panic("thread: a state that cannot be encoded was written: " + err.Error())
 	}
 	known := now.Info().StateVersions
 	s.taken, s.States, s.StateVersions, s.NewerStates, s.Redacted = now, nil, nil, nil, nil
@@ -72,6 +78,7 @@ func (s *State) takeStates() {
 	}
 }
 
+// setIn sets an entry of a map that may be nil.
 func setIn[V any](m *map[string]V, name string, v V) {
 	if *m == nil {
 		*m = map[string]V{}
@@ -79,8 +86,8 @@ func setIn[V any](m *map[string]V, name string, v V) {
 	(*m)[name] = v
 }
 
-// Values returns the states of the middleware as they are stored, written under the
-// schema in info.
+// Values returns the middleware's states as they are stored. info is the schema that
+// they were written under.
 func (s *State) Values(info holdfast.SchemaInfo) []holdfast.StateValue {
 	var out []holdfast.StateValue
 	for name, data := range s.States {
@@ -99,12 +106,14 @@ func (s *State) Values(info holdfast.SchemaInfo) []holdfast.StateValue {
 	return out
 }
 
-// Schema is the states of one agent's middleware.
+// Schema describes the states of one agent's middleware.
 type Schema struct {
 	*holdfast.Schema
-	Ref string
+	Ref string // under which a thread keeps it
 }
 
+// NewSchema returns the schema of an agent. It returns an error if the agent's
+// middleware registers two states of one name.
 func NewSchema(a *holdfast.Agent) (*Schema, error) {
 	var states []holdfast.AnyState
 	for _, m := range a.Middleware {
@@ -117,15 +126,17 @@ func NewSchema(a *holdfast.Agent) (*Schema, error) {
 	return &Schema{Schema: s, Ref: schemaRef(s.Info())}, nil
 }
 
+// EmptySchema returns a schema without states.
 func EmptySchema() *holdfast.Schema {
 	s, err := holdfast.NewSchema()
 	if err != nil {
-		panic("loop: a schema without states is always valid: " + err.Error())
+		panic("thread: a schema without states is always valid: " + err.Error())
 	}
 	return s
 }
 
-// ReadSchema reads the schema that the states in st were written under.
+// ReadSchema reads the schema that the states in st were written under. A thread without
+// one has the zero schema.
 func ReadSchema(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, st *State) (info holdfast.SchemaInfo, err error) {
 	if st.Schema == "" {
 		return info, nil
@@ -140,7 +151,7 @@ func ReadSchema(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 	return info, nil
 }
 
-// Schemas returns the schema of each agent, by its name.
+// Schemas returns the schema of each agent by the agent's name.
 func Schemas(agents []holdfast.Agent) (map[string]*holdfast.Schema, error) {
 	out := make(map[string]*holdfast.Schema, len(agents))
 	for i := range agents {

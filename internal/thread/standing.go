@@ -8,17 +8,17 @@ import (
 )
 
 // standing is where a thread stands: what it does, and how its last run ended. Its
-// fields belong to this file alone. Every other place moves a thread by one of the
-// transitions below, and a transition that no run makes is an error:
+// fields are set in this file only. All other code moves a thread by one of these
+// transitions, and any other transition is an error:
 //
 //	idle, interrupted, stopped  --Begin-->  running
 //	running                     --End-->    idle
 //	running                     --Wait-->   interrupted
 //	running                     --Stop-->   stopped
 //
-// Going back to an earlier state is not a step of a run: Rewind and Rest make of a
-// state that was taken in mid-run one that a thread can stand in. Whether a running
-// thread is alive is never stored: it follows from its owner's lease.
+// Going back to an earlier state is not a step of a run: Rewind and Rest turn a state
+// that was taken in mid-run into one that a thread can stand in. Whether the owner of a
+// running thread is alive is never stored: it follows from the owner's lease.
 type standing struct {
 	status  holdfast.ThreadStatus
 	run     string
@@ -27,34 +27,35 @@ type standing struct {
 	text    string
 }
 
-// ErrTransition is a mistake of the caller: a thread cannot go where it was told to
-// from where it stands.
+// ErrTransition is a mistake of the caller: the thread cannot make this transition from
+// where it stands.
 var ErrTransition = errors.New("no such transition")
 
-// New is the state of a thread that has no history yet.
+// New returns the state of a thread without history.
 func New() *State {
 	return &State{Format: Format, standing: standing{status: holdfast.StatusIdle}}
 }
 
-// Status is what the thread does.
+// Status returns what the thread does.
 func (s *standing) Status() holdfast.ThreadStatus { return s.status }
 
 // Running reports whether a run is under way.
 func (s *standing) Running() bool { return s.status == holdfast.StatusRunning }
 
-// Run is the id of the running or last run.
+// Run returns the id of the running or last run.
 func (s *standing) Run() string { return s.run }
 
-// Outcome is how the last run ended; empty while it runs.
+// Outcome returns how the last run ended; empty while it runs.
 func (s *standing) Outcome() holdfast.Outcome { return s.outcome }
 
-// Code is the error code of a run that ended in an error.
+// Code returns the error code of a run that ended in an error.
 func (s *standing) Code() string { return s.code }
 
-// Text is what a person reads of that error.
+// Text returns what a person reads about that error.
 func (s *standing) Text() string { return s.text }
 
-// allow returns an error for a transition that does not begin here.
+// allow returns an error unless ok, which says whether the thread may make the
+// transition.
 func (s *standing) allow(ok bool, transition string) error {
 	if ok {
 		return nil
@@ -63,7 +64,7 @@ func (s *standing) allow(ok bool, transition string) error {
 }
 
 // Begin starts a run of the agent on a thread that does not run. The run counts its
-// takeovers and its usage from zero.
+// takeovers and its usage from zero. It returns ErrTransition if a run is under way.
 func (s *State) Begin(run, agent string) error {
 	if err := s.allow(!s.Running(), "begin a run on"); err != nil {
 		return err
@@ -73,7 +74,8 @@ func (s *State) Begin(run, agent string) error {
 	return nil
 }
 
-// End ends the run with nothing left to do. The outcome is success or cancelled.
+// End ends the run with nothing left to do. The outcome must be success or cancelled; for
+// any other, and for a thread that does not run, it returns ErrTransition.
 func (s *State) End(outcome holdfast.Outcome) error {
 	ends := outcome == holdfast.OutcomeSuccess || outcome == holdfast.OutcomeCancelled
 	if err := s.allow(s.Running() && ends, "end with "+string(outcome)); err != nil {
@@ -83,8 +85,8 @@ func (s *State) End(outcome holdfast.Outcome) error {
 	return nil
 }
 
-// Wait ends the run with its open questions. There must be one, or nobody could
-// answer it.
+// Wait ends the run with its open questions. It returns ErrTransition if there is none,
+// because nobody could answer it, or if no run is under way.
 func (s *State) Wait() error {
 	if err := s.allow(s.Running() && len(s.Interrupts()) > 0, "wait on"); err != nil {
 		return err
@@ -93,7 +95,8 @@ func (s *State) Wait() error {
 	return nil
 }
 
-// Stop ends the run with an error. An empty-messages POST continues from here.
+// Stop ends the run with an error; an empty-messages POST continues from here. It returns
+// ErrTransition if no run is under way.
 func (s *State) Stop(cause *holdfast.Error) error {
 	if err := s.allow(s.Running(), "stop"); err != nil {
 		return err
@@ -109,9 +112,9 @@ func (s *State) Rewind(leaf string) {
 	s.Calls, s.Queued, s.Open, s.Question = nil, nil, false, nil
 }
 
-// Rest makes of a state that was taken in mid-run one that a thread can stand in: it
-// waits if a question is open, and else is stopped for the reason given. A state that
-// was not taken in mid-run stays as it is.
+// Rest turns a state that was taken in mid-run into one that a thread can stand in: it
+// waits if a question is open, and is stopped for the given reason if not. Any other
+// state stays as it is.
 func (s *State) Rest(reason *holdfast.Error) {
 	switch {
 	case len(s.Interrupts()) > 0:
@@ -121,7 +124,7 @@ func (s *State) Rest(reason *holdfast.Error) {
 	}
 }
 
-// to moves the state; the run stays that of the thread.
+// to sets where the thread stands. The run stays the thread's last one.
 func (s *State) to(status holdfast.ThreadStatus, outcome holdfast.Outcome, cause *holdfast.Error) {
 	s.standing = standing{status: status, run: s.run, outcome: outcome}
 	if cause != nil {

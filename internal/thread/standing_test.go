@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// standings are a state in each status.
+// standings returns a state in each status.
 func standings() map[holdfast.ThreadStatus]func() *State {
 	in := func(status holdfast.ThreadStatus) func() *State {
 		return func() *State {
@@ -22,8 +22,8 @@ func standings() map[holdfast.ThreadStatus]func() *State {
 	}
 }
 
-// TestTransitions walks every transition from every status. One that no run makes
-// leaves the state as it was.
+// TestTransitions tries every transition from every status. One that no run makes leaves
+// the state as it was.
 func TestTransitions(t *testing.T) {
 	open := func(s *State) {
 		s.Calls = []Call{{ID: "c1", Interrupt: &agui.Interrupt{ID: "i1"}}}
@@ -81,7 +81,7 @@ func TestStopSaysWhy(t *testing.T) {
 	}
 }
 
-// TestRest: what was taken in mid-run is stopped or waits; the rest stays.
+// TestRest: a state taken in mid-run is stopped or waits; any other stays.
 func TestRest(t *testing.T) {
 	for from, state := range standings() {
 		want := from

@@ -2,7 +2,8 @@ package thread
 
 import "github.com/holdfast-agents/holdfast"
 
-// AddUsage adds what a model call has used to the sum for its provider and model.
+// AddUsage adds what a model call used to the sum for its provider and model. u may be
+// nil.
 func (s *State) AddUsage(u *holdfast.Usage) {
 	if u == nil {
 		return
@@ -16,6 +17,7 @@ func (s *State) AddUsage(u *holdfast.Usage) {
 	s.Usage = append(s.Usage, *u)
 }
 
+// sumUsage adds b's counts to a's. A count is nil if neither has it.
 func sumUsage(a, b holdfast.Usage) holdfast.Usage {
 	add := func(x, y *int64) *int64 {
 		if x == nil {

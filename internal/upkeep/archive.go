@@ -9,22 +9,23 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// endedThread is one whose log is due to be archived at a time.
+// endedThread is a thread whose log is due to be archived.
 type endedThread struct {
 	key holdfast.ThreadKey
-	due time.Time
+	due time.Time // when to archive it
 }
 
-// ArchiveSoon has the thread's log archived once ArchiveAfter has passed.
+// ArchiveSoon has the thread's log archived once Config.ArchiveAfter has passed. It does
+// not block.
 func (k *Keeper) ArchiveSoon(key holdfast.ThreadKey) {
 	select {
 	case k.finished <- endedThread{key, k.cfg.Now().Add(k.cfg.ArchiveAfter)}:
-	default: // the next run of the thread has it done
+	default: // too many wait; retention finds the thread later
 	}
 }
 
-// keepArchives archives the logs of threads, one after the other, in the order in
-// which their runs ended.
+// keepArchives archives the logs of threads, one after the other, in the order in which
+// their runs ended.
 func (k *Keeper) keepArchives() {
 	for {
 		var t endedThread
@@ -45,7 +46,8 @@ func (k *Keeper) keepArchives() {
 	}
 }
 
-// Archive stores the logs of the runs of a thread that does not run apart from it.
+// Archive stores the logs of all ended runs of a thread apart from its live log. A thread
+// that runs stays as it is.
 func (k *Keeper) Archive(ctx context.Context, key holdfast.ThreadKey) error {
 	defer k.engine.Lock(key)()
 	t, err := k.read.Head(ctx, key)

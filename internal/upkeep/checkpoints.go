@@ -10,11 +10,16 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
+// Checkpoints are the states that a thread can go back to. This file lists and shows them,
+// and takes one by hand; runs take theirs with their own commits, and travel.go goes back
+// to one.
+
 // keepsHistory reports whether more than the latest checkpoint is kept.
 func (k *Keeper) keepsHistory() bool { return k.cfg.KeepCheckpoints != 1 }
 
-// Checkpoints lists a thread's checkpoints, newest first: up to limit of those
-// before the given one, and taken before the given time (zero: any).
+// Checkpoints lists a thread's checkpoints, newest first: at most limit of those that come
+// before the one with the id before (empty: all) and were taken before until (zero: any
+// time).
 func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, id, before string, until time.Time, limit int) ([]holdfast.Checkpoint, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
@@ -46,7 +51,7 @@ func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, id, be
 	return list, nil
 }
 
-// checkpointAt reads one checkpoint.
+// checkpointAt reads one checkpoint. One that is not there is reported as not found.
 func (k *Keeper) checkpointAt(ctx context.Context, key holdfast.ThreadKey, id string) (*thread.Checkpoint, error) {
 	if !k.keepsHistory() {
 		return nil, errHistoryNotKept()
@@ -103,7 +108,7 @@ func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadI
 	return d, err
 }
 
-// State returns the thread's shared state and the states of the middleware.
+// State returns the thread's shared state and the middleware's states.
 func (k *Keeper) State(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadState, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
@@ -117,8 +122,8 @@ func (k *Keeper) State(ctx context.Context, who holdfast.Principal, id string) (
 	return s, err
 }
 
-// Mark lists a manual checkpoint of a thread that does not run, and may replace its
-// shared state in the same commit.
+// Mark takes a checkpoint of a thread that does not run, by hand. It may replace the
+// thread's shared state in the same commit.
 func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m holdfast.Mark) (*holdfast.Checkpoint, error) {
 	if len(m.State) > 0 && !json.Valid(m.State) {
 		return nil, holdfast.Errorf(holdfast.CodeInvalidInput, "state is not JSON.")
@@ -142,11 +147,12 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 	return &made, nil
 }
 
-// list lists a checkpoint of which only the origin is filled in.
+// list adds a checkpoint of st, of which only the origin is set, to the commit c.
 func (k *Keeper) list(c *holdfast.Commit, st *thread.State, cp thread.Checkpoint) *thread.Checkpoint {
 	return thread.PutCheckpoint(c, st, cp, k.cfg.Now(), k.cfg.KeepCheckpoints)
 }
 
+// errHistoryNotKept says that this server has no checkpoints to go back to.
 func errHistoryNotKept() *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeHistoryNotKept, "This server keeps only the latest checkpoint of a thread.").
 		WithHint("Operators keep more with --retention=full. A rewind or a fork by messageId works all the same.")

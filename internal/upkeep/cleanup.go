@@ -9,12 +9,11 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// sweepPage is how many threads a clean-up looks at before it looks whether it is to
-// go on.
+// sweepPage is how many threads a clean-up lists at a time.
 const sweepPage = 100
 
-// DeleteOlderThan removes the checkpoints of the caller's threads that were taken
-// before cutoff, but never a thread's newest.
+// DeleteOlderThan removes the checkpoints of the caller's threads that were taken before
+// cutoff, except each thread's newest. With dryRun it only counts.
 func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*holdfast.Cleaned, error) {
 	cleaned := &holdfast.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, time.Time{}, func(id string) error {
@@ -37,8 +36,9 @@ func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cu
 	return cleaned, err
 }
 
-// DeleteInactive deletes the caller's threads that are idle and were last active
-// before cutoff. What is stopped or waits is somebody's unfinished work, and stays.
+// DeleteInactive deletes the caller's threads that are idle and were last active before
+// cutoff. A thread that is stopped or waits is unfinished work, and stays. With dryRun it
+// only counts.
 func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*holdfast.Cleaned, error) {
 	cleaned := &holdfast.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, cutoff, func(id string) error {
@@ -61,7 +61,7 @@ func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cut
 	return cleaned, err
 }
 
-// leaveOut counts a thread that runs or has moved as kept; other errors end the
+// leaveOut counts a thread that runs, has moved or is gone as kept. Other errors end the
 // clean-up.
 func leaveOut(c *holdfast.Cleaned, err error) error {
 	var pub *holdfast.Error
@@ -77,8 +77,8 @@ func leaveOut(c *holdfast.Cleaned, err error) error {
 	return nil
 }
 
-// each calls f with the ids of the caller's threads that were last active before the
-// given time (zero: all).
+// each calls f with the ids of the caller's threads that were last active before the given
+// time (zero: all), until f returns an error.
 func (k *Keeper) each(ctx context.Context, who holdfast.Principal, before time.Time, f func(id string) error) error {
 	seen := map[string]bool{}
 	for {

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// effects returns what the agent's tools declare; the frontend's declare nothing.
+// effects returns a function that says what effect a tool of the agent declares;
+// "frontend" for the frontend's, and "unknown" for others.
 func (k *Keeper) effects(agent string, frontend []string) func(tool string) string {
 	declared := map[string]string{}
 	for _, name := range frontend {
@@ -33,6 +34,7 @@ func (k *Keeper) effects(agent string, frontend []string) func(tool string) stri
 	}
 }
 
+// effect describes the call for a person.
 func (p *past) effect(effect string) holdfast.PastEffect {
 	out := holdfast.PastEffect{CallID: p.call, Tool: p.made.name, Effect: effect, Arguments: json.RawMessage(p.made.arguments)}
 	if !json.Valid(out.Arguments) {
@@ -44,8 +46,8 @@ func (p *past) effect(effect string) holdfast.PastEffect {
 	return out
 }
 
-// copyTo copies what a fork needs of the thread: the path, the shared state, the run
-// to go on with.
+// copyTo adds to the commit c what a fork needs of the thread: the path, the blobs that
+// the state refers to, and the run to continue.
 func (k *Keeper) copyTo(ctx context.Context, c *holdfast.Commit, t *thread.Thread, d *departure) error {
 	parent := ""
 	for i := range d.hist.Path {
@@ -77,9 +79,9 @@ func (k *Keeper) copyTo(ctx context.Context, c *holdfast.Commit, t *thread.Threa
 	return nil
 }
 
-// keepResults makes the results that are to be used again. What a call did to the
-// shared state is the difference between the states before and after it; state is the
-// one at the departure's end.
+// keepResults records the results that may be used again. What a call did to the shared
+// state is the difference between the states before and after it; state is the one at the
+// point that the thread goes back to.
 func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure, state []byte) error {
 	for n, p := range d.past {
 		if p.result == nil {
@@ -88,7 +90,7 @@ func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure
 		kept := thread.RecordedResult{Format: thread.Format, Tool: p.made.name, Content: p.result.Content, Failed: thread.MarkOf(p.result).Failed}
 		after, err := k.read.Shared(ctx, t.Key, thread.SharedAfter(p.result.ID))
 		switch {
-		case errors.Is(err, holdfast.ErrNotFound): // it did nothing to it
+		case errors.Is(err, holdfast.ErrNotFound): // the call did not change it
 		case err != nil:
 			return err
 		default:

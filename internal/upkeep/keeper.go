@@ -1,3 +1,9 @@
+// Package upkeep is what happens to threads that do not run. It shows them, their runs
+// and checkpoints, takes them back, forks, prunes and deletes them at a user's request,
+// and by itself archives the logs of ended runs and enforces retention. A change is a
+// commit that does not touch the thread's fence: only the owner of a run writes while it
+// runs, so a Keeper refuses or leaves alone a thread that runs. It uses the engine
+// through a small interface.
 package upkeep
 
 import (
@@ -11,44 +17,42 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Config is what a Keeper needs. Every member must be set, except where it
-// says otherwise.
+// Config is what a Keeper needs. Every field must be set, except where it says otherwise.
 type Config struct {
-	Store  holdfast.Store
-	Engine Engine
+	Store  holdfast.Store // holds all threads
+	Engine Engine         // runs them
 	// KeepCheckpoints is how many checkpoints of a thread stay listed.
 	KeepCheckpoints int
-	// ArchiveAfter is how long the log of a run that has ended stays as it was
-	// written.
+	// ArchiveAfter is how long after the end of a run its log stays in the live log.
 	ArchiveAfter time.Duration
-	Retention    Retention
-	Log          *slog.Logger
-	Now          func() time.Time
-	// NewID makes a random id, unique and unguessable; prefix says of what.
+	// Retention is what is removed; the zero value keeps everything.
+	Retention Retention
+	Log       *slog.Logger     // where deletions and failures are logged
+	Now       func() time.Time // the clock
+	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
-	// Cleaned is called when retention is done with a thread; most of the time nothing
-	// was due.
+	// Cleaned is called when retention has finished with a thread; usually nothing was
+	// due.
 	Cleaned func(holdfast.Cleaned)
 }
 
 // Engine is what a Keeper needs of the engine that runs threads.
 type Engine interface {
-	// Lock serialises what this process decides about one thread.
+	// Lock serializes what this process decides about one thread, until unlock is called.
 	Lock(key holdfast.ThreadKey) (unlock func())
-	// Commit makes one try to commit, and tells the observer.
+	// Commit tries once to commit, and reports that to the observer.
 	Commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error
-	// Current reads the head of the caller's thread, which must exist, after it has
-	// made sure that a thread which claims to run has a living owner.
+	// Current reads the head of the caller's thread, which must exist, and makes sure
+	// that a thread that claims to run has a living owner.
 	Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error)
 	// Agent returns the agent of that name.
 	Agent(name string) (*holdfast.Agent, error)
-	// ShownStates returns the states of the middleware in st as the thread's owner
-	// may see them; nil if there are none.
+	// ShownStates returns the middleware's states in st as the thread's owner may see
+	// them; nil if there are none.
 	ShownStates(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (json.RawMessage, error)
 }
 
-// Keeper looks after threads that do not run: it shows them, takes them back, forks,
-// prunes and deletes them, and archives their logs. One process has one.
+// Keeper looks after threads that do not run. A process has one.
 type Keeper struct {
 	cfg      Config
 	engine   Engine
@@ -57,28 +61,27 @@ type Keeper struct {
 
 	ctx  context.Context
 	stop context.CancelFunc
-	wg   sync.WaitGroup // what Start has started
+	wg   sync.WaitGroup // the goroutines of Start
 }
 
-// maxFinished bounds the threads that wait for their log to be archived.
+// maxFinished bounds how many threads wait for their log to be archived.
 const maxFinished = 8192
 
-// New makes a Keeper. It serves requests at once; Start begins what it does by
-// itself.
+// New returns a Keeper. It serves requests at once; Start begins what it does by itself.
 func New(cfg Config) *Keeper {
 	k := &Keeper{cfg: cfg, engine: cfg.Engine, read: thread.Reader{Store: cfg.Store}, finished: make(chan endedThread, maxFinished)}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	return k
 }
 
-// Start begins to archive logs and to enforce retention, until Stop.
+// Start begins to archive logs and to enforce retention. Call Stop to end that.
 func (k *Keeper) Start() {
 	k.wg.Go(k.keepArchives)
 	k.wg.Go(k.keepRetention)
 }
 
-// Stop ends what Start has begun, and waits for it. A log that is not archived yet is
-// found by the process that starts next.
+// Stop ends what Start began, and waits for it. A log that is not archived by then is found
+// by the next process.
 func (k *Keeper) Stop() {
 	k.stop()
 	k.wg.Wait()

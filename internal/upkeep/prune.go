@@ -9,9 +9,13 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Prune keeps the newest checkpoints of a thread and removes what neither they nor
-// the head need: other branches of the history, versions of the shared state, the
-// logs of runs before them. The newest checkpoint is always kept.
+// Pruning removes what is no longer needed: checkpoints, and then everything that neither
+// the head nor a checkpoint that stays refers to. A caller asks for it, or retention does
+// (retention.go). Deleting a thread, with its forks if asked to, is here too.
+
+// Prune keeps the newest checkpoints of a thread, keep of them but at least one, and
+// removes what neither they nor the head need: other branches of the history, versions of
+// the shared state, the logs of earlier runs. With dryRun it only counts.
 func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id string, keep int, dryRun bool) (*holdfast.Cleaned, error) {
 	cleaned := &holdfast.Cleaned{DryRun: dryRun, Threads: 1}
 	_, err := k.onStill(ctx, who, id, "", func(t *thread.Thread) (*holdfast.Commit, error) {
@@ -29,17 +33,18 @@ func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id string, k
 	return cleaned, nil
 }
 
-// pruning is what is to be removed of one thread.
+// pruning is what is removed from one thread.
 type pruning struct {
 	k           *Keeper
 	t           *thread.Thread
 	kept        []*thread.State // of the head and of the checkpoints that stay
-	checkpoints int
-	forget      []string
+	checkpoints int             // how many are removed
+	forget      []string        // ids of the messages that are removed
 }
 
-// commit returns what removes the checkpoints that stays does not name (by their
-// place, the newest is 0), and all that is not needed then; nil if that is nothing.
+// commit returns the commit that removes the checkpoints for which stays returns false, and
+// everything that is not needed without them; nil if that is nothing. stays gets their
+// place, 0 being the newest, which always stays.
 func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Checkpoint) bool) (*holdfast.Commit, error) {
 	c := p.k.amend(p.t)
 	p.kept = []*thread.State{p.t.State}
@@ -71,7 +76,7 @@ func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Check
 	return c, nil
 }
 
-// messages forgets those that are on the way to none of the leaves that stay.
+// messages has the commit forget the messages that lead to none of the leaves that stay.
 func (p *pruning) messages(ctx context.Context, c *holdfast.Commit) error {
 	stored, err := p.k.cfg.Store.Messages(ctx, p.t.Key)
 	if err != nil {
@@ -96,8 +101,8 @@ func (p *pruning) messages(ctx context.Context, c *holdfast.Commit) error {
 	return nil
 }
 
-// values deletes the versions of the shared state, the schemas and the logs that
-// nothing that stays refers to.
+// values has the commit delete the versions of the shared state, the schemas and the logs
+// that nothing that stays refers to.
 func (p *pruning) values(ctx context.Context, c *holdfast.Commit) error {
 	var blobs, runs []string
 	for _, st := range p.kept {
@@ -117,12 +122,14 @@ func (p *pruning) values(ctx context.Context, c *holdfast.Commit) error {
 	return nil
 }
 
-// Delete removes a thread that does not run and, if asked to, the threads that were
-// forked from it, and theirs. It returns how many were deleted.
+// Delete removes a thread that does not run and, if children is set, the threads that were
+// forked from it, and theirs. It returns how many were deleted. etag, if it is not empty,
+// must be the thread's.
 func (k *Keeper) Delete(ctx context.Context, who holdfast.Principal, id, etag string, children bool) (int, error) {
 	return k.delete(ctx, who, id, etag, children, map[string]bool{})
 }
 
+// delete is Delete without the threads in seen, so that it ends if forks form a circle.
 func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag string, children bool, seen map[string]bool) (int, error) {
 	seen[id] = true
 	deleted := 0
@@ -156,6 +163,7 @@ func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag st
 	return deleted + 1, nil
 }
 
+// deleteAt deletes a thread if it has not moved since t was read.
 func (k *Keeper) deleteAt(ctx context.Context, t *thread.Thread) error {
 	defer k.engine.Lock(t.Key)()
 	err := k.cfg.Store.Delete(ctx, t.Key, t.Head.Position())

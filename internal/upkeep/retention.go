@@ -9,25 +9,28 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Retention is what the server removes by itself. What is zero is kept.
+// Retention is what the server removes by itself. Each process walks through all threads
+// of the store, a page at a time, and does for each what is due: it archives a log that a
+// dead process left, deletes the thread, or prunes it.
+
+// Retention is what the server removes by itself. A zero field removes nothing.
 type Retention struct {
-	// Every is how often a page of threads is looked at, by each process.
+	// Every is how often each process looks at a page of threads; 0 means never.
 	Every time.Duration
-	// Checkpoints is the age at which checkpoints are removed, but never a thread's
-	// newest.
+	// Checkpoints is the age at which checkpoints are removed, except each thread's newest.
 	Checkpoints time.Duration
-	// Threads is how long an idle thread stays after its last run. Then everything of
-	// it is removed together.
+	// Threads is how long an idle thread stays after its last run. Then all of it is removed
+	// together.
 	Threads time.Duration
-	// PruneBytes is the size above which a thread that does not run is pruned to its
+	// PruneBytes is the size in bytes above which a thread that does not run is pruned to its
 	// newest checkpoint.
 	PruneBytes int64
 }
 
-// retentionPage is how many threads one look is at: it bounds the work.
+// retentionPage is how many threads are looked at at a time. It bounds the work.
 const retentionPage = 100
 
-// keepRetention looks at a page of all threads, again and again.
+// keepRetention looks at one page of threads after the other.
 func (k *Keeper) keepRetention() {
 	if k.cfg.Retention.Every <= 0 {
 		return
@@ -45,7 +48,7 @@ func (k *Keeper) keepRetention() {
 	}
 }
 
-// retainPage cleans a page of threads and returns where the next one begins.
+// retainPage does what is due for a page of threads, and returns where the next one begins.
 func (k *Keeper) retainPage(ctx context.Context, after string) (next string) {
 	heads, next, err := k.cfg.Store.Walk(ctx, after, retentionPage)
 	if err != nil {
@@ -67,7 +70,7 @@ func (k *Keeper) retainPage(ctx context.Context, after string) (next string) {
 		case err == nil:
 			k.cfg.Cleaned(done)
 		case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrNotFound), ctx.Err() != nil:
-			// somebody works on it
+			// somebody is working on it
 		case errors.Is(err, holdfast.ErrVersionTooNew):
 			// a newer server looks after it
 		default:
@@ -80,7 +83,7 @@ func (k *Keeper) retainPage(ctx context.Context, after string) (next string) {
 // retain does what is due for one thread.
 func (k *Keeper) retain(ctx context.Context, key holdfast.ThreadKey) (holdfast.Cleaned, error) {
 	var done holdfast.Cleaned
-	// A log that a process did not come to archive before it died.
+	// Archive a log that its process did not archive before it died.
 	if err := k.Archive(ctx, key); err != nil {
 		return done, err
 	}
@@ -102,7 +105,7 @@ func (k *Keeper) retain(ctx context.Context, key holdfast.ThreadKey) (holdfast.C
 	if err != nil {
 		return done, err
 	}
-	aged := keep.Checkpoints > 0 && now.Sub(head.UpdatedAt) <= 2*keep.Checkpoints // later it was done before
+	aged := keep.Checkpoints > 0 && now.Sub(head.UpdatedAt) <= 2*keep.Checkpoints // after that, all that is old was removed before
 	if !large && !aged {
 		return done, nil
 	}
@@ -115,8 +118,8 @@ func (k *Keeper) retain(ctx context.Context, key holdfast.ThreadKey) (holdfast.C
 	return done, k.engine.Commit(ctx, t.Place(), c)
 }
 
-// largerThan reports whether a thread takes more than so many bytes; 0 is no bound.
-// The store is asked only if the estimate is more.
+// largerThan reports whether a thread takes more than bound bytes; 0 means no bound. The
+// store is asked only if the estimate is more.
 func (k *Keeper) largerThan(ctx context.Context, key holdfast.ThreadKey, estimate, bound int64) (bool, error) {
 	if bound <= 0 || estimate <= bound {
 		return false, nil

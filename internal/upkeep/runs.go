@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Runs lists a thread's runs, newest first. A fork has the run that it goes on with,
-// as it was at that point.
+// Runs lists a thread's runs, newest first. A fork has the run that it continues, as it was
+// at that point.
 func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id string) ([]holdfast.RunInfo, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
@@ -38,8 +38,8 @@ func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id string) ([
 			return nil, thread.ReadError(err)
 		}
 	}
-	// The clock may stand still between two runs, or go back; the log does not. A run
-	// that was copied into a fork has no place in its log: it is the first.
+	// The clock may stand still or go back between two runs; the log does not. A run that
+	// was copied into a fork has no place in the fork's log: it is the first.
 	slices.SortFunc(runs, func(a, b thread.Run) int {
 		return cmp.Or(cmp.Compare(b.After.Number, a.After.Number), b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
 	})

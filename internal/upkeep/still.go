@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// amend prepares a commit by somebody who does not own the thread, which must not
-// run. The fence stays, because no record is written under a new one.
+// amend prepares a commit to a thread that does not run, by somebody who does not own it.
+// The fence stays the same, because no record is written under a new one.
 func (k *Keeper) amend(t *thread.Thread) *holdfast.Commit {
 	return &holdfast.Commit{
 		Key: t.Key, ID: k.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
@@ -17,12 +17,12 @@ func (k *Keeper) amend(t *thread.Thread) *holdfast.Commit {
 	}
 }
 
-// maxTries bounds how often a thread is read again because it moved meanwhile.
+// maxTries bounds how often a thread is read again because it has moved.
 const maxTries = 8
 
-// onStill lets f change a thread that does not run, and commits what it returns
-// (nil: nothing). The thread must have the given ETag, if there is one; else it is
-// read again when it has moved meanwhile.
+// onStill calls f with a thread that does not run, and commits what f returns, if anything.
+// If etag is not empty, the thread must have it; otherwise a thread that has moved
+// meanwhile is read again, so f may be called more than once.
 func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*holdfast.Commit, error)) (*thread.Thread, error) {
 	for range maxTries {
 		t, err := k.tryStill(ctx, who, id, etag, f)
@@ -40,6 +40,7 @@ func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag s
 	return nil, thread.KeptChanging()
 }
 
+// tryStill is one try of onStill, under the thread's lock.
 func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*holdfast.Commit, error)) (*thread.Thread, error) {
 	t, err := k.engine.Current(ctx, who, id)
 	if err != nil {
@@ -68,13 +69,14 @@ func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag 
 	return t, nil
 }
 
+// errETag says that the thread has changed since the caller read it.
 func errETag(expected, actual string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeCheckpointConflict,
 		"Concurrent modification detected. Expected ETag: %s, Actual ETag: %s.", expected, actual).
 		WithHint("Read the thread again; nothing was changed.").With("expected", expected).With("actual", actual)
 }
 
-// errStillRunning is about what cannot be done to a thread that runs.
+// errStillRunning says that the thread runs, so it cannot be changed from outside.
 func errStillRunning(t *thread.Thread) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeRunInProgress, "Run %q is in progress on this thread.", t.State.Run()).
 		WithHint("Wait for its end, or cancel it: POST /threads/{thread}/runs/{run}/cancel.").

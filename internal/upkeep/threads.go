@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Threads lists the caller's threads, last active first, of those active
-// before the given time (zero: all).
+// Threads lists the caller's threads, last active first: at most limit of those that were
+// last active before the given time (zero: all).
 func (k *Keeper) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]holdfast.ThreadInfo, error) {
 	heads, err := k.cfg.Store.Threads(ctx, who, before, limit)
 	if err != nil {
@@ -22,7 +22,7 @@ func (k *Keeper) Threads(ctx context.Context, who holdfast.Principal, before tim
 		info, err := k.info(ctx, who, heads[i].Key.Thread)
 		var pub *holdfast.Error
 		if errors.As(err, &pub) && pub.Code == holdfast.CodeNotFound {
-			continue // the list is a hint
+			continue // the store's list is only a hint
 		}
 		if err != nil {
 			return nil, err
@@ -32,7 +32,7 @@ func (k *Keeper) Threads(ctx context.Context, who holdfast.Principal, before tim
 	return list, nil
 }
 
-// Thread describes one thread, with its size.
+// Thread describes one thread, with its size in bytes.
 func (k *Keeper) Thread(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadInfo, error) {
 	info, err := k.info(ctx, who, id)
 	if err != nil {
@@ -48,6 +48,7 @@ func (k *Keeper) Thread(ctx context.Context, who holdfast.Principal, id string) 
 	return info, nil
 }
 
+// info describes one thread.
 func (k *Keeper) info(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadInfo, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {

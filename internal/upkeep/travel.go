@@ -11,8 +11,15 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// Rewind takes a thread that does not run back to a checkpoint, or to a message.
-// What came after stays in the tree as a branch of its own, until it is pruned.
+// Going back. A rewind takes a thread back to a checkpoint or a message; a fork begins a
+// new thread there. Both read the state at that point, list the calls that were carried
+// out since, whose effects stay, and turn the state into one that a thread can stand in.
+// A call that is open there but was carried out later is in doubt, like one whose process
+// died. A rewind is one commit to a thread that does not run; a fork is the first commit
+// of the new one.
+
+// Rewind takes a thread that does not run back to a checkpoint or a message. What came
+// after it stays in the tree as another branch until it is pruned.
 func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
 	if to.Checkpoint == "" && to.Message == "" {
 		return nil, holdfast.Errorf(holdfast.CodeInvalidInput, "A rewind needs checkpointId or messageId.").
@@ -39,8 +46,8 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 	return out, nil
 }
 
-// Fork begins a new thread where another one stands, or stood. It copies the path
-// of the history; the other thread is not changed and may go on.
+// Fork begins a new thread where another one stands, or stood. It copies the path of the
+// history. The other thread does not change, and may be running.
 func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
 	if to.Thread == id {
 		return nil, errThreadExists(id)
@@ -85,33 +92,33 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 	return out, nil
 }
 
-// departure is where a travel goes to, and what has happened after that.
+// departure is the point that a thread goes back to, and what has happened since.
 type departure struct {
-	st *thread.State
-	// from is the checkpoint gone back to; empty for a message.
+	st *thread.State // what the thread goes back to
+	// from is the id of the checkpoint; empty for a message.
 	from string
 	hist *thread.History // up to there
-	past []past
-	// redo are the open calls that were carried out, or may have been, after that
-	// point.
+	past []past          // what was called since
+	// redo are the open calls that were carried out, or may have been, since then.
 	redo  []thread.Call
-	reuse bool
-	// kept are the results to use again, as values.
+	reuse bool // record results
+	// kept are the recorded results, as values.
 	kept []holdfast.Value
-	// frontend are the tools that the last run's client brought.
+	// frontend are the names of the tools that the last run's client declared.
 	frontend []string
 }
 
-// past is a call that was made after the point gone back to.
+// past is a call that was made after that point.
 type past struct {
 	call   string
 	made   madeCall
 	result *agui.Message // nil without one
 }
 
+// madeCall is a call as the model made it.
 type madeCall struct{ name, arguments string }
 
-// depart finds the state to go back to.
+// depart reads the state to go back to, and what has happened since.
 func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to holdfast.Travel) (*departure, error) {
 	d := &departure{reuse: to.ReuseResults}
 	switch {
@@ -153,8 +160,8 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to holdfast.Trave
 	return d, nil
 }
 
-// toMessage goes back to a message of the path and the results that follow it. The
-// shared state is the one there is now: no version of it belongs to a message.
+// toMessage goes back to a message of the path and the results that follow it. The shared
+// state stays as it is now, because no version of it belongs to a message.
 func (d *departure) toMessage(t *thread.Thread, id string) error {
 	i, ok := t.History.Index[id]
 	if !ok {
@@ -171,8 +178,8 @@ func (d *departure) toMessage(t *thread.Thread, id string) error {
 	return nil
 }
 
-// findPast lists the calls that were made after the point gone back to, on the path
-// that is left, and those that have no result.
+// findPast lists the calls since then on the path that is left: those with a result, and
+// those that were started and have none.
 func (d *departure) findPast(now *thread.Resumable) {
 	made := callsOf(now.History.Path)
 	for i := range now.History.Path {
@@ -187,7 +194,7 @@ func (d *departure) findPast(now *thread.Resumable) {
 	}
 }
 
-// callsOf returns the calls that messages make, by id.
+// callsOf returns the calls that the messages make, by id.
 func callsOf(messages []agui.Message) map[string]madeCall {
 	made := map[string]madeCall{}
 	for i := range messages {
@@ -198,14 +205,14 @@ func callsOf(messages []agui.Message) map[string]madeCall {
 	return made
 }
 
-// restAt makes of a state that was taken in mid-run one that can be gone on from.
-// An answer that a person gave is asked for again, under a new id: it has been used.
+// restAt turns a state that was taken in mid-run into one that a run can continue from.
+// Questions are asked again, under new ids, because the old answers have been used.
 func (d *departure) restAt(k *Keeper) {
 	st := d.st
 	for i := range st.Calls {
 		c := &st.Calls[i]
 		for _, p := range d.past {
-			// One that waits for a person is that person's to decide.
+			// A call that waits for a person is left to that person.
 			if p.call == c.ID && !c.Frontend && c.Interrupt == nil {
 				c.Again = true
 				d.redo = append(d.redo, *c)
@@ -226,7 +233,7 @@ func (d *departure) restAt(k *Keeper) {
 	st.Rest(errWentBack(st.Iteration))
 }
 
-// arrive fills in the commit with which a travel ends.
+// arrive completes the commit that takes a thread back, and says in out what it did.
 func (k *Keeper) arrive(c *holdfast.Commit, d *departure, cp thread.Checkpoint, out *holdfast.Traveled) {
 	out.Effects = []holdfast.PastEffect{}
 	effects := k.effects(d.st.Agent, d.frontend)
@@ -236,8 +243,8 @@ func (k *Keeper) arrive(c *holdfast.Commit, d *departure, cp thread.Checkpoint, 
 		}
 	}
 	for _, call := range d.redo {
-		// A call that was carried out is not carried out again as if nothing had been:
-		// it is in doubt.
+		// The call has been carried out once. With an intent it is in doubt, and does not
+		// simply run again.
 		thread.PutIntent(c, c.Key.Thread, d.st.Call(call.ID), d.hist, c.Fence, k.cfg.Now())
 	}
 	c.Put = append(c.Put, d.kept...)
@@ -247,11 +254,13 @@ func (k *Keeper) arrive(c *holdfast.Commit, d *departure, cp thread.Checkpoint, 
 	out.Checkpoint = made.Public(c.Key.Thread)
 }
 
+// errThreadExists says that a fork cannot have this id.
 func errThreadExists(id string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeThreadExists, "There is a thread %q already.", id).
 		WithHint("Leave threadId out to get a new one.").With("threadId", id)
 }
 
+// errWentBack is why a thread that went back into the middle of a run is stopped.
 func errWentBack(iteration int) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeMidExecution, "The thread went back to iteration %d of a run. To go on from there, %s.", iteration, thread.HintEmptyPost)
 }
