@@ -4,7 +4,6 @@ package holdfast
 // writes it, and how a stored value is decoded and migrated when it is first read.
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,25 +50,6 @@ type StateSpec[T any] struct {
 	// Redact returns what the thread's owner may see of the value, in the API and on
 	// the page; nil shows all of it.
 	Redact func(T) any
-}
-
-// Migration turns the JSON of one version of a state into that of the next.
-type Migration func(old json.RawMessage) (json.RawMessage, error)
-
-// Migrate makes a [Migration] from a function that turns one version's type into the
-// next version's.
-func Migrate[Old, New any](f func(Old) (New, error)) Migration {
-	return func(old json.RawMessage) (json.RawMessage, error) {
-		var from Old
-		if err := json.Unmarshal(old, &from); err != nil {
-			return nil, err
-		}
-		to, err := f(from)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(to)
-	}
 }
 
 // StateKey reads and writes one state: it is to [States] what a field name is to a
@@ -402,52 +382,6 @@ func (s *stored) cell(def *stateDef) cell {
 		s.read.CompareAndSwap(nil, &c)
 	}
 	return *s.read.Load()
-}
-
-func (s *stored) migrated(def *stateDef) (json.RawMessage, error) {
-	if s.version > def.version {
-		return nil, errStateTooNew(def.name, s.version, def.version)
-	}
-	data := s.data
-	for v := s.version; v < def.version && !isNull(data); v++ {
-		step := def.migrations[v]
-		if step == nil {
-			if s.missing == nil {
-				return nil, Errorf(CodeStateMigration,
-					"The state %q has version %d and version %d is needed, but there is no migration from %d to %d.",
-					def.name, s.version, def.version, v, v+1).
-					WithHint("Add the migration, or run with --schema-changes=warn to read it with defaults.")
-			}
-			s.missing(def.name, s.version, def.version)
-			return data, nil
-		}
-		next, err := runMigration(step, data)
-		if err != nil {
-			return nil, Errorf(CodeStateMigration, "The migration of state %q from version %d to %d failed (stored: %d, needed: %d).",
-				def.name, v, v+1, s.version, def.version).WithHint("Nothing was changed. Fix the migration and try again.").Wrap(err)
-		}
-		data = next
-	}
-	return data, nil
-}
-
-func runMigration(step Migration, data json.RawMessage) (next json.RawMessage, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	next, err = step(bytes.Clone(data)) // so that the step cannot change the stored value
-	if err == nil && !json.Valid(next) {
-		err = errors.New("it did not return JSON")
-	}
-	return next, err
-}
-
-func errStateTooNew(name string, got, known int) *Error {
-	return Errorf(CodeStateTooNew, "The state %q has version %d, but this server knows it only up to version %d.", name, got, known).
-		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset " +
-			"to reset that state and keep its newer value aside.")
 }
 
 // shortName returns the last part of a state's name, for logs.

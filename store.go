@@ -302,10 +302,10 @@ func (e *ConflictError) Unwrap() error {
 	return ErrConflict
 }
 
-// Inspector is a [Store] that can say what its commits survive.
-type Inspector interface {
+// Durable is a [Store] that can say what its commits survive.
+type Durable interface {
 	// Inspect looks at how the store is currently set up.
-	Inspect(ctx context.Context) (Durability, error)
+	Durability(ctx context.Context) (Durability, error)
 }
 
 // Durability is what a commit that has returned survives.

@@ -8,16 +8,16 @@ import (
 )
 
 // inspect asks the store what its commits survive, logs what operators should know,
-// and refuses a store that evicts. A store that is no [holdfast.Inspector] has no
+// and refuses a store that evicts. A store that is not [holdfast.Durable] has no
 // level.
 func inspect(cfg Config, store holdfast.Store) (holdfast.Level, error) {
-	i, ok := store.(holdfast.Inspector)
+	i, ok := store.(holdfast.Durable)
 	if !ok {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeOpenTimeout)
 	defer cancel()
-	d, err := i.Inspect(ctx)
+	d, err := i.Durability(ctx)
 	if err != nil {
 		return "", fmt.Errorf("look at how durable the store is: %w", err)
 	}
@@ -36,5 +36,5 @@ func inspect(cfg Config, store holdfast.Store) (holdfast.Level, error) {
 }
 
 // Durability returns what a commit survives, as the store said when it was opened;
-// empty if the store is not a [holdfast.Inspector].
+// empty if the store is not [holdfast.Durable].
 func (s *Server) Durability() holdfast.Level { return s.level }

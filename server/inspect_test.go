@@ -21,7 +21,7 @@ type told struct {
 	closed     bool
 }
 
-func (s *told) Inspect(context.Context) (holdfast.Durability, error) { return s.durability, s.err }
+func (s *told) Durability(context.Context) (holdfast.Durability, error) { return s.durability, s.err }
 
 func (s *told) Close() error {
 	s.closed = true
@@ -49,14 +49,14 @@ func opened(t *testing.T, store holdfast.Store, allowEviction bool) (level holdf
 }
 
 // TestInspection: a store's level is kept and its notes are logged as warnings; a
-// store that is no Inspector is used, but not one whose inspection fails.
+// store that is not Durable is used, but not one whose inspection fails.
 func TestInspection(t *testing.T) {
 	known := &told{Store: memstore.New(), durability: holdfast.Durability{Level: holdfast.LevelMachine, Notes: []string{"mind the gap"}}}
 	level, log, err := opened(t, known, false)
 	if err != nil || level != holdfast.LevelMachine || !strings.Contains(log, "level=WARN") || !strings.Contains(log, "mind the gap") {
 		t.Errorf("%q, %v, %s", level, err, log)
 	}
-	// Embedded as a Store, it is not an Inspector.
+	// Embedded as a Store, it is not Durable.
 	level, log, err = opened(t, struct{ holdfast.Store }{memstore.New()}, false)
 	if err != nil || level != "" || strings.Contains(log, "WARN") {
 		t.Errorf("%q, %v, %s", level, err, log)

@@ -80,7 +80,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.engine, Threads: s.keeper, History: s.keeper, Upkeep: s.keeper, Agents: cfg.agentList(), Ready: s.engine.Ready,
+		Runs: s.engine, Threads: s.keeper, Travel: s.keeper, Upkeep: s.keeper, Agents: cfg.agentList(), Ready: s.engine.Ready,
 		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil && !cfg.AllowAnonymous, Anonymous: cfg.Authenticate == nil,
 		AllowedOrigins: origins, UI: cfg.UI, Metrics: s.metrics.Handler(), Observer: s.metrics, Version: cfg.Version,
 		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log, Now: cfg.Now,

@@ -28,7 +28,7 @@ var roleFiles = map[string]string{
 	"Presence":  "presence.go",
 	"Notifier":  "notify.go",
 	"Ledger":    "ledger.go",
-	"Inspector": "inspect.go",
+	"Durable": "durability.go",
 	"Store":     "store.go", // what it asks for beside its roles
 }
 

@@ -139,7 +139,7 @@ func (all *everything) check() []Problem {
 	a.readRuns()
 	a.readCheckpoints()
 	a.owner()
-	a.history()
+	a.messageTree()
 	a.refersTo("the head", a.st)
 	a.checkpointList()
 	a.work()

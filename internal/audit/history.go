@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// history checks the tree of messages, and that the calls on the path of the head have
+// messageTree checks the tree of messages, and that the calls on the path of the head have
 // their results.
-func (a *audit) history() {
+func (a *audit) messageTree() {
 	for i := range a.messages {
 		s := &a.messages[i]
 		m, err := agui.DecodeMessage(s.Data)

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-var _ holdfast.Inspector = (*Store)(nil)
+var _ holdfast.Durable = (*Store)(nil)
 
 // littleSpace is when an operator should know that a disk gets full.
 const littleSpace = 1 << 30
@@ -35,9 +35,9 @@ var elsewhere = map[uint32]string{
 	0x01021997: "9p",
 }
 
-// Inspect implements [holdfast.Inspector]. Every commit is synced, so it looks at
+// Durability implements [holdfast.Durable]. Every commit is synced, so it looks at
 // what a sync is worth where the file is.
-func (s *Store) Inspect(ctx context.Context) (holdfast.Durability, error) {
+func (s *Store) Durability(ctx context.Context) (holdfast.Durability, error) {
 	if err := ctx.Err(); err != nil {
 		return holdfast.Durability{}, err
 	}

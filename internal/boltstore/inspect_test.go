@@ -49,7 +49,7 @@ func TestInspectInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(folder) })
-	d, err := openAt(t, filepath.Join(folder, "holdfast.db")).Inspect(t.Context())
+	d, err := openAt(t, filepath.Join(folder, "holdfast.db")).Durability(t.Context())
 	if err != nil || d.Level != holdfast.LevelProcess || !strings.Contains(strings.Join(d.Notes, "\n"), "tmpfs") {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -66,7 +66,7 @@ func TestInspectMissing(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	d, err := s.Inspect(t.Context())
+	d, err := s.Durability(t.Context())
 	if err != nil || d.Level != holdfast.LevelProcess || !strings.Contains(strings.Join(d.Notes, "\n"), "could not be looked at") {
 		t.Errorf("%+v, %v", d, err)
 	}

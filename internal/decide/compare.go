@@ -35,7 +35,7 @@ type Compared struct {
 	// append them, so its list is emptied first.
 	Reorder bool
 	// ShowsAnswer means that the client shows a message of the assistant.
-	ShowsAnswer bool
+	ShowsCompletion bool
 	// Regenerate means that, by the branch flag, the thread goes back to Parent and the
 	// agent answers it again.
 	Regenerate bool
@@ -92,7 +92,7 @@ type walk struct {
 // take sorts one message: known, on another branch, new, or to be dropped.
 func (w *walk) take(m agui.Message) {
 	if m.Role == string(holdfast.RoleAssistant) {
-		w.ShowsAnswer = true
+		w.ShowsCompletion = true
 	}
 	if i, ok := w.history.Index[m.ID]; ok {
 		w.takeKnown(i, m)
@@ -107,7 +107,7 @@ func (w *walk) take(m agui.Message) {
 		w.known = true
 	case m.Role == string(holdfast.RoleUser):
 		w.Users = append(w.Users, m)
-	case m.Role == string(holdfast.RoleTool) && slices.Contains(w.pending, m.ToolCallID) && !w.answers(m.ToolCallID):
+	case m.Role == string(holdfast.RoleTool) && slices.Contains(w.pending, m.ToolCallID) && !w.hasResult(m.ToolCallID):
 		w.Results = append(w.Results, m)
 	case m.Role == string(holdfast.RoleActivity):
 		// Activities are the frontend's own; their absence is no difference.
@@ -183,7 +183,7 @@ func (w *walk) place(branch bool) {
 	if branch {
 		w.Parent = lastCommon
 		w.Resync = true
-		w.Regenerate = shorter && w.common >= 0 && Answerable(path[w.common].Role)
+		w.Regenerate = shorter && w.common >= 0 && Completable(path[w.common].Role)
 	}
 }
 
@@ -203,8 +203,8 @@ func (w *walk) lacks() bool {
 	return missing
 }
 
-// answers reports whether a new result of the call was taken already.
-func (w *walk) answers(call string) bool {
+// hasResult reports whether a new result of the call was taken already.
+func (w *walk) hasResult(call string) bool {
 	for _, r := range w.Results {
 		if r.ToolCallID == call {
 			return true
@@ -213,8 +213,8 @@ func (w *walk) answers(call string) bool {
 	return false
 }
 
-// Answerable reports whether a model may be asked to answer after a message of this role.
-func Answerable(role string) bool {
+// Completable reports whether a model may be asked to answer after a message of this role.
+func Completable(role string) bool {
 	return role == string(holdfast.RoleUser) || role == string(holdfast.RoleTool)
 }
 
@@ -239,7 +239,7 @@ func (c *Compared) importAll(sent []agui.Message) {
 			last = m.Role
 		}
 	}
-	if len(sent) > 0 && !Answerable(last) {
+	if len(sent) > 0 && !Completable(last) {
 		c.Err = errNothingToRun()
 		return
 	}

@@ -21,14 +21,14 @@ type Action string
 
 // The actions.
 const (
-	Reject  Action = "reject"  // answer with Decision.Err; nothing is touched
-	Attach  Action = "attach"  // watch a run that is under way, from a snapshot
-	Replay  Action = "replay"  // watch a known run from its first record
-	Hydrate Action = "hydrate" // show where the thread stands; nothing runs
-	Fresh   Action = "fresh"   // start a run with what is new
-	Store   Action = "store"   // keep some frontend results; calls are still open
-	Resume  Action = "resume"  // continue where the thread stopped or waits
-	Cancel  Action = "cancel"  // cancel the running run, then decide again
+	Reject    Action = "reject"  // answer with Decision.Err; nothing is touched
+	Attach    Action = "attach"  // watch a run that is under way, from a snapshot
+	FromStart Action = "replay"  // watch a known run from its first record
+	Hydrate   Action = "hydrate" // show where the thread stands; nothing runs
+	Fresh     Action = "fresh"   // start a run with what is new
+	Keep      Action = "store"   // keep some frontend results; calls are still open
+	Resume    Action = "resume"  // continue where the thread stopped or waits
+	Cancel    Action = "cancel"  // cancel the running run, then decide again
 )
 
 // Closing says why calls without a result are closed before a fresh run.
@@ -54,7 +54,7 @@ type Situation struct {
 	Outcome   holdfast.Outcome // of the last run; empty while it runs
 	// Unanswered means that the last message is a user's or a tool's, and that no run
 	// ended after it.
-	Unanswered bool
+	Incomplete bool
 	Interrupts []agui.Interrupt // the open questions
 	Pending    []string         // ids of the frontend's calls without a result
 	// Answers are the hashes of the answers last given, by interrupt id.
@@ -139,13 +139,13 @@ func decideKnown(s Situation, req Request) Decision {
 	if same || !req.Compared.hasNew() && repeated {
 		// A client that shows messages of its own run has seen a part of it. If it got
 		// the run from its first record, it would show that part twice.
-		if !same && req.Compared.ShowsAnswer && s.Run == req.RunID {
+		if !same && req.Compared.ShowsCompletion && s.Run == req.RunID {
 			if s.Status == holdfast.StatusRunning {
 				return Decision{Do: Attach}
 			}
 			return Decision{Do: Hydrate}
 		}
-		return Decision{Do: Replay}
+		return Decision{Do: FromStart}
 	}
 	return reject(errRunIDReused(req.RunID))
 }
@@ -221,14 +221,14 @@ func decideIdle(s Situation, req Request) Decision {
 		return decidePending(s, req)
 	}
 	d := Decision{Do: Hydrate}
-	if req.Compared.hasNew() || s.Unanswered || req.Compared.Regenerate {
+	if req.Compared.hasNew() || s.Incomplete || req.Compared.Regenerate {
 		d.Do = Fresh
 	}
 	if len(req.Resume) == 0 {
 		return d
 	}
 	d.Warning = "resume ignored: no interrupt is open"
-	if s.Outcome != holdfast.OutcomeCancelled && !s.Unanswered && !unknownOrSame(s, req.Resume) {
+	if s.Outcome != holdfast.OutcomeCancelled && !s.Incomplete && !unknownOrSame(s, req.Resume) {
 		return reject(errAlreadyAnswered(s))
 	}
 	return d
@@ -243,7 +243,7 @@ func decidePending(s Situation, req Request) Decision {
 	case len(req.Compared.Results) >= len(s.Pending):
 		d.Do = Fresh
 	case len(req.Compared.Results) > 0:
-		d.Do = Store
+		d.Do = Keep
 	}
 	if len(req.Resume) > 0 {
 		d.Warning = "resume ignored: no interrupt is open"

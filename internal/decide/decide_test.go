@@ -77,7 +77,7 @@ func situationOf(k threadKind, r resumeKind) Situation {
 	case pendingCalls:
 		s.Status, s.Outcome, s.Pending = holdfast.StatusIdle, holdfast.OutcomeSuccess, []string{"c1", "c2"}
 	case unanswered:
-		s.Status, s.Unanswered = holdfast.StatusIdle, true
+		s.Status, s.Incomplete = holdfast.StatusIdle, true
 	case cancelled:
 		s.Status, s.Outcome = holdfast.StatusIdle, holdfast.OutcomeCancelled
 	case answered:
@@ -281,7 +281,7 @@ func checkError(t *testing.T, name string, d Decision) {
 func TestDecideShowsAnswer(t *testing.T) {
 	for status, want := range map[holdfast.ThreadStatus]Action{holdfast.StatusRunning: Attach, holdfast.StatusIdle: Hydrate} {
 		s := Situation{Exists: true, Status: status, Run: "run-1", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{Hash: "h"}}
-		req := Request{RunID: "run-1", Hash: "other", Compared: Compared{ShowsAnswer: true}}
+		req := Request{RunID: "run-1", Hash: "other", Compared: Compared{ShowsCompletion: true}}
 		if got := Decide(s, req, testNow); got.Do != want {
 			t.Errorf("%s: %s, want %s", status, got.Do, want)
 		}
@@ -305,7 +305,7 @@ func FuzzDecide(f *testing.F) {
 		if again := Decide(s, req, testNow); said(again) != said(d) {
 			t.Fatalf("not a pure function: %s, then %s", said(d), said(again))
 		}
-		started := d.Do == Fresh || d.Do == Resume || d.Do == Store
+		started := d.Do == Fresh || d.Do == Resume || d.Do == Keep
 		if started && s.Exists && s.Status == holdfast.StatusRunning {
 			t.Fatalf("a second run is started on a running thread: %s", said(d))
 		}
@@ -324,7 +324,7 @@ func TestDecideRetriedAnswer(t *testing.T) {
 			Exists: true, Status: status, Run: "run-2", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{Hash: "h"},
 			Answers: map[string]string{"i1": AnswerHash(given)},
 		}
-		req := Request{RunID: "run-2", Hash: "other", Compared: Compared{ShowsAnswer: true}, Resume: []agui.ResumeEntry{given}}
+		req := Request{RunID: "run-2", Hash: "other", Compared: Compared{ShowsCompletion: true}, Resume: []agui.ResumeEntry{given}}
 		if got := Decide(s, req, testNow); got.Do != want {
 			t.Errorf("%s: %s %v, want %s", status, got.Do, got.Err, want)
 		}

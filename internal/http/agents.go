@@ -33,18 +33,18 @@ type AgentInfo struct {
 	Persistent bool
 }
 
-// agentView is an agent as GET /agents shows it.
-type agentView struct {
+// shownAgent is an agent as GET /agents shows it.
+type shownAgent struct {
 	Name         string       `json:"name"`
 	Description  string       `json:"description"`
 	Default      bool         `json:"default"`
-	Tools        []toolView   `json:"tools"`
+	Tools        []shownTool  `json:"tools"`
 	Middleware   []string     `json:"middleware"`
 	Capabilities capabilities `json:"capabilities"`
 }
 
-// toolView is one of the server's tools. Effect says what running it twice would do.
-type toolView struct {
+// shownTool is one of the server's tools. Effect says what running it twice would do.
+type shownTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Effect      holdfast.Effect `json:"effect"`
@@ -112,7 +112,7 @@ func (h *handler) getAgents(w http.ResponseWriter, _ *http.Request, _ holdfast.P
 		return errNoAgents()
 	}
 	agents := h.Agents.Agents()
-	views := make([]agentView, len(agents))
+	views := make([]shownAgent, len(agents))
 	for i := range agents {
 		views[i] = h.view(&agents[i], i == 0)
 	}
@@ -141,13 +141,13 @@ func errNoAgents() error {
 		WithHint("POST /runs uses the default agent.")
 }
 
-func (h *handler) view(a *AgentInfo, first bool) agentView {
-	v := agentView{
+func (h *handler) view(a *AgentInfo, first bool) shownAgent {
+	v := shownAgent{
 		Name: a.Name, Description: a.Description, Default: first,
-		Tools: make([]toolView, len(a.Tools)), Middleware: append([]string{}, a.Middleware...), Capabilities: h.capabilities(a),
+		Tools: make([]shownTool, len(a.Tools)), Middleware: append([]string{}, a.Middleware...), Capabilities: h.capabilities(a),
 	}
 	for i, t := range a.Tools {
-		v.Tools[i] = toolView{Name: t.Name, Description: t.Description, Effect: t.Effect}
+		v.Tools[i] = shownTool{Name: t.Name, Description: t.Description, Effect: t.Effect}
 		if t.Effect == "" {
 			v.Tools[i].Effect = holdfast.EffectIdempotent
 		}

@@ -27,7 +27,7 @@ var twoAgents = agentList{
 func TestAgents(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.Agents = twoAgents })
 	res, body := do(t, "GET", s.URL+"/agents", "")
-	var got struct{ Agents []agentView }
+	var got struct{ Agents []shownAgent }
 	if err := json.Unmarshal([]byte(body), &got); err != nil || res.StatusCode != 200 || len(got.Agents) != 2 {
 		t.Fatalf("%d %s", res.StatusCode, body)
 	}

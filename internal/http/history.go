@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// History reads a thread's past and takes threads back to it.
-type History interface {
+// Travel reads a thread's past and takes threads back to it.
+type Travel interface {
 	// Checkpoints lists up to limit checkpoints, newest first: those before the given
 	// one (empty: starting with the newest) that were taken before until (zero: any
 	// time).
@@ -35,7 +35,7 @@ func (h *handler) listCheckpoints(w http.ResponseWriter, r *http.Request, who ho
 	if err != nil {
 		return err
 	}
-	list, err := h.History.Checkpoints(r.Context(), who, param(r, "thread"), before, until, limit)
+	list, err := h.Travel.Checkpoints(r.Context(), who, param(r, "thread"), before, until, limit)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func checkpointBefore(s string) (id string, until time.Time, err error) {
 
 // getCheckpoint is GET /threads/{thread}/checkpoints/{checkpoint}.
 func (h *handler) getCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	detail, err := h.History.Checkpoint(r.Context(), who, param(r, "thread"), param(r, "checkpoint"))
+	detail, err := h.Travel.Checkpoint(r.Context(), who, param(r, "thread"), param(r, "checkpoint"))
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (h *handler) postCheckpoint(w http.ResponseWriter, r *http.Request, who hol
 	if err != nil {
 		return err
 	}
-	made, err := h.History.Mark(r.Context(), who, param(r, "thread"), m)
+	made, err := h.Travel.Mark(r.Context(), who, param(r, "thread"), m)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.
 	if err != nil {
 		return err
 	}
-	made, err := h.History.Fork(r.Context(), who, param(r, "thread"), to)
+	made, err := h.Travel.Fork(r.Context(), who, param(r, "thread"), to)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (h *handler) postRewind(w http.ResponseWriter, r *http.Request, who holdfas
 	if err != nil {
 		return err
 	}
-	made, err := h.History.Rewind(r.Context(), who, param(r, "thread"), to)
+	made, err := h.Travel.Rewind(r.Context(), who, param(r, "thread"), to)
 	if err != nil {
 		return err
 	}

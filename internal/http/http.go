@@ -49,7 +49,7 @@ type Threads interface {
 type Config struct {
 	Runs    Runs
 	Threads Threads
-	History History
+	Travel  Travel
 	Upkeep  Upkeep
 	// Agents lists the agents that can be run. Optional: without it the routes below
 	// /agents that describe agents answer 404.

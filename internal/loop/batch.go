@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -144,7 +142,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 	case !known && !call.Frontend:
 		return fail(fmt.Sprintf("There is no tool %q.", call.Name))
 	case call.InDoubt:
-		return settledByPerson(call), true
+		return givenByPerson(call), true
 	case b.doubted[call.ID] && tool.Spec().Effect == holdfast.EffectOnce:
 		return inDoubt(call, tool.Spec()), true
 	}
@@ -220,23 +218,4 @@ func (t frontendTool) Spec() holdfast.ToolSpec { return t.spec }
 // Call returns errFrontend: the server cannot call it.
 func (t frontendTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
 	return holdfast.ToolResult{}, errFrontend
-}
-
-// updates collects the updates of the shared state that a call makes. A tool that was
-// given up at its timeout may still add some; they are ignored.
-type updates struct {
-	mu   sync.Mutex
-	list []holdfast.StateUpdate
-}
-
-func (u *updates) add(f holdfast.StateUpdate) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.list = append(u.list, f)
-}
-
-func (u *updates) take() []holdfast.StateUpdate {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return slices.Clone(u.list)
 }

@@ -89,14 +89,14 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.st.Begin(b.p.rec.ID, b.p.agent.Name); err != nil {
 		return nil, err
 	}
-	if b.p.d.Do == decide.Store {
+	if b.p.d.Do == decide.Keep {
 		if err := b.stored(); err != nil {
 			return nil, err
 		}
 	}
 	b.snapshotLeaf()
 	last := b.c.Expect.Next - 1 + uint64(len(b.c.Records))
-	if b.p.d.Do == decide.Store {
+	if b.p.d.Do == decide.Keep {
 		thread.PutRunEnd(b.c, b.p.rec.ID, b.st.RunEnd(b.cfg.Now(), last))
 	}
 	b.st.Boundary = holdfast.Cursor{Number: last, Tag: b.c.Fence.Tag()}
@@ -115,7 +115,7 @@ func (b *beginning) onlyResults() bool {
 
 // states restores the middleware's states, and says what has changed in their schema.
 func (b *beginning) states(ctx context.Context) error {
-	if b.p.d.Do == decide.Store {
+	if b.p.d.Do == decide.Keep {
 		return nil // nothing runs: they stay as they are
 	}
 	restored, err := b.restore(ctx, b.p.Key, b.st, b.p.agent.Name)
@@ -226,7 +226,7 @@ func (b *beginning) snapshotLeaf() {
 // fresh prepares a run with new messages: it closes what is open, replaces the shared
 // state if the client sent one, and counts iterations from 0.
 func (b *beginning) fresh() {
-	clean := &b.p.req.Compared
+	compared := &b.p.req.Compared
 	if b.p.d.Do == decide.Fresh {
 		b.closeOpen()
 		b.st.Answers, b.st.Question = nil, nil
@@ -236,8 +236,8 @@ func (b *beginning) fresh() {
 		}
 	}
 	b.st.Ending = nil
-	if (clean.Regenerate || clean.Diverged != nil) && clean.Parent != b.st.Leaf {
-		b.leaveTo(clean.Parent)
+	if (compared.Regenerate || compared.Diverged != nil) && compared.Parent != b.st.Leaf {
+		b.leaveTo(compared.Parent)
 	}
 	state := b.p.in.State
 	if len(state) > 0 && !bytes.Equal(state, []byte("{}")) && !bytes.Equal(state, b.r.shared) {
@@ -245,7 +245,7 @@ func (b *beginning) fresh() {
 		b.st.Shared = b.cfg.NewID("s")
 		b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: b.st.Shared, Data: state})
 	}
-	thread.ClearWork(b.c)
+	thread.ClearMarks(b.c)
 }
 
 // closeOpen gives the calls without a result one that says why, so that the history is
@@ -281,52 +281,6 @@ func (b *beginning) leaveTo(parent string) {
 	}
 	b.r.hist = h
 	b.st.Leaf, b.st.Count = parent, len(h.Path)
-}
-
-// resume gives the open calls and the hook's question their answers. The calls start
-// again in iterate.
-func (b *beginning) resume() {
-	answers := map[string]agui.ResumeEntry{}
-	for _, a := range b.p.d.Answers {
-		answers[a.InterruptID] = a
-	}
-	if len(answers) > 0 {
-		b.st.Answers = map[string]string{}
-	}
-	b.st.Ending = nil
-	if q := b.st.Question; q != nil && !q.Waits() {
-		b.st.Question = nil // it was answered before, and the run has ended since
-	} else if q.Waits() {
-		if a, ok := answers[q.Interrupt.ID]; ok {
-			q.Answer = b.answer(a, q.Interrupt)
-		}
-	}
-	for i := range b.st.Calls {
-		call := &b.st.Calls[i]
-		if call.Waits() {
-			a, ok := answers[call.Interrupt.ID]
-			if !ok {
-				continue
-			}
-			call.Answer = b.answer(a, call.Interrupt)
-			if call.InDoubt && verdictOf(call.Answer).Outcome == answerRunAgain {
-				// One answer allows one start: after another crash the call is in doubt again.
-				call.InDoubt, call.Interrupt, call.Answer = false, nil, nil
-				delete(b.r.doubted, call.ID)
-			}
-		}
-		if !b.r.doubted[call.ID] && call.Given == nil {
-			thread.PutIntent(b.c, b.p.Key.Thread, call, b.r.hist, b.c.Fence, b.cfg.Now())
-		}
-	}
-}
-
-// answer returns a person's answer to a question, and remembers its hash.
-func (b *beginning) answer(a agui.ResumeEntry, q *agui.Interrupt) *holdfast.Answer {
-	b.st.Answers[a.InterruptID] = decide.AnswerHash(a)
-	return &holdfast.Answer{
-		InterruptID: a.InterruptID, Reason: q.Reason, Payload: a.Payload, Metadata: a.Metadata, Declined: a.Status == agui.ResumeCancelled,
-	}
 }
 
 // messages adds the new messages to the tree. While calls are open, new user messages

@@ -174,7 +174,7 @@ func TestGivesUp(t *testing.T) {
 			return func(yield func(holdfast.Delta, error) bool) { <-ctx.Done() }
 		})
 		var e *looptest.Engine
-		for i := range loop.MaxClaims + 1 {
+		for i := range loop.MaxTakeovers + 1 {
 			store := &looptest.Mortal{Store: shared}
 			e = looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: never})
 			if i == 0 {

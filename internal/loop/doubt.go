@@ -74,8 +74,8 @@ func verdictOf(a *holdfast.Answer) (v verdict) {
 	return v
 }
 
-// settledByPerson returns what a person said about the call as its result.
-func settledByPerson(call thread.Call) finished {
+// givenByPerson returns what a person said about the call as its result.
+func givenByPerson(call thread.Call) finished {
 	f := finished{call: call}
 	switch said := verdictOf(call.Answer); said.Outcome {
 	case answerHappened:

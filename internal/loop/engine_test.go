@@ -87,7 +87,7 @@ func TestRepeatedCallIDs(t *testing.T) {
 // holds it may be one commit.
 func TestNoPendingWriteOutlivesItsCheckpoint(t *testing.T) {
 	c := &holdfast.Commit{Put: []holdfast.Value{{Kind: holdfast.KindPending, ID: "c"}, {Kind: holdfast.KindBlob, ID: "s"}}}
-	thread.ClearWork(c)
+	thread.ClearMarks(c)
 	if len(c.Put) != 1 || c.Put[0].Kind != holdfast.KindBlob || len(c.Clear) != 2 {
 		t.Errorf("%+v", c)
 	}

@@ -39,9 +39,9 @@ func errStreamCut(threadID, run string) *holdfast.Error {
 		attachPath(threadID), threadID, run)
 }
 
-func errGaveUp(claims int) *holdfast.Error {
+func errGaveUp(takeovers int) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeRecoveryGaveUp,
-		"The run was taken over %d times without progress and is given up. Finished results are kept. To try once more, %s.", claims, thread.HintEmptyPost)
+		"The run was taken over %d times without progress and is given up. Finished results are kept. To try once more, %s.", takeovers, thread.HintEmptyPost)
 }
 
 // publicError returns what a client may read of an error.

@@ -60,7 +60,7 @@ func (r *run) iterate() (*conclusion, error) {
 				return nil, err
 			}
 		}
-		if r.answered() {
+		if r.completed() {
 			return succeeded(), nil
 		}
 		if r.host.stopping() {
@@ -98,13 +98,13 @@ func (r *run) closeIteration() error {
 		r.chain.AfterIteration(r.inner, r.at.Load(), iterationResult(r.hist.Path))
 	}
 	r.nextIteration()
-	r.st.Claims, r.st.Open = 0, false
+	r.st.Takeovers, r.st.Open = 0, false
 	if queued := r.st.TakeQueued(); len(queued) > 0 {
 		if err := r.append(queued, nil, journal.Soon, nil); err != nil {
 			return err
 		}
 	}
-	if r.answered() {
+	if r.completed() {
 		return nil
 	}
 	if err := r.checkpoint(); err != nil || r.st.Ending == nil {

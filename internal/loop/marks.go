@@ -26,7 +26,7 @@ func (m *marks) note(c *holdfast.Commit) {
 // clear has the commit remove them, because its checkpoint holds the results.
 func (m *marks) clear(c *holdfast.Commit) {
 	cleared := c.Clear
-	thread.ClearWork(c)
+	thread.ClearMarks(c)
 	if m.none && (m.in == nil || m.in == c) {
 		c.Clear = cleared
 	}

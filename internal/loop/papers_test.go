@@ -32,7 +32,7 @@ func TestStatesThatAreRefused(t *testing.T) {
 		"newer":    {func(st *thread.State) []byte { st.Format = thread.Format + 1; return st.Encode() }, holdfast.CodeVersionTooNew},
 		"damaged":  {func(st *thread.State) []byte { return st.Encode()[1:] }, holdfast.CodeCheckpointUnreadable},
 		"negative": {func(st *thread.State) []byte { st.Iteration = -1; return st.Encode() }, holdfast.CodeCheckpointInvalid},
-		"claims":   {func(st *thread.State) []byte { st.Claims = -1; return st.Encode() }, holdfast.CodeCheckpointInvalid},
+		"claims":   {func(st *thread.State) []byte { st.Takeovers = -1; return st.Encode() }, holdfast.CodeCheckpointInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, _ := looptest.Travelled(t)

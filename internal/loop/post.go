@@ -60,7 +60,7 @@ func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, 
 	if p.d.Do == decide.Cancel {
 		return nil, e.cancelAndWait(ctx, p.Thread)
 	}
-	w, err := e.streams.answer(ctx, p)
+	w, err := e.streams.streamOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	}
 	p.d = decide.Decide(s, p.req, e.cfg.Now())
 	switch p.d.Do {
-	case decide.Fresh, decide.Resume, decide.Store:
+	case decide.Fresh, decide.Resume, decide.Keep:
 		return p, e.begin(ctx, who, p)
 	}
 	return p, nil
@@ -156,7 +156,7 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (d
 	s := decide.Situation{
 		Exists: true, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
-		Unanswered: decide.Answerable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
+		Incomplete: decide.Completable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
 	raw, err := e.cfg.Store.Value(ctx, t.Key, holdfast.KindRun, run)
 	if errors.Is(err, holdfast.ErrNotFound) {
@@ -191,7 +191,7 @@ func (p *plan) request(agent string) (decide.Request, error) {
 // begin makes the first commit of a run, and starts its goroutine unless the run only
 // stores results.
 func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
-	if p.d.Do != decide.Store {
+	if p.d.Do != decide.Keep {
 		if e.stopping() {
 			return errShuttingDown()
 		}
@@ -205,12 +205,12 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		err = e.Commit(ctx, b.place(), b.c)
 	}
 	if err != nil {
-		if p.d.Do != decide.Store {
+		if p.d.Do != decide.Keep {
 			e.freeSlot()
 		}
 		return thread.ReadUnlessMoved(err)
 	}
-	if p.d.Do == decide.Store {
+	if p.d.Do == decide.Keep {
 		return nil
 	}
 	if p.d.Do == decide.Resume {

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -79,32 +78,6 @@ func (r *run) when(call thread.Call) journal.Urgency {
 func (r *run) repeatable(call thread.Call) bool {
 	tool, ours := r.tools[call.Name]
 	return !ours || !neverTwice(tool.Spec().Effect)
-}
-
-// applyUpdates computes the shared state after a successful call, and returns the event
-// and the value that store it.
-func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []holdfast.Value, error) {
-	if f.result.Failed || len(f.updates) == 0 {
-		return nil, nil, nil
-	}
-	state := json.RawMessage(r.shared)
-	if state == nil {
-		state = json.RawMessage("null")
-	}
-	for _, u := range f.updates {
-		next, err := u(state)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !json.Valid(next) {
-			return nil, nil, errors.New("the new state is not JSON")
-		}
-		state = next
-	}
-	r.shared = state
-	r.st.Shared = thread.SharedAfter(message)
-	blob := holdfast.Value{Kind: holdfast.KindBlob, ID: r.st.Shared, Data: state}
-	return []agui.Event{agui.StateRef{ID: r.st.Shared}}, []holdfast.Value{blob}, nil
 }
 
 // saveQuestion makes the call wait for a person.

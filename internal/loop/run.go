@@ -196,10 +196,10 @@ func (r *run) guard() (err error) {
 	return r.finish(end)
 }
 
-// answered reports whether the history ends in an answer without open calls. It is asked
+// completed reports whether the history ends in an answer without open calls. It is asked
 // before anything else, because an owner may have died right after committing the
 // answer. An answer may end in reasoning.
-func (r *run) answered() bool {
+func (r *run) completed() bool {
 	leaf := len(r.hist.Path) - 1
 	for leaf >= 0 && r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) {
 		leaf--
@@ -311,7 +311,7 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urg
 		r.remember(&m)
 	}
 	r.st.Count = len(r.hist.Path)
-	r.st.Claims = 0
+	r.st.Takeovers = 0
 	return r.w.Add(events, u, func(c *holdfast.Commit, last holdfast.Cursor) {
 		r.st.Boundary = last
 		c.Messages = append(c.Messages, stored...)

@@ -18,9 +18,9 @@ import (
 // on the condition that the fence is the one it saw. If several find it, the store accepts
 // one commit.
 
-// MaxClaims is how many times a run is taken over without making progress before it is
+// MaxTakeovers is how many times a run is taken over without making progress before it is
 // given up.
-const MaxClaims = 3
+const MaxTakeovers = 3
 
 // takeOver makes this process the owner of a thread whose owner is gone, or ends its run.
 // It returns the run, which the caller launches; nil for one that was ended. The caller
@@ -69,8 +69,8 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 	switch {
 	case err != nil:
 		o.refused = holdfast.AsError(err)
-	case t.State.Claims >= MaxClaims:
-		o.refused = errGaveUp(t.State.Claims)
+	case t.State.Takeovers >= MaxTakeovers:
+		o.refused = errGaveUp(t.State.Takeovers)
 	case !h.cfg.Recover:
 		o.refused = thread.CutOff(t.State.Iteration)
 	}
@@ -92,7 +92,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 	}
 	// Ids that the abandoned answer has shown count as used, or the next answer would
 	// continue its calls.
-	o.seq, err = h.read.Replay(ctx, t, func(ev agui.Event) {
+	o.seq, err = h.read.Unfinished(ctx, t, func(ev agui.Event) {
 		if call, ok := ev.(agui.ToolCallStart); ok {
 			found.History.Calls[call.ToolCallID] = true
 		}
@@ -121,7 +121,7 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 // and brings every watcher to the committed state.
 func (o *orphan) commit() (*holdfast.Commit, error) {
 	st := o.run.st
-	st.Claims++
+	st.Takeovers++
 	c := o.acquisition(o.t, o.process)
 	events := o.seq.Close()
 	open := len(events)
@@ -160,7 +160,7 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
 	c := h.acquisition(t, "")
 	c.Records = [][]byte{ev.AppendJSON(nil)}
-	st.Boundary, st.Claims = holdfast.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}, 0
+	st.Boundary, st.Takeovers = holdfast.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}, 0
 	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, t.Head.Next))
 	c.State = st.Encode()

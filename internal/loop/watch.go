@@ -179,7 +179,7 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, v viewer) (*watc
 	var assembled agui.Assembler
 	var reopen [][]byte
 	if t.State.Running() {
-		seq, err := s.read.Replay(ctx, t, assembled.Apply)
+		seq, err := s.read.Unfinished(ctx, t, assembled.Apply)
 		if err != nil {
 			return nil, err
 		}
@@ -196,14 +196,14 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, v viewer) (*watc
 	w.prelude = append(w.prelude, w.echoed(started.AppendJSON(nil)), messagesSnapshot(rec, t.History.Raw, assembled.Messages()), state)
 	w.prelude = append(w.prelude, reopen...)
 	if !t.State.Running() {
-		w.prelude = append(w.prelude, w.echoed(endingOf(t, rec).AppendJSON(nil)))
+		w.prelude = append(w.prelude, w.echoed(lastEvent(t, rec).AppendJSON(nil)))
 		w.ended = true
 	}
 	return w, nil
 }
 
-// endingOf returns the event with which the last run of a thread ended.
-func endingOf(t *thread.Thread, rec *thread.Run) agui.Event {
+// lastEvent returns the event with which the last run of a thread ended.
+func lastEvent(t *thread.Thread, rec *thread.Run) agui.Event {
 	if t.State.Status() == holdfast.StatusStopped {
 		return agui.RunError{Message: t.State.Text(), Code: t.State.Code()}
 	}
@@ -216,11 +216,11 @@ func endingOf(t *thread.Thread, rec *thread.Run) agui.Event {
 	return agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Outcome: outcome}
 }
 
-// answer returns the stream that answers a POST.
-func (s *streams) answer(ctx context.Context, p *plan) (*watching, error) {
+// streamOf returns the stream that answers a POST.
+func (s *streams) streamOf(ctx context.Context, p *plan) (*watching, error) {
 	v := viewer{dialect: agui.DialectOf(p.in.ProtocolVersion)}
 	switch p.d.Do {
-	case decide.Replay:
+	case decide.FromStart:
 		rec, err := s.read.Run(ctx, p.Key, p.in.RunID)
 		if err != nil {
 			return nil, err

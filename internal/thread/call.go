@@ -52,15 +52,6 @@ type GivenResult struct {
 // Waits reports whether the call waits for a person's answer.
 func (c *Call) Waits() bool { return c.Interrupt != nil && c.Answer == nil }
 
-// CallKey returns the call's idempotency key. It stays the same when the call runs
-// again, in a resumed run or in a fork.
-func CallKey(thread string, call *Call) string {
-	if call.Thread != "" {
-		thread = call.Thread
-	}
-	return thread + "/" + call.Run + "/" + call.ID
-}
-
 // Intent is committed before a call starts. If the process dies, it tells whoever takes
 // over that the call may have taken effect.
 type Intent struct {

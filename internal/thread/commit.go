@@ -48,10 +48,10 @@ func BytesOf(c *holdfast.Commit) (n int64) {
 	return n
 }
 
-// ClearWork has the commit c remove the intents and the pending writes, because its
+// ClearMarks has the commit c remove the intents and the pending writes, because its
 // checkpoint holds the results. A commit clears before it puts, so those that an earlier
 // step put into c are taken out of it.
-func ClearWork(c *holdfast.Commit) {
+func ClearMarks(c *holdfast.Commit) {
 	c.Put = slices.DeleteFunc(c.Put, func(v holdfast.Value) bool {
 		return v.Kind == holdfast.KindPending || v.Kind == holdfast.KindIntent
 	})

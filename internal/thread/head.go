@@ -73,8 +73,8 @@ type Work struct {
 	Checkpoints int `json:"checkpoints"`
 	// LastCheckpoint is the id of the last one, the parent of the next.
 	LastCheckpoint string `json:"lastCheckpoint,omitempty"`
-	// Claims counts the takeovers since the run last made progress.
-	Claims int `json:"claims,omitempty"`
+	// Takeovers counts those since the run last made progress.
+	Takeovers int `json:"claims,omitempty"`
 	// Usage is what the run has used so far, by provider and model.
 	Usage []holdfast.Usage `json:"usage,omitempty"`
 	// Open means that the iteration's answer is committed but the iteration is not closed.
@@ -278,8 +278,8 @@ func (s *State) validate() error {
 	switch {
 	case s.Format > Format:
 		return fmt.Errorf("the head has format %d, this server reads up to %d: %w", s.Format, Format, holdfast.ErrVersionTooNew)
-	case s.Iteration < 0, s.Claims < 0, s.Checkpoints < 0, s.Count < 0:
-		return fmt.Errorf("%w: iteration %d, claims %d, checkpoints %d, messages %d", ErrNegative, s.Iteration, s.Claims, s.Checkpoints, s.Count)
+	case s.Iteration < 0, s.Takeovers < 0, s.Checkpoints < 0, s.Count < 0:
+		return fmt.Errorf("%w: iteration %d, claims %d, checkpoints %d, messages %d", ErrNegative, s.Iteration, s.Takeovers, s.Checkpoints, s.Count)
 	}
 	return nil
 }

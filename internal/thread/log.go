@@ -2,7 +2,6 @@ package thread
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -16,115 +15,6 @@ import (
 // the lengths stay, so that a reader whose cursor lies between two of them gets the rest
 // of the text; of a large tool result only the id of its message stays. This file makes
 // such an archive, reads it, and finds the records of a run wherever they are.
-
-// ArchivedLog is the log of a run that has ended, stored apart from the live one.
-type ArchivedLog struct {
-	// Format is the format of this value.
-	Format int `json:"format"`
-	// Run is the id of the run.
-	Run string `json:"run"`
-	// First is the number of the first record.
-	First uint64 `json:"first"`
-	// Tags are the tags of the records. Each holds until the next one begins.
-	Tags []TagFrom `json:"tags"`
-	// Entries are the records in order; each entry stands for one or more.
-	Entries []LogEntry `json:"entries"`
-}
-
-// TagFrom is the tag of all records from a number on.
-type TagFrom struct {
-	From uint64 `json:"from"` // number of the first record that has it
-	Tag  string `json:"tag"`  // the writer's, as cursors name it
-}
-
-// LogEntry is one record, or successive deltas of one item.
-type LogEntry struct {
-	// Data is the record; empty for deltas.
-	Data json.RawMessage `json:"d,omitempty"`
-	// Kind and ID name the item that the deltas belong to. Together they are its text
-	// from Offset on.
-	Kind agui.Type `json:"k,omitempty"`
-	ID   string    `json:"i,omitempty"` // see Kind
-	// Offset is where the first delta begins in the item's text, in bytes.
-	Offset int `json:"o,omitempty"`
-	// Lengths are the lengths of the deltas, in bytes.
-	Lengths []int `json:"l,omitempty"`
-}
-
-// records returns how many records the entry stands for.
-func (n *LogEntry) records() uint64 { return uint64(max(len(n.Lengths), 1)) }
-
-// itemKey names an item that deltas belong to: a message, reasoning, or a call.
-type itemKey struct {
-	kind agui.Type
-	id   string
-}
-
-// Texts are the complete texts of a thread's items, which archived logs refer to.
-type Texts struct {
-	items map[itemKey]string
-	// Contents are the contents of the results, by the id of their message.
-	Contents map[string]json.RawMessage
-}
-
-// TextsOf collects the texts from a thread's messages. It returns ErrUnreadable.
-func TextsOf(stored []holdfast.StoredMessage) (*Texts, error) {
-	t := &Texts{items: map[itemKey]string{}, Contents: map[string]json.RawMessage{}}
-	for i := range stored {
-		m, err := agui.DecodeMessage(stored[i].Data)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
-		}
-		switch holdfast.Role(m.Role) {
-		case holdfast.RoleTool:
-			t.Contents[m.ID] = m.Content
-		case holdfast.RoleReasoning, holdfast.RoleAssistant:
-			kind := agui.TypeTextMessageContent
-			if m.Role == string(holdfast.RoleReasoning) {
-				kind = agui.TypeReasoningMessageContent
-			}
-			var text string
-			if json.Unmarshal(m.Content, &text) == nil {
-				t.items[itemKey{kind, m.ID}] = text
-			}
-			for _, c := range m.ToolCalls {
-				t.items[itemKey{agui.TypeToolCallArgs, c.ID}] = c.Function.Arguments
-			}
-		}
-	}
-	return t, nil
-}
-
-// ArchiveRun makes the archive of a run's records, of which there is at least one.
-// Deltas that do not add up to what the message table holds stay as they are: they
-// belong to answers that were taken back.
-func ArchiveRun(run string, records []holdfast.Record, t *Texts) *ArchivedLog {
-	a := &ArchivedLog{Format: Format, Run: run, First: records[0].Number}
-	whole := map[itemKey]string{}
-	for i := range records {
-		if key, text, ok := DeltaOf(records[i].Data); ok {
-			whole[key] += text
-		}
-	}
-	offset := map[itemKey]int{}
-	for i := range records {
-		if n := len(a.Tags); n == 0 || a.Tags[n-1].Tag != records[i].Tag {
-			a.Tags = append(a.Tags, TagFrom{records[i].Number, records[i].Tag})
-		}
-		key, text, ok := DeltaOf(records[i].Data)
-		if kept, known := t.items[key]; !ok || !known || kept != whole[key] {
-			a.Entries = append(a.Entries, plainEntry(records[i].Data, t))
-			continue
-		}
-		if n := len(a.Entries); n == 0 || a.Entries[n-1].Kind != key.kind || a.Entries[n-1].ID != key.id {
-			a.Entries = append(a.Entries, LogEntry{Kind: key.kind, ID: key.id, Offset: offset[key]})
-		}
-		last := &a.Entries[len(a.Entries)-1]
-		last.Lengths = append(last.Lengths, len(text))
-		offset[key] += len(text)
-	}
-	return a
-}
 
 // DeltaOf returns the text of a delta and the item it belongs to; false for any other
 // record.
@@ -149,31 +39,6 @@ func DeltaOf(data []byte) (key itemKey, text string, ok bool) {
 	return key, "", false
 }
 
-// plainEntry returns an entry of one record. A large result that was written in full, as
-// format 1 did, becomes a reference.
-func plainEntry(data []byte, t *Texts) LogEntry {
-	if _, isRef := agui.RefOf(data); isRef || len(data) < MinRef || agui.TypeOf(data) != agui.TypeToolCallResult {
-		return LogEntry{Data: data}
-	}
-	ev, err := agui.DecodeEvent(data)
-	result, ok := ev.(agui.ToolCallResult)
-	if err != nil || !ok || string(t.Contents[result.MessageID]) != string(result.Content) {
-		return LogEntry{Data: data}
-	}
-	return LogEntry{Data: agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)}
-}
-
-// tag returns the tag of the record with that number.
-func (a *ArchivedLog) tag(number uint64) string {
-	tag := ""
-	for _, t := range a.Tags {
-		if t.From <= number {
-			tag = t.Tag
-		}
-	}
-	return tag
-}
-
 // After returns up to limit records after a cursor; false if the archive does not have
 // the cursor's record. Successive deltas of an item become one record, which has the
 // number of the last of them.
@@ -196,51 +61,6 @@ func (a *ArchivedLog) After(c holdfast.Cursor, limit int, t *Texts) ([]holdfast.
 		})
 	}
 	return out, held
-}
-
-// data returns the entry as one record, without the first skip deltas.
-func (n *LogEntry) data(skip uint64, t *Texts) []byte {
-	if n.Kind == "" {
-		return n.Data
-	}
-	from, end := n.Offset, n.Offset
-	for i, length := range n.Lengths {
-		if uint64(i) < skip {
-			from += length
-		}
-		end += length
-	}
-	whole := t.items[itemKey{n.Kind, n.ID}]
-	text := ""
-	if end <= len(whole) {
-		text = whole[from:end]
-	}
-	return AppendDelta(nil, n.Kind, n.ID, []byte(text))
-}
-
-// RunLog is the records of one run.
-type RunLog struct {
-	Id      string            // the run's
-	Records []holdfast.Record // from its RUN_STARTED on
-}
-
-// ByRun splits a log where runs begin. Records before the first run are left out.
-func ByRun(records []holdfast.Record) []RunLog {
-	var runs []RunLog
-	for i := range records {
-		if agui.TypeOf(records[i].Data) == agui.TypeRunStarted {
-			if ev, err := agui.DecodeEvent(records[i].Data); err == nil {
-				if started, ok := ev.(agui.RunStarted); ok {
-					runs = append(runs, RunLog{Id: started.RunID})
-				}
-			}
-		}
-		if len(runs) > 0 {
-			last := &runs[len(runs)-1]
-			last.Records = append(last.Records, records[i])
-		}
-	}
-	return runs
 }
 
 // MinRef is the size in bytes from which the log refers to the message of a tool's

@@ -301,10 +301,10 @@ func (t *Thread) Place() holdfast.Iteration {
 	}
 }
 
-// Replay passes the records after the boundary, which belong to an incomplete answer,
+// Unfinished passes the records after the boundary, which belong to an incomplete answer,
 // through a sequence machine and to each, which may be nil. It returns the machine as
 // the run's owner left it.
-func (rd Reader) Replay(ctx context.Context, t *Thread, each func(agui.Event)) (agui.Sequencer, error) {
+func (rd Reader) Unfinished(ctx context.Context, t *Thread, each func(agui.Event)) (agui.Sequencer, error) {
 	var seq agui.Sequencer
 	if _, err := seq.Next(agui.RunStarted{ThreadID: t.Key.Thread, RunID: t.State.Run()}); err != nil {
 		return seq, err

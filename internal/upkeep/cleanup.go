@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// sweepPage is how many threads a clean-up lists at a time.
-const sweepPage = 100
+// cleanupPage is how many threads a clean-up lists at a time.
+const cleanupPage = 100
 
 // DeleteOlderThan removes the checkpoints of the caller's threads that were taken before
 // cutoff, except each thread's newest. With dryRun it only counts.
@@ -82,7 +82,7 @@ func leaveOut(c *holdfast.Cleaned, err error) error {
 func (k *Keeper) each(ctx context.Context, who holdfast.Principal, before time.Time, f func(id string) error) error {
 	seen := map[string]bool{}
 	for {
-		heads, err := k.cfg.Store.Threads(ctx, who, before, sweepPage)
+		heads, err := k.cfg.Store.Threads(ctx, who, before, cleanupPage)
 		if err != nil {
 			return thread.ReadError(err)
 		}
@@ -104,7 +104,7 @@ func (k *Keeper) each(ctx context.Context, who holdfast.Principal, before time.T
 				return err
 			}
 		}
-		if len(heads) < sweepPage || fresh == 0 {
+		if len(heads) < cleanupPage || fresh == 0 {
 			return nil
 		}
 		before = before.Add(1) // others of the same instant

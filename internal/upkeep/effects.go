@@ -46,39 +46,6 @@ func (p *past) effect(effect string) holdfast.PastEffect {
 	return out
 }
 
-// copyTo adds to the commit c what a fork needs of the thread: the path, the blobs that
-// the state refers to, and the run to continue.
-func (k *Keeper) copyTo(ctx context.Context, c *holdfast.Commit, t *thread.Thread, d *departure) error {
-	parent := ""
-	for i := range d.hist.Path {
-		id := d.hist.Path[i].ID
-		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: id, Parent: parent, Data: d.hist.Raw[i]})
-		parent = id
-	}
-	for _, id := range d.st.Blobs() {
-		data, err := k.read.Shared(ctx, t.Key, id)
-		if err != nil {
-			return err
-		}
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: id, Data: data})
-	}
-	rec, err := k.read.Run(ctx, t.Key, d.st.Run())
-	if err != nil {
-		return err
-	}
-	rec.After = holdfast.Cursor{}
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)})
-	thread.PutRunEnd(c, rec.ID, d.st.RunEnd(k.cfg.Now(), 0))
-	for i := range d.st.Calls {
-		if d.st.Calls[i].Thread == "" {
-			d.st.Calls[i].Thread = t.Key.Thread
-		}
-	}
-	d.st.Origin = &thread.Origin{Thread: t.Key.Thread, Checkpoint: d.from}
-	d.st.Boundary, d.st.Checkpoints, d.st.Bytes = holdfast.Cursor{}, 0, 0
-	return nil
-}
-
 // keepResults records the results that may be used again. What a call did to the shared
 // state is the difference between the states before and after it; state is the one at the
 // point that the thread goes back to.

@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -17,80 +16,6 @@ import (
 // A call that is open there but was carried out later is in doubt, like one whose process
 // died. A rewind is one commit to a thread that does not run; a fork is the first commit
 // of the new one.
-
-// Rewind takes a thread that does not run back to a checkpoint or a message. What came
-// after it stays in the tree as another branch until it is pruned.
-func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
-	if to.Checkpoint == "" && to.Message == "" {
-		return nil, holdfast.Errorf(holdfast.CodeInvalidInput, "A rewind needs checkpointId or messageId.").
-			WithHint("GET /threads/{thread}/checkpoints lists the checkpoints.")
-	}
-	out := &holdfast.Traveled{}
-	_, err := k.onStill(ctx, who, id, to.ETag, func(t *thread.Thread) (*holdfast.Commit, error) {
-		d, err := k.depart(ctx, t, to)
-		if err != nil {
-			return nil, err
-		}
-		c := k.amend(t)
-		c.UpdatedAt = k.cfg.Now()
-		d.st.Boundary = t.Last()
-		c.Clear = []holdfast.Kind{holdfast.KindIntent, holdfast.KindPending, holdfast.KindReuse}
-		k.arrive(c, d, thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from}, out)
-		out.Thread = *(&thread.Thread{Key: t.Key, Head: thread.HeadAfter(c), State: d.st}).Info()
-		return c, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	k.cfg.Log.Info("thread rewound", "thread", id, "checkpoint", to.Checkpoint, "message", to.Message, "effects", len(out.Effects))
-	return out, nil
-}
-
-// Fork begins a new thread where another one stands, or stood. It copies the path of the
-// history. The other thread does not change, and may be running.
-func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
-	if to.Thread == id {
-		return nil, errThreadExists(id)
-	}
-	if to.Thread == "" {
-		to.Thread = k.cfg.NewID("thread")
-	}
-	t, err := k.engine.Current(ctx, who, id)
-	if err != nil {
-		return nil, err
-	}
-	if to.ETag != "" && to.ETag != t.Head.ETag {
-		return nil, errETag(to.ETag, t.Head.ETag)
-	}
-	if t.History, err = k.read.History(ctx, t.Key, t.State.Leaf); err != nil {
-		return nil, err
-	}
-	d, err := k.depart(ctx, t, to)
-	if err != nil {
-		return nil, err
-	}
-	out := &holdfast.Traveled{}
-	c := &holdfast.Commit{
-		Key: holdfast.ThreadKey{Tenant: t.Key.Tenant, Thread: to.Thread}, ID: k.cfg.NewID("c"), Expect: holdfast.Position{Next: 1},
-		User: t.Head.User, Fence: holdfast.Fence{Epoch: 1, Nonce: k.cfg.NewID("")}, UpdatedAt: k.cfg.Now(), Parent: id,
-	}
-	if err := k.copyTo(ctx, c, t, d); err != nil {
-		return nil, err
-	}
-	cp := thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from, ParentThread: id}
-	k.arrive(c, d, cp, out)
-	child := &thread.Thread{Key: c.Key, Head: thread.HeadAfter(c), State: d.st}
-	out.Thread = *child.Info()
-	err = k.engine.Commit(ctx, child.Place(), c)
-	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
-		return nil, errThreadExists(to.Thread)
-	}
-	if err != nil {
-		return nil, thread.ReadUnlessMoved(err)
-	}
-	k.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
-	return out, nil
-}
 
 // departure is the point that a thread goes back to, and what has happened since.
 type departure struct {
@@ -229,7 +154,7 @@ func (d *departure) restAt(k *Keeper) {
 		again.ID = k.cfg.NewID("int")
 		st.Question = &thread.Question{Interrupt: &again}
 	}
-	st.Claims, st.Answers = 0, nil
+	st.Takeovers, st.Answers = 0, nil
 	st.Rest(errWentBack(st.Iteration))
 }
 
@@ -252,12 +177,6 @@ func (k *Keeper) arrive(c *holdfast.Commit, d *departure, cp thread.Checkpoint, 
 	made := k.list(c, d.st, cp)
 	c.State = d.st.Encode()
 	out.Checkpoint = made.Public(c.Key.Thread)
-}
-
-// errThreadExists says that a fork cannot have this id.
-func errThreadExists(id string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeThreadExists, "There is a thread %q already.", id).
-		WithHint("Leave threadId out to get a new one.").With("threadId", id)
 }
 
 // errWentBack is why a thread that went back into the middle of a run is stopped.

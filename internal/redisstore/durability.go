@@ -17,11 +17,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-var _ holdfast.Inspector = (*Store)(nil)
+var _ holdfast.Durable = (*Store)(nil)
 
-// Inspect implements [holdfast.Inspector]. What Redis does not show to this user becomes
+// Durability implements [holdfast.Durable]. What Redis does not show to this user becomes
 // a note. In a cluster, the weakest master decides.
-func (s *Store) Inspect(ctx context.Context) (holdfast.Durability, error) {
+func (s *Store) Durability(ctx context.Context) (holdfast.Durability, error) {
 	const what = "inspect the store"
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 func standings() map[holdfast.ThreadStatus]func() *State {
 	in := func(status holdfast.ThreadStatus) func() *State {
 		return func() *State {
-			return &State{standing: standing{status: status, run: "r1"}, Work: Work{Iteration: 3, Claims: 1, Usage: []holdfast.Usage{{}}}}
+			return &State{standing: standing{status: status, run: "r1"}, Work: Work{Iteration: 3, Takeovers: 1, Usage: []holdfast.Usage{{}}}}
 		}
 	}
 	return map[holdfast.ThreadStatus]func() *State{
@@ -66,7 +66,7 @@ func TestBeginCountsFromHere(t *testing.T) {
 	if err := s.Begin("r2", "a"); err != nil {
 		t.Fatal(err)
 	}
-	if s.Run() != "r2" || s.Agent != "a" || s.GrantedAt != 3 || s.Claims != 0 || s.Usage != nil {
+	if s.Run() != "r2" || s.Agent != "a" || s.GrantedAt != 3 || s.Takeovers != 0 || s.Usage != nil {
 		t.Errorf("got %+v", s)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // inspect inspects the Redis at the URL and returns the notes as one text.
 func inspect(t *testing.T, url string) (holdfast.Durability, string) {
 	t.Helper()
-	d, err := openAt(t, url, "hf:").Inspect(t.Context())
+	d, err := openAt(t, url, "hf:").Durability(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestInspectUnreachable(t *testing.T) {
 	r.Kill(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if d, err := s.Inspect(ctx); err == nil {
+	if d, err := s.Durability(ctx); err == nil {
 		t.Errorf("%+v", d)
 	}
 }

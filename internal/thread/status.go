@@ -70,7 +70,7 @@ func (s *State) Begin(run, agent string) error {
 		return err
 	}
 	s.standing = standing{status: holdfast.StatusRunning, run: run}
-	s.Agent, s.GrantedAt, s.Claims, s.Usage = agent, s.Iteration, 0, nil
+	s.Agent, s.GrantedAt, s.Takeovers, s.Usage = agent, s.Iteration, 0, nil
 	return nil
 }
 

@@ -1,0 +1,200 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// receive takes one delta of the model, or its error. It reports whether it was the last.
+func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
+	if err != nil {
+		return true, err
+	}
+	if a.r.ctx.Err() != nil { // a model may be slow to notice
+		return true, context.Cause(a.r.ctx)
+	}
+	if a.first < 0 {
+		a.first = a.r.host.cfg.Now().Sub(a.began)
+	}
+	if err := a.take(d); err != nil {
+		return true, err
+	}
+	if d.Finish == "" {
+		return false, nil
+	}
+	a.finish = d.Finish
+	return true, a.endReasoning()
+}
+
+// take adds what a delta holds to the answer.
+func (a *completion) take(d *holdfast.Delta) error {
+	if d.Usage != nil {
+		a.usage = d.Usage
+	}
+	if d.Reasoning != "" || d.ReasoningSecret != "" {
+		if err := a.takeReasoning(d); err != nil {
+			return err
+		}
+	}
+	if d.Text != "" {
+		if err := a.takeText(d.Text); err != nil {
+			return err
+		}
+	}
+	if d.Call != nil {
+		return a.takeCall(d.Call)
+	}
+	return nil
+}
+
+// emit adds an event to the log, after which there is something to take back.
+func (a *completion) emit(ev agui.Event) error {
+	a.shown = true
+	return a.r.w.Emit(ev)
+}
+
+// base returns what all events of the answer have: the time.
+func (a *completion) base() agui.Base { return agui.Base{Timestamp: a.r.now()} }
+
+// takeReasoning continues the open reasoning, or begins another.
+func (a *completion) takeReasoning(d *holdfast.Delta) error {
+	if a.reasoning == nil {
+		if err := a.endText(); err != nil {
+			return err
+		}
+		b := &reasoningBuilder{id: a.r.host.cfg.NewID("msg")}
+		a.reasoning = b
+		a.order = append(a.order, b.id)
+		if a.thoughts == nil {
+			a.thoughts = map[string]*reasoningBuilder{}
+		}
+		a.thoughts[b.id] = b
+		if err := a.emit(agui.ReasoningStart{Base: a.base(), MessageID: b.id}); err != nil {
+			return err
+		}
+		if err := a.emit(agui.ReasoningMessageStart{Base: a.base(), MessageID: b.id}); err != nil {
+			return err
+		}
+	}
+	b := a.reasoning
+	if d.ReasoningSecret != "" {
+		b.secret += d.ReasoningSecret
+	}
+	if d.Reasoning == "" {
+		return nil
+	}
+	b.text = append(b.text, d.Reasoning...)
+	return a.r.w.Delta(a.r.ctx, agui.TypeReasoningMessageContent, b.id, d.Reasoning)
+}
+
+// endReasoning ends the open reasoning, if there is any.
+func (a *completion) endReasoning() error {
+	b := a.reasoning
+	if b == nil {
+		return nil
+	}
+	a.reasoning = nil
+	if err := a.emit(agui.ReasoningMessageEnd{Base: a.base(), MessageID: b.id}); err != nil {
+		return err
+	}
+	if b.secret != "" {
+		ev := agui.ReasoningEncryptedValue{Base: a.base(), Subtype: "message", EntityID: b.id, EncryptedValue: b.secret}
+		if err := a.emit(ev); err != nil {
+			return err
+		}
+	}
+	return a.emit(agui.ReasoningEnd{Base: a.base(), MessageID: b.id})
+}
+
+// appear notes that the assistant message is now on the screen.
+func (a *completion) appear() {
+	if !slices.Contains(a.order, a.message) {
+		a.order = append(a.order, a.message)
+	}
+}
+
+// takeText continues the assistant message's text.
+func (a *completion) takeText(text string) error {
+	if err := a.endReasoning(); err != nil {
+		return err
+	}
+	if !a.textOpen {
+		a.appear()
+		a.textOpen, a.textSeen = true, true
+		if err := a.emit(agui.TextMessageStart{Base: a.base(), MessageID: a.message, Role: string(holdfast.RoleAssistant)}); err != nil {
+			return err
+		}
+	}
+	a.text = append(a.text, text...)
+	return a.r.w.Delta(a.r.ctx, agui.TypeTextMessageContent, a.message, text)
+}
+
+// endText ends the text, if it is open.
+func (a *completion) endText() error {
+	if !a.textOpen {
+		return nil
+	}
+	a.textOpen = false
+	return a.emit(agui.TextMessageEnd{Base: a.base(), MessageID: a.message})
+}
+
+// takeCall continues a call. Providers interleave the pieces of parallel calls by index,
+// and some use an index again for another call.
+func (a *completion) takeCall(d *holdfast.CallDelta) error {
+	if err := a.endReasoning(); err != nil {
+		return err
+	}
+	b := a.calls[d.Index]
+	if b == nil || (d.ID != "" && b.given != "" && d.ID != b.given) {
+		if d.Name == "" {
+			return &holdfast.ModelError{Retryable: true, Public: "The model made a tool call without a name.", Err: errNamelessCall}
+		}
+		if err := a.endText(); err != nil {
+			return err
+		}
+		a.appear()
+		b = &callBuilder{given: d.ID, id: d.ID, name: d.Name}
+		// An id that is empty or was used in the thread before (providers repeat call_0)
+		// is replaced by a new one before anybody sees it.
+		if b.id == "" || a.r.hist.Calls[b.id] || len(b.id) > maxIDLength {
+			b.id = a.r.host.cfg.NewID("call")
+		}
+		a.r.hist.Calls[b.id] = true
+		a.calls[d.Index] = b
+		a.sequence = append(a.sequence, b)
+		ev := agui.ToolCallStart{Base: a.base(), ToolCallID: b.id, ToolCallName: b.name, ParentMessageID: a.message}
+		if err := a.emit(ev); err != nil {
+			return err
+		}
+	}
+	if d.Arguments == "" {
+		return nil
+	}
+	b.args = append(b.args, d.Arguments...)
+	return a.r.w.Delta(a.r.ctx, agui.TypeToolCallArgs, b.id, d.Arguments)
+}
+
+// maxIDLength bounds a provider's call id, in bytes.
+const maxIDLength = 256
+
+// errNamelessCall is the cause of a model error: a call cannot be shown without its name.
+var errNamelessCall = errors.New("a tool call begins without a name")
+
+// reasoningBuilder is one reasoning message while it streams in.
+type reasoningBuilder struct {
+	id     string
+	text   []byte
+	secret string
+}
+
+// callBuilder is one tool call while it streams in.
+type callBuilder struct {
+	given string // the provider's id
+	id    string // the id in the thread
+	name  string
+	args  []byte // JSON, possibly cut off
+}

@@ -1,0 +1,57 @@
+package loop
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+)
+
+// applyUpdates computes the shared state after a successful call, and returns the event
+// and the value that store it.
+func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []holdfast.Value, error) {
+	if f.result.Failed || len(f.updates) == 0 {
+		return nil, nil, nil
+	}
+	state := json.RawMessage(r.shared)
+	if state == nil {
+		state = json.RawMessage("null")
+	}
+	for _, u := range f.updates {
+		next, err := u(state)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !json.Valid(next) {
+			return nil, nil, errors.New("the new state is not JSON")
+		}
+		state = next
+	}
+	r.shared = state
+	r.st.Shared = thread.SharedAfter(message)
+	blob := holdfast.Value{Kind: holdfast.KindBlob, ID: r.st.Shared, Data: state}
+	return []agui.Event{agui.StateRef{ID: r.st.Shared}}, []holdfast.Value{blob}, nil
+}
+
+// updates collects the updates of the shared state that a call makes. A tool that was
+// given up at its timeout may still add some; they are ignored.
+type updates struct {
+	mu   sync.Mutex
+	list []holdfast.StateUpdate
+}
+
+func (u *updates) add(f holdfast.StateUpdate) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.list = append(u.list, f)
+}
+
+func (u *updates) take() []holdfast.StateUpdate {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.list)
+}

@@ -1,0 +1,246 @@
+package thread
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// ArchivedLog is the log of a run that has ended, stored apart from the live one.
+type ArchivedLog struct {
+	// Format is the format of this value.
+	Format int `json:"format"`
+	// Run is the id of the run.
+	Run string `json:"run"`
+	// First is the number of the first record.
+	First uint64 `json:"first"`
+	// Tags are the tags of the records. Each holds until the next one begins.
+	Tags []TagFrom `json:"tags"`
+	// Entries are the records in order; each entry stands for one or more.
+	Entries []LogEntry `json:"entries"`
+}
+
+// TagFrom is the tag of all records from a number on.
+type TagFrom struct {
+	From uint64 `json:"from"` // number of the first record that has it
+	Tag  string `json:"tag"`  // the writer's, as cursors name it
+}
+
+// LogEntry is one record, or successive deltas of one item.
+type LogEntry struct {
+	// Data is the record; empty for deltas.
+	Data json.RawMessage `json:"d,omitempty"`
+	// Kind and ID name the item that the deltas belong to. Together they are its text
+	// from Offset on.
+	Kind agui.Type `json:"k,omitempty"`
+	ID   string    `json:"i,omitempty"` // see Kind
+	// Offset is where the first delta begins in the item's text, in bytes.
+	Offset int `json:"o,omitempty"`
+	// Lengths are the lengths of the deltas, in bytes.
+	Lengths []int `json:"l,omitempty"`
+}
+
+// records returns how many records the entry stands for.
+func (n *LogEntry) records() uint64 { return uint64(max(len(n.Lengths), 1)) }
+
+// itemKey names an item that deltas belong to: a message, reasoning, or a call.
+type itemKey struct {
+	kind agui.Type
+	id   string
+}
+
+// Texts are the complete texts of a thread's items, which archived logs refer to.
+type Texts struct {
+	items map[itemKey]string
+	// Contents are the contents of the results, by the id of their message.
+	Contents map[string]json.RawMessage
+}
+
+// TextsOf collects the texts from a thread's messages. It returns ErrUnreadable.
+func TextsOf(stored []holdfast.StoredMessage) (*Texts, error) {
+	t := &Texts{items: map[itemKey]string{}, Contents: map[string]json.RawMessage{}}
+	for i := range stored {
+		m, err := agui.DecodeMessage(stored[i].Data)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+		switch holdfast.Role(m.Role) {
+		case holdfast.RoleTool:
+			t.Contents[m.ID] = m.Content
+		case holdfast.RoleReasoning, holdfast.RoleAssistant:
+			kind := agui.TypeTextMessageContent
+			if m.Role == string(holdfast.RoleReasoning) {
+				kind = agui.TypeReasoningMessageContent
+			}
+			var text string
+			if json.Unmarshal(m.Content, &text) == nil {
+				t.items[itemKey{kind, m.ID}] = text
+			}
+			for _, c := range m.ToolCalls {
+				t.items[itemKey{agui.TypeToolCallArgs, c.ID}] = c.Function.Arguments
+			}
+		}
+	}
+	return t, nil
+}
+
+// ArchiveRun makes the archive of a run's records, of which there is at least one.
+// Deltas that do not add up to what the message table holds stay as they are: they
+// belong to answers that were taken back.
+func ArchiveRun(run string, records []holdfast.Record, t *Texts) *ArchivedLog {
+	a := &ArchivedLog{Format: Format, Run: run, First: records[0].Number}
+	whole := map[itemKey]string{}
+	for i := range records {
+		if key, text, ok := DeltaOf(records[i].Data); ok {
+			whole[key] += text
+		}
+	}
+	offset := map[itemKey]int{}
+	for i := range records {
+		if n := len(a.Tags); n == 0 || a.Tags[n-1].Tag != records[i].Tag {
+			a.Tags = append(a.Tags, TagFrom{records[i].Number, records[i].Tag})
+		}
+		key, text, ok := DeltaOf(records[i].Data)
+		if kept, known := t.items[key]; !ok || !known || kept != whole[key] {
+			a.Entries = append(a.Entries, plainEntry(records[i].Data, t))
+			continue
+		}
+		if n := len(a.Entries); n == 0 || a.Entries[n-1].Kind != key.kind || a.Entries[n-1].ID != key.id {
+			a.Entries = append(a.Entries, LogEntry{Kind: key.kind, ID: key.id, Offset: offset[key]})
+		}
+		last := &a.Entries[len(a.Entries)-1]
+		last.Lengths = append(last.Lengths, len(text))
+		offset[key] += len(text)
+	}
+	return a
+}
+
+// plainEntry returns an entry of one record. A large result that was written in full, as
+// format 1 did, becomes a reference.
+func plainEntry(data []byte, t *Texts) LogEntry {
+	if _, isRef := agui.RefOf(data); isRef || len(data) < MinRef || agui.TypeOf(data) != agui.TypeToolCallResult {
+		return LogEntry{Data: data}
+	}
+	ev, err := agui.DecodeEvent(data)
+	result, ok := ev.(agui.ToolCallResult)
+	if err != nil || !ok || string(t.Contents[result.MessageID]) != string(result.Content) {
+		return LogEntry{Data: data}
+	}
+	return LogEntry{Data: agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)}
+}
+
+// tag returns the tag of the record with that number.
+func (a *ArchivedLog) tag(number uint64) string {
+	tag := ""
+	for _, t := range a.Tags {
+		if t.From <= number {
+			tag = t.Tag
+		}
+	}
+	return tag
+}
+
+// Count returns how many records the archive stands for.
+func (a *ArchivedLog) Count() uint64 {
+	n := uint64(0)
+	for i := range a.Entries {
+		n += a.Entries[i].records()
+	}
+	return n
+}
+
+// Check describes what is wrong with an archive of the given run, or returns "" if
+// nothing is. t must hold the texts of the run's thread.
+func (a *ArchivedLog) Check(run string, t *Texts) string {
+	if a.Run != run || len(a.Entries) == 0 || len(a.Tags) == 0 || a.Tags[0].From != a.First {
+		return fmt.Sprintf("it is that of run %q with %d entries from record %d on", a.Run, len(a.Entries), a.First)
+	}
+	var events []agui.Event
+	for i := range a.Entries {
+		n := &a.Entries[i]
+		end := n.Offset
+		for _, length := range n.Lengths {
+			if end += length; length < 0 || n.Offset < 0 {
+				return fmt.Sprintf("entry %d has a negative length", i)
+			}
+		}
+		// The entries of a pruned message have no text.
+		// The entries of a pruned message have no text.
+		if whole, there := t.items[itemKey{n.Kind, n.ID}]; there && end > len(whole) {
+			return fmt.Sprintf("entry %d has %d bytes of %s, which has %d", i, end, n.ID, len(whole))
+		}
+		ev, err := EventOf(n.data(0, t))
+		if err != nil {
+			return fmt.Sprintf("entry %d: %v", i, err)
+		}
+		events = append(events, ev)
+	}
+	if err := agui.Verify(slices.Values(events)); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// data returns the entry as one record, without the first skip deltas.
+func (n *LogEntry) data(skip uint64, t *Texts) []byte {
+	if n.Kind == "" {
+		return n.Data
+	}
+	from, end := n.Offset, n.Offset
+	for i, length := range n.Lengths {
+		if uint64(i) < skip {
+			from += length
+		}
+		end += length
+	}
+	whole := t.items[itemKey{n.Kind, n.ID}]
+	text := ""
+	if end <= len(whole) {
+		text = whole[from:end]
+	}
+	return AppendDelta(nil, n.Kind, n.ID, []byte(text))
+}
+
+// RunLog is the records of one run.
+type RunLog struct {
+	Id      string            // the run's
+	Records []holdfast.Record // from its RUN_STARTED on
+}
+
+// ByRun splits a log where runs begin. Records before the first run are left out.
+func ByRun(records []holdfast.Record) []RunLog {
+	var runs []RunLog
+	for i := range records {
+		if agui.TypeOf(records[i].Data) == agui.TypeRunStarted {
+			if ev, err := agui.DecodeEvent(records[i].Data); err == nil {
+				if started, ok := ev.(agui.RunStarted); ok {
+					runs = append(runs, RunLog{Id: started.RunID})
+				}
+			}
+		}
+		if len(runs) > 0 {
+			last := &runs[len(runs)-1]
+			last.Records = append(last.Records, records[i])
+		}
+	}
+	return runs
+}
+
+// EventOf decodes a record of a log. A snapshot, which a log stores as a reference, is
+// returned as that reference; a large result is returned with empty content.
+func EventOf(data []byte) (agui.Event, error) {
+	if ref, ok := agui.RefOf(data); ok {
+		switch agui.TypeOf(data) {
+		case agui.TypeStateSnapshot:
+			return agui.StateRef{ID: ref}, nil
+		case agui.TypeMessagesSnapshot:
+			return agui.MessagesRef{Leaf: ref}, nil
+		default:
+			data = agui.ExpandResult(data, []byte(`""`))
+		}
+	}
+	return agui.DecodeEvent(data)
+}

@@ -1,0 +1,94 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+)
+
+// Fork begins a new thread where another one stands, or stood. It copies the path of the
+// history. The other thread does not change, and may be running.
+func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
+	if to.Thread == id {
+		return nil, errThreadExists(id)
+	}
+	if to.Thread == "" {
+		to.Thread = k.cfg.NewID("thread")
+	}
+	t, err := k.engine.Current(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	if to.ETag != "" && to.ETag != t.Head.ETag {
+		return nil, errETag(to.ETag, t.Head.ETag)
+	}
+	if t.History, err = k.read.History(ctx, t.Key, t.State.Leaf); err != nil {
+		return nil, err
+	}
+	d, err := k.depart(ctx, t, to)
+	if err != nil {
+		return nil, err
+	}
+	out := &holdfast.Traveled{}
+	c := &holdfast.Commit{
+		Key: holdfast.ThreadKey{Tenant: t.Key.Tenant, Thread: to.Thread}, ID: k.cfg.NewID("c"), Expect: holdfast.Position{Next: 1},
+		User: t.Head.User, Fence: holdfast.Fence{Epoch: 1, Nonce: k.cfg.NewID("")}, UpdatedAt: k.cfg.Now(), Parent: id,
+	}
+	if err := k.copyTo(ctx, c, t, d); err != nil {
+		return nil, err
+	}
+	cp := thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from, ParentThread: id}
+	k.arrive(c, d, cp, out)
+	child := &thread.Thread{Key: c.Key, Head: thread.HeadAfter(c), State: d.st}
+	out.Thread = *child.Info()
+	err = k.engine.Commit(ctx, child.Place(), c)
+	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
+		return nil, errThreadExists(to.Thread)
+	}
+	if err != nil {
+		return nil, thread.ReadUnlessMoved(err)
+	}
+	k.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
+	return out, nil
+}
+
+// copyTo adds to the commit c what a fork needs of the thread: the path, the blobs that
+// the state refers to, and the run to continue.
+func (k *Keeper) copyTo(ctx context.Context, c *holdfast.Commit, t *thread.Thread, d *departure) error {
+	parent := ""
+	for i := range d.hist.Path {
+		id := d.hist.Path[i].ID
+		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: id, Parent: parent, Data: d.hist.Raw[i]})
+		parent = id
+	}
+	for _, id := range d.st.Blobs() {
+		data, err := k.read.Shared(ctx, t.Key, id)
+		if err != nil {
+			return err
+		}
+		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: id, Data: data})
+	}
+	rec, err := k.read.Run(ctx, t.Key, d.st.Run())
+	if err != nil {
+		return err
+	}
+	rec.After = holdfast.Cursor{}
+	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)})
+	thread.PutRunEnd(c, rec.ID, d.st.RunEnd(k.cfg.Now(), 0))
+	for i := range d.st.Calls {
+		if d.st.Calls[i].Thread == "" {
+			d.st.Calls[i].Thread = t.Key.Thread
+		}
+	}
+	d.st.Origin = &thread.Origin{Thread: t.Key.Thread, Checkpoint: d.from}
+	d.st.Boundary, d.st.Checkpoints, d.st.Bytes = holdfast.Cursor{}, 0, 0
+	return nil
+}
+
+// errThreadExists says that a fork cannot have this id.
+func errThreadExists(id string) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeThreadExists, "There is a thread %q already.", id).
+		WithHint("Leave threadId out to get a new one.").With("threadId", id)
+}
