@@ -33,7 +33,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoinSetsAll: what nobody observes may be called all the same.
+// TestJoinSetsAll: a function that nobody has set can still be called.
 func TestJoinSetsAll(t *testing.T) {
 	v := reflect.ValueOf(observe.Join())
 	for i := range v.NumField() {

@@ -140,7 +140,7 @@ func TestAuditAfterATakeover(t *testing.T) {
 	})
 }
 
-// TestProblemsAreDocumented: what check can say is in the table for operators.
+// TestProblemsAreDocumented: every problem that check can report is in the operators' table.
 func TestProblemsAreDocumented(t *testing.T) {
 	docs := string(looptest.Must(os.ReadFile("../../docs/operations.md"))(t))
 	said := regexp.MustCompile(`a\.add\("([a-z_]+)"`)

@@ -88,7 +88,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCursorsSurvive: who has seen a part of a thread gets the rest from the copy,
+// TestCursorsSurvive: a watcher that has seen a part of a thread gets the rest from the copy,
 // archived or not.
 func TestCursorsSurvive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestCursorsSurvive(t *testing.T) {
 	})
 }
 
-// TestImportOfARunningThread: the copy is stopped, and goes on when it is asked to, with
-// the same idempotency keys, whatever its name; a finished call does not run again.
+// TestImportOfARunningThread: the copy is stopped and continues when asked to, with the same
+// idempotency keys, whatever its name; a finished call does not run again.
 func TestImportOfARunningThread(t *testing.T) {
 	for _, name := range []string{"t", "copy"} {
 		synctest.Test(t, func(t *testing.T) {

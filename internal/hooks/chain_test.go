@@ -80,7 +80,8 @@ func TestPanicsOfModels(t *testing.T) {
 	}
 }
 
-// TestPanicsOfReadersGoOn: a panic of whoever reads a model's deltas is not the model's.
+// TestPanicsOfReadersGoOn: a panic of the code that reads a model's deltas is not the
+// model's.
 func TestPanicsOfReadersGoOn(t *testing.T) {
 	c := chainOf(io.Discard, deltas(holdfast.Delta{Text: "a"}), passing())
 	defer func() {

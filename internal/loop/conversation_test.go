@@ -105,8 +105,8 @@ func (c *client) input() *agui.RunAgentInput {
 	return in
 }
 
-// FuzzConversation: whatever clients post, every stream is legal, the history
-// stays well formed, and the thread can always go on.
+// FuzzConversation: whatever clients post, every stream is legal, the history stays well
+// formed, and the thread can always continue.
 func FuzzConversation(f *testing.F) {
 	f.Add([]byte("a long enough seed to talk, ask and fail a few times over and over again"))
 	f.Add([]byte{0, 1, 2, 0, 0, 0, 1, 1, 3, 2, 1, 4, 1, 1, 0, 2, 5, 2, 1, 1, 1, 2, 2, 3, 3, 1, 1, 0, 0, 1})

@@ -198,8 +198,8 @@ func TestGivesUp(t *testing.T) {
 	})
 }
 
-// TestStoreAway: while the store does not answer, nothing is shown and no tool
-// starts; then the run goes on as if nothing had been.
+// TestStoreAway: while the store does not answer, nothing is shown and no tool starts; then
+// the run continues as if nothing had happened.
 func TestStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &looptest.Mortal{Store: memstore.New()}
@@ -232,8 +232,8 @@ func TestStoreAway(t *testing.T) {
 	})
 }
 
-// TestStoreAwayTooLong: a run that waits for a store is given up in time, and
-// goes on when the store is back, in the same process if there is no other.
+// TestStoreAwayTooLong: a run that waits for a store is given up in time, and continues when
+// the store is back, in the same process if there is no other.
 func TestStoreAwayTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &looptest.Mortal{Store: memstore.New()}

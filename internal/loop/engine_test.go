@@ -267,8 +267,8 @@ func TestMaxRuns(t *testing.T) {
 	})
 }
 
-// TestShutdownHandsOver: a shutdown waits for the boundary between two steps;
-// the next process goes on, and streams say that they were cut.
+// TestShutdownHandsOver: a shutdown waits for the boundary between two steps, the next
+// process continues, and streams say that they were cut.
 func TestShutdownHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
@@ -331,7 +331,7 @@ func TestNextRunIsNotForgotten(t *testing.T) {
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
 		second, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
 		close(letGo)
-		time.Sleep(30 * time.Second) // the sweeper looks ten times
+		time.Sleep(30 * time.Second) // orphans are looked for ten times
 		close(hold)
 		events := looptest.Collect(t, second, err)
 		looptest.Succeeded(t, events)

@@ -42,9 +42,8 @@ func hookFailures(j *looptest.Notebook) observe.Observer {
 	return observe.Observer{HookFailed: func(_ holdfast.Iteration, middleware, hook string) { j.Note(middleware + " " + hook) }}
 }
 
-// TestHookFailures: an error or a panic of a hook ends the run with an error that
-// names it and gives nothing away; AfterIteration is contained; and the run can be
-// gone on with.
+// TestHookFailures: an error or a panic of a hook ends the run with an error that names the
+// hook and reveals nothing else; AfterIteration cannot end it; and the run can be continued.
 func TestHookFailures(t *testing.T) {
 	broken := errors.New("a secret")
 	for hook, make := range map[string]func(fail func() error) holdfast.Middleware{
@@ -253,8 +252,8 @@ func TestBatchEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestDecisionsSurvive: the owner dies after the answer is committed and before the
-// denied call has its result. Whoever takes over does not start it.
+// TestDecisionsSurvive: the owner dies after the answer is committed and before the denied
+// call has its result. The process that takes over does not start the call.
 func TestDecisionsSurvive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
@@ -298,8 +297,8 @@ func TestDecisionsSurvive(t *testing.T) {
 	})
 }
 
-// TestEndRun: a Tool hook ends the run; the calls beside it have their results first,
-// and an empty-messages POST goes on.
+// TestEndRun: a Tool hook ends the run; the calls beside it get their results first, and an
+// empty-messages POST continues it.
 func TestEndRun(t *testing.T) {
 	stop := holdfast.Middleware{Name: "test.stop", Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
 		return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
@@ -355,8 +354,8 @@ func TestFrontendCallsCloseTheirIteration(t *testing.T) {
 	}
 }
 
-// TestAnswersAreUsedOnce: a hook that was told no, and ended the run, is not told it
-// again by the next request: it asks anew.
+// TestAnswersAreUsedOnce: a hook that got a no and ended the run does not get it again with
+// the next request: it asks again.
 func TestAnswersAreUsedOnce(t *testing.T) {
 	j := &looptest.Notebook{}
 	e := looptest.Start(t, memstore.New(), nil, looptest.Pinger(1, asksAt(0, j)))

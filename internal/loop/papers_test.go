@@ -21,8 +21,8 @@ import (
 
 // The tests of docs/papers.md that no other file has.
 
-// TestStatesThatAreRefused: what is newer, damaged or impossible is not gone on with,
-// and stays as it is.
+// TestStatesThatAreRefused: no run continues from a state that is newer, damaged or
+// impossible, and the state stays as it is.
 func TestStatesThatAreRefused(t *testing.T) {
 	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
 	for name, c := range map[string]struct {
@@ -205,8 +205,8 @@ func TestPendingWrites(t *testing.T) {
 	})
 }
 
-// TestHandMadeOlderStore: a thread without formats, counts, ETags, pending writes and
-// all that came later, in the middle of a run, is read and gone on with.
+// TestHandMadeOlderStore: a run continues from the middle of a thread that has no formats,
+// counts, ETags, pending writes or anything else that came later.
 func TestHandMadeOlderStore(t *testing.T) {
 	store := memstore.New()
 	key := holdfast.ThreadKey{Tenant: "acme", Thread: "old"}

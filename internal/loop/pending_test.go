@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 )
 
-// TestPendingWritesOff: a process dies while one of three calls still runs. With
-// pending writes, what the two others came to is there; without, only the result
-// of the tool that must not run again is, and the other one runs once more.
+// TestPendingWritesOff: a process dies while one of three calls still runs. With pending
+// writes, the results of the two others are there; without, only that of the tool that must
+// not run again, and the other tool runs once more.
 func TestPendingWritesOff(t *testing.T) {
 	for name, off := range map[string]bool{"on": false, "off": true} {
 		t.Run(name, func(t *testing.T) {

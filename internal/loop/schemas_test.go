@@ -58,8 +58,8 @@ func counted(t *testing.T, e *looptest.Engine, id, name string) string {
 	return string(form.States[name])
 }
 
-// TestScopes: a state of the thread goes on counting, one of a run begins anew with
-// new messages, and not with a resume.
+// TestScopes: a state of the thread keeps counting; a state of a run starts over with new
+// messages, and not with a resume.
 func TestScopes(t *testing.T) {
 	forThread, _ := stateful(holdfast.StateSpec[tally]{Name: "test.thread"})
 	forRun, _ := stateful(holdfast.StateSpec[tally]{Name: "test.run", Scope: holdfast.ScopeRun})

@@ -31,8 +31,8 @@ func talker(started *atomic.Int32) holdfast.Agent {
 	)}
 }
 
-// TestStoreFails: while the store does not answer nothing is shown and no tool
-// starts; when it is back the run goes on, and says so in its log.
+// TestStoreFails: while the store does not answer, nothing is shown and no tool starts; when
+// it is back, the run continues and says so in its log.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started atomic.Int32
@@ -97,8 +97,7 @@ func TestStoreFails(t *testing.T) {
 	})
 }
 
-// TestStopOnStoreFailure: by choice the run is given up at once, and recovered by
-// whoever finds it.
+// TestStopOnStoreFailure: by choice the run is given up at once, and taken over later.
 func TestStopOnStoreFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started atomic.Int32

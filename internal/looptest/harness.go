@@ -1,5 +1,6 @@
-// Package looptest runs an engine with its keeper in tests: models and tools that do
-// what a test says, and readers of what comes of it.
+// Package looptest runs an engine with its keeper in tests: models and tools that do what a
+// test says, requests, and readers of streams and histories. It is one file of small
+// helpers, in the order in which a test uses them: start, post, collect, compare.
 package looptest
 
 import (
@@ -29,14 +30,15 @@ import (
 type Engine struct {
 	*loop.Engine
 	*upkeep.Keeper
+	// Store is the store that both work on.
 	Store holdfast.Store
 }
 
 // Config is what a test may change.
 type Config struct {
 	loop.Config
-	ArchiveAfter time.Duration
-	Retention    upkeep.Retention
+	ArchiveAfter time.Duration    // see upkeep.Config
+	Retention    upkeep.Retention // see upkeep.Config
 }
 
 // Start starts both.
@@ -51,7 +53,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	return e.Engine.Shutdown(ctx)
 }
 
-// New makes both, not started.
+// New returns both, not started.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{Store: cfg.Store}
 	cfg.Ended = func(key holdfast.ThreadKey) { e.ArchiveSoon(key) }
@@ -66,13 +68,14 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Alice is who asks in most tests.
+// Alice is the user of most tests.
 var Alice = holdfast.Principal{Tenant: "acme", User: "alice"}
 
 // Serial numbers the ids that engines make.
 var Serial atomic.Int64
 
-// Start starts an engine on a store; the test ends it.
+// Start starts an engine on a store. change may adjust its configuration. The engine is shut
+// down at the end of the test.
 func Start(t *testing.T, store holdfast.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
 	t.Helper()
 	cfg := Config{ArchiveAfter: time.Minute, Config: loop.Config{
@@ -99,7 +102,7 @@ func Start(t *testing.T, store holdfast.Store, change func(*Config), agents ...h
 	return e
 }
 
-// Say is a model that answers with the text of turn n of the conversation.
+// Say returns a model that answers with the text of turn n of the conversation.
 func Say(turns ...holdfast.Delta) holdfast.Model {
 	return holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
@@ -118,23 +121,27 @@ func Say(turns ...holdfast.Delta) holdfast.Model {
 	})
 }
 
+// Calls returns the delta of a model that calls a tool.
 func Calls(name, args string) holdfast.Delta {
 	return holdfast.Delta{Call: &holdfast.CallDelta{Name: name, Arguments: args}, Finish: holdfast.FinishToolCalls}
 }
 
+// Tool returns a tool without arguments that calls f.
 func Tool(name string, effect holdfast.Effect, f func(context.Context) (string, error)) holdfast.Tool {
 	return holdfast.NewTool(name, name, func(ctx context.Context, _ struct{}) (string, error) { return f(ctx) }, holdfast.WithEffect(effect))
 }
 
+// RunInput returns the input of a run on the thread id.
 func RunInput(id, run string, messages ...agui.Message) *agui.RunAgentInput {
 	return &agui.RunAgentInput{ThreadID: id, RunID: run, ProtocolVersion: agui.ProtocolVersion, Messages: messages}
 }
 
+// UserSays returns a user message.
 func UserSays(id, text string) agui.Message {
 	return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleUser, Text: text})
 }
 
-// Collect reads a reply to its end. What it read is a legal stream.
+// Collect reads a reply to its end and checks that it is a legal stream.
 func Collect(t *testing.T, reply *agui.Reply, err error) []agui.Event {
 	t.Helper()
 	if err != nil {
@@ -159,6 +166,7 @@ func Collect(t *testing.T, reply *agui.Reply, err error) []agui.Event {
 	return events
 }
 
+// Show returns the events as JSON lines.
 func Show(events []agui.Event) string {
 	var b strings.Builder
 	for _, ev := range events {
@@ -168,6 +176,7 @@ func Show(events []agui.Event) string {
 	return b.String()
 }
 
+// LastOf returns the last event of a stream.
 func LastOf(events []agui.Event) agui.Event { return events[len(events)-1] }
 
 // Succeeded checks that the stream ends in success.
@@ -180,7 +189,7 @@ func Succeeded(t *testing.T, events []agui.Event) agui.RunFinished {
 	return f
 }
 
-// Texts is the history, as "role:text".
+// Texts returns the history as "role:text".
 func Texts(t *testing.T, e *Engine, id string) []string {
 	t.Helper()
 	raw, err := e.Messages(t.Context(), Alice, id)
@@ -202,6 +211,7 @@ func Texts(t *testing.T, e *Engine, id string) []string {
 	return out
 }
 
+// WantTexts checks the history, written like that of Texts.
 func WantTexts(t *testing.T, e *Engine, id string, want ...string) {
 	t.Helper()
 	if got := Texts(t, e, id); !slices.Equal(got, want) {
@@ -209,6 +219,7 @@ func WantTexts(t *testing.T, e *Engine, id string, want ...string) {
 	}
 }
 
+// Code returns the error's code; "" for nil.
 func Code(err error) string {
 	if err == nil {
 		return ""
@@ -216,7 +227,7 @@ func Code(err error) string {
 	return holdfast.AsError(err).Code
 }
 
-// Slowly is a model that gives its deltas one by one, so that each is a record.
+// Slowly returns a model that gives its deltas one by one, so that each becomes a record.
 func Slowly(turns ...[]holdfast.Delta) holdfast.Model {
 	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
@@ -240,8 +251,8 @@ func Slowly(turns ...[]holdfast.Delta) holdfast.Model {
 	})
 }
 
-// Wordy is a run with everything that an archive leaves out, and an answer that was
-// given up.
+// Wordy is an agent whose run has everything that an archive leaves out, and an answer that
+// was taken back.
 func Wordy() holdfast.Agent {
 	model := Slowly([]holdfast.Delta{
 		{Reasoning: "let "}, {Reasoning: "mé"}, {Reasoning: " see 🙂"},
@@ -288,7 +299,7 @@ func Must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// WaitFor waits, in a bubble, until everything has come to rest and is as it is to be.
+// WaitFor waits, in a synctest bubble, until everything is blocked and done returns true.
 func WaitFor(t *testing.T, done func() bool) {
 	t.Helper()
 	for range 100 {
@@ -301,22 +312,25 @@ func WaitFor(t *testing.T, done func() bool) {
 	t.Fatal("it never came")
 }
 
+// KeyOf returns the key of Alice's thread id.
 func KeyOf(id string) holdfast.ThreadKey {
 	return holdfast.ThreadKey{Tenant: Alice.Tenant, Thread: id}
 }
 
-// Notebook counts what tools did, by "tool key".
+// Notebook collects what tools did, as "tool key".
 type Notebook struct {
 	mu   sync.Mutex
 	list []string
 }
 
+// Note adds a line.
 func (j *Notebook) Note(s string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.list = append(j.list, s)
 }
 
+// Take removes and returns all lines.
 func (j *Notebook) Take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -364,6 +378,7 @@ func Resumed(t *testing.T, e *Engine, id, run string) []agui.Event {
 	return Collect(t, reply, err)
 }
 
+// Travelled returns an engine on whose thread "t" a Traveller has run, and its empty notebook.
 func Travelled(t *testing.T) (*Engine, *Notebook) {
 	j := &Notebook{}
 	e := Start(t, memstore.New(), nil, Traveller(j))
@@ -373,6 +388,7 @@ func Travelled(t *testing.T) (*Engine, *Notebook) {
 	return e, j
 }
 
+// Posted posts an input and reads the reply to its end.
 func Posted(t *testing.T, e *Engine, in *agui.RunAgentInput) []agui.Event {
 	t.Helper()
 	reply, err := e.Post(t.Context(), Alice, "", in)
@@ -385,6 +401,7 @@ func Started(t *testing.T, e *Engine, id string) []agui.Event {
 	return Posted(t, e, RunInput(id, "r1", UserSays("u1", "go")))
 }
 
+// Answers returns an input that gives all open questions the same answer.
 func Answers(id, run string, payload string, open ...agui.Interrupt) *agui.RunAgentInput {
 	in := RunInput(id, run)
 	for _, i := range open {
@@ -403,6 +420,7 @@ func OpenOf(t *testing.T, events []agui.Event) []agui.Interrupt {
 	return f.Outcome.Interrupts
 }
 
+// Failed checks that the stream ends in an error with that code.
 func Failed(t *testing.T, events []agui.Event, code string) agui.RunError {
 	t.Helper()
 	f, ok := LastOf(events).(agui.RunError)
@@ -412,7 +430,7 @@ func Failed(t *testing.T, events []agui.Event, code string) agui.RunError {
 	return f
 }
 
-// Pinger is an agent that calls ping n times, one after the other, and then is done.
+// Pinger is an agent that calls ping n times, one after the other, and then answers.
 func Pinger(n int, middleware ...holdfast.Middleware) holdfast.Agent {
 	turns := make([]holdfast.Delta, n+1)
 	for i := range turns {
@@ -427,7 +445,7 @@ func Pinger(n int, middleware ...holdfast.Middleware) holdfast.Agent {
 	return holdfast.Agent{Name: "a", Model: Say(turns...), Tools: []holdfast.Tool{ping}, Middleware: middleware}
 }
 
-// TwoCalls is a model that makes two calls, and then is done.
+// TwoCalls returns a model that makes two calls and then answers.
 func TwoCalls(a, b string) holdfast.Model {
 	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
@@ -483,12 +501,13 @@ func Recorder(name string, j *Notebook) holdfast.Middleware {
 	}
 }
 
-// Mortal is a store as one process sees it; dead, it answers nothing any more.
+// Mortal is a store as one process sees it. When it is dead, it answers nothing.
 type Mortal struct {
 	holdfast.Store
-	Dead atomic.Bool
+	Dead atomic.Bool // set by the test
 }
 
+// Commit implements [holdfast.Committer] until the store is dead.
 func (m *Mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
 	if m.Dead.Load() {
 		return ErrUnreachable
@@ -496,6 +515,7 @@ func (m *Mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
 	return m.Store.Commit(ctx, c)
 }
 
+// Announce renews the lease until the store is dead.
 func (m *Mortal) Announce(ctx context.Context, process string, ttl time.Duration) error {
 	if m.Dead.Load() {
 		return ErrUnreachable
@@ -503,9 +523,10 @@ func (m *Mortal) Announce(ctx context.Context, process string, ttl time.Duration
 	return m.Store.Announce(ctx, process, ttl)
 }
 
+// ErrUnreachable is the error of a dead store.
 var ErrUnreachable = errors.New("unreachable")
 
-// Reduce is what a client makes of a stream: the messages on its screen.
+// Reduce returns what a client makes of a stream: the messages on its screen.
 func Reduce(events []agui.Event) []string {
 	var order []string
 	text := map[string]string{}
@@ -560,4 +581,5 @@ func Reduce(events []agui.Event) []string {
 	return out
 }
 
+// WholeTrip is the history that a Traveller leaves.
 var WholeTrip = []string{"user:go", "assistant:", "tool:look 1", "assistant:", "tool:charge 2", "assistant:done"}

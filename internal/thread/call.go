@@ -8,6 +8,10 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
+// A tool call between the model's message and its result. The head lists the open calls;
+// an intent says that one is about to start, and a pending write that one has finished.
+// With these three a takeover knows what was done, what was not, and what is in doubt.
+
 // Call is a tool call that has no result yet, as the head keeps it.
 type Call struct {
 	// ID is the tool call id that the model chose.

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
-// TestArchive: the log of a run that has ended keeps nothing that the messages hold,
-// and whoever has seen a part of it gets the rest, from between any two words.
+// TestArchive: the log of a run that has ended keeps nothing that the messages hold, and a
+// watcher that has seen a part of it gets the rest, from between any two words.
 func TestArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
@@ -109,8 +109,8 @@ func TestRunAfterArchive(t *testing.T) {
 	})
 }
 
-// TestArchiveUnderAReader: a reader from the store whose place is archived under it
-// goes on.
+// TestArchiveUnderAReader: a watcher that reads from the store continues when its place is
+// archived meanwhile.
 func TestArchiveUnderAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 )
 
-// TestRetention: what is old goes by itself, what somebody has yet to finish stays.
+// TestRetention: what is old is removed without a request; what somebody has yet to finish
+// stays.
 func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const day = 24 * time.Hour
@@ -45,8 +46,8 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// TestRetentionArchives: a log whose process died before it could archive it is
-// archived by whoever comes by.
+// TestRetentionArchives: a log whose process died before it could archive it is archived by
+// another process.
 func TestRetentionArchives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New()
@@ -72,8 +73,8 @@ func wide() holdfast.Agent {
 	return holdfast.Agent{Name: "a", Model: looptest.Say(append(many, holdfast.Delta{Text: "done"})...), Tools: []holdfast.Tool{tell}}
 }
 
-// TestThreadMaxBytes: a thread that has become too large is not gone on with;
-// nothing is lost, and pruning helps.
+// TestThreadMaxBytes: no run continues on a thread that has become too large; nothing is
+// lost, and pruning helps.
 func TestThreadMaxBytes(t *testing.T) {
 	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.WarnBytes, c.MaxBytes = 30_000, 80_000 }, wide())
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))

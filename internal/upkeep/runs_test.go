@@ -34,8 +34,7 @@ func briefly(runs []holdfast.RunInfo) []string {
 	return out
 }
 
-// TestRuns: a thread tells what ran on it, the newest first, and which run went on
-// with which.
+// TestRuns: a thread lists what ran on it, the newest first, and which run continued which.
 func TestRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -72,7 +71,7 @@ func TestRuns(t *testing.T) {
 	})
 }
 
-// TestRunsOfAFork: the run that a fork goes on with is older than its own.
+// TestRunsOfAFork: the run that a fork continues is older than the fork's own.
 func TestRunsOfAFork(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	all := looptest.Checkpoints(t, e, "t")

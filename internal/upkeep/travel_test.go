@@ -69,7 +69,7 @@ func TestRewindAndGoOn(t *testing.T) {
 	if state := looptest.Must(e.State(t.Context(), looptest.Alice, "t"))(t); string(state.State) != `{"last":"look"}` {
 		t.Errorf("the state is %s", state.State)
 	}
-	// New messages do not fit in the middle of a run; going on does.
+	// New messages do not fit in the middle of a run; continuing it does.
 	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")))
 	if looptest.Code(err) != holdfast.CodeMidExecution {
 		t.Errorf("new messages: %v", err)
@@ -359,7 +359,7 @@ func TestPruneTakesBranches(t *testing.T) {
 		t.Fatal(err)
 	}
 	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
-	// The log of the first run is pruned; whoever asks for it gets what there is.
+	// The log of the first run is pruned; a watcher that asks for it gets what there is.
 	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	if got := looptest.Reduce(looptest.Collect(t, reply, err)); len(got) < len(looptest.WholeTrip) {
 		t.Errorf("a run whose log was pruned shows %q", got)
@@ -447,8 +447,8 @@ func TestNothingIsDoneToARunningThread(t *testing.T) {
 	looptest.Succeeded(t, looptest.Collect(t, reply, nil))
 }
 
-// TestStale: a thread whose history was changed behind its head is not gone on with,
-// unless it is asked for.
+// TestStale: no run continues from a thread whose history was changed behind its head, unless
+// the request asks for it.
 func TestStale(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
@@ -471,8 +471,8 @@ func TestStale(t *testing.T) {
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 }
 
-// TestResumedRunKeepsItsEnd: a run that a thread went back into, and that another one
-// goes on with, still ends where it ended.
+// TestResumedRunKeepsItsEnd: a run that a thread went back into, and that another run
+// continues, still ends where it ended.
 func TestResumedRunKeepsItsEnd(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
@@ -487,8 +487,8 @@ func TestResumedRunKeepsItsEnd(t *testing.T) {
 	}
 }
 
-// TestRewindTearsNothingApart: a message whose calls are open is no place to go to,
-// and one whose results come after reasoning is gone to with them.
+// TestRewindTearsNothingApart: a thread cannot go back to a message whose calls are open, and
+// goes back to one whose results come after reasoning together with the results.
 func TestRewindTearsNothingApart(t *testing.T) {
 	front := holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("ask_browser", "{}"), holdfast.Delta{Text: "done"})}
 	e := looptest.Start(t, memstore.New(), nil, front)
