@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,4 +44,28 @@ func TestKinds(t *testing.T) {
 	for name := range options {
 		t.Errorf("there is no kind %s", name)
 	}
+}
+
+// TestOptionsThatCannotBe: a file's are an error, a program's a panic.
+func TestOptionsThatCannotBe(t *testing.T) {
+	wrong := map[string]string{"circuitBreaker": `{"maxIdenticalCalls": -1}`, "rateLimit": `{"limit": 1, "window": "soon"}`}
+	for _, k := range middleware.Kinds() {
+		options, ok := wrong[k.Name]
+		if !ok {
+			continue
+		}
+		delete(wrong, k.Name)
+		if _, err := k.New([]byte(options)); err == nil || !strings.Contains(err.Error(), "maxIdenticalCalls") && !strings.Contains(err.Error(), `"soon" is not a duration`) {
+			t.Errorf("%s: got %v", k.Name, err)
+		}
+	}
+	if len(wrong) > 0 {
+		t.Errorf("there are no kinds for %v", wrong)
+	}
+	defer func() {
+		if text := fmt.Sprint(recover()); !strings.Contains(text, "middleware.CircuitBreaker: maxIdenticalCalls") {
+			t.Errorf("the panic says %s", text)
+		}
+	}()
+	middleware.CircuitBreaker(middleware.CircuitBreakerOptions{MaxIdenticalCalls: -1})
 }

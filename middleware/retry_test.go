@@ -274,3 +274,20 @@ func TestRetryMistakes(t *testing.T) {
 		}()
 	}
 }
+
+// TestInvalidArgumentsAreNotTriedAgain: only the model can mend them.
+func TestInvalidArgumentsAreNotTriedAgain(t *testing.T) {
+	calls := 0
+	look := holdfast.NewTool("look", "looks", func(context.Context, struct{}) (string, error) { return "", nil })
+	handler := middleware.Retry(middleware.RetryOptions{}).Tool(func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+		calls++
+		return tool.Call(ctx, call)
+	})
+	for _, arguments := range []string{`{"colour":"red"}`, `{`} {
+		calls = 0
+		_, err := handler(t.Context(), look, holdfast.ToolCall{Name: "look", Arguments: []byte(arguments)})
+		if !errors.Is(err, holdfast.ErrArguments) || calls != 1 {
+			t.Errorf("%s: %d calls, %v", arguments, calls, err)
+		}
+	}
+}

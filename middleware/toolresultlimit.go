@@ -1,7 +1,3 @@
-// Package middleware has the middleware that comes with Holdfast, written with the
-// public API only: whatever is here could be written by anybody. Each is a function
-// of its options, which panics if they cannot be; [Kinds] makes the same ones of a
-// configuration file.
 package middleware
 
 import (
@@ -12,23 +8,6 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 )
-
-// IterationLimit stops a run before it begins its iteration number maximum
-// since it was started or resumed. Without a positive maximum there is no limit.
-func IterationLimit(maximum int) holdfast.Middleware {
-	return holdfast.Middleware{
-		Name: "holdfast.iteration_limit",
-		BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
-			if maximum <= 0 || it.Granted < maximum {
-				return nil
-			}
-			return holdfast.Errorf(holdfast.CodeMaxIterations,
-				"The run stopped before iteration %d: it has used the %d iterations it was granted.", it.Number, maximum).
-				WithHint(`To grant it the same number again, POST the same threadId with "messages": [] and a new runId.`).
-				With("limit", maximum).With("iteration", it.Number)
-		},
-	}
-}
 
 // ToolResultLimit bounds what a tool call puts into the conversation. A longer
 // text is cut and says so, with both sizes; data that is too large, like an
