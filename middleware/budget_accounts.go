@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
 )
 
 // The units of limits, which are the last part of an account's name.
@@ -38,13 +39,13 @@ func accounts(ctx context.Context, it *holdfast.Iteration) (thread BudgetThread,
 	}
 	if thread.Account == "" {
 		thread, err = budgetThreadState.Update(ctx, func(t BudgetThread) BudgetThread {
-			t.Account = ledgerName("budget", scopeThread, it.Thread)
+			t.Account = ledgers.Name("budget", scopeThread, it.Thread)
 			return t
 		})
 	}
 	if err == nil && run.Account == "" {
 		run, err = budgetRunState.Update(ctx, func(r BudgetRun) BudgetRun {
-			r.Account = ledgerName("budget", scopeRun, it.Thread, it.Run)
+			r.Account = ledgers.Name("budget", scopeRun, it.Thread, it.Run)
 			return r
 		})
 	}
@@ -83,10 +84,10 @@ func (b *budgeter) allowances(it *holdfast.Iteration, thread BudgetThread, run B
 // windowed names the account of the window that the time is in, and its end.
 func windowed(l BudgetLimit, now time.Time, parts ...string) (name string, expires time.Time) {
 	if l.Window == 0 {
-		return ledgerName(append(parts, "all")...), time.Time{}
+		return ledgers.Name(append(parts, "all")...), time.Time{}
 	}
-	begin, end := windowAt(now, time.Duration(l.Window))
-	return ledgerName(append(parts, begin.Format(time.RFC3339))...), end
+	begin, end := ledgers.Window(now, time.Duration(l.Window))
+	return ledgers.Name(append(parts, begin.Format(time.RFC3339))...), end
 }
 
 // raise returns the map with a limit raised; the old one is left as it is.

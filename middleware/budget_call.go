@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
+	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
 )
 
 const (
@@ -68,7 +70,7 @@ func (b *budgeter) begin(ctx context.Context, req *holdfast.ModelRequest) (*spen
 	now := b.Now()
 	c := &spending{
 		budgeter: b, ctx: ctx, ledger: ledger, tenant: it.Principal.Tenant, limits: b.allowances(&it, thread, run, now),
-		id:    ledgerName("budget", "call", it.Thread, it.Run, strconv.Itoa(it.Number), b.NewID()),
+		id:    ledgers.Name("budget", "call", it.Thread, it.Run, strconv.Itoa(it.Number), b.NewID()),
 		input: int64(b.ReserveTokens.Input), output: b.ReserveTokens.Output,
 	}
 	if c.input == 0 {
@@ -105,12 +107,12 @@ func (c *spending) reserve(now time.Time) error {
 		return nil
 	case errors.As(err, &full):
 		return c.exceeded(full)
-	case refusedByLedger(err):
+	case ledgers.Refused(err):
 		return err
 	case c.ctx.Err() != nil:
 		return context.Cause(c.ctx)
 	}
-	return errUnchecked("budget").Wrap(err)
+	return ledgers.Unchecked("budget").Wrap(err)
 }
 
 func ofUnit(unit string, tokens int64, cost Money) int64 {
@@ -124,9 +126,9 @@ func ofUnit(unit string, tokens int64, cost Money) int64 {
 func insist(ctx context.Context, patience time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		err := f(ctx)
-		if err == nil || refusedByLedger(err) || pauseFor(ctx, pause) != nil {
+		if err == nil || ledgers.Refused(err) || pause.For(ctx, wait) != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
 )
 
 // What the breaker does when it opens.
@@ -255,5 +256,5 @@ func sortedArguments(text json.RawMessage) []byte {
 	if _, err := d.Token(); err != io.EOF {
 		return text
 	}
-	return canonical(v)
+	return canonical.JSON(v)
 }

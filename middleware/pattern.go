@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
+	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
 )
 
 // Condition says what an argument of a tool call has to be. All members that are
@@ -57,7 +60,7 @@ func (c Condition) compile() (argCheck, error) {
 	}
 	var all []argCheck
 	if c.Glob != "" {
-		all = append(all, func(v any) bool { return matchGlob(c.Glob, textOf(v)) })
+		all = append(all, func(v any) bool { return glob.Match(c.Glob, textOf(v)) })
 	}
 	if c.Equals != nil {
 		all = append(all, equalTo(c.Equals))
@@ -112,7 +115,7 @@ func sameValue(a, b any) bool {
 	if aNumber && bNumber && math.Abs(x) < exactUpTo {
 		return x == y
 	}
-	return bytes.Equal(canonical(a), canonical(b))
+	return bytes.Equal(canonical.JSON(a), canonical.JSON(b))
 }
 
 func numberOf(v any) (float64, bool) {
@@ -130,39 +133,7 @@ func textOf(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	return string(canonical(v))
-}
-
-// canonical is the JSON of a value that readJSON has read: members are sorted.
-func canonical(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // what was read as JSON can be written as JSON
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// matchGlob compares the whole text with a pattern in which * stands for any
-// characters. It takes at most the product of both lengths.
-func matchGlob(pattern, text string) bool {
-	p, t := 0, 0
-	star, from := -1, 0 // the last * and where it ends in the text
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, from = p, t
-			p++
-		case p < len(pattern) && pattern[p] == text[t]:
-			p++
-			t++
-		case star >= 0:
-			from++
-			p, t = star+1, from
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
+	return string(canonical.JSON(v))
 }
 
 var errUnclear = errors.New("the arguments have to be one JSON object that names each argument once, spelled as in the tool's parameters")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
+	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
 )
 
 // ToolPermissionOptions are the options of [ToolPermission].
@@ -165,7 +167,7 @@ func (r *permissionRule) addArgs() error {
 		r.args = append(r.args, argCondition{steps, holds})
 	}
 	if len(r.Args) > 0 {
-		r.name += " " + string(canonical(r.Args))
+		r.name += " " + string(canonical.JSON(r.Args))
 	}
 	if r.Exact {
 		r.name += " exact"
@@ -199,7 +201,7 @@ func (p *permissions) byRules(call *holdfast.ToolCall) verdict {
 	args, unclear := readJSON(raw)
 	for i := range p.rules {
 		r := &p.rules[i]
-		if !matchGlob(r.Tool, call.Name) {
+		if !glob.Match(r.Tool, call.Name) {
 			continue
 		}
 		matches, err := r.matches(args, unclear)
@@ -234,7 +236,7 @@ func (r *permissionRule) verdict(args any) verdict {
 	case r.Then == PermissionDeny:
 		v.by, v.text = byRule, "Not allowed: "+cmp.Or(r.Reason, "this agent may not make this call.")
 	case r.Exact:
-		v.args = permissionHash(canonical(args))
+		v.args = permissionHash(canonical.JSON(args))
 	}
 	return v
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
 )
 
 // Money is an amount in millionths of a currency's unit: exact, unlike a float. In
@@ -153,7 +154,7 @@ func (l priceList) of(model string) (price Price, known bool) {
 	best := ""
 	for pattern, p := range l {
 		longer := len(pattern) > len(best) || len(pattern) == len(best) && pattern < best
-		if longer && matchGlob(pattern, model) {
+		if longer && glob.Match(pattern, model) {
 			price, known, best = p, true, pattern
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
+	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
 )
 
 const (
@@ -138,7 +140,7 @@ func notRun(format string, args ...any) holdfast.ToolResult {
 }
 
 func (l *rateLimiter) counts(tool string) bool {
-	return len(l.Tools) == 0 || slices.ContainsFunc(l.Tools, func(pattern string) bool { return matchGlob(pattern, tool) })
+	return len(l.Tools) == 0 || slices.ContainsFunc(l.Tools, func(pattern string) bool { return glob.Match(pattern, tool) })
 }
 
 func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {
@@ -149,7 +151,7 @@ func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {
 			switch {
 			case err != nil:
 			case outcome.unchecked != nil && l.OnStoreFailure == storeFailureDeny:
-				err = errUnchecked("rate limit").Wrap(outcome.unchecked)
+				err = ledgers.Unchecked("rate limit").Wrap(outcome.unchecked)
 			case !outcome.retryAt.IsZero():
 				err = l.limited(c, outcome.retryAt)
 			}
@@ -173,10 +175,4 @@ func (l *rateLimiter) limited(c *ratedCall, retryAt time.Time) *holdfast.Error {
 		l.Name, l.Limit, what, time.Duration(l.Window), at).
 		WithHint(`To go on then, POST the same threadId with "messages": [] and a new runId.`).
 		With("name", l.Name).With("limit", l.Limit).With("window", l.Window).With("retryAt", at)
-}
-
-// errUnchecked is the error of a run that may not go on before the store answers.
-func errUnchecked(what string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeStoreUnavailable, "The %s could not be checked, because the store does not answer; the model was not called.", what).
-		WithHint(`To try again, POST the same threadId with "messages": [] and a new runId.`)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
+	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
 )
 
 // rateStoreTimeout is how long a call waits for the store that counts.
@@ -35,13 +37,13 @@ type admission struct {
 func (l *rateLimiter) toolCall(ctx context.Context, call holdfast.ToolCall) *ratedCall {
 	it := holdfast.IterationFrom(ctx)
 	return &ratedCall{
-		id: ledgerName("rate", l.Name, call.Key), account: l.account(&it, call.Name), tenant: it.Principal.Tenant, tool: call.Name,
+		id: ledgers.Name("rate", l.Name, call.Key), account: l.account(&it, call.Name), tenant: it.Principal.Tenant, tool: call.Name,
 	}
 }
 
 func (l *rateLimiter) modelCall(ctx context.Context, req *holdfast.ModelRequest) *ratedCall {
 	it := holdfast.IterationFrom(ctx)
-	id := ledgerName("rate", l.Name, "model", it.Thread, it.Run, strconv.Itoa(it.Number), strconv.Itoa(req.Attempt))
+	id := ledgers.Name("rate", l.Name, "model", it.Thread, it.Run, strconv.Itoa(it.Number), strconv.Itoa(req.Attempt))
 	return &ratedCall{id: id, account: l.account(&it, ""), tenant: it.Principal.Tenant}
 }
 
@@ -67,7 +69,7 @@ func (l *rateLimiter) admit(ctx context.Context, c *ratedCall) (admission, error
 	patience := l.Now().Add(time.Duration(l.MaxWait))
 	for {
 		now := l.Now()
-		begin, end := windowAt(now, time.Duration(l.Window))
+		begin, end := ledgers.Window(now, time.Duration(l.Window))
 		err := l.reserve(ctx, ledger, c, now, begin, end)
 		var full *holdfast.LimitError
 		switch {
@@ -85,7 +87,7 @@ func (l *rateLimiter) admit(ctx context.Context, c *ratedCall) (admission, error
 		if l.Then != limitThenWait || end.After(patience) || tooLate(ctx, end.Sub(now)) {
 			return admission{retryAt: end}, nil
 		}
-		if err := pauseFor(ctx, end.Sub(now)); err != nil {
+		if err := pause.For(ctx, end.Sub(now)); err != nil {
 			return admission{}, err
 		}
 	}
@@ -101,7 +103,7 @@ func tooLate(ctx context.Context, wait time.Duration) bool {
 func (l *rateLimiter) reserve(ctx context.Context, ledger holdfast.Ledger, c *ratedCall, now, begin, end time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, rateStoreTimeout)
 	defer cancel()
-	account := ledgerName(append(slices.Clip(c.account), begin.Format(time.RFC3339))...)
+	account := ledgers.Name(append(slices.Clip(c.account), begin.Format(time.RFC3339))...)
 	return ledger.Reserve(ctx, &holdfast.Reservation{
 		Tenant: c.tenant, ID: c.id, Now: now,
 		Entries: []holdfast.Entry{{Account: account, Amount: 1, Limit: l.Limit, Expires: end}},

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
+	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
 )
 
 // What [Retry] tries again.
@@ -109,7 +111,7 @@ func (o *RetryOptions) applies(tool holdfast.Tool, name string) bool {
 	default:
 		return false
 	}
-	return len(o.Tools) == 0 || slices.ContainsFunc(o.Tools, func(glob string) bool { return matchGlob(glob, name) })
+	return len(o.Tools) == 0 || slices.ContainsFunc(o.Tools, func(pattern string) bool { return glob.Match(pattern, name) })
 }
 
 func (o *RetryOptions) tries(ctx context.Context, next holdfast.ToolHandler, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
@@ -167,7 +169,7 @@ func (o *RetryOptions) pause(ctx context.Context, n int) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false
 	}
-	return pauseFor(ctx, d) == nil
+	return pause.For(ctx, d) == nil
 }
 
 // counted says in what the model reads how many tries there were.
