@@ -95,7 +95,8 @@ func (n *InputTokens) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (o BudgetOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o BudgetOptions) Validate() error {
 	hasCost, err := o.validateLimits()
 	switch {
 	case err != nil:
@@ -229,7 +230,7 @@ var (
 // holdfast.budget_exceeded and holdfast.budget_unreported. An agent has one Budget; the
 // budgets of all agents count a tenant and a user together.
 func Budget(o BudgetOptions) holdfast.Middleware {
-	must("Budget", o)
+	mustBeValid("Budget", o)
 	b := &budgeter{BudgetOptions: o, prices: o.Prices}
 	b.Currency = cmp.Or(o.Currency, "USD")
 	b.ReserveTokens.Output = cmp.Or(o.ReserveTokens.Output, reservedOutput)

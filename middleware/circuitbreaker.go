@@ -45,7 +45,8 @@ type CircuitBreakerOptions struct {
 	Tools map[string]int `json:"tools"`
 }
 
-func (o CircuitBreakerOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o CircuitBreakerOptions) Validate() error {
 	if o.MaxIdenticalCalls < 0 || o.MaxIdenticalCalls == 1 {
 		return fmt.Errorf("maxIdenticalCalls is %d: write 2 or more, or leave it out for %d", o.MaxIdenticalCalls, breakerMaximum)
 	}
@@ -128,7 +129,7 @@ var breakerState = holdfast.RegisterState(holdfast.StateSpec[BreakerState]{
 //
 // An agent has one of them: a second one would count every call twice.
 func CircuitBreaker(o CircuitBreakerOptions) holdfast.Middleware {
-	must("CircuitBreaker", o)
+	mustBeValid("CircuitBreaker", o)
 	b := &breaker{
 		maximum: cmp.Or(o.MaxIdenticalCalls, breakerMaximum), tools: maps.Clone(o.Tools), ends: cmp.Or(o.Then, breakerEnd) == breakerEnd,
 	}

@@ -33,7 +33,8 @@ type ContinuationOptions struct {
 	Remember string `json:"remember"`
 }
 
-func (o ContinuationOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o ContinuationOptions) Validate() error {
 	limit := cmp.Or(o.MaxIterations, continuationMaximum)
 	switch {
 	case o.MaxIterations < 0:
@@ -87,7 +88,7 @@ var (
 //
 // An agent has one of them, in the place of the server's own limit.
 func Continuation(o ContinuationOptions) holdfast.Middleware {
-	must("Continuation", o)
+	mustBeValid("Continuation", o)
 	c := &continuation{limit: cmp.Or(o.MaxIterations, continuationMaximum), total: o.MaxTotal, remember: o.Remember}
 	return holdfast.Middleware{
 		Name:            "holdfast.continuation",

@@ -20,7 +20,8 @@ type ErrorTrackingOptions struct {
 	MaxFailingIterations int `json:"maxFailingIterations"`
 }
 
-func (o ErrorTrackingOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o ErrorTrackingOptions) Validate() error {
 	if o.MaxFailingIterations < 0 {
 		return fmt.Errorf("maxFailingIterations is %d: write 1 or more, or leave it out for %d", o.MaxFailingIterations, failingMaximum)
 	}
@@ -63,7 +64,7 @@ var errorTrackingState = holdfast.RegisterState(holdfast.StateSpec[ErrorTracking
 //
 // An agent has one of them: a second one would count every iteration twice.
 func ErrorTracking(o ErrorTrackingOptions) holdfast.Middleware {
-	must("ErrorTracking", o)
+	mustBeValid("ErrorTracking", o)
 	limit := cmp.Or(o.MaxFailingIterations, failingMaximum)
 	return holdfast.Middleware{
 		Name:   "holdfast.error_tracking",

@@ -52,7 +52,8 @@ func (o HistoryWindowOptions) withDefaults() HistoryWindowOptions {
 	return o
 }
 
-func (o HistoryWindowOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o HistoryWindowOptions) Validate() error {
 	if o.Then != WindowSummarise && (o.SummaryPrompt != "" || o.SummaryEvery != 0) {
 		return fmt.Errorf("summaryPrompt and summaryEvery are for summaries; add then: %s, or leave them out", WindowSummarise)
 	}
@@ -77,7 +78,7 @@ func (o HistoryWindowOptions) validate() error {
 //
 // One of them in an agent is enough; two would share one summary.
 func HistoryWindow(o HistoryWindowOptions) holdfast.Middleware {
-	must("HistoryWindow", o)
+	mustBeValid("HistoryWindow", o)
 	w := &window{o.withDefaults()}
 	m := holdfast.Middleware{Name: "holdfast.history_window", Model: func(next holdfast.ModelCall) holdfast.ModelCall {
 		return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {

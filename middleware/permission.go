@@ -72,7 +72,7 @@ const (
 // that the same rule asks about. One per agent is enough; more of them share what
 // is remembered, and ask once for a call.
 func ToolPermission(o ToolPermissionOptions) holdfast.Middleware {
-	must("ToolPermission", o)
+	mustBeValid("ToolPermission", o)
 	p, _ := o.compile()
 	return holdfast.Middleware{
 		Name:           "holdfast.tool_permission",
@@ -83,7 +83,8 @@ func ToolPermission(o ToolPermissionOptions) holdfast.Middleware {
 	}
 }
 
-func (o ToolPermissionOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o ToolPermissionOptions) Validate() error {
 	_, err := o.compile()
 	return err
 }

@@ -57,7 +57,8 @@ type RateLimitOptions struct {
 	Now func() time.Time `json:"-"`
 }
 
-func (o RateLimitOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o RateLimitOptions) Validate() error {
 	switch {
 	case o.Limit <= 0 || o.Limit > holdfast.MaxAmount:
 		return fmt.Errorf("limit is %d: write how many calls a window may have, 1 or more", o.Limit)
@@ -96,7 +97,7 @@ func (o RateLimitOptions) validate() error {
 //
 // An agent may have several, with different names.
 func RateLimit(o RateLimitOptions) holdfast.Middleware {
-	must("RateLimit", o)
+	mustBeValid("RateLimit", o)
 	l := &rateLimiter{RateLimitOptions: o}
 	l.Name = cmp.Or(o.Name, "default")
 	l.Then = cmp.Or(o.Then, limitThenWait)

@@ -37,7 +37,8 @@ type RedactionPattern struct {
 	Regexp string `json:"regexp"`
 }
 
-func (o RedactionOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o RedactionOptions) Validate() error {
 	_, err := newRedactor(o)
 	return err
 }
@@ -60,7 +61,7 @@ var redactionState = holdfast.RegisterState(holdfast.StateSpec[RedactionState]{
 //
 // Several of them in an agent share one count.
 func Redaction(o RedactionOptions) holdfast.Middleware {
-	must("Redaction", o)
+	mustBeValid("Redaction", o)
 	r, _ := newRedactor(o) // it was just validated
 	return holdfast.Middleware{
 		Name:           "holdfast.redaction",

@@ -13,7 +13,7 @@ import (
 // the values of attributes, in groups, errors and nested values too. A value with a
 // secret in it becomes a text. The keys of attributes are not looked at.
 func RedactLogs(next slog.Handler, o RedactionOptions) slog.Handler {
-	must("RedactLogs", o)
+	mustBeValid("RedactLogs", o)
 	r, _ := newRedactor(o) // it was just validated
 	return &redactHandler{next: next, redactor: r}
 }

@@ -66,7 +66,8 @@ func (o RetryOptions) withDefaults() RetryOptions {
 // maxAttempts keeps a typing mistake from calling a tool for hours.
 const maxAttempts = 20
 
-func (o RetryOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o RetryOptions) Validate() error {
 	o = o.withDefaults()
 	switch {
 	case slices.Contains(o.Tools, ""):
@@ -90,7 +91,7 @@ func (o RetryOptions) validate() error {
 //
 // List it before [Timeout], so that each try has its own time.
 func Retry(o RetryOptions) holdfast.Middleware {
-	must("Retry", o)
+	mustBeValid("Retry", o)
 	o = o.withDefaults()
 	return holdfast.Middleware{
 		Name: "holdfast.retry",

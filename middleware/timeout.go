@@ -22,7 +22,8 @@ type TimeoutOptions struct {
 	Stragglers *sync.WaitGroup `json:"-"`
 }
 
-func (o TimeoutOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o TimeoutOptions) Validate() error {
 	switch {
 	case o.Tool < 0 || o.Model < 0 || o.ModelIdle < 0:
 		return errors.New("a timeout is negative; write a duration like 30s, or leave it out for no bound")
@@ -35,7 +36,7 @@ func (o TimeoutOptions) validate() error {
 // Timeout bounds tool calls and model calls for one agent: [ToolTimeout] and
 // [ModelTimeout] in one. Behind [Retry] it bounds each try.
 func Timeout(o TimeoutOptions) holdfast.Middleware {
-	must("Timeout", o)
+	mustBeValid("Timeout", o)
 	m := holdfast.Middleware{Name: "holdfast.timeout"}
 	if o.Model > 0 || o.ModelIdle > 0 {
 		m.Model = ModelTimeout(time.Duration(o.Model), time.Duration(o.ModelIdle)).Model

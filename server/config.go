@@ -5,7 +5,6 @@ package server
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -255,16 +254,7 @@ func (c *Config) validateModes() error {
 
 // validatePatterns checks the patterns as the middleware with the same options does.
 func validatePatterns(patterns []middleware.RedactionPattern) error {
-	if len(patterns) == 0 {
-		return nil
-	}
-	raw, err := json.Marshal(middleware.RedactionOptions{Patterns: patterns})
-	for _, kind := range middleware.Kinds() {
-		if kind.Name == "redaction" && err == nil {
-			_, err = kind.New(raw)
-		}
-	}
-	if err != nil {
+	if err := (middleware.RedactionOptions{Patterns: patterns}).Validate(); err != nil {
 		return fmt.Errorf("Config.RedactPatterns cannot be used: %w", err)
 	}
 	return nil

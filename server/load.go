@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/kinds"
 )
 
 // Parts are what an agents file may name besides what comes with Holdfast. A part
@@ -116,7 +117,7 @@ func (p Parts) withDefaults() Parts {
 		p.Getenv = os.Getenv
 	}
 	p.DefaultModel = cmp.Or(p.DefaultModel, DefaultModel(p.Getenv))
-	p.Middleware = slices.Concat(p.Middleware, middleware.Kinds())
+	p.Middleware = slices.Concat(p.Middleware, kinds.All())
 	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI}
 	maps.Copy(models, p.Models)
 	p.Models = models

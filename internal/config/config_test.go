@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/kinds"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.txt")
@@ -182,7 +183,7 @@ func TestManyMistakes(t *testing.T) {
 func TestExampleFile(t *testing.T) {
 	const path = "../../holdfast.example.yaml"
 	k := known()
-	k.Middleware, k.Priced = middleware.Kinds(), []string{"budget"}
+	k.Middleware, k.Priced = kinds.All(), []string{"budget"}
 	f, err := config.Load(path, k)
 	if err != nil {
 		t.Fatal(err)
