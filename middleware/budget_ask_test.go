@@ -11,34 +11,26 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// question returns the question that a hook asks.
-func question(t *testing.T, err error) *holdfast.Interrupt {
-	t.Helper()
-	var ask *holdfast.Interrupt
-	if !errors.As(err, &ask) {
-		t.Fatalf("got %v, want a question", err)
-	}
-	return ask
-}
-
-func (h *hooked) answer(payload string) {
-	h.at.Answer = &holdfast.Answer{Reason: "holdfast:budget", Payload: json.RawMessage(payload)}
+// answer has a person answer the budget's question.
+func answer(h *hooktest.Run, payload string) {
+	h.At.Answer = &holdfast.Answer{Reason: "holdfast:budget", Payload: json.RawMessage(payload)}
 }
 
 // spent brings a run to its limit: 90 of 100 tokens are used, or 0.90 of 1.00.
-func spent(t *testing.T, change func(*middleware.BudgetOptions)) (*hooked, holdfast.Middleware) {
-	h := newHooked(t)
+func spent(t *testing.T, change func(*middleware.BudgetOptions)) (*hooktest.Run, holdfast.Middleware) {
+	h := hooktest.New(t)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
 		o.Then = "ask"
 		o.Prices = map[string]middleware.Price{"p/m": {Input: money(t, "10000"), Output: money(t, "10000")}}
 		change(o)
 	}))
-	if err := h.ask(m, costing(using(90, 0))); err != nil {
+	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(90, 0))); err != nil {
 		t.Fatal(err)
 	}
-	h.next()
+	h.Next()
 	return h, m
 }
 
@@ -67,18 +59,18 @@ func TestBudgetAsks(t *testing.T) {
 		"money that is unclear":  {threadCost, `{"allow":true,"raise":1e-9}`, false},
 	} {
 		h, m := spent(t, tt.change)
-		ask := question(t, h.ask(m, costing(using(1, 1))))
+		ask := hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))))
 		if ask.Reason != "holdfast:budget" || !strings.Contains(ask.Message, "May it go on?") || !json.Valid(ask.ResponseSchema) ||
 			!strings.Contains(string(ask.Metadata), `"needed":1`) {
 			t.Fatalf("%s: got %+v %s", name, ask, ask.Metadata)
 		}
-		h.answer(tt.payload)
-		err := h.ask(m, costing(using(1, 1)))
+		answer(h, tt.payload)
+		err := h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1)))
 		if tt.allowed && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !tt.allowed {
-			wantCode(t, err, holdfast.CodeBudgetExceeded, "has used")
+			hooktest.WantCode(t, err, holdfast.CodeBudgetExceeded, "has used")
 		}
 	}
 }
@@ -87,20 +79,20 @@ func TestBudgetAsks(t *testing.T) {
 // iteration, but raises the limit once; another question needs another answer.
 func TestBudgetAnswersCountOnce(t *testing.T) {
 	h, m := spent(t, func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 })
-	question(t, h.ask(m, costing(using(1, 1))))
-	h.answer(`{"allow":true,"raise":90}`)
-	if err := h.ask(m, costing(using(60, 0))); err != nil {
+	hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))))
+	answer(h, `{"allow":true,"raise":90}`)
+	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(60, 0))); err != nil {
 		t.Fatal(err)
 	}
-	ask := question(t, h.try(m, costing(using(1, 1)), 1))
+	ask := hooktest.WantQuestion(t, h.Try(m, hooktest.Costing(hooktest.Usage(1, 1)), 1))
 	if !strings.Contains(ask.Message, "The run has used 150 of its budget of 190 tokens; 100 more are needed") {
 		t.Error(ask.Message)
 	}
-	h.at.Answer = &holdfast.Answer{Reason: "someone:else", Payload: json.RawMessage(`{"allow":true}`)}
-	question(t, h.ask(m, costing(using(1, 1))))
-	h.at.Answer = &holdfast.Answer{Reason: "holdfast:budget", Declined: true}
-	wantCode(t, h.ask(m, costing(using(1, 1))), holdfast.CodeBudgetExceeded, "has used 150")
-	question(t, h.ask(m, costing(using(1, 1)))) // the answer was taken
+	h.At.Answer = &holdfast.Answer{Reason: "someone:else", Payload: json.RawMessage(`{"allow":true}`)}
+	hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))))
+	h.At.Answer = &holdfast.Answer{Reason: "holdfast:budget", Declined: true}
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), holdfast.CodeBudgetExceeded, "has used 150")
+	hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1)))) // the answer was taken
 }
 
 // TestBudgetRaisesLast: a raise belongs to the thread or to the run, as the limit
@@ -114,117 +106,80 @@ func TestBudgetRaisesLast(t *testing.T) {
 		"tenant": {func(o *middleware.BudgetOptions) { o.Tenant.Tokens = 100 }, false},
 	} {
 		h, m := spent(t, tt.change)
-		question(t, h.ask(m, costing(using(1, 1))))
-		h.answer(`{"allow":true,"raise":1000}`)
-		if err := h.ask(m, costing(using(1, 1))); err != nil {
+		hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))))
+		answer(h, `{"allow":true,"raise":1000}`)
+		if err := h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))); err != nil {
 			t.Fatal(err)
 		}
 		thread, err := middlewareThreadState(h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.states, h.at.Run = holdfast.NewLiveStates(thread), "r2"
-		h.next()
-		err = h.ask(m, costing(using(1, 1)))
+		h.States, h.At.Run = holdfast.NewLiveStates(thread), "r2"
+		h.Next()
+		err = h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1)))
 		if tt.lasts && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !tt.lasts {
-			question(t, err)
+			hooktest.WantQuestion(t, err)
 		}
 	}
 }
 
 // middlewareThreadState returns the states with which the next run begins.
-func middlewareThreadState(h *hooked) (*holdfast.States, error) {
+func middlewareThreadState(h *hooktest.Run) (*holdfast.States, error) {
 	schema, err := holdfast.NewSchema(middleware.Budget(middleware.BudgetOptions{Run: middleware.BudgetLimit{Tokens: 1}}).States...)
 	if err != nil {
 		return nil, err
 	}
-	return schema.NewRun(h.states.Now()), nil
+	return schema.NewRun(h.States.Now()), nil
 }
 
 // TestBudgetWarnsOnce for each run and limit.
 func TestBudgetWarnsOnce(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
 		o.Run.Tokens, o.Thread.Cost, o.Currency, o.WarnAt = 1000, money(t, "2"), "EUR", 10
 		o.Prices = map[string]middleware.Price{"p/m": {Input: money(t, "10000")}}
 	}))
 	for range 3 {
-		if err := h.ask(m, costing(using(70, 0))); err != nil {
+		if err := h.Ask(m, hooktest.Costing(hooktest.Usage(70, 0))); err != nil {
 			t.Fatal(err)
 		}
-		h.next()
+		h.Next()
 	}
-	h.wantNotices(`holdfast.budget_warning {"scope":"thread","unit":"cost","used":0.70,"limit":2.00,"currency":"EUR"}`,
+	h.WantNotices(`holdfast.budget_warning {"scope":"thread","unit":"cost","used":0.70,"limit":2.00,"currency":"EUR"}`,
 		`holdfast.budget_warning {"scope":"run","unit":"tokens","used":140,"limit":1000}`)
-}
-
-// failing is a ledger whose store does not answer for a while.
-type failing struct {
-	holdfast.Ledger
-	reserve, settle, used int // how many calls fail; negative: all
-}
-
-var errNoStore = errors.New("nobody answers")
-
-func fails(n *int) bool {
-	if *n > 0 {
-		*n--
-		return true
-	}
-	return *n < 0
-}
-
-func (f *failing) Reserve(ctx context.Context, r *holdfast.Reservation) error {
-	if fails(&f.reserve) {
-		return errNoStore
-	}
-	return f.Ledger.Reserve(ctx, r)
-}
-
-func (f *failing) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
-	if fails(&f.settle) {
-		return errNoStore
-	}
-	return f.Ledger.Settle(ctx, tenant, id, actual)
-}
-
-func (f *failing) Used(ctx context.Context, tenant string, accounts []string) ([]int64, error) {
-	if fails(&f.used) {
-		return nil, errNoStore
-	}
-	return f.Ledger.Used(ctx, tenant, accounts)
 }
 
 // TestBudgetWithoutAStore: a call waits for the store, and is not made without it.
 func TestBudgetWithoutAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHooked(t)
-		store := &failing{Ledger: h.ledger, reserve: 4, settle: 2, used: 1}
-		h.ledger = store
+		h := hooktest.New(t)
+		store := &hooktest.Failing{Ledger: h.Ledger, Reserves: 4, Settles: 2, Reads: 1}
+		h.Ledger = store
 		m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }))
-		if err := h.ask(m, costing(using(0, 0))); err != nil {
+		if err := h.Ask(m, hooktest.Costing(hooktest.Usage(0, 0))); err != nil {
 			t.Fatal(err)
 		}
-		h.wantUsed("budget/run/th/r1/tokens", 0)
-		h.next()
+		h.WantUsed("budget/run/th/r1/tokens", 0)
+		h.Next()
 
-		store.reserve = -1
+		store.Reserves = -1
 		begun := time.Now()
-		err := h.ask(m, costing(using(1, 1)))
-		wantCode(t, err, holdfast.CodeStoreUnavailable, "The budget could not be checked")
-		if d := time.Since(begun); d != 30*time.Second || !errors.Is(err, errNoStore) {
+		err := h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1)))
+		hooktest.WantCode(t, err, holdfast.CodeStoreUnavailable, "The budget could not be checked")
+		if d := time.Since(begun); d != 30*time.Second || !errors.Is(err, hooktest.ErrNoStore) {
 			t.Errorf("after %s: %v", d, err)
 		}
 
-		store.reserve, store.settle = 0, -1
-		if err := h.ask(m, costing(using(1, 1))); err != nil {
+		store.Reserves, store.Settles = 0, -1
+		if err := h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))); err != nil {
 			t.Fatal(err)
 		}
-		h.wantUsed("budget/run/th/r1/tokens", 100)
-		h.wantNotices(`holdfast.budget_warning {"scope":"run","unit":"tokens","used":100,"limit":100}`,
+		h.WantUsed("budget/run/th/r1/tokens", 100)
+		h.WantNotices(`holdfast.budget_warning {"scope":"run","unit":"tokens","used":100,"limit":100}`,
 			`holdfast.budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`)
 	})
 }
@@ -237,9 +192,9 @@ func (confused) Reserve(context.Context, *holdfast.Reservation) error {
 }
 
 func TestBudgetOfAConfusedLedger(t *testing.T) {
-	h := newHooked(t)
-	h.ledger = confused{h.ledger}
-	err := h.ask(middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 })), says())
+	h := hooktest.New(t)
+	h.Ledger = confused{h.Ledger}
+	err := h.Ask(middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 })), hooktest.Says())
 	if full := new(holdfast.LimitError); !errors.As(err, &full) {
 		t.Errorf("got %v", err)
 	}
@@ -247,13 +202,13 @@ func TestBudgetOfAConfusedLedger(t *testing.T) {
 
 // TestBudgetOfACancelledRun: nothing is reserved, and the reason is that of the run.
 func TestBudgetOfACancelledRun(t *testing.T) {
-	h := newHooked(t)
-	h.ledger = &failing{Ledger: h.ledger, reserve: -1}
+	h := hooktest.New(t)
+	h.Ledger = &hooktest.Failing{Ledger: h.Ledger, Reserves: -1}
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }))
 	reason := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(h.ctx())
+	ctx, cancel := context.WithCancelCause(h.Context())
 	cancel(reason)
-	for _, err := range m.Model(says())(ctx, &holdfast.ModelRequest{}) {
+	for _, err := range m.Model(hooktest.Says())(ctx, &holdfast.ModelRequest{}) {
 		if !errors.Is(err, reason) {
 			t.Errorf("got %v", err)
 		}
@@ -265,7 +220,7 @@ func TestBudgetOfACancelledRun(t *testing.T) {
 func TestBudgetCannotBegin(t *testing.T) {
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }))
 	first := func(ctx context.Context) (failure error) {
-		for _, err := range m.Model(says())(ctx, &holdfast.ModelRequest{}) {
+		for _, err := range m.Model(hooktest.Says())(ctx, &holdfast.ModelRequest{}) {
 			failure = err
 		}
 		return failure
@@ -273,17 +228,17 @@ func TestBudgetCannotBegin(t *testing.T) {
 	if err := first(t.Context()); !errors.Is(err, holdfast.ErrNoRun) {
 		t.Errorf("without a run: %v", err)
 	}
-	h := newHooked(t)
+	h := hooktest.New(t)
 	schema, err := holdfast.NewSchema(m.States...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"holdfast.budget", "holdfast.budget_run"} {
-		h.states = holdfast.NewLiveStates(schema.Restore(schema.Info(), []holdfast.StateValue{{Name: name, Version: 1, Data: []byte(`{"account":[]}`)}}, nil))
-		wantCode(t, first(h.ctx()), holdfast.CodeStateUnreadable, name)
+		h.States = holdfast.NewLiveStates(schema.Restore(schema.Info(), []holdfast.StateValue{{Name: name, Version: 1, Data: []byte(`{"account":[]}`)}}, nil))
+		hooktest.WantCode(t, first(h.Context()), holdfast.CodeStateUnreadable, name)
 	}
-	h.states, h.at.Principal.Tenant = holdfast.NewLiveStates(nil), strings.Repeat("x", holdfast.MaxName+1)
-	if err := first(h.ctx()); !errors.Is(err, holdfast.ErrInvalid) {
+	h.States, h.At.Principal.Tenant = holdfast.NewLiveStates(nil), strings.Repeat("x", holdfast.MaxName+1)
+	if err := first(h.Context()); !errors.Is(err, holdfast.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }

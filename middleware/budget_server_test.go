@@ -1,15 +1,9 @@
 package middleware_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,109 +14,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 	"github.com/holdfast-agents/holdfast/server"
 )
-
-// serving is a server of a test.
-type serving struct {
-	t    *testing.T
-	url  string
-	stop func()
-}
-
-// serve starts a server with one agent. It ends with the test, or before.
-func serve(t *testing.T, store string, agent holdfast.Agent, change ...func(*server.Config)) *serving {
-	t.Helper()
-	cfg := server.Config{
-		Store: store, MaxIterations: 10_000, Agents: []holdfast.Agent{agent}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	}
-	for _, f := range change {
-		f(&cfg)
-	}
-	s, err := server.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.StartEngine(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	h := httptest.NewServer(s.Handler())
-	stop := sync.OnceFunc(func() {
-		h.CloseClientConnections()
-		h.Close()
-		if err := s.Shutdown(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return &serving{t: t, url: h.URL, stop: stop}
-}
-
-// shown is an event, with what the tests look at.
-type shown struct {
-	Type, Code, Message, Name, Content string
-	Value                              json.RawMessage
-	Outcome                            struct {
-		Type       string
-		Interrupts []struct{ ID, Reason, Message string }
-	}
-}
-
-// post starts a run and returns its events, after it has ended.
-func (s *serving) post(thread, run string, body map[string]any) []shown {
-	s.t.Helper()
-	if body == nil {
-		body = map[string]any{"messages": []any{map[string]any{"id": "m" + run, "role": "user", "content": "go"}}}
-	}
-	body["threadId"], body["runId"], body["protocolVersion"] = thread, run, "1.0"
-	if body["messages"] == nil {
-		body["messages"] = []any{}
-	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		s.t.Error(err)
-		return nil
-	}
-	res, err := http.Post(s.url+"/runs", "application/json", bytes.NewReader(data))
-	if err != nil {
-		s.t.Error(err)
-		return nil
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK {
-		s.t.Errorf("%d %v %s", res.StatusCode, err, text)
-		return nil
-	}
-	var events []shown
-	for line := range strings.Lines(string(text)) {
-		if data, is := strings.CutPrefix(line, "data:"); is {
-			var e shown
-			if err := json.Unmarshal([]byte(data), &e); err != nil {
-				s.t.Error(err)
-			}
-			events = append(events, e)
-		}
-	}
-	return events
-}
-
-func ending(events []shown) shown {
-	if len(events) == 0 {
-		return shown{}
-	}
-	return events[len(events)-1]
-}
-
-// named returns the values of the CUSTOM events with a name.
-func named(events []shown, name string) (values []string) {
-	for _, e := range events {
-		if e.Name == name {
-			values = append(values, string(e.Value))
-		}
-	}
-	return values
-}
 
 // worker is an agent whose model calls tools without an end, and reports 50 tokens
 // for each call; every call reserves 100.
@@ -141,52 +35,29 @@ func worker(b middleware.BudgetOptions, model func(n int64) holdfast.Delta) hold
 	}
 }
 
-func works(u holdfast.Usage) holdfast.Delta {
-	return holdfast.Delta{Call: &holdfast.CallDelta{Name: "work", Arguments: "{}"}, Usage: &u, Finish: holdfast.FinishToolCalls}
+func works(u *holdfast.Usage) holdfast.Delta {
+	return holdfast.Delta{Call: &holdfast.CallDelta{Name: "work", Arguments: "{}"}, Usage: u, Finish: holdfast.FinishToolCalls}
 }
 
 // TestBudgetEndsARun: the run ends with the reason, the thread's next runs do, and a
 // fork of it has no budget of its own.
 func TestBudgetEndsARun(t *testing.T) {
-	s := serve(t, "memory:", worker(middleware.BudgetOptions{Thread: middleware.BudgetLimit{Tokens: 220}},
-		func(int64) holdfast.Delta { return works(using(40, 10)) }))
-	events := s.post("t", "r1", nil)
-	end := ending(events)
+	s := hooktest.Serve(t, worker(middleware.BudgetOptions{Thread: middleware.BudgetLimit{Tokens: 220}},
+		func(int64) holdfast.Delta { return works(hooktest.Usage(40, 10)) }))
+	events := s.Post("t", "r1", nil)
+	end := events.Last()
 	if end.Type != "RUN_ERROR" || end.Code != holdfast.CodeBudgetExceeded || !strings.HasPrefix(end.Message, "The thread has used 150 of its budget of 220 tokens; 100 more are needed for the next call. Raise") {
 		t.Errorf("got %+v", end)
 	}
-	if got := named(events, "holdfast.budget_exceeded"); len(got) != 1 || got[0] != `{"scope":"thread","unit":"tokens","used":150,"limit":220,"needed":100}` {
+	if got := events.Notices("holdfast.budget_exceeded"); len(got) != 1 || got[0] != `{"scope":"thread","unit":"tokens","used":150,"limit":220,"needed":100}` {
 		t.Errorf("notices: %s", got)
 	}
-	if end := ending(s.post("t", "r2", map[string]any{})); end.Code != holdfast.CodeBudgetExceeded {
+	if end := s.Post("t", "r2", map[string]any{}).Last(); end.Code != holdfast.CodeBudgetExceeded {
 		t.Errorf("resumed: %+v", end)
 	}
-	s.fork("t", "t2")
-	if end := ending(s.post("t2", "r3", map[string]any{})); end.Code != holdfast.CodeBudgetExceeded || !strings.Contains(end.Message, "used 150 of") {
+	s.Fork("t", "t2")
+	if end := s.Post("t2", "r3", map[string]any{}).Last(); end.Code != holdfast.CodeBudgetExceeded || !strings.Contains(end.Message, "used 150 of") {
 		t.Errorf("forked: %+v", end)
-	}
-}
-
-// fork branches a thread off another one, from its newest checkpoint.
-func (s *serving) fork(from, to string) {
-	s.t.Helper()
-	var list struct{ Checkpoints []struct{ ID string } }
-	res, err := http.Get(s.url + "/threads/" + from + "/checkpoints")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&list); err != nil || len(list.Checkpoints) == 0 {
-		s.t.Fatalf("%+v, %v", list, err)
-	}
-	body := fmt.Sprintf(`{"threadId":%q,"checkpointId":%q}`, to, list.Checkpoints[0].ID)
-	made, err := http.Post(s.url+"/threads/"+from+"/fork", "application/json", strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer made.Body.Close()
-	if text, _ := io.ReadAll(made.Body); made.StatusCode >= 300 {
-		s.t.Fatalf("%d %s", made.StatusCode, text)
 	}
 }
 
@@ -200,53 +71,36 @@ func TestBudgetAsksAPerson(t *testing.T) {
 		if n > 2 {
 			return holdfast.Delta{Text: "enough", Finish: holdfast.FinishStop}
 		}
-		return works(using(40, 10))
+		return works(hooktest.Usage(40, 10))
 	})
-	first := serve(t, store, agent)
-	end := ending(first.post("t", "r1", nil))
-	if end.Outcome.Type != "interrupt" || len(end.Outcome.Interrupts) != 1 || end.Outcome.Interrupts[0].Reason != "holdfast:budget" {
-		t.Fatalf("got %+v", end)
+	c := hooktest.Converse(t, agent, hooktest.In(store))
+	asked := func(s hooktest.Stream, message string) string {
+		t.Helper()
+		id := s.Question(t)
+		if q := s.Last().Outcome.Interrupts[0]; q.Reason != "holdfast:budget" || !strings.Contains(q.Message, message) {
+			t.Errorf("got %+v", q)
+		}
+		return id
 	}
-	asked := end.Outcome.Interrupts[0]
-	if asked.Message != "The run has used 0.50 of its budget of 1.00 USD; 1.00 more are needed for the next call. May it go on?" {
-		t.Error(asked.Message)
+	q := asked(c.Say("go"), "The run has used 0.50 of its budget of 1.00 USD; 1.00 more are needed for the next call. May it go on?")
+	c.Restart()
+	if end := c.Decline(q).Last(); end.Code != holdfast.CodeBudgetExceeded {
+		t.Errorf("declined: %+v", end)
 	}
-	first.stop()
-
-	second := serve(t, store, agent)
-	answer := func(run, question, status string, payload any) shown {
-		return ending(second.post("t", run, map[string]any{"resume": []any{map[string]any{"interruptId": question, "status": status, "payload": payload}}}))
-	}
-	end = answer("r2", asked.ID, "cancelled", nil)
-	if end.Code != holdfast.CodeBudgetExceeded {
-		t.Fatalf("declined: %+v", end)
-	}
-	end = ending(second.post("t", "r3", map[string]any{}))
-	if end.Outcome.Type != "interrupt" {
-		t.Fatalf("asked again: %+v", end)
-	}
-	end = answer("r4", end.Outcome.Interrupts[0].ID, "resolved", map[string]any{"allow": true, "raise": 0.75})
-	if end.Outcome.Type != "interrupt" || !strings.Contains(end.Outcome.Interrupts[0].Message, "has used 1.00 of its budget of 1.75 USD") {
-		t.Fatalf("raised once: %+v", end)
-	}
-	if end = answer("r5", end.Outcome.Interrupts[0].ID, "resolved", map[string]any{"allow": true}); end.Outcome.Type != "success" {
+	q = asked(c.GoOn(), "has used 0.50 of its budget of 1.00 USD")
+	q = asked(c.Answer(q, `{"allow":true,"raise":0.75}`), "has used 1.00 of its budget of 1.75 USD")
+	if end := c.Answer(q, `{"allow":true}`).Last(); end.Outcome.Type != "success" {
 		t.Errorf("raised again: %+v", end)
 	}
 }
 
-// kept is a store that two servers share.
-type kept struct{ holdfast.Store }
-
-func (kept) Close() error { return nil }
-
 // TestBudgetOfManyRuns: eight runs on two servers never use more than their tenant
 // may, and stop only when there is no room for another call.
 func TestBudgetOfManyRuns(t *testing.T) {
-	shared := kept{memstore.New()}
 	redis := redistest.Start(t)
 	for name, change := range map[string]func(*server.Config){
-		"memory": func(c *server.Config) { c.OpenStore = func() (holdfast.Store, error) { return shared, nil } },
-		"redis":  func(c *server.Config) { c.Store = redis.URL() },
+		"memory": hooktest.Sharing(memstore.New()),
+		"redis":  hooktest.In(redis.URL()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			const limit, reserved = 3000, 100
@@ -256,13 +110,13 @@ func TestBudgetOfManyRuns(t *testing.T) {
 				if total := spent.Add(used); total > limit {
 					above.Store(total)
 				}
-				return works(using(used-10, 10))
+				return works(hooktest.Usage(used-10, 10))
 			})
-			servers := []*serving{serve(t, "memory:", agent, change), serve(t, "memory:", agent, change)}
+			servers := []*hooktest.Server{hooktest.Serve(t, agent, change), hooktest.Serve(t, agent, change)}
 			var group sync.WaitGroup
 			for i := range 8 {
 				group.Go(func() {
-					if end := ending(servers[i%2].post(fmt.Sprint("t", i), "r", nil)); end.Code != holdfast.CodeBudgetExceeded {
+					if end := servers[i%2].Post(fmt.Sprint("t", i), "r", nil).Last(); end.Code != holdfast.CodeBudgetExceeded {
 						t.Errorf("run %d: %+v", i, end)
 					}
 				})

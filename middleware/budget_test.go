@@ -3,7 +3,6 @@ package middleware_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // calls are the options of most tests: a call reserves 100 tokens.
@@ -25,31 +25,21 @@ func TestBudgetMistakes(t *testing.T) {
 	type o = middleware.BudgetOptions
 	cost := middleware.BudgetLimit{Cost: 1}
 	prices := map[string]middleware.Price{"p/m": {Input: 1}}
-	for want, give := range map[string]o{
-		"there is no limit":                   {},
-		"run.tokens is -1":                    {Run: middleware.BudgetLimit{Tokens: -1}},
-		"thread.cost is -0.000001":            {Thread: middleware.BudgetLimit{Cost: -1}},
-		"run.window is set":                   {Run: middleware.BudgetLimit{Tokens: 1, Window: middleware.Duration(time.Hour)}},
-		"user.window is 1ms: write 1s":        {User: middleware.BudgetLimit{Tokens: 1, Window: middleware.Duration(time.Millisecond)}},
-		"reserveTokens has a number":          {Run: cost, ReserveTokens: middleware.ReserveTokens{Output: -1}},
-		`then is "stop": write "end"`:         {Run: cost, Then: "stop"},
-		`unknownPrice is "no": write "refus`:  {Run: cost, UnknownPrice: "no"},
-		"warnAt is 101":                       {Run: cost, WarnAt: 101},
-		"a limit of cost needs prices":        {Run: cost},
-		`model is "p/x" and has no price`:     {Run: cost, Prices: prices, Model: "p/x"},
-		`the price of "" cannot be`:           {Run: cost, Prices: map[string]middleware.Price{"": {}}},
-		`the price of "m" cannot be`:          {Run: middleware.BudgetLimit{Tokens: 1}, Prices: map[string]middleware.Price{"m": {Output: -1}}},
-		"middleware.Budget: there is no limi": {},
-	} {
-		func() {
-			defer func() {
-				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), want) {
-					t.Errorf("got %v, want %q", p, want)
-				}
-			}()
-			middleware.Budget(give)
-		}()
-	}
+	hooktest.WantInvalid(t, "middleware.Budget", middleware.Budget, map[string]o{
+		"there is no limit":                  {},
+		"run.tokens is -1":                   {Run: middleware.BudgetLimit{Tokens: -1}},
+		"thread.cost is -0.000001":           {Thread: middleware.BudgetLimit{Cost: -1}},
+		"run.window is set":                  {Run: middleware.BudgetLimit{Tokens: 1, Window: middleware.Duration(time.Hour)}},
+		"user.window is 1ms: write 1s":       {User: middleware.BudgetLimit{Tokens: 1, Window: middleware.Duration(time.Millisecond)}},
+		"reserveTokens has a number":         {Run: cost, ReserveTokens: middleware.ReserveTokens{Output: -1}},
+		`then is "stop": write "end"`:        {Run: cost, Then: "stop"},
+		`unknownPrice is "no": write "refus`: {Run: cost, UnknownPrice: "no"},
+		"warnAt is 101":                      {Run: cost, WarnAt: 101},
+		"a limit of cost needs prices":       {Run: cost},
+		`model is "p/x" and has no price`:    {Run: cost, Prices: prices, Model: "p/x"},
+		`the price of "" cannot be`:          {Run: cost, Prices: map[string]middleware.Price{"": {}}},
+		`the price of "m" cannot be`:         {Run: middleware.BudgetLimit{Tokens: 1}, Prices: map[string]middleware.Price{"m": {Output: -1}}},
+	})
 }
 
 func TestBudgetOptionsOfAFile(t *testing.T) {
@@ -70,114 +60,114 @@ func TestBudgetOptionsOfAFile(t *testing.T) {
 // TestBudgetOfTokens: what was used takes the place of what was reserved, and a call
 // for which there is no room is not made.
 func TestBudgetOfTokens(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 250 }))
 	during := func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		h.wantUsed("budget/run/th/r1/tokens", 100)
-		return costing(using(50, 20))(ctx, req)
+		h.WantUsed("budget/run/th/r1/tokens", 100)
+		return hooktest.Costing(hooktest.Usage(50, 20))(ctx, req)
 	}
-	if err := h.ask(m, during); err != nil {
+	if err := h.Ask(m, during); err != nil {
 		t.Fatal(err)
 	}
-	h.wantUsed("budget/run/th/r1/tokens", 70)
-	h.next()
-	if err := h.ask(m, costing(using(100, 30))); err != nil {
+	h.WantUsed("budget/run/th/r1/tokens", 70)
+	h.Next()
+	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(100, 30))); err != nil {
 		t.Fatal(err)
 	}
-	h.next()
+	h.Next()
 	called := false
-	err := h.ask(m, func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+	err := h.Ask(m, func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		called = true
-		return says()(ctx, req)
+		return hooktest.Says()(ctx, req)
 	})
-	wantCode(t, err, holdfast.CodeBudgetExceeded, "The run has used 200 of its budget of 250 tokens; 100 more are needed for the next call.", `"messages": []`)
+	hooktest.WantCode(t, err, holdfast.CodeBudgetExceeded, "The run has used 200 of its budget of 250 tokens; 100 more are needed for the next call.", `"messages": []`)
 	if called {
 		t.Error("the model was called")
 	}
-	h.wantNotices(`holdfast.budget_warning {"scope":"run","unit":"tokens","used":200,"limit":250}`,
+	h.WantNotices(`holdfast.budget_warning {"scope":"run","unit":"tokens","used":200,"limit":250}`,
 		`holdfast.budget_exceeded {"scope":"run","unit":"tokens","used":200,"limit":250,"needed":100}`)
 }
 
 // TestBudgetOfMoney: before a model has answered the dearest price is reserved, then
 // the price of the one that answered.
 func TestBudgetOfMoney(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
 		o.Thread.Cost = money(t, "10")
 		o.Prices = map[string]middleware.Price{"p/*": {Input: money(t, "1")}, "p/m*": {Input: money(t, "1000"), Output: money(t, "100000")}, "q/dear": {Output: money(t, "200000")}}
 	}))
 	account := "budget/thread/th/cost"
-	if err := h.ask(m, func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		h.wantUsed(account, int64(money(t, "8")))
-		return costing(using(20, 60))(ctx, req)
+	if err := h.Ask(m, func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		h.WantUsed(account, int64(money(t, "8")))
+		return hooktest.Costing(hooktest.Usage(20, 60))(ctx, req)
 	}); err != nil {
 		t.Fatal(err)
 	}
-	h.wantUsed(account, int64(money(t, "6.02")))
-	h.next()
-	err := h.ask(m, costing(using(0, 0)))
-	wantCode(t, err, holdfast.CodeBudgetExceeded, "The thread has used 6.02 of its budget of 10.00 USD; 4.06 more are needed for the next call.")
-	h.wantNotices(`holdfast.budget_exceeded {"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`)
+	h.WantUsed(account, int64(money(t, "6.02")))
+	h.Next()
+	err := h.Ask(m, hooktest.Costing(hooktest.Usage(0, 0)))
+	hooktest.WantCode(t, err, holdfast.CodeBudgetExceeded, "The thread has used 6.02 of its budget of 10.00 USD; 4.06 more are needed for the next call.")
+	h.WantNotices(`holdfast.budget_exceeded {"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`)
 }
 
 // TestBudgetTooSmallForOneCall says what to do about it.
 func TestBudgetTooSmallForOneCall(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.User.Tokens = 99 }))
-	wantCode(t, h.ask(m, costing(using(1, 1))), holdfast.CodeBudgetExceeded, "The user has used 0 of its budget of 99 tokens", "Not even one call fits", "reserveTokens")
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), holdfast.CodeBudgetExceeded, "The user has used 0 of its budget of 99 tokens", "Not even one call fits", "reserveTokens")
 }
 
 // TestBudgetWindows: a user's and a tenant's budget begin anew with their windows,
 // and all limits are counted at once.
 func TestBudgetWindows(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	now := time.Date(2026, 3, 4, 23, 0, 0, 0, time.UTC)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
 		o.User = middleware.BudgetLimit{Tokens: 1000}
 		o.Tenant = middleware.BudgetLimit{Tokens: 150, Window: middleware.Duration(24 * time.Hour)}
 		o.Now = func() time.Time { return now }
 	}))
-	if err := h.ask(m, costing(using(60, 0))); err != nil {
+	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(60, 0))); err != nil {
 		t.Fatal(err)
 	}
-	h.next()
-	wantCode(t, h.ask(m, costing(using(1, 1))), holdfast.CodeBudgetExceeded, "The tenant has used 60 of its budget of 150 tokens")
-	h.wantUsed("budget/tenant/2026-03-04T00:00:00Z/tokens", 60)
-	h.wantUsed("budget/user/ann/all/tokens", 60)
+	h.Next()
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), holdfast.CodeBudgetExceeded, "The tenant has used 60 of its budget of 150 tokens")
+	h.WantUsed("budget/tenant/2026-03-04T00:00:00Z/tokens", 60)
+	h.WantUsed("budget/user/ann/all/tokens", 60)
 	now = now.Add(time.Hour)
-	if err := h.ask(m, costing(using(40, 0))); err != nil {
+	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(40, 0))); err != nil {
 		t.Fatal(err)
 	}
-	h.wantUsed("budget/tenant/2026-03-05T00:00:00Z/tokens", 40)
-	h.wantUsed("budget/user/ann/all/tokens", 100)
+	h.WantUsed("budget/tenant/2026-03-05T00:00:00Z/tokens", 40)
+	h.WantUsed("budget/user/ann/all/tokens", 100)
 }
 
 // TestBudgetAccounts: a run that resumes another goes on with its account, and a fork
 // with that of its origin's thread.
 func TestBudgetAccounts(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens, o.Thread.Tokens = 1000, 1000 }))
 	for _, at := range []struct{ thread, run string }{{"th", "r1"}, {"th", "resumed"}, {"fork", "r3"}} {
-		h.at.Thread, h.at.Run = at.thread, at.run
-		if err := h.ask(m, costing(using(50, 20))); err != nil {
+		h.At.Thread, h.At.Run = at.thread, at.run
+		if err := h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))); err != nil {
 			t.Fatal(err)
 		}
-		h.next()
+		h.Next()
 	}
-	h.wantUsed("budget/run/th/r1/tokens", 210)
-	h.wantUsed("budget/thread/th/tokens", 210)
+	h.WantUsed("budget/run/th/r1/tokens", 210)
+	h.WantUsed("budget/thread/th/tokens", 210)
 	// No two threads have one name, and no name is too long for a store.
 	for name, thread := range map[string]string{"budget/thread/a%2Fb/tokens": "a/b", "budget/thread/%F0%9F%92%B0/tokens": "💰"} {
-		other := newHooked(t)
-		other.at.Thread = thread
-		if err := other.ask(m, costing(using(1, 1))); err != nil {
+		other := hooktest.New(t)
+		other.At.Thread = thread
+		if err := other.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))); err != nil {
 			t.Fatal(err)
 		}
-		other.wantUsed(name, 2)
+		other.WantUsed(name, 2)
 	}
-	long := newHooked(t)
-	long.at.Thread = strings.Repeat("💰", holdfast.MaxName/4)
-	if err := long.ask(m, costing(using(1, 1))); err != nil {
+	long := hooktest.New(t)
+	long.At.Thread = strings.Repeat("💰", holdfast.MaxName/4)
+	if err := long.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))); err != nil {
 		t.Error(err)
 	}
 }
@@ -185,49 +175,49 @@ func TestBudgetAccounts(t *testing.T) {
 // TestBudgetAfterACrash: what a call that died with its process may have used stays
 // counted beside the call of the next owner, so that no crash is a way around a limit.
 func TestBudgetAfterACrash(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Thread.Tokens = 210 }))
-	next, stop := iter.Pull2(m.Model(says(holdfast.Delta{Text: "a"}, holdfast.Delta{Text: "b"}))(h.ctx(), &holdfast.ModelRequest{}))
+	next, stop := iter.Pull2(m.Model(hooktest.Says(holdfast.Delta{Text: "a"}, holdfast.Delta{Text: "b"}))(h.Context(), &holdfast.ModelRequest{}))
 	next() // the process dies here
 	defer stop()
-	h.wantUsed("budget/thread/th/tokens", 100)
-	h.states = holdfast.NewLiveStates(nil)
-	if err := h.ask(m, costing(using(50, 20))); err != nil {
+	h.WantUsed("budget/thread/th/tokens", 100)
+	h.States = holdfast.NewLiveStates(nil)
+	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))); err != nil {
 		t.Fatal(err)
 	}
-	h.wantUsed("budget/thread/th/tokens", 170)
-	if err := h.ask(m, costing(using(1, 1))); holdfast.AsError(err).Code != holdfast.CodeBudgetExceeded {
+	h.WantUsed("budget/thread/th/tokens", 170)
+	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))); holdfast.AsError(err).Code != holdfast.CodeBudgetExceeded {
 		t.Errorf("got %v", err)
 	}
 }
 
 // TestBudgetOfAttempts: each attempt counts what it has reported.
 func TestBudgetOfAttempts(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 1000 }))
-	u := using(50, 5)
-	cut := breaking(&holdfast.ModelError{Retryable: true}, holdfast.Delta{Usage: &u})
-	if err := h.try(m, cut, 0); err == nil {
+	u := hooktest.Usage(50, 5)
+	cut := hooktest.Breaking(&holdfast.ModelError{Retryable: true}, holdfast.Delta{Usage: u})
+	if err := h.Try(m, cut, 0); err == nil {
 		t.Fatal("no error")
 	}
-	if err := h.try(m, costing(using(50, 20)), 1); err != nil {
+	if err := h.Try(m, hooktest.Costing(hooktest.Usage(50, 20)), 1); err != nil {
 		t.Fatal(err)
 	}
-	h.wantUsed("budget/run/th/r1/tokens", 125)
-	h.wantNotices()
+	h.WantUsed("budget/run/th/r1/tokens", 125)
+	h.WantNotices()
 }
 
 // TestBudgetWithoutReports: what was reserved counts when nobody says what was used;
 // a provider that refuses costs nothing.
 func TestBudgetWithoutReports(t *testing.T) {
 	done := holdfast.Delta{Finish: holdfast.FinishStop}
-	reports := func(u holdfast.Usage) holdfast.ModelCall { return costing(u) }
+	reports := func(u holdfast.Usage) holdfast.ModelCall { return hooktest.Costing(&u) }
 	for name, tt := range map[string]struct {
 		model holdfast.ModelCall
 		want  int64
 		said  bool
 	}{
-		"nothing":                {says(done), 100, true},
+		"nothing":                {hooktest.Says(done), 100, true},
 		"a report of nothing":    {reports(holdfast.Usage{Model: "m"}), 100, true},
 		"a total":                {reports(holdfast.Usage{TotalTokens: tokens(90)}), 90, false},
 		"a total and input":      {reports(holdfast.Usage{TotalTokens: tokens(90), InputTokens: tokens(80)}), 90, false},
@@ -235,54 +225,54 @@ func TestBudgetWithoutReports(t *testing.T) {
 		"input":                  {reports(holdfast.Usage{InputTokens: tokens(7)}), 47, false},
 		"output":                 {reports(holdfast.Usage{OutputTokens: tokens(7)}), 67, false},
 		"a total beyond its sum": {reports(holdfast.Usage{InputTokens: tokens(7), OutputTokens: tokens(3), TotalTokens: tokens(30)}), 30, false},
-		"nonsense":               {reports(using(1<<62, 1<<62)), holdfast.MaxAmount, false},
-		"a cut":                  {breaking(context.Canceled, holdfast.Delta{Text: "x"}), 100, true},
-		"a cut before anything":  {breaking(context.Canceled), 100, true},
-		"a failure":              {breaking(&holdfast.ModelError{Retryable: true}), 100, true},
-		"a refusal":              {breaking(&holdfast.ModelError{}), 0, false},
-		"come back later":        {breaking(&holdfast.ModelError{Retryable: true, RetryAfter: time.Second}), 0, false},
-		"a late refusal":         {breaking(&holdfast.ModelError{}, holdfast.Delta{Text: "x"}), 100, true},
+		"nonsense":               {hooktest.Costing(hooktest.Usage(1<<62, 1<<62)), holdfast.MaxAmount, false},
+		"a cut":                  {hooktest.Breaking(context.Canceled, holdfast.Delta{Text: "x"}), 100, true},
+		"a cut before anything":  {hooktest.Breaking(context.Canceled), 100, true},
+		"a failure":              {hooktest.Breaking(&holdfast.ModelError{Retryable: true}), 100, true},
+		"a refusal":              {hooktest.Breaking(&holdfast.ModelError{}), 0, false},
+		"come back later":        {hooktest.Breaking(&holdfast.ModelError{Retryable: true, RetryAfter: time.Second}), 0, false},
+		"a late refusal":         {hooktest.Breaking(&holdfast.ModelError{}, holdfast.Delta{Text: "x"}), 100, true},
 	} {
-		h := newHooked(t)
+		h := hooktest.New(t)
 		m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = holdfast.MaxAmount }))
-		_ = h.ask(m, tt.model)
-		h.next()
-		h.notices = h.notices[:min(len(h.notices), 1)]
-		_ = h.ask(m, costing(using(0, 0)))
-		if got := h.used("budget/run/th/r1/tokens"); got != tt.want && name != "nonsense" {
+		_ = h.Ask(m, tt.model)
+		h.Next()
+		h.Notices = h.Notices[:min(len(h.Notices), 1)]
+		_ = h.Ask(m, hooktest.Costing(hooktest.Usage(0, 0)))
+		if got := h.Used("budget/run/th/r1/tokens"); got != tt.want && name != "nonsense" {
 			t.Errorf("%s: %d used, want %d", name, got, tt.want)
 		}
-		if said := strings.Contains(strings.Join(h.notices, ""), `budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`); said != tt.said {
-			t.Errorf("%s: notices %q", name, h.notices)
+		if said := strings.Contains(strings.Join(h.Notices, ""), `budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`); said != tt.said {
+			t.Errorf("%s: notices %q", name, h.Notices)
 		}
 	}
 }
 
 // TestBudgetUnreportedIsSaidOnce for each run.
 func TestBudgetUnreportedIsSaidOnce(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 1000 }))
 	for range 3 {
-		if err := h.ask(m, says(holdfast.Delta{Finish: holdfast.FinishStop})); err != nil {
+		if err := h.Ask(m, hooktest.Says(holdfast.Delta{Finish: holdfast.FinishStop})); err != nil {
 			t.Fatal(err)
 		}
-		h.next()
+		h.Next()
 	}
-	h.wantUsed("budget/run/th/r1/tokens", 300)
-	h.wantNotices(`holdfast.budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`)
+	h.WantUsed("budget/run/th/r1/tokens", 300)
+	h.WantNotices(`holdfast.budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`)
 }
 
 // TestBudgetOfAReaderThatPanics: what was used is counted all the same.
 func TestBudgetOfAReaderThatPanics(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 1000 }))
 	func() {
 		defer func() { _ = recover() }()
-		for range m.Model(costing(using(50, 20)))(h.ctx(), &holdfast.ModelRequest{}) {
+		for range m.Model(hooktest.Costing(hooktest.Usage(50, 20)))(h.Context(), &holdfast.ModelRequest{}) {
 			panic("reader")
 		}
 	}()
-	h.wantUsed("budget/run/th/r1/tokens", 100)
+	h.WantUsed("budget/run/th/r1/tokens", 100)
 }
 
 // TestBudgetUnknownPrice: a model whose cost cannot be known is refused at its first
@@ -295,33 +285,33 @@ func TestBudgetUnknownPrice(t *testing.T) {
 			change(o)
 		})
 	}
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(options(func(*middleware.BudgetOptions) {}))
-	wantCode(t, h.ask(m, costing(using(50, 20))), holdfast.CodeMiddlewareFailed, "The model p/m has no price", "unknownPrice")
-	h.wantUsed("budget/run/th/r1/cost", int64(money(t, "0.6")))
-	h.next()
-	nameless := holdfast.Usage{InputTokens: tokens(50), OutputTokens: tokens(20)}
-	wantCode(t, h.ask(m, costing(nameless)), holdfast.CodeMiddlewareFailed, "does not say its name")
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))), holdfast.CodeMiddlewareFailed, "The model p/m has no price", "unknownPrice")
+	h.WantUsed("budget/run/th/r1/cost", int64(money(t, "0.6")))
+	h.Next()
+	nameless := &holdfast.Usage{InputTokens: tokens(50), OutputTokens: tokens(20)}
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(nameless)), holdfast.CodeMiddlewareFailed, "does not say its name")
 
-	h = newHooked(t)
+	h = hooktest.New(t)
 	m = middleware.Budget(options(func(o *middleware.BudgetOptions) { o.UnknownPrice = "ignore" }))
-	if err := h.ask(m, costing(using(50, 20))); err != nil {
+	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))); err != nil {
 		t.Error(err)
 	}
-	h.wantUsed("budget/run/th/r1/cost", 0)
-	h.wantUsed("budget/run/th/r1/tokens", 70)
+	h.WantUsed("budget/run/th/r1/cost", 0)
+	h.WantUsed("budget/run/th/r1/tokens", 70)
 
-	h = newHooked(t)
+	h = hooktest.New(t)
 	m = middleware.Budget(options(func(o *middleware.BudgetOptions) { o.Model = "known" }))
-	if err := h.ask(m, costing(nameless)); err != nil {
+	if err := h.Ask(m, hooktest.Costing(nameless)); err != nil {
 		t.Error(err)
 	}
-	h.wantUsed("budget/run/th/r1/cost", int64(money(t, "0.5")))
+	h.WantUsed("budget/run/th/r1/cost", int64(money(t, "0.5")))
 }
 
 // TestBudgetEstimate: without a number the reservation is a third of what is sent.
 func TestBudgetEstimate(t *testing.T) {
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.Budget(middleware.BudgetOptions{Run: middleware.BudgetLimit{Tokens: 1 << 40}, ReserveTokens: middleware.ReserveTokens{Output: 1}})
 	image := func(kind holdfast.SourceType, size int) holdfast.Part {
 		return holdfast.Part{Type: holdfast.PartImage, Source: &holdfast.Source{Type: kind, Value: strings.Repeat("A", size)}}
@@ -341,14 +331,14 @@ func TestBudgetEstimate(t *testing.T) {
 		"context":      {holdfast.ModelRequest{Context: []holdfast.ContextItem{{Description: nine, Value: nine}}}, 7},
 	} {
 		got := int64(-1)
-		for range m.Model(says(holdfast.Delta{Text: "x"}))(h.ctx(), &tt.req) {
-			got = h.used("budget/run/th/r1/tokens")
+		for range m.Model(hooktest.Says(holdfast.Delta{Text: "x"}))(h.Context(), &tt.req) {
+			got = h.Used("budget/run/th/r1/tokens")
 			break
 		}
-		h.next()
+		h.Next()
 		if want := tt.want; got < want || got != want {
 			t.Errorf("%s: %d reserved, want %d", name, got, want)
 		}
-		h.ledger = memstore.New()
+		h.Ledger = memstore.New()
 	}
 }

@@ -1,7 +1,6 @@
 package middleware_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,63 +9,23 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// bareRun is a run for the hooks of one middleware.
+// bareRun is a run of one middleware without a server.
 type bareRun struct {
-	m       holdfast.Middleware
-	live    *holdfast.LiveStates
-	ctx     context.Context
-	notices []string // each "name value"
-	// mute is what a notice fails with.
-	mute error
+	*hooktest.Run
+	m holdfast.Middleware
 }
 
-func bare(t *testing.T, m holdfast.Middleware) *bareRun { return bareWith(t, m, nil) }
-
-func bareWith(t *testing.T, m holdfast.Middleware, states *holdfast.States) *bareRun {
-	h := &bareRun{m: m, live: holdfast.NewLiveStates(states)}
-	h.ctx = holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{States: h.live, Notify: func(_ context.Context, name string, value any) error {
-		text, err := json.Marshal(value)
-		h.notices = append(h.notices, name+" "+string(text))
-		return errors.Join(err, h.mute)
-	}})
-	return h
-}
-
-// crash returns the run as it goes on with what is stored: the JSON of its states.
-func (h *bareRun) crash(t *testing.T) *bareRun {
-	t.Helper()
-	text, err := json.Marshal(h.live.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bareStored(t, h.m, string(text))
-}
+func bare(t *testing.T, m holdfast.Middleware) *bareRun { return &bareRun{hooktest.New(t), m} }
 
 // bareStored is a run with stored states.
-func bareStored(t *testing.T, m holdfast.Middleware, text string) *bareRun {
+func bareStored(t *testing.T, m holdfast.Middleware, stored string) *bareRun {
 	t.Helper()
-	var s holdfast.States
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		t.Fatal(err)
-	}
-	return bareWith(t, m, &s)
-}
-
-// state is the stored form of one state.
-func (h *bareRun) state(t *testing.T, name string) string {
-	t.Helper()
-	values, err := h.live.Now().Values()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range values {
-		if v.Name == name {
-			return string(v.Data)
-		}
-	}
-	return ""
+	h := bare(t, m)
+	h.Restore(stored)
+	return h
 }
 
 // batch shows calls, each "name arguments", to the Batch hook.
@@ -77,35 +36,11 @@ func (h *bareRun) batch(calls ...string) (*holdfast.Batch, error) {
 		list[i] = holdfast.ToolCall{ID: fmt.Sprint(i), Name: name, Arguments: json.RawMessage(arguments)}
 	}
 	b := holdfast.NewBatch(&holdfast.Iteration{}, list)
-	return b, h.m.Batch(h.ctx, b)
-}
-
-// errorCode returns the code of an error that ends a run.
-func errorCode(err error) string {
-	var e *holdfast.Error
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return ""
-}
-
-// mistakes checks that options which cannot be are a panic that says what to write.
-func mistakes[O any](t *testing.T, f func(O) holdfast.Middleware, wrong map[string]O) {
-	t.Helper()
-	for want, o := range wrong {
-		func() {
-			defer func() {
-				if p := fmt.Sprint(recover()); !strings.Contains(p, want) {
-					t.Errorf("%+v: want %q, got %s", o, want, p)
-				}
-			}()
-			f(o)
-		}()
-	}
+	return b, h.m.Batch(h.Context(), b)
 }
 
 func TestBreakerOptions(t *testing.T) {
-	mistakes(t, middleware.CircuitBreaker, map[string]middleware.CircuitBreakerOptions{
+	hooktest.WantInvalid(t, "middleware.CircuitBreaker", middleware.CircuitBreaker, map[string]middleware.CircuitBreakerOptions{
 		"maxIdenticalCalls is -1: write 2 or more": {MaxIdenticalCalls: -1},
 		"maxIdenticalCalls is 1: write 2 or more":  {MaxIdenticalCalls: 1},
 		`then is "stop": write "end" or "tell"`:    {Then: "stop"},
@@ -187,7 +122,7 @@ func TestBreakerCountsWithinABatch(t *testing.T) {
 		if want == "" && err == nil {
 			continue
 		}
-		if errorCode(err) != holdfast.CodeCircuitOpen || !strings.Contains(err.Error(), want) {
+		if hooktest.Code(err) != holdfast.CodeCircuitOpen || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v", calls, err)
 		}
 	}
@@ -199,21 +134,21 @@ func TestTheBreakersCountSurvivesACrash(t *testing.T) {
 		if _, err := h.batch(`search {"secret":"abc"}`); err != nil {
 			t.Fatal(err)
 		}
-		h = h.crash(t)
+		h.Crash()
 	}
-	if s := h.state(t, "holdfast.circuit_breaker"); strings.Contains(s, "abc") || !strings.HasPrefix(s, `{"tools":{"search":"`) || !strings.HasSuffix(s, ` 2"}}`) {
+	if s := h.State("holdfast.circuit_breaker"); strings.Contains(s, "abc") || !strings.HasPrefix(s, `{"tools":{"search":"`) || !strings.HasSuffix(s, ` 2"}}`) {
 		t.Errorf("stored: %s", s)
 	}
 	_, err := h.batch(`search {"secret":"abc"}`)
-	if errorCode(err) != holdfast.CodeCircuitOpen {
+	if hooktest.Code(err) != holdfast.CodeCircuitOpen {
 		t.Fatalf("got %v", err)
 	}
-	h = h.crash(t)
+	h.Crash()
 	// Only a person gets a run on that the breaker has ended.
-	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Number: 3}); err != nil {
+	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Number: 3}); err != nil {
 		t.Fatal(err)
 	}
-	if s := h.state(t, "holdfast.circuit_breaker"); s != "{}" {
+	if s := h.State("holdfast.circuit_breaker"); s != "{}" {
 		t.Errorf("after it was resumed: %s", s)
 	}
 }
@@ -232,26 +167,26 @@ func TestTheBreakerStaysOpenForTheModelUntilItChangesTheArguments(t *testing.T) 
 				t.Errorf("batch %d, call %d: %+v", i, n, result)
 			}
 		}
-		if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Number: i + 1}); err != nil {
+		if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Number: i + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(h.notices) != 2 || h.notices[1] != `holdfast.circuit_open {"tool":"search","count":3,"limit":2}` {
-		t.Errorf("notices: %q", h.notices)
+	if len(h.Notices) != 2 || h.Notices[1] != `holdfast.circuit_open {"tool":"search","count":3,"limit":2}` {
+		t.Errorf("notices: %q", h.Notices)
 	}
 }
 
 func TestBreakerTrouble(t *testing.T) {
 	h := bare(t, middleware.CircuitBreaker(middleware.CircuitBreakerOptions{MaxIdenticalCalls: 2}))
-	h.mute = errors.New("the log is closed")
-	if _, err := h.batch("a 1", "a 1"); !errors.Is(err, h.mute) {
+	h.NotifyError = errors.New("the log is closed")
+	if _, err := h.batch("a 1", "a 1"); !errors.Is(err, h.NotifyError) {
 		t.Errorf("a notice that fails: %v", err)
 	}
 	h = bareStored(t, h.m, `{"states":{"holdfast.circuit_breaker":"?"}}`)
-	if _, err := h.batch("a 1"); errorCode(err) != holdfast.CodeStateUnreadable {
+	if _, err := h.batch("a 1"); hooktest.Code(err) != holdfast.CodeStateUnreadable {
 		t.Errorf("a state that cannot be read: %v", err)
 	}
-	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{}); errorCode(err) != holdfast.CodeStateUnreadable {
+	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}); hooktest.Code(err) != holdfast.CodeStateUnreadable {
 		t.Errorf("a state that cannot be read: %v", err)
 	}
 }

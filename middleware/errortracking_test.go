@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // The results of calls.
@@ -20,7 +21,7 @@ var (
 )
 
 func TestErrorTrackingOptions(t *testing.T) {
-	mistakes(t, middleware.ErrorTracking, map[string]middleware.ErrorTrackingOptions{
+	hooktest.WantInvalid(t, "middleware.ErrorTracking", middleware.ErrorTracking, map[string]middleware.ErrorTrackingOptions{
 		"maxFailingIterations is -1: write 1 or more": {MaxFailingIterations: -1},
 	})
 }
@@ -48,45 +49,45 @@ func TestWhatFailsAnIteration(t *testing.T) {
 func TestErrorTrackingCountsThroughACrash(t *testing.T) {
 	h := bare(t, middleware.ErrorTracking(middleware.ErrorTrackingOptions{}))
 	for i := range 3 {
-		if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Number: i, Granted: i}); err != nil {
+		if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Number: i, Granted: i}); err != nil {
 			t.Fatal(err)
 		}
 		// A process that dies before the commit sees the iteration again.
-		lost := h.crash(t)
-		lost.m.AfterIteration(lost.ctx, &holdfast.Iteration{Number: i}, &holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}})
-		h.m.AfterIteration(h.ctx, &holdfast.Iteration{Number: i}, &holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}})
-		h = h.crash(t)
+		lost := bareStored(t, h.m, h.Stored())
+		lost.m.AfterIteration(lost.Context(), &holdfast.Iteration{Number: i}, &holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}})
+		h.m.AfterIteration(h.Context(), &holdfast.Iteration{Number: i}, &holdfast.IterationResult{Calls: []holdfast.CallResult{callFailed}})
+		h.Crash()
 	}
 	for range 2 { // and so it does when it dies before the run's end is stored
-		err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Number: 3, Granted: 3})
-		if errorCode(err) != holdfast.CodeTooManyErrors || !strings.Contains(err.Error(), "3 iterations in a row have failed; the limit is 3.") {
+		err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Number: 3, Granted: 3})
+		if hooktest.Code(err) != holdfast.CodeTooManyErrors || !strings.Contains(err.Error(), "3 iterations in a row have failed; the limit is 3.") {
 			t.Fatalf("got %v", err)
 		}
-		if len(h.notices) != 1 || h.notices[0] != `holdfast.too_many_errors {"failures":3,"limit":3}` {
-			t.Errorf("notices: %q", h.notices)
+		if len(h.Notices) != 1 || h.Notices[0] != `holdfast.too_many_errors {"failures":3,"limit":3}` {
+			t.Errorf("notices: %q", h.Notices)
 		}
-		h = h.crash(t)
+		h.Crash()
 	}
-	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Number: 3}); err != nil {
+	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Number: 3}); err != nil {
 		t.Errorf("a run that a person has resumed: %v", err)
 	}
-	if s := h.state(t, "holdfast.error_tracking"); s != `{"failing":0}` {
+	if s := h.State("holdfast.error_tracking"); s != `{"failing":0}` {
 		t.Errorf("stored: %s", s)
 	}
 }
 
 func TestErrorTrackingTrouble(t *testing.T) {
 	h := bareStored(t, middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 1}), `{"states":{"holdfast.error_tracking":{"failing":1}}}`)
-	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Granted: 1}); errorCode(err) != holdfast.CodeTooManyErrors || !strings.Contains(err.Error(), "An iteration has failed") {
+	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Granted: 1}); hooktest.Code(err) != holdfast.CodeTooManyErrors || !strings.Contains(err.Error(), "An iteration has failed") {
 		t.Errorf("got %v", err)
 	}
-	h.mute = errors.New("the log is closed")
-	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{Granted: 1}); !errors.Is(err, h.mute) {
+	h.NotifyError = errors.New("the log is closed")
+	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Granted: 1}); !errors.Is(err, h.NotifyError) {
 		t.Errorf("a notice that fails: %v", err)
 	}
 	h = bareStored(t, h.m, `{"states":{"holdfast.error_tracking":7}}`)
-	h.m.AfterIteration(h.ctx, &holdfast.Iteration{}, &holdfast.IterationResult{})
-	if err := h.m.BeforeIteration(h.ctx, &holdfast.Iteration{}); errorCode(err) != holdfast.CodeStateUnreadable {
+	h.m.AfterIteration(h.Context(), &holdfast.Iteration{}, &holdfast.IterationResult{})
+	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}); hooktest.Code(err) != holdfast.CodeStateUnreadable {
 		t.Errorf("a state that cannot be read: %v", err)
 	}
 }
@@ -106,19 +107,19 @@ func flaky(runs *atomic.Int64, works ...int64) holdfast.Tool {
 
 func TestErrorTrackingEndsARunAndAPersonResumesIt(t *testing.T) {
 	var runs atomic.Int64
-	c := converse(t, "memory:", holdfast.Agent{
+	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling("fetch {}"), Tools: []holdfast.Tool{flaky(&runs, 3)},
 		Middleware: []holdfast.Middleware{middleware.ErrorTracking(middleware.ErrorTrackingOptions{})},
 	})
-	got := c.say("fetch it") // fails twice, works, fails three times
-	if end := got.last(); end.Type != "RUN_ERROR" || end.Code != holdfast.CodeTooManyErrors || !strings.Contains(end.Message, "3 iterations in a row have failed; the limit is 3. To go on all the same") {
+	got := c.Say("fetch it") // fails twice, works, fails three times
+	if end := got.Last(); end.Type != "RUN_ERROR" || end.Code != holdfast.CodeTooManyErrors || !strings.Contains(end.Message, "3 iterations in a row have failed; the limit is 3. To go on all the same") {
 		t.Errorf("ended with %+v", end)
 	}
-	if n := got.notices("holdfast.too_many_errors"); len(n) != 1 || runs.Load() != 6 {
+	if n := got.Notices("holdfast.too_many_errors"); len(n) != 1 || runs.Load() != 6 {
 		t.Errorf("%d runs, notices %q", runs.Load(), n)
 	}
-	got = c.goOn() // fails three more times
-	if end := got.last(); end.Code != holdfast.CodeTooManyErrors || runs.Load() != 9 {
+	got = c.GoOn() // fails three more times
+	if end := got.Last(); end.Code != holdfast.CodeTooManyErrors || runs.Load() != 9 {
 		t.Errorf("%d runs, ended with %+v", runs.Load(), end)
 	}
 }
@@ -139,13 +140,13 @@ func TestErrorTrackingGoesOnAfterARestart(t *testing.T) {
 		}
 		return []string{"fetch {}"}
 	})
-	c := converse(t, "bolt:"+t.TempDir()+"/holdfast.db", holdfast.Agent{
+	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: model, Tools: []holdfast.Tool{flaky(&runs), ask},
 		Middleware: []holdfast.Middleware{middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 2})},
-	})
-	q := c.say("fetch it").question(t)
-	c.restart()
-	if end := c.answer(q, `{}`).last(); end.Code != holdfast.CodeTooManyErrors || runs.Load() != 1 {
+	}, hooktest.In("bolt:"+t.TempDir()+"/holdfast.db"))
+	q := c.Say("fetch it").Question(t)
+	c.Restart()
+	if end := c.Answer(q, `{}`).Last(); end.Code != holdfast.CodeTooManyErrors || runs.Load() != 1 {
 		t.Errorf("%d runs, ended with %+v", runs.Load(), end)
 	}
 }

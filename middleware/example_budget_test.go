@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // A thread may cost 2.50, and all of the tenant's threads together 100 in 30 days. The
@@ -38,6 +39,6 @@ func ExampleBudget() {
 		}
 	})
 	agent := holdfast.Agent{Name: "helper", Model: hungry, Tools: []holdfast.Tool{step}, Middleware: []holdfast.Middleware{budget}}
-	fmt.Println(regexp.MustCompile("The thread has used .* its budget of [^;]*").FindString(runAgent(agent, "Read all of it.")))
+	fmt.Println(regexp.MustCompile("The thread has used .* its budget of [^;]*").FindString(hooktest.RunAgent(agent, "Read all of it.")))
 	// Output: The thread has used 2.36 of its budget of 2.50 USD
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // After two iterations a person is asked, and the run waits for the answer without
@@ -28,7 +29,7 @@ func ExampleContinuation() {
 			middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 100, Remember: "run"}),
 		},
 	}
-	fmt.Println(strings.Contains(runAgent(agent, "Walk."), "The agent has used its 2 iterations. Go on?"))
+	fmt.Println(strings.Contains(hooktest.RunAgent(agent, "Walk."), "The agent has used its 2 iterations. Go on?"))
 	// Output:
 	// step
 	// step

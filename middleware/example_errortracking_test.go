@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // A run whose tools fail twice in a row is ended, instead of trying for ever.
@@ -28,7 +29,7 @@ func ExampleErrorTracking() {
 			middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 2}),
 		},
 	}
-	fmt.Println(strings.Contains(runAgent(agent, "Fetch it."), "2 iterations in a row have failed; the limit is 2."))
+	fmt.Println(strings.Contains(hooktest.RunAgent(agent, "Fetch it."), "2 iterations in a row have failed; the limit is 2."))
 	// Output:
 	// fetch: the network is down
 	// fetch: the network is down

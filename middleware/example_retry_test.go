@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // A tool that fails now and then is tried again; each try has its own time.
@@ -21,13 +22,13 @@ func ExampleRetry() {
 		return "the page", nil
 	}, holdfast.WithEffect(holdfast.EffectPure))
 	agent := holdfast.Agent{
-		Name: "helper", Model: callThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
+		Name: "helper", Model: hooktest.CallThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
 		Middleware: []holdfast.Middleware{
 			middleware.Retry(middleware.RetryOptions{Tools: []string{"fetch_*"}, Attempts: 3, Backoff: middleware.Duration(time.Millisecond)}),
 			middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(10 * time.Second)}),
 		},
 	}
-	stream := runAgent(agent, "What is there?")
+	stream := hooktest.RunAgent(agent, "What is there?")
 	fmt.Println(tries, "tries, helped:", strings.Contains(stream, `{"tool":"fetch_page","attempts":3,"helped":true}`))
 	// Output: 3 tries, helped: true
 }
@@ -39,11 +40,11 @@ func ExampleTimeout() {
 		return "", ctx.Err()
 	})
 	agent := holdfast.Agent{
-		Name: "helper", Model: callThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
+		Name: "helper", Model: hooktest.CallThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
 		Middleware: []holdfast.Middleware{
 			middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(20 * time.Millisecond)}),
 		},
 	}
-	fmt.Println(strings.Contains(runAgent(agent, "What is there?"), "fetch_page did not finish within 20ms and was given up."))
+	fmt.Println(strings.Contains(hooktest.RunAgent(agent, "What is there?"), "fetch_page did not finish within 20ms and was given up."))
 	// Output: true
 }

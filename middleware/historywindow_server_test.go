@@ -9,16 +9,17 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // remembering is a model that says what it is shown, and counts summaries.
 func remembering(summaries *atomic.Int32) holdfast.Model {
-	return scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
+	return hooktest.Scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
 		text := fmt.Sprintf("shown: %d, %s", len(req.Messages), strings.Join(req.Instructions, " "))
 		if req.Messages[0].ID == "summary" {
 			text = fmt.Sprintf("summary %d", summaries.Add(1))
 		}
-		return []holdfast.Delta{{Text: text}, {Finish: holdfast.FinishStop, Usage: usageOf(1000, 1)}}
+		return []holdfast.Delta{{Text: text}, {Finish: holdfast.FinishStop, Usage: hooktest.Usage(1000, 1)}}
 	})
 }
 
@@ -28,10 +29,9 @@ func TestASummarySurvivesARestart(t *testing.T) {
 	var summaries atomic.Int32
 	agent := holdfast.Agent{Model: remembering(&summaries), Middleware: []holdfast.Middleware{
 		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4})}}
-	store := "bolt:" + filepath.Join(t.TempDir(), "holdfast.db")
-	c := newChat(t, store, agent)
+	c := hooktest.Converse(t, agent, hooktest.In("bolt:"+filepath.Join(t.TempDir(), "holdfast.db")))
 	for i := range 4 {
-		stream := c.say(fmt.Sprint("question ", i))
+		stream := c.Say(fmt.Sprint("question ", i)).Text
 		if made := strings.Contains(stream, `"name":"holdfast.history_summarised"`); made != (i == 3) {
 			t.Errorf("question %d: %s", i, stream)
 		}
@@ -39,13 +39,11 @@ func TestASummarySurvivesARestart(t *testing.T) {
 			t.Error(stream)
 		}
 	}
-	c.close()
-	c = newChat(t, store, agent)
-	defer c.close()
-	if stream := c.say("and now"); !strings.Contains(stream, `shown: 6, Summary of the first 4 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
+	c.Restart()
+	if stream := c.Say("and now").Text; !strings.Contains(stream, `shown: 6, Summary of the first 4 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
 		t.Errorf("%d summaries: %s", summaries.Load(), stream)
 	}
-	if history := c.get("/threads/t/messages"); strings.Count(history, `"role":"user"`) != 5 {
+	if history := c.Get("/threads/t/messages"); strings.Count(history, `"role":"user"`) != 5 {
 		t.Error(history)
 	}
 }
@@ -54,15 +52,14 @@ func TestASummarySurvivesARestart(t *testing.T) {
 func TestAWindowTruncates(t *testing.T) {
 	agent := holdfast.Agent{Model: remembering(&atomic.Int32{}), Middleware: []holdfast.Middleware{
 		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 3})}}
-	c := newChat(t, "memory:", agent)
-	defer c.close()
-	c.say("one")
-	c.say("two")
-	stream := c.say("three")
+	c := hooktest.Converse(t, agent)
+	c.Say("one")
+	c.Say("two")
+	stream := c.Say("three").Text
 	if !strings.Contains(stream, "shown: 2, The conversation before this point is not shown: 3 messages.") {
 		t.Error(stream)
 	}
-	if history := c.get("/threads/t/messages"); strings.Count(history, `"role":"assistant"`) != 3 {
+	if history := c.Get("/threads/t/messages"); strings.Count(history, `"role":"assistant"`) != 3 {
 		t.Error(history)
 	}
 }

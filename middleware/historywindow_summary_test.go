@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // summarising is a run with a window of four messages whose model can be told what a
@@ -34,18 +35,14 @@ func newSummarising(t *testing.T, o middleware.HistoryWindowOptions) *summarisin
 		o.SummaryEvery = 2
 	}
 	s := &summarising{t: t, m: middleware.HistoryWindow(o), states: holdfast.NewLiveStates(nil)}
-	s.summary = []holdfast.Delta{{Text: "They "}, {Text: "talked."}, {Finish: holdfast.FinishStop, Usage: usageOf(100, 10)}}
-	s.answer = []holdfast.Delta{{Text: "yes"}, {Finish: holdfast.FinishStop, Usage: usageOf(5, 1)}}
+	s.summary = []holdfast.Delta{{Text: "They "}, {Text: "talked."}, {Finish: holdfast.FinishStop, Usage: hooktest.Usage(100, 10)}}
+	s.answer = []holdfast.Delta{{Text: "yes"}, {Finish: holdfast.FinishStop, Usage: hooktest.Usage(5, 1)}}
 	s.ctx = holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{States: s.states, Notify: func(_ context.Context, name string, value any) error {
 		b, err := json.Marshal(value)
 		s.notices = append(s.notices, name+" "+string(b))
 		return err
 	}})
 	return s
-}
-
-func usageOf(in, out int64) *holdfast.Usage {
-	return &holdfast.Usage{Provider: "p", Model: "m", InputTokens: &in, OutputTokens: &out}
 }
 
 // ask asks the model with a history and returns what it is asked then; nil if it is

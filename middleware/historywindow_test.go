@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // shape makes a history of a short form: u is a person's message, a an answer, r a
@@ -139,21 +140,12 @@ func TestHistoryWindowIsWellFormed(t *testing.T) {
 
 func TestHistoryWindowMistakes(t *testing.T) {
 	minus := -1
-	for want, o := range map[string]middleware.HistoryWindowOptions{
+	hooktest.WantInvalid(t, "middleware.HistoryWindow", middleware.HistoryWindow, map[string]middleware.HistoryWindowOptions{
 		"nothing is bounded":         {},
 		"is negative; write how muc": {MaxMessages: -1},
 		"keepFirst is negative":      {MaxBytes: 1, KeepFirst: &minus},
 		`then is "forget"`:           {MaxBytes: 1, Then: "forget"},
 		"summaryEvery is negative":   {MaxBytes: 1, Then: middleware.WindowSummarise, SummaryEvery: -1},
 		"add then: summarise":        {MaxBytes: 1, SummaryPrompt: "Be short."},
-	} {
-		func() {
-			defer func() {
-				if p := fmt.Sprint(recover()); !strings.Contains(p, want) || !strings.HasPrefix(p, "middleware.HistoryWindow: ") {
-					t.Errorf("want %q, got %s", want, p)
-				}
-			}()
-			middleware.HistoryWindow(o)
-		}()
-	}
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // TestPermissionRemembered: an answer holds for later calls of the same tool that
@@ -29,11 +30,11 @@ func TestPermissionRemembered(t *testing.T) {
 			if got := p.batch(same, otherTool, otherRule); !slices.Equal(got, []string{want, "ask", "ask"}) {
 				t.Errorf("%s %v: got %q", scope, allow, got)
 			}
-			p.at.Agent = "b"
+			p.At.Agent = "b"
 			if got := p.batch(same); allow && got[0] != "run" || !allow && got[0] != "ask" {
 				t.Errorf("%s %v: another agent: got %q", scope, allow, got) // what is approved stays so for this call
 			}
-			p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{})
+			p.m.AfterIteration(p.Context(), &p.At, &holdfast.IterationResult{})
 			if got := p.batch(same); got[0] != "ask" {
 				t.Errorf("%s %v: another agent, a later iteration: got %q", scope, allow, got)
 			}
@@ -68,38 +69,21 @@ func TestPermissionExact(t *testing.T) {
 	}
 }
 
-// permissionLedgerGone is a ledger whose store is gone.
-type permissionLedgerGone struct{ holdfast.Ledger }
-
-var errPermissionLedger = errors.New("the store is gone")
-
-func (permissionLedgerGone) Reserve(context.Context, *holdfast.Reservation) error {
-	return errPermissionLedger
-}
-
-func (permissionLedgerGone) Settle(context.Context, string, string, map[string]int64) error {
-	return errPermissionLedger
-}
-
-func (permissionLedgerGone) Used(context.Context, string, []string) ([]int64, error) {
-	return nil, errPermissionLedger
-}
-
 // TestPermissionWithoutALedger: where it cannot be read, the person is asked; an
 // answer that cannot be kept counts for its own call.
 func TestPermissionWithoutALedger(t *testing.T) {
 	p := newPermissionRun(t, refundRules)
 	p.start(permissionAnswered(p.call(`refund {}`), `{"allow":true,"remember":"user"}`))
-	for name, ledger := range map[string]holdfast.Ledger{"broken": permissionLedgerGone{}, "none": nil} {
-		p.run.Ledger, p.notices = ledger, nil
+	for name, ledger := range map[string]holdfast.Ledger{"broken": &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1}, "none": nil} {
+		p.Ledger, p.Notices = ledger, nil
 		if got := p.batch(holdfast.ToolCall{ID: "later", Name: "refund", Thread: "t"}); got[0] != "ask" {
 			t.Errorf("%s: got %q", name, got)
 		}
 		if got := p.start(permissionAnswered(p.call(`refund {}`), `{"allow":true,"remember":"user"}`)); got != "ran" {
 			t.Errorf("%s: got %q", name, got)
 		}
-		if len(p.notices) != 1 || !strings.HasPrefix(p.notices[0], "holdfast.permission_not_remembered {") {
-			t.Errorf("%s: the notices are %q", name, p.notices)
+		if len(p.Notices) != 1 || !strings.HasPrefix(p.Notices[0], "holdfast.permission_not_remembered {") {
+			t.Errorf("%s: the notices are %q", name, p.Notices)
 		}
 	}
 }
@@ -109,20 +93,20 @@ func TestPermissionWithoutALedger(t *testing.T) {
 func TestForgetPermission(t *testing.T) {
 	p := newPermissionRun(t, refundRules)
 	for _, answer := range []string{`{"allow":true,"remember":"user"}`, `{"allow":false,"remember":"user"}`} {
-		p.notices = nil
+		p.Notices = nil
 		p.start(permissionAnswered(p.call(`refund {}`), answer))
 		var said struct{ Account string }
-		_, value, _ := strings.Cut(p.notices[0], " ")
+		_, value, _ := strings.Cut(p.Notices[0], " ")
 		if err := json.Unmarshal([]byte(value), &said); err != nil || !strings.HasPrefix(said.Account, "permission/ann/") {
-			t.Fatalf("got %q, %v", p.notices, err)
+			t.Fatalf("got %q, %v", p.Notices, err)
 		}
-		p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{})
+		p.m.AfterIteration(p.Context(), &p.At, &holdfast.IterationResult{})
 		if got := p.batch(p.call(`refund {}`)); got[0] == "ask" {
 			t.Errorf("%s: it was not remembered", answer)
 		}
-		p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{})
+		p.m.AfterIteration(p.Context(), &p.At, &holdfast.IterationResult{})
 		for range 2 { // to forget twice is no error
-			if err := middleware.ForgetPermission(p.ctx, p.run.Ledger, "acme", said.Account); err != nil {
+			if err := middleware.ForgetPermission(p.Context(), p.Ledger, "acme", said.Account); err != nil {
 				t.Error(err)
 			}
 		}
@@ -130,10 +114,10 @@ func TestForgetPermission(t *testing.T) {
 			t.Errorf("%s: after it was forgotten: %q", answer, got)
 		}
 	}
-	if err := middleware.ForgetPermission(p.ctx, p.run.Ledger, "acme", "budget/ann"); err == nil || !strings.Contains(err.Error(), "permission/") {
+	if err := middleware.ForgetPermission(p.Context(), p.Ledger, "acme", "budget/ann"); err == nil || !strings.Contains(err.Error(), "permission/") {
 		t.Errorf("another account: %v", err)
 	}
-	if err := middleware.ForgetPermission(p.ctx, permissionLedgerGone{}, "acme", "permission/ann/x"); !errors.Is(err, errPermissionLedger) {
+	if err := middleware.ForgetPermission(p.Context(), &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1}, "acme", "permission/ann/x"); !errors.Is(err, hooktest.ErrNoStore) {
 		t.Errorf("a broken ledger: %v", err)
 	}
 }
@@ -146,16 +130,9 @@ func TestPermissionStates(t *testing.T) {
 		p.start(permissionAnswered(p.call(fmt.Sprintf(`mail {"to":%d}`, i)), `{"allow":true,"remember":"thread"}`))
 	}
 	p.start(permissionAnswered(p.call(`refund {}`), `{"allow":true,"remember":"run"}`))
-	stored, err := json.Marshal(p.run.States.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var restored holdfast.States
-	if err := json.Unmarshal(stored, &restored); err != nil {
-		t.Fatal(err)
-	}
-	p.run.States = holdfast.NewLiveStates(&restored)
-	p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{})
+	stored := p.Stored()
+	p.Crash()
+	p.m.AfterIteration(p.Context(), &p.At, &holdfast.IterationResult{})
 	if got := p.batch(p.call(`mail {"to":0}`), p.call(`mail {"to":299}`), p.call(`refund {}`)); !slices.Equal(got, []string{"ask", "run", "run"}) {
 		t.Errorf("got %q", got)
 	}
@@ -166,15 +143,11 @@ func TestPermissionStates(t *testing.T) {
 
 func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 	for _, name := range []string{"holdfast.tool_permission", "holdfast.tool_permission_run"} {
-		var broken holdfast.States
-		if err := json.Unmarshal([]byte(`{"states":{"`+name+`":{"remembered":"x"}}}`), &broken); err != nil {
-			t.Fatal(err)
-		}
 		p := newPermissionRun(t, refundRules)
-		p.run.States = holdfast.NewLiveStates(&broken)
+		p.Restore(`{"states":{"` + name + `":{"remembered":"x"}}}`)
 		var known *holdfast.Error
-		b := holdfast.NewBatch(&p.at, []holdfast.ToolCall{p.call("refund {}")})
-		if err := p.Batch(p.ctx, b); !errors.As(err, &known) || known.Code != holdfast.CodeStateUnreadable {
+		b := holdfast.NewBatch(&p.At, []holdfast.ToolCall{p.call("refund {}")})
+		if err := p.m.Batch(p.Context(), b); !errors.As(err, &known) || known.Code != holdfast.CodeStateUnreadable {
 			t.Errorf("%s: the batch: %v", name, err)
 		}
 		for _, call := range []holdfast.ToolCall{p.call("refund {}"), permissionAnswered(p.call("refund {}"), `{"allow":true,"remember":"thread"}`)} {
@@ -183,11 +156,11 @@ func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 				t.Errorf("%s: the call got through", name)
 				return holdfast.ToolResult{}, nil
 			}
-			if _, err := p.Tool(next)(p.ctx, nil, call); !errors.As(err, &end) || end.Err.Code != holdfast.CodeStateUnreadable {
+			if _, err := p.m.Tool(next)(p.Context(), nil, call); !errors.As(err, &end) || end.Err.Code != holdfast.CodeStateUnreadable {
 				t.Errorf("%s: the tool: %v", name, err)
 			}
 		}
-		p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{}) // there is nothing to forget
+		p.m.AfterIteration(p.Context(), &p.At, &holdfast.IterationResult{}) // there is nothing to forget
 	}
 }
 
@@ -195,23 +168,23 @@ func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 func TestPermissionClock(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := newPermissionRun(t, "")
-	p.Middleware = middleware.ToolPermission(middleware.ToolPermissionOptions{
+	p.m = middleware.ToolPermission(middleware.ToolPermissionOptions{
 		Now:   func() time.Time { return at },
 		Rules: []middleware.PermissionRule{{Tool: "*", Then: "ask", Remember: []middleware.PermissionScope{"user"}}},
 	})
 	recorder := &permissionLedgerLog{Ledger: memstore.New()}
-	p.run.Ledger = recorder
+	p.Ledger = recorder
 	p.start(permissionAnswered(p.call("x {}"), `{"allow":false,"remember":"user"}`))
 	if len(recorder.made) != 1 || !recorder.made[0].Now.Equal(at) || recorder.made[0].Tenant != "acme" || recorder.made[0].Entries[0].Amount != 2 {
 		t.Errorf("got %+v", recorder.made)
 	}
 	want := []string{"holdfast.tool_permission", "holdfast.tool_permission_run"}
 	var names []string
-	for _, s := range p.States {
+	for _, s := range p.m.States {
 		names = append(names, s.StateName())
 	}
-	if !reflect.DeepEqual(names, want) || p.Name != want[0] {
-		t.Errorf("%s has the states %q", p.Name, names)
+	if !reflect.DeepEqual(names, want) || p.m.Name != want[0] {
+		t.Errorf("%s has the states %q", p.m.Name, names)
 	}
 }
 

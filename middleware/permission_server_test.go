@@ -1,15 +1,9 @@
 package middleware_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"iter"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,14 +12,14 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
 // permissionServer is a server whose model calls what the last message says, one
 // call a line, and then tells what the calls came to.
 type permissionServer struct {
-	t   *testing.T
-	url string
+	*hooktest.Server
 
 	mu  sync.Mutex
 	ran []string
@@ -35,33 +29,16 @@ type refundArgs struct {
 	Amount int `json:"amount"`
 }
 
-func openPermissionServer(t *testing.T, store string, o middleware.ToolPermissionOptions) (*permissionServer, func()) {
+func openPermissionServer(t *testing.T, o middleware.ToolPermissionOptions, changes ...func(*server.Config)) *permissionServer {
 	t.Helper()
-	p := &permissionServer{t: t}
+	p := &permissionServer{}
 	refund := holdfast.NewTool("refund", "Refunds an amount.", p.refund, holdfast.WithEffect(holdfast.EffectOnce))
 	look := holdfast.NewTool("look", "Looks.", func(context.Context, struct{}) (string, error) { return p.note("looked"), nil })
-	s, err := server.New(server.Config{
-		Store: store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Agents: []holdfast.Agent{{
-			Name: "shop", Model: holdfast.ModelFunc(permissionModel), Tools: []holdfast.Tool{refund, look},
-			Middleware: []holdfast.Middleware{middleware.ToolPermission(o)},
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.StartEngine(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	h := httptest.NewServer(s.Handler())
-	p.url = h.URL
-	return p, func() {
-		h.CloseClientConnections()
-		h.Close()
-		if err := s.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}
+	p.Server = hooktest.Serve(t, holdfast.Agent{
+		Name: "shop", Model: hooktest.Scripted(permissionModel), Tools: []holdfast.Tool{refund, look},
+		Middleware: []holdfast.Middleware{middleware.ToolPermission(o)},
+	}, changes...)
+	return p
 }
 
 func (p *permissionServer) note(what string) string {
@@ -87,41 +64,31 @@ func (p *permissionServer) refund(ctx context.Context, a refundArgs) (string, er
 	return p.note(fmt.Sprintf("refunded %d%s", a.Amount, to)), err
 }
 
-func permissionModel(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-	return func(yield func(holdfast.Delta, error) bool) {
-		last := req.Messages[len(req.Messages)-1]
-		if last.Role == holdfast.RoleTool {
-			yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-			return
-		}
-		for i, line := range strings.Split(last.Text, "\n") {
-			name, args, _ := strings.Cut(line, " ")
-			if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: args}}, nil) {
-				return
-			}
-		}
-		yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
+func permissionModel(req *holdfast.ModelRequest) []holdfast.Delta {
+	last := req.Messages[len(req.Messages)-1]
+	if last.Role == holdfast.RoleTool {
+		return []holdfast.Delta{{Text: "done", Finish: holdfast.FinishStop}}
 	}
+	var out []holdfast.Delta
+	for i, line := range strings.Split(last.Text, "\n") {
+		name, args, _ := strings.Cut(line, " ")
+		out = append(out, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: args}})
+	}
+	return append(out, holdfast.Delta{Finish: holdfast.FinishToolCalls})
 }
 
-// permissionStream is what a POST has shown.
-type permissionStream struct {
-	results   []string
-	questions []permissionQuestion
-	notices   []string
-	last      string
-}
-
-type permissionQuestion struct {
-	ID, Reason, Message string
-	Metadata            struct{ Arguments struct{ Amount int } }
+// shown is what a POST has shown.
+type shown struct {
+	results   []string // sorted
+	questions []hooktest.Question
+	notices   []string // the names of ours
 }
 
 // post sends a message, or answers: payloads by the id of the question.
-func (p *permissionServer) post(thread, run, text string, answers map[string]string) permissionStream {
-	p.t.Helper()
+func (p *permissionServer) post(t *testing.T, thread, run, text string, answers map[string]string) shown {
+	t.Helper()
 	type object = map[string]any
-	body := object{"threadId": thread, "runId": run, "protocolVersion": "1.0", "messages": []object{}}
+	body := object{}
 	if text != "" {
 		body["messages"] = []object{{"id": "m_" + run, "role": "user", "content": text}}
 	}
@@ -132,62 +99,17 @@ func (p *permissionServer) post(thread, run, text string, answers map[string]str
 	if resume != nil {
 		body["resume"] = resume
 	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		p.t.Fatal(err)
+	stream := p.Post(thread, run, body)
+	s := shown{results: slices.Sorted(slices.Values(stream.Results())), questions: stream.Last().Outcome.Interrupts}
+	if end := stream.Last(); end.Type != "RUN_FINISHED" {
+		t.Errorf("%s ends with %+v", run, end)
 	}
-	res, err := http.Post(p.url+"/runs", "application/json", strings.NewReader(string(b)))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	var s permissionStream
-	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			s.read(p.t, data)
+	for _, e := range stream.Events {
+		if strings.HasPrefix(e.Name, "holdfast.permission") {
+			s.notices = append(s.notices, e.Name)
 		}
 	}
-	if s.last != "RUN_FINISHED" {
-		p.t.Errorf("%s: %d, the stream ends in %q", run, res.StatusCode, s.last)
-	}
-	slices.Sort(s.results)
 	return s
-}
-
-func (p *permissionServer) get(path string) string {
-	p.t.Helper()
-	res, err := http.Get(p.url + path)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return string(b)
-}
-
-func (s *permissionStream) read(t *testing.T, data string) {
-	t.Helper()
-	var ev struct {
-		Type, Name, Content string
-		Outcome             struct{ Interrupts []permissionQuestion }
-	}
-	if err := json.Unmarshal([]byte(data), &ev); err != nil {
-		t.Fatalf("%v in %s", err, data)
-	}
-	s.last = ev.Type
-	switch ev.Type {
-	case "TOOL_CALL_RESULT":
-		s.results = append(s.results, ev.Content)
-	case "CUSTOM":
-		if strings.HasPrefix(ev.Name, "holdfast.permission") {
-			s.notices = append(s.notices, ev.Name)
-		}
-	case "RUN_FINISHED":
-		s.questions = ev.Outcome.Interrupts
-	}
 }
 
 var askAboutRefunds = middleware.ToolPermissionOptions{Rules: []middleware.PermissionRule{
@@ -200,9 +122,8 @@ var askAboutRefunds = middleware.ToolPermissionOptions{Rules: []middleware.Permi
 // once, each of the others is asked about, all are answered in one request, and a
 // tool that asks something itself is not asked about again.
 func TestPermissionPartialApproval(t *testing.T) {
-	p, stop := openPermissionServer(t, "memory:", askAboutRefunds)
-	defer stop()
-	s := p.post("t", "r1", "look {}\nrefund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":5000}\nrefund {\"amount\":200}", nil)
+	p := openPermissionServer(t, askAboutRefunds)
+	s := p.post(t, "t", "r1", "look {}\nrefund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":5000}\nrefund {\"amount\":200}", nil)
 	if !slices.Equal(s.results, []string{"Not allowed: too much.", "looked"}) || len(s.questions) != 3 || !slices.Equal(s.notices, []string{"holdfast.permission_denied"}) {
 		t.Fatalf("got %+v", s)
 	}
@@ -211,16 +132,16 @@ func TestPermissionPartialApproval(t *testing.T) {
 		if q.Reason != "holdfast:permission" || q.Message != "May the agent call refund?" {
 			t.Errorf("got %+v", q)
 		}
-		answers[q.ID] = fmt.Sprintf(`{"allow":%v,"reason":"not today"}`, q.Metadata.Arguments.Amount != 60)
+		answers[q.ID] = fmt.Sprintf(`{"allow":%v,"reason":"not today"}`, !strings.Contains(string(q.Metadata), `"amount":60`))
 	}
-	s = p.post("t", "r2", "", answers)
+	s = p.post(t, "t", "r2", "", answers)
 	if !slices.Equal(s.results, []string{"The person did not allow this call: not today", "refunded 50"}) || len(s.questions) != 1 || s.questions[0].Message != "To which account?" {
 		t.Fatalf("got %+v", s)
 	}
-	if state := p.get("/threads/t/state"); !strings.Contains(state, `"refunded":50`) {
+	if state := p.Get("/threads/t/state"); !strings.Contains(state, `"refunded":50`) {
 		t.Errorf("what the tool did to the shared state is lost: %s", state)
 	}
-	s = p.post("t", "r3", "", map[string]string{s.questions[0].ID: `"ann"`})
+	s = p.post(t, "t", "r3", "", map[string]string{s.questions[0].ID: `"ann"`})
 	if !slices.Equal(s.results, []string{`refunded 200 to "ann"`}) || len(s.questions) != 0 {
 		t.Fatalf("got %+v", s)
 	}
@@ -228,7 +149,7 @@ func TestPermissionPartialApproval(t *testing.T) {
 		t.Errorf("got %q, want %q", p.ran, want)
 	}
 	// Nothing was remembered.
-	if s = p.post("t", "r4", "refund {\"amount\":50}", nil); len(s.questions) != 1 {
+	if s = p.post(t, "t", "r4", "refund {\"amount\":50}", nil); len(s.questions) != 1 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -236,29 +157,25 @@ func TestPermissionPartialApproval(t *testing.T) {
 // TestPermissionSurvivesARestart: a question is answered at another process than
 // asked it, and what is remembered holds for the thread, or for all of the user's.
 func TestPermissionSurvivesARestart(t *testing.T) {
-	store := "bolt:" + filepath.Join(t.TempDir(), "holdfast.db")
+	p := openPermissionServer(t, askAboutRefunds, hooktest.In("bolt:"+filepath.Join(t.TempDir(), "holdfast.db")))
 	for i, tt := range []struct{ remember, elsewhere string }{{"thread", ""}, {"user", "refunded 70"}} {
 		thread := fmt.Sprintf("t%d", i)
-		p, stop := openPermissionServer(t, store, askAboutRefunds)
-		s := p.post(thread, "r1", "refund {\"amount\":50}", nil)
-		stop()
+		s := p.post(t, thread, "r1", "refund {\"amount\":50}", nil)
 		if len(s.questions) != 1 {
 			t.Fatalf("got %+v", s)
 		}
-		p, stop = openPermissionServer(t, store, askAboutRefunds)
-		s = p.post(thread, "r2", "", map[string]string{s.questions[0].ID: fmt.Sprintf(`{"allow":true,"remember":%q}`, tt.remember)})
-		stop()
+		p.Restart()
+		s = p.post(t, thread, "r2", "", map[string]string{s.questions[0].ID: fmt.Sprintf(`{"allow":true,"remember":%q}`, tt.remember)})
 		if !slices.Equal(s.results, []string{"refunded 50"}) || !slices.Equal(s.notices, []string{"holdfast.permission_remembered"}) {
 			t.Fatalf("got %+v", s)
 		}
-		p, stop = openPermissionServer(t, store, askAboutRefunds)
-		if s = p.post(thread, "r3", "refund {\"amount\":60}", nil); !slices.Equal(s.results, []string{"refunded 60"}) {
+		p.Restart()
+		if s = p.post(t, thread, "r3", "refund {\"amount\":60}", nil); !slices.Equal(s.results, []string{"refunded 60"}) {
 			t.Errorf("%s: the same thread: %+v", tt.remember, s)
 		}
-		s = p.post(thread+"other", "r4", "refund {\"amount\":70}", nil)
+		s = p.post(t, thread+"other", "r4", "refund {\"amount\":70}", nil)
 		if got := strings.Join(s.results, ""); got != tt.elsewhere {
 			t.Errorf("%s: another thread: %+v", tt.remember, s)
 		}
-		stop()
 	}
 }

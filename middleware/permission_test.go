@@ -10,18 +10,15 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // permissionRun is a run with the middleware, without a server.
 type permissionRun struct {
-	holdfast.Middleware
+	*hooktest.Run
+	m       holdfast.Middleware
 	t       *testing.T
-	ctx     context.Context
-	run     *holdfast.RunContext
-	at      holdfast.Iteration
-	notices []string
 	calls   int
 	reached []holdfast.ToolCall // the tool
 }
@@ -32,18 +29,7 @@ func newPermissionRun(t *testing.T, options string) *permissionRun {
 	if err := holdfast.DecodeOptions(json.RawMessage(options), &o); err != nil {
 		t.Fatal(err)
 	}
-	p := &permissionRun{t: t, Middleware: middleware.ToolPermission(o)}
-	p.at = holdfast.Iteration{Agent: "a", Thread: "t", Run: "r", Principal: holdfast.Principal{Tenant: "acme", User: "ann"}}
-	p.run = &holdfast.RunContext{
-		States: holdfast.NewLiveStates(nil), Ledger: memstore.New(), Iteration: func() holdfast.Iteration { return p.at },
-		Notify: func(_ context.Context, name string, value any) error {
-			b, err := json.Marshal(value)
-			p.notices = append(p.notices, name+" "+string(b))
-			return err
-		},
-	}
-	p.ctx = holdfast.ContextWithRun(t.Context(), p.run)
-	return p
+	return &permissionRun{Run: hooktest.New(t), m: middleware.ToolPermission(o), t: t}
 }
 
 // call makes "refund {...}" a call with an id of its own.
@@ -51,14 +37,14 @@ func (p *permissionRun) call(text string) holdfast.ToolCall {
 	name, args, _ := strings.Cut(text, " ")
 	p.calls++
 	id := fmt.Sprintf("c%d", p.calls)
-	return holdfast.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(args), Thread: p.at.Thread, Run: p.at.Run, Principal: p.at.Principal}
+	return holdfast.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(args), Thread: p.At.Thread, Run: p.At.Run, Principal: p.At.Principal}
 }
 
 // batch says what is decided about each call: run, ask, or the result's text.
 func (p *permissionRun) batch(calls ...holdfast.ToolCall) []string {
 	p.t.Helper()
-	b := holdfast.NewBatch(&p.at, calls)
-	if err := p.Batch(p.ctx, b); err != nil {
+	b := holdfast.NewBatch(&p.At, calls)
+	if err := p.m.Batch(p.Context(), b); err != nil {
 		p.t.Fatal(err)
 	}
 	said := make([]string, len(calls))
@@ -84,7 +70,7 @@ func (p *permissionRun) start(call holdfast.ToolCall) string {
 		p.reached = append(p.reached, call)
 		return holdfast.ToolResult{Text: "ran"}, nil
 	}
-	result, err := p.Tool(next)(p.ctx, nil, call)
+	result, err := p.m.Tool(next)(p.Context(), nil, call)
 	if err != nil {
 		return err.Error()
 	}
@@ -102,8 +88,8 @@ func permissionAnswered(call holdfast.ToolCall, payload string) holdfast.ToolCal
 // question is what a person is asked about a call.
 func (p *permissionRun) question(call holdfast.ToolCall) *holdfast.Interrupt {
 	p.t.Helper()
-	b := holdfast.NewBatch(&p.at, []holdfast.ToolCall{call})
-	if err := p.Batch(p.ctx, b); err != nil {
+	b := holdfast.NewBatch(&p.At, []holdfast.ToolCall{call})
+	if err := p.m.Batch(p.Context(), b); err != nil {
 		p.t.Fatal(err)
 	}
 	_, ask := b.Decided(0)
@@ -153,8 +139,8 @@ func TestPermissionRules(t *testing.T) {
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%s, undecided: got %q, want %q", call, got, want)
 		}
-		if denied := len(p.notices) > 0 && strings.HasPrefix(p.notices[0], "holdfast.permission_denied"); denied == (want == "run" || want == "ask") {
-			t.Errorf("%s: the notices are %q", call, p.notices)
+		if denied := len(p.Notices) > 0 && strings.HasPrefix(p.Notices[0], "holdfast.permission_denied"); denied == (want == "run" || want == "ask") {
+			t.Errorf("%s: the notices are %q", call, p.Notices)
 		}
 	}
 	allow := newPermissionRun(t, `{"default": "allow"}`)
@@ -173,8 +159,8 @@ func TestPermissionNotices(t *testing.T) {
 		`holdfast.permission_remembered {"allow":true,"rule":"refund*","scope":"thread","tool":"refund"}`,
 		`holdfast.permission_denied {"by":"person","rule":"mail exact","tool":"mail"}`,
 	}
-	if !slices.Equal(p.notices, want) {
-		t.Errorf("got  %q\nwant %q", p.notices, want)
+	if !slices.Equal(p.Notices, want) {
+		t.Errorf("got  %q\nwant %q", p.Notices, want)
 	}
 }
 
@@ -246,9 +232,9 @@ func TestPermissionAnswers(t *testing.T) {
 				t.Errorf("%s: the tool sees the answer as its own", payload)
 			}
 		}
-		remembered := slices.ContainsFunc(p.notices, func(n string) bool { return strings.Contains(n, "_remembered") })
+		remembered := slices.ContainsFunc(p.Notices, func(n string) bool { return strings.Contains(n, "_remembered") })
 		if wanted := payload == `{"allow":true,"remember":"run"}` || payload == `{"allow":false,"remember":"user"}`; remembered != wanted {
-			t.Errorf("%s: the notices are %q", payload, p.notices)
+			t.Errorf("%s: the notices are %q", payload, p.Notices)
 		}
 	}
 }
@@ -272,7 +258,7 @@ func TestPermissionTheToolsOwnQuestion(t *testing.T) {
 		t.Errorf("in a fork: %q", got)
 	}
 	for range 2 { // once more, after a crash
-		p.AfterIteration(p.ctx, &p.at, &holdfast.IterationResult{})
+		p.m.AfterIteration(p.Context(), &p.At, &holdfast.IterationResult{})
 	}
 	if got := p.start(call); !strings.Contains(got, "a person is asked") {
 		t.Errorf("in another iteration: %q", got)
@@ -295,28 +281,28 @@ func TestPermissionRulesThatChange(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.answer, got, tt.want)
 		}
 	}
-	if slices.ContainsFunc(allows.notices, func(n string) bool { return strings.Contains(n, "_remembered") }) {
-		t.Errorf("an answer is remembered for a rule that does not ask: %q", allows.notices)
+	if slices.ContainsFunc(allows.Notices, func(n string) bool { return strings.Contains(n, "_remembered") }) {
+		t.Errorf("an answer is remembered for a rule that does not ask: %q", allows.Notices)
 	}
 }
 
 // TestPermissionLeavesDecidedCallsAlone: what another middleware has decided stands.
 func TestPermissionLeavesDecidedCallsAlone(t *testing.T) {
 	p := newPermissionRun(t, refundRules)
-	b := holdfast.NewBatch(&p.at, []holdfast.ToolCall{p.call("drop_x {}")})
+	b := holdfast.NewBatch(&p.At, []holdfast.ToolCall{p.call("drop_x {}")})
 	b.Skip(0, holdfast.ToolResult{Text: "from a cache"})
-	if err := p.Batch(p.ctx, b); err != nil {
+	if err := p.m.Batch(p.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if result, _ := b.Decided(0); result.Text != "from a cache" || len(p.notices) > 0 {
-		t.Errorf("got %+v, %q", result, p.notices)
+	if result, _ := b.Decided(0); result.Text != "from a cache" || len(p.Notices) > 0 {
+		t.Errorf("got %+v, %q", result, p.Notices)
 	}
 }
 
 // TestPermissionMistakes: each is found at start-up, and the text says what to write.
 func TestPermissionMistakes(t *testing.T) {
 	infinite := math.Inf(1)
-	for want, o := range map[string]middleware.ToolPermissionOptions{
+	hooktest.WantInvalid(t, "middleware.ToolPermission", middleware.ToolPermission, map[string]middleware.ToolPermissionOptions{
 		`default: "never" is no decision: write allow, ask or deny`: {Default: "never"},
 		`rule 1 (tool ""): it says no tool: write its name, or "*"`: {Rules: []middleware.PermissionRule{{Then: "ask"}}},
 		`rule 2 (tool "x"): "" is no decision`:                      {Rules: []middleware.PermissionRule{{Tool: "y", Then: "deny"}, {Tool: "x"}}},
@@ -325,14 +311,5 @@ func TestPermissionMistakes(t *testing.T) {
 		`or is there twice`:                                         {Rules: []middleware.PermissionRule{{Tool: "x", Then: "ask", Remember: []middleware.PermissionScope{"run", "run"}}}},
 		`the argument "a..b" is no path`:                            {Rules: []middleware.PermissionRule{{Tool: "x", Then: "ask", Args: map[string]middleware.Condition{"a..b": {Glob: "*"}}}}},
 		`the argument "a": the condition cannot be written`:         {Rules: []middleware.PermissionRule{{Tool: "x", Then: "ask", Args: map[string]middleware.Condition{"a": {Below: &infinite}}}}},
-	} {
-		func() {
-			defer func() {
-				if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "middleware.ToolPermission: ") || !strings.Contains(p, want) {
-					t.Errorf("want %q, got %q", want, p)
-				}
-			}()
-			middleware.ToolPermission(o)
-		}()
-	}
+	})
 }

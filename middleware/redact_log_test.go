@@ -27,7 +27,8 @@ func (v valuer) LogValue() slog.Value { return slog.StringValue(v.text) }
 
 type jsonError struct{ Key string }
 
-func (e jsonError) Error() string                { return "an error" }
+func (e jsonError) Error() string { return "an error" }
+
 func (e jsonError) MarshalJSON() ([]byte, error) { return json.Marshal(e.Key) }
 
 type panicking struct{}

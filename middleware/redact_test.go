@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // secrets are made up. They are put together here, so that nobody who looks for real
@@ -112,22 +113,13 @@ func TestRedactionWithPatternsOfOnesOwn(t *testing.T) {
 
 func TestRedactionMistakes(t *testing.T) {
 	off := false
-	for want, o := range map[string]middleware.RedactionOptions{
+	hooktest.WantInvalid(t, "middleware.Redaction", middleware.Redaction, map[string]middleware.RedactionOptions{
 		"nothing is redacted":     {Builtin: &off},
 		`the name is "A key"`:     {Patterns: []middleware.RedactionPattern{{Name: "A key", Regexp: "x"}}},
 		"patterns[0]: regexp of":  {Patterns: []middleware.RedactionPattern{{Name: "a", Regexp: "("}}},
 		"matches the empty text":  {Patterns: []middleware.RedactionPattern{{Name: "a", Regexp: "x*"}}},
 		"is too large to look fo": {Patterns: []middleware.RedactionPattern{{Name: "a", Regexp: strings.Repeat("abcdefghij", 120)}}},
-	} {
-		func() {
-			defer func() {
-				if p := fmt.Sprint(recover()); !strings.Contains(p, want) || !strings.Contains(p, "middleware.Redaction: ") {
-					t.Errorf("want %q, got %s", want, p)
-				}
-			}()
-			middleware.Redaction(o)
-		}()
-	}
+	})
 }
 
 func TestRedactionOfWhatAToolReturns(t *testing.T) {

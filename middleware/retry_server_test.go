@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 func fastRetry() middleware.RetryOptions {
@@ -30,9 +31,8 @@ func TestRetriedRun(t *testing.T) {
 		}
 		return "added", err
 	})
-	c := newChat(t, "memory:", holdfast.Agent{Model: callThenSay("add"), Tools: []holdfast.Tool{add}, Middleware: []holdfast.Middleware{middleware.Retry(fastRetry())}})
-	defer c.close()
-	stream := c.say("go")
+	c := hooktest.Converse(t, holdfast.Agent{Model: hooktest.CallThenSay("add"), Tools: []holdfast.Tool{add}, Middleware: []holdfast.Middleware{middleware.Retry(fastRetry())}})
+	stream := c.Say("go").Text
 	if tries.Load() != 3 || strings.Count(stream, "TOOL_CALL_RESULT") != 1 || !strings.Contains(stream, `"snapshot":[1]`) {
 		t.Errorf("%d tries: %s", tries.Load(), stream)
 	}
@@ -49,10 +49,9 @@ func TestTimedOutRun(t *testing.T) {
 		<-ctx.Done()
 		return "", ctx.Err()
 	})
-	c := newChat(t, "memory:", holdfast.Agent{Model: callThenSay("hang"), Tools: []holdfast.Tool{hang}, Middleware: []holdfast.Middleware{
+	c := hooktest.Converse(t, holdfast.Agent{Model: hooktest.CallThenSay("hang"), Tools: []holdfast.Tool{hang}, Middleware: []holdfast.Middleware{
 		middleware.Retry(fastRetry()), middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Millisecond)})}})
-	defer c.close()
-	stream := c.say("go")
+	stream := c.Say("go").Text
 	if tries.Load() != 3 || !strings.Contains(stream, `within 5ms and was given up. It may have taken effect all the same.\n[It was tried 3 times.]`) ||
 		!strings.Contains(stream, `"delta":"Got: `) {
 		t.Errorf("%d tries: %s", tries.Load(), stream)

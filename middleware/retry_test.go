@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // trying is a tool that comes to one thing after the other.
@@ -257,22 +258,13 @@ func TestTimeoutIsAResultAfterTheTries(t *testing.T) {
 }
 
 func TestRetryMistakes(t *testing.T) {
-	for want, o := range map[string]middleware.RetryOptions{
+	hooktest.WantInvalid(t, "middleware.Retry", middleware.Retry, map[string]middleware.RetryOptions{
 		"attempts is 1":       {Attempts: 1},
 		"from 2 to 20":        {Attempts: 21},
 		"an empty name":       {Tools: []string{"a", ""}},
 		"not below the first": {Backoff: middleware.Duration(time.Hour)},
 		`on is "always"`:      {On: "always"},
-	} {
-		func() {
-			defer func() {
-				if p := fmt.Sprint(recover()); !strings.Contains(p, want) || !strings.HasPrefix(p, "middleware.Retry: ") {
-					t.Errorf("want %q, got %s", want, p)
-				}
-			}()
-			middleware.Retry(o)
-		}()
-	}
+	})
 }
 
 // TestInvalidArgumentsAreNotTriedAgain: only the model can mend them.

@@ -3,7 +3,6 @@ package middleware_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 func TestTimeoutOfAModel(t *testing.T) {
@@ -57,17 +57,8 @@ func TestTimeoutOfATool(t *testing.T) {
 }
 
 func TestTimeoutMistakes(t *testing.T) {
-	for want, o := range map[string]middleware.TimeoutOptions{
+	hooktest.WantInvalid(t, "middleware.Timeout", middleware.Timeout, map[string]middleware.TimeoutOptions{
 		"nothing is bounded":    {},
 		"a timeout is negative": {Model: -1},
-	} {
-		func() {
-			defer func() {
-				if p := fmt.Sprint(recover()); !strings.Contains(p, want) {
-					t.Errorf("want %q, got %s", want, p)
-				}
-			}()
-			middleware.Timeout(o)
-		}()
-	}
+	})
 }
