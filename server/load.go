@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/tools"
-	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/kinds"
 )
 
@@ -170,7 +170,7 @@ func (p Parts) known() config.Known {
 
 // checkPrice returns an error that says what is wrong with a price.
 func checkPrice(raw json.RawMessage) error {
-	var price middleware.Price
+	var price budget.Price
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	return d.Decode(&price)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/config"
-	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/kinds"
 )
 
@@ -28,10 +28,10 @@ func known() config.Known {
 		Models: []string{"demo", "openai/"},
 		Middleware: []holdfast.MiddlewareKind{
 			{Name: "acme.breaker", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &breaker{}) }},
-			{Name: "acme.budget", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &budget{}) }},
+			{Name: "acme.budget", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &spending{}) }},
 		},
 		Priced: []string{"acme.budget"},
-		Price:  func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &middleware.Price{}) },
+		Price:  func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &budget.Price{}) },
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 )
 
 // All returns the kinds of middleware that come with Holdfast. The names are part of
@@ -18,7 +19,7 @@ func All() []holdfast.MiddlewareKind {
 		kind("continuation", middleware.Continuation),
 		kind("toolPermission", middleware.ToolPermission),
 		kind("rateLimit", middleware.RateLimit),
-		kind("budget", middleware.Budget),
+		kind("budget", budget.New),
 		kind("retry", middleware.Retry),
 		kind("timeout", middleware.Timeout),
 		kind("historyWindow", middleware.HistoryWindow),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 )
 
 func (w *worker) agent(name string, between ...holdfast.Middleware) holdfast.Agent {
@@ -28,9 +29,9 @@ func permission() holdfast.Middleware {
 // sturdy has all middleware whose state has to survive.
 func (w *worker) sturdy() holdfast.Agent {
 	return w.agent("sturdy",
-		middleware.Budget(middleware.BudgetOptions{
-			Thread:        middleware.BudgetLimit{Tokens: 1_000_000},
-			ReserveTokens: middleware.ReserveTokens{Input: 100, Output: 50},
+		budget.New(budget.Options{
+			Thread:        budget.Limit{Tokens: 1_000_000},
+			ReserveTokens: budget.ReserveTokens{Input: 100, Output: 50},
 		}),
 		middleware.ErrorTracking(middleware.ErrorTrackingOptions{}),
 		middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 5}),
@@ -45,14 +46,14 @@ func (w *worker) asker() holdfast.Agent { return w.agent("asker", permission()) 
 // spender has a budget that all its runs share. A token of input costs a millionth,
 // one of output two.
 func (w *worker) spender(tokens int64, cost string) (holdfast.Agent, error) {
-	limit, err := middleware.ParseMoney(cost)
+	limit, err := budget.ParseMoney(cost)
 	if err != nil {
 		return holdfast.Agent{}, fmt.Errorf("--cost: %w", err)
 	}
-	return w.agent("spender", middleware.Budget(middleware.BudgetOptions{
-		Tenant:        middleware.BudgetLimit{Tokens: tokens, Cost: limit},
-		Prices:        map[string]middleware.Price{"test/m": {Input: 1_000_000, Output: 2_000_000}},
-		ReserveTokens: middleware.ReserveTokens{Input: 100, Output: 50},
+	return w.agent("spender", budget.New(budget.Options{
+		Tenant:        budget.Limit{Tokens: tokens, Cost: limit},
+		Prices:        map[string]budget.Price{"test/m": {Input: 1_000_000, Output: 2_000_000}},
+		ReserveTokens: budget.ReserveTokens{Input: 100, Output: 50},
 	})), nil
 }
 

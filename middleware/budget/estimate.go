@@ -1,4 +1,4 @@
-package middleware
+package budget
 
 import "github.com/holdfast-agents/holdfast"
 

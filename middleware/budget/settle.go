@@ -1,4 +1,4 @@
-package middleware
+package budget
 
 import (
 	"context"
@@ -27,9 +27,9 @@ func (c *spending) settle() {
 // note keeps what the run has used, and says what people need to know.
 func (c *spending) note(ctx context.Context, tokens int64, cost Money, told bool) {
 	// The state was read and written when the call began, so neither fails now.
-	was, _ := budgetRunState.Load(ctx)
+	was, _ := runState.Load(ctx)
 	warnings := c.warnings(ctx, was.Warned)
-	_, _ = budgetRunState.Update(ctx, func(r BudgetRun) BudgetRun {
+	_, _ = runState.Update(ctx, func(r RunState) RunState {
 		r.Tokens = min(r.Tokens+tokens, holdfast.MaxAmount)
 		r.Cost = min(r.Cost+cost, Money(holdfast.MaxAmount))
 		if c.usage != nil && priced(c.prices, c.name()) {
@@ -44,7 +44,7 @@ func (c *spending) note(ctx context.Context, tokens int64, cost Money, told bool
 	// A notice that cannot be written ends nothing: whatever keeps it from the log
 	// keeps the answer from it, too.
 	for _, w := range warnings {
-		_ = holdfast.Notify(ctx, "holdfast.budget_warning", c.notice(&w.BudgetReached))
+		_ = holdfast.Notify(ctx, "holdfast.budget_warning", c.notice(&w.Reached))
 	}
 	if !told && !was.Unreported {
 		_ = holdfast.Notify(ctx, "holdfast.budget_unreported", unreported{Tokens: tokens, Cost: cost, Currency: c.Currency})
@@ -61,7 +61,7 @@ type unreported struct {
 
 // warning is a limit that is nearly reached.
 type warning struct {
-	BudgetReached
+	Reached
 	account string
 }
 
@@ -87,15 +87,15 @@ func (c *spending) warnings(ctx context.Context, said []string) []warning {
 	for i, l := range limits {
 		// Both products fit: amounts are at most 2^53.
 		if used[i]*100 >= l.limit*int64(c.WarnAt) {
-			near = append(near, warning{BudgetReached{Scope: l.scope, Unit: l.unit, Used: used[i], Limit: l.limit}, l.account})
+			near = append(near, warning{Reached{Scope: l.scope, Unit: l.unit, Used: used[i], Limit: l.limit}, l.account})
 		}
 	}
 	return near
 }
 
-// budgetNotice is the value of the notices about a limit. Amounts are tokens, or
+// limitNotice is the value of the notices about a limit. Amounts are tokens, or
 // money in units of the currency.
-type budgetNotice struct {
+type limitNotice struct {
 	Scope    string `json:"scope"`
 	Unit     string `json:"unit"`
 	Used     any    `json:"used"`
@@ -104,8 +104,8 @@ type budgetNotice struct {
 	Currency string `json:"currency,omitempty"`
 }
 
-func (b *budgeter) notice(r *BudgetReached) budgetNotice {
-	n := budgetNotice{Scope: r.Scope, Unit: r.Unit}
+func (b *budgeter) notice(r *Reached) limitNotice {
+	n := limitNotice{Scope: r.Scope, Unit: r.Unit}
 	if r.Unit == unitCost {
 		n.Used, n.Limit, n.Currency = Money(r.Used), Money(r.Limit), b.Currency
 		if r.Needed > 0 {

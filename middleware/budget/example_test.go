@@ -1,4 +1,4 @@
-package middleware_test
+package budget_test
 
 import (
 	"context"
@@ -9,24 +9,25 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // A thread may cost 2.50, and all of the tenant's threads together 100 in 30 days. The
 // call that might exceed a limit is not made.
-func ExampleBudget() {
-	usd := func(text string) middleware.Money {
-		m, err := middleware.ParseMoney(text)
+func ExampleNew() {
+	usd := func(text string) budget.Money {
+		m, err := budget.ParseMoney(text)
 		if err != nil {
 			panic(err)
 		}
 		return m
 	}
-	budget := middleware.Budget(middleware.BudgetOptions{
-		Thread:        middleware.BudgetLimit{Cost: usd("2.50")},
-		Tenant:        middleware.BudgetLimit{Cost: usd("100"), Window: middleware.Duration(30 * 24 * time.Hour)},
-		Prices:        map[string]middleware.Price{"openai/gpt-*": {Input: usd("2.50"), Output: usd("10")}},
-		ReserveTokens: middleware.ReserveTokens{Output: 16_000},
+	spending := budget.New(budget.Options{
+		Thread:        budget.Limit{Cost: usd("2.50")},
+		Tenant:        budget.Limit{Cost: usd("100"), Window: middleware.Duration(30 * 24 * time.Hour)},
+		Prices:        map[string]budget.Price{"openai/gpt-*": {Input: usd("2.50"), Output: usd("10")}},
+		ReserveTokens: budget.ReserveTokens{Output: 16_000},
 	})
 
 	// A model that needs a lot, and never comes to an end.
@@ -38,7 +39,7 @@ func ExampleBudget() {
 			yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "step"}, Usage: &used, Finish: holdfast.FinishToolCalls}, nil)
 		}
 	})
-	agent := holdfast.Agent{Name: "helper", Model: hungry, Tools: []holdfast.Tool{step}, Middleware: []holdfast.Middleware{budget}}
+	agent := holdfast.Agent{Name: "helper", Model: hungry, Tools: []holdfast.Tool{step}, Middleware: []holdfast.Middleware{spending}}
 	fmt.Println(regexp.MustCompile("The thread has used .* its budget of [^;]*").FindString(hooktest.RunAgent(agent, "Read all of it.")))
 	// Output: The thread has used 2.36 of its budget of 2.50 USD
 }

@@ -1,4 +1,4 @@
-package middleware_test
+package budget_test
 
 import (
 	"context"
@@ -11,39 +11,40 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 // calls are the options of most tests: a call reserves 100 tokens.
-func calls(change func(*middleware.BudgetOptions)) middleware.BudgetOptions {
-	o := middleware.BudgetOptions{ReserveTokens: middleware.ReserveTokens{Input: 60, Output: 40}}
+func calls(change func(*budget.Options)) budget.Options {
+	o := budget.Options{ReserveTokens: budget.ReserveTokens{Input: 60, Output: 40}}
 	change(&o)
 	return o
 }
 
 func TestBudgetMistakes(t *testing.T) {
-	type o = middleware.BudgetOptions
-	cost := middleware.BudgetLimit{Cost: 1}
-	prices := map[string]middleware.Price{"p/m": {Input: 1}}
-	hooktest.WantInvalid(t, "middleware.Budget", middleware.Budget, map[string]o{
+	type o = budget.Options
+	cost := budget.Limit{Cost: 1}
+	prices := map[string]budget.Price{"p/m": {Input: 1}}
+	hooktest.WantInvalid(t, "budget.New", budget.New, map[string]o{
 		"there is no limit":                  {},
-		"run.tokens is -1":                   {Run: middleware.BudgetLimit{Tokens: -1}},
-		"thread.cost is -0.000001":           {Thread: middleware.BudgetLimit{Cost: -1}},
-		"run.window is set":                  {Run: middleware.BudgetLimit{Tokens: 1, Window: middleware.Duration(time.Hour)}},
-		"user.window is 1ms: write 1s":       {User: middleware.BudgetLimit{Tokens: 1, Window: middleware.Duration(time.Millisecond)}},
-		"reserveTokens has a number":         {Run: cost, ReserveTokens: middleware.ReserveTokens{Output: -1}},
+		"run.tokens is -1":                   {Run: budget.Limit{Tokens: -1}},
+		"thread.cost is -0.000001":           {Thread: budget.Limit{Cost: -1}},
+		"run.window is set":                  {Run: budget.Limit{Tokens: 1, Window: middleware.Duration(time.Hour)}},
+		"user.window is 1ms: write 1s":       {User: budget.Limit{Tokens: 1, Window: middleware.Duration(time.Millisecond)}},
+		"reserveTokens has a number":         {Run: cost, ReserveTokens: budget.ReserveTokens{Output: -1}},
 		`then is "stop": write "end"`:        {Run: cost, Then: "stop"},
 		`unknownPrice is "no": write "refus`: {Run: cost, UnknownPrice: "no"},
 		"warnAt is 101":                      {Run: cost, WarnAt: 101},
 		"a limit of cost needs prices":       {Run: cost},
 		`model is "p/x" and has no price`:    {Run: cost, Prices: prices, Model: "p/x"},
-		`the price of "" cannot be`:          {Run: cost, Prices: map[string]middleware.Price{"": {}}},
-		`the price of "m" cannot be`:         {Run: middleware.BudgetLimit{Tokens: 1}, Prices: map[string]middleware.Price{"m": {Output: -1}}},
+		`the price of "" cannot be`:          {Run: cost, Prices: map[string]budget.Price{"": {}}},
+		`the price of "m" cannot be`:         {Run: budget.Limit{Tokens: 1}, Prices: map[string]budget.Price{"m": {Output: -1}}},
 	})
 }
 
 func TestBudgetOptionsOfAFile(t *testing.T) {
-	var o middleware.BudgetOptions
+	var o budget.Options
 	err := holdfast.DecodeOptions(json.RawMessage(`{"tenant": {"cost": 250.5, "window": "720h"}, "run": {"tokens": 200000},
 		"prices": {"openai/gpt-*": {"input": "2.50", "output": 10, "cachedInput": 0}}, "reserveTokens": {"input": "estimate", "output": 800}}`), &o)
 	if err != nil || o.Tenant.Cost.String() != "250.50" || *o.Prices["openai/gpt-*"].CachedInput != 0 || o.ReserveTokens.Output != 800 {
@@ -61,7 +62,7 @@ func TestBudgetOptionsOfAFile(t *testing.T) {
 // for which there is no room is not made.
 func TestBudgetOfTokens(t *testing.T) {
 	h := hooktest.New(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 250 }))
+	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 250 }))
 	during := func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		h.WantUsed("budget/run/th/r1/tokens", 100)
 		return hooktest.Costing(hooktest.Usage(50, 20))(ctx, req)
@@ -92,9 +93,9 @@ func TestBudgetOfTokens(t *testing.T) {
 // the price of the one that answered.
 func TestBudgetOfMoney(t *testing.T) {
 	h := hooktest.New(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
+	m := budget.New(calls(func(o *budget.Options) {
 		o.Thread.Cost = money(t, "10")
-		o.Prices = map[string]middleware.Price{"p/*": {Input: money(t, "1")}, "p/m*": {Input: money(t, "1000"), Output: money(t, "100000")}, "q/dear": {Output: money(t, "200000")}}
+		o.Prices = map[string]budget.Price{"p/*": {Input: money(t, "1")}, "p/m*": {Input: money(t, "1000"), Output: money(t, "100000")}, "q/dear": {Output: money(t, "200000")}}
 	}))
 	account := "budget/thread/th/cost"
 	if err := h.Ask(m, func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -113,7 +114,7 @@ func TestBudgetOfMoney(t *testing.T) {
 // TestBudgetTooSmallForOneCall says what to do about it.
 func TestBudgetTooSmallForOneCall(t *testing.T) {
 	h := hooktest.New(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.User.Tokens = 99 }))
+	m := budget.New(calls(func(o *budget.Options) { o.User.Tokens = 99 }))
 	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), holdfast.CodeBudgetExceeded, "The user has used 0 of its budget of 99 tokens", "Not even one call fits", "reserveTokens")
 }
 
@@ -122,9 +123,9 @@ func TestBudgetTooSmallForOneCall(t *testing.T) {
 func TestBudgetWindows(t *testing.T) {
 	h := hooktest.New(t)
 	now := time.Date(2026, 3, 4, 23, 0, 0, 0, time.UTC)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
-		o.User = middleware.BudgetLimit{Tokens: 1000}
-		o.Tenant = middleware.BudgetLimit{Tokens: 150, Window: middleware.Duration(24 * time.Hour)}
+	m := budget.New(calls(func(o *budget.Options) {
+		o.User = budget.Limit{Tokens: 1000}
+		o.Tenant = budget.Limit{Tokens: 150, Window: middleware.Duration(24 * time.Hour)}
 		o.Now = func() time.Time { return now }
 	}))
 	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(60, 0))); err != nil {
@@ -146,7 +147,7 @@ func TestBudgetWindows(t *testing.T) {
 // with that of its origin's thread.
 func TestBudgetAccounts(t *testing.T) {
 	h := hooktest.New(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens, o.Thread.Tokens = 1000, 1000 }))
+	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens, o.Thread.Tokens = 1000, 1000 }))
 	for _, at := range []struct{ thread, run string }{{"th", "r1"}, {"th", "resumed"}, {"fork", "r3"}} {
 		h.At.Thread, h.At.Run = at.thread, at.run
 		if err := h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))); err != nil {
@@ -176,7 +177,7 @@ func TestBudgetAccounts(t *testing.T) {
 // counted beside the call of the next owner, so that no crash is a way around a limit.
 func TestBudgetAfterACrash(t *testing.T) {
 	h := hooktest.New(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Thread.Tokens = 210 }))
+	m := budget.New(calls(func(o *budget.Options) { o.Thread.Tokens = 210 }))
 	next, stop := iter.Pull2(m.Model(hooktest.Says(holdfast.Delta{Text: "a"}, holdfast.Delta{Text: "b"}))(h.Context(), &holdfast.ModelRequest{}))
 	next() // the process dies here
 	defer stop()
@@ -194,7 +195,7 @@ func TestBudgetAfterACrash(t *testing.T) {
 // TestBudgetOfAttempts: each attempt counts what it has reported.
 func TestBudgetOfAttempts(t *testing.T) {
 	h := hooktest.New(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 1000 }))
+	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 1000 }))
 	u := hooktest.Usage(50, 5)
 	cut := hooktest.Breaking(&holdfast.ModelError{Retryable: true}, holdfast.Delta{Usage: u})
 	if err := h.Try(m, cut, 0); err == nil {
@@ -234,7 +235,7 @@ func TestBudgetWithoutReports(t *testing.T) {
 		"a late refusal":         {hooktest.Breaking(&holdfast.ModelError{}, holdfast.Delta{Text: "x"}), 100, true},
 	} {
 		h := hooktest.New(t)
-		m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = holdfast.MaxAmount }))
+		m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = holdfast.MaxAmount }))
 		_ = h.Ask(m, tt.model)
 		h.Next()
 		h.Notices = h.Notices[:min(len(h.Notices), 1)]
@@ -251,7 +252,7 @@ func TestBudgetWithoutReports(t *testing.T) {
 // TestBudgetUnreportedIsSaidOnce for each run.
 func TestBudgetUnreportedIsSaidOnce(t *testing.T) {
 	h := hooktest.New(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 1000 }))
+	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 1000 }))
 	for range 3 {
 		if err := h.Ask(m, hooktest.Says(holdfast.Delta{Finish: holdfast.FinishStop})); err != nil {
 			t.Fatal(err)
@@ -265,7 +266,7 @@ func TestBudgetUnreportedIsSaidOnce(t *testing.T) {
 // TestBudgetOfAReaderThatPanics: what was used is counted all the same.
 func TestBudgetOfAReaderThatPanics(t *testing.T) {
 	h := hooktest.New(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 1000 }))
+	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 1000 }))
 	func() {
 		defer func() { _ = recover() }()
 		for range m.Model(hooktest.Costing(hooktest.Usage(50, 20)))(h.Context(), &holdfast.ModelRequest{}) {
@@ -278,15 +279,15 @@ func TestBudgetOfAReaderThatPanics(t *testing.T) {
 // TestBudgetUnknownPrice: a model whose cost cannot be known is refused at its first
 // call, unless it is to be ignored.
 func TestBudgetUnknownPrice(t *testing.T) {
-	options := func(change func(*middleware.BudgetOptions)) middleware.BudgetOptions {
-		return calls(func(o *middleware.BudgetOptions) {
+	options := func(change func(*budget.Options)) budget.Options {
+		return calls(func(o *budget.Options) {
 			o.Run.Cost, o.Run.Tokens = money(t, "10"), 1000
-			o.Prices = map[string]middleware.Price{"known": {Input: money(t, "10000")}, "p/known": {Input: money(t, "10000")}}
+			o.Prices = map[string]budget.Price{"known": {Input: money(t, "10000")}, "p/known": {Input: money(t, "10000")}}
 			change(o)
 		})
 	}
 	h := hooktest.New(t)
-	m := middleware.Budget(options(func(*middleware.BudgetOptions) {}))
+	m := budget.New(options(func(*budget.Options) {}))
 	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))), holdfast.CodeMiddlewareFailed, "The model p/m has no price", "unknownPrice")
 	h.WantUsed("budget/run/th/r1/cost", int64(money(t, "0.6")))
 	h.Next()
@@ -294,7 +295,7 @@ func TestBudgetUnknownPrice(t *testing.T) {
 	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(nameless)), holdfast.CodeMiddlewareFailed, "does not say its name")
 
 	h = hooktest.New(t)
-	m = middleware.Budget(options(func(o *middleware.BudgetOptions) { o.UnknownPrice = "ignore" }))
+	m = budget.New(options(func(o *budget.Options) { o.UnknownPrice = "ignore" }))
 	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))); err != nil {
 		t.Error(err)
 	}
@@ -302,7 +303,7 @@ func TestBudgetUnknownPrice(t *testing.T) {
 	h.WantUsed("budget/run/th/r1/tokens", 70)
 
 	h = hooktest.New(t)
-	m = middleware.Budget(options(func(o *middleware.BudgetOptions) { o.Model = "known" }))
+	m = budget.New(options(func(o *budget.Options) { o.Model = "known" }))
 	if err := h.Ask(m, hooktest.Costing(nameless)); err != nil {
 		t.Error(err)
 	}
@@ -312,7 +313,7 @@ func TestBudgetUnknownPrice(t *testing.T) {
 // TestBudgetEstimate: without a number the reservation is a third of what is sent.
 func TestBudgetEstimate(t *testing.T) {
 	h := hooktest.New(t)
-	m := middleware.Budget(middleware.BudgetOptions{Run: middleware.BudgetLimit{Tokens: 1 << 40}, ReserveTokens: middleware.ReserveTokens{Output: 1}})
+	m := budget.New(budget.Options{Run: budget.Limit{Tokens: 1 << 40}, ReserveTokens: budget.ReserveTokens{Output: 1}})
 	image := func(kind holdfast.SourceType, size int) holdfast.Part {
 		return holdfast.Part{Type: holdfast.PartImage, Source: &holdfast.Source{Type: kind, Value: strings.Repeat("A", size)}}
 	}

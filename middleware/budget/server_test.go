@@ -1,4 +1,4 @@
-package middleware_test
+package budget_test
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
-	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
 // worker is an agent whose model calls tools without an end, and reports 50 tokens
 // for each call; every call reserves 100.
-func worker(b middleware.BudgetOptions, model func(n int64) holdfast.Delta) holdfast.Agent {
+func worker(b budget.Options, model func(n int64) holdfast.Delta) holdfast.Agent {
 	var n atomic.Int64
-	b.ReserveTokens = middleware.ReserveTokens{Input: 60, Output: 40}
+	b.ReserveTokens = budget.ReserveTokens{Input: 60, Output: 40}
 	return holdfast.Agent{
 		Name:  "worker",
 		Tools: []holdfast.Tool{holdfast.NewTool("work", "works", func(context.Context, struct{}) (string, error) { return "done", nil })},
@@ -31,7 +31,7 @@ func worker(b middleware.BudgetOptions, model func(n int64) holdfast.Delta) hold
 				yield(model(n.Add(1)), ctx.Err())
 			}
 		}),
-		Middleware: []holdfast.Middleware{middleware.Budget(b)},
+		Middleware: []holdfast.Middleware{budget.New(b)},
 	}
 }
 
@@ -42,7 +42,7 @@ func works(u *holdfast.Usage) holdfast.Delta {
 // TestBudgetEndsARun: the run ends with the reason, the thread's next runs do, and a
 // fork of it has no budget of its own.
 func TestBudgetEndsARun(t *testing.T) {
-	s := hooktest.Serve(t, worker(middleware.BudgetOptions{Thread: middleware.BudgetLimit{Tokens: 220}},
+	s := hooktest.Serve(t, worker(budget.Options{Thread: budget.Limit{Tokens: 220}},
 		func(int64) holdfast.Delta { return works(hooktest.Usage(40, 10)) }))
 	events := s.Post("t", "r1", nil)
 	end := events.Last()
@@ -64,9 +64,9 @@ func TestBudgetEndsARun(t *testing.T) {
 // TestBudgetAsksAPerson, who answers after the server was started again.
 func TestBudgetAsksAPerson(t *testing.T) {
 	store := "bolt:" + filepath.Join(t.TempDir(), "holdfast.db")
-	agent := worker(middleware.BudgetOptions{
-		Run: middleware.BudgetLimit{Cost: money(t, "1")}, Then: "ask",
-		Prices: map[string]middleware.Price{"p/m": {Input: money(t, "10000"), Output: money(t, "10000")}},
+	agent := worker(budget.Options{
+		Run: budget.Limit{Cost: money(t, "1")}, Then: "ask",
+		Prices: map[string]budget.Price{"p/m": {Input: money(t, "10000"), Output: money(t, "10000")}},
 	}, func(n int64) holdfast.Delta {
 		if n > 2 {
 			return holdfast.Delta{Text: "enough", Finish: holdfast.FinishStop}
@@ -105,7 +105,7 @@ func TestBudgetOfManyRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const limit, reserved = 3000, 100
 			var spent, above atomic.Int64
-			agent := worker(middleware.BudgetOptions{Tenant: middleware.BudgetLimit{Tokens: limit}}, func(n int64) holdfast.Delta {
+			agent := worker(budget.Options{Tenant: budget.Limit{Tokens: limit}}, func(n int64) holdfast.Delta {
 				used := 20 + n*13%(reserved-19) // never more than is reserved
 				if total := spent.Add(used); total > limit {
 					above.Store(total)

@@ -1,4 +1,4 @@
-package middleware
+package budget
 
 import (
 	"context"
@@ -30,21 +30,21 @@ type allowance struct {
 // accounts returns the names under which the run and its thread are counted. They
 // are chosen once, and then kept: a run that resumes another has its account, a fork
 // that of its origin.
-func accounts(ctx context.Context, it *holdfast.Iteration) (thread BudgetThread, run BudgetRun, err error) {
-	if thread, err = budgetThreadState.Load(ctx); err != nil {
+func accounts(ctx context.Context, it *holdfast.Iteration) (thread ThreadState, run RunState, err error) {
+	if thread, err = threadState.Load(ctx); err != nil {
 		return thread, run, err
 	}
-	if run, err = budgetRunState.Load(ctx); err != nil {
+	if run, err = runState.Load(ctx); err != nil {
 		return thread, run, err
 	}
 	if thread.Account == "" {
-		thread, err = budgetThreadState.Update(ctx, func(t BudgetThread) BudgetThread {
+		thread, err = threadState.Update(ctx, func(t ThreadState) ThreadState {
 			t.Account = ledgers.Name("budget", scopeThread, it.Thread)
 			return t
 		})
 	}
 	if err == nil && run.Account == "" {
-		run, err = budgetRunState.Update(ctx, func(r BudgetRun) BudgetRun {
+		run, err = runState.Update(ctx, func(r RunState) RunState {
 			r.Account = ledgers.Name("budget", scopeRun, it.Thread, it.Run)
 			return r
 		})
@@ -53,7 +53,7 @@ func accounts(ctx context.Context, it *holdfast.Iteration) (thread BudgetThread,
 }
 
 // allowances are the limits as they are now.
-func (b *budgeter) allowances(it *holdfast.Iteration, thread BudgetThread, run BudgetRun, now time.Time) []allowance {
+func (b *budgeter) allowances(it *holdfast.Iteration, thread ThreadState, run RunState, now time.Time) []allowance {
 	var all []allowance
 	for _, s := range b.scopes() {
 		name, expires, raised := "", time.Time{}, run.Raised
@@ -82,7 +82,7 @@ func (b *budgeter) allowances(it *holdfast.Iteration, thread BudgetThread, run B
 }
 
 // windowed names the account of the window that the time is in, and its end.
-func windowed(l BudgetLimit, now time.Time, parts ...string) (name string, expires time.Time) {
+func windowed(l Limit, now time.Time, parts ...string) (name string, expires time.Time) {
 	if l.Window == 0 {
 		return ledgers.Name(append(parts, "all")...), time.Time{}
 	}

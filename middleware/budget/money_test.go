@@ -1,4 +1,4 @@
-package middleware_test
+package budget_test
 
 import (
 	"encoding/json"
@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 )
 
 func TestParseMoney(t *testing.T) {
-	for text, want := range map[string]middleware.Money{
+	for text, want := range map[string]budget.Money{
 		"0": 0, "10": 10_000_000, "2.5": 2_500_000, "2.50": 2_500_000, "0.000001": 1, "007": 7_000_000, "9007199254.740992": 1 << 53,
 	} {
-		if got, err := middleware.ParseMoney(text); err != nil || got != want {
+		if got, err := budget.ParseMoney(text); err != nil || got != want {
 			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
 		}
 	}
@@ -24,21 +24,21 @@ func TestParseMoney(t *testing.T) {
 		"1,5": "write it like", " 1": "write it like", "1.2.3": "write it like", "NaN": "write it like", "٣": "write it like",
 		"0.0000001": "more than 6 decimals", "9007199254.740993": "the most that is counted is 9007199254.740992", "99999999999999999999": "too much money",
 	} {
-		if got, err := middleware.ParseMoney(text); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := budget.ParseMoney(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %d, %v, want an error with %q", text, got, err, want)
 		}
 	}
 }
 
 func TestMoneyIsWrittenAsItIsRead(t *testing.T) {
-	for money, want := range map[middleware.Money]string{
+	for money, want := range map[budget.Money]string{
 		0: "0.00", 1: "0.000001", 10_000_000: "10.00", 2_500_000: "2.50", 75_000: "0.075", -1_500_000: "-1.50", math.MinInt64: "-9223372036854.775808",
 	} {
 		if got := money.String(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	var read struct{ A, B, C middleware.Money }
+	var read struct{ A, B, C budget.Money }
 	if err := json.Unmarshal([]byte(`{"A":2.5,"B":"10.02","C":3}`), &read); err != nil || read.A != 2_500_000 || read.B != 10_020_000 || read.C != 3_000_000 {
 		t.Errorf("got %+v, %v", read, err)
 	}
@@ -50,7 +50,7 @@ func TestMoneyIsWrittenAsItIsRead(t *testing.T) {
 			t.Errorf("%s was read", bad)
 		}
 	}
-	var m middleware.Money
+	var m budget.Money
 	if err := m.UnmarshalJSON([]byte(`"`)); err == nil {
 		t.Error("half a text was read")
 	}
@@ -63,7 +63,7 @@ func FuzzParseMoney(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		money, err := middleware.ParseMoney(text)
+		money, err := budget.ParseMoney(text)
 		if err != nil {
 			return
 		}
@@ -71,44 +71,17 @@ func FuzzParseMoney(f *testing.F) {
 		if !ok || exact.Cmp(big.NewRat(int64(money), 1_000_000)) != 0 || money < 0 || int64(money) > holdfast.MaxAmount {
 			t.Errorf("%q was read as %d millionths", text, money)
 		}
-		if again, err := middleware.ParseMoney(money.String()); err != nil || again != money {
+		if again, err := budget.ParseMoney(money.String()); err != nil || again != money {
 			t.Errorf("%s was read as %d, %v, and not as %d", money, again, err, money)
 		}
 	})
 }
 
-func tokens(n int64) *int64 { return &n }
-
-func money(t *testing.T, text string) middleware.Money {
+func money(t *testing.T, text string) budget.Money {
 	t.Helper()
-	m, err := middleware.ParseMoney(text)
+	m, err := budget.ParseMoney(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
-}
-
-func TestCost(t *testing.T) {
-	cached, written, reasoning := money(t, "0.30"), money(t, "3.75"), money(t, "20")
-	plain := middleware.Price{Input: money(t, "3"), Output: money(t, "15")}
-	full := plain
-	full.CachedInput, full.CacheWrite, full.Reasoning = &cached, &written, &reasoning
-	for name, tt := range map[string]struct {
-		price middleware.Price
-		usage holdfast.Usage
-		want  string
-	}{
-		"nothing reported":     {full, holdfast.Usage{}, "0"},
-		"input and output":     {plain, holdfast.Usage{InputTokens: tokens(1_000_000), OutputTokens: tokens(100_000)}, "4.5"},
-		"rounded up":           {middleware.Price{Input: 1}, holdfast.Usage{InputTokens: tokens(1)}, "0.000001"},
-		"details have a price": {full, holdfast.Usage{InputTokens: tokens(1_000_000), CachedInput: tokens(500_000), CacheWriteInput: tokens(100_000), OutputTokens: tokens(100_000), ReasoningTokens: tokens(50_000)}, "3.475"},
-		"details have none":    {plain, holdfast.Usage{InputTokens: tokens(1_000_000), CachedInput: tokens(500_000), CacheWriteInput: tokens(100_000), OutputTokens: tokens(100_000), ReasoningTokens: tokens(50_000)}, "4.5"},
-		"details beyond all":   {full, holdfast.Usage{InputTokens: tokens(1_000_000), CachedInput: tokens(5_000_000), CacheWriteInput: tokens(7), ReasoningTokens: tokens(7)}, "0.3"},
-		"negative":             {plain, holdfast.Usage{InputTokens: tokens(-5), OutputTokens: tokens(100_000)}, "1.5"},
-		"more than fits":       {plain, holdfast.Usage{InputTokens: tokens(math.MaxInt64), OutputTokens: tokens(math.MaxInt64)}, "9007199254.740992"},
-	} {
-		if got := tt.price.Cost(tt.usage); got != money(t, tt.want) {
-			t.Errorf("%s: got %s, want %s", name, got, tt.want)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package middleware
+package budget
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-const reasonBudget = "holdfast:budget"
+const reason = "holdfast:budget"
 
-// budgetSchema describes the answer to the question at a limit: tokens are counted in
+// answerSchema describes the answer to the question at a limit: tokens are counted in
 // whole ones, money is not.
-func budgetSchema(unit string) json.RawMessage {
+func answerSchema(unit string) json.RawMessage {
 	number := "number"
 	if unit == unitTokens {
 		number = "integer"
@@ -33,14 +33,14 @@ func (c *spending) exceeded(full *holdfast.LimitError) error {
 		return full // of an account that nobody asked for
 	}
 	l := c.limits[i]
-	at := BudgetReached{
+	at := Reached{
 		Scope: l.scope, Unit: l.unit, Account: l.account, Used: full.Used, Needed: full.Amount, Limit: l.limit, Base: l.base,
 	}
 	_ = holdfast.Notify(c.ctx, "holdfast.budget_exceeded", c.notice(&at))
-	if c.Then != budgetThenAsk {
+	if c.Then != thenAsk {
 		return c.ended(&at)
 	}
-	_, err := budgetRunState.Update(c.ctx, func(r BudgetRun) BudgetRun {
+	_, err := runState.Update(c.ctx, func(r RunState) RunState {
 		r.Asked = at
 		return r
 	})
@@ -50,15 +50,15 @@ func (c *spending) exceeded(full *holdfast.LimitError) error {
 	return err
 }
 
-func (b *budgeter) question(at *BudgetReached) *holdfast.Interrupt {
+func (b *budgeter) question(at *Reached) *holdfast.Interrupt {
 	facts, _ := json.Marshal(b.notice(at)) // numbers and names can always be written
 	return &holdfast.Interrupt{
-		Reason: reasonBudget, Message: b.describe(at) + " May it go on?",
-		ResponseSchema: budgetSchema(at.Unit), Metadata: facts,
+		Reason: reason, Message: b.describe(at) + " May it go on?",
+		ResponseSchema: answerSchema(at.Unit), Metadata: facts,
 	}
 }
 
-func (b *budgeter) describe(at *BudgetReached) string {
+func (b *budgeter) describe(at *Reached) string {
 	number, unit := strconv.FormatInt, "tokens"
 	if at.Unit == unitCost {
 		number, unit = func(n int64, _ int) string { return Money(n).String() }, b.Currency
@@ -67,7 +67,7 @@ func (b *budgeter) describe(at *BudgetReached) string {
 		at.Scope, number(at.Used, 10), number(at.Limit, 10), unit, number(at.Needed, 10))
 }
 
-func (b *budgeter) ended(at *BudgetReached) *holdfast.Error {
+func (b *budgeter) ended(at *Reached) *holdfast.Error {
 	n := b.notice(at)
 	e := holdfast.Errorf(holdfast.CodeBudgetExceeded, "%s", b.describe(at)).
 		With("scope", n.Scope).With("unit", n.Unit).With("used", n.Used).With("limit", n.Limit).With("needed", n.Needed)
@@ -80,22 +80,22 @@ func (b *budgeter) ended(at *BudgetReached) *holdfast.Error {
 // takeAnswer raises the limit that a person was asked about, or ends the run. The
 // question is forgotten with it, so that an answer counts once, however often the
 // iteration begins.
-func (b *budgeter) takeAnswer(ctx context.Context, it *holdfast.Iteration, thread *BudgetThread, run *BudgetRun) error {
+func (b *budgeter) takeAnswer(ctx context.Context, it *holdfast.Iteration, thread *ThreadState, run *RunState) error {
 	at := run.Asked
-	if at.Account == "" || it.Answer == nil || it.Answer.Reason != reasonBudget {
+	if at.Account == "" || it.Answer == nil || it.Answer.Reason != reason {
 		return nil
 	}
 	by, allowed := raisedBy(it.Answer, &at)
 	var err error
-	*run, err = budgetRunState.Update(ctx, func(r BudgetRun) BudgetRun {
-		r.Asked = BudgetReached{}
+	*run, err = runState.Update(ctx, func(r RunState) RunState {
+		r.Asked = Reached{}
 		if allowed && at.Scope != scopeThread {
 			r.Raised = raise(r.Raised, at.Account, by)
 		}
 		return r
 	})
 	if err == nil && allowed && at.Scope == scopeThread {
-		*thread, err = budgetThreadState.Update(ctx, func(t BudgetThread) BudgetThread {
+		*thread, err = threadState.Update(ctx, func(t ThreadState) ThreadState {
 			t.Raised = raise(t.Raised, at.Account, by)
 			return t
 		})
@@ -107,7 +107,7 @@ func (b *budgeter) takeAnswer(ctx context.Context, it *holdfast.Iteration, threa
 }
 
 // raisedBy reads an answer. What cannot be read is a no.
-func raisedBy(answer *holdfast.Answer, at *BudgetReached) (by int64, allowed bool) {
+func raisedBy(answer *holdfast.Answer, at *Reached) (by int64, allowed bool) {
 	var said struct {
 		Allow bool         `json:"allow"`
 		Raise *json.Number `json:"raise"`

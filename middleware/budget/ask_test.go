@@ -1,4 +1,4 @@
-package middleware_test
+package budget_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
@@ -20,11 +20,11 @@ func answer(h *hooktest.Run, payload string) {
 }
 
 // spent brings a run to its limit: 90 of 100 tokens are used, or 0.90 of 1.00.
-func spent(t *testing.T, change func(*middleware.BudgetOptions)) (*hooktest.Run, holdfast.Middleware) {
+func spent(t *testing.T, change func(*budget.Options)) (*hooktest.Run, holdfast.Middleware) {
 	h := hooktest.New(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
+	m := budget.New(calls(func(o *budget.Options) {
 		o.Then = "ask"
-		o.Prices = map[string]middleware.Price{"p/m": {Input: money(t, "10000"), Output: money(t, "10000")}}
+		o.Prices = map[string]budget.Price{"p/m": {Input: money(t, "10000"), Output: money(t, "10000")}}
 		change(o)
 	}))
 	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(90, 0))); err != nil {
@@ -36,10 +36,10 @@ func spent(t *testing.T, change func(*middleware.BudgetOptions)) (*hooktest.Run,
 
 // TestBudgetAsks: at the limit a person is asked, and the answer raises the limit.
 func TestBudgetAsks(t *testing.T) {
-	runTokens := func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }
-	threadCost := func(o *middleware.BudgetOptions) { o.Thread.Cost = money(t, "1") }
+	runTokens := func(o *budget.Options) { o.Run.Tokens = 100 }
+	threadCost := func(o *budget.Options) { o.Thread.Cost = money(t, "1") }
 	for name, tt := range map[string]struct {
-		change  func(*middleware.BudgetOptions)
+		change  func(*budget.Options)
 		payload string
 		allowed bool
 	}{
@@ -78,7 +78,7 @@ func TestBudgetAsks(t *testing.T) {
 // TestBudgetAnswersCountOnce: the answer stays there for every attempt of the
 // iteration, but raises the limit once; another question needs another answer.
 func TestBudgetAnswersCountOnce(t *testing.T) {
-	h, m := spent(t, func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 })
+	h, m := spent(t, func(o *budget.Options) { o.Run.Tokens = 100 })
 	hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))))
 	answer(h, `{"allow":true,"raise":90}`)
 	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(60, 0))); err != nil {
@@ -99,11 +99,11 @@ func TestBudgetAnswersCountOnce(t *testing.T) {
 // does.
 func TestBudgetRaisesLast(t *testing.T) {
 	for name, tt := range map[string]struct {
-		change func(*middleware.BudgetOptions)
+		change func(*budget.Options)
 		lasts  bool
 	}{
-		"thread": {func(o *middleware.BudgetOptions) { o.Thread.Tokens = 100 }, true},
-		"tenant": {func(o *middleware.BudgetOptions) { o.Tenant.Tokens = 100 }, false},
+		"thread": {func(o *budget.Options) { o.Thread.Tokens = 100 }, true},
+		"tenant": {func(o *budget.Options) { o.Tenant.Tokens = 100 }, false},
 	} {
 		h, m := spent(t, tt.change)
 		hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))))
@@ -129,7 +129,7 @@ func TestBudgetRaisesLast(t *testing.T) {
 
 // middlewareThreadState returns the states with which the next run begins.
 func middlewareThreadState(h *hooktest.Run) (*holdfast.States, error) {
-	schema, err := holdfast.NewSchema(middleware.Budget(middleware.BudgetOptions{Run: middleware.BudgetLimit{Tokens: 1}}).States...)
+	schema, err := holdfast.NewSchema(budget.New(budget.Options{Run: budget.Limit{Tokens: 1}}).States...)
 	if err != nil {
 		return nil, err
 	}
@@ -139,9 +139,9 @@ func middlewareThreadState(h *hooktest.Run) (*holdfast.States, error) {
 // TestBudgetWarnsOnce for each run and limit.
 func TestBudgetWarnsOnce(t *testing.T) {
 	h := hooktest.New(t)
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) {
+	m := budget.New(calls(func(o *budget.Options) {
 		o.Run.Tokens, o.Thread.Cost, o.Currency, o.WarnAt = 1000, money(t, "2"), "EUR", 10
-		o.Prices = map[string]middleware.Price{"p/m": {Input: money(t, "10000")}}
+		o.Prices = map[string]budget.Price{"p/m": {Input: money(t, "10000")}}
 	}))
 	for range 3 {
 		if err := h.Ask(m, hooktest.Costing(hooktest.Usage(70, 0))); err != nil {
@@ -159,7 +159,7 @@ func TestBudgetWithoutAStore(t *testing.T) {
 		h := hooktest.New(t)
 		store := &hooktest.Failing{Ledger: h.Ledger, Reserves: 4, Settles: 2, Reads: 1}
 		h.Ledger = store
-		m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }))
+		m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 100 }))
 		if err := h.Ask(m, hooktest.Costing(hooktest.Usage(0, 0))); err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func (confused) Reserve(context.Context, *holdfast.Reservation) error {
 func TestBudgetOfAConfusedLedger(t *testing.T) {
 	h := hooktest.New(t)
 	h.Ledger = confused{h.Ledger}
-	err := h.Ask(middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 })), hooktest.Says())
+	err := h.Ask(budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 100 })), hooktest.Says())
 	if full := new(holdfast.LimitError); !errors.As(err, &full) {
 		t.Errorf("got %v", err)
 	}
@@ -204,7 +204,7 @@ func TestBudgetOfAConfusedLedger(t *testing.T) {
 func TestBudgetOfACancelledRun(t *testing.T) {
 	h := hooktest.New(t)
 	h.Ledger = &hooktest.Failing{Ledger: h.Ledger, Reserves: -1}
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }))
+	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 100 }))
 	reason := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(h.Context())
 	cancel(reason)
@@ -218,7 +218,7 @@ func TestBudgetOfACancelledRun(t *testing.T) {
 // TestBudgetCannotBegin: without a run, with states that cannot be read, and with
 // names that no ledger takes.
 func TestBudgetCannotBegin(t *testing.T) {
-	m := middleware.Budget(calls(func(o *middleware.BudgetOptions) { o.Run.Tokens = 100 }))
+	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 100 }))
 	first := func(ctx context.Context) (failure error) {
 		for _, err := range m.Model(hooktest.Says())(ctx, &holdfast.ModelRequest{}) {
 			failure = err
