@@ -14,6 +14,13 @@ import (
 // JSON and YAML it is the amount in units, as a number or a text: 2.5 or "2.50".
 type Money int64
 
+// moneyDecimals is how many decimals an amount may have, and microsPerUnit what they
+// make of a unit.
+const (
+	moneyDecimals = 6
+	microsPerUnit = 1_000_000
+)
+
 // ParseMoney reads an amount like "10", "2.50" or "0.000001", exactly. There is no
 // sign, no exponent and nothing smaller than a millionth.
 func ParseMoney(text string) (Money, error) {

@@ -168,3 +168,8 @@ type scope struct {
 func (o *Options) scopes() []scope {
 	return []scope{{scopeRun, o.Run}, {scopeThread, o.Thread}, {scopeUser, o.User}, {scopeTenant, o.Tenant}}
 }
+
+type budgeter struct {
+	Options
+	prices priceList
+}

@@ -7,13 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
 )
 
-// moneyDecimals is how many decimals an amount may have, and microsPerUnit what
-// they make of a unit. Prices are per so many tokens, too.
-const (
-	moneyDecimals    = 6
-	microsPerUnit    = 1_000_000
-	tokensOfOnePrice = 1_000_000
-)
+// tokensOfOnePrice is how many tokens a price is for.
+const tokensOfOnePrice = 1_000_000
 
 // Price is what a model costs per million tokens.
 type Price struct {

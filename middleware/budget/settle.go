@@ -51,14 +51,6 @@ func (c *spending) note(ctx context.Context, tokens int64, cost Money, told bool
 	}
 }
 
-// unreported is the value of holdfast.budget_unreported: what counts in the place of
-// what the call has used.
-type unreported struct {
-	Tokens   int64  `json:"tokens"`
-	Cost     Money  `json:"cost"`
-	Currency string `json:"currency"`
-}
-
 // warning is a limit that is nearly reached.
 type warning struct {
 	Reached
@@ -91,31 +83,4 @@ func (c *spending) warnings(ctx context.Context, said []string) []warning {
 		}
 	}
 	return near
-}
-
-// limitNotice is the value of the notices about a limit. Amounts are tokens, or
-// money in units of the currency.
-type limitNotice struct {
-	Scope    string `json:"scope"`
-	Unit     string `json:"unit"`
-	Used     any    `json:"used"`
-	Limit    any    `json:"limit"`
-	Needed   any    `json:"needed,omitempty"`
-	Currency string `json:"currency,omitempty"`
-}
-
-func (b *budgeter) notice(r *Reached) limitNotice {
-	n := limitNotice{Scope: r.Scope, Unit: r.Unit}
-	if r.Unit == unitCost {
-		n.Used, n.Limit, n.Currency = Money(r.Used), Money(r.Limit), b.Currency
-		if r.Needed > 0 {
-			n.Needed = Money(r.Needed)
-		}
-		return n
-	}
-	n.Used, n.Limit = r.Used, r.Limit
-	if r.Needed > 0 {
-		n.Needed = r.Needed
-	}
-	return n
 }
