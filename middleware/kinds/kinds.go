@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
+	"github.com/holdfast-agents/holdfast/middleware/permission"
 )
 
 // All returns the kinds of middleware that come with Holdfast. The names are part of
@@ -17,7 +18,7 @@ func All() []holdfast.MiddlewareKind {
 		kind("circuitBreaker", middleware.CircuitBreaker),
 		kind("errorTracking", middleware.ErrorTracking),
 		kind("continuation", middleware.Continuation),
-		kind("toolPermission", middleware.ToolPermission),
+		kind("toolPermission", permission.New),
 		kind("rateLimit", middleware.RateLimit),
 		kind("budget", budget.New),
 		kind("retry", middleware.Retry),

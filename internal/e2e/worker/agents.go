@@ -9,20 +9,21 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
+	"github.com/holdfast-agents/holdfast/middleware/permission"
 )
 
 func (w *worker) agent(name string, between ...holdfast.Middleware) holdfast.Agent {
 	return holdfast.Agent{Name: name, Model: holdfast.ModelFunc(w.model), Tools: w.tools(), Middleware: w.around(between...)}
 }
 
-// permission asks about the tool delicate.
-func permission() holdfast.Middleware {
-	return middleware.ToolPermission(middleware.ToolPermissionOptions{
-		Rules: []middleware.PermissionRule{{
-			Tool: "delicate", Then: middleware.PermissionAsk,
-			Remember: []middleware.PermissionScope{middleware.PermissionThread, middleware.PermissionUser},
+// askFirst asks about the tool delicate.
+func askFirst() holdfast.Middleware {
+	return permission.New(permission.Options{
+		Rules: []permission.Rule{{
+			Tool: "delicate", Then: permission.Ask,
+			Remember: []permission.Scope{permission.ScopeThread, permission.ScopeUser},
 		}},
-		Default: middleware.PermissionAllow,
+		Default: permission.Allow,
 	})
 }
 
@@ -35,13 +36,13 @@ func (w *worker) sturdy() holdfast.Agent {
 		}),
 		middleware.ErrorTracking(middleware.ErrorTrackingOptions{}),
 		middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 5}),
-		permission(),
+		askFirst(),
 		middleware.CircuitBreaker(middleware.CircuitBreakerOptions{}),
 	)
 }
 
 // asker asks before it does something delicate.
-func (w *worker) asker() holdfast.Agent { return w.agent("asker", permission()) }
+func (w *worker) asker() holdfast.Agent { return w.agent("asker", askFirst()) }
 
 // spender has a budget that all its runs share. A token of input costs a millionth,
 // one of output two.

@@ -1,4 +1,4 @@
-package middleware_test
+package permission_test
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/middleware/permission"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -29,14 +29,14 @@ type refundArgs struct {
 	Amount int `json:"amount"`
 }
 
-func openPermissionServer(t *testing.T, o middleware.ToolPermissionOptions, changes ...func(*server.Config)) *permissionServer {
+func openPermissionServer(t *testing.T, o permission.Options, changes ...func(*server.Config)) *permissionServer {
 	t.Helper()
 	p := &permissionServer{}
 	refund := holdfast.NewTool("refund", "Refunds an amount.", p.refund, holdfast.WithEffect(holdfast.EffectOnce))
 	look := holdfast.NewTool("look", "Looks.", func(context.Context, struct{}) (string, error) { return p.note("looked"), nil })
 	p.Server = hooktest.Serve(t, holdfast.Agent{
 		Name: "shop", Model: hooktest.Scripted(permissionModel), Tools: []holdfast.Tool{refund, look},
-		Middleware: []holdfast.Middleware{middleware.ToolPermission(o)},
+		Middleware: []holdfast.Middleware{permission.New(o)},
 	}, changes...)
 	return p
 }
@@ -112,10 +112,10 @@ func (p *permissionServer) post(t *testing.T, thread, run, text string, answers 
 	return s
 }
 
-var askAboutRefunds = middleware.ToolPermissionOptions{Rules: []middleware.PermissionRule{
-	{Tool: "refund", Args: map[string]middleware.Condition{"amount": {Above: new(float64(1000))}}, Then: middleware.PermissionDeny, Reason: "too much."},
-	{Tool: "refund", Then: middleware.PermissionAsk, Remember: []middleware.PermissionScope{middleware.PermissionThread, middleware.PermissionUser}},
-	{Tool: "*", Then: middleware.PermissionAllow},
+var askAboutRefunds = permission.Options{Rules: []permission.Rule{
+	{Tool: "refund", Args: map[string]permission.Condition{"amount": {Above: new(float64(1000))}}, Then: permission.Deny, Reason: "too much."},
+	{Tool: "refund", Then: permission.Ask, Remember: []permission.Scope{permission.ScopeThread, permission.ScopeUser}},
+	{Tool: "*", Then: permission.Allow},
 }}
 
 // TestPermissionPartialApproval: of parallel calls those that are allowed run at

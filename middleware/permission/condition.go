@@ -1,4 +1,4 @@
-package middleware
+package permission
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
 	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
@@ -134,108 +132,4 @@ func textOf(v any) string {
 		return s
 	}
 	return string(canonical.JSON(v))
-}
-
-var errUnclear = errors.New("the arguments have to be one JSON object that names each argument once, spelled as in the tool's parameters")
-
-// readJSON reads one JSON value; numbers keep their text. What two readers may
-// understand differently is refused: an object with two members of one name, or of
-// names that differ only in case, of which Go's reader takes the last.
-func readJSON(data []byte) (any, error) {
-	if !json.Valid(data) { // this bounds the depth, too
-		return nil, errUnclear
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	return readValue(d)
-}
-
-// readValue reads the next value of what is known to be valid JSON, so that no
-// token fails.
-func readValue(d *json.Decoder) (any, error) {
-	token, _ := d.Token()
-	switch token {
-	case json.Delim('['):
-		return readList(d)
-	case json.Delim('{'):
-		return readObject(d)
-	}
-	return token, nil
-}
-
-func readList(d *json.Decoder) (any, error) {
-	list := []any{}
-	for d.More() {
-		v, err := readValue(d)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	_, _ = d.Token() // the bracket
-	return list, nil
-}
-
-func readObject(d *json.Decoder) (any, error) {
-	members, seen := map[string]any{}, map[string]bool{}
-	for d.More() {
-		token, _ := d.Token()
-		name, _ := token.(string)
-		folded := foldName(name)
-		if seen[folded] {
-			return nil, errUnclear
-		}
-		seen[folded] = true
-		v, err := readValue(d)
-		if err != nil {
-			return nil, err
-		}
-		members[name] = v
-	}
-	_, _ = d.Token() // the brace
-	return members, nil
-}
-
-// foldName is the same for all names that Go's JSON reader takes for one.
-func foldName(name string) string {
-	return strings.Map(func(r rune) rune {
-		for {
-			next := unicode.SimpleFold(r)
-			if next <= r {
-				return next
-			}
-			r = next
-		}
-	}, name)
-}
-
-// lookUp follows a path like "items.0.sku" into a value. A member that is spelled
-// differently is an error: nobody knows whether the tool takes it for the same.
-func lookUp(v any, path []string) (found any, ok bool, err error) {
-	for _, step := range path {
-		switch in := v.(type) {
-		case map[string]any:
-			if v, ok = in[step]; !ok {
-				return nil, false, misspelled(in, step)
-			}
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(in) {
-				return nil, false, nil
-			}
-			v = in[i]
-		default:
-			return nil, false, nil
-		}
-	}
-	return v, true, nil
-}
-
-func misspelled(members map[string]any, name string) error {
-	for other := range members {
-		if strings.EqualFold(other, name) {
-			return errUnclear
-		}
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package middleware
+package permission
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// permissionReason tells our questions, and the answers to them, from others.
-const permissionReason = "holdfast:permission"
+// reason tells our questions, and the answers to them, from others.
+const reason = "holdfast:permission"
 
 // maxShownArguments bounds what a question repeats of a call's arguments, which are
 // in the stream already.
@@ -32,7 +32,7 @@ func (v *verdict) question(call *holdfast.ToolCall) *holdfast.Interrupt {
 		metadata["arguments"] = string(call.Arguments)
 	}
 	return &holdfast.Interrupt{
-		Reason: permissionReason, Message: message, ResponseSchema: v.schema(), Metadata: plainJSON(metadata),
+		Reason: reason, Message: message, ResponseSchema: v.schema(), Metadata: plainJSON(metadata),
 	}
 }
 
@@ -49,28 +49,22 @@ func (v *verdict) schema() json.RawMessage {
 	return plainJSON(object{"type": "object", "required": []string{"allow"}, "additionalProperties": false, "properties": members})
 }
 
-// plainJSON writes what is made of texts, numbers and valid JSON.
-func plainJSON(v any) json.RawMessage {
-	b, _ := json.Marshal(v)
-	return b
-}
-
-// permissionAnswer is what a person may say.
-type permissionAnswer struct {
+// answer is what a person may say.
+type answer struct {
 	allow    bool
-	remember PermissionScope // empty: not at all
+	remember Scope // empty: not at all
 	reason   string
 }
 
-// readPermission reads an answer. What is not exactly as the question's schema says
+// readAnswer reads an answer. What is not exactly as the question's schema says
 // is a no, that nobody remembers.
-func (r *permissionRule) readPermission(payload json.RawMessage) permissionAnswer {
+func (r *compiledRule) readAnswer(payload json.RawMessage) answer {
 	v, err := readJSON(payload)
 	members, isObject := v.(map[string]any)
 	if err != nil || !isObject {
-		return permissionAnswer{}
+		return answer{}
 	}
-	var a permissionAnswer
+	var a answer
 	for name, value := range members {
 		ok := false
 		switch name {
@@ -81,15 +75,15 @@ func (r *permissionRule) readPermission(payload json.RawMessage) permissionAnswe
 		case "remember":
 			var scope string
 			scope, ok = value.(string)
-			a.remember = PermissionScope(scope)
+			a.remember = Scope(scope)
 			ok = ok && slices.Contains(r.Remember, a.remember)
 		}
 		if !ok {
-			return permissionAnswer{}
+			return answer{}
 		}
 	}
 	if _, said := members["allow"]; !said {
-		return permissionAnswer{}
+		return answer{}
 	}
 	return a
 }
@@ -97,20 +91,20 @@ func (r *permissionRule) readPermission(payload json.RawMessage) permissionAnswe
 // take does what the person has answered. What the rules deny stays denied, also if
 // they have become stricter since the person was asked; and a no stays a no.
 func (p *permissions) take(ctx context.Context, call *holdfast.ToolCall, v *verdict) error {
-	if v.then == PermissionDeny {
+	if v.then == Deny {
 		return nil
 	}
-	a := v.rule.readPermission(call.Answer.Payload)
-	if a.remember != "" && v.then == PermissionAsk {
+	a := v.rule.readAnswer(call.Answer.Payload)
+	if a.remember != "" && v.then == Ask {
 		if err := p.remember(ctx, call, v, a.remember, a.allow); err != nil {
 			return err
 		}
 	}
 	if a.allow {
-		v.then = PermissionAllow
+		v.then = Allow
 		return approve(ctx, call)
 	}
-	v.then, v.by, v.text = PermissionDeny, byPerson, "The person did not allow this call."
+	v.then, v.by, v.text = Deny, byPerson, "The person did not allow this call."
 	if a.reason != "" {
 		v.text = "The person did not allow this call: " + a.reason
 	}

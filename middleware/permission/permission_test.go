@@ -1,4 +1,4 @@
-package middleware_test
+package permission_test
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/middleware/permission"
 )
 
 // permissionRun is a run with the middleware, without a server.
@@ -25,11 +25,11 @@ type permissionRun struct {
 
 func newPermissionRun(t *testing.T, options string) *permissionRun {
 	t.Helper()
-	var o middleware.ToolPermissionOptions
+	var o permission.Options
 	if err := holdfast.DecodeOptions(json.RawMessage(options), &o); err != nil {
 		t.Fatal(err)
 	}
-	return &permissionRun{Run: hooktest.New(t), m: middleware.ToolPermission(o), t: t}
+	return &permissionRun{Run: hooktest.New(t), m: permission.New(o), t: t}
 }
 
 // call makes "refund {...}" a call with an id of its own.
@@ -302,14 +302,14 @@ func TestPermissionLeavesDecidedCallsAlone(t *testing.T) {
 // TestPermissionMistakes: each is found at start-up, and the text says what to write.
 func TestPermissionMistakes(t *testing.T) {
 	infinite := math.Inf(1)
-	hooktest.WantInvalid(t, "middleware.ToolPermission", middleware.ToolPermission, map[string]middleware.ToolPermissionOptions{
+	hooktest.WantInvalid(t, "permission.New", permission.New, map[string]permission.Options{
 		`default: "never" is no decision: write allow, ask or deny`: {Default: "never"},
-		`rule 1 (tool ""): it says no tool: write its name, or "*"`: {Rules: []middleware.PermissionRule{{Then: "ask"}}},
-		`rule 2 (tool "x"): "" is no decision`:                      {Rules: []middleware.PermissionRule{{Tool: "y", Then: "deny"}, {Tool: "x"}}},
-		"remember and exact are for rules that ask":                 {Rules: []middleware.PermissionRule{{Tool: "x", Then: "allow", Exact: true}}},
-		`"week" cannot be remembered`:                               {Rules: []middleware.PermissionRule{{Tool: "x", Then: "ask", Remember: []middleware.PermissionScope{"run", "week"}}}},
-		`or is there twice`:                                         {Rules: []middleware.PermissionRule{{Tool: "x", Then: "ask", Remember: []middleware.PermissionScope{"run", "run"}}}},
-		`the argument "a..b" is no path`:                            {Rules: []middleware.PermissionRule{{Tool: "x", Then: "ask", Args: map[string]middleware.Condition{"a..b": {Glob: "*"}}}}},
-		`the argument "a": the condition cannot be written`:         {Rules: []middleware.PermissionRule{{Tool: "x", Then: "ask", Args: map[string]middleware.Condition{"a": {Below: &infinite}}}}},
+		`rule 1 (tool ""): it says no tool: write its name, or "*"`: {Rules: []permission.Rule{{Then: "ask"}}},
+		`rule 2 (tool "x"): "" is no decision`:                      {Rules: []permission.Rule{{Tool: "y", Then: "deny"}, {Tool: "x"}}},
+		"remember and exact are for rules that ask":                 {Rules: []permission.Rule{{Tool: "x", Then: "allow", Exact: true}}},
+		`"week" cannot be remembered`:                               {Rules: []permission.Rule{{Tool: "x", Then: "ask", Remember: []permission.Scope{"run", "week"}}}},
+		`or is there twice`:                                         {Rules: []permission.Rule{{Tool: "x", Then: "ask", Remember: []permission.Scope{"run", "run"}}}},
+		`the argument "a..b" is no path`:                            {Rules: []permission.Rule{{Tool: "x", Then: "ask", Args: map[string]permission.Condition{"a..b": {Glob: "*"}}}}},
+		`the argument "a": the condition cannot be written`:         {Rules: []permission.Rule{{Tool: "x", Then: "ask", Args: map[string]permission.Condition{"a": {Below: &infinite}}}}},
 	})
 }

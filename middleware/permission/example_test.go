@@ -1,4 +1,4 @@
-package middleware_test
+package permission_test
 
 import (
 	"context"
@@ -6,24 +6,24 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/permission"
 )
 
 // A shop lets its agent look at orders, refund little by itself and much never; for
 // what is between, a person is asked, who may say yes for the whole thread.
-func ExampleToolPermission() {
+func ExampleNew() {
 	limit := func(n float64) *float64 { return &n }
 	agent := holdfast.Agent{
 		Name: "shop",
-		Middleware: []holdfast.Middleware{middleware.ToolPermission(middleware.ToolPermissionOptions{
-			Rules: []middleware.PermissionRule{
-				{Tool: "get_*", Then: middleware.PermissionAllow},
-				{Tool: "refund", Args: map[string]middleware.Condition{"amount": {Below: limit(20)}}, Then: middleware.PermissionAllow},
-				{Tool: "refund", Args: map[string]middleware.Condition{"amount": {Below: limit(500)}}, Then: middleware.PermissionAsk,
-					Remember: []middleware.PermissionScope{middleware.PermissionThread}},
-				{Tool: "refund", Then: middleware.PermissionDeny, Reason: "refunds of 500 and more are made by the accountants."},
+		Middleware: []holdfast.Middleware{permission.New(permission.Options{
+			Rules: []permission.Rule{
+				{Tool: "get_*", Then: permission.Allow},
+				{Tool: "refund", Args: map[string]permission.Condition{"amount": {Below: limit(20)}}, Then: permission.Allow},
+				{Tool: "refund", Args: map[string]permission.Condition{"amount": {Below: limit(500)}}, Then: permission.Ask,
+					Remember: []permission.Scope{permission.ScopeThread}},
+				{Tool: "refund", Then: permission.Deny, Reason: "refunds of 500 and more are made by the accountants."},
 			},
-			Default: middleware.PermissionAsk,
+			Default: permission.Ask,
 		})},
 	}
 

@@ -1,4 +1,4 @@
-package middleware_test
+package permission_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
-	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/middleware/permission"
 )
 
 // TestPermissionRemembered: an answer holds for later calls of the same tool that
@@ -106,7 +106,7 @@ func TestForgetPermission(t *testing.T) {
 		}
 		p.m.AfterIteration(p.Context(), &p.At, &holdfast.IterationResult{})
 		for range 2 { // to forget twice is no error
-			if err := middleware.ForgetPermission(p.Context(), p.Ledger, "acme", said.Account); err != nil {
+			if err := permission.Forget(p.Context(), p.Ledger, "acme", said.Account); err != nil {
 				t.Error(err)
 			}
 		}
@@ -114,10 +114,10 @@ func TestForgetPermission(t *testing.T) {
 			t.Errorf("%s: after it was forgotten: %q", answer, got)
 		}
 	}
-	if err := middleware.ForgetPermission(p.Context(), p.Ledger, "acme", "budget/ann"); err == nil || !strings.Contains(err.Error(), "permission/") {
+	if err := permission.Forget(p.Context(), p.Ledger, "acme", "budget/ann"); err == nil || !strings.Contains(err.Error(), "permission/") {
 		t.Errorf("another account: %v", err)
 	}
-	if err := middleware.ForgetPermission(p.Context(), &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1}, "acme", "permission/ann/x"); !errors.Is(err, hooktest.ErrNoStore) {
+	if err := permission.Forget(p.Context(), &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1}, "acme", "permission/ann/x"); !errors.Is(err, hooktest.ErrNoStore) {
 		t.Errorf("a broken ledger: %v", err)
 	}
 }
@@ -168,9 +168,9 @@ func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 func TestPermissionClock(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := newPermissionRun(t, "")
-	p.m = middleware.ToolPermission(middleware.ToolPermissionOptions{
+	p.m = permission.New(permission.Options{
 		Now:   func() time.Time { return at },
-		Rules: []middleware.PermissionRule{{Tool: "*", Then: "ask", Remember: []middleware.PermissionScope{"user"}}},
+		Rules: []permission.Rule{{Tool: "*", Then: "ask", Remember: []permission.Scope{"user"}}},
 	})
 	recorder := &permissionLedgerLog{Ledger: memstore.New()}
 	p.Ledger = recorder
