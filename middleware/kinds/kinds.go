@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
+	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
 // All returns the kinds of middleware that come with Holdfast. The names are part of
@@ -24,7 +25,7 @@ func All() []holdfast.MiddlewareKind {
 		kind("retry", middleware.Retry),
 		kind("timeout", middleware.Timeout),
 		kind("historyWindow", middleware.HistoryWindow),
-		kind("redaction", middleware.Redaction),
+		kind("redaction", redaction.New),
 	}
 }
 

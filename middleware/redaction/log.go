@@ -1,4 +1,4 @@
-package middleware
+package redaction
 
 import (
 	"context"
@@ -9,27 +9,29 @@ import (
 	"strconv"
 )
 
-// RedactLogs hides secrets in log lines, whoever writes them: in the message, and in
+// NewLogHandler hides secrets in log lines, whoever writes them: in the message, and in
 // the values of attributes, in groups, errors and nested values too. A value with a
 // secret in it becomes a text. The keys of attributes are not looked at.
-func RedactLogs(next slog.Handler, o RedactionOptions) slog.Handler {
-	mustBeValid("RedactLogs", o)
-	r, _ := newRedactor(o) // it was just validated
-	return &redactHandler{next: next, redactor: r}
+func NewLogHandler(next slog.Handler, o Options) slog.Handler {
+	r, err := newRedactor(o)
+	if err != nil {
+		panic("redaction.NewLogHandler: " + err.Error())
+	}
+	return &logHandler{next: next, redactor: r}
 }
 
-type redactHandler struct {
+type logHandler struct {
 	next     slog.Handler
 	redactor *redactor
 }
 
 // Enabled asks the handler behind it.
-func (h *redactHandler) Enabled(ctx context.Context, level slog.Level) bool {
+func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
 // Handle passes a line on: as it is if there is nothing to hide.
-func (h *redactHandler) Handle(ctx context.Context, line slog.Record) error {
+func (h *logHandler) Handle(ctx context.Context, line slog.Record) error {
 	hide := &hiding{redactor: h.redactor}
 	message := hide.text(line.Message)
 	hidden := message != line.Message
@@ -52,15 +54,15 @@ func (h *redactHandler) Handle(ctx context.Context, line slog.Record) error {
 }
 
 // WithAttrs hides in the attributes once.
-func (h *redactHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	hide := &hiding{redactor: h.redactor}
 	attrs, _ = hide.attrs(attrs)
-	return &redactHandler{next: h.next.WithAttrs(attrs), redactor: h.redactor}
+	return &logHandler{next: h.next.WithAttrs(attrs), redactor: h.redactor}
 }
 
 // WithGroup passes the group on.
-func (h *redactHandler) WithGroup(name string) slog.Handler {
-	return &redactHandler{next: h.next.WithGroup(name), redactor: h.redactor}
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	return &logHandler{next: h.next.WithGroup(name), redactor: h.redactor}
 }
 
 // attrs hides in attributes, in a copy if there is something to hide.

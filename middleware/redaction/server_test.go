@@ -1,4 +1,4 @@
-package middleware_test
+package redaction_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
 // TestNothingOfASecretIsLeft: a tool returns one, the model says another in pieces, an
@@ -29,7 +29,7 @@ func TestNothingOfASecretIsLeft(t *testing.T) {
 		}
 	})
 	c := hooktest.Converse(t, holdfast.Agent{Model: model, Tools: []holdfast.Tool{fetch},
-		Middleware: []holdfast.Middleware{middleware.Redaction(middleware.RedactionOptions{})}})
+		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}})
 	stream := c.Say("go").Text
 	history := c.Get("/threads/t/messages")
 	for name, text := range map[string]string{"stream": stream, "history": history, "log": c.Log()} {
@@ -67,7 +67,7 @@ func TestASecretInAnError(t *testing.T) {
 		}
 	})
 	c := hooktest.Converse(t, holdfast.Agent{Model: model, Tools: []holdfast.Tool{fetch},
-		Middleware: []holdfast.Middleware{middleware.Redaction(middleware.RedactionOptions{})}})
+		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}})
 	stream := c.Say("go").Text
 	if !strings.Contains(stream, "redis://u:[redacted:url_password]@h") || !strings.Contains(stream, "Key [redacted:api_key] is refused.") {
 		t.Error(stream)

@@ -1,21 +1,15 @@
-package middleware
+package redaction
 
-import (
-	"maps"
-	"slices"
-	"unicode/utf8"
-
-	"github.com/holdfast-agents/holdfast"
-)
+import "unicode/utf8"
 
 // maxHeld bounds what a stream holds back, in bytes. A secret may be longer; what only
 // looks like the beginning of one may not.
 const maxHeld = 8 << 10
 
-// redactStream hides secrets in a text that comes in pieces. It holds back the end
+// textStream hides secrets in a text that comes in pieces. It holds back the end
 // while that may be the beginning of a secret, so however the text is cut, what
 // comes out is the same.
-type redactStream struct {
+type textStream struct {
 	hiding *hiding
 	// seen is the last character that was let go, then what is held back from there.
 	seen string
@@ -26,7 +20,7 @@ type redactStream struct {
 }
 
 // add takes a piece and returns what can be let go.
-func (s *redactStream) add(piece string) string {
+func (s *textStream) add(piece string) string {
 	s.seen += piece
 	if piece == "" || len(s.seen) < s.again {
 		return ""
@@ -43,12 +37,12 @@ func (s *redactStream) add(piece string) string {
 }
 
 // flush returns the rest: nothing follows any more.
-func (s *redactStream) flush() string {
+func (s *textStream) flush() string {
 	return s.release(len(s.seen), s.hiding.matches(s.seen, s.held))
 }
 
 // release lets go what stands before a place, without its secrets.
-func (s *redactStream) release(to int, matches []secretSpan) string {
+func (s *textStream) release(to int, matches []secretSpan) string {
 	s.again = 0
 	if to == s.held {
 		return ""
@@ -69,7 +63,7 @@ func (s *redactStream) release(to int, matches []secretSpan) string {
 // tooLong lets go of what is held back for too long, up to where a secret begins that
 // may go on. If that is all of it, only its middle is forgotten, which nobody would see
 // anyway.
-func (s *redactStream) tooLong() string {
+func (s *textStream) tooLong() string {
 	end := wholeRunes(s.seen)
 	matches := s.hiding.matches(s.seen[:end], s.held)
 	if keep := goingOn(end, matches); keep > s.held {
@@ -140,77 +134,4 @@ func wholeRunes(text string) int {
 		}
 	}
 	return len(text)
-}
-
-// answerStream hides secrets in a model's answer.
-type answerStream struct {
-	text, reasoning redactStream
-	// calls are the arguments of the calls, by their index; nil: they pass.
-	calls map[int]*redactStream
-	yield func(holdfast.Delta, error) bool
-}
-
-// pass passes a delta on, with what can be let go. What is held back goes out before
-// something of another kind follows it. It returns false when nobody reads any more.
-func (s *answerStream) pass(d holdfast.Delta) bool {
-	if s.calls != nil && d.Call != nil && d.Finish != "" { // the rest of the call comes before its end
-		end := holdfast.Delta{Usage: d.Usage, Finish: d.Finish}
-		d.Usage, d.Finish = nil, ""
-		return s.pass(d) && s.pass(end)
-	}
-	if d.Reasoning != "" || d.ReasoningSecret != "" {
-		if rest := s.text.flush(); rest != "" && !s.yield(holdfast.Delta{Text: rest}, nil) {
-			return false
-		}
-		d.Reasoning = s.reasoning.add(d.Reasoning)
-	}
-	ends := d.Call != nil || d.Finish != ""
-	if d.Text != "" || ends {
-		d.Reasoning += s.reasoning.flush()
-	}
-	if d.Text != "" {
-		d.Text = s.text.add(d.Text)
-	}
-	if ends {
-		d.Text += s.text.flush()
-	}
-	return s.passCall(&d) && s.yield(d, nil)
-}
-
-// passCall hides secrets in the piece of a call. What is held back of a call goes out
-// before another one takes its index, and before the end.
-func (s *answerStream) passCall(d *holdfast.Delta) bool {
-	if s.calls == nil {
-		return true
-	}
-	if d.Call != nil {
-		piece := *d.Call
-		if piece.Name != "" && !s.flushCall(piece.Index) {
-			return false
-		}
-		if s.calls[piece.Index] == nil {
-			s.calls[piece.Index] = &redactStream{hiding: s.text.hiding}
-		}
-		piece.Arguments = s.calls[piece.Index].add(piece.Arguments)
-		d.Call = &piece
-	}
-	if d.Finish != "" {
-		for _, index := range slices.Sorted(maps.Keys(s.calls)) {
-			if !s.flushCall(index) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// flushCall lets go the rest of a call's arguments.
-func (s *answerStream) flushCall(index int) bool {
-	held := s.calls[index]
-	if held == nil {
-		return true
-	}
-	delete(s.calls, index)
-	rest := held.flush()
-	return rest == "" || s.yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: index, Arguments: rest}}, nil)
 }

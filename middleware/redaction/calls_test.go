@@ -1,4 +1,4 @@
-package middleware_test
+package redaction_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
 // callsOf joins the pieces of calls, by their names in the order of their beginnings.
@@ -29,7 +29,7 @@ func callsOf(deltas []holdfast.Delta) (names, arguments []string) {
 // TestRedactionOfArguments: if it is asked for, secrets in the arguments of calls are
 // hidden, however the calls are cut and mixed, and nothing else of them is lost.
 func TestRedactionOfArguments(t *testing.T) {
-	m := middleware.Redaction(middleware.RedactionOptions{Arguments: true})
+	m := redaction.New(redaction.Options{Arguments: true})
 	secret := `{"key":"` + secrets["aws"] + `","n":1}`
 	for n := 1; n < len(secret); n++ {
 		deltas := []holdfast.Delta{{Call: &holdfast.CallDelta{Index: 0, Name: "login"}}, {Call: &holdfast.CallDelta{Index: 1, ID: "c", Name: "look", Arguments: `{"q":`}}}
@@ -54,7 +54,7 @@ func TestRedactionOfArguments(t *testing.T) {
 
 // TestRedactionOfArgumentsStops: whoever stops reading is not given more.
 func TestRedactionOfArgumentsStops(t *testing.T) {
-	m := middleware.Redaction(middleware.RedactionOptions{Arguments: true})
+	m := redaction.New(redaction.Options{Arguments: true})
 	held := holdfast.Delta{Call: &holdfast.CallDelta{Name: "login", Arguments: `{"key":"` + secrets["aws"][:12]}}
 	for name, next := range map[string]holdfast.Delta{
 		"another call": {Call: &holdfast.CallDelta{Name: "again"}},

@@ -1,4 +1,4 @@
-package middleware_test
+package redaction_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
 // credentials is a value that looks after itself in JSON only.
@@ -35,8 +35,8 @@ type panicking struct{}
 
 func (panicking) MarshalJSON() ([]byte, error) { panic("no") }
 
-// TestRedactLogs: whatever a secret hides in, it is not in the line.
-func TestRedactLogs(t *testing.T) {
+// TestLogHandler: whatever a secret hides in, it is not in the line.
+func TestLogHandler(t *testing.T) {
 	key := secrets["aws"]
 	for name, log := range map[string]func(*slog.Logger){
 		"a message":        func(l *slog.Logger) { l.Info("the key is " + key) },
@@ -58,7 +58,7 @@ func TestRedactLogs(t *testing.T) {
 			"json": func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) },
 		} {
 			var out bytes.Buffer
-			log(slog.New(middleware.RedactLogs(handler(&out), middleware.RedactionOptions{})))
+			log(slog.New(redaction.NewLogHandler(handler(&out), redaction.Options{})))
 			if got := out.String(); strings.Contains(got, key) || !strings.Contains(got, "[redacted:api_key]") {
 				t.Errorf("%s in %s: %s", name, kind, got)
 			}
@@ -66,17 +66,17 @@ func TestRedactLogs(t *testing.T) {
 	}
 }
 
-func TestRedactLogsOfNumbers(t *testing.T) {
+func TestLogHandlerOfNumbers(t *testing.T) {
 	var out bytes.Buffer
-	l := slog.New(middleware.RedactLogs(slog.NewTextHandler(&out, nil), middleware.RedactionOptions{}))
+	l := slog.New(redaction.NewLogHandler(slog.NewTextHandler(&out, nil), redaction.Options{}))
 	l.Info("x", "card", int64(4111111111111111), "other", uint64(5555555555554444))
 	if got := out.String(); !strings.Contains(got, "card=[redacted:card_number] other=[redacted:card_number]") {
 		t.Error(got)
 	}
 }
 
-// TestRedactLogsLeavesTheRestAlone: a line without secrets is the same line.
-func TestRedactLogsLeavesTheRestAlone(t *testing.T) {
+// TestLogHandlerLeavesTheRestAlone: a line without secrets is the same line.
+func TestLogHandlerLeavesTheRestAlone(t *testing.T) {
 	line := func(wrap func(slog.Handler) slog.Handler) string {
 		var out bytes.Buffer
 		h := slog.NewJSONHandler(&out, &slog.HandlerOptions{AddSource: true, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -92,15 +92,25 @@ func TestRedactLogsLeavesTheRestAlone(t *testing.T) {
 		return out.String()
 	}
 	plain := line(func(h slog.Handler) slog.Handler { return h })
-	got := line(func(h slog.Handler) slog.Handler { return middleware.RedactLogs(h, middleware.RedactionOptions{}) })
+	got := line(func(h slog.Handler) slog.Handler { return redaction.NewLogHandler(h, redaction.Options{}) })
 	if got != plain {
 		t.Errorf("got  %swant %s", got, plain)
 	}
 }
 
-func BenchmarkRedactLogs(b *testing.B) {
+// TestLogHandlerWithInvalidOptions: a mistake in the program is a panic.
+func TestLogHandlerWithInvalidOptions(t *testing.T) {
+	defer func() {
+		if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "redaction.NewLogHandler: patterns[0]: ") {
+			t.Errorf("got %s", p)
+		}
+	}()
+	redaction.NewLogHandler(slog.DiscardHandler, redaction.Options{Patterns: []redaction.Pattern{{Name: "a", Regexp: "("}}})
+}
+
+func BenchmarkLogHandler(b *testing.B) {
 	quiet := slog.NewJSONHandler(io.Discard, nil)
-	for name, h := range map[string]slog.Handler{"plain": quiet, "redacted": middleware.RedactLogs(quiet, middleware.RedactionOptions{})} {
+	for name, h := range map[string]slog.Handler{"plain": quiet, "redacted": redaction.NewLogHandler(quiet, redaction.Options{})} {
 		b.Run(name, func(b *testing.B) {
 			l := slog.New(h)
 			ctx := context.Background()

@@ -1,4 +1,4 @@
-package middleware_test
+package redaction_test
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
-	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
 // secrets are made up. They are put together here, so that nobody who looks for real
@@ -46,7 +46,7 @@ func hide(t testing.TB, m holdfast.Middleware, text string) string {
 }
 
 func TestRedactionKnowsSecrets(t *testing.T) {
-	m := middleware.Redaction(middleware.RedactionOptions{})
+	m := redaction.New(redaction.Options{})
 	tests := []struct{ give, want string }{
 		{"", ""},
 		{"the key is " + secrets["api_key"] + ".", "the key is [redacted:api_key]."},
@@ -80,7 +80,7 @@ func TestRedactionKnowsSecrets(t *testing.T) {
 }
 
 func TestRedactionLeavesTheRestAlone(t *testing.T) {
-	m := middleware.Redaction(middleware.RedactionOptions{})
+	m := redaction.New(redaction.Options{})
 	for _, text := range []string{
 		"a risk-based task-oriented-workflow-of-some-length", "sk-short", "AKIA", "https://example.com:8080/a@b", "mailto:a@b.c",
 		"Bearer of bad news", "eyJ.not.jwt", "4111 1111 1111 1112", "1234567890123456", "the year 2026, 13 of 19", "+49 170 1234567",
@@ -95,7 +95,7 @@ func TestRedactionLeavesTheRestAlone(t *testing.T) {
 
 func TestRedactionWithPatternsOfOnesOwn(t *testing.T) {
 	off := false
-	m := middleware.Redaction(middleware.RedactionOptions{Builtin: &off, Patterns: []middleware.RedactionPattern{
+	m := redaction.New(redaction.Options{Builtin: &off, Patterns: []redaction.Pattern{
 		{Name: "pin", Regexp: `(?i)pin: (?P<secret>[0-9]{4,})?`},
 		{Name: "customer", Regexp: `KD-[0-9]+`},
 		{Name: "number", Regexp: `D-[0-9]{2}`},
@@ -113,17 +113,17 @@ func TestRedactionWithPatternsOfOnesOwn(t *testing.T) {
 
 func TestRedactionMistakes(t *testing.T) {
 	off := false
-	hooktest.WantInvalid(t, "middleware.Redaction", middleware.Redaction, map[string]middleware.RedactionOptions{
+	hooktest.WantInvalid(t, "redaction.New", redaction.New, map[string]redaction.Options{
 		"nothing is redacted":     {Builtin: &off},
-		`the name is "A key"`:     {Patterns: []middleware.RedactionPattern{{Name: "A key", Regexp: "x"}}},
-		"patterns[0]: regexp of":  {Patterns: []middleware.RedactionPattern{{Name: "a", Regexp: "("}}},
-		"matches the empty text":  {Patterns: []middleware.RedactionPattern{{Name: "a", Regexp: "x*"}}},
-		"is too large to look fo": {Patterns: []middleware.RedactionPattern{{Name: "a", Regexp: strings.Repeat("abcdefghij", 120)}}},
+		`the name is "A key"`:     {Patterns: []redaction.Pattern{{Name: "A key", Regexp: "x"}}},
+		"patterns[0]: regexp of":  {Patterns: []redaction.Pattern{{Name: "a", Regexp: "("}}},
+		"matches the empty text":  {Patterns: []redaction.Pattern{{Name: "a", Regexp: "x*"}}},
+		"is too large to look fo": {Patterns: []redaction.Pattern{{Name: "a", Regexp: strings.Repeat("abcdefghij", 120)}}},
 	})
 }
 
 func TestRedactionOfWhatAToolReturns(t *testing.T) {
-	m := middleware.Redaction(middleware.RedactionOptions{})
+	m := redaction.New(redaction.Options{})
 	parts := []holdfast.Part{{Type: holdfast.PartText, Text: "fine"}, {Type: holdfast.PartText, Text: secrets["jwt"]}, {Type: holdfast.PartText, Text: secrets["aws"]}}
 	call := func(result holdfast.ToolResult, err error) (holdfast.ToolResult, error) {
 		return m.Tool(func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
@@ -211,7 +211,7 @@ func pieces(text string, n int) []holdfast.Delta {
 // TestRedactionOfAStream: a secret that comes in pieces is hidden, and words are not
 // held back for longer than they have to be.
 func TestRedactionOfAStream(t *testing.T) {
-	m := middleware.Redaction(middleware.RedactionOptions{})
+	m := redaction.New(redaction.Options{})
 	for name, secret := range secrets {
 		switch name {
 		case "bearer_token":
@@ -234,7 +234,7 @@ func TestRedactionOfAStream(t *testing.T) {
 }
 
 func TestRedactionIsSmooth(t *testing.T) {
-	m := middleware.Redaction(middleware.RedactionOptions{})
+	m := redaction.New(redaction.Options{})
 	var deltas []holdfast.Delta
 	words := strings.SplitAfter("Here is what I found about the task in 2026, with more to come ", " ")
 	for _, w := range words[:len(words)-1] {
@@ -249,7 +249,7 @@ func TestRedactionIsSmooth(t *testing.T) {
 }
 
 func TestRedactionOfEverythingInADelta(t *testing.T) {
-	m := middleware.Redaction(middleware.RedactionOptions{})
+	m := redaction.New(redaction.Options{})
 	usage := &holdfast.Usage{}
 	call := &holdfast.CallDelta{Name: "login", Arguments: `{"key":"` + secrets["aws"] + `"}`}
 	got, err := stream(t, t.Context(), m, nil,
@@ -271,7 +271,7 @@ func TestRedactionOfEverythingInADelta(t *testing.T) {
 }
 
 func TestRedactionOfAStreamThatFails(t *testing.T) {
-	m := middleware.Redaction(middleware.RedactionOptions{})
+	m := redaction.New(redaction.Options{})
 	broken := &holdfast.ModelError{Public: "The key " + secrets["aws"] + " is bad.", Retryable: true}
 	got, err := stream(t, t.Context(), m, broken, holdfast.Delta{Text: "it is " + secrets["aws"][:12]})
 	var failed *holdfast.ModelError
@@ -285,7 +285,7 @@ func TestRedactionOfAStreamThatFails(t *testing.T) {
 }
 
 func TestRedactionOfAReaderThatStops(t *testing.T) {
-	m := middleware.Redaction(middleware.RedactionOptions{})
+	m := redaction.New(redaction.Options{})
 	for _, second := range []holdfast.Delta{{Text: "a b"}, {Reasoning: "a b"}} {
 		model := m.Model(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) {
@@ -308,7 +308,7 @@ func TestRedactionOfAReaderThatStops(t *testing.T) {
 func TestRedactionOfLongSecrets(t *testing.T) {
 	long := strings.Repeat("MIIEowIBAAKCAQEA\n", 900)
 	key := "-----BEGIN PRIVATE " + "KEY-----\n" + long + "-----END PRIVATE KEY-----"
-	m := middleware.Redaction(middleware.RedactionOptions{Patterns: []middleware.RedactionPattern{
+	m := redaction.New(redaction.Options{Patterns: []redaction.Pattern{
 		{Name: "block", Regexp: `(?s)<é.*é>`}, {Name: "word", Regexp: "WORD[a-zé]+"}, {Name: "odd", Regexp: `Q(?:[0-9]{300}[a-z]{300})+`},
 	}})
 	odd := "Q" + strings.Repeat(strings.Repeat("1", 300)+strings.Repeat("a", 300), 50)
@@ -345,7 +345,7 @@ func TestRedactionCounts(t *testing.T) {
 			notices = append(notices, name+" "+string(b))
 			return err
 		}})
-	m := middleware.Redaction(middleware.RedactionOptions{})
+	m := redaction.New(redaction.Options{})
 	for range 2 {
 		_, err := m.Tool(func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
 			return holdfast.ToolResult{Text: secrets["aws"] + " " + secrets["jwt"]}, nil
@@ -370,16 +370,16 @@ func TestRedactionCounts(t *testing.T) {
 	m.AfterIteration(t.Context(), nil, nil) // outside a run it does nothing
 }
 
-// FuzzRedactStream: however a text is cut, what comes out is what comes out of the
+// FuzzStream: however a text is cut, what comes out is what comes out of the
 // whole text.
-func FuzzRedactStream(f *testing.F) {
+func FuzzStream(f *testing.F) {
 	for _, secret := range secrets {
 		f.Add("a "+secret+" b", []byte{1, 2, 3})
 		f.Add("x://u:"+secret+"@h bearer "+secret, []byte{7})
 	}
 	f.Add("é<x>pin: 1234</x> abc startGEHEIM\n4111 1111-1111 1111 5555555555554444", []byte{5, 1})
 	f.Add("ab abccd 1=;; 1=; =;;", []byte{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1})
-	m := middleware.Redaction(middleware.RedactionOptions{Patterns: []middleware.RedactionPattern{
+	m := redaction.New(redaction.Options{Patterns: []redaction.Pattern{
 		{Name: "pin", Regexp: `pin: (?P<secret>[0-9]{4})\b`}, {Name: "tag", Regexp: `(?s)<x>.*?</x>`}, {Name: "start", Regexp: `^start\w`},
 		{Name: "end", Regexp: `(?i)geheim\w*$`}, {Name: "over", Regexp: `a+b|bc{2,3}d?|(?:ca){0,0}cac`}, {Name: "edge", Regexp: `1=|=;;`}, {Name: "line", Regexp: `(?m)^k.é+`},
 	}})

@@ -1,0 +1,28 @@
+package redaction
+
+import (
+	"maps"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// State is what was hidden in a run: how often, by name.
+type State struct {
+	Counts map[string]int `json:"counts,omitempty"`
+	// Untold is what no notice has told yet, Where the places of it.
+	Untold map[string]int `json:"untold,omitempty"`
+	Where  []string       `json:"where,omitempty"`
+}
+
+var state = holdfast.RegisterState(holdfast.StateSpec[State]{
+	Name: "holdfast.redaction", Version: 1, Scope: holdfast.ScopeRun,
+})
+
+// added is the sum of counts, in a map of its own.
+func added(a, b map[string]int) map[string]int {
+	sum := maps.Clone(b)
+	for name, n := range a {
+		sum[name] += n
+	}
+	return sum
+}
