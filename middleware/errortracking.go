@@ -8,9 +8,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// hintResume ends the text of an error that a person can overrule.
-const hintResume = `To go on all the same, POST the same threadId with "messages": [] and a new runId.`
-
 const failingMaximum = 3
 
 // ErrorTrackingOptions configure [ErrorTracking].

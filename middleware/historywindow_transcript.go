@@ -3,7 +3,6 @@ package middleware
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -78,14 +77,11 @@ func toldText(m *holdfast.Message) string {
 
 // shortened cuts a text to at most limit bytes, between two characters.
 func shortened(text string, limit int) string {
-	if len(text) <= limit {
+	short := prefix(text, limit)
+	if short == text {
 		return text
 	}
-	n := limit
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
+	return short + "…"
 }
 
 // addUsage is what two model calls took together. The model is that of the first.

@@ -1,10 +1,14 @@
 package middleware
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 )
+
+// window shows a part of a history.
+type window struct{ HistoryWindowOptions }
 
 // windowView is a history that is looked at through a window.
 type windowView struct {
@@ -124,11 +128,12 @@ func boundaries(messages []holdfast.Message) []int {
 	return out
 }
 
-// messageSize estimates how many bytes of a request a message is.
-func messageSize(m *holdfast.Message) int {
-	n := len(m.Text) + len(m.Error) + len(m.EncryptedValue) + partsSize(m.Parts)
-	for _, c := range m.Calls {
-		n += len(c.Name) + len(c.Arguments)
+// noteHidden says that something is left out; the number is how many messages.
+const noteHidden = "The conversation before this point is not shown: %d messages."
+
+func hiddenNote(hidden int) []string {
+	if hidden == 0 {
+		return nil
 	}
-	return n
+	return []string{fmt.Sprintf(noteHidden, hidden)}
 }

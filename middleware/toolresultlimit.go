@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -45,14 +44,11 @@ func cutError(err error, maxBytes int) (holdfast.ToolResult, error) {
 // cut shortens a text to at most limit bytes, between two characters, and adds
 // a note.
 func cut(text string, limit int) string {
-	if len(text) <= limit {
+	shown := prefix(text, limit)
+	if shown == text {
 		return text
 	}
-	n := limit
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return fmt.Sprintf("%s\n[This result was cut: %d of its %d bytes are shown.]", text[:n], n, len(text))
+	return fmt.Sprintf("%s\n[This result was cut: %d of its %d bytes are shown.]", shown, len(shown), len(text))
 }
 
 // cutParts shortens parts so that all of them together stay within limit. The
@@ -78,20 +74,4 @@ func cutParts(parts []holdfast.Part, limit int) []holdfast.Part {
 		out = append(out, p)
 	}
 	return out
-}
-
-func partsSize(parts []holdfast.Part) int {
-	size := 0
-	for _, p := range parts {
-		size += partSize(p)
-	}
-	return size
-}
-
-func partSize(p holdfast.Part) int {
-	size := len(p.Text) + len(p.Metadata)
-	if p.Source != nil {
-		size += len(p.Source.Value)
-	}
-	return size
 }

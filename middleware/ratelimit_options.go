@@ -1,0 +1,82 @@
+package middleware
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+const (
+	limitThenWait = "wait"
+	limitThenTell = "tell"
+	limitThenEnd  = "end"
+
+	storeFailureAllow = "allow"
+	storeFailureDeny  = "deny"
+
+	perTenant, perUser, perAgent, perTool, perThread = "tenant", "user", "agent", "tool", "thread"
+)
+
+// RateLimitOptions configure [RateLimit].
+type RateLimitOptions struct {
+	// Name tells limits apart: those of one name count together, whichever agents
+	// have them. Empty means "default".
+	Name string `json:"name"`
+	// Per lists what has a limit of its own: "user", "agent", "tool", "thread". A
+	// tenant always has; "tenant" may be written to say so.
+	Per []string `json:"per"`
+	// Tools are the tools whose calls count; a * in a name stands for any text.
+	// Empty: all tools.
+	Tools []string `json:"tools"`
+	// Model: calls of the model count, and no tools.
+	Model bool `json:"model"`
+	// Limit is how many calls there may be in a Window, which begins at a multiple of
+	// its length, in UTC.
+	Limit  int64    `json:"limit"`
+	Window Duration `json:"window"`
+	// Then is what becomes of a call above the limit. "wait": it waits for the next
+	// window, for up to MaxWait, and is told then. "tell": the model reads that the call
+	// was not run, and when it may be; for a call of the model itself it is "end". "end": the
+	// run ends. Empty means "wait".
+	Then string `json:"then"`
+	// MaxWait is how long one call waits at most; 0 means one window.
+	MaxWait Duration `json:"maxWait"`
+	// OnStoreFailure is what becomes of a call when the store that counts does not
+	// answer: "allow" or "deny". Empty means "allow": a limit spares a service, and no
+	// answer from the store is no reason to stop everybody's work.
+	OnStoreFailure string `json:"onStoreFailure"`
+	// Now is the clock; nil means [time.Now].
+	Now func() time.Time `json:"-"`
+}
+
+// Validate says what is wrong with the options, and what to write instead.
+func (o RateLimitOptions) Validate() error {
+	switch {
+	case o.Limit <= 0 || o.Limit > holdfast.MaxAmount:
+		return fmt.Errorf("limit is %d: write how many calls a window may have, 1 or more", o.Limit)
+	case o.Window < Duration(time.Second):
+		return fmt.Errorf("window is %s: write 1s or more", time.Duration(o.Window))
+	case o.Model && len(o.Tools) > 0:
+		return errors.New("tools and model are both set: write two rate limits with two names")
+	case o.Model && slices.Contains(o.Per, perTool):
+		return errors.New("per has tool, and model is set: a model call has no tool; leave one of them out")
+	case !slices.Contains([]string{"", limitThenWait, limitThenTell, limitThenEnd}, o.Then):
+		return fmt.Errorf("then is %q: write %q, %q or %q", o.Then, limitThenWait, limitThenTell, limitThenEnd)
+	case o.MaxWait < 0 || o.MaxWait > 0 && cmp.Or(o.Then, limitThenWait) != limitThenWait:
+		return fmt.Errorf("maxWait is %s with then %q: write a time with then wait, or leave it out", time.Duration(o.MaxWait), o.Then)
+	case !slices.Contains([]string{"", storeFailureAllow, storeFailureDeny}, o.OnStoreFailure):
+		return fmt.Errorf("onStoreFailure is %q: write %q or %q", o.OnStoreFailure, storeFailureAllow, storeFailureDeny)
+	case slices.Contains(o.Tools, ""):
+		return errors.New("tools has an empty name: write the name of a tool, or a part of it with *")
+	}
+	for _, per := range o.Per {
+		if !slices.Contains([]string{perTenant, perUser, perAgent, perTool, perThread}, per) {
+			return fmt.Errorf("per has %q: write tenant, user, agent, tool or thread", per)
+		}
+	}
+	return nil
+}
