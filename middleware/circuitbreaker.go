@@ -18,6 +18,10 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
 )
 
+// NoticeCircuitOpen says that the breaker has opened: the tool, how often it was called,
+// and the limit.
+const NoticeCircuitOpen = "holdfast.circuit_open"
+
 // What the breaker does when it opens.
 const (
 	breakerEnd  = "end"
@@ -178,7 +182,7 @@ func (b *breaker) batch(ctx context.Context, calls *holdfast.Batch) error {
 	if err != nil || open == nil {
 		return err
 	}
-	if err := holdfast.Notify(ctx, "holdfast.circuit_open", open); err != nil {
+	if err := holdfast.Notify(ctx, NoticeCircuitOpen, open); err != nil {
 		return err
 	}
 	if b.ends {

@@ -10,6 +10,16 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// The notices of [Continuation].
+const (
+	// NoticeContinuationGranted says that a run may continue: for how many iterations, and
+	// whether that was remembered instead of asked.
+	NoticeContinuationGranted = "holdfast.continuation_granted"
+	// NoticeContinuationRefused says that it may not: how many iterations it has used, and
+	// why.
+	NoticeContinuationRefused = "holdfast.continuation_refused"
+)
+
 const (
 	continuationReason  = "holdfast:continuation"
 	continuationMaximum = 20
@@ -164,7 +174,7 @@ func (c *continuation) take(ctx context.Context, it *holdfast.Iteration, s Conti
 	s.Answered = it.Answer.InterruptID
 	if no != "" {
 		s.Ended = it.Run
-		if err := noteContinuation(ctx, s, "holdfast.continuation_refused", map[string]any{"used": s.Used, "why": no}); err != nil {
+		if err := noteContinuation(ctx, s, NoticeContinuationRefused, map[string]any{"used": s.Used, "why": no}); err != nil {
 			return s, err
 		}
 		return s, c.refused(it, s, no)
@@ -184,7 +194,7 @@ func (c *continuation) take(ctx context.Context, it *holdfast.Iteration, s Conti
 
 // goOn notes that the run goes on.
 func (c *continuation) goOn(ctx context.Context, s ContinuationState, remembered bool) error {
-	return noteContinuation(ctx, s, "holdfast.continuation_granted", map[string]any{"iterations": c.allowed(s), "remembered": remembered})
+	return noteContinuation(ctx, s, NoticeContinuationGranted, map[string]any{"iterations": c.allowed(s), "remembered": remembered})
 }
 
 // noteContinuation stores the state and says what has happened.

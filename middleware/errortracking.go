@@ -8,6 +8,10 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// NoticeTooManyErrors says that a run was ended: how many iterations have failed, and the
+// limit.
+const NoticeTooManyErrors = "holdfast.too_many_errors"
+
 const failingMaximum = 3
 
 // ErrorTrackingOptions configure [ErrorTracking].
@@ -87,7 +91,7 @@ func checkFailing(ctx context.Context, it *holdfast.Iteration, limit int) error 
 		_, err := errorTrackingState.Update(ctx, func(ErrorTrackingState) ErrorTrackingState { return ErrorTrackingState{} })
 		return err
 	}
-	if err := holdfast.Notify(ctx, "holdfast.too_many_errors", map[string]int{"failures": s.Failing, "limit": limit}); err != nil {
+	if err := holdfast.Notify(ctx, NoticeTooManyErrors, map[string]int{"failures": s.Failing, "limit": limit}); err != nil {
 		return err
 	}
 	return holdfast.Errorf(holdfast.CodeTooManyErrors, "%s; the limit is %d.", haveFailed(s.Failing), limit).

@@ -19,9 +19,7 @@ import (
 // call that is started again after a crash, or with an answer, does not count again in
 // the window in which it was counted.
 //
-// The run's stream, the log and the metrics say holdfast.rate_limited, at most once for
-// each run and window, and holdfast.rate_limit_unchecked once for a run whose calls
-// were allowed because the store did not answer.
+// Notices: [NoticeRateLimited], [NoticeRateLimitUnchecked].
 //
 // An agent may have several, with different names.
 func RateLimit(o RateLimitOptions) holdfast.Middleware {

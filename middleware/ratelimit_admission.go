@@ -146,7 +146,7 @@ func (l *rateLimiter) note(ctx context.Context, c *ratedCall, begin, end time.Ti
 		n.window = begin
 		return said
 	}) {
-		_ = holdfast.Notify(ctx, "holdfast.rate_limited", rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window, RetryAt: &end})
+		_ = holdfast.Notify(ctx, NoticeRateLimited, rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window, RetryAt: &end})
 	}
 }
 
@@ -156,7 +156,7 @@ func (l *rateLimiter) noteUnchecked(ctx context.Context, c *ratedCall) {
 		n.unchecked = true
 		return said
 	}) {
-		_ = holdfast.Notify(ctx, "holdfast.rate_limit_unchecked", rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window})
+		_ = holdfast.Notify(ctx, NoticeRateLimitUnchecked, rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window})
 	}
 }
 

@@ -10,6 +10,17 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// The notices of [RateLimit]. Their value has the limit's name, the tool, the limit and
+// the window.
+const (
+	// NoticeRateLimited says that a run has reached the limit, at most once for each
+	// window, and when the next call is possible.
+	NoticeRateLimited = "holdfast.rate_limited"
+	// NoticeRateLimitUnchecked says, once for a run, that calls are allowed because the
+	// store that counts does not answer.
+	NoticeRateLimitUnchecked = "holdfast.rate_limit_unchecked"
+)
+
 const (
 	limitThenWait = "wait"
 	limitThenTell = "tell"

@@ -36,7 +36,7 @@ func (c *spending) exceeded(full *holdfast.LimitError) error {
 	at := Reached{
 		Scope: l.scope, Unit: l.unit, Account: l.account, Used: full.Used, Needed: full.Amount, Limit: l.limit, Base: l.base,
 	}
-	_ = holdfast.Notify(c.ctx, "holdfast.budget_exceeded", c.notice(&at))
+	_ = holdfast.Notify(c.ctx, NoticeExceeded, c.notice(&at))
 	if c.Then != thenAsk {
 		return c.ended(&at)
 	}

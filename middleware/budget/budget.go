@@ -20,9 +20,8 @@ import (
 // there are, a limit is exceeded only by what a call uses beyond what was reserved
 // for it.
 //
-// The run's stream, the log and the metrics say holdfast.budget_warning,
-// holdfast.budget_exceeded and holdfast.budget_unreported. An agent has one Budget; the
-// budgets of all agents count a tenant and a user together.
+// Notices: [NoticeWarning], [NoticeExceeded], [NoticeUnreported]. An agent has one
+// budget; the budgets of all agents count a tenant and a user together.
 func New(o Options) holdfast.Middleware {
 	if err := o.Validate(); err != nil {
 		panic("budget.New: " + err.Error())

@@ -1,6 +1,17 @@
 package budget
 
-// unreported is the value of holdfast.budget_unreported: what counts in the place of
+// The notices of a budget.
+const (
+	// NoticeWarning says, once for each run and limit, that a limit is nearly reached.
+	NoticeWarning = "holdfast.budget_warning"
+	// NoticeExceeded says that there is no room for a call, and how much it needs.
+	NoticeExceeded = "holdfast.budget_exceeded"
+	// NoticeUnreported says, once for a run, that the model does not report what it uses,
+	// and what is counted instead.
+	NoticeUnreported = "holdfast.budget_unreported"
+)
+
+// unreported is the value of [NoticeUnreported]: what counts in the place of
 // what the call has used.
 type unreported struct {
 	Tokens   int64  `json:"tokens"`

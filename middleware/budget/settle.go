@@ -44,10 +44,10 @@ func (c *spending) note(ctx context.Context, tokens int64, cost Money, told bool
 	// A notice that cannot be written ends nothing: whatever keeps it from the log
 	// keeps the answer from it, too.
 	for _, w := range warnings {
-		_ = holdfast.Notify(ctx, "holdfast.budget_warning", c.notice(&w.Reached))
+		_ = holdfast.Notify(ctx, NoticeWarning, c.notice(&w.Reached))
 	}
 	if !told && !was.Unreported {
-		_ = holdfast.Notify(ctx, "holdfast.budget_unreported", unreported{Tokens: tokens, Cost: cost, Currency: c.Currency})
+		_ = holdfast.Notify(ctx, NoticeUnreported, unreported{Tokens: tokens, Cost: cost, Currency: c.Currency})
 	}
 }
 

@@ -128,12 +128,12 @@ func (p *permissions) remember(ctx context.Context, call *holdfast.ToolCall, v *
 	case ScopeUser:
 		notice["account"] = accountOf(call.Principal.User, r)
 		if p.rememberForUser(ctx, call.Principal, r) != nil {
-			notify(ctx, "holdfast.permission_not_remembered", notice)
+			notify(ctx, NoticeNotRemembered, notice)
 			return nil
 		}
 	}
 	if err == nil {
-		notify(ctx, "holdfast.permission_remembered", notice)
+		notify(ctx, NoticeRemembered, notice)
 	}
 	return err
 }

@@ -87,5 +87,5 @@ func withoutAnswer(ctx context.Context, call holdfast.ToolCall) (context.Context
 
 // tell says that a call was denied.
 func (v *verdict) tell(ctx context.Context, call *holdfast.ToolCall) {
-	notify(ctx, "holdfast.permission_denied", map[string]any{"tool": call.Name, "rule": v.rule.name, "by": v.by})
+	notify(ctx, NoticeDenied, map[string]any{"tool": call.Name, "rule": v.rule.name, "by": v.by})
 }
