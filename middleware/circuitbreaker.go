@@ -49,12 +49,19 @@ type CircuitBreakerOptions struct {
 	Tools map[string]int `json:"tools"`
 }
 
+func (o CircuitBreakerOptions) withDefaults() CircuitBreakerOptions {
+	o.MaxIdenticalCalls = cmp.Or(o.MaxIdenticalCalls, breakerMaximum)
+	o.Then = cmp.Or(o.Then, breakerEnd)
+	return o
+}
+
 // Validate says what is wrong with the options, and what to write instead.
 func (o CircuitBreakerOptions) Validate() error {
+	o = o.withDefaults()
 	if o.MaxIdenticalCalls < 0 || o.MaxIdenticalCalls == 1 {
 		return fmt.Errorf("maxIdenticalCalls is %d: write 2 or more, or leave it out for %d", o.MaxIdenticalCalls, breakerMaximum)
 	}
-	if !slices.Contains([]string{"", breakerEnd, breakerTell}, o.Then) {
+	if !slices.Contains([]string{breakerEnd, breakerTell}, o.Then) {
 		return fmt.Errorf("then is %q: write %q or %q", o.Then, breakerEnd, breakerTell)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Tools)) {
@@ -134,9 +141,8 @@ var breakerState = holdfast.RegisterState(holdfast.StateSpec[BreakerState]{
 // An agent has one of them: a second one would count every call twice.
 func CircuitBreaker(o CircuitBreakerOptions) holdfast.Middleware {
 	mustBeValid("CircuitBreaker", o)
-	b := &breaker{
-		maximum: cmp.Or(o.MaxIdenticalCalls, breakerMaximum), tools: maps.Clone(o.Tools), ends: cmp.Or(o.Then, breakerEnd) == breakerEnd,
-	}
+	o = o.withDefaults()
+	b := &breaker{maximum: o.MaxIdenticalCalls, tools: maps.Clone(o.Tools), ends: o.Then == breakerEnd}
 	return holdfast.Middleware{
 		Name:            "holdfast.circuit_breaker",
 		States:          []holdfast.AnyState{breakerState},

@@ -43,16 +43,21 @@ type ContinuationOptions struct {
 	Remember string `json:"remember"`
 }
 
+func (o ContinuationOptions) withDefaults() ContinuationOptions {
+	o.MaxIterations = cmp.Or(o.MaxIterations, continuationMaximum)
+	return o
+}
+
 // Validate says what is wrong with the options, and what to write instead.
 func (o ContinuationOptions) Validate() error {
-	limit := cmp.Or(o.MaxIterations, continuationMaximum)
+	o = o.withDefaults()
 	switch {
 	case o.MaxIterations < 0:
 		return fmt.Errorf("maxIterations is %d: write 1 or more, or leave it out for %d", o.MaxIterations, continuationMaximum)
 	case o.MaxTotal < 0:
 		return fmt.Errorf("maxTotal is %d: write more than maxIterations, or leave it out for none", o.MaxTotal)
-	case o.MaxTotal > 0 && o.MaxTotal <= limit:
-		return fmt.Errorf("maxTotal is %d and maxIterations %d, so nobody would ever be asked: write a larger maxTotal", o.MaxTotal, limit)
+	case o.MaxTotal > 0 && o.MaxTotal <= o.MaxIterations:
+		return fmt.Errorf("maxTotal is %d and maxIterations %d, so nobody would ever be asked: write a larger maxTotal", o.MaxTotal, o.MaxIterations)
 	case !slices.Contains([]string{"", continuationRun, continuationThread}, o.Remember):
 		return fmt.Errorf("remember is %q: write %q or %q, or leave it out to ask at each limit", o.Remember, continuationRun, continuationThread)
 	}
@@ -99,7 +104,8 @@ var (
 // An agent has one of them, in the place of the server's own limit.
 func Continuation(o ContinuationOptions) holdfast.Middleware {
 	mustBeValid("Continuation", o)
-	c := &continuation{limit: cmp.Or(o.MaxIterations, continuationMaximum), total: o.MaxTotal, remember: o.Remember}
+	o = o.withDefaults()
+	c := &continuation{limit: o.MaxIterations, total: o.MaxTotal, remember: o.Remember}
 	return holdfast.Middleware{
 		Name:            "holdfast.continuation",
 		States:          []holdfast.AnyState{continuationState, continuationThreadState},

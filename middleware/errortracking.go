@@ -21,6 +21,11 @@ type ErrorTrackingOptions struct {
 	MaxFailingIterations int `json:"maxFailingIterations"`
 }
 
+func (o ErrorTrackingOptions) withDefaults() ErrorTrackingOptions {
+	o.MaxFailingIterations = cmp.Or(o.MaxFailingIterations, failingMaximum)
+	return o
+}
+
 // Validate says what is wrong with the options, and what to write instead.
 func (o ErrorTrackingOptions) Validate() error {
 	if o.MaxFailingIterations < 0 {
@@ -66,7 +71,7 @@ var errorTrackingState = holdfast.RegisterState(holdfast.StateSpec[ErrorTracking
 // An agent has one of them: a second one would count every iteration twice.
 func ErrorTracking(o ErrorTrackingOptions) holdfast.Middleware {
 	mustBeValid("ErrorTracking", o)
-	limit := cmp.Or(o.MaxFailingIterations, failingMaximum)
+	limit := o.withDefaults().MaxFailingIterations
 	return holdfast.Middleware{
 		Name:   "holdfast.error_tracking",
 		States: []holdfast.AnyState{errorTrackingState},

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -42,15 +43,9 @@ func (o HistoryWindowOptions) withDefaults() HistoryWindowOptions {
 	if o.KeepFirst == nil {
 		o.KeepFirst = new(1)
 	}
-	if o.Then == "" {
-		o.Then = WindowTruncate
-	}
-	if o.SummaryPrompt == "" {
-		o.SummaryPrompt = summaryPrompt
-	}
-	if o.SummaryEvery == 0 {
-		o.SummaryEvery = 10
-	}
+	o.Then = cmp.Or(o.Then, WindowTruncate)
+	o.SummaryPrompt = cmp.Or(o.SummaryPrompt, summaryPrompt)
+	o.SummaryEvery = cmp.Or(o.SummaryEvery, 10)
 	return o
 }
 

@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -24,13 +23,7 @@ import (
 // An agent may have several, with different names.
 func RateLimit(o RateLimitOptions) holdfast.Middleware {
 	mustBeValid("RateLimit", o)
-	l := &rateLimiter{RateLimitOptions: o}
-	l.Name = cmp.Or(o.Name, "default")
-	l.Then = cmp.Or(o.Then, limitThenWait)
-	l.MaxWait = cmp.Or(o.MaxWait, o.Window)
-	if l.Now == nil {
-		l.Now = time.Now
-	}
+	l := &rateLimiter{o.withDefaults()}
 	m := holdfast.Middleware{Name: "holdfast.rate_limit", Run: l.run}
 	if o.Model {
 		m.Model = l.model

@@ -64,8 +64,21 @@ type RateLimitOptions struct {
 	Now func() time.Time `json:"-"`
 }
 
+func (o RateLimitOptions) withDefaults() RateLimitOptions {
+	o.Name = cmp.Or(o.Name, "default")
+	o.Then = cmp.Or(o.Then, limitThenWait)
+	o.MaxWait = cmp.Or(o.MaxWait, o.Window)
+	o.OnStoreFailure = cmp.Or(o.OnStoreFailure, storeFailureAllow)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
 // Validate says what is wrong with the options, and what to write instead.
 func (o RateLimitOptions) Validate() error {
+	waits := o.MaxWait
+	o = o.withDefaults()
 	switch {
 	case o.Limit <= 0 || o.Limit > holdfast.MaxAmount:
 		return fmt.Errorf("limit is %d: write how many calls a window may have, 1 or more", o.Limit)
@@ -75,11 +88,11 @@ func (o RateLimitOptions) Validate() error {
 		return errors.New("tools and model are both set: write two rate limits with two names")
 	case o.Model && slices.Contains(o.Per, perTool):
 		return errors.New("per has tool, and model is set: a model call has no tool; leave one of them out")
-	case !slices.Contains([]string{"", limitThenWait, limitThenTell, limitThenEnd}, o.Then):
+	case !slices.Contains([]string{limitThenWait, limitThenTell, limitThenEnd}, o.Then):
 		return fmt.Errorf("then is %q: write %q, %q or %q", o.Then, limitThenWait, limitThenTell, limitThenEnd)
-	case o.MaxWait < 0 || o.MaxWait > 0 && cmp.Or(o.Then, limitThenWait) != limitThenWait:
-		return fmt.Errorf("maxWait is %s with then %q: write a time with then wait, or leave it out", time.Duration(o.MaxWait), o.Then)
-	case !slices.Contains([]string{"", storeFailureAllow, storeFailureDeny}, o.OnStoreFailure):
+	case waits < 0 || waits > 0 && o.Then != limitThenWait:
+		return fmt.Errorf("maxWait is %s with then %q: write a time with then wait, or leave it out", time.Duration(waits), o.Then)
+	case !slices.Contains([]string{storeFailureAllow, storeFailureDeny}, o.OnStoreFailure):
 		return fmt.Errorf("onStoreFailure is %q: write %q or %q", o.OnStoreFailure, storeFailureAllow, storeFailureDeny)
 	case slices.Contains(o.Tools, ""):
 		return errors.New("tools has an empty name: write the name of a tool, or a part of it with *")

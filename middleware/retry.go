@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,18 +46,10 @@ type RetryOptions struct {
 }
 
 func (o RetryOptions) withDefaults() RetryOptions {
-	if o.Attempts == 0 {
-		o.Attempts = 3
-	}
-	if o.Backoff == 0 {
-		o.Backoff = Duration(500 * time.Millisecond)
-	}
-	if o.MaxBackoff == 0 {
-		o.MaxBackoff = Duration(10 * time.Second)
-	}
-	if o.On == "" {
-		o.On = RetryOnError
-	}
+	o.Attempts = cmp.Or(o.Attempts, 3)
+	o.Backoff = cmp.Or(o.Backoff, Duration(500*time.Millisecond))
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, Duration(10*time.Second))
+	o.On = cmp.Or(o.On, RetryOnError)
 	if o.Jitter == nil {
 		o.Jitter = func(pause time.Duration) time.Duration { return pause/2 + rand.N(pause/2+1) }
 	}

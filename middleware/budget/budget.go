@@ -2,9 +2,7 @@
 package budget
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"iter"
 	"strconv"
@@ -26,16 +24,7 @@ func New(o Options) holdfast.Middleware {
 	if err := o.Validate(); err != nil {
 		panic("budget.New: " + err.Error())
 	}
-	b := &budgeter{Options: o, prices: o.Prices}
-	b.Currency = cmp.Or(o.Currency, "USD")
-	b.ReserveTokens.Output = cmp.Or(o.ReserveTokens.Output, reservedOutput)
-	b.WarnAt = cmp.Or(o.WarnAt, warnAt)
-	if b.Now == nil {
-		b.Now = time.Now
-	}
-	if b.NewID == nil {
-		b.NewID = rand.Text
-	}
+	b := &budgeter{Options: o.withDefaults(), prices: o.Prices}
 	return holdfast.Middleware{
 		Name: "holdfast.budget", States: []holdfast.AnyState{threadState, runState}, Model: b.model,
 	}

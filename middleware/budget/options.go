@@ -1,6 +1,8 @@
 package budget
 
 import (
+	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,17 +96,33 @@ func (n *InputTokens) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+func (o Options) withDefaults() Options {
+	o.Currency = cmp.Or(o.Currency, "USD")
+	o.ReserveTokens.Output = cmp.Or(o.ReserveTokens.Output, reservedOutput)
+	o.Then = cmp.Or(o.Then, thenEnd)
+	o.UnknownPrice = cmp.Or(o.UnknownPrice, unknownPriceRefuse)
+	o.WarnAt = cmp.Or(o.WarnAt, warnAt)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = rand.Text
+	}
+	return o
+}
+
 // Validate says what is wrong with the options, and what to write instead.
 func (o Options) Validate() error {
+	o = o.withDefaults()
 	hasCost, err := o.validateLimits()
 	switch {
 	case err != nil:
 		return err
 	case o.ReserveTokens.Input < 0 || o.ReserveTokens.Output < 0 || max(int64(o.ReserveTokens.Input), o.ReserveTokens.Output) > holdfast.MaxAmount/2:
 		return errors.New("reserveTokens has a number that is negative or too large: write what one call may use")
-	case !slices.Contains([]string{"", thenEnd, thenAsk}, o.Then):
+	case !slices.Contains([]string{thenEnd, thenAsk}, o.Then):
 		return fmt.Errorf("then is %q: write %q or %q", o.Then, thenEnd, thenAsk)
-	case !slices.Contains([]string{"", unknownPriceRefuse, unknownPriceIgnore}, o.UnknownPrice):
+	case !slices.Contains([]string{unknownPriceRefuse, unknownPriceIgnore}, o.UnknownPrice):
 		return fmt.Errorf("unknownPrice is %q: write %q or %q", o.UnknownPrice, unknownPriceRefuse, unknownPriceIgnore)
 	case o.WarnAt < 0 || o.WarnAt > 100:
 		return fmt.Errorf("warnAt is %d: write a percentage from 1 to 100", o.WarnAt)

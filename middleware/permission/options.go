@@ -1,6 +1,9 @@
 package permission
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Options are the options of [New].
 type Options struct {
@@ -51,3 +54,11 @@ const (
 	ScopeThread Scope = "thread"
 	ScopeUser   Scope = "user"
 )
+
+func (o Options) withDefaults() Options {
+	o.Default = cmp.Or(o.Default, Ask)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}

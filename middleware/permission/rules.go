@@ -42,10 +42,8 @@ func (o Options) Validate() error {
 }
 
 func (o Options) compile() (*permissions, error) {
+	o = o.withDefaults()
 	p := &permissions{now: o.Now}
-	if p.now == nil {
-		p.now = time.Now
-	}
 	for i, r := range o.Rules {
 		rule, err := r.compile()
 		if err != nil {
@@ -53,7 +51,7 @@ func (o Options) compile() (*permissions, error) {
 		}
 		p.rules = append(p.rules, *rule)
 	}
-	fallback := Rule{Tool: "*", Then: cmp.Or(o.Default, Ask)}
+	fallback := Rule{Tool: "*", Then: o.Default}
 	rule, err := fallback.compile()
 	if err != nil {
 		return nil, fmt.Errorf("default: %w", err)
