@@ -22,10 +22,12 @@ import (
 // and the limit.
 const NoticeCircuitOpen = "holdfast.circuit_open"
 
-// What the breaker does when it opens.
+// What a [CircuitBreaker] does when it opens.
 const (
-	breakerEnd  = "end"
-	breakerTell = "tell"
+	// BreakerEnd ends the run.
+	BreakerEnd = "end"
+	// BreakerTell tells the model.
+	BreakerTell = "tell"
 )
 
 const (
@@ -51,7 +53,7 @@ type CircuitBreakerOptions struct {
 
 func (o CircuitBreakerOptions) withDefaults() CircuitBreakerOptions {
 	o.MaxIdenticalCalls = cmp.Or(o.MaxIdenticalCalls, breakerMaximum)
-	o.Then = cmp.Or(o.Then, breakerEnd)
+	o.Then = cmp.Or(o.Then, BreakerEnd)
 	return o
 }
 
@@ -61,8 +63,8 @@ func (o CircuitBreakerOptions) Validate() error {
 	if o.MaxIdenticalCalls < 0 || o.MaxIdenticalCalls == 1 {
 		return fmt.Errorf("maxIdenticalCalls is %d: write 2 or more, or leave it out for %d", o.MaxIdenticalCalls, breakerMaximum)
 	}
-	if !slices.Contains([]string{breakerEnd, breakerTell}, o.Then) {
-		return fmt.Errorf("then is %q: write %q or %q", o.Then, breakerEnd, breakerTell)
+	if !slices.Contains([]string{BreakerEnd, BreakerTell}, o.Then) {
+		return fmt.Errorf("then is %q: write %q or %q", o.Then, BreakerEnd, BreakerTell)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Tools)) {
 		if n := o.Tools[name]; n < 0 || n == 1 {
@@ -142,7 +144,7 @@ var breakerState = holdfast.RegisterState(holdfast.StateSpec[BreakerState]{
 func CircuitBreaker(o CircuitBreakerOptions) holdfast.Middleware {
 	mustBeValid("CircuitBreaker", o)
 	o = o.withDefaults()
-	b := &breaker{maximum: o.MaxIdenticalCalls, tools: maps.Clone(o.Tools), ends: o.Then == breakerEnd}
+	b := &breaker{maximum: o.MaxIdenticalCalls, tools: maps.Clone(o.Tools), ends: o.Then == BreakerEnd}
 	return holdfast.Middleware{
 		Name:            "holdfast.circuit_breaker",
 		States:          []holdfast.AnyState{breakerState},

@@ -23,11 +23,16 @@ const (
 const (
 	continuationReason  = "holdfast:continuation"
 	continuationMaximum = 20
-	// continuationFactor times the limit is what one answer may grant.
+	// One answer may grant at most continuationFactor times the limit.
 	continuationFactor = 10
+)
 
-	continuationRun    = "run"
-	continuationThread = "thread"
+// How long an answer with "always" is remembered.
+const (
+	// RememberRun remembers it until the person's next message.
+	RememberRun = "run"
+	// RememberThread remembers it as long as the thread exists.
+	RememberThread = "thread"
 )
 
 // ContinuationOptions configure [Continuation].
@@ -58,8 +63,8 @@ func (o ContinuationOptions) Validate() error {
 		return fmt.Errorf("maxTotal is %d: write more than maxIterations, or leave it out for none", o.MaxTotal)
 	case o.MaxTotal > 0 && o.MaxTotal <= o.MaxIterations:
 		return fmt.Errorf("maxTotal is %d and maxIterations %d, so nobody would ever be asked: write a larger maxTotal", o.MaxTotal, o.MaxIterations)
-	case !slices.Contains([]string{"", continuationRun, continuationThread}, o.Remember):
-		return fmt.Errorf("remember is %q: write %q or %q, or leave it out to ask at each limit", o.Remember, continuationRun, continuationThread)
+	case !slices.Contains([]string{"", RememberRun, RememberThread}, o.Remember):
+		return fmt.Errorf("remember is %q: write %q or %q, or leave it out to ask at each limit", o.Remember, RememberRun, RememberThread)
 	}
 	return nil
 }
@@ -167,11 +172,11 @@ func (c *continuation) allowed(s ContinuationState) int { return cmp.Or(s.Grante
 
 // always reports whether a person has said that it may always go on.
 func (c *continuation) always(ctx context.Context, s ContinuationState) (bool, error) {
-	if c.remember == continuationThread {
+	if c.remember == RememberThread {
 		t, err := continuationThreadState.Load(ctx)
 		return t.Always, err
 	}
-	return c.remember == continuationRun && s.Always, nil
+	return c.remember == RememberRun && s.Always, nil
 }
 
 // take does what a person has answered.
@@ -187,9 +192,9 @@ func (c *continuation) take(ctx context.Context, it *holdfast.Iteration, s Conti
 	}
 	s.Used, s.Granted, s.Ended = 0, said.Iterations, ""
 	switch {
-	case said.Always && c.remember == continuationRun:
+	case said.Always && c.remember == RememberRun:
 		s.Always = true
-	case said.Always && c.remember == continuationThread:
+	case said.Always && c.remember == RememberThread:
 		always := func(ContinuationThreadState) ContinuationThreadState { return ContinuationThreadState{Always: true} }
 		if _, err := continuationThreadState.Update(ctx, always); err != nil {
 			return s, err

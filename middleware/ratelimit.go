@@ -43,11 +43,11 @@ func (l *rateLimiter) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 		switch {
 		case err != nil:
 			return holdfast.ToolResult{NotRun: true}, err
-		case outcome.unchecked != nil && l.OnStoreFailure == storeFailureDeny:
+		case outcome.unchecked != nil && l.OnStoreFailure == StoreFailureDeny:
 			return notRun("Not run: the rate limit of %s could not be checked, because the store does not answer. Try again later.", call.Name), nil
 		case outcome.retryAt.IsZero():
 			return next(ctx, tool, call)
-		case l.Then == limitThenEnd:
+		case l.Then == RateLimitEnd:
 			return holdfast.ToolResult{NotRun: true}, &holdfast.EndRun{Err: l.limited(c, outcome.retryAt)}
 		}
 		return notRun("Not run: %s may be called %d times in %s, and was. Try again at %s.",
@@ -70,7 +70,7 @@ func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {
 			outcome, err := l.admit(ctx, c)
 			switch {
 			case err != nil:
-			case outcome.unchecked != nil && l.OnStoreFailure == storeFailureDeny:
+			case outcome.unchecked != nil && l.OnStoreFailure == StoreFailureDeny:
 				err = ledgers.Unchecked("rate limit").Wrap(outcome.unchecked)
 			case !outcome.retryAt.IsZero():
 				err = l.limited(c, outcome.retryAt)

@@ -51,7 +51,7 @@ func (l *rateLimiter) modelCall(ctx context.Context, req *holdfast.ModelRequest)
 func (l *rateLimiter) account(it *holdfast.Iteration, tool string) []string {
 	parts := []string{"rate", l.Name}
 	for _, p := range []struct{ per, value string }{
-		{perUser, it.Principal.User}, {perAgent, it.Agent}, {perTool, tool}, {perThread, it.Thread},
+		{PerUser, it.Principal.User}, {PerAgent, it.Agent}, {PerTool, tool}, {PerThread, it.Thread},
 	} {
 		if slices.Contains(l.Per, p.per) {
 			parts = append(parts, p.per, p.value)
@@ -84,7 +84,7 @@ func (l *rateLimiter) admit(ctx context.Context, c *ratedCall) (admission, error
 			return admission{unchecked: err}, nil
 		}
 		l.note(ctx, c, begin, end)
-		if l.Then != limitThenWait || end.After(patience) || tooLate(ctx, end.Sub(now)) {
+		if l.Then != RateLimitWait || end.After(patience) || tooLate(ctx, end.Sub(now)) {
 			return admission{retryAt: end}, nil
 		}
 		if err := pause.For(ctx, end.Sub(now)); err != nil {

@@ -21,15 +21,29 @@ const (
 	NoticeRateLimitUnchecked = "holdfast.rate_limit_unchecked"
 )
 
+// What happens to a call above a [RateLimit].
 const (
-	limitThenWait = "wait"
-	limitThenTell = "tell"
-	limitThenEnd  = "end"
+	// RateLimitWait has it wait for the next window.
+	RateLimitWait = "wait"
+	// RateLimitTell tells the model that it was not run.
+	RateLimitTell = "tell"
+	// RateLimitEnd ends the run.
+	RateLimitEnd = "end"
+)
 
-	storeFailureAllow = "allow"
-	storeFailureDeny  = "deny"
+// What happens to a call while the store of a [RateLimit] does not answer.
+const (
+	StoreFailureAllow = "allow"
+	StoreFailureDeny  = "deny"
+)
 
-	perTenant, perUser, perAgent, perTool, perThread = "tenant", "user", "agent", "tool", "thread"
+// What a [RateLimit] can count separately.
+const (
+	PerTenant = "tenant"
+	PerUser   = "user"
+	PerAgent  = "agent"
+	PerTool   = "tool"
+	PerThread = "thread"
 )
 
 // RateLimitOptions configure [RateLimit].
@@ -66,9 +80,9 @@ type RateLimitOptions struct {
 
 func (o RateLimitOptions) withDefaults() RateLimitOptions {
 	o.Name = cmp.Or(o.Name, "default")
-	o.Then = cmp.Or(o.Then, limitThenWait)
+	o.Then = cmp.Or(o.Then, RateLimitWait)
 	o.MaxWait = cmp.Or(o.MaxWait, o.Window)
-	o.OnStoreFailure = cmp.Or(o.OnStoreFailure, storeFailureAllow)
+	o.OnStoreFailure = cmp.Or(o.OnStoreFailure, StoreFailureAllow)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -86,19 +100,19 @@ func (o RateLimitOptions) Validate() error {
 		return fmt.Errorf("window is %s: write 1s or more", time.Duration(o.Window))
 	case o.Model && len(o.Tools) > 0:
 		return errors.New("tools and model are both set: write two rate limits with two names")
-	case o.Model && slices.Contains(o.Per, perTool):
+	case o.Model && slices.Contains(o.Per, PerTool):
 		return errors.New("per has tool, and model is set: a model call has no tool; leave one of them out")
-	case !slices.Contains([]string{limitThenWait, limitThenTell, limitThenEnd}, o.Then):
-		return fmt.Errorf("then is %q: write %q, %q or %q", o.Then, limitThenWait, limitThenTell, limitThenEnd)
-	case waits < 0 || waits > 0 && o.Then != limitThenWait:
+	case !slices.Contains([]string{RateLimitWait, RateLimitTell, RateLimitEnd}, o.Then):
+		return fmt.Errorf("then is %q: write %q, %q or %q", o.Then, RateLimitWait, RateLimitTell, RateLimitEnd)
+	case waits < 0 || waits > 0 && o.Then != RateLimitWait:
 		return fmt.Errorf("maxWait is %s with then %q: write a time with then wait, or leave it out", time.Duration(waits), o.Then)
-	case !slices.Contains([]string{storeFailureAllow, storeFailureDeny}, o.OnStoreFailure):
-		return fmt.Errorf("onStoreFailure is %q: write %q or %q", o.OnStoreFailure, storeFailureAllow, storeFailureDeny)
+	case !slices.Contains([]string{StoreFailureAllow, StoreFailureDeny}, o.OnStoreFailure):
+		return fmt.Errorf("onStoreFailure is %q: write %q or %q", o.OnStoreFailure, StoreFailureAllow, StoreFailureDeny)
 	case slices.Contains(o.Tools, ""):
 		return errors.New("tools has an empty name: write the name of a tool, or a part of it with *")
 	}
 	for _, per := range o.Per {
-		if !slices.Contains([]string{perTenant, perUser, perAgent, perTool, perThread}, per) {
+		if !slices.Contains([]string{PerTenant, PerUser, PerAgent, PerTool, PerThread}, per) {
 			return fmt.Errorf("per has %q: write tenant, user, agent, tool or thread", per)
 		}
 	}

@@ -37,7 +37,7 @@ func (c *spending) exceeded(full *holdfast.LimitError) error {
 		Scope: l.scope, Unit: l.unit, Account: l.account, Used: full.Used, Needed: full.Amount, Limit: l.limit, Base: l.base,
 	}
 	_ = holdfast.Notify(c.ctx, NoticeExceeded, c.notice(&at))
-	if c.Then != thenAsk {
+	if c.Then != ThenAsk {
 		return c.ended(&at)
 	}
 	_, err := runState.Update(c.ctx, func(r RunState) RunState {

@@ -13,13 +13,23 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
+// What happens at a limit.
 const (
-	thenEnd = "end"
-	thenAsk = "ask"
+	// ThenEnd ends the run.
+	ThenEnd = "end"
+	// ThenAsk asks a person to raise the limit.
+	ThenAsk = "ask"
+)
 
-	unknownPriceRefuse = "refuse"
-	unknownPriceIgnore = "ignore"
+// What happens to a model without a price while there is a limit of cost.
+const (
+	// UnknownPriceRefuse ends the run.
+	UnknownPriceRefuse = "refuse"
+	// UnknownPriceIgnore counts its calls as free.
+	UnknownPriceIgnore = "ignore"
+)
 
+const (
 	reservedOutput = 4096
 	warnAt         = 80
 )
@@ -99,8 +109,8 @@ func (n *InputTokens) UnmarshalJSON(data []byte) error {
 func (o Options) withDefaults() Options {
 	o.Currency = cmp.Or(o.Currency, "USD")
 	o.ReserveTokens.Output = cmp.Or(o.ReserveTokens.Output, reservedOutput)
-	o.Then = cmp.Or(o.Then, thenEnd)
-	o.UnknownPrice = cmp.Or(o.UnknownPrice, unknownPriceRefuse)
+	o.Then = cmp.Or(o.Then, ThenEnd)
+	o.UnknownPrice = cmp.Or(o.UnknownPrice, UnknownPriceRefuse)
 	o.WarnAt = cmp.Or(o.WarnAt, warnAt)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -120,13 +130,13 @@ func (o Options) Validate() error {
 		return err
 	case o.ReserveTokens.Input < 0 || o.ReserveTokens.Output < 0 || max(int64(o.ReserveTokens.Input), o.ReserveTokens.Output) > holdfast.MaxAmount/2:
 		return errors.New("reserveTokens has a number that is negative or too large: write what one call may use")
-	case !slices.Contains([]string{thenEnd, thenAsk}, o.Then):
-		return fmt.Errorf("then is %q: write %q or %q", o.Then, thenEnd, thenAsk)
-	case !slices.Contains([]string{unknownPriceRefuse, unknownPriceIgnore}, o.UnknownPrice):
-		return fmt.Errorf("unknownPrice is %q: write %q or %q", o.UnknownPrice, unknownPriceRefuse, unknownPriceIgnore)
+	case !slices.Contains([]string{ThenEnd, ThenAsk}, o.Then):
+		return fmt.Errorf("then is %q: write %q or %q", o.Then, ThenEnd, ThenAsk)
+	case !slices.Contains([]string{UnknownPriceRefuse, UnknownPriceIgnore}, o.UnknownPrice):
+		return fmt.Errorf("unknownPrice is %q: write %q or %q", o.UnknownPrice, UnknownPriceRefuse, UnknownPriceIgnore)
 	case o.WarnAt < 0 || o.WarnAt > 100:
 		return fmt.Errorf("warnAt is %d: write a percentage from 1 to 100", o.WarnAt)
-	case !hasCost || o.UnknownPrice == unknownPriceIgnore:
+	case !hasCost || o.UnknownPrice == UnknownPriceIgnore:
 		return o.validatePrices()
 	case len(o.Prices) == 0:
 		return errors.New("a limit of cost needs prices: write prices for your models, or limit tokens")

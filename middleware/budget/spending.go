@@ -70,7 +70,7 @@ func (c *spending) name() string {
 func (c *spending) checkPrice() error {
 	_, known := c.prices.of(c.name())
 	limited := slices.ContainsFunc(c.limits, func(l allowance) bool { return l.unit == unitCost })
-	if known || !limited || c.UnknownPrice == unknownPriceIgnore {
+	if known || !limited || c.UnknownPrice == UnknownPriceIgnore {
 		return nil
 	}
 	name := c.name()
@@ -94,7 +94,7 @@ func (c *spending) spent() (tokens int64, cost Money, told bool) {
 	u := c.completed()
 	price, known := c.prices.of(c.name())
 	cost = price.Cost(u)
-	if !known && c.UnknownPrice != unknownPriceIgnore {
+	if !known && c.UnknownPrice != UnknownPriceIgnore {
 		cost = c.cost
 	}
 	return min(max(*u.InputTokens+*u.OutputTokens, reported(u.TotalTokens)), holdfast.MaxAmount), cost, true
