@@ -18,8 +18,13 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
 )
 
-// NoticeCircuitOpen says that the breaker has opened: the tool, how often it was called,
-// and the limit.
+// An agent that is stuck makes the same call over and over. The circuit breaker counts, for
+// each tool, how many calls in a row had the same arguments, and opens at the limit. The
+// counts are a state of the run and change in the commit that stores the calls, so neither
+// a crash nor a call that the frontend executes is missed.
+
+// NoticeCircuitOpen is the notice of an open breaker: the tool, the number of identical
+// calls, and the limit.
 const NoticeCircuitOpen = "holdfast.circuit_open"
 
 // What a [CircuitBreaker] does when it opens.
@@ -32,22 +37,24 @@ const (
 
 const (
 	breakerMaximum = 3
-	// breakerTools bounds what the state holds: a model can make up names.
+	// breakerTools bounds the number of tools in the state, because a model can make up
+	// names.
 	breakerTools = 256
 	// unnamedTool stands for a call without a name.
 	unnamedTool = "_unknown"
 )
 
-// CircuitBreakerOptions configure a [CircuitBreaker].
+// CircuitBreakerOptions are the options of [CircuitBreaker].
 type CircuitBreakerOptions struct {
-	// MaxIdenticalCalls is how many identical calls in a row open the breaker: the
-	// last of them is not run any more. 0 means 3.
+	// MaxIdenticalCalls is how many identical calls in a row open the breaker; the last of
+	// them is not run. 0 means 3.
 	MaxIdenticalCalls int `json:"maxIdenticalCalls"`
-	// Then is what happens: "end" (default) ends the run with
-	// [holdfast.CodeCircuitOpen], "tell" says it to the model, which may do something
-	// else.
+	// Then is what happens when the breaker opens: [BreakerEnd] (default) ends the run with
+	// [holdfast.CodeCircuitOpen]; [BreakerTell] makes it the result of the calls, so that
+	// the model can do something else.
 	Then string `json:"then"`
-	// Tools are maximums of single tools, by name; 0: that tool is never stopped.
+	// Tools has the maximum for individual tools, by name; 0 means that the tool is never
+	// stopped.
 	Tools map[string]int `json:"tools"`
 }
 
@@ -74,18 +81,18 @@ func (o CircuitBreakerOptions) Validate() error {
 	return nil
 }
 
-// BreakerState is what a [CircuitBreaker] remembers of a run. No arguments are in
-// it, only a hash of them.
+// BreakerState is what a [CircuitBreaker] remembers in a run. It holds a hash of the
+// arguments instead of the arguments.
 type BreakerState struct {
 	// Tools has the last call of each tool, by name.
 	Tools map[string]BreakerCount `json:"tools,omitempty"`
-	// Ended: the breaker has ended the run.
+	// Ended reports that the breaker has ended the run.
 	Ended bool `json:"ended,omitempty"`
 }
 
-// BreakerCount is how often in a row a tool was called in the same way. It is stored
-// as one text, "9af832660a7ac441 2": it is in every checkpoint, and read at every
-// resume.
+// BreakerCount is how many times in a row a tool was called with the same arguments. It is
+// stored as one text, "9af832660a7ac441 2", because every checkpoint contains it and every
+// resume reads it.
 type BreakerCount struct {
 	// Signature is a hash of the name and the arguments.
 	Signature string
@@ -97,7 +104,7 @@ func (c BreakerCount) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s %d", c.Signature, c.Count), nil
 }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads the form that MarshalText writes.
 func (c *BreakerCount) UnmarshalText(text []byte) error {
 	signature, count, _ := strings.Cut(string(text), " ")
 	n, err := strconv.Atoi(count)
@@ -108,7 +115,7 @@ func (c *BreakerCount) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Predicted returns how many identical calls in a row there are with one more call.
+// Predicted returns how many identical calls in a row there would be with one more call.
 func (s BreakerState) Predicted(tool, signature string) int {
 	if last := s.Tools[tool]; last.Signature == signature {
 		return last.Count + 1
@@ -116,7 +123,7 @@ func (s BreakerState) Predicted(tool, signature string) int {
 	return 1
 }
 
-// Record returns the state after one more call; s itself is not changed.
+// Record returns the state after one more call and leaves s as it is.
 func (s BreakerState) Record(tool, signature string) BreakerState {
 	count := BreakerCount{Signature: signature, Count: s.Predicted(tool, signature)}
 	if _, known := s.Tools[tool]; !known && len(s.Tools) >= breakerTools {
@@ -135,12 +142,12 @@ var breakerState = holdfast.RegisterState(holdfast.StateSpec[BreakerState]{
 	Name: "holdfast.circuit_breaker", Version: 1, Scope: holdfast.ScopeRun,
 })
 
-// CircuitBreaker stops an agent that calls a tool with the same arguments again and
-// again. The last of so many identical calls in a row is not run, and neither are
-// the calls that were made together with it. A call of the same tool with other
-// arguments begins a new count, one of another tool does not.
+// CircuitBreaker stops an agent that keeps calling a tool with the same arguments. The
+// call that reaches the limit is not run, and neither are the other calls of the same
+// answer. A call of the tool with different arguments restarts its count; a call of
+// another tool does not.
 //
-// An agent has one of them: a second one would count every call twice.
+// An agent should have only one: a second one would count every call twice.
 func CircuitBreaker(o CircuitBreakerOptions) holdfast.Middleware {
 	mustBeValid("CircuitBreaker", o)
 	o = o.withDefaults()
@@ -159,7 +166,7 @@ type breaker struct {
 	ends    bool
 }
 
-// limit returns how often a tool may be called in the same way, or 0.
+// limit returns how many identical calls open the breaker; 0 if none do.
 func (b *breaker) limit(tool string) int {
 	if n, own := b.tools[tool]; own {
 		return n
@@ -167,7 +174,7 @@ func (b *breaker) limit(tool string) int {
 	return b.maximum
 }
 
-// close begins anew where the breaker had ended the run: only a person can have
+// close resets the counts of a run that the breaker had ended: only a person can have
 // resumed it.
 func (b *breaker) close(ctx context.Context, _ *holdfast.Iteration) error {
 	s, err := breakerState.Load(ctx)
@@ -178,8 +185,7 @@ func (b *breaker) close(ctx context.Context, _ *holdfast.Iteration) error {
 	return err
 }
 
-// batch counts the calls, and decides. The count is stored in the commit that stores
-// the calls, so neither a crash nor a call that the frontend answers is missed.
+// batch counts the calls of an answer and decides whether they may run.
 func (b *breaker) batch(ctx context.Context, calls *holdfast.Batch) error {
 	var open *openCircuit
 	_, err := breakerState.Update(ctx, func(s BreakerState) BreakerState {
@@ -202,7 +208,8 @@ func (b *breaker) batch(ctx context.Context, calls *holdfast.Batch) error {
 	return nil
 }
 
-// count returns the state after the calls, and the first that opens the circuit.
+// count returns the state after the calls, and the first call that opens the circuit; nil
+// if none does.
 func (b *breaker) count(s BreakerState, calls []holdfast.ToolCall) (next BreakerState, open *openCircuit) {
 	for _, c := range calls {
 		tool := breakerTool(c)
@@ -219,7 +226,7 @@ func (b *breaker) count(s BreakerState, calls []holdfast.ToolCall) (next Breaker
 	return s, open
 }
 
-// openCircuit is why the breaker has opened; it is the value of the notice.
+// openCircuit is why the breaker opened, and the value of the notice.
 type openCircuit struct {
 	Tool  string `json:"tool"`
 	Count int    `json:"count"`
@@ -232,7 +239,7 @@ func (o *openCircuit) err() error {
 		o.Tool, o.Count, o.Limit).WithHint(hintResume).With("tool", o.Tool).With("count", o.Count).With("limit", o.Limit)
 }
 
-// text is what the model reads as the result of a call of the tool.
+// text returns what the model reads as the result of a call of the tool.
 func (o *openCircuit) text(tool string) string {
 	if tool != o.Tool {
 		return fmt.Sprintf("Not run, because %s was called in the same step, %d times in a row now with the same arguments. "+
@@ -245,7 +252,7 @@ func (o *openCircuit) text(tool string) string {
 
 func breakerTool(c holdfast.ToolCall) string { return cmp.Or(c.Name, unnamedTool) }
 
-// breakerSignature is equal for calls that mean the same.
+// breakerSignature returns a hash that is the same for calls with the same meaning.
 func breakerSignature(tool string, arguments json.RawMessage) string {
 	sum := sha256.New()
 	sum.Write([]byte(tool))
@@ -254,11 +261,11 @@ func breakerSignature(tool string, arguments json.RawMessage) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// sortedArguments writes JSON with sorted members and without blanks; numbers stay
-// as they were written. What is not JSON is returned as it is.
+// sortedArguments returns JSON with sorted members and without whitespace; numbers stay
+// as they were written. Text that is not JSON is returned unchanged.
 func sortedArguments(text json.RawMessage) []byte {
 	if len(text) == 0 {
-		return []byte("{}") // tools read it so
+		return []byte("{}") // which is how tools read it
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

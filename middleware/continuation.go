@@ -10,13 +10,19 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// A run that has used its iterations asks a person before it begins another one. The answer
+// grants more iterations or ends the run. Everything that counts is a state of the run, so
+// that an answer to another question, a result from the frontend or a crash does not
+// restart the count; what ends a run is stored before the run ends, and is read again if a
+// crash comes in between.
+
 // The notices of [Continuation].
 const (
-	// NoticeContinuationGranted says that a run may continue: for how many iterations, and
-	// whether that was remembered instead of asked.
+	// NoticeContinuationGranted is the notice of a run that continues: for how many
+	// iterations, and whether the permission was remembered.
 	NoticeContinuationGranted = "holdfast.continuation_granted"
-	// NoticeContinuationRefused says that it may not: how many iterations it has used, and
-	// why.
+	// NoticeContinuationRefused is the notice of a run that does not: how many iterations
+	// it has used, and why it may not use more.
 	NoticeContinuationRefused = "holdfast.continuation_refused"
 )
 
@@ -35,16 +41,16 @@ const (
 	RememberThread = "thread"
 )
 
-// ContinuationOptions configure [Continuation].
+// ContinuationOptions are the options of [Continuation].
 type ContinuationOptions struct {
-	// MaxIterations is how many iterations a run may use before a person is asked. 0
-	// means 20.
+	// MaxIterations is how many iterations a run may use before a person is asked; 0 means
+	// 20.
 	MaxIterations int `json:"maxIterations"`
-	// MaxTotal is after how many iterations a run ends, whatever was answered. 0: it
-	// never does.
+	// MaxTotal is how many iterations a run may use altogether, whatever was answered; 0
+	// means any number.
 	MaxTotal int `json:"maxTotal"`
-	// Remember is how long an answer with "always" counts: "run" or "thread". Empty: a
-	// person is asked at each limit.
+	// Remember is how long an answer with "always" is valid: [RememberRun] or
+	// [RememberThread]. If it is empty, a person is asked at every limit.
 	Remember string `json:"remember"`
 }
 
@@ -69,26 +75,26 @@ func (o ContinuationOptions) Validate() error {
 	return nil
 }
 
-// ContinuationState is what [Continuation] remembers of a run.
+// ContinuationState is what [Continuation] remembers in a run.
 type ContinuationState struct {
-	// Used counts the iterations since the run began, or was last allowed to go on;
-	// Total those of the whole run.
+	// Used counts the iterations since the run began or was last allowed to continue; Total
+	// counts those of the whole run.
 	Used  int `json:"used"`
 	Total int `json:"total"`
-	// Granted is how many a person has allowed; 0: as many as the limit says.
+	// Granted is how many iterations a person has granted; 0 means as many as the limit.
 	Granted int `json:"granted,omitempty"`
-	// Always: go on without asking.
+	// Always reports that the person does not want to be asked again.
 	Always bool `json:"always,omitempty"`
-	// Answered is the question whose answer was taken; the answer stays there until
-	// the model has answered.
+	// Answered is the id of the last question whose answer was taken. The run still shows
+	// that answer until the model has answered, so it must not be taken twice.
 	Answered string `json:"answered,omitempty"`
-	// Ended is the run, by its id, that was not allowed to go on.
+	// Ended is the id of a run that was not allowed to continue.
 	Ended string `json:"ended,omitempty"`
 }
 
-// ContinuationThreadState is what [Continuation] remembers of a thread.
+// ContinuationThreadState is what [Continuation] remembers in a thread.
 type ContinuationThreadState struct {
-	// Always: go on without asking.
+	// Always reports that the person does not want to be asked again.
 	Always bool `json:"always,omitempty"`
 }
 
@@ -101,12 +107,13 @@ var (
 	})
 )
 
-// Continuation asks a person when a run has used its iterations, and goes on or ends
-// it with [holdfast.CodeMaxIterations]. What counts is an iteration with tool calls:
-// one without is the run's last. It counts by itself, so that neither an answer to
-// another question nor a result from the frontend begins a new count.
+// Continuation asks a person when a run has used its iterations. Depending on the answer
+// the run continues, or ends with [holdfast.CodeMaxIterations]. Only iterations with tool
+// calls count: one without is the run's last. Neither an answer to another question nor a
+// result from the frontend restarts the count.
 //
-// An agent has one of them, in the place of the server's own limit.
+// An agent should have only one. The server does not apply its own iteration limit to an
+// agent that has one.
 func Continuation(o ContinuationOptions) holdfast.Middleware {
 	mustBeValid("Continuation", o)
 	o = o.withDefaults()
@@ -115,7 +122,8 @@ func Continuation(o ContinuationOptions) holdfast.Middleware {
 		Name:            "holdfast.continuation",
 		States:          []holdfast.AnyState{continuationState, continuationThreadState},
 		BeforeIteration: c.before,
-		// Stored in the commit that stores the calls: counted once, whatever happens.
+		// The commit that stores the calls stores the count too, so each answer is counted
+		// once, whatever happens.
 		Batch: func(ctx context.Context, _ *holdfast.Batch) error {
 			_, err := continuationState.Update(ctx, func(s ContinuationState) ContinuationState {
 				s.Used++
@@ -138,14 +146,14 @@ func (c *continuation) before(ctx context.Context, it *holdfast.Iteration) error
 		return err
 	}
 	switch a := it.Answer; {
-	// A refusal is read again as long as it is the same run: a crash may have come
-	// between the refusal and the run's end.
+	// A refusal is taken again in the same run: a crash may have come between the refusal
+	// and the end of the run.
 	case a != nil && a.Reason == continuationReason && (a.InterruptID != s.Answered || s.Ended == it.Run):
 		s, err = c.take(ctx, it, s)
 	case s.Ended != "" && s.Ended != it.Run:
-		// A person has resumed what had ended, with an empty-messages POST.
+		// A person has resumed the run with empty messages.
 		s.Used, s.Granted, s.Ended = 0, 0, ""
-		err = c.goOn(ctx, s, false)
+		err = c.proceed(ctx, s, false)
 	}
 	if err != nil {
 		return err
@@ -162,15 +170,15 @@ func (c *continuation) before(ctx context.Context, it *holdfast.Iteration) error
 	}
 	if always {
 		s.Used = 0
-		return c.goOn(ctx, s, true)
+		return c.proceed(ctx, s, true)
 	}
 	return c.question(s)
 }
 
-// allowed is how many iterations may be used before somebody is asked.
+// allowed returns how many iterations the run may use before somebody is asked.
 func (c *continuation) allowed(s ContinuationState) int { return cmp.Or(s.Granted, c.limit) }
 
-// always reports whether a person has said that it may always go on.
+// always reports whether a person has said that the run may always continue.
 func (c *continuation) always(ctx context.Context, s ContinuationState) (bool, error) {
 	if c.remember == RememberThread {
 		t, err := continuationThreadState.Load(ctx)
@@ -179,7 +187,7 @@ func (c *continuation) always(ctx context.Context, s ContinuationState) (bool, e
 	return c.remember == RememberRun && s.Always, nil
 }
 
-// take does what a person has answered.
+// take applies a person's answer.
 func (c *continuation) take(ctx context.Context, it *holdfast.Iteration, s ContinuationState) (ContinuationState, error) {
 	said, no := c.read(it.Answer)
 	s.Answered = it.Answer.InterruptID
@@ -200,15 +208,15 @@ func (c *continuation) take(ctx context.Context, it *holdfast.Iteration, s Conti
 			return s, err
 		}
 	}
-	return s, c.goOn(ctx, s, false)
+	return s, c.proceed(ctx, s, false)
 }
 
-// goOn notes that the run goes on.
-func (c *continuation) goOn(ctx context.Context, s ContinuationState, remembered bool) error {
+// proceed notes that the run continues.
+func (c *continuation) proceed(ctx context.Context, s ContinuationState, remembered bool) error {
 	return noteContinuation(ctx, s, NoticeContinuationGranted, map[string]any{"iterations": c.allowed(s), "remembered": remembered})
 }
 
-// noteContinuation stores the state and says what has happened.
+// noteContinuation stores the state and sends the notice.
 func noteContinuation(ctx context.Context, s ContinuationState, notice string, value any) error {
 	_, err := continuationState.Update(ctx, func(ContinuationState) ContinuationState { return s })
 	if err == nil {
@@ -217,21 +225,21 @@ func noteContinuation(ctx context.Context, s ContinuationState, notice string, v
 	return err
 }
 
-// continuationAnswer is an answer that allows to go on.
+// continuationAnswer is an answer that allows the run to continue.
 type continuationAnswer struct {
-	Iterations int // 0: as many as the limit says
+	Iterations int // 0 means as many as the limit
 	Always     bool
 }
 
-// The answers that are not yes.
+// Why a run may not continue.
 const (
 	continuationNo       = "the answer was no"
 	continuationDeclined = "the question was declined"
 	continuationUnclear  = `the answer could not be read (it is {"continue": true} to go on)`
 )
 
-// read returns an answer that allows to go on, or why it does not. What cannot be
-// read does not.
+// read returns the answer if it allows the run to continue, and otherwise why it does not.
+// An answer that cannot be read does not.
 func (c *continuation) read(a *holdfast.Answer) (said continuationAnswer, no string) {
 	if a.Declined {
 		return said, continuationDeclined
@@ -258,7 +266,7 @@ func (c *continuation) read(a *holdfast.Answer) (said continuationAnswer, no str
 	return said, ""
 }
 
-// most is how many iterations one answer may grant.
+// most returns how many iterations one answer may grant.
 func (c *continuation) most() int { return c.limit * continuationFactor }
 
 func (c *continuation) question(s ContinuationState) *holdfast.Interrupt {

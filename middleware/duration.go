@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Duration is a [time.Duration] that a configuration file writes as "30s".
+// Duration is a [time.Duration] that reads "30s" in a configuration file.
 type Duration time.Duration
 
 // UnmarshalText reads "30s", "2m" or "1h30m".
@@ -18,5 +18,5 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes what UnmarshalText reads.
+// MarshalText writes the form that UnmarshalText reads.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }

@@ -8,16 +8,15 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// NoticeTooManyErrors says that a run was ended: how many iterations have failed, and the
-// limit.
+// NoticeTooManyErrors is the notice of a run that is ended: the number of failing
+// iterations, and the limit.
 const NoticeTooManyErrors = "holdfast.too_many_errors"
 
 const failingMaximum = 3
 
-// ErrorTrackingOptions configure [ErrorTracking].
+// ErrorTrackingOptions are the options of [ErrorTracking].
 type ErrorTrackingOptions struct {
-	// MaxFailingIterations is how many failing iterations in a row end the run. 0
-	// means 3.
+	// MaxFailingIterations is how many failing iterations in a row end the run; 0 means 3.
 	MaxFailingIterations int `json:"maxFailingIterations"`
 }
 
@@ -34,15 +33,15 @@ func (o ErrorTrackingOptions) Validate() error {
 	return nil
 }
 
-// ErrorTrackingState is what [ErrorTracking] remembers of a run.
+// ErrorTrackingState is what [ErrorTracking] remembers in a run.
 type ErrorTrackingState struct {
 	// Failing is how many iterations in a row have failed.
 	Failing int `json:"failing"`
 }
 
-// After returns the state after an iteration with these calls. A failed result of a
-// tool that was run fails the iteration. One in which nothing was run, because every
-// call was denied or declined, says nothing about the tools.
+// After returns the state after an iteration with these calls. An iteration fails if a
+// tool was run and its result is a failure. One in which nothing was run, because every
+// call was denied or declined, changes nothing: it says nothing about the tools.
 func (s ErrorTrackingState) After(calls []holdfast.CallResult) ErrorTrackingState {
 	ran := len(calls) == 0
 	for _, c := range calls {
@@ -64,11 +63,11 @@ var errorTrackingState = holdfast.RegisterState(holdfast.StateSpec[ErrorTracking
 	Name: "holdfast.error_tracking", Version: 1, Scope: holdfast.ScopeRun,
 })
 
-// ErrorTracking ends a run in which tools fail in so many iterations in a row, with
-// [holdfast.CodeTooManyErrors]. An iteration without a failed call begins a new
-// count, and so does a person who resumes the run.
+// ErrorTracking ends a run with [holdfast.CodeTooManyErrors] when tools have failed in too
+// many iterations in a row. An iteration without a failure restarts the count, and so does
+// a person who resumes the run.
 //
-// An agent has one of them: a second one would count every iteration twice.
+// An agent should have only one: a second one would count every iteration twice.
 func ErrorTracking(o ErrorTrackingOptions) holdfast.Middleware {
 	mustBeValid("ErrorTracking", o)
 	limit := o.withDefaults().MaxFailingIterations
@@ -79,14 +78,14 @@ func ErrorTracking(o ErrorTrackingOptions) holdfast.Middleware {
 			return checkFailing(ctx, it, limit)
 		},
 		AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, done *holdfast.IterationResult) {
-			// A state that cannot be read ends the run before its next iteration.
+			// The error can be ignored: a state that cannot be read ends the run before
+			// its next iteration.
 			_, _ = errorTrackingState.Update(ctx, func(s ErrorTrackingState) ErrorTrackingState { return s.After(done.Calls) })
 		},
 	}
 }
 
-// checkFailing ends the run at the limit. The first iteration of a resumed run is let
-// through with a count of 0.
+// checkFailing ends the run at the limit. A resumed run starts over with a count of 0.
 func checkFailing(ctx context.Context, it *holdfast.Iteration, limit int) error {
 	s, err := errorTrackingState.Load(ctx)
 	if err != nil || s.Failing < limit {

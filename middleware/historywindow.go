@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// HistoryWindow bounds how much of a conversation the model is shown. The history
-// itself stays as it is. A tool call is never separated from its result.
+// HistoryWindow bounds how much of a conversation the model is shown. The history itself
+// does not change. A tool call is never separated from its result.
 //
-// One of them in an agent is enough; two would share one summary.
+// An agent should have only one: two would share one summary.
 func HistoryWindow(o HistoryWindowOptions) holdfast.Middleware {
 	mustBeValid("HistoryWindow", o)
 	w := &window{o.withDefaults()}

@@ -11,25 +11,32 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// Before a model call whose history does not fit, the same model is asked for a summary of
+// what is left out. The summary is a state of the thread. It is extended when enough
+// messages have left the window, and dropped when the thread goes back to before it. If the
+// model fails to write one, the call goes ahead with less history: a summary is never a
+// reason for a run to fail.
+
 // The notices of [HistoryWindow].
 const (
-	// NoticeSummarised says that a summary was made: of how many messages, and how
-	// many bytes it has.
+	// NoticeSummarised is the notice of a new summary: how many messages it covers, and its
+	// length in bytes.
 	NoticeSummarised = "holdfast.history_summarised"
-	// NoticeSummaryFailed says that there is none: how many messages are not shown for
-	// that reason, and why.
+	// NoticeSummaryFailed is the notice of a summary that could not be made: how many
+	// messages are therefore not shown, and why.
 	NoticeSummaryFailed = "holdfast.summary_failed"
 )
 
-// noteSummary is an instruction, so it stands before the first message.
+// noteSummary is an instruction, so that it precedes all messages.
 const noteSummary = "Summary of the first %d messages of this conversation:\n%s"
 
-// HistoryWindowState is what a thread keeps of what the model is not shown.
+// HistoryWindowState is what [HistoryWindow] remembers in a thread: a summary of the
+// messages that the model is not shown.
 type HistoryWindowState struct {
-	// UpTo is the id of the last message that is in the summary.
+	// UpTo is the id of the last message that the summary covers.
 	UpTo string `json:"upTo,omitempty"`
 	Text string `json:"text,omitempty"`
-	// Messages is how many messages of the history are in it.
+	// Messages is how many messages the summary covers.
 	Messages int `json:"messages,omitempty"`
 }
 
@@ -37,7 +44,7 @@ var historyWindowState = holdfast.RegisterState(holdfast.StateSpec[HistoryWindow
 	Name: "holdfast.history_window", Version: 1, Scope: holdfast.ScopeThread,
 })
 
-// summarising shows the model a summary of what does not fit.
+// summarising is the Model hook that replaces what does not fit by a summary.
 func (w *window) summarising(next holdfast.ModelCall) holdfast.ModelCall {
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
@@ -54,20 +61,20 @@ func (w *window) summarising(next holdfast.ModelCall) holdfast.ModelCall {
 	}
 }
 
-// summaryCall is one model call before which a summary may be made.
+// summaryCall is a model call that may need a summary first.
 type summaryCall struct {
 	*windowView
 	ctx     context.Context
 	req     *holdfast.ModelRequest
 	next    holdfast.ModelCall
 	yield   func(holdfast.Delta, error) bool
-	stopped bool
-	// usage is what the summary took.
+	stopped bool // the reader wants no more
+	// usage is what the summary used; nil if there was none.
 	usage *holdfast.Usage
 }
 
-// request is what the model is asked: with a summary, without one if all fits, and
-// truncated if none can be made. An error ends the model call.
+// request returns what to ask the model: everything if it fits, otherwise with a summary,
+// or truncated if there is none. An error ends the model call.
 func (s *summaryCall) request() (*holdfast.ModelRequest, error) {
 	have, known, err := s.summary()
 	if err != nil {
@@ -98,8 +105,8 @@ func (h HistoryWindowState) note() []string {
 	return []string{fmt.Sprintf(noteSummary, h.Messages, h.Text)}
 }
 
-// summary is the thread's summary and the place up to which it reaches. A summary of
-// messages that are not in the history any more is dropped.
+// summary returns the thread's summary and the index after the last message it covers. A
+// summary of messages that are no longer in the history is dropped.
 func (s *summaryCall) summary() (HistoryWindowState, int, error) {
 	have, err := historyWindowState.Load(s.ctx)
 	if err != nil || have.UpTo == "" {
@@ -113,14 +120,14 @@ func (s *summaryCall) summary() (HistoryWindowState, int, error) {
 	return have, 0, err
 }
 
-// due reports whether so much stands beyond the window that a new summary is made.
+// due reports whether enough messages have left the window for a new summary.
 func (s *summaryCall) due(from, known int) bool {
 	_, bytes := s.size(known)
 	return from-known >= s.SummaryEvery || s.MaxBytes > 0 && bytes > s.MaxBytes+s.MaxBytes/4
 }
 
-// renew makes a summary of the one there is and of the messages between two places,
-// and keeps it. It returns nil if that failed. An error ends the model call.
+// renew makes a new summary from the present one and the messages between two indices, and
+// stores it. It returns nil if the model failed to write one. An error ends the model call.
 func (s *summaryCall) renew(have HistoryWindowState, known, from int) (*HistoryWindowState, error) {
 	text, err := s.ask(have, s.messages[known:from])
 	if s.stopped {
@@ -142,18 +149,18 @@ func (s *summaryCall) renew(have HistoryWindowState, known, from int) (*HistoryW
 	return &made, err
 }
 
-// notify tells people. If nobody can be told, the run is about to be left.
+// notify sends a notice. An error is ignored: the run is about to stop.
 func (s *summaryCall) notify(name string, value any) { _ = holdfast.Notify(s.ctx, name, value) }
 
-// decides reports whether an error is a decision about the run, such as a budget's,
-// and no mishap of the summary.
+// decides reports whether an error is a decision about the run, such as that of a budget,
+// rather than a failure to summarise.
 func decides(err error) bool {
 	var ask *holdfast.Interrupt
 	var end *holdfast.Error
 	return errors.As(err, &ask) || errors.As(err, &end)
 }
 
-// reasonOf is why there is no summary, as far as people may know.
+// reasonOf returns why there is no summary, in words that people may see.
 func reasonOf(err error) string {
 	var failed *holdfast.ModelError
 	switch {
@@ -167,11 +174,11 @@ func reasonOf(err error) string {
 
 var errNoSummary = errors.New("the summary is empty or cut off")
 
-// maxSummary bounds what a thread keeps, in bytes.
+// maxSummary bounds the summary that a thread keeps, in bytes.
 const maxSummary = 16 << 10
 
-// ask has the model write a summary. While it does, the reader gets empty deltas, so
-// that a long summary is not taken for a silent model.
+// ask asks the model for a summary. Meanwhile the reader gets empty deltas, so that a model
+// that writes a long summary is not taken for a silent one.
 func (s *summaryCall) ask(have HistoryWindowState, messages []holdfast.Message) (string, error) {
 	req := *s.req
 	req.Instructions, req.Tools, req.Context = []string{s.SummaryPrompt}, nil, nil
@@ -200,10 +207,10 @@ func (s *summaryCall) ask(have HistoryWindowState, messages []holdfast.Message) 
 	return shortened(said, maxSummary), nil
 }
 
-// answer asks the model and adds what the summary took to what it reports.
+// answer asks the model and adds what the summary used to the usage that it reports.
 func (s *summaryCall) answer(req *holdfast.ModelRequest) {
 	if s.usage != nil && !s.yield(holdfast.Delta{Usage: s.usage}, nil) {
-		return // it is reported first, so that it counts also if the answer fails
+		return // reported first, so that it counts even if the answer fails
 	}
 	for d, err := range s.next(s.ctx, req) {
 		if d.Usage != nil && s.usage != nil {

@@ -7,25 +7,25 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// What a summary is made of, in bytes: of one message, and in all.
+// maxMessage and maxTranscript bound a transcript, in bytes: what it has of one message,
+// and in total.
 const (
-	maxToldMessage = 4 << 10
-	maxTold        = 256 << 10
+	maxMessage    = 4 << 10
+	maxTranscript = 256 << 10
 )
 
-// transcript tells messages as text: a request for a summary has no tools, and
-// models refuse calls of tools that they do not have. What is too much is left out
-// at the beginning.
+// transcript writes messages as text, for a request without tools: models refuse calls of
+// tools that they do not have. If there is too much, the oldest messages are left out.
 func transcript(summary string, messages []holdfast.Message) string {
-	var told []string
-	left, first := maxTold, len(messages)
+	var lines []string
+	left, first := maxTranscript, len(messages)
 	for first > 0 {
-		text := tell(&messages[first-1])
+		text := entry(&messages[first-1])
 		if left -= len(text); left < 0 {
 			break
 		}
 		first--
-		told = append(told, text)
+		lines = append(lines, text)
 	}
 	var b strings.Builder
 	if summary != "" {
@@ -35,14 +35,15 @@ func transcript(summary string, messages []holdfast.Message) string {
 	if first > 0 {
 		fmt.Fprintf(&b, "[%d older messages are left out.]\n", first)
 	}
-	for i := len(told) - 1; i >= 0; i-- {
-		b.WriteString(told[i])
+	for i := len(lines) - 1; i >= 0; i-- {
+		b.WriteString(lines[i])
 	}
 	return b.String()
 }
 
-// tell tells one message. Reasoning is not told: what it led to is.
-func tell(m *holdfast.Message) string {
+// entry writes one message: a line for its text and one for each call. Reasoning is left
+// out, because what it led to is there.
+func entry(m *holdfast.Message) string {
 	if m.Role == holdfast.RoleReasoning {
 		return ""
 	}
@@ -51,16 +52,16 @@ func tell(m *holdfast.Message) string {
 	if m.Role == holdfast.RoleTool {
 		who = "result of " + m.CallID
 	}
-	if text := toldText(m); text != "" {
-		fmt.Fprintf(&b, "%s: %s\n", who, shortened(text, maxToldMessage))
+	if text := contentOf(m); text != "" {
+		fmt.Fprintf(&b, "%s: %s\n", who, shortened(text, maxMessage))
 	}
 	for _, c := range m.Calls {
-		fmt.Fprintf(&b, "%s calls %s (%s): %s\n", who, c.Name, c.ID, shortened(string(c.Arguments), maxToldMessage))
+		fmt.Fprintf(&b, "%s calls %s (%s): %s\n", who, c.Name, c.ID, shortened(string(c.Arguments), maxMessage))
 	}
 	return b.String()
 }
 
-func toldText(m *holdfast.Message) string {
+func contentOf(m *holdfast.Message) string {
 	if len(m.Parts) == 0 {
 		return strings.TrimSpace(m.Text + " " + m.Error)
 	}
@@ -75,7 +76,7 @@ func toldText(m *holdfast.Message) string {
 	return strings.Join(parts, " ")
 }
 
-// shortened cuts a text to at most limit bytes, between two characters.
+// shortened cuts a text to at most limit bytes and marks the cut.
 func shortened(text string, limit int) string {
 	short := prefix(text, limit)
 	if short == text {
@@ -84,7 +85,7 @@ func shortened(text string, limit int) string {
 	return short + "…"
 }
 
-// addUsage is what two model calls took together. The model is that of the first.
+// addUsage returns what two model calls used together. The model is that of the first.
 func addUsage(a, b *holdfast.Usage) *holdfast.Usage {
 	return &holdfast.Usage{
 		Provider: a.Provider, Model: a.Model,
@@ -94,7 +95,7 @@ func addUsage(a, b *holdfast.Usage) *holdfast.Usage {
 	}
 }
 
-// addTokens adds counts of which one may not be reported.
+// addTokens adds two counts; nil is one that was not reported.
 func addTokens(a, b *int64) *int64 {
 	if a == nil || b == nil {
 		if a == nil {

@@ -7,18 +7,17 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// window shows a part of a history.
+// window is a history window with its defaults.
 type window struct{ HistoryWindowOptions }
 
-// windowView is a history that is looked at through a window.
+// windowView is a history seen through a window.
 type windowView struct {
 	*window
 	messages []holdfast.Message
-	// before is how many bytes stand before each place, the end included.
+	// before has, for each index including the end, how many bytes of messages precede it.
 	before []int
-	// always are the indices of the messages that are shown wherever the window is:
-	// what the person asked first, and last, without which an answer would miss its
-	// question.
+	// always has the indices of the messages that are shown wherever the window is: what
+	// the person asked first and what they asked last, because an answer needs its question.
 	always []int
 }
 
@@ -40,7 +39,7 @@ func (w *window) view(messages []holdfast.Message) *windowView {
 	return v
 }
 
-// kept are those of the messages always shown that stand before a place.
+// kept returns the indices of the messages before an index that are shown all the same.
 func (v *windowView) kept(from int) []int {
 	n := 0
 	for n < len(v.always) && v.always[n] < from {
@@ -49,13 +48,13 @@ func (v *windowView) kept(from int) []int {
 	return v.always[:n]
 }
 
-// hidden is how many of the messages between two places are not shown if the window
+// hidden returns how many of the messages between two indices are not shown if the window
 // begins at the second.
 func (v *windowView) hidden(after, from int) int {
 	return from - after - (len(v.kept(from)) - len(v.kept(after)))
 }
 
-// size is how much a window that begins at a place shows.
+// size returns how much is shown if the window begins at an index.
 func (v *windowView) size(from int) (messages, bytes int) {
 	messages, bytes = len(v.messages)-from, v.before[len(v.messages)]-v.before[from]
 	for _, i := range v.kept(from) {
@@ -69,9 +68,10 @@ func (v *windowView) fits(from int) bool {
 	return (v.MaxMessages == 0 || messages <= v.MaxMessages) && (v.MaxBytes == 0 || bytes <= v.MaxBytes)
 }
 
-// from is where the window begins: 0 if all fits, else the first place at which what
-// is shown fits. A person's message is the better place, unless less than half would
-// be shown for it. If nothing fits, it is the last place there is.
+// from returns the index at which the window begins: 0 if everything fits, otherwise the
+// first boundary from which everything fits. A boundary before a person's message is
+// preferred, unless it would leave less than half of what could be shown. If nothing fits,
+// it is the last boundary.
 func (v *windowView) from() int {
 	if v.fits(0) {
 		return 0
@@ -98,7 +98,8 @@ func (v *windowView) from() int {
 	return last
 }
 
-// request is a request for what is shown from a place on, with more instructions.
+// request returns a request with what is shown if the window begins at an index, and with
+// notes as further instructions.
 func (v *windowView) request(req *holdfast.ModelRequest, from int, notes ...string) *holdfast.ModelRequest {
 	r := *req
 	r.Instructions = slices.Concat(req.Instructions, notes)
@@ -110,8 +111,8 @@ func (v *windowView) request(req *holdfast.ModelRequest, from int, notes ...stri
 	return &r
 }
 
-// boundaries are the places, but for the beginning, where a history can be cut: no
-// call waits for its result there, and no reasoning for what it led to.
+// boundaries returns the indices, other than 0, before which a history can be cut: it
+// separates neither a call from its result nor reasoning from what it led to.
 func boundaries(messages []holdfast.Message) []int {
 	var out []int
 	open := map[string]bool{}
@@ -128,7 +129,7 @@ func boundaries(messages []holdfast.Message) []int {
 	return out
 }
 
-// noteHidden says that something is left out; the number is how many messages.
+// noteHidden tells the model how many messages are left out.
 const noteHidden = "The conversation before this point is not shown: %d messages."
 
 func hiddenNote(hidden int) []string {

@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// IterationLimit stops a run before it begins its iteration number maximum
-// since it was started or resumed. Without a positive maximum there is no limit.
+// IterationLimit ends a run that has used maximum iterations since it was started or
+// resumed, before it begins another one. Without a positive maximum there is no limit.
 func IterationLimit(maximum int) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name: "holdfast.iteration_limit",

@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// ModelTimeout bounds a model call: total is for all of it, idle for the time
-// until the next delta; zero is no bound. The time that the reader takes with a
-// delta is not idle time. A call that takes too long is cancelled through its
-// context, which [holdfast.Model] must obey, and ends with a retryable error.
+// ModelTimeout bounds a model call: total is the time for all of it, idle the time until
+// the next delta. Zero means no bound. The time that the reader spends on a delta is not
+// idle time. A call that takes too long is cancelled through its context, which a
+// [holdfast.Model] must obey, and ends with a retryable error.
 func ModelTimeout(total, idle time.Duration) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name: "holdfast.model_timeout",
@@ -35,7 +35,7 @@ type boundary struct {
 	release func()
 	total   time.Duration
 	idle    time.Duration
-	// watch cancels when nothing has come for the idle time; nil without one.
+	// watch cancels after idle time without a delta; nil if idle is unbounded.
 	watch *time.Timer
 }
 
@@ -78,7 +78,7 @@ func (b *boundary) stream(deltas iter.Seq2[holdfast.Delta, error], yield func(ho
 	}
 }
 
-// late returns the error of a call that reached one of its bounds.
+// late returns the error of a call whose time is up; nil while it is not.
 func (b *boundary) late() error {
 	failed := &holdfast.ModelError{Retryable: true, Public: "The model did not answer in time."}
 	switch cause := context.Cause(b.ctx); {

@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
 )
 
-// RateLimit bounds how many calls of tools, or of the model, there are in a time,
-// counted in the store for all servers together. It keeps no state: the counts
-// belong to the tenant, survive every crash, and are forgotten with their window. A
-// call that is started again after a crash, or with an answer, does not count again in
-// the window in which it was counted.
+// RateLimit bounds how many calls of tools, or of the model, are made in a window of time.
+// The store counts them for all servers together. The counts belong to the tenant, survive
+// every crash, and are dropped when their window is over; the middleware keeps no state. A
+// call that starts again, after a crash or with a person's answer, is not counted twice in
+// the same window.
 //
 // Notices: [NoticeRateLimited], [NoticeRateLimitUnchecked].
 //
-// An agent may have several, with different names.
+// An agent may have several with different names.
 func RateLimit(o RateLimitOptions) holdfast.Middleware {
 	mustBeValid("RateLimit", o)
 	l := &rateLimiter{o.withDefaults()}
@@ -84,7 +84,7 @@ func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {
 	}
 }
 
-// limited is the error of a run that ends at the limit.
+// limited returns the error of a run that ends at the limit.
 func (l *rateLimiter) limited(c *ratedCall, retryAt time.Time) *holdfast.Error {
 	what := "model calls"
 	if c.tool != "" {

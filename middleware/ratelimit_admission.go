@@ -13,22 +13,26 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
 )
 
-// rateStoreTimeout is how long a call waits for the store that counts.
+// A call is admitted when the ledger has reserved one unit for it in the account of the
+// current window. The reservation's id is made from what identifies the call, so a call
+// that starts again has its reservation already.
+
+// rateStoreTimeout is how long a call waits for an answer from the store.
 const rateStoreTimeout = 5 * time.Second
 
 type rateLimiter struct{ RateLimitOptions }
 
-// ratedCall is a call that counts.
+// ratedCall is a call that is counted.
 type ratedCall struct {
-	// id is the same when the call is started again.
+	// id is the same when the call starts again.
 	id      string
-	account []string // the parts of its account's name
+	account []string // the parts of the account's name, without the window
 	tenant  string
 	tool    string // empty for a model call
 }
 
-// admission is what became of a call: it may go on, unless there is a time to try
-// again or an error of the store that could not be asked.
+// admission is the decision about a call. The zero value admits it. Otherwise there is a
+// time at which to try again, or the error of a store that did not answer.
 type admission struct {
 	retryAt   time.Time
 	unchecked error
@@ -37,18 +41,18 @@ type admission struct {
 func (l *rateLimiter) toolCall(ctx context.Context, call holdfast.ToolCall) *ratedCall {
 	it := holdfast.IterationFrom(ctx)
 	return &ratedCall{
-		id: ledgers.Name("rate", l.Name, call.Key), account: l.account(&it, call.Name), tenant: it.Principal.Tenant, tool: call.Name,
+		id: ledgers.Name("rate", l.Name, call.Key), account: l.accountOf(&it, call.Name), tenant: it.Principal.Tenant, tool: call.Name,
 	}
 }
 
 func (l *rateLimiter) modelCall(ctx context.Context, req *holdfast.ModelRequest) *ratedCall {
 	it := holdfast.IterationFrom(ctx)
 	id := ledgers.Name("rate", l.Name, "model", it.Thread, it.Run, strconv.Itoa(it.Number), strconv.Itoa(req.Attempt))
-	return &ratedCall{id: id, account: l.account(&it, ""), tenant: it.Principal.Tenant}
+	return &ratedCall{id: id, account: l.accountOf(&it, ""), tenant: it.Principal.Tenant}
 }
 
-// account names what the call is counted in, without the window.
-func (l *rateLimiter) account(it *holdfast.Iteration, tool string) []string {
+// accountOf returns the parts of the name of the account that counts a call.
+func (l *rateLimiter) accountOf(it *holdfast.Iteration, tool string) []string {
 	parts := []string{"rate", l.Name}
 	for _, p := range []struct{ per, value string }{
 		{PerUser, it.Principal.User}, {PerAgent, it.Agent}, {PerTool, tool}, {PerThread, it.Thread},
@@ -60,7 +64,7 @@ func (l *rateLimiter) account(it *holdfast.Iteration, tool string) []string {
 	return parts
 }
 
-// admit counts a call, now or as soon as there is room for it.
+// admit counts a call now, or as soon as there is room for it.
 func (l *rateLimiter) admit(ctx context.Context, c *ratedCall) (admission, error) {
 	ledger, err := holdfast.LedgerFrom(ctx)
 	if err != nil {
@@ -93,8 +97,8 @@ func (l *rateLimiter) admit(ctx context.Context, c *ratedCall) (admission, error
 	}
 }
 
-// tooLate reports whether a call that waits so long would be given up before: its
-// timeout would not tell anybody of the limit.
+// tooLate reports whether a call would reach its deadline while it waits. It is better told
+// about the limit now, since its timeout would not mention it.
 func tooLate(ctx context.Context, wait time.Duration) bool {
 	deadline, bounded := ctx.Deadline()
 	return bounded && time.Until(deadline) <= wait
@@ -110,15 +114,15 @@ func (l *rateLimiter) reserve(ctx context.Context, ledger holdfast.Ledger, c *ra
 	})
 }
 
-// rateNotes is what a run was told already. It is in the run's context instead of
-// its state, because to say it again after a takeover is right.
+// rateNotes is which notices a run has sent. It is kept in the run's context rather than in
+// a state, because after a takeover they should be sent again.
 type rateNotes struct {
 	mu        sync.Mutex
 	window    time.Time
 	unchecked bool
 }
 
-// rateKey finds the notes of one rate limit in a context.
+// rateKey is the context key of one rate limit's notes.
 type rateKey struct{ l *rateLimiter }
 
 func (l *rateLimiter) run(next holdfast.RunCall) holdfast.RunCall {
@@ -127,24 +131,25 @@ func (l *rateLimiter) run(next holdfast.RunCall) holdfast.RunCall {
 	}
 }
 
-// first reports whether it is the first time in the run that said returns false.
-func (l *rateLimiter) first(ctx context.Context, said func(*rateNotes) bool) bool {
+// first reports whether a notice is the first of its kind in the run. The function looks
+// at the notes, reports whether it was sent already, and notes that it is sent now.
+func (l *rateLimiter) first(ctx context.Context, sent func(*rateNotes) bool) bool {
 	notes, ok := ctx.Value(rateKey{l}).(*rateNotes)
 	if !ok {
 		return true
 	}
 	notes.mu.Lock()
 	defer notes.mu.Unlock()
-	return !said(notes)
+	return !sent(notes)
 }
 
-// note says that the limit was reached. A notice that cannot be written ends
-// nothing: whatever keeps it from the log keeps the call's result from it, too.
+// note sends the notice that the limit was reached. An error is ignored, because whatever
+// keeps the notice from the log keeps the result of the call from it too.
 func (l *rateLimiter) note(ctx context.Context, c *ratedCall, begin, end time.Time) {
 	if l.first(ctx, func(n *rateNotes) bool {
-		said := n.window.Equal(begin)
+		sent := n.window.Equal(begin)
 		n.window = begin
-		return said
+		return sent
 	}) {
 		_ = holdfast.Notify(ctx, NoticeRateLimited, rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window, RetryAt: &end})
 	}
@@ -152,9 +157,9 @@ func (l *rateLimiter) note(ctx context.Context, c *ratedCall, begin, end time.Ti
 
 func (l *rateLimiter) noteUnchecked(ctx context.Context, c *ratedCall) {
 	if l.first(ctx, func(n *rateNotes) bool {
-		said := n.unchecked
+		sent := n.unchecked
 		n.unchecked = true
-		return said
+		return sent
 	}) {
 		_ = holdfast.Notify(ctx, NoticeRateLimitUnchecked, rateNotice{Name: l.Name, Tool: c.tool, Limit: l.Limit, Window: l.Window})
 	}
@@ -163,7 +168,7 @@ func (l *rateLimiter) noteUnchecked(ctx context.Context, c *ratedCall) {
 // rateNotice is the value of the notices.
 type rateNotice struct {
 	Name    string     `json:"name"`
-	Tool    string     `json:"tool,omitempty"` // not for model calls
+	Tool    string     `json:"tool,omitempty"` // empty for model calls
 	Limit   int64      `json:"limit"`
 	Window  Duration   `json:"window"`
 	RetryAt *time.Time `json:"retryAt,omitempty"`

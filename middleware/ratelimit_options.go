@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// The notices of [RateLimit]. Their value has the limit's name, the tool, the limit and
-// the window.
+// The notices of [RateLimit]. Their value has the name of the limit, the tool, the limit
+// and the window.
 const (
-	// NoticeRateLimited says that a run has reached the limit, at most once for each
-	// window, and when the next call is possible.
+	// NoticeRateLimited is the notice of a run that has reached the limit, at most once per
+	// window, with the time at which the next call is possible.
 	NoticeRateLimited = "holdfast.rate_limited"
-	// NoticeRateLimitUnchecked says, once for a run, that calls are allowed because the
-	// store that counts does not answer.
+	// NoticeRateLimitUnchecked is the notice of a run whose calls are allowed because the
+	// store does not answer, once per run.
 	NoticeRateLimitUnchecked = "holdfast.rate_limit_unchecked"
 )
 
@@ -46,33 +46,34 @@ const (
 	PerThread = "thread"
 )
 
-// RateLimitOptions configure [RateLimit].
+// RateLimitOptions are the options of [RateLimit].
 type RateLimitOptions struct {
-	// Name tells limits apart: those of one name count together, whichever agents
+	// Name distinguishes limits: those with the same name count together, whichever agents
 	// have them. Empty means "default".
 	Name string `json:"name"`
-	// Per lists what has a limit of its own: "user", "agent", "tool", "thread". A
-	// tenant always has; "tenant" may be written to say so.
+	// Per lists what has a limit of its own: [PerUser], [PerAgent], [PerTool], [PerThread].
+	// A tenant always does; [PerTenant] may be listed to say so.
 	Per []string `json:"per"`
-	// Tools are the tools whose calls count; a * in a name stands for any text.
-	// Empty: all tools.
+	// Tools are the tools whose calls count; a * in a name matches any text. Empty means
+	// all tools.
 	Tools []string `json:"tools"`
-	// Model: calls of the model count, and no tools.
+	// Model has calls of the model count instead of calls of tools.
 	Model bool `json:"model"`
-	// Limit is how many calls there may be in a Window, which begins at a multiple of
-	// its length, in UTC.
+	// Limit is how many calls are allowed in one Window. Windows begin at multiples of their
+	// length, in UTC.
 	Limit  int64    `json:"limit"`
 	Window Duration `json:"window"`
-	// Then is what becomes of a call above the limit. "wait": it waits for the next
-	// window, for up to MaxWait, and is told then. "tell": the model reads that the call
-	// was not run, and when it may be; for a call of the model itself it is "end". "end": the
-	// run ends. Empty means "wait".
+	// Then is what happens to a call above the limit. With [RateLimitWait] (default) it
+	// waits for the next window, for MaxWait at most, and then continues as with
+	// RateLimitTell. With [RateLimitTell] the model reads that the call was not run, and
+	// when it can be; for a call of the model itself this means RateLimitEnd. With
+	// [RateLimitEnd] the run ends with [holdfast.CodeRateLimited].
 	Then string `json:"then"`
 	// MaxWait is how long one call waits at most; 0 means one window.
 	MaxWait Duration `json:"maxWait"`
-	// OnStoreFailure is what becomes of a call when the store that counts does not
-	// answer: "allow" or "deny". Empty means "allow": a limit spares a service, and no
-	// answer from the store is no reason to stop everybody's work.
+	// OnStoreFailure is what happens to a call while the store does not answer:
+	// [StoreFailureAllow] or [StoreFailureDeny]. Empty means to allow it: a limit protects
+	// a service, and a store that is down is no reason to stop everybody's work.
 	OnStoreFailure string `json:"onStoreFailure"`
 	// Now is the clock; nil means [time.Now].
 	Now func() time.Time `json:"-"`
@@ -91,7 +92,7 @@ func (o RateLimitOptions) withDefaults() RateLimitOptions {
 
 // Validate says what is wrong with the options, and what to write instead.
 func (o RateLimitOptions) Validate() error {
-	waits := o.MaxWait
+	given := o.MaxWait
 	o = o.withDefaults()
 	switch {
 	case o.Limit <= 0 || o.Limit > holdfast.MaxAmount:
@@ -104,8 +105,8 @@ func (o RateLimitOptions) Validate() error {
 		return errors.New("per has tool, and model is set: a model call has no tool; leave one of them out")
 	case !slices.Contains([]string{RateLimitWait, RateLimitTell, RateLimitEnd}, o.Then):
 		return fmt.Errorf("then is %q: write %q, %q or %q", o.Then, RateLimitWait, RateLimitTell, RateLimitEnd)
-	case waits < 0 || waits > 0 && o.Then != RateLimitWait:
-		return fmt.Errorf("maxWait is %s with then %q: write a time with then wait, or leave it out", time.Duration(waits), o.Then)
+	case given < 0 || given > 0 && o.Then != RateLimitWait:
+		return fmt.Errorf("maxWait is %s with then %q: write a time with then wait, or leave it out", time.Duration(given), o.Then)
 	case !slices.Contains([]string{StoreFailureAllow, StoreFailureDeny}, o.OnStoreFailure):
 		return fmt.Errorf("onStoreFailure is %q: write %q or %q", o.OnStoreFailure, StoreFailureAllow, StoreFailureDeny)
 	case slices.Contains(o.Tools, ""):

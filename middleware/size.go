@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// prefix returns the beginning of a text: at most limit bytes, and no part of a
+// prefix returns the first bytes of a text, at most limit of them, without splitting a
 // character.
 func prefix(text string, limit int) string {
 	if len(text) <= limit {
@@ -19,7 +19,7 @@ func prefix(text string, limit int) string {
 	return text[:n]
 }
 
-// messageSize estimates how many bytes of a request a message is.
+// messageSize estimates how many bytes a message adds to a request.
 func messageSize(m *holdfast.Message) int {
 	n := len(m.Text) + len(m.Error) + len(m.EncryptedValue) + partsSize(m.Parts)
 	for _, c := range m.Calls {

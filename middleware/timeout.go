@@ -8,17 +8,17 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// TimeoutOptions are the options of [Timeout]. One that is 0 bounds nothing.
+// TimeoutOptions are the options of [Timeout]. A bound of 0 is no bound.
 type TimeoutOptions struct {
-	// Tool bounds one try of a tool call, for tools that have no timeout of their own.
+	// Tool bounds one attempt of a tool call, for tools without a timeout of their own.
 	Tool Duration `json:"tool,omitempty"`
-	// Model bounds one model call, from its beginning to its end.
+	// Model bounds one model call as a whole.
 	Model Duration `json:"model,omitempty"`
-	// ModelIdle bounds the time between two pieces of a model's answer.
+	// ModelIdle bounds the time until the next piece of a model's answer.
 	ModelIdle Duration `json:"modelIdle,omitempty"`
-	// Stragglers counts the tools that are given up and still run, so that a program
-	// can wait for them before it ends. Without it nobody waits: such a tool ends with
-	// the process at the latest, and what it returns is not read.
+	// Stragglers holds the tools that still run after their time was up, so that a program
+	// can wait for them before it exits. If it is nil, nobody waits: such a tool ends with
+	// the process at the latest, and its result is dropped either way.
 	Stragglers *sync.WaitGroup `json:"-"`
 }
 
@@ -33,8 +33,8 @@ func (o TimeoutOptions) Validate() error {
 	return nil
 }
 
-// Timeout bounds tool calls and model calls for one agent: [ToolTimeout] and
-// [ModelTimeout] in one. Behind [Retry] it bounds each try.
+// Timeout bounds the tool calls and model calls of one agent: it combines [ToolTimeout]
+// and [ModelTimeout]. Listed after [Retry], it bounds each attempt.
 func Timeout(o TimeoutOptions) holdfast.Middleware {
 	mustBeValid("Timeout", o)
 	m := holdfast.Middleware{Name: "holdfast.timeout"}

@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// ToolResultLimit bounds what a tool call puts into the conversation. A longer
-// text is cut and says so, with both sizes; data that is too large, like an
-// image, is left out. Without a positive maximum there is no limit.
+// ToolResultLimit bounds what a tool call adds to the conversation, in bytes. Longer text
+// is cut, with a note that gives both sizes; other data that does not fit, such as an
+// image, is replaced by a note. Without a positive maximum there is no limit.
 func ToolResultLimit(maxBytes int) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name: "holdfast.tool_result_limit",
@@ -31,8 +31,8 @@ func ToolResultLimit(maxBytes int) holdfast.Middleware {
 	}
 }
 
-// cutError makes a result of an error whose text is too long, because the
-// model would read all of it.
+// cutError turns an error with a long text into a result with a shorter one, because the
+// model reads the text of an error.
 func cutError(err error, maxBytes int) (holdfast.ToolResult, error) {
 	var ask *holdfast.Interrupt
 	if errors.As(err, &ask) || len(err.Error()) <= maxBytes {
@@ -41,8 +41,7 @@ func cutError(err error, maxBytes int) (holdfast.ToolResult, error) {
 	return holdfast.ToolResult{Text: cut(err.Error(), maxBytes), Failed: true}, nil
 }
 
-// cut shortens a text to at most limit bytes, between two characters, and adds
-// a note.
+// cut shortens a text to at most limit bytes and appends a note.
 func cut(text string, limit int) string {
 	shown := prefix(text, limit)
 	if shown == text {
@@ -51,8 +50,8 @@ func cut(text string, limit int) string {
 	return fmt.Sprintf("%s\n[This result was cut: %d of its %d bytes are shown.]", shown, len(shown), len(text))
 }
 
-// cutParts shortens parts so that all of them together stay within limit. The
-// parts belong to the tool, so changes are made in a copy.
+// cutParts shortens parts so that together they stay within the limit. The slice belongs
+// to the tool, so it returns a changed copy.
 func cutParts(parts []holdfast.Part, limit int) []holdfast.Part {
 	if partsSize(parts) <= limit {
 		return parts

@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// errTimeout is the cause with which a call that took too long is cancelled.
+// errTimeout is the cancellation cause of a call that took too long.
 var errTimeout = errors.New("the call took too long")
 
-// ToolTimeout bounds one tool call by the tool's own timeout or by fallback;
-// without a positive one there is no bound. A call that takes too long is
-// finished: its result says so. The call's context is cancelled then, and a tool
-// that ignores it is given up; it is a straggler until it returns, and whoever
-// owns the group waits for it.
+// ToolTimeout bounds each tool call by the tool's own timeout or, if it has none, by
+// fallback; if neither is positive there is no bound. When the time is up, the call's
+// context is cancelled and its result says that it took too long. A tool that ignores its
+// context keeps running in stragglers until it returns; the owner of the group waits for
+// it.
 func ToolTimeout(fallback time.Duration, stragglers *sync.WaitGroup) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name: "holdfast.tool_timeout",
@@ -42,14 +42,14 @@ func ToolTimeout(fallback time.Duration, stragglers *sync.WaitGroup) holdfast.Mi
 	}
 }
 
-// returned is what a tool call came to.
+// returned is the outcome of a tool call.
 type returned struct {
 	result holdfast.ToolResult
 	err    error
 	panic  *caught
 }
 
-// errNoResult is what comes of a tool that ends its goroutine.
+// errNoResult is the outcome of a tool that ended its goroutine.
 var errNoResult = errors.New("the tool ended without a result")
 
 func start(group *sync.WaitGroup, call func() (holdfast.ToolResult, error)) <-chan returned {
@@ -67,8 +67,8 @@ func start(group *sync.WaitGroup, call func() (holdfast.ToolResult, error)) <-ch
 	return done
 }
 
-// await waits for the call or for its limit. A run that is cancelled meanwhile
-// does not end the wait: the engine decides how long it waits for its tools.
+// await waits until the call returns or its time is up. It does not stop waiting when the
+// run is cancelled: how long to wait for tools is the engine's decision.
 func await(ctx context.Context, limit time.Duration, name string, done <-chan returned) (holdfast.ToolResult, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -79,7 +79,7 @@ func await(ctx context.Context, limit time.Duration, name string, done <-chan re
 		return timedOut(name, limit), nil
 	}
 	if r.panic != nil {
-		panic(r.panic) // where it would have been without this goroutine
+		panic(r.panic) // in the goroutine of the caller, as without a timeout
 	}
 	var ask *holdfast.Interrupt
 	if r.err != nil && !errors.As(r.err, &ask) && errors.Is(context.Cause(ctx), errTimeout) {
@@ -93,19 +93,20 @@ func timedOut(name string, limit time.Duration) holdfast.ToolResult {
 		"%s did not finish within %s and was given up. It may have taken effect all the same.", name, limit)}
 }
 
-// isTimedOut reports whether a result is that of a call which [ToolTimeout] has
-// given up. It is read from the text, because a result has no word for it.
+// isTimedOut reports whether a result is that of a call whose time was up. The text tells
+// it, because a result has no field for it.
 func isTimedOut(name string, r *holdfast.ToolResult) bool {
 	like := timedOut(name, 0).Text
 	before, after, _ := strings.Cut(like, time.Duration(0).String())
 	return r.Failed && strings.HasPrefix(r.Text, before) && strings.HasSuffix(r.Text, after)
 }
 
-// caught is a panic that was moved from one goroutine to another.
+// caught is a panic on its way from one goroutine to another.
 type caught struct {
 	value any
 	stack []byte
 }
 
-// Error makes a panic that nobody recovers readable.
+// Error returns the panic with its original stack, which is what an unrecovered panic
+// prints.
 func (c *caught) Error() string { return fmt.Sprintf("%v\n\n%s", c.value, c.stack) }

@@ -12,24 +12,24 @@ import (
 // The units of limits, which are the last part of an account's name.
 const unitTokens, unitCost = "tokens", "cost"
 
-// How long what a run and a thread have used is remembered after the last call.
+// How long accounts of runs and threads are kept after the last call.
 const (
 	runAccountAge    = 30 * 24 * time.Hour
 	threadAccountAge = 400 * 24 * time.Hour
 )
 
-// allowance is one limit with the account that it bounds.
+// allowance is a limit with the account that it bounds.
 type allowance struct {
 	scope, unit string
 	account     string
-	limit       int64 // with what it was raised by
+	limit       int64 // including what it was raised by
 	base        int64
 	expires     time.Time // zero: never
 }
 
-// accounts returns the names under which the run and its thread are counted. They
-// are chosen once, and then kept: a run that resumes another has its account, a fork
-// that of its origin.
+// accounts returns the states with the accounts of the run and its thread. Accounts are
+// chosen once and then kept, so that a run that resumes another has the same one, and a
+// fork that of its origin.
 func accounts(ctx context.Context, it *holdfast.Iteration) (thread ThreadState, run RunState, err error) {
 	if thread, err = threadState.Load(ctx); err != nil {
 		return thread, run, err
@@ -52,7 +52,7 @@ func accounts(ctx context.Context, it *holdfast.Iteration) (thread ThreadState, 
 	return thread, run, err
 }
 
-// allowances are the limits as they are now.
+// allowances returns the limits as they are now.
 func (b *budgeter) allowances(it *holdfast.Iteration, thread ThreadState, run RunState, now time.Time) []allowance {
 	var all []allowance
 	for _, s := range b.scopes() {
@@ -81,7 +81,7 @@ func (b *budgeter) allowances(it *holdfast.Iteration, thread ThreadState, run Ru
 	return all
 }
 
-// windowed names the account of the window that the time is in, and its end.
+// windowed returns the name of the account for the current window, and the window's end.
 func windowed(l Limit, now time.Time, parts ...string) (name string, expires time.Time) {
 	if l.Window == 0 {
 		return ledgers.Name(append(parts, "all")...), time.Time{}
@@ -90,7 +90,7 @@ func windowed(l Limit, now time.Time, parts ...string) (name string, expires tim
 	return ledgers.Name(append(parts, begin.Format(time.RFC3339))...), end
 }
 
-// raise returns the map with a limit raised; the old one is left as it is.
+// raise returns a copy of the map with one limit raised.
 func raise(raised map[string]int64, account string, by int64) map[string]int64 {
 	next := maps.Clone(raised)
 	if next == nil {

@@ -12,8 +12,8 @@ import (
 
 const reason = "holdfast:budget"
 
-// answerSchema describes the answer to the question at a limit: tokens are counted in
-// whole ones, money is not.
+// answerSchema describes the answer to the question at a limit. Tokens are whole numbers,
+// money is not.
 func answerSchema(unit string) json.RawMessage {
 	number := "number"
 	if unit == unitTokens {
@@ -25,12 +25,12 @@ func answerSchema(unit string) json.RawMessage {
 		`"required":["allow"]}`)
 }
 
-// exceeded is what comes of a call for which there is no room: the run's end, or a
-// question.
+// exceeded returns what happens instead of a call for which there is not enough left: the
+// end of the run, or a question.
 func (c *spending) exceeded(full *holdfast.LimitError) error {
 	i := slices.IndexFunc(c.limits, func(l allowance) bool { return l.account == full.Account })
 	if i < 0 {
-		return full // of an account that nobody asked for
+		return full // the ledger names an account that is not ours
 	}
 	l := c.limits[i]
 	at := Reached{
@@ -51,7 +51,7 @@ func (c *spending) exceeded(full *holdfast.LimitError) error {
 }
 
 func (b *budgeter) question(at *Reached) *holdfast.Interrupt {
-	facts, _ := json.Marshal(b.notice(at)) // numbers and names can always be written
+	facts, _ := json.Marshal(b.notice(at)) // numbers and names can always be encoded
 	return &holdfast.Interrupt{
 		Reason: reason, Message: b.describe(at) + " May it go on?",
 		ResponseSchema: answerSchema(at.Unit), Metadata: facts,
@@ -77,9 +77,9 @@ func (b *budgeter) ended(at *Reached) *holdfast.Error {
 	return e.WithHint(`Raise the limit, or wait until it begins anew. Then POST the same threadId with "messages": [] and a new runId.`)
 }
 
-// takeAnswer raises the limit that a person was asked about, or ends the run. The
-// question is forgotten with it, so that an answer counts once, however often the
-// iteration begins.
+// takeAnswer raises the limit about which a person was asked, or ends the run. It also
+// drops the question, so that an answer counts once, however often the iteration begins
+// again.
 func (b *budgeter) takeAnswer(ctx context.Context, it *holdfast.Iteration, thread *ThreadState, run *RunState) error {
 	at := run.Asked
 	if at.Account == "" || it.Answer == nil || it.Answer.Reason != reason {
@@ -106,7 +106,7 @@ func (b *budgeter) takeAnswer(ctx context.Context, it *holdfast.Iteration, threa
 	return err
 }
 
-// raisedBy reads an answer. What cannot be read is a no.
+// raisedBy reads an answer. One that cannot be read is a no.
 func raisedBy(answer *holdfast.Answer, at *Reached) (by int64, allowed bool) {
 	var said struct {
 		Allow bool         `json:"allow"`

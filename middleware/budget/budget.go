@@ -1,4 +1,9 @@
 // Package budget bounds what an agent uses, in tokens and in money.
+//
+// Before a call of the model, what it may use is reserved with all limits at once, in the
+// store and therefore for all servers together. Afterwards the reservation is settled: what
+// the call has used replaces what was reserved. So however many runs there are, a limit can
+// be exceeded only by what a call uses beyond its reservation.
 package budget
 
 import (
@@ -12,14 +17,13 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
 )
 
-// New bounds what calls of the model use, in tokens and in money. Before a call
-// what it may need is reserved with all limits at once, in the store, for all servers
-// together; afterwards what it has used takes the place of that. So however many runs
-// there are, a limit is exceeded only by what a call uses beyond what was reserved
-// for it.
+// New makes a middleware that bounds what calls of the model use. It panics if the options
+// are invalid.
 //
-// Notices: [NoticeWarning], [NoticeExceeded], [NoticeUnreported]. An agent has one
-// budget; the budgets of all agents count a tenant and a user together.
+// An agent should have only one. The budgets of all agents count a tenant and a user
+// together.
+//
+// Notices: [NoticeWarning], [NoticeExceeded], [NoticeUnreported].
 func New(o Options) holdfast.Middleware {
 	if err := o.Validate(); err != nil {
 		panic("budget.New: " + err.Error())
@@ -43,7 +47,7 @@ func (b *budgeter) model(next holdfast.ModelCall) holdfast.ModelCall {
 	}
 }
 
-// begin reserves what the call may need, or says why there is no call.
+// begin reserves what the call may use. An error is why there is no call.
 func (b *budgeter) begin(ctx context.Context, req *holdfast.ModelRequest) (*spending, error) {
 	ledger, err := holdfast.LedgerFrom(ctx)
 	if err != nil {
@@ -70,7 +74,8 @@ func (b *budgeter) begin(ctx context.Context, req *holdfast.ModelRequest) (*spen
 	return c, c.reserve(now)
 }
 
-// expected is what a call costs at most, of the model that answered last.
+// expected returns the highest cost of a call, at the price of the model that answered
+// last.
 func (b *budgeter) expected(last string, input, output int64) Money {
 	for _, name := range []string{last, b.Model} {
 		if name == "" {
@@ -105,7 +110,7 @@ func (c *spending) reserve(now time.Time) error {
 	return ledgers.Unchecked("budget").Wrap(err)
 }
 
-// stream passes the answer on and notes what it uses.
+// stream passes the answer on, and notes the usage that it reports.
 func (c *spending) stream(deltas iter.Seq2[holdfast.Delta, error], yield func(holdfast.Delta, error) bool) {
 	defer c.settle()
 	for d, err := range deltas {

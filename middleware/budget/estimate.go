@@ -3,15 +3,15 @@ package budget
 import "github.com/holdfast-agents/holdfast"
 
 const (
-	// bytesPerToken errs on the side of too many tokens: English text has about four
-	// bytes for each.
+	// bytesPerToken overestimates the number of tokens: English text has about four bytes
+	// per token.
 	bytesPerToken = 3
-	// mediaTokens bounds the estimate for an image or a document, of which models
-	// count no bytes.
+	// mediaTokens bounds the estimate for an image or a document, because models do not
+	// count their bytes.
 	mediaTokens = 4096
 )
 
-// estimate is about how many tokens the model is sent.
+// estimate returns roughly how many tokens the model is sent.
 func estimate(req *holdfast.ModelRequest) int64 {
 	n := 0
 	for _, text := range req.Instructions {

@@ -10,19 +10,19 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Money is an amount in millionths of a currency's unit: exact, unlike a float. In
-// JSON and YAML it is the amount in units, as a number or a text: 2.5 or "2.50".
+// Money is an amount in millionths of a currency's unit, which is exact, unlike a float. In
+// JSON and YAML it is an amount in units, as a number or a string: 2.5 or "2.50".
 type Money int64
 
-// moneyDecimals is how many decimals an amount may have, and microsPerUnit what they
-// make of a unit.
+// moneyDecimals is how many decimals an amount may have, and microsPerUnit how many of the
+// smallest amounts make a unit.
 const (
 	moneyDecimals = 6
 	microsPerUnit = 1_000_000
 )
 
-// ParseMoney reads an amount like "10", "2.50" or "0.000001", exactly. There is no
-// sign, no exponent and nothing smaller than a millionth.
+// ParseMoney reads an amount such as "10", "2.50" or "0.000001", exactly. A sign, an
+// exponent and anything smaller than a millionth are errors.
 func ParseMoney(text string) (Money, error) {
 	whole, fraction, point := strings.Cut(text, ".")
 	if !digits(whole) || point && !digits(fraction) {
@@ -41,7 +41,7 @@ func ParseMoney(text string) (Money, error) {
 
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// String writes the amount in units, with two decimals or as many as it needs.
+// String returns the amount in units, with two decimals, or more if it needs them.
 func (m Money) String() string {
 	sign := ""
 	micros := uint64(m)
@@ -55,10 +55,10 @@ func (m Money) String() string {
 	return fmt.Sprintf("%s%d.%s", sign, micros/microsPerUnit, fraction)
 }
 
-// MarshalJSON writes a number.
+// MarshalJSON writes the amount in units as a number.
 func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalJSON reads a number or a text.
+// UnmarshalJSON reads an amount in units, from a number or a string.
 func (m *Money) UnmarshalJSON(data []byte) error {
 	text := string(bytes.TrimSpace(data))
 	if strings.HasPrefix(text, `"`) {

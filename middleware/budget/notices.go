@@ -2,25 +2,24 @@ package budget
 
 // The notices of a budget.
 const (
-	// NoticeWarning says, once for each run and limit, that a limit is nearly reached.
+	// NoticeWarning is the notice of a limit that is nearly reached, once per run and limit.
 	NoticeWarning = "holdfast.budget_warning"
-	// NoticeExceeded says that there is no room for a call, and how much it needs.
+	// NoticeExceeded is the notice of a call for which there is not enough left.
 	NoticeExceeded = "holdfast.budget_exceeded"
-	// NoticeUnreported says, once for a run, that the model does not report what it uses,
-	// and what is counted instead.
+	// NoticeUnreported is the notice of a model that does not report its usage, with what is
+	// counted instead, once per run.
 	NoticeUnreported = "holdfast.budget_unreported"
 )
 
-// unreported is the value of [NoticeUnreported]: what counts in the place of
-// what the call has used.
+// unreported is the value of [NoticeUnreported]: what is counted for the call.
 type unreported struct {
 	Tokens   int64  `json:"tokens"`
 	Cost     Money  `json:"cost"`
 	Currency string `json:"currency"`
 }
 
-// limitNotice is the value of the notices about a limit. Amounts are tokens, or
-// money in units of the currency.
+// limitNotice is the value of the notices about a limit. Amounts are tokens, or money in
+// units of the currency.
 type limitNotice struct {
 	Scope    string `json:"scope"`
 	Unit     string `json:"unit"`

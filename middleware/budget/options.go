@@ -34,62 +34,60 @@ const (
 	warnAt         = 80
 )
 
-// Options configure [New]. At least one limit is needed.
+// Options are the options of [New]. At least one limit is needed.
 type Options struct {
-	// Run, Thread, User and Tenant are what each of them may use. A run that is
-	// resumed goes on with what it has left, and a fork shares the thread's budget
-	// with its origin. Only User and Tenant may have a Window.
+	// Run, Thread, User and Tenant are what each of them may use. A run that is resumed has
+	// what was left of its budget, and a fork shares the budget of the thread it came from.
+	// Only User and Tenant may have a Window.
 	Run    Limit `json:"run"`
 	Thread Limit `json:"thread"`
 	User   Limit `json:"user"`
 	Tenant Limit `json:"tenant"`
-	// Currency is what money is called in texts; it changes no number. Empty means
-	// "USD".
+	// Currency is the name of the currency in texts; it does not change any number. Empty
+	// means "USD".
 	Currency string `json:"currency"`
-	// Prices are by model, "provider/model", as its usage names it; a * stands for any
-	// text, and the longest name that matches counts.
+	// Prices are the prices of models by "provider/model", as the usage names them. A *
+	// matches any text; of several names that match, the longest applies.
 	Prices map[string]Price `json:"prices"`
-	// Model is the model of which the price is reserved before the first answer has
-	// named one, and of answers that name none. Empty: the dearest price is reserved.
+	// Model is the model whose price applies before the first answer has named one, and to
+	// answers that do not name one. If it is empty, the highest price is reserved.
 	Model string `json:"model"`
-	// ReserveTokens is what is set aside before each call.
+	// ReserveTokens is what is reserved before each call.
 	ReserveTokens ReserveTokens `json:"reserveTokens"`
-	// Then is what happens at a limit: "end" ends the run, "ask" asks a person to
-	// raise the limit. Empty means "end".
+	// Then is what happens at a limit: [ThenEnd] (default) or [ThenAsk].
 	Then string `json:"then"`
-	// UnknownPrice is what becomes of a model without a price while there is a limit
-	// of cost: "refuse" ends the run, "ignore" takes it for free. Empty means
-	// "refuse".
+	// UnknownPrice is what happens to a model without a price while there is a limit of
+	// cost: [UnknownPriceRefuse] (default) or [UnknownPriceIgnore].
 	UnknownPrice string `json:"unknownPrice"`
-	// WarnAt is the percentage of a limit at which a warning is said; 0 means 80.
+	// WarnAt is the percentage of a limit at which [NoticeWarning] is sent; 0 means 80.
 	WarnAt int `json:"warnAt"`
-	// Now is the clock; nil means [time.Now]. NewID makes the ids of reservations,
-	// each of its own; nil means [rand.Text].
+	// Now is the clock; nil means [time.Now]. NewID makes a unique id for each
+	// reservation; nil means [rand.Text].
 	Now   func() time.Time `json:"-"`
 	NewID func() string    `json:"-"`
 }
 
-// Limit is what may be used: 0 is no limit.
+// Limit is what may be used; 0 is no limit.
 type Limit struct {
 	// Tokens are input and output together.
 	Tokens int64 `json:"tokens"`
 	// Cost is in units of the currency.
 	Cost Money `json:"cost"`
-	// Window is the time after which a budget begins anew, at multiples of it in UTC:
-	// days at midnight, weeks on Monday. 0: never.
+	// Window is the time after which the budget is reset. Windows begin at multiples of
+	// their length, in UTC: days at midnight, weeks on Monday. 0 means never.
 	Window middleware.Duration `json:"window"`
 }
 
-// ReserveTokens is what a call is expected to use at most.
+// ReserveTokens is how many tokens a call is expected to use at most.
 type ReserveTokens struct {
-	// Input is a number, or in a file also "estimate". 0 estimates: a third of the bytes
-	// of what the model is sent.
+	// Input is a number; in a file it can also be "estimate". 0 means an estimate for each
+	// call: a third of the bytes that the model is sent.
 	Input InputTokens `json:"input"`
-	// Output is a number; 0 means 4096. Set it to what the model may answer at most.
+	// Output is a number; 0 means 4096. Set it to the longest possible answer.
 	Output int64 `json:"output"`
 }
 
-// InputTokens is a number of tokens; 0 is an estimate for each call.
+// InputTokens is a number of tokens; 0 means an estimate for each call.
 type InputTokens int64
 
 // UnmarshalJSON reads a number or "estimate".
@@ -185,7 +183,7 @@ func priced(prices map[string]Price, model string) bool {
 	return known
 }
 
-// The scopes of limits, from the narrowest on.
+// The scopes of limits, beginning with the narrowest.
 const scopeRun, scopeThread, scopeUser, scopeTenant = "run", "thread", "user", "tenant"
 
 type scope struct {

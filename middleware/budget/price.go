@@ -7,23 +7,22 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
 )
 
-// tokensOfOnePrice is how many tokens a price is for.
+// tokensOfOnePrice is the number of tokens that a price is for.
 const tokensOfOnePrice = 1_000_000
 
 // Price is what a model costs per million tokens.
 type Price struct {
 	Input  Money `json:"input"`
 	Output Money `json:"output"`
-	// CachedInput is for input that the provider had in its cache, CacheWrite for
-	// input that it puts there; without one the price is that of Input.
+	// CachedInput is the price of input that the provider reads from its cache, CacheWrite
+	// that of input that it writes there; nil means the price of Input.
 	CachedInput *Money `json:"cachedInput,omitempty"`
 	CacheWrite  *Money `json:"cacheWrite,omitempty"`
-	// Reasoning is for output that is reasoning; without it the price is that of
-	// Output.
+	// Reasoning is the price of output that is reasoning; nil means the price of Output.
 	Reasoning *Money `json:"reasoning,omitempty"`
 }
 
-// Cost is what the tokens cost, rounded up to a millionth. What was not reported
+// Cost returns the cost of the tokens, rounded up to a millionth. What was not reported
 // costs nothing.
 func (p Price) Cost(u holdfast.Usage) Money {
 	input, output := reported(u.InputTokens), reported(u.OutputTokens)
@@ -39,7 +38,7 @@ func (p Price) Cost(u holdfast.Usage) Money {
 	return sum.money()
 }
 
-// atMost is what so many tokens cost at most, whatever kind they are of.
+// atMost returns the highest cost of so many tokens, whatever their kind.
 func (p Price) atMost(input, output int64) Money {
 	var sum tokenCost
 	sum.add(input, max(p.Input, or(p.CachedInput, 0), or(p.CacheWrite, 0)))
@@ -47,7 +46,7 @@ func (p Price) atMost(input, output int64) Money {
 	return sum.money()
 }
 
-// tokenCost sums up tokens times prices, which may be more than 64 bits.
+// tokenCost is a sum of tokens times prices, which may need more than 64 bits.
 type tokenCost struct{ total big.Int }
 
 func (c *tokenCost) add(tokens int64, perMillion Money) {
@@ -78,11 +77,10 @@ func or(m *Money, fallback Money) Money {
 	return *m
 }
 
-// priceList has prices by model, "provider/model". A * in a name stands for any
-// text.
+// priceList has prices by model, "provider/model". A * in a name matches any text.
 type priceList map[string]Price
 
-// of returns a model's price: that of the longest name that matches.
+// of returns the price of a model, which is that of the longest name that matches.
 func (l priceList) of(model string) (price Price, known bool) {
 	best := ""
 	for pattern, p := range l {
@@ -94,7 +92,7 @@ func (l priceList) of(model string) (price Price, known bool) {
 	return price, known
 }
 
-// atMost is what so many tokens cost at the dearest price.
+// atMost returns the cost of so many tokens at the highest price.
 func (l priceList) atMost(input, output int64) Money {
 	var most Money
 	for _, p := range l {
@@ -103,7 +101,7 @@ func (l priceList) atMost(input, output int64) Money {
 	return most
 }
 
-// modelName is how prices name a model.
+// modelName returns the name of a model as prices have it.
 func modelName(u *holdfast.Usage) string {
 	if u.Provider == "" || u.Model == "" {
 		return u.Model

@@ -7,9 +7,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// settle puts what the call has used in the place of what was reserved for it. It
-// does so for a call that was cut, too. If the store does not answer, what was
-// reserved counts until the account expires.
+// settle replaces what was reserved for the call by what it has used, even if the call was
+// cut off. If the store does not answer, the reservation counts until the account expires.
 func (c *spending) settle() {
 	ctx := context.WithoutCancel(c.ctx)
 	tokens, cost, told := c.spent()
@@ -24,9 +23,9 @@ func (c *spending) settle() {
 	c.note(ctx, tokens, cost, told)
 }
 
-// note keeps what the run has used, and says what people need to know.
+// note stores what the run has used, and sends notices.
 func (c *spending) note(ctx context.Context, tokens int64, cost Money, told bool) {
-	// The state was read and written when the call began, so neither fails now.
+	// Reading and writing the state cannot fail now, because it worked when the call began.
 	was, _ := runState.Load(ctx)
 	warnings := c.warnings(ctx, was.Warned)
 	_, _ = runState.Update(ctx, func(r RunState) RunState {
@@ -41,8 +40,8 @@ func (c *spending) note(ctx context.Context, tokens int64, cost Money, told bool
 		}
 		return r
 	})
-	// A notice that cannot be written ends nothing: whatever keeps it from the log
-	// keeps the answer from it, too.
+	// Errors are ignored, because whatever keeps a notice from the log keeps the answer from
+	// it too.
 	for _, w := range warnings {
 		_ = holdfast.Notify(ctx, NoticeWarning, c.notice(&w.Reached))
 	}
@@ -57,7 +56,7 @@ type warning struct {
 	account string
 }
 
-// warnings are the limits that are nearly reached, of those that were not said yet.
+// warnings returns the limits that are nearly reached and have not been warned about.
 func (c *spending) warnings(ctx context.Context, said []string) []warning {
 	var limits []allowance
 	var names []string

@@ -13,26 +13,26 @@ import (
 
 const (
 	// reservePatience is how long a call waits for a store that does not answer, and
-	// settlePatience how long a call that is over does.
+	// settlePatience how long it waits once it is over.
 	reservePatience = 30 * time.Second
 	settlePatience  = 5 * time.Second
 )
 
-// spending is one call of the model.
+// spending is one call of the model and what it spends.
 type spending struct {
 	*budgeter
 	ctx    context.Context
 	ledger holdfast.Ledger
 	tenant string
-	// id is this call's alone. What a call that died with its process had reserved
-	// stays counted beside that of the call which repeats it: the money may be spent.
+	// id is that of this call alone. If a call dies with its process, its reservation stays
+	// counted beside that of the call that repeats it, because the money may be spent.
 	id     string
 	limits []allowance
 	// input, output and cost are what was reserved.
 	input, output int64
 	cost          Money
-	// began: something has come from the model. usage is what it last reported, and
-	// failure its error.
+	// began reports that something has come from the model. usage is the last report, and
+	// failure the error.
 	began   bool
 	usage   *holdfast.Usage
 	failure error
@@ -45,7 +45,7 @@ func ofUnit(unit string, tokens int64, cost Money) int64 {
 	return min(tokens, holdfast.MaxAmount)
 }
 
-// insist tries until the store answers, for a while.
+// insist repeats f until the store answers or patience runs out.
 func insist(ctx context.Context, patience time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -57,7 +57,7 @@ func insist(ctx context.Context, patience time.Duration, f func(context.Context)
 	}
 }
 
-// name is what the price list calls the model that answers.
+// name returns the name of the answering model in the price list.
 func (c *spending) name() string {
 	if name := modelName(c.usage); name != "" {
 		return name
@@ -65,8 +65,8 @@ func (c *spending) name() string {
 	return c.Model
 }
 
-// checkPrice refuses a model whose cost cannot be known. Its first answer is not
-// kept, and what was reserved counts.
+// checkPrice refuses a model whose cost cannot be known. Its first answer is dropped, and
+// what was reserved for it counts.
 func (c *spending) checkPrice() error {
 	_, known := c.prices.of(c.name())
 	limited := slices.ContainsFunc(c.limits, func(l allowance) bool { return l.unit == unitCost })
@@ -82,8 +82,8 @@ func (c *spending) checkPrice() error {
 		With("model", name)
 }
 
-// spent is what the call has used. What was not reported is taken to be what was
-// reserved, because it may have been used, and told is false then.
+// spent returns what the call has used. If nothing was reported, it is what was reserved,
+// because that may have been used; told is false then.
 func (c *spending) spent() (tokens int64, cost Money, told bool) {
 	if !c.began && refusedByProvider(c.failure) {
 		return 0, 0, true
@@ -100,7 +100,8 @@ func (c *spending) spent() (tokens int64, cost Money, told bool) {
 	return min(max(*u.InputTokens+*u.OutputTokens, reported(u.TotalTokens)), holdfast.MaxAmount), cost, true
 }
 
-// completed is the usage with what is missing: from the total, or as it was reserved.
+// completed returns the usage with missing numbers filled in, from the total or from what
+// was reserved.
 func (c *spending) completed() holdfast.Usage {
 	u := *c.usage
 	input, output := reported(u.InputTokens), reported(u.OutputTokens)
@@ -118,14 +119,14 @@ func (c *spending) completed() holdfast.Usage {
 	case u.OutputTokens == nil:
 		output = max(total-input, 0)
 	}
-	// No report, however wrong, is more than an account can count.
+	// However wrong a report is, it is no more than an account can hold.
 	input, output = min(input, holdfast.MaxAmount/2), min(output, holdfast.MaxAmount/2)
 	u.InputTokens, u.OutputTokens = &input, &output
 	return u
 }
 
-// refusedByProvider reports whether the provider has said that it does not answer,
-// which costs nothing. Any other failure may have come after the work.
+// refusedByProvider reports whether the provider has refused to answer, which costs
+// nothing. Any other failure may have come after the work was done.
 func refusedByProvider(err error) bool {
 	var failed *holdfast.ModelError
 	return errors.As(err, &failed) && (!failed.Retryable || failed.RetryAfter > 0)

@@ -2,43 +2,43 @@ package budget
 
 import "github.com/holdfast-agents/holdfast"
 
-// ThreadState is what [New] keeps of a thread.
+// ThreadState is what a budget remembers in a thread.
 type ThreadState struct {
-	// Account is where the ledger counts the thread; a fork has that of its origin.
+	// Account is the ledger's account of the thread. A fork has the account of its origin.
 	Account string `json:"account,omitempty"`
-	// Raised is by how much a person has raised the thread's limits, by account.
+	// Raised is by how much a person has raised limits of the thread, by account.
 	Raised map[string]int64 `json:"raised,omitempty"`
 }
 
-// RunState is what [New] keeps of a run.
+// RunState is what a budget remembers in a run.
 type RunState struct {
-	// Account is where the ledger counts the run; a run that resumes it goes on there.
+	// Account is the ledger's account of the run. A run that resumes it has the same one.
 	Account string `json:"account,omitempty"`
 	// Tokens and Cost are what the run has used so far.
 	Tokens int64 `json:"tokens"`
 	Cost   Money `json:"cost"`
-	// Model is the last one that has answered and has a price.
+	// Model is the last model that has answered and has a price.
 	Model string `json:"model,omitempty"`
 	// Raised is by how much a person has raised limits for this run, by account.
 	Raised map[string]int64 `json:"raised,omitempty"`
-	// Warned are the accounts of which it was said that they are nearly used up.
+	// Warned has the accounts for which [NoticeWarning] was sent.
 	Warned []string `json:"warned,omitempty"`
-	// Unreported: it was said that the model does not report its usage.
+	// Unreported reports that [NoticeUnreported] was sent.
 	Unreported bool `json:"unreported,omitempty"`
-	// Asked is the limit that a person is asked about.
+	// Asked is the limit about which a person was asked.
 	Asked Reached `json:"asked,omitzero"`
 }
 
-// Reached is a limit that stands in the way of a call. Its numbers are tokens,
-// or millionths of the currency's unit.
+// Reached is a limit that a call would exceed. Its numbers are tokens, or millionths of the
+// currency's unit.
 type Reached struct {
 	Scope   string `json:"scope,omitempty"`
 	Unit    string `json:"unit,omitempty"` // tokens or cost
 	Account string `json:"account,omitempty"`
 	Used    int64  `json:"used"`
-	// Needed is what is to be set aside for the next call.
+	// Needed is what the next call has to reserve.
 	Needed int64 `json:"needed"`
-	// Limit is with what a person has raised it by, Base as it is configured.
+	// Limit includes what a person has raised it by; Base is the configured limit.
 	Limit int64 `json:"limit"`
 	Base  int64 `json:"base"`
 }

@@ -1,5 +1,5 @@
-// Package kinds lists the built-in middleware by the names that a configuration file
-// has for it. It imports all of them, and none of them imports it.
+// Package kinds lists the built-in middleware by the names that a configuration file uses.
+// It imports all of it, and none of it imports this package.
 package kinds
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
-// All returns the kinds of middleware that come with Holdfast. The names are part of
-// the file's format: they never change.
+// All returns the kinds of middleware that come with Holdfast. Their names are part of the
+// file's format and never change.
 func All() []holdfast.MiddlewareKind {
 	return []holdfast.MiddlewareKind{
 		kind("circuitBreaker", middleware.CircuitBreaker),
@@ -29,11 +29,11 @@ func All() []holdfast.MiddlewareKind {
 	}
 }
 
-// options are what a kind is made of.
+// options are the options of a kind.
 type options interface{ Validate() error }
 
-// kind makes a kind of a function and its options. A mistake in the options is an
-// error here, and a panic in the function.
+// kind turns a function and its options into a kind. Invalid options are an error here and
+// a panic in the function.
 func kind[O options](name string, f func(O) holdfast.Middleware) holdfast.MiddlewareKind {
 	return holdfast.MiddlewareKind{Name: name, New: func(raw json.RawMessage) (holdfast.Middleware, error) {
 		var o O

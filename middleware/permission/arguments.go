@@ -13,11 +13,11 @@ import (
 
 var errUnclear = errors.New("the arguments have to be one JSON object that names each argument once, spelled as in the tool's parameters")
 
-// readJSON reads one JSON value; numbers keep their text. What two readers may
-// understand differently is refused: an object with two members of one name, or of
-// names that differ only in case, of which Go's reader takes the last.
+// readJSON reads one JSON value; numbers keep their text. A value that two readers may
+// understand differently is refused: an object with two members of the same name, or
+// whose names differ only in case, since Go's reader takes the last of them.
 func readJSON(data []byte) (any, error) {
-	if !json.Valid(data) { // this bounds the depth, too
+	if !json.Valid(data) { // which also bounds the depth
 		return nil, errUnclear
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -25,8 +25,8 @@ func readJSON(data []byte) (any, error) {
 	return readValue(d)
 }
 
-// readValue reads the next value of what is known to be valid JSON, so that no
-// token fails.
+// readValue reads the next value. The input is known to be valid JSON, so reading a token
+// cannot fail.
 func readValue(d *json.Decoder) (any, error) {
 	token, _ := d.Token()
 	switch token {
@@ -71,7 +71,7 @@ func readObject(d *json.Decoder) (any, error) {
 	return members, nil
 }
 
-// foldName is the same for all names that Go's JSON reader takes for one.
+// foldName returns the same text for all names that Go's JSON reader considers equal.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		for {
@@ -84,8 +84,8 @@ func foldName(name string) string {
 	}, name)
 }
 
-// lookUp follows a path like "items.0.sku" into a value. A member that is spelled
-// differently is an error: nobody knows whether the tool takes it for the same.
+// lookUp follows a path like "items.0.sku" into a value. A member whose name differs only
+// in case is an error, because the tool may or may not take it for the same.
 func lookUp(v any, path []string) (found any, ok bool, err error) {
 	for _, step := range path {
 		switch in := v.(type) {
@@ -115,7 +115,8 @@ func misspelled(members map[string]any, name string) error {
 	return nil
 }
 
-// plainJSON writes what is made of texts, numbers and valid JSON.
+// plainJSON encodes a value that consists of text, numbers and valid JSON, which cannot
+// fail.
 func plainJSON(v any) json.RawMessage {
 	b, _ := json.Marshal(v)
 	return b

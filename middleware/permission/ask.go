@@ -9,14 +9,14 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// reason tells our questions, and the answers to them, from others.
+// reason distinguishes our questions, and the answers to them, from those of others.
 const reason = "holdfast:permission"
 
-// maxShownArguments bounds what a question repeats of a call's arguments, which are
-// in the stream already.
+// maxShownArguments bounds the arguments that a question repeats, in bytes. The stream
+// has them in full.
 const maxShownArguments = 16 << 10
 
-// question asks a person about a call.
+// question returns the question about a call.
 func (v *verdict) question(call *holdfast.ToolCall) *holdfast.Interrupt {
 	message := fmt.Sprintf("May the agent call %s?", call.Name)
 	if v.rule.Reason != "" {
@@ -36,7 +36,7 @@ func (v *verdict) question(call *holdfast.ToolCall) *holdfast.Interrupt {
 	}
 }
 
-// schema is that of the answer.
+// schema returns the schema of the answer.
 func (v *verdict) schema() json.RawMessage {
 	type object = map[string]any
 	members := object{
@@ -49,15 +49,15 @@ func (v *verdict) schema() json.RawMessage {
 	return plainJSON(object{"type": "object", "required": []string{"allow"}, "additionalProperties": false, "properties": members})
 }
 
-// answer is what a person may say.
+// answer is what a person has said.
 type answer struct {
 	allow    bool
-	remember Scope // empty: not at all
+	remember Scope // empty if not at all
 	reason   string
 }
 
-// readAnswer reads an answer. What is not exactly as the question's schema says
-// is a no, that nobody remembers.
+// readAnswer reads an answer. Anything that does not match the schema exactly is a no,
+// and is not remembered.
 func (r *compiledRule) readAnswer(payload json.RawMessage) answer {
 	v, err := readJSON(payload)
 	members, isObject := v.(map[string]any)
@@ -88,8 +88,9 @@ func (r *compiledRule) readAnswer(payload json.RawMessage) answer {
 	return a
 }
 
-// take does what the person has answered. What the rules deny stays denied, also if
-// they have become stricter since the person was asked; and a no stays a no.
+// take applies a person's answer. What the rules deny stays denied, even if they became
+// stricter after the person was asked; and a no stays a no, even if they now allow the
+// call.
 func (p *permissions) take(ctx context.Context, call *holdfast.ToolCall, v *verdict) error {
 	if v.then == Deny {
 		return nil

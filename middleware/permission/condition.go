@@ -14,25 +14,25 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
 )
 
-// Condition says what an argument of a tool call has to be. All members that are
-// set must hold. In a configuration file a mere string is a Glob.
+// Condition is a condition on an argument of a tool call. All members that are set must
+// hold. In a configuration file a plain string is a Glob.
 type Condition struct {
-	// Glob is compared with the whole text of the value: of a string what it holds,
-	// of anything else its JSON. "*" stands for any characters, also none.
+	// Glob is matched against the whole text of the value: the content of a string, and
+	// the JSON of anything else. A * matches any text, including none.
 	Glob string `json:"glob,omitempty"`
-	// Equals is the value itself. Numbers are compared by what they are worth.
+	// Equals is the value itself. Numbers are compared by value.
 	Equals any `json:"equals,omitempty"`
-	// OneOf lists the values that it may be.
+	// OneOf lists the values that are allowed.
 	OneOf []any `json:"oneOf,omitempty"`
-	// Above and Below are bounds of a number; the bound itself is outside.
+	// Above and Below are exclusive bounds of a number.
 	Above *float64 `json:"above,omitempty"`
 	Below *float64 `json:"below,omitempty"`
-	// Matches is an RE2 expression that is looked for in the text of the value. To
-	// compare all of the text, begin it with ^ and end it with $.
+	// Matches is an RE2 expression that is searched for in the text of the value. To
+	// match all of the text, begin it with ^ and end it with $.
 	Matches string `json:"matches,omitempty"`
 }
 
-// UnmarshalJSON reads a glob, or an object with the members.
+// UnmarshalJSON reads a glob, or an object with the members of a condition.
 func (c *Condition) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(data, []byte(`"`)) {
 		return json.Unmarshal(data, &c.Glob)
@@ -49,11 +49,11 @@ func (c *Condition) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// argCheck reports whether a value that readJSON has read is as it should be.
+// argCheck reports whether a value that readJSON has read satisfies a condition.
 type argCheck func(value any) bool
 
 func (c Condition) compile() (argCheck, error) {
-	if _, err := json.Marshal(c); err != nil { // a rule is named by its conditions
+	if _, err := json.Marshal(c); err != nil { // the name of a rule contains its conditions
 		return nil, fmt.Errorf("the condition cannot be written as JSON: %w", err)
 	}
 	var all []argCheck
@@ -87,13 +87,12 @@ func (c Condition) compile() (argCheck, error) {
 	}, nil
 }
 
-// equalTo checks that a value is one of those that are wanted. They can be written
-// as JSON.
+// equalTo returns a check for one of the wanted values, which can be encoded as JSON.
 func equalTo(wanted ...any) argCheck {
 	var plain []any
 	for _, w := range wanted {
 		text, _ := json.Marshal(w)
-		// What two readers may understand differently equals nothing.
+		// A value that two readers may understand differently equals nothing.
 		if v, err := readJSON(text); err == nil {
 			plain = append(plain, v)
 		}
@@ -103,8 +102,8 @@ func equalTo(wanted ...any) argCheck {
 	}
 }
 
-// exactUpTo is the number up to which two different whole numbers are different as
-// float64, too. Ids may be larger: those are compared by their text.
+// exactUpTo is the limit below which different whole numbers are also different as
+// float64. Larger numbers, such as ids, are compared by their text.
 const exactUpTo = 1 << 53
 
 func sameValue(a, b any) bool {
@@ -121,12 +120,12 @@ func numberOf(v any) (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	// The only possible error is a number that is too large: then f is infinite.
+	// The only possible error is a number that is too large, and then f is infinite.
 	f, _ := strconv.ParseFloat(n.String(), 64)
 	return f, true
 }
 
-// textOf is what globs and expressions are compared with.
+// textOf returns the text that globs and expressions are matched against.
 func textOf(v any) string {
 	if s, ok := v.(string); ok {
 		return s

@@ -7,25 +7,26 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// maxRemembered bounds what a state holds; the oldest answer is forgotten first, and
-// then its question is asked again.
+// maxRemembered bounds the answers in a state. The oldest is dropped first, and its
+// question asked again.
 const maxRemembered = 256
 
-// withRemembered returns the list with one more answer, in the place of an earlier one.
+// withRemembered returns a copy of the list with one more answer, which replaces an
+// earlier one to the same question.
 func withRemembered(list []Remembered, r Remembered) []Remembered {
 	next := slices.DeleteFunc(slices.Clone(list), func(old Remembered) bool { return old.about(r) })
 	next = append(next, r)
 	return next[max(0, len(next)-maxRemembered):]
 }
 
-// about reports whether both answer the same question.
+// about reports whether both are answers to the same question.
 func (r Remembered) about(other Remembered) bool {
 	other.Allow = r.Allow
 	return r == other
 }
 
-// recall turns a question into a decision if its answer is known: this call was
-// approved, or the answer to another one was remembered.
+// recall settles a question that has been answered: this call was approved before, or an
+// answer for calls like it was remembered.
 func (p *permissions) recall(ctx context.Context, call *holdfast.ToolCall, v *verdict) error {
 	if v.then != Ask {
 		return nil
@@ -60,8 +61,8 @@ func (p *permissions) recall(ctx context.Context, call *holdfast.ToolCall, v *ve
 	return nil
 }
 
-// recalled decides as a person has before. What is allowed stays so for this call,
-// even if the answer is taken back, or cannot be read, when the call starts again.
+// recalled applies a remembered answer. A call that is allowed stays allowed, even if the
+// answer has been taken back or cannot be read by the time the call starts again.
 func (v *verdict) recalled(ctx context.Context, call *holdfast.ToolCall, allow bool) error {
 	if allow {
 		v.then = Allow
@@ -71,7 +72,7 @@ func (v *verdict) recalled(ctx context.Context, call *holdfast.ToolCall, allow b
 	return nil
 }
 
-// about is the question that a call raises.
+// about returns the question that a call raises, as an answer without a decision.
 func (v *verdict) about(ctx context.Context, call *holdfast.ToolCall) Remembered {
 	return Remembered{Agent: holdfast.IterationFrom(ctx).Agent, Tool: call.Name, Rule: v.rule.name, Args: v.args}
 }
@@ -81,11 +82,11 @@ func findRemembered(list []Remembered, about Remembered) (known, allow bool) {
 	return i >= 0, i >= 0 && list[i].Allow
 }
 
-// approvalOf names a call as long as it stays in its thread: in a fork it is asked
-// about again, because there it would be made once more.
+// approvalOf identifies a call within its thread. In a fork the call is asked about
+// again, because there it would be made once more.
 func approvalOf(call *holdfast.ToolCall) string { return call.Thread + "/" + call.ID }
 
-// approve notes that a call may be made, until its iteration is over.
+// approve notes that a call may be made until its iteration is over.
 func approve(ctx context.Context, call *holdfast.ToolCall) error {
 	_, err := runState.Update(ctx, func(s RunState) RunState {
 		if id := approvalOf(call); !slices.Contains(s.Approved, id) {
@@ -96,10 +97,10 @@ func approve(ctx context.Context, call *holdfast.ToolCall) error {
 	return err
 }
 
-// forgetApproved ends the approvals of an iteration whose calls are done.
+// forgetApproved drops the approvals of an iteration whose calls are done.
 func forgetApproved(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResult) {
 	if s, err := runState.Load(ctx); err != nil || len(s.Approved) == 0 {
-		return // what cannot be read has ended the run before
+		return // a state that cannot be read has ended the run before
 	}
 	_, _ = runState.Update(ctx, func(s RunState) RunState {
 		s.Approved = nil
@@ -107,8 +108,8 @@ func forgetApproved(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.Iter
 	})
 }
 
-// remember keeps an answer for later calls. A user's answer that cannot be kept
-// counts for this call only, and the notice says so.
+// remember stores an answer for later calls. If one for the user cannot be stored, it
+// applies to this call only, and the notice says so.
 func (p *permissions) remember(ctx context.Context, call *holdfast.ToolCall, v *verdict, scope Scope, allow bool) error {
 	r := v.about(ctx, call)
 	r.Allow = allow

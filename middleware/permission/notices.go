@@ -8,18 +8,19 @@ import (
 
 // The notices of tool permission. Their value has the tool and the rule.
 const (
-	// NoticeDenied says that a call was denied, and by whom: a rule, a person, or what a
-	// person has answered before.
+	// NoticeDenied is the notice of a denied call, with who denied it: a rule, a person,
+	// or a remembered answer.
 	NoticeDenied = "holdfast.permission_denied"
-	// NoticeRemembered says that an answer also holds for later calls: in which scope and,
-	// for that of the user, in which account, which [Forget] takes.
+	// NoticeRemembered is the notice of an answer that also applies to later calls, with
+	// its scope and, for the scope of the user, the account that [Forget] takes.
 	NoticeRemembered = "holdfast.permission_remembered"
-	// NoticeNotRemembered says that the store could not keep an answer for the user.
+	// NoticeNotRemembered is the notice of an answer for the user that the store could
+	// not keep.
 	NoticeNotRemembered = "holdfast.permission_not_remembered"
 )
 
-// notify says something in the stream. Where nobody can be told any more,
-// the run is over, and the decision stands all the same.
+// notify sends a notice. An error is ignored: if nobody can be told any more the run is
+// over, and the decision stands all the same.
 func notify(ctx context.Context, name string, value any) {
 	_ = holdfast.Notify(ctx, name, value)
 }

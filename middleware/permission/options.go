@@ -7,48 +7,47 @@ import (
 
 // Options are the options of [New].
 type Options struct {
-	// Rules are looked at in their order: the first that matches a call decides.
+	// Rules are tried in order; the first one that matches a call decides.
 	Rules []Rule `json:"rules,omitempty"`
-	// Default decides about a call that no rule matches; default ask.
+	// Default decides about a call that no rule matches; the default is [Ask].
 	Default Decision `json:"default,omitempty"`
-	// Now is the clock; default time.Now.
+	// Now is the clock; nil means [time.Now].
 	Now func() time.Time `json:"-"`
 }
 
-// Rule says what becomes of some calls.
+// Rule decides about the calls that it matches.
 type Rule struct {
-	// Tool is the name of the tool; "*" in it stands for any characters.
+	// Tool is the name of the tool; a * in it matches any text.
 	Tool string `json:"tool"`
-	// Args are conditions that must all hold, by the path of the argument: "amount",
-	// "to.country", "items.0.sku". An argument that is not there matches nothing.
+	// Args are conditions by the path of an argument: "amount", "to.country",
+	// "items.0.sku". All of them must hold. A path that does not exist matches nothing.
 	Args map[string]Condition `json:"args,omitempty"`
-	// Then is allow, ask or deny.
+	// Then is the decision.
 	Then Decision `json:"then"`
-	// Reason is told to the model when a call is denied, and to the person who is
-	// asked.
+	// Reason is shown to the model when a call is denied, and to the person who is asked.
 	Reason string `json:"reason,omitempty"`
-	// Remember is what a person may choose among, for an answer that also holds for
-	// later calls; default run and thread, an empty list is nothing.
+	// Remember lists the scopes that a person may choose from for an answer that also
+	// applies to later calls. Nil means run and thread; an empty list means none.
 	Remember []Scope `json:"remember,omitempty"`
-	// Exact: a remembered answer holds only for calls with the same arguments.
+	// Exact limits a remembered answer to calls with the same arguments.
 	Exact bool `json:"exact,omitempty"`
 }
 
-// Decision is what is decided about a call.
+// Decision is what happens to a call.
 type Decision string
 
-// The decisions.
+// The decisions: run the call, ask a person, or do not run it.
 const (
 	Allow Decision = "allow"
 	Ask   Decision = "ask"
 	Deny  Decision = "deny"
 )
 
-// Scope is how long, and where, an answer is remembered.
+// Scope is where, and therefore for how long, an answer is remembered.
 type Scope string
 
-// The scopes: until the next message of the person, in the thread, or in all
-// threads of the user.
+// The scopes: until the person's next message, in the thread, or in all threads of the
+// user.
 const (
 	ScopeRun    Scope = "run"
 	ScopeThread Scope = "thread"

@@ -1,4 +1,10 @@
-// Package permission decides which tool calls of an agent are run.
+// Package permission decides which tool calls of an agent are run. Rules about the tool
+// and its arguments allow a call, deny it, or have a person asked. A person can have an
+// answer remembered for later calls.
+//
+// Every call is decided twice: in the Batch hook, before any call of the answer starts,
+// and in the Tool hook, right before the call itself. The second decision is for calls
+// that start again after a crash or with an answer.
 package permission
 
 import (
@@ -7,12 +13,15 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// New makes a middleware that decides which tool calls are run: it allows, denies, or asks a
-// person, by rules about the tool and its arguments. Calls that run in parallel are
-// decided one by one: those that are allowed run at once, the others wait for their
-// answers. A person may have an answer remembered for later calls of the same tool
-// that the same rule asks about. One per agent is enough; more of them share what
-// is remembered, and ask once for a call.
+// New makes a middleware that decides which tool calls are run. It panics if the options
+// are invalid.
+//
+// Parallel calls are decided individually: those that are allowed run at once, the others
+// wait for their answers. A remembered answer applies to later calls of the same tool by
+// the same agent that the same rule asks about. One per agent is enough; several share
+// what is remembered and ask once for a call.
+//
+// Notices: [NoticeDenied], [NoticeRemembered], [NoticeNotRemembered].
 func New(o Options) holdfast.Middleware {
 	p, err := o.compile()
 	if err != nil {
@@ -27,7 +36,7 @@ func New(o Options) holdfast.Middleware {
 	}
 }
 
-// batch decides about the calls of an iteration before any of them starts.
+// batch decides about the calls of an answer before any of them starts.
 func (p *permissions) batch(ctx context.Context, b *holdfast.Batch) error {
 	for i := range b.Calls {
 		if result, _ := b.Decided(i); result != nil {
@@ -49,8 +58,9 @@ func (p *permissions) batch(ctx context.Context, b *holdfast.Batch) error {
 	return nil
 }
 
-// tool lets nothing through that was not decided about, here or in the batch: a
-// call may also come here after a crash, or with an answer that is its tool's.
+// tool decides about a call right before it starts. The batch has decided about it
+// before, but a call also comes here after a crash, or with an answer to a question of
+// its tool.
 func (p *permissions) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 		answered := call.Answer != nil && call.Answer.Reason == reason
@@ -77,15 +87,16 @@ func (p *permissions) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 	}
 }
 
-// withoutAnswer hides our answer from the tool, which would take it for its own.
+// withoutAnswer hides the answer to our question from the tool, which would take it for
+// its own.
 func withoutAnswer(ctx context.Context, call holdfast.ToolCall) (context.Context, holdfast.ToolCall) {
 	call.Answer = nil
 	return holdfast.ContextWithCall(ctx, call, func(u holdfast.StateUpdate) {
-		_ = holdfast.UpdateState(ctx, u) // it fails only where there is no call
+		_ = holdfast.UpdateState(ctx, u) // fails only if there is no call
 	}), call
 }
 
-// tell says that a call was denied.
+// tell sends the notice of a denied call.
 func (v *verdict) tell(ctx context.Context, call *holdfast.ToolCall) {
 	notify(ctx, NoticeDenied, map[string]any{"tool": call.Name, "rule": v.rule.name, "by": v.by})
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
 )
 
-// permissions are compiled options.
+// permissions are options that have been compiled.
 type permissions struct {
 	rules    []compiledRule
 	fallback compiledRule
 	now      func() time.Time
 }
 
-// compiledRule is a rule that can be used.
+// compiledRule is a rule that has been checked and completed.
 type compiledRule struct {
 	Rule
-	// name tells the rule from others, in what is remembered too. A rule that asks
-	// about something else has another name: what was answered does not count for it.
+	// name identifies the rule, also in what is remembered. It contains everything that
+	// the rule asks about, so an answer to one rule does not apply to a different one.
 	name string
 	args []argCondition
 }
@@ -83,7 +83,7 @@ func (r Rule) compile() (*compiledRule, error) {
 	return rule, rule.addArgs()
 }
 
-// addArgs compiles the conditions, and completes the name with them.
+// addArgs compiles the conditions and appends them to the name.
 func (r *compiledRule) addArgs() error {
 	for path, c := range r.Args {
 		steps := strings.Split(path, ".")
@@ -105,24 +105,24 @@ func (r *compiledRule) addArgs() error {
 	return nil
 }
 
-// verdict is what is decided about a call.
+// verdict is the decision about a call.
 type verdict struct {
 	then Decision
 	rule *compiledRule
-	// args names the arguments, where the rule wants them to be the same.
+	// args is a hash of the arguments if the rule is exact.
 	args string
-	// text is for the model, by is who decided: for a call that is denied.
+	// text is what the model reads, and by is who decided; both are for denied calls.
 	text, by string
 }
 
-// Who has denied a call, as the notice says.
+// Who denied a call, in the notice.
 const (
 	byRule       = "rule"
 	byPerson     = "person"
 	byRemembered = "remembered"
 )
 
-// byRules decides as the rules say, without what people have answered.
+// byRules decides by the rules alone, without the answers of people.
 func (p *permissions) byRules(call *holdfast.ToolCall) verdict {
 	raw := call.Arguments
 	if len(raw) == 0 {
@@ -145,8 +145,8 @@ func (p *permissions) byRules(call *holdfast.ToolCall) verdict {
 	return p.fallback.verdict(args)
 }
 
-// matches reports whether the conditions hold. Arguments that cannot be told for
-// certain are an error, but only for a rule that looks at them.
+// matches reports whether all conditions hold. Arguments that can be read in two ways are
+// an error, but only for a rule that looks at them.
 func (r *compiledRule) matches(args any, unclear error) (bool, error) {
 	if unclear != nil && (len(r.args) > 0 || r.Exact) {
 		return false, unclear

@@ -2,26 +2,26 @@ package permission
 
 import "github.com/holdfast-agents/holdfast"
 
-// ThreadState is what [New] remembers in a thread.
+// ThreadState is what tool permission remembers in a thread.
 type ThreadState struct {
 	Remembered []Remembered `json:"remembered,omitempty"`
 }
 
-// RunState is what [New] remembers in a run.
+// RunState is what tool permission remembers in a run.
 type RunState struct {
 	Remembered []Remembered `json:"remembered,omitempty"`
-	// Approved are the calls of this iteration, as thread/id, that may be made: they
-	// are not asked about again when their tool asks something itself.
+	// Approved has the calls of this iteration that may be made, as thread/id. They are
+	// not asked about again when their tool asks something itself.
 	Approved []string `json:"approved,omitempty"`
 }
 
-// Remembered is an answer that holds for later calls, too.
+// Remembered is an answer that also applies to later calls.
 type Remembered struct {
 	Agent string `json:"agent"`
 	Tool  string `json:"tool"`
-	// Rule names the rule that asked.
+	// Rule identifies the rule that asked.
 	Rule string `json:"rule"`
-	// Args is a hash of the arguments, where they have to be the same.
+	// Args is a hash of the arguments, if they have to be the same.
 	Args  string `json:"args,omitempty"`
 	Allow bool   `json:"allow"`
 }

@@ -8,29 +8,29 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// A user's answer is an account of the ledger, to which each of two reservations
-// adds its amount once, however often it is made. They are never settled, so that
-// the answer stays until Forget does it. A yes adds 1 and a no adds 2: if
-// two answers to one question meet, the no counts.
+// A user's answer is an account of the ledger with two possible reservations, one for yes
+// and one for no. Each counts once, however often it is made, and is never settled, so
+// the answer stays until Forget removes it. A yes counts 1 and a no counts 2, so that the
+// no prevails if both are there.
 const (
 	accounts    = "permission/"
 	amountAllow = 1
 	amountDeny  = 2
 )
 
-// reservations are the ids of an account's reservations, by the answer.
+// reservations returns the ids of an account's reservations by the answer.
 func reservations(account string) map[bool]string {
 	return map[bool]string{true: account + "/allow", false: account + "/deny"}
 }
 
-// accountOf names what a user has answered. The hash is the last part, so that no
-// user's name can be taken for another's.
+// accountOf returns the name of an answer's account. The hash comes last, so that no
+// user's name can be mistaken for another's.
 func accountOf(user string, r Remembered) string {
 	return accounts + user + "/" + hash(plainJSON([]string{r.Agent, r.Tool, r.Rule, r.Args}))
 }
 
-// findForUser looks for a user's answer. What cannot be read is not known, so that
-// the person is asked.
+// findForUser looks for a user's answer. If it cannot be read it counts as unknown, so
+// that the person is asked.
 func findForUser(ctx context.Context, who holdfast.Principal, about Remembered) (known, allow bool) {
 	ledger, err := holdfast.LedgerFrom(ctx)
 	if err != nil {
@@ -58,10 +58,9 @@ func (p *permissions) rememberForUser(ctx context.Context, who holdfast.Principa
 	})
 }
 
-// Forget takes back an answer that was remembered for a user: the next
-// call is asked about again. The account is the one that the notice
-// holdfast.permission_remembered has named. To forget what was never remembered is
-// no error.
+// Forget takes back an answer that was remembered for a user, so that the next call is
+// asked about again. The account is the one in [NoticeRemembered]. Forgetting what was
+// never remembered is not an error.
 func Forget(ctx context.Context, ledger holdfast.Ledger, tenant, account string) error {
 	if !strings.HasPrefix(account, accounts) {
 		return fmt.Errorf("%q is no account of a remembered permission: those begin with %s", account, accounts)

@@ -10,13 +10,15 @@ import (
 // answerStream hides secrets in a model's answer.
 type answerStream struct {
 	text, reasoning textStream
-	// calls are the arguments of the calls, by their index; nil: they pass.
+	// calls has the arguments of the calls by index; if it is nil they are passed on
+	// unchanged.
 	calls map[int]*textStream
 	yield func(holdfast.Delta, error) bool
 }
 
-// pass passes a delta on, with what can be let go. What is held back goes out before
-// something of another kind follows it. It returns false when nobody reads any more.
+// pass passes on a delta with whatever can be released. What is held back is released
+// before something of another kind follows it. It returns false when the reader wants no
+// more.
 func (s *answerStream) pass(d holdfast.Delta) bool {
 	if s.calls != nil && d.Call != nil && d.Finish != "" { // the rest of the call comes before its end
 		end := holdfast.Delta{Usage: d.Usage, Finish: d.Finish}
@@ -42,8 +44,8 @@ func (s *answerStream) pass(d holdfast.Delta) bool {
 	return s.passCall(&d) && s.yield(d, nil)
 }
 
-// passCall hides secrets in the piece of a call. What is held back of a call goes out
-// before another one takes its index, and before the end.
+// passCall hides secrets in a piece of a call. What is held back of a call is released
+// before another call takes its index, and before the end.
 func (s *answerStream) passCall(d *holdfast.Delta) bool {
 	if s.calls == nil {
 		return true
@@ -69,7 +71,7 @@ func (s *answerStream) passCall(d *holdfast.Delta) bool {
 	return true
 }
 
-// flushCall lets go the rest of a call's arguments.
+// flushCall releases the rest of a call's arguments.
 func (s *answerStream) flushCall(index int) bool {
 	held := s.calls[index]
 	if held == nil {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// keyHeader begins a private key of PEM or PGP, keyBody is what may stand in it: also
-// the \n of a key inside JSON.
+// keyHeader begins a private key in PEM or PGP format. keyBody is what it may contain,
+// including the \n of a key inside JSON.
 const (
 	keyHeader = `-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`
 	keyFooter = `-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`
@@ -14,11 +14,11 @@ const (
 	cardRun   = `\d(?:[ -]?\d)`
 )
 
-// builtinRules find the secrets whose shape is well known. They are compiled once,
-// because that takes some milliseconds.
+// builtinRules find secrets with a well-known shape. They are compiled once, because that
+// takes some milliseconds.
 var builtinRules = sync.OnceValue(func() []secretRule {
 	return []secretRule{
-		// A key whose end is not there is hidden as far as it may reach.
+		// A key without an end is hidden as far as it may extend.
 		builtin("private_key", keyHeader+"(?:"+keyBody+"?"+keyFooter+"|"+keyBody+")", keyHeader, "-----BEGIN "),
 		builtin("url_password", `\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@]*:(?P<secret>[^\s/@]+)@`, "", "://"),
 		builtin("bearer_token", `\b(?:[Bb]earer|BEARER)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{16,})`, "", "earer", "BEARER"),
@@ -31,7 +31,8 @@ var builtinRules = sync.OnceValue(func() []secretRule {
 	}
 })
 
-// builtin makes a rule. Its tail is made of partial: the pattern itself, if empty.
+// builtin makes a rule. Its tail is derived from partial, or from the pattern if partial
+// is empty.
 func builtin(name, pattern, partial string, hints ...string) secretRule {
 	if partial == "" {
 		partial = pattern

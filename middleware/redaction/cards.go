@@ -1,10 +1,10 @@
 package redaction
 
-// minCardDigits is how many digits a card number has at least.
+// minCardDigits is the smallest number of digits in a card number.
 const minCardDigits = 13
 
-// cardNumbers finds the card numbers in digits that stand together in groups, such as
-// "4111 1111 1111 1111 12/27" would be without its last part.
+// cardNumbers finds the card numbers in groups of digits, such as the first four groups
+// of "4111 1111 1111 1111 1227".
 func cardNumbers(run string) [][2]int {
 	var out [][2]int
 	for i := 0; i < len(run); {
@@ -23,8 +23,8 @@ func cardNumbers(run string) [][2]int {
 	return out
 }
 
-// cardNumber is where the card number ends that a text begins with: the longest one
-// that ends with its group; 0 if there is none.
+// cardNumber returns the end of the card number with which the text begins: the longest
+// one that ends together with a group; 0 if there is none.
 func cardNumber(text string) int {
 	var digits []byte
 	end := 0
@@ -42,7 +42,8 @@ func cardNumber(text string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// isCard knows the beginnings and lengths of the large issuers, and the check digit.
+// isCard checks the first digits and the length, as the large issuers assign them, and
+// the check digit.
 func isCard(d []byte) bool {
 	if len(d) < minCardDigits {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// hiding hides secrets in one call, and counts them.
+// hiding hides secrets in one call and counts them.
 type hiding struct {
 	*redactor
 	counts map[string]int
@@ -22,7 +22,7 @@ func (h *hiding) text(text string) string {
 	return h.replaced(text, spans)
 }
 
-// replaced puts the names of secrets in their place.
+// replaced replaces secrets by the names of their patterns.
 func (h *hiding) replaced(text string, spans []secretSpan) string {
 	var out []byte
 	end := 0
@@ -38,7 +38,8 @@ func (h *hiding) replaced(text string, spans []secretSpan) string {
 	return string(append(out, text[end:]...))
 }
 
-// parts hides in text parts, in a copy: the parts belong to the tool.
+// parts hides secrets in text parts. The slice belongs to the tool, so it returns a
+// changed copy.
 func (h *hiding) parts(parts []holdfast.Part) []holdfast.Part {
 	copied := false
 	for i := range parts {
@@ -54,7 +55,7 @@ func (h *hiding) parts(parts []holdfast.Part) []holdfast.Part {
 	return parts
 }
 
-// err hides in an error's text, in a copy of the same kind.
+// err hides secrets in the text of an error, in a copy of the same type.
 func (h *hiding) err(err error) error {
 	var ask *holdfast.Interrupt
 	var end *holdfast.EndRun
@@ -89,18 +90,18 @@ func (h *hiding) known(e *holdfast.Error) *holdfast.Error {
 	return &c
 }
 
-// json hides in a JSON text. If what is left is not JSON, it becomes a string.
+// json hides secrets in JSON. If the result is not valid JSON, it becomes a string.
 func (h *hiding) json(data json.RawMessage) json.RawMessage {
 	text := h.text(string(data))
 	if text == string(data) || json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	b, _ := json.Marshal(text) // a string can always be written
+	b, _ := json.Marshal(text) // a string can always be encoded
 	return b
 }
 
-// redactedError is an error whose text had a secret in it. Its cause can still be
-// tested for.
+// redactedError is an error whose text contained a secret. errors.Is and errors.As still
+// find the cause.
 type redactedError struct {
 	text  string
 	cause error
@@ -109,5 +110,5 @@ type redactedError struct {
 // Error returns the text without the secret.
 func (e *redactedError) Error() string { return e.text }
 
-// Unwrap returns the error itself.
+// Unwrap returns the original error.
 func (e *redactedError) Unwrap() error { return e.cause }

@@ -9,9 +9,10 @@ import (
 	"strconv"
 )
 
-// NewLogHandler hides secrets in log lines, whoever writes them: in the message, and in
-// the values of attributes, in groups, errors and nested values too. A value with a
-// secret in it becomes a text. The keys of attributes are not looked at.
+// NewLogHandler returns a handler that hides secrets in log lines before it passes them
+// on: in the message and in the values of attributes, including groups, errors and nested
+// values. A value that contains a secret becomes a string. Keys of attributes are not
+// searched. It panics if the options are invalid.
 func NewLogHandler(next slog.Handler, o Options) slog.Handler {
 	r, err := newRedactor(o)
 	if err != nil {
@@ -25,12 +26,12 @@ type logHandler struct {
 	redactor *redactor
 }
 
-// Enabled asks the handler behind it.
+// Enabled asks the next handler.
 func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// Handle passes a line on: as it is if there is nothing to hide.
+// Handle passes a line on, unchanged if there is nothing to hide.
 func (h *logHandler) Handle(ctx context.Context, line slog.Record) error {
 	hide := &hiding{redactor: h.redactor}
 	message := hide.text(line.Message)
@@ -53,19 +54,20 @@ func (h *logHandler) Handle(ctx context.Context, line slog.Record) error {
 	return h.next.Handle(ctx, clean)
 }
 
-// WithAttrs hides in the attributes once.
+// WithAttrs hides secrets in attributes once, instead of in every line.
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	hide := &hiding{redactor: h.redactor}
 	attrs, _ = hide.attrs(attrs)
 	return &logHandler{next: h.next.WithAttrs(attrs), redactor: h.redactor}
 }
 
-// WithGroup passes the group on.
+// WithGroup opens the group in the next handler.
 func (h *logHandler) WithGroup(name string) slog.Handler {
 	return &logHandler{next: h.next.WithGroup(name), redactor: h.redactor}
 }
 
-// attrs hides in attributes, in a copy if there is something to hide.
+// attrs hides secrets in attributes and reports whether there were any. If so, it returns
+// a copy.
 func (h *hiding) attrs(attrs []slog.Attr) ([]slog.Attr, bool) {
 	copied := false
 	for i := range attrs {
@@ -81,7 +83,7 @@ func (h *hiding) attrs(attrs []slog.Attr) ([]slog.Attr, bool) {
 	return attrs, copied
 }
 
-// value hides in an attribute's value, and reports whether there was anything.
+// value hides secrets in the value of an attribute and reports whether there were any.
 func (h *hiding) value(v slog.Value) (slog.Value, bool) {
 	switch v = v.Resolve(); v.Kind() {
 	case slog.KindString:
@@ -107,7 +109,7 @@ func (h *hiding) value(v slog.Value) (slog.Value, bool) {
 	return v, false
 }
 
-// smallestCard is the smallest number that may be a card's.
+// smallestCard is the smallest number that can be a card number.
 const smallestCard = 1e12
 
 func (h *hiding) changed(v slog.Value, text string) (slog.Value, bool) {
@@ -118,14 +120,14 @@ func (h *hiding) changed(v slog.Value, text string) (slog.Value, bool) {
 	return slog.StringValue(clean), true
 }
 
-// forms are the texts as which handlers write a value. One whose method panics is
-// left to the handler, which knows what to write then.
+// forms returns the texts that handlers may write for a value. A value whose method
+// panics is left to the handler, which knows what to write for it.
 func forms(v any) (texts []string) {
 	defer func() { _ = recover() }()
 	if b, ok := v.([]byte); ok {
 		texts = append(texts, string(b))
 	}
-	texts = append(texts, fmt.Sprintf("%+v", v)) // of an error its text
+	texts = append(texts, fmt.Sprintf("%+v", v)) // for an error, its text
 	if _, ok := v.(error); ok {
 		if _, ok := v.(json.Marshaler); !ok {
 			return texts

@@ -2,22 +2,22 @@ package redaction
 
 // Options are the options of [New] and [NewLogHandler].
 type Options struct {
-	// Patterns say what is hidden, besides the built-in ones.
+	// Patterns are kinds of secrets besides the built-in ones.
 	Patterns []Pattern `json:"patterns,omitempty"`
-	// Builtin turns the built-in patterns off if it is false: api_key, bearer_token,
-	// jwt, private_key, url_password, card_number.
+	// Builtin is whether the built-in patterns are used: api_key, bearer_token, jwt,
+	// private_key, url_password, card_number. Nil means that they are.
 	Builtin *bool `json:"builtin,omitempty"`
-	// Arguments hides secrets in the arguments of tool calls too. Then the tools get
-	// them so: nothing that a tool needs may look like a secret.
+	// Arguments hides secrets in the arguments of tool calls too, before the tools get
+	// them: use it only if no tool needs anything that looks like a secret.
 	Arguments bool `json:"arguments,omitempty"`
 }
 
 // Pattern is a kind of secret.
 type Pattern struct {
-	// Name is shown in the secret's place, as "[redacted:name]", and counted: lower
-	// case letters, digits, _ and -.
+	// Name replaces the secret, as "[redacted:name]", and is what is counted. It consists
+	// of lower case letters, digits, _ and -.
 	Name string `json:"name"`
-	// Regexp is what is hidden, in RE2's syntax. If it has a group named secret, as in
-	// "pin: (?P<secret>[0-9]{4})", only the group is hidden.
+	// Regexp matches the secret, in RE2 syntax. If it has a group named secret, as in
+	// "pin: (?P<secret>[0-9]{4})", only that group is hidden.
 	Regexp string `json:"regexp"`
 }

@@ -1,5 +1,6 @@
-// Package redaction hides secrets in what tools return, what models say and what is
-// logged.
+// Package redaction hides secrets in what tools return, what models say, and what is
+// logged. A secret is text that matches a pattern; it is replaced by the name of the
+// pattern.
 package redaction
 
 import (
@@ -11,15 +12,18 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// NoticeRedacted says that something was hidden in an iteration: where (the model,
-// or tools by name), the names of the patterns, and how often.
+// NoticeRedacted is the notice of an iteration in which something was hidden: where (the
+// model, or tools by name), the names of the patterns, and how many times.
 const NoticeRedacted = "holdfast.redacted"
 
-// New makes a middleware that hides secrets in what tools return and what the model says, before
-// anything of it is stored, shown or logged. What a person writes stays as it is, and
-// so do the arguments of tool calls, unless the options say otherwise.
+// New makes a middleware that hides secrets in what tools return and what the model says,
+// before any of it is stored, shown or logged. It leaves alone what a person writes and,
+// unless the options say otherwise, the arguments of tool calls. It panics if the options
+// are invalid.
 //
-// Several of them in an agent share one count.
+// Several of them in one agent share one count.
+//
+// Notices: [NoticeRedacted].
 func New(o Options) holdfast.Middleware {
 	r, err := newRedactor(o)
 	if err != nil {
@@ -57,7 +61,8 @@ func (r *redactor) model(next holdfast.ModelCall) holdfast.ModelCall {
 			}
 			for d, err := range next(ctx, req) {
 				if err != nil {
-					// What is held back may be the beginning of a secret.
+					// What is held back may be the beginning of a secret, so it is
+					// dropped.
 					yield(holdfast.Delta{}, h.err(err))
 					return
 				}
@@ -69,7 +74,7 @@ func (r *redactor) model(next holdfast.ModelCall) holdfast.ModelCall {
 	}
 }
 
-// tell tells what was hidden in an iteration.
+// tell sends the notice of an iteration.
 func tell(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResult) {
 	now, err := state.Load(ctx)
 	if err != nil || len(now.Untold) == 0 {
@@ -79,7 +84,7 @@ func tell(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResul
 	for _, count := range now.Untold {
 		n += count
 	}
-	// Neither can fail but at the end of the run, and the counts stay.
+	// Both fail only at the end of the run, and then the counts stay.
 	_ = holdfast.Notify(ctx, NoticeRedacted, notice{Where: now.Where, Names: slices.Sorted(maps.Keys(now.Untold)), Count: n})
 	_, _ = state.Update(ctx, func(s State) State { return State{Counts: s.Counts} })
 }
@@ -90,7 +95,7 @@ type notice struct {
 	Count int      `json:"count"`
 }
 
-// count adds what was hidden to the run's state. What is hidden stays hidden if it
+// count adds what was hidden to the state of the run. A secret stays hidden even if it
 // cannot be counted.
 func (h *hiding) count(ctx context.Context, where string) {
 	if len(h.counts) == 0 {

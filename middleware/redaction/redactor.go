@@ -13,19 +13,22 @@ func (o Options) Validate() error {
 	return err
 }
 
-// redactor finds secrets.
+// redactor finds secrets. Most texts have none, so it looks for hints first: short texts
+// of which every match contains at least one.
 type redactor struct {
 	rules []secretRule
-	// hints are those of all rules, by their first byte; first says which bytes those
-	// are, and second what follows one of them: most texts are done with by that.
+	// hints has the hints of all rules by their first byte. first tells which bytes those
+	// are, and second which bytes follow them, so that most positions are ruled out by
+	// two look-ups.
 	hints         [256][]string
 	first, second [256]bool
-	// digits is the least number of digits that a rule needs; 0: none looks at digits.
+	// digits is the smallest number of digits that a match of a rule without hints has; 0
+	// if there is no such rule.
 	digits int
-	// blind: there is a rule without hints, so every text is searched. short: there is a
+	// blind reports a rule without hints, so that every text is searched; short reports a
 	// hint of one byte.
 	blind, short bool
-	// arguments: those of tool calls are searched, too.
+	// arguments reports that the arguments of tool calls are searched too.
 	arguments bool
 }
 
@@ -53,13 +56,13 @@ func newRedactor(o Options) (*redactor, error) {
 			}
 			r.short = r.short || len(hint) == 1
 		}
-		r.digits = max(r.digits, rule.minDigits) // one rule has it
+		r.digits = max(r.digits, rule.minDigits) // only one rule has it
 		r.blind = r.blind || len(rule.hints) == 0 && rule.minDigits == 0
 	}
 	return r, nil
 }
 
-// find returns the secrets of a text in their order. Those that overlap are one.
+// find returns the secrets in a text in order. Overlapping ones are joined.
 func (r *redactor) find(text string) []secretSpan {
 	if !r.suspicious(text) {
 		return nil
@@ -67,8 +70,8 @@ func (r *redactor) find(text string) []secretSpan {
 	return united(r.matches(text, 0))
 }
 
-// matches are what the rules match in a text, at or after a place. The text before it
-// is there for what looks at its neighbours.
+// matches returns what the rules match in a text at or after a position. The text before
+// it is only there for rules that look at their context.
 func (r *redactor) matches(text string, after int) []secretSpan {
 	var spans []secretSpan
 	for i := range r.rules {
@@ -77,7 +80,7 @@ func (r *redactor) matches(text string, after int) []secretSpan {
 	return spans
 }
 
-// united are the secrets among matches, in their order, with those that overlap as one.
+// united returns the secrets among matches in order, and joins those that overlap.
 func united(spans []secretSpan) []secretSpan {
 	slices.SortStableFunc(spans, func(a, b secretSpan) int { return a.from - b.from })
 	var out []secretSpan
@@ -93,8 +96,8 @@ func united(spans []secretSpan) []secretSpan {
 	return out
 }
 
-// suspicious is a quick look at a text: false means that there is no secret in it.
-// It is what a log line without secrets costs.
+// suspicious takes a quick look at a text: if it is false, there is no secret in it. For
+// a log line without secrets that is all the work.
 func (r *redactor) suspicious(text string) bool {
 	if r.blind {
 		return true

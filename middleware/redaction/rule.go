@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// placeholder begins what stands in a secret's place; the name and "]" follow.
+// placeholder begins the text that replaces a secret; the name and "]" follow.
 const placeholder = "[redacted:"
 
 // secretRule finds one kind of secret.
 type secretRule struct {
 	name string
-	// hints are texts of which at least one is in every match; without them every text
-	// is searched. minDigits is how many digits are in every match.
+	// hints has texts of which every match contains at least one; without hints every
+	// text is searched. minDigits is how many digits every match has.
 	hints     []string
 	minDigits int
 	re        *regexp.Regexp
-	// group is the group of re that is hidden; 0 is all of it.
+	// group is the index of the group that is hidden; 0 is the whole match.
 	group int
-	// narrow finds the secrets inside a match; nil: all of it is one.
+	// narrow finds the secrets inside a match; nil means that all of it is secret.
 	narrow func(match string) [][2]int
 	// tail matches the end of a text that may be the beginning of a match.
 	tail *regexp.Regexp
 }
 
-// secretSpan is a secret in a text, inside of what its rule has matched. Without a
-// name it is a match in which there is nothing to hide.
+// secretSpan is a secret in a text, with the match that contains it. Without a name it is
+// a match with nothing to hide.
 type secretSpan struct {
 	from, to             int
 	matchFrom, matchEnds int
@@ -58,7 +58,7 @@ func (p Pattern) rule() (secretRule, error) {
 	return rule, nil
 }
 
-// matches appends what the rule matches.
+// matches appends the matches of the rule.
 func (rule *secretRule) matches(text string, after int, spans []secretSpan) []secretSpan {
 	if len(rule.hints) > 0 && !slices.ContainsFunc(rule.hints, func(h string) bool { return strings.Contains(text, h) }) {
 		return spans
@@ -86,7 +86,7 @@ func (rule *secretRule) matches(text string, after int, spans []secretSpan) []se
 	return spans
 }
 
-// isPlaceholder reports whether a match is what stands there for a secret already.
+// isPlaceholder reports whether a match is a text that already replaces a secret.
 func isPlaceholder(text string) bool {
 	return strings.HasPrefix(text, placeholder) && strings.IndexByte(text, ']') == len(text)-1
 }

@@ -2,24 +2,24 @@ package redaction
 
 import "unicode/utf8"
 
-// maxHeld bounds what a stream holds back, in bytes. A secret may be longer; what only
-// looks like the beginning of one may not.
+// maxHeld bounds what a stream holds back, in bytes. A secret may be longer than that;
+// text that merely looks like the beginning of one is released.
 const maxHeld = 8 << 10
 
-// textStream hides secrets in a text that comes in pieces. It holds back the end
-// while that may be the beginning of a secret, so however the text is cut, what
-// comes out is the same.
+// textStream hides secrets in a text that arrives in pieces. It holds back the end of the
+// text while that may be the beginning of a secret, so the result does not depend on how
+// the text is cut.
 type textStream struct {
 	hiding *hiding
-	// seen is the last character that was let go, then what is held back from there.
+	// seen is the last character that was released, followed by what is held back.
 	seen string
-	held int // where in seen
-	// again is how long seen must be before it is searched again: so that a long
-	// secret is not searched at each of its pieces.
+	held int // index in seen of what is held back
+	// again is how long seen must be before it is searched again, so that a long secret
+	// is not searched at every piece.
 	again int
 }
 
-// add takes a piece and returns what can be let go.
+// add takes a piece and returns what can be released.
 func (s *textStream) add(piece string) string {
 	s.seen += piece
 	if piece == "" || len(s.seen) < s.again {
@@ -36,12 +36,12 @@ func (s *textStream) add(piece string) string {
 	return out
 }
 
-// flush returns the rest: nothing follows any more.
+// flush returns the rest of the text.
 func (s *textStream) flush() string {
 	return s.release(len(s.seen), s.hiding.matches(s.seen, s.held))
 }
 
-// release lets go what stands before a place, without its secrets.
+// release returns what precedes a position, without its secrets.
 func (s *textStream) release(to int, matches []secretSpan) string {
 	s.again = 0
 	if to == s.held {
@@ -60,9 +60,9 @@ func (s *textStream) release(to int, matches []secretSpan) string {
 	return out
 }
 
-// tooLong lets go of what is held back for too long, up to where a secret begins that
-// may go on. If that is all of it, only its middle is forgotten, which nobody would see
-// anyway.
+// tooLong releases text that was held back for too long, up to the beginning of a secret
+// that may continue. If a secret spans all of it, only its middle is dropped, which
+// nobody would see anyway.
 func (s *textStream) tooLong() string {
 	end := wholeRunes(s.seen)
 	matches := s.hiding.matches(s.seen[:end], s.held)
@@ -86,8 +86,9 @@ func (s *textStream) tooLong() string {
 	return s.flush()
 }
 
-// beginning is from where a text may be the beginning of a secret, at or after a
-// place; its end, if nowhere. It is never inside of a match.
+// beginning returns the position, at or after a given one, from which a text may be the
+// beginning of a secret; the end of the text if there is none. It is never inside a
+// match.
 func (r *redactor) beginning(text string, after int, matches []secretSpan) int {
 	keep := goingOn(len(text), matches)
 	for i := range r.rules {
@@ -98,7 +99,7 @@ func (r *redactor) beginning(text string, after int, matches []secretSpan) int {
 	return outside(max(keep, after), matches)
 }
 
-// goingOn is where the first match begins that more text could make longer.
+// goingOn returns the start of the first match that more text could extend.
 func goingOn(end int, matches []secretSpan) int {
 	keep := end
 	for _, m := range matches {
@@ -109,7 +110,8 @@ func goingOn(end int, matches []secretSpan) int {
 	return keep
 }
 
-// outside is the last place at or before one that is not inside of a match.
+// outside returns the last position, at or before a given one, that is not inside a
+// match.
 func outside(keep int, matches []secretSpan) int {
 	for moved := true; moved; {
 		moved = false
@@ -122,8 +124,7 @@ func outside(keep int, matches []secretSpan) int {
 	return keep
 }
 
-// wholeRunes is how much of a text is left without a character at its end of which
-// only the beginning is there.
+// wholeRunes returns the length of a text without an incomplete character at its end.
 func wholeRunes(text string) int {
 	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// tailOf is an expression that matches the end of a text if it may be the beginning of
-// a match of pattern, which has been compiled before. Its leftmost match is what a
-// stream has to hold back.
+// tailOf returns an expression that matches the end of a text if it may be the beginning
+// of a match of the pattern, which is known to compile. A stream has to hold back its
+// leftmost match.
 func tailOf(pattern string) string {
 	re, _ := syntax.Parse(pattern, syntax.Perl)
 	return group(beginnings(loose(re))) + `\z`
 }
 
-// loose leaves out what looks at neighbours, like ^ and \b: it can only make matches
-// fewer, and of the end of a stream the neighbours are not known.
+// loose removes assertions about the context, such as ^ and \b. They only make matches
+// fewer, and at the end of a stream the context is not known yet.
 func loose(re *syntax.Regexp) *syntax.Regexp {
 	switch re.Op {
 	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
@@ -31,8 +31,8 @@ func loose(re *syntax.Regexp) *syntax.Regexp {
 	return &c
 }
 
-// beginnings is an expression for all texts with which a match can begin, the match
-// itself included.
+// beginnings returns an expression for all texts with which a match can begin, including
+// the match itself.
 func beginnings(re *syntax.Regexp) string {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -54,7 +54,7 @@ func beginnings(re *syntax.Regexp) string {
 		}
 		return group(strings.Join(subs, "|"))
 	}
-	return "" // nothing, or the empty text
+	return "" // matches nothing, or only the empty text
 }
 
 func beginningsOfLiteral(re *syntax.Regexp) string {

@@ -1,4 +1,4 @@
-// Package canonical writes JSON so that equal values are equal texts.
+// Package canonical writes JSON in one form, so that equal values are equal texts.
 package canonical
 
 import (
@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// JSON is the JSON of a value that was read as JSON: members are sorted, and nothing
-// is between them. Numbers that were read as [json.Number] stay as they were written.
+// JSON writes a value that was read as JSON: with sorted members and without whitespace.
+// Numbers that were read as [json.Number] stay as they were written.
 func JSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

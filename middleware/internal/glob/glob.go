@@ -1,10 +1,10 @@
-// Package glob matches texts against patterns in which * stands for any characters.
+// Package glob matches text against patterns in which * stands for any characters.
 package glob
 
 import "strings"
 
-// Match compares the whole text with a pattern in which * stands for any
-// characters. It takes at most the product of both lengths.
+// Match reports whether a pattern matches the whole text; * stands for any characters or
+// none. The time is at most proportional to the product of both lengths.
 func Match(pattern, text string) bool {
 	p, t := 0, 0
 	star, from := -1, 0 // the last * and where it ends in the text

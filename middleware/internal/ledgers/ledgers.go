@@ -1,5 +1,5 @@
-// Package ledgers has what every middleware needs that counts in a ledger: names of
-// accounts, windows of time, and what an error of the ledger means.
+// Package ledgers has what all middleware that counts in a ledger needs: names of accounts,
+// windows of time, and the meaning of the ledger's errors.
 package ledgers
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// Name joins parts to the name of an account or a reservation, so that no two
-// lists of parts have one name. One that is too long for a store is hashed.
+// Name joins parts to the name of an account or a reservation. Different lists of parts
+// have different names. A name that would be too long for a store is replaced by a hash.
 func Name(parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, p := range parts {
@@ -28,24 +28,24 @@ func Name(parts ...string) string {
 	return parts[0] + "/sha256/" + hex.EncodeToString(sum[:])
 }
 
-// maxName leaves room for what is added to a name.
+// maxName leaves room for what callers append to a name.
 const maxName = holdfast.MaxName - 64
 
-// Window returns the window that the time is in. Windows begin at multiples of
-// their length, in UTC: days at midnight, weeks on Monday.
+// Window returns the window that contains the time. Windows begin at multiples of their
+// length, in UTC: days at midnight, weeks on Monday.
 func Window(now time.Time, length time.Duration) (begin, end time.Time) {
 	begin = now.UTC().Truncate(length)
 	return begin, begin.Add(length)
 }
 
-// Refused reports whether the ledger has answered with a no, which another
-// try does not change. Any other error is of a store that did not answer.
+// Refused reports whether the ledger has refused, so that trying again is no use. Any other
+// error is that of a store that did not answer.
 func Refused(err error) bool {
 	var limit *holdfast.LimitError
 	return errors.As(err, &limit) || errors.Is(err, holdfast.ErrInvalid)
 }
 
-// Unchecked is the error of a run that may not go on before the store answers.
+// Unchecked returns the error of a run that cannot continue until the store answers.
 func Unchecked(what string) *holdfast.Error {
 	return holdfast.Errorf(holdfast.CodeStoreUnavailable, "The %s could not be checked, because the store does not answer; the model was not called.", what).
 		WithHint(`To try again, POST the same threadId with "messages": [] and a new runId.`)

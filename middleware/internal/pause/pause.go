@@ -1,4 +1,4 @@
-// Package pause waits.
+// Package pause waits for a time, or for the end of a context.
 package pause
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits, unless the context is done before.
+// For waits for d. If the context is done first, it returns the cause.
 func For(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
