@@ -1,9 +1,6 @@
 package middleware_test
 
 import (
-	"context"
-	"fmt"
-	"iter"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,39 +9,6 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
-
-// callingModel is a model that makes the calls that next returns, each "name arguments",
-// or without any says that it is done.
-func callingModel(next func(req *holdfast.ModelRequest) []string) holdfast.Model {
-	return holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		return func(yield func(holdfast.Delta, error) bool) {
-			calls := next(req)
-			for i, c := range calls {
-				name, arguments, _ := strings.Cut(c, " ")
-				if !yield(holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: arguments}}, nil) {
-					return
-				}
-			}
-			if len(calls) > 0 {
-				yield(holdfast.Delta{Finish: holdfast.FinishToolCalls}, nil)
-				return
-			}
-			yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)
-		}
-	})
-}
-
-// alwaysCalling is a model that makes the same calls for ever.
-func alwaysCalling(calls ...string) holdfast.Model {
-	return callingModel(func(*holdfast.ModelRequest) []string { return calls })
-}
-
-// countedTool is a tool that counts how often it is run.
-func countedTool(name string, runs *atomic.Int64) holdfast.Tool {
-	return holdfast.NewTool(name, "", func(context.Context, map[string]any) (string, error) {
-		return fmt.Sprintf("%s %d", name, runs.Add(1)), nil
-	})
-}
 
 func TestTheBreakerEndsARunAndAPersonResumesIt(t *testing.T) {
 	var searched, looked atomic.Int64
@@ -104,8 +68,7 @@ func TestTheBreakerTellsTheModelWhichThenDoesSomethingElse(t *testing.T) {
 	}
 }
 
-// TestTheBreakerCountsTheFrontendsCalls: each of them is a run of its own, and here
-// also a server of its own.
+// TestTheBreakerCountsTheFrontendsCalls: each of them ends a run, and here a server too.
 func TestTheBreakerCountsTheFrontendsCalls(t *testing.T) {
 	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling(`confirm {"sure":true}`),

@@ -1,7 +1,6 @@
 package middleware_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,32 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// bareRun is a run of one middleware without a server.
-type bareRun struct {
-	*hooktest.Run
-	m holdfast.Middleware
-}
-
-func bare(t *testing.T, m holdfast.Middleware) *bareRun { return &bareRun{hooktest.New(t), m} }
-
-// bareStored is a run with stored states.
-func bareStored(t *testing.T, m holdfast.Middleware, stored string) *bareRun {
-	t.Helper()
-	h := bare(t, m)
-	h.Restore(stored)
-	return h
-}
-
-// batch shows calls, each "name arguments", to the Batch hook.
-func (h *bareRun) batch(calls ...string) (*holdfast.Batch, error) {
-	list := make([]holdfast.ToolCall, len(calls))
-	for i, c := range calls {
-		name, arguments, _ := strings.Cut(c, " ")
-		list[i] = holdfast.ToolCall{ID: fmt.Sprint(i), Name: name, Arguments: json.RawMessage(arguments)}
-	}
-	b := holdfast.NewBatch(&holdfast.Iteration{}, list)
-	return b, h.m.Batch(h.Context(), b)
-}
+// The circuit breaker without a server: what it takes for identical, what it stores, and
+// when it opens.
 
 func TestBreakerOptions(t *testing.T) {
 	hooktest.WantInvalid(t, "middleware.CircuitBreaker", middleware.CircuitBreaker, map[string]middleware.CircuitBreakerOptions{
@@ -144,7 +119,7 @@ func TestTheBreakersCountSurvivesACrash(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	h.Crash()
-	// Only a person gets a run on that the breaker has ended.
+	// Only a person can have resumed a run that the breaker has ended.
 	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Number: 3}); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +166,7 @@ func TestBreakerTrouble(t *testing.T) {
 	}
 }
 
-// TestBreakerCountText: what is stored is read again, and nothing else is.
+// TestBreakerCountText: a count is read as it was written, and nothing else is read.
 func TestBreakerCountText(t *testing.T) {
 	text, err := middleware.BreakerCount{Signature: "9af832660a7ac441", Count: 2}.MarshalText()
 	if err != nil || string(text) != "9af832660a7ac441 2" {

@@ -13,6 +13,9 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
+// Continuation, first with hooks called as the engine does, then on servers that are
+// restarted between a question and its answer.
+
 func TestContinuationOptions(t *testing.T) {
 	hooktest.WantInvalid(t, "middleware.Continuation", middleware.Continuation, map[string]middleware.ContinuationOptions{
 		"maxIterations is -1: write 1 or more":           {MaxIterations: -1},
@@ -22,7 +25,7 @@ func TestContinuationOptions(t *testing.T) {
 	})
 }
 
-// use has the run use iterations: each hook as the engine calls it.
+// use has the run use n iterations, with each hook called as the engine does.
 func (h *bareRun) use(t *testing.T, n int, it *holdfast.Iteration) {
 	t.Helper()
 	for range n {
@@ -38,7 +41,7 @@ func (h *bareRun) use(t *testing.T, n int, it *holdfast.Iteration) {
 	}
 }
 
-// asks expects a question.
+// asks checks that the run asks a question.
 func (h *bareRun) asks(t *testing.T, it *holdfast.Iteration) *holdfast.Interrupt {
 	t.Helper()
 	var ask *holdfast.Interrupt
@@ -48,7 +51,7 @@ func (h *bareRun) asks(t *testing.T, it *holdfast.Iteration) *holdfast.Interrupt
 	return ask
 }
 
-// continued is the iteration as it begins again with an answer, in another run.
+// continued returns the iteration as it begins again in another run with an answer.
 func continued(it *holdfast.Iteration, run, payload string) *holdfast.Iteration {
 	return &holdfast.Iteration{Run: run, Number: it.Number, Answer: &holdfast.Answer{
 		InterruptID: "question of " + run, Reason: "holdfast:continuation", Payload: json.RawMessage(payload),
@@ -123,15 +126,15 @@ func TestContinuationAnswers(t *testing.T) {
 			}
 			h.Crash()
 		}
-		// An empty-messages POST; the answer is still there.
+		// The run is resumed with empty messages; the answer is still there.
 		it.Run = "r3"
 		h.use(t, 2, it)
 		h.asks(t, it)
 	}
 }
 
-// TestContinuationReadsANewAnswerAfterARefusal: a thread that went back to its
-// refusal asks again, and another no is a no.
+// TestContinuationReadsANewAnswerAfterARefusal: a thread that is rewound to its refusal
+// asks again, and a second no is a no.
 func TestContinuationReadsANewAnswerAfterARefusal(t *testing.T) {
 	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1}))
 	it := &holdfast.Iteration{Run: "r1"}
@@ -145,8 +148,8 @@ func TestContinuationReadsANewAnswerAfterARefusal(t *testing.T) {
 	h.use(t, 1, continued(it, "r4", `{"continue":true}`))
 }
 
-// TestContinuationCountsByItself: an answer to another question does not begin a
-// new count.
+// TestContinuationCountsByItself: an answer to another question does not restart the
+// count.
 func TestContinuationCountsByItself(t *testing.T) {
 	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 3}))
 	it := &holdfast.Iteration{Run: "r1"}
@@ -236,7 +239,8 @@ func TestARunIsContinuedAsAPersonSays(t *testing.T) {
 	}
 }
 
-// TestAThreadIsContinuedWithoutAsking: the next run of the thread is not asked about.
+// TestAThreadIsContinuedWithoutAsking: with "thread" the next run does not ask, with
+// "run" it does.
 func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
 	for remember, asked := range map[string]bool{"thread": false, "run": true} {
 		left := 5
@@ -262,8 +266,8 @@ func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
 	}
 }
 
-// TestContinuationCountsThroughTheFrontendsResults: each result begins a request, and
-// nobody who posts it is asked.
+// TestContinuationCountsThroughTheFrontendsResults: a result from the frontend begins a
+// request, but does not restart the count.
 func TestContinuationCountsThroughTheFrontendsResults(t *testing.T) {
 	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling("confirm {}"), Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2})},

@@ -13,7 +13,9 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// The results of calls.
+// Error tracking, first with hooks called as the engine does, then on a server.
+
+// Results of calls.
 var (
 	callWorked = holdfast.CallResult{Result: holdfast.ToolResult{Text: "ok"}}
 	callFailed = holdfast.CallResult{Result: holdfast.ToolResult{Text: "no", Failed: true}}
@@ -92,7 +94,7 @@ func TestErrorTrackingTrouble(t *testing.T) {
 	}
 }
 
-// flaky is a tool that works in the runs that are listed.
+// flaky is a tool that works in the listed calls and fails in all others.
 func flaky(runs *atomic.Int64, works ...int64) holdfast.Tool {
 	return holdfast.NewTool("fetch", "", func(context.Context, map[string]any) (string, error) {
 		n := runs.Add(1)
@@ -124,8 +126,8 @@ func TestErrorTrackingEndsARunAndAPersonResumesIt(t *testing.T) {
 	}
 }
 
-// TestErrorTrackingGoesOnAfterARestart: the count is stored with the run, which here
-// waits for a person between two failures.
+// TestErrorTrackingGoesOnAfterARestart: the count is stored with the run, which waits for
+// a person between two failures here.
 func TestErrorTrackingGoesOnAfterARestart(t *testing.T) {
 	var runs atomic.Int64
 	ask := holdfast.NewTool("ask", "", func(ctx context.Context, _ map[string]any) (string, error) {

@@ -11,8 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// A model that asks for the same thing again and again is stopped before the third
-// call.
+// A model that keeps asking for the same thing is stopped before the third call.
 func ExampleCircuitBreaker() {
 	type query struct {
 		Query string `json:"query"`

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// After two iterations a person is asked, and the run waits for the answer without
-// holding anything.
+// After two iterations a person is asked. The run waits for the answer without occupying
+// anything.
 func ExampleContinuation() {
 	step := holdfast.NewTool("step", "Takes a step.", func(context.Context, struct{}) (string, error) {
 		fmt.Println("step")

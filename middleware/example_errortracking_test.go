@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// A run whose tools fail twice in a row is ended, instead of trying for ever.
+// A run whose tools fail twice in a row is ended instead of trying forever.
 func ExampleErrorTracking() {
 	fetch := holdfast.NewTool("fetch", "Fetches a page.", func(context.Context, struct{}) (string, error) {
 		fmt.Println("fetch: the network is down")

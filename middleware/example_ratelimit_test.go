@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// A search service allows each user 2 calls in an hour. The model is told of the third,
-// instead of waiting.
+// A search service allows each user two calls an hour. The model is told about the third
+// one, which does not wait.
 func ExampleRateLimit() {
 	limit := middleware.RateLimit(middleware.RateLimitOptions{
 		Name: "search", Tools: []string{"web_*"}, Per: []string{"user"},

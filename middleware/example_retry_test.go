@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// A tool that fails now and then is tried again; each try has its own time.
+// A tool that fails now and then is retried; the timeout is for each attempt.
 func ExampleRetry() {
 	tries := 0
 	fetch := holdfast.NewTool("fetch_page", "Fetches a page.", func(context.Context, struct{}) (string, error) {
@@ -33,7 +33,7 @@ func ExampleRetry() {
 	// Output: 3 tries, helped: true
 }
 
-// A tool that hangs is given up, and the model reads that it was.
+// A tool that hangs is cut off, and the model reads about it.
 func ExampleTimeout() {
 	fetch := holdfast.NewTool("fetch_page", "Fetches a page.", func(ctx context.Context, _ struct{}) (string, error) {
 		<-ctx.Done() // the connection hangs

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// remembering is a model that says what it is shown, and counts summaries.
+// remembering is a model that says what it is shown, and counts its summaries.
 func remembering(summaries *atomic.Int32) holdfast.Model {
 	return hooktest.Scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
 		text := fmt.Sprintf("shown: %d, %s", len(req.Messages), strings.Join(req.Instructions, " "))
@@ -23,8 +23,8 @@ func remembering(summaries *atomic.Int32) holdfast.Model {
 	})
 }
 
-// TestASummarySurvivesARestart: another process goes on with the summary that was made
-// once; the history has all messages, and the usage counts the summary.
+// TestASummarySurvivesARestart: another process uses the summary that was made once. The
+// history has all messages, and the usage includes the summary.
 func TestASummarySurvivesARestart(t *testing.T) {
 	var summaries atomic.Int32
 	agent := holdfast.Agent{Model: remembering(&summaries), Middleware: []holdfast.Middleware{

@@ -14,8 +14,11 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// summarising is a run with a window of four messages whose model can be told what a
-// summary comes to.
+// Summaries with a scripted model: when one is made, what it is made of, and what happens
+// when it cannot be made.
+
+// summarising is a run with a window of four messages and a model whose summaries the
+// test decides.
 type summarising struct {
 	t        *testing.T
 	ctx      context.Context
@@ -45,8 +48,8 @@ func newSummarising(t *testing.T, o middleware.HistoryWindowOptions) *summarisin
 	return s
 }
 
-// ask asks the model with a history and returns what it is asked then; nil if it is
-// not asked.
+// ask asks the model with a history and returns the request that it gets; nil if it gets
+// none.
 func (s *summarising) ask(form string) (*holdfast.ModelRequest, error) {
 	return s.askWith(shape(form))
 }
@@ -82,7 +85,7 @@ func (s *summarising) askWith(history []holdfast.Message) (answered *holdfast.Mo
 	return answered, nil
 }
 
-// shows asks, and compares what the model is shown.
+// shows asks the model and checks what it is shown.
 func (s *summarising) shows(form, messages string, notes ...string) {
 	s.t.Helper()
 	req, err := s.ask(form)
@@ -99,7 +102,8 @@ func (s *summarising) shows(form, messages string, notes ...string) {
 
 const firstSummary = "Summary of the first 4 messages of this conversation:\nThey talked."
 
-// TestHistoryIsSummarised: once for some messages, with the old summary in the new.
+// TestHistoryIsSummarised: once for several messages, with the old summary in the new
+// one.
 func TestHistoryIsSummarised(t *testing.T) {
 	s := newSummarising(t, middleware.HistoryWindowOptions{SummaryEvery: 4})
 	s.shows("uaua", "u0 a1 u2 a3")
@@ -130,7 +134,7 @@ func TestHistoryIsSummarised(t *testing.T) {
 	}
 }
 
-// TestSummaryUsageCounts: before the answer, and in each report of it.
+// TestSummaryUsageCounts: before the answer, and in each report of the answer.
 func TestSummaryUsageCounts(t *testing.T) {
 	s := newSummarising(t, middleware.HistoryWindowOptions{SummaryPrompt: "Be short."})
 	cached := int64(3)
@@ -152,7 +156,7 @@ func TestSummaryUsageCounts(t *testing.T) {
 	}
 }
 
-// TestSummaryAfterARewind: one that reaches messages which are gone is dropped.
+// TestSummaryAfterARewind: a summary of messages that are gone is dropped.
 func TestSummaryAfterARewind(t *testing.T) {
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
@@ -160,14 +164,14 @@ func TestSummaryAfterARewind(t *testing.T) {
 	if b, _ := json.Marshal(s.states.Now()); strings.Contains(string(b), "talked") {
 		t.Errorf("the state is %s", b)
 	}
-	// A window that has grown meanwhile shows all, or what is not in the summary.
+	// A window that has become larger shows everything, or everything after the summary.
 	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
 	s.m = middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 6, Then: middleware.WindowSummarise})
 	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
 	s.shows("uauau", "u0 a1 u2 a3 u4")
 }
 
-// TestSummaryFails: the model is asked all the same, with less, and people are told.
+// TestSummaryFails: the model is asked anyway, with less history, and people are told.
 func TestSummaryFails(t *testing.T) {
 	hidden := "The conversation before this point is not shown: 3 messages."
 	for reason, change := range map[string]func(*summarising){
@@ -192,7 +196,7 @@ func TestSummaryFails(t *testing.T) {
 	s.shows("uauauauau", "u0 u6 a7 u8", firstSummary, "The conversation before this point is not shown: 2 messages.")
 }
 
-// TestSummaryThatEndsTheRun: a budget's decision is not a mishap.
+// TestSummaryThatEndsTheRun: the decision of a budget is not a failure to summarise.
 func TestSummaryThatEndsTheRun(t *testing.T) {
 	for _, decision := range []error{holdfast.Errorf(holdfast.CodeBudgetExceeded, "No money."), &holdfast.Interrupt{Message: "More?"}} {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})
@@ -210,7 +214,7 @@ func TestSummaryThatEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestSummaryOfAReaderThatStops: nothing is asked any more.
+// TestSummaryOfAReaderThatStops: after that nothing is asked.
 func TestSummaryOfAReaderThatStops(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})
@@ -241,7 +245,8 @@ func TestSummaryOfAReaderThatStops(t *testing.T) {
 	}
 }
 
-// TestSummaryWithoutAState: what cannot be read or kept ends the call, loudly.
+// TestSummaryWithoutAState: a state that cannot be read or written ends the call with an
+// error.
 func TestSummaryWithoutAState(t *testing.T) {
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	s.ctx = t.Context()
@@ -250,7 +255,8 @@ func TestSummaryWithoutAState(t *testing.T) {
 	}
 }
 
-// TestWhatASummaryIsMadeOf: calls and results as text, media by name, nothing too long.
+// TestWhatASummaryIsMadeOf: calls and results as text, media by name, and nothing too
+// long.
 func TestWhatASummaryIsMadeOf(t *testing.T) {
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	history := shape("uaurctuauau")
@@ -284,7 +290,7 @@ func TestWhatASummaryIsMadeOf(t *testing.T) {
 	}
 }
 
-// TestSummaryByBytes: much text is summarised before there are many messages.
+// TestSummaryByBytes: long texts are summarised before there are many messages.
 func TestSummaryByBytes(t *testing.T) {
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	s.m = middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxBytes: 40, Then: middleware.WindowSummarise})

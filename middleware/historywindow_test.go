@@ -14,9 +14,11 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// shape makes a history of a short form: u is a person's message, a an answer, r a
-// reasoning, c an answer with a call and t its result, C one with two calls. Ids are
-// places in the history.
+// Which messages of a history the window shows.
+
+// shape makes a history from a short form: u is a message of the person, a an answer, r
+// reasoning, c an answer with a call and t its result, C an answer with two calls. Ids
+// are positions.
 func shape(form string) []holdfast.Message {
 	var out []holdfast.Message
 	var open []string
@@ -50,7 +52,7 @@ func ids(messages []holdfast.Message) string {
 	return strings.Join(out, " ")
 }
 
-// asked is what the model is asked when it gets a history through the middleware.
+// asked returns the request that the model gets for a history behind the middleware.
 func asked(t *testing.T, ctx context.Context, m holdfast.Middleware, messages []holdfast.Message) *holdfast.ModelRequest {
 	t.Helper()
 	var got *holdfast.ModelRequest
@@ -110,8 +112,8 @@ func TestHistoryWindow(t *testing.T) {
 	}
 }
 
-// TestHistoryWindowIsWellFormed: whatever the history, and however small the window,
-// what is left begins with no result and has one for each call.
+// TestHistoryWindowIsWellFormed: whatever the history and however small the window, no
+// result lacks its call, and no call its result.
 func TestHistoryWindowIsWellFormed(t *testing.T) {
 	history := shape("urctaurCttrctauctCttctauaurCttctCtta")
 	for n := range history {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// deltas is a model that waits before each delta.
+// deltas is a model that pauses before each delta.
 func deltas(pauses ...time.Duration) holdfast.ModelCall {
 	return func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// searcher is an agent that makes some calls at once, and then says so.
+// searcher is an agent that makes several calls at once and then says that it is done.
 func searcher(calls int, search func() string, m ...holdfast.Middleware) holdfast.Agent {
 	return holdfast.Agent{
 		Name:       "searcher",
@@ -38,7 +38,7 @@ func searcher(calls int, search func() string, m ...holdfast.Middleware) holdfas
 	}
 }
 
-// counted counts the results of calls by their beginning.
+// counted returns the number of results that begin with a text.
 func counted(s hooktest.Stream, begin string) (n int) {
 	for _, text := range s.Results() {
 		if strings.HasPrefix(text, begin) {
@@ -48,7 +48,7 @@ func counted(s hooktest.Stream, begin string) (n int) {
 	return n
 }
 
-// TestRateLimitOfTwoServers: they count together, and a run is told once.
+// TestRateLimitOfTwoServers: they count together, and a run gets one notice.
 func TestRateLimitOfTwoServers(t *testing.T) {
 	noon := func() time.Time { return time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC) }
 	agent := searcher(5, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
@@ -73,7 +73,7 @@ func TestRateLimitOfTwoServers(t *testing.T) {
 	}
 }
 
-// TestRateLimitEndsARun when its calls have their results.
+// TestRateLimitEndsARun once all of its calls have results.
 func TestRateLimitEndsARun(t *testing.T) {
 	s := hooktest.Serve(t, searcher(2, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
 		Name: "strict", Limit: 1, Window: middleware.Duration(24 * time.Hour), Then: "end",
@@ -88,11 +88,10 @@ func TestRateLimitEndsARun(t *testing.T) {
 	}
 }
 
-// TestRateLimitWaitsBesideOtherCalls: while one call waits, the results of the others
-// are there.
+// TestRateLimitWaitsBesideOtherCalls: while one call waits, the others get their results.
 func TestRateLimitWaitsBesideOtherCalls(t *testing.T) {
-	// The clock stands a moment before the end of a window until the calls that have
-	// room are done.
+	// The clock stops a moment before the end of a window until the calls within the
+	// limit are done.
 	var mu sync.Mutex
 	now := time.Date(2026, 3, 4, 12, 0, 59, 990_000_000, time.UTC)
 	done := 0

@@ -15,7 +15,9 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// use calls a tool through the hook of a middleware. Calls of one id are one call.
+// The rate limit with a ledger in memory and a clock of the test, without a server.
+
+// use calls a tool through the hook of a middleware. Calls with the same id are one call.
 func use(h *hooktest.Run, m holdfast.Middleware, tool, id string) (holdfast.ToolResult, error) {
 	return useIn(h.Context(), h, m, tool, id)
 }
@@ -27,8 +29,7 @@ func useIn(ctx context.Context, h *hooktest.Run, m holdfast.Middleware, tool, id
 	})(ctx, nil, call)
 }
 
-// wantRan checks that the calls of a tool with new ids are run, and that another one
-// is not.
+// wantRan checks that so many new calls of a tool are run, and the next one is not.
 func wantRan(t *testing.T, h *hooktest.Run, m holdfast.Middleware, tool string, times int) {
 	t.Helper()
 	for i := range times + 1 {
@@ -63,8 +64,8 @@ func TestRateLimitMistakes(t *testing.T) {
 	}
 }
 
-// TestRateLimitTells: the model reads when it may try again, and a call that is
-// repeated after a crash does not count again.
+// TestRateLimitTells: the model reads when it can try again, and a call that is repeated
+// after a crash is not counted again.
 func TestRateLimitTells(t *testing.T) {
 	h := hooktest.New(t)
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -86,7 +87,7 @@ func TestRateLimitTells(t *testing.T) {
 	h.WantNotices(`holdfast.rate_limited {"name":"default","tool":"search","limit":2,"window":"1m0s","retryAt":"2026-03-04T05:07:00Z"}`)
 }
 
-// TestRateLimitPer: what has a limit of its own, and which tools count.
+// TestRateLimitPer: what is counted separately, and which tools are counted.
 func TestRateLimitPer(t *testing.T) {
 	others := map[string]func(*hooktest.Run){
 		"user":   func(h *hooktest.Run) { h.At.Principal.User = "bob" },
@@ -122,7 +123,7 @@ func TestRateLimitPer(t *testing.T) {
 	wantRan(t, h, middleware.RateLimit(minute(1, unchanged)), "search", 1) // of another name
 }
 
-// TestRateLimitEnds the run, with a reason.
+// TestRateLimitEnds: the run ends with a reason.
 func TestRateLimitEnds(t *testing.T) {
 	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(1, func(o *middleware.RateLimitOptions) { o.Then = "end" }))
@@ -137,8 +138,8 @@ func TestRateLimitEnds(t *testing.T) {
 	hooktest.WantCode(t, end, holdfast.CodeRateLimited, `The rate limit "default" allows 1 calls of search in 1m0s; the next is possible at `)
 }
 
-// TestRateLimitOfModelCalls: each attempt is a call, and one that is repeated by
-// another process is not.
+// TestRateLimitOfModelCalls: every attempt is counted, but not again if another process
+// repeats it.
 func TestRateLimitOfModelCalls(t *testing.T) {
 	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(2, func(o *middleware.RateLimitOptions) { o.Model = true }))
@@ -155,8 +156,8 @@ func TestRateLimitOfModelCalls(t *testing.T) {
 	}
 }
 
-// TestRateLimitWaits: what waits goes on when the window turns, and those that find
-// no room there either wait no longer than they may.
+// TestRateLimitWaits: calls that wait go ahead in the next window; those that find it
+// full are told after the longest wait.
 func TestRateLimitWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hooktest.New(t)
@@ -197,7 +198,8 @@ func TestRateLimitWaits(t *testing.T) {
 	})
 }
 
-// TestRateLimitWaitsWithinBounds: no call waits for a window that it would not see.
+// TestRateLimitWaitsWithinBounds: no call waits for a window that it would not live to
+// see.
 func TestRateLimitWaitsWithinBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hooktest.New(t)
@@ -232,8 +234,8 @@ func TestRateLimitWaitsWithinBounds(t *testing.T) {
 	})
 }
 
-// TestRateLimitWithoutAStore: calls are allowed, and it is said once for the run;
-// or they are denied.
+// TestRateLimitWithoutAStore: calls are allowed with one notice for the run, or they are
+// denied.
 func TestRateLimitWithoutAStore(t *testing.T) {
 	h := hooktest.New(t)
 	h.Ledger = &hooktest.Failing{Ledger: h.Ledger, Reserves: -1}
@@ -268,7 +270,7 @@ func TestRateLimitWithoutAStore(t *testing.T) {
 	}
 }
 
-// TestRateLimitCannotCount: outside a run, and for names that no ledger takes.
+// TestRateLimitCannotCount outside of a run, or with names that no ledger accepts.
 func TestRateLimitCannotCount(t *testing.T) {
 	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(1, unchanged))

@@ -18,8 +18,8 @@ func fastRetry() middleware.RetryOptions {
 	return middleware.RetryOptions{Backoff: 1, Jitter: func(time.Duration) time.Duration { return 0 }}
 }
 
-// TestRetriedRun: the person sees one call and one result, the notice, and the state
-// changed once.
+// TestRetriedRun: the person sees one call, one result and the notice, and the state
+// changes once.
 func TestRetriedRun(t *testing.T) {
 	var tries atomic.Int32
 	add := holdfast.NewTool("add", "", func(ctx context.Context, _ struct{}) (string, error) {
@@ -41,7 +41,8 @@ func TestRetriedRun(t *testing.T) {
 	}
 }
 
-// TestTimedOutRun: a tool that hangs is a result after the tries, and the run goes on.
+// TestTimedOutRun: after its attempts, a tool that hangs has a result, and the run
+// continues.
 func TestTimedOutRun(t *testing.T) {
 	var tries atomic.Int32
 	hang := holdfast.NewTool("hang", "", func(ctx context.Context, _ struct{}) (string, error) {

@@ -17,7 +17,10 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// trying is a tool that comes to one thing after the other.
+// Retries of a tool whose attempts have given outcomes, in bubbles in which time passes
+// at once.
+
+// trying is a tool with a different outcome for each attempt.
 type trying struct {
 	effect  holdfast.Effect
 	timeout time.Duration
@@ -43,7 +46,7 @@ func (t *trying) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.Too
 	return f(ctx, call)
 }
 
-// through calls the tool through middleware; notices are what was told.
+// through calls the tool through middleware and returns the notices too.
 func (t *trying) through(ctx context.Context, chain ...holdfast.Middleware) (result holdfast.ToolResult, notices []string, err error) {
 	ctx = holdfast.ContextWithRun(ctx, &holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
 		b, err := json.Marshal(value)
@@ -149,7 +152,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestRetryPauses: they double up to the longest, and jitter only makes them shorter.
+// TestRetryPauses: they double up to the maximum, and jitter only makes them shorter.
 func TestRetryPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tool := &trying{tries: []tryOutcome{brokenTry}}
@@ -166,8 +169,8 @@ func TestRetryPauses(t *testing.T) {
 	})
 }
 
-// TestRetryWithoutTime: a run that is cancelled is not held up, and a call whose time
-// would be over before the next try keeps what it has.
+// TestRetryWithoutTime: a cancelled run is not held up, and a call that would reach its
+// deadline before the next attempt keeps its result.
 func TestRetryWithoutTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := middleware.RetryOptions{Backoff: middleware.Duration(time.Second), Jitter: asIs}
@@ -190,8 +193,8 @@ func TestRetryWithoutTime(t *testing.T) {
 	})
 }
 
-// TestRetryForgetsWhatAFailedTryDid: the shared state is changed once, by the try that
-// counts, also if one that was given up goes on.
+// TestRetryForgetsWhatAFailedTryDid: only the last attempt changes the shared state, even
+// if an earlier one keeps running.
 func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
@@ -242,7 +245,7 @@ func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
 	})
 }
 
-// TestTimeoutIsAResultAfterTheTries: each try has its own time.
+// TestTimeoutIsAResultAfterTheTries: each attempt has its own time.
 func TestTimeoutIsAResultAfterTheTries(t *testing.T) {
 	for _, on := range []string{middleware.RetryOnTimeout, middleware.RetryOnError} {
 		synctest.Test(t, func(t *testing.T) {
@@ -267,7 +270,7 @@ func TestRetryMistakes(t *testing.T) {
 	})
 }
 
-// TestInvalidArgumentsAreNotTriedAgain: only the model can mend them.
+// TestInvalidArgumentsAreNotTriedAgain: only the model can correct them.
 func TestInvalidArgumentsAreNotTriedAgain(t *testing.T) {
 	calls := 0
 	look := holdfast.NewTool("look", "looks", func(context.Context, struct{}) (string, error) { return "", nil })

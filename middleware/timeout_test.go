@@ -40,7 +40,7 @@ func TestTimeoutOfAModel(t *testing.T) {
 	}
 }
 
-// TestTimeoutOfATool: the tool's own timeout stands before the configured one.
+// TestTimeoutOfATool: the tool's own timeout takes precedence.
 func TestTimeoutOfATool(t *testing.T) {
 	for want, own := range map[string]time.Duration{"within 5s": 0, "within 2s": 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

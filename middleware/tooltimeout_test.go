@@ -14,7 +14,10 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// stub is a tool that does what its function says.
+// Timeouts of tools that obey their context and of tools that do not, in bubbles in which
+// time passes at once.
+
+// stub is a tool that calls its function.
 type stub struct {
 	spec holdfast.ToolSpec
 	f    func(ctx context.Context) (holdfast.ToolResult, error)
@@ -143,8 +146,8 @@ func TestToolTimeoutWithoutABound(t *testing.T) {
 	}
 }
 
-// TestPanicsCrossTheBound: a panic under a timeout, which runs in a goroutine of its
-// own, is the caller's, with the stack of where it was.
+// TestPanicsCrossTheBound: a call with a timeout runs in a goroutine of its own, but a
+// panic reaches the caller, with the original stack.
 func TestPanicsCrossTheBound(t *testing.T) {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -157,8 +160,8 @@ func TestPanicsCrossTheBound(t *testing.T) {
 	_, _ = run(t.Context(), stub{f: func(context.Context) (holdfast.ToolResult, error) { panic("burnt") }}, ToolTimeout(time.Minute, &group))
 }
 
-// TestLateErrorsAreTimeouts: a tool that answers its cancelled context with an error of
-// its own took too long, whatever it says.
+// TestLateErrorsAreTimeouts: a tool that returns an error of its own when its context is
+// cancelled took too long, whatever the error says.
 func TestLateErrorsAreTimeouts(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errTimeout)

@@ -14,12 +14,15 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// answer has a person answer the budget's question.
+// What happens at a limit: the question, its answers, warnings, and a store that does not
+// answer. All of it runs against a ledger in memory, without a server.
+
+// answer has a person answer the question of the budget.
 func answer(h *hooktest.Run, payload string) {
 	h.At.Answer = &holdfast.Answer{Reason: "holdfast:budget", Payload: json.RawMessage(payload)}
 }
 
-// spent brings a run to its limit: 90 of 100 tokens are used, or 0.90 of 1.00.
+// spent takes a run close to its limit: 90 of 100 tokens are used, or 0.90 of 1.00.
 func spent(t *testing.T, change func(*budget.Options)) (*hooktest.Run, holdfast.Middleware) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) {
@@ -34,7 +37,7 @@ func spent(t *testing.T, change func(*budget.Options)) (*hooktest.Run, holdfast.
 	return h, m
 }
 
-// TestBudgetAsks: at the limit a person is asked, and the answer raises the limit.
+// TestBudgetAsks: at the limit a person is asked, and the answer raises it.
 func TestBudgetAsks(t *testing.T) {
 	runTokens := func(o *budget.Options) { o.Run.Tokens = 100 }
 	threadCost := func(o *budget.Options) { o.Thread.Cost = money(t, "1") }
@@ -75,8 +78,8 @@ func TestBudgetAsks(t *testing.T) {
 	}
 }
 
-// TestBudgetAnswersCountOnce: the answer stays there for every attempt of the
-// iteration, but raises the limit once; another question needs another answer.
+// TestBudgetAnswersCountOnce: the answer is there for every attempt of the iteration, but
+// raises the limit once. Another question needs another answer.
 func TestBudgetAnswersCountOnce(t *testing.T) {
 	h, m := spent(t, func(o *budget.Options) { o.Run.Tokens = 100 })
 	hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))))
@@ -95,8 +98,8 @@ func TestBudgetAnswersCountOnce(t *testing.T) {
 	hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1)))) // the answer was taken
 }
 
-// TestBudgetRaisesLast: a raise belongs to the thread or to the run, as the limit
-// does.
+// TestBudgetRaisesLast: what was raised stays raised for the thread or for the run,
+// depending on the limit.
 func TestBudgetRaisesLast(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*budget.Options)
@@ -136,7 +139,7 @@ func middlewareThreadState(h *hooktest.Run) (*holdfast.States, error) {
 	return schema.NewRun(h.States.Now()), nil
 }
 
-// TestBudgetWarnsOnce for each run and limit.
+// TestBudgetWarnsOnce per run and limit.
 func TestBudgetWarnsOnce(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) {
@@ -184,7 +187,7 @@ func TestBudgetWithoutAStore(t *testing.T) {
 	})
 }
 
-// confused is a ledger that names an account which nobody has asked for.
+// confused is a ledger that names an account nobody asked about.
 type confused struct{ holdfast.Ledger }
 
 func (confused) Reserve(context.Context, *holdfast.Reservation) error {
@@ -200,7 +203,8 @@ func TestBudgetOfAConfusedLedger(t *testing.T) {
 	}
 }
 
-// TestBudgetOfACancelledRun: nothing is reserved, and the reason is that of the run.
+// TestBudgetOfACancelledRun: nothing is reserved, and the error is the reason of the
+// cancellation.
 func TestBudgetOfACancelledRun(t *testing.T) {
 	h := hooktest.New(t)
 	h.Ledger = &hooktest.Failing{Ledger: h.Ledger, Reserves: -1}
@@ -215,8 +219,8 @@ func TestBudgetOfACancelledRun(t *testing.T) {
 	}
 }
 
-// TestBudgetCannotBegin: without a run, with states that cannot be read, and with
-// names that no ledger takes.
+// TestBudgetCannotBegin without a run, with states that cannot be read, or with names
+// that no ledger accepts.
 func TestBudgetCannotBegin(t *testing.T) {
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 100 }))
 	first := func(ctx context.Context) (failure error) {

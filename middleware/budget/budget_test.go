@@ -15,7 +15,10 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// calls are the options of most tests: a call reserves 100 tokens.
+// What calls of the model reserve and settle, checked against a ledger in memory, without
+// a server.
+
+// calls are the options of most tests: every call reserves 100 tokens.
 func calls(change func(*budget.Options)) budget.Options {
 	o := budget.Options{ReserveTokens: budget.ReserveTokens{Input: 60, Output: 40}}
 	change(&o)
@@ -58,8 +61,8 @@ func TestBudgetOptionsOfAFile(t *testing.T) {
 	}
 }
 
-// TestBudgetOfTokens: what was used takes the place of what was reserved, and a call
-// for which there is no room is not made.
+// TestBudgetOfTokens: what was used replaces what was reserved, and a call that does not
+// fit is not made.
 func TestBudgetOfTokens(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 250 }))
@@ -89,8 +92,8 @@ func TestBudgetOfTokens(t *testing.T) {
 		`holdfast.budget_exceeded {"scope":"run","unit":"tokens","used":200,"limit":250,"needed":100}`)
 }
 
-// TestBudgetOfMoney: before a model has answered the dearest price is reserved, then
-// the price of the one that answered.
+// TestBudgetOfMoney: the highest price is reserved until a model has answered, then the
+// price of that model.
 func TestBudgetOfMoney(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) {
@@ -111,15 +114,15 @@ func TestBudgetOfMoney(t *testing.T) {
 	h.WantNotices(`holdfast.budget_exceeded {"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`)
 }
 
-// TestBudgetTooSmallForOneCall says what to do about it.
+// TestBudgetTooSmallForOneCall: the error says what to do about it.
 func TestBudgetTooSmallForOneCall(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.User.Tokens = 99 }))
 	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), holdfast.CodeBudgetExceeded, "The user has used 0 of its budget of 99 tokens", "Not even one call fits", "reserveTokens")
 }
 
-// TestBudgetWindows: a user's and a tenant's budget begin anew with their windows,
-// and all limits are counted at once.
+// TestBudgetWindows: the budgets of a user and a tenant are reset with their windows, and
+// a call counts against all limits at once.
 func TestBudgetWindows(t *testing.T) {
 	h := hooktest.New(t)
 	now := time.Date(2026, 3, 4, 23, 0, 0, 0, time.UTC)
@@ -143,8 +146,8 @@ func TestBudgetWindows(t *testing.T) {
 	h.WantUsed("budget/user/ann/all/tokens", 100)
 }
 
-// TestBudgetAccounts: a run that resumes another goes on with its account, and a fork
-// with that of its origin's thread.
+// TestBudgetAccounts: a run that resumes another shares its account, and a fork that of
+// the thread it came from.
 func TestBudgetAccounts(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens, o.Thread.Tokens = 1000, 1000 }))
@@ -157,7 +160,7 @@ func TestBudgetAccounts(t *testing.T) {
 	}
 	h.WantUsed("budget/run/th/r1/tokens", 210)
 	h.WantUsed("budget/thread/th/tokens", 210)
-	// No two threads have one name, and no name is too long for a store.
+	// No two threads share a name, and no name is too long for a store.
 	for name, thread := range map[string]string{"budget/thread/a%2Fb/tokens": "a/b", "budget/thread/%F0%9F%92%B0/tokens": "💰"} {
 		other := hooktest.New(t)
 		other.At.Thread = thread
@@ -173,8 +176,8 @@ func TestBudgetAccounts(t *testing.T) {
 	}
 }
 
-// TestBudgetAfterACrash: what a call that died with its process may have used stays
-// counted beside the call of the next owner, so that no crash is a way around a limit.
+// TestBudgetAfterACrash: what a call may have used before its process died stays counted
+// beside the call of the next owner, so a crash is not a way around a limit.
 func TestBudgetAfterACrash(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Thread.Tokens = 210 }))
@@ -192,7 +195,7 @@ func TestBudgetAfterACrash(t *testing.T) {
 	}
 }
 
-// TestBudgetOfAttempts: each attempt counts what it has reported.
+// TestBudgetOfAttempts: every attempt counts what it has reported.
 func TestBudgetOfAttempts(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 1000 }))
@@ -208,8 +211,8 @@ func TestBudgetOfAttempts(t *testing.T) {
 	h.WantNotices()
 }
 
-// TestBudgetWithoutReports: what was reserved counts when nobody says what was used;
-// a provider that refuses costs nothing.
+// TestBudgetWithoutReports: without a report, what was reserved counts. A provider that
+// refuses costs nothing.
 func TestBudgetWithoutReports(t *testing.T) {
 	done := holdfast.Delta{Finish: holdfast.FinishStop}
 	reports := func(u holdfast.Usage) holdfast.ModelCall { return hooktest.Costing(&u) }
@@ -249,7 +252,7 @@ func TestBudgetWithoutReports(t *testing.T) {
 	}
 }
 
-// TestBudgetUnreportedIsSaidOnce for each run.
+// TestBudgetUnreportedIsSaidOnce per run.
 func TestBudgetUnreportedIsSaidOnce(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 1000 }))
@@ -263,7 +266,7 @@ func TestBudgetUnreportedIsSaidOnce(t *testing.T) {
 	h.WantNotices(`holdfast.budget_unreported {"tokens":100,"cost":0.00,"currency":"USD"}`)
 }
 
-// TestBudgetOfAReaderThatPanics: what was used is counted all the same.
+// TestBudgetOfAReaderThatPanics: the call is counted anyway.
 func TestBudgetOfAReaderThatPanics(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 1000 }))
@@ -277,7 +280,7 @@ func TestBudgetOfAReaderThatPanics(t *testing.T) {
 }
 
 // TestBudgetUnknownPrice: a model whose cost cannot be known is refused at its first
-// call, unless it is to be ignored.
+// call, unless that is to be ignored.
 func TestBudgetUnknownPrice(t *testing.T) {
 	options := func(change func(*budget.Options)) budget.Options {
 		return calls(func(o *budget.Options) {
@@ -310,7 +313,7 @@ func TestBudgetUnknownPrice(t *testing.T) {
 	h.WantUsed("budget/run/th/r1/cost", int64(money(t, "0.5")))
 }
 
-// TestBudgetEstimate: without a number the reservation is a third of what is sent.
+// TestBudgetEstimate: without a configured number, a third of the bytes is reserved.
 func TestBudgetEstimate(t *testing.T) {
 	h := hooktest.New(t)
 	m := budget.New(budget.Options{Run: budget.Limit{Tokens: 1 << 40}, ReserveTokens: budget.ReserveTokens{Output: 1}})

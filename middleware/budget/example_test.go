@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// A thread may cost 2.50, and all of the tenant's threads together 100 in 30 days. The
-// call that might exceed a limit is not made.
+// A thread may cost 2.50, and all threads of the tenant 100 in 30 days. A call that might
+// exceed a limit is not made.
 func ExampleNew() {
 	usd := func(text string) budget.Money {
 		m, err := budget.ParseMoney(text)
@@ -30,7 +30,7 @@ func ExampleNew() {
 		ReserveTokens: budget.ReserveTokens{Output: 16_000},
 	})
 
-	// A model that needs a lot, and never comes to an end.
+	// A model that needs a lot and never finishes.
 	step := holdfast.NewTool("step", "Goes on.", func(context.Context, struct{}) (string, error) { return "done", nil })
 	input, output := int64(200_000), int64(9_000)
 	hungry := holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {

@@ -56,8 +56,8 @@ func TestMoneyIsWrittenAsItIsRead(t *testing.T) {
 	}
 }
 
-// FuzzParseMoney: what is read is exactly what is written there, and is written
-// again as something that is read as the same.
+// FuzzParseMoney: an amount is read exactly, and written in a form that is read as the
+// same amount.
 func FuzzParseMoney(f *testing.F) {
 	for _, seed := range []string{"0", "10", "2.50", "0.000001", "9007199254.740992", "1e3", "-1", "1.", ".5", "0.1234567", "00000000000000000000001"} {
 		f.Add(seed)

@@ -13,6 +13,9 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
+// The options of a budget, with their defaults and everything that can be wrong with
+// them.
+
 // What happens at a limit.
 const (
 	// ThenEnd ends the run.

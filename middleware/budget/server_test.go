@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// worker is an agent whose model calls tools without an end, and reports 50 tokens
-// for each call; every call reserves 100.
+// worker is an agent whose model keeps calling tools; every call of the model reserves
+// 100 tokens.
 func worker(b budget.Options, model func(n int64) holdfast.Delta) holdfast.Agent {
 	var n atomic.Int64
 	b.ReserveTokens = budget.ReserveTokens{Input: 60, Output: 40}
@@ -39,8 +39,8 @@ func works(u *holdfast.Usage) holdfast.Delta {
 	return holdfast.Delta{Call: &holdfast.CallDelta{Name: "work", Arguments: "{}"}, Usage: u, Finish: holdfast.FinishToolCalls}
 }
 
-// TestBudgetEndsARun: the run ends with the reason, the thread's next runs do, and a
-// fork of it has no budget of its own.
+// TestBudgetEndsARun: the run ends with the reason, and so do the next run of the thread
+// and a fork of it.
 func TestBudgetEndsARun(t *testing.T) {
 	s := hooktest.Serve(t, worker(budget.Options{Thread: budget.Limit{Tokens: 220}},
 		func(int64) holdfast.Delta { return works(hooktest.Usage(40, 10)) }))
@@ -61,7 +61,7 @@ func TestBudgetEndsARun(t *testing.T) {
 	}
 }
 
-// TestBudgetAsksAPerson, who answers after the server was started again.
+// TestBudgetAsksAPerson, who answers after the server was restarted.
 func TestBudgetAsksAPerson(t *testing.T) {
 	store := "bolt:" + filepath.Join(t.TempDir(), "holdfast.db")
 	agent := worker(budget.Options{
@@ -94,8 +94,8 @@ func TestBudgetAsksAPerson(t *testing.T) {
 	}
 }
 
-// TestBudgetOfManyRuns: eight runs on two servers never use more than their tenant
-// may, and stop only when there is no room for another call.
+// TestBudgetOfManyRuns: eight runs on two servers never use more than their tenant may,
+// and stop only when another call does not fit.
 func TestBudgetOfManyRuns(t *testing.T) {
 	redis := redistest.Start(t)
 	for name, change := range map[string]func(*server.Config){

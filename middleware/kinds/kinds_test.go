@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/kinds"
 )
 
-// TestAll: every built-in middleware can be named in a file, with options as its
-// page shows them; what it does not know is refused.
+// TestAll: a file can name every built-in middleware, with options as its page shows
+// them. Unknown options are refused.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	options := map[string]string{
@@ -46,7 +46,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestInvalidOptions of a file are an error.
+// TestInvalidOptions: in a file, they are an error.
 func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
 	wrong := map[string]string{"circuitBreaker": `{"maxIdenticalCalls": -1}`, "rateLimit": `{"limit": 1, "window": "soon"}`}

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
 )
 
-// TestReadJSON: what two readers may understand differently is no JSON for rules.
+// TestReadJSON: what two readers may understand differently is refused.
 func TestReadJSON(t *testing.T) {
 	for _, good := range []string{`{}`, `null`, `"a"`, `[1,{"a":[true,{}]},-0.5e3]`, `{"a":{"b":1},"c":{"b":1}}`} {
 		v, err := readJSON([]byte(good))

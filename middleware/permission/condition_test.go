@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCondition reads each condition as a configuration file has it.
+// TestCondition reads every condition as a configuration file has it.
 func TestCondition(t *testing.T) {
 	for _, tt := range []struct {
 		condition string

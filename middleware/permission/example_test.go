@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/permission"
 )
 
-// A shop lets its agent look at orders, refund little by itself and much never; for
-// what is between, a person is asked, who may say yes for the whole thread.
+// A shop lets its agent look up orders and refund small amounts by itself, but never
+// large ones. In between a person is asked, who can say yes for the whole thread.
 func ExampleNew() {
 	limit := func(n float64) *float64 { return &n }
 	agent := holdfast.Agent{
@@ -27,7 +27,7 @@ func ExampleNew() {
 		})},
 	}
 
-	// A server calls the hooks; here is what they decide about three calls.
+	// A server calls the hooks; this is what they decide about three calls.
 	ctx := holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{States: holdfast.NewLiveStates(nil)})
 	batch := holdfast.NewBatch(&holdfast.Iteration{Agent: agent.Name}, []holdfast.ToolCall{
 		{ID: "c1", Name: "refund", Arguments: json.RawMessage(`{"amount":12}`)},

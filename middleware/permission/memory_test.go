@@ -17,8 +17,11 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/permission"
 )
 
-// TestPermissionRemembered: an answer holds for later calls of the same tool that
-// the same rule asks the same agent about, as long as its scope lives.
+// What is remembered of answers: in the run, in the thread and, in the ledger, for the
+// user.
+
+// TestPermissionRemembered: an answer applies to later calls of the same tool by the same
+// agent about which the same rule asks, as long as its scope lasts.
 func TestPermissionRemembered(t *testing.T) {
 	for _, scope := range []string{"run", "thread", "user"} {
 		for allow, want := range map[bool]string{true: "run", false: "Not allowed: the person has refused calls like this one."} {
@@ -42,8 +45,8 @@ func TestPermissionRemembered(t *testing.T) {
 	}
 }
 
-// TestPermissionOwnAnswerFirst: what the person said about this very call counts
-// more than what is remembered from the one beside it.
+// TestPermissionOwnAnswerFirst: the answer about this very call takes precedence over a
+// remembered one.
 func TestPermissionOwnAnswerFirst(t *testing.T) {
 	p := newPermissionRun(t, refundRules)
 	one, two := p.call(`refund {"amount":50}`), p.call(`refund {"amount":60}`)
@@ -53,7 +56,7 @@ func TestPermissionOwnAnswerFirst(t *testing.T) {
 	if got := p.start(permissionAnswered(two, `{"allow":false}`)); !strings.Contains(got, "did not allow") {
 		t.Error(got)
 	}
-	// Of two answers that are to be remembered, the no counts.
+	// Of two answers to be remembered, the no prevails.
 	p.start(permissionAnswered(two, `{"allow":false,"remember":"user"}`))
 	if got := p.batch(p.call(`refund {"amount":70}`)); !strings.Contains(got[0], "refused") {
 		t.Errorf("a yes and a no: %q", got)
@@ -69,8 +72,8 @@ func TestPermissionExact(t *testing.T) {
 	}
 }
 
-// TestPermissionWithoutALedger: where it cannot be read, the person is asked; an
-// answer that cannot be kept counts for its own call.
+// TestPermissionWithoutALedger: if it cannot be read the person is asked; an answer that
+// it cannot keep applies to its own call.
 func TestPermissionWithoutALedger(t *testing.T) {
 	p := newPermissionRun(t, refundRules)
 	p.start(permissionAnswered(p.call(`refund {}`), `{"allow":true,"remember":"user"}`))
@@ -88,8 +91,8 @@ func TestPermissionWithoutALedger(t *testing.T) {
 	}
 }
 
-// TestForgetPermission: what a user has answered is taken back by the account that
-// the notice has named.
+// TestForgetPermission: what a user has answered is taken back with the account in the
+// notice.
 func TestForgetPermission(t *testing.T) {
 	p := newPermissionRun(t, refundRules)
 	for _, answer := range []string{`{"allow":true,"remember":"user"}`, `{"allow":false,"remember":"user"}`} {
@@ -122,8 +125,7 @@ func TestForgetPermission(t *testing.T) {
 	}
 }
 
-// TestPermissionStates: what is remembered survives its stored form, is bounded, and
-// what cannot be read ends the run instead of letting a call through.
+// TestPermissionStates: what is remembered survives being stored, and is bounded.
 func TestPermissionStates(t *testing.T) {
 	p := newPermissionRun(t, refundRules)
 	for i := range 300 {
@@ -164,7 +166,7 @@ func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestPermissionClock: reservations carry the clock that was given.
+// TestPermissionClock: reservations have the time of the given clock.
 func TestPermissionClock(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := newPermissionRun(t, "")

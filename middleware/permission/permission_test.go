@@ -14,7 +14,9 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/permission"
 )
 
-// permissionRun is a run with the middleware, without a server.
+// Rules, questions and answers, with the hooks called as the engine does.
+
+// permissionRun is a run with the middleware and without a server.
 type permissionRun struct {
 	*hooktest.Run
 	m       holdfast.Middleware
@@ -32,7 +34,7 @@ func newPermissionRun(t *testing.T, options string) *permissionRun {
 	return &permissionRun{Run: hooktest.New(t), m: permission.New(o), t: t}
 }
 
-// call makes "refund {...}" a call with an id of its own.
+// call turns "refund {...}" into a call with an id of its own.
 func (p *permissionRun) call(text string) holdfast.ToolCall {
 	name, args, _ := strings.Cut(text, " ")
 	p.calls++
@@ -40,7 +42,7 @@ func (p *permissionRun) call(text string) holdfast.ToolCall {
 	return holdfast.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(args), Thread: p.At.Thread, Run: p.At.Run, Principal: p.At.Principal}
 }
 
-// batch says what is decided about each call: run, ask, or the result's text.
+// batch returns the decision about each call: run, ask, or the text of the result.
 func (p *permissionRun) batch(calls ...holdfast.ToolCall) []string {
 	p.t.Helper()
 	b := holdfast.NewBatch(&p.At, calls)
@@ -63,7 +65,8 @@ func (p *permissionRun) batch(calls ...holdfast.ToolCall) []string {
 	return said
 }
 
-// start takes a call through the Tool hook: "ran", the result's text, or the error.
+// start takes a call through the Tool hook: it returns "ran", the text of the result, or
+// the error.
 func (p *permissionRun) start(call holdfast.ToolCall) string {
 	p.t.Helper()
 	next := func(_ context.Context, _ holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
@@ -85,7 +88,7 @@ func permissionAnswered(call holdfast.ToolCall, payload string) holdfast.ToolCal
 	return call
 }
 
-// question is what a person is asked about a call.
+// question returns the question about a call.
 func (p *permissionRun) question(call holdfast.ToolCall) *holdfast.Interrupt {
 	p.t.Helper()
 	b := holdfast.NewBatch(&p.At, []holdfast.ToolCall{call})
@@ -134,7 +137,7 @@ func TestPermissionRules(t *testing.T) {
 		if got := p.batch(p.call(call)); got[0] != want {
 			t.Errorf("%s: got %q, want %q", call, got[0], want)
 		}
-		// A call that comes to the tool without having been decided about.
+		// A call that reaches the tool without a decision.
 		got := strings.Replace(strings.Replace(p.start(p.call(call)), "ran", "run", 1), "a person is asked: ", "ask", 1)
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%s, undecided: got %q, want %q", call, got, want)
@@ -164,7 +167,7 @@ func TestPermissionNotices(t *testing.T) {
 	}
 }
 
-// TestPermissionQuestion: the question says all that a person needs for an answer.
+// TestPermissionQuestion: the question has everything that a person needs for an answer.
 func TestPermissionQuestion(t *testing.T) {
 	p := newPermissionRun(t, refundRules)
 	long := `"` + strings.Repeat("x", 20000) + `"`
@@ -239,8 +242,8 @@ func TestPermissionAnswers(t *testing.T) {
 	}
 }
 
-// TestPermissionTheToolsOwnQuestion: a call that was allowed is not asked about
-// again when its tool asks something itself, until the iteration is over.
+// TestPermissionTheToolsOwnQuestion: until the iteration is over, a call that was allowed
+// is not asked about again when its tool asks something itself.
 func TestPermissionTheToolsOwnQuestion(t *testing.T) {
 	p := newPermissionRun(t, refundRules)
 	call := p.call(`refund {"amount":50}`)
@@ -265,8 +268,8 @@ func TestPermissionTheToolsOwnQuestion(t *testing.T) {
 	}
 }
 
-// TestPermissionRulesThatChange: stricter rules win over an answer to older ones,
-// and a no stays a no.
+// TestPermissionRulesThatChange: stricter rules override an answer to older ones, and a
+// no stays a no.
 func TestPermissionRulesThatChange(t *testing.T) {
 	denies, allows := newPermissionRun(t, `{"default":"deny"}`), newPermissionRun(t, `{"default":"allow"}`)
 	for _, tt := range []struct {
@@ -299,7 +302,8 @@ func TestPermissionLeavesDecidedCallsAlone(t *testing.T) {
 	}
 }
 
-// TestPermissionMistakes: each is found at start-up, and the text says what to write.
+// TestPermissionMistakes: every mistake is found at start-up, and the text says what to
+// write.
 func TestPermissionMistakes(t *testing.T) {
 	infinite := math.Inf(1)
 	hooktest.WantInvalid(t, "permission.New", permission.New, map[string]permission.Options{

@@ -14,6 +14,9 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
 )
 
+// Rules are compiled once. The first one that matches a call decides about it; the
+// answers of people come later, and only where a rule asks.
+
 // permissions are options that have been compiled.
 type permissions struct {
 	rules    []compiledRule

@@ -16,8 +16,11 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
-// permissionServer is a server whose model calls what the last message says, one
-// call a line, and then tells what the calls came to.
+// Tool permission on a server: parallel calls of which some are asked about, and restarts
+// between a question and its answer.
+
+// permissionServer is a server whose model makes the calls in the last message, one per
+// line, and then says that it is done.
 type permissionServer struct {
 	*hooktest.Server
 
@@ -118,9 +121,9 @@ var askAboutRefunds = permission.Options{Rules: []permission.Rule{
 	{Tool: "*", Then: permission.Allow},
 }}
 
-// TestPermissionPartialApproval: of parallel calls those that are allowed run at
-// once, each of the others is asked about, all are answered in one request, and a
-// tool that asks something itself is not asked about again.
+// TestPermissionPartialApproval: of parallel calls, those that are allowed run at once
+// and each of the others is asked about. One request answers all questions. A tool that
+// asks something itself is not asked about again.
 func TestPermissionPartialApproval(t *testing.T) {
 	p := openPermissionServer(t, askAboutRefunds)
 	s := p.post(t, "t", "r1", "look {}\nrefund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":5000}\nrefund {\"amount\":200}", nil)
@@ -154,8 +157,9 @@ func TestPermissionPartialApproval(t *testing.T) {
 	}
 }
 
-// TestPermissionSurvivesARestart: a question is answered at another process than
-// asked it, and what is remembered holds for the thread, or for all of the user's.
+// TestPermissionSurvivesARestart: a question can be answered at another process than the
+// one that asked, and what is remembered holds for the thread, or for everything of the
+// user.
 func TestPermissionSurvivesARestart(t *testing.T) {
 	p := openPermissionServer(t, askAboutRefunds, hooktest.In("bolt:"+filepath.Join(t.TempDir(), "holdfast.db")))
 	for i, tt := range []struct{ remember, elsewhere string }{{"thread", ""}, {"user", "refunded 70"}} {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
-// callsOf joins the pieces of calls, by their names in the order of their beginnings.
+// callsOf joins the pieces of calls, in the order in which the calls began.
 func callsOf(deltas []holdfast.Delta) (names, arguments []string) {
 	at := map[int]int{}
 	for _, d := range deltas {
@@ -26,8 +26,8 @@ func callsOf(deltas []holdfast.Delta) (names, arguments []string) {
 	return names, arguments
 }
 
-// TestRedactionOfArguments: if it is asked for, secrets in the arguments of calls are
-// hidden, however the calls are cut and mixed, and nothing else of them is lost.
+// TestRedactionOfArguments: if the options say so, secrets in the arguments of calls are
+// hidden, however the calls are cut and interleaved, and nothing else is lost.
 func TestRedactionOfArguments(t *testing.T) {
 	m := redaction.New(redaction.Options{Arguments: true})
 	secret := `{"key":"` + secrets["aws"] + `","n":1}`
@@ -52,7 +52,7 @@ func TestRedactionOfArguments(t *testing.T) {
 	}
 }
 
-// TestRedactionOfArgumentsStops: whoever stops reading is not given more.
+// TestRedactionOfArgumentsStops: a reader that stops gets nothing more.
 func TestRedactionOfArgumentsStops(t *testing.T) {
 	m := redaction.New(redaction.Options{Arguments: true})
 	held := holdfast.Delta{Call: &holdfast.CallDelta{Name: "login", Arguments: `{"key":"` + secrets["aws"][:12]}}

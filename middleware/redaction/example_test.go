@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
-// What a tool returns has no secrets in it when it is stored, shown and logged.
+// A tool's result has no secrets when it is stored, shown and logged.
 func ExampleNew() {
 	hiding := redaction.New(redaction.Options{
 		Patterns: []redaction.Pattern{{Name: "customer_pin", Regexp: `(?i)pin: (?P<secret>[0-9]{4})`}},

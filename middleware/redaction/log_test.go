@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
-// credentials is a value that looks after itself in JSON only.
+// credentials is a struct with a secret, perhaps behind pointers.
 type credentials struct {
 	User  string
 	Inner *credentials
@@ -35,7 +35,7 @@ type panicking struct{}
 
 func (panicking) MarshalJSON() ([]byte, error) { panic("no") }
 
-// TestLogHandler: whatever a secret hides in, it is not in the line.
+// TestLogHandler: whatever a secret is in, it is not in the line.
 func TestLogHandler(t *testing.T) {
 	key := secrets["aws"]
 	for name, log := range map[string]func(*slog.Logger){
@@ -75,7 +75,7 @@ func TestLogHandlerOfNumbers(t *testing.T) {
 	}
 }
 
-// TestLogHandlerLeavesTheRestAlone: a line without secrets is the same line.
+// TestLogHandlerLeavesTheRestAlone: a line without secrets is unchanged.
 func TestLogHandlerLeavesTheRestAlone(t *testing.T) {
 	line := func(wrap func(slog.Handler) slog.Handler) string {
 		var out bytes.Buffer

@@ -16,8 +16,10 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
-// secrets are made up. They are put together here, so that nobody who looks for real
-// ones finds them.
+// What is found in texts and in streams that are cut in any way, and what is left alone.
+
+// secrets are made up. They are put together here, so that nobody who scans for real ones
+// finds them.
 var secrets = map[string]string{
 	"api_key":      "sk-" + "proj-aB3dE5gH7jK9mN1pQ3",
 	"aws":          "AKIA" + "IOSFODNN7EXAMPLE",
@@ -33,7 +35,7 @@ var secrets = map[string]string{
 	"card_number":  "4111 1111 1111 1111",
 }
 
-// hide returns a text as a tool's result has it behind the middleware.
+// hide returns a text as it is in a tool's result behind the middleware.
 func hide(t testing.TB, m holdfast.Middleware, text string) string {
 	t.Helper()
 	result, err := m.Tool(func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
@@ -208,8 +210,7 @@ func pieces(text string, n int) []holdfast.Delta {
 	return append(out, holdfast.Delta{Text: text}, holdfast.Delta{Finish: holdfast.FinishStop})
 }
 
-// TestRedactionOfAStream: a secret that comes in pieces is hidden, and words are not
-// held back for longer than they have to be.
+// TestRedactionOfAStream: a secret is hidden however the text is cut into pieces.
 func TestRedactionOfAStream(t *testing.T) {
 	m := redaction.New(redaction.Options{})
 	for name, secret := range secrets {
@@ -303,8 +304,8 @@ func TestRedactionOfAReaderThatStops(t *testing.T) {
 	}
 }
 
-// TestRedactionOfLongSecrets: a secret may be longer than what a stream holds back;
-// what only looks like one comes out at last.
+// TestRedactionOfLongSecrets: a secret may be longer than what a stream holds back; what
+// only looks like one is released in the end.
 func TestRedactionOfLongSecrets(t *testing.T) {
 	long := strings.Repeat("MIIEowIBAAKCAQEA\n", 900)
 	key := "-----BEGIN PRIVATE " + "KEY-----\n" + long + "-----END PRIVATE KEY-----"
@@ -327,7 +328,8 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 			}
 		}
 	}
-	// What was let go at last, though it was the beginning of a secret, is not lost.
+	// What was released in the end, although it was the beginning of a secret, is not
+	// lost.
 	late := "<é" + strings.Repeat("-", 9000) + "<"
 	got, err := stream(t, t.Context(), m, nil, holdfast.Delta{Text: late}, holdfast.Delta{Text: "é é>"}, holdfast.Delta{Finish: holdfast.FinishStop})
 	if joined, _ := said(got); err != nil || joined != late+"é é>" {
@@ -335,7 +337,7 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 	}
 }
 
-// TestRedactionCounts: the state has a count by name, and each iteration one notice.
+// TestRedactionCounts: the state has a count by name, and each iteration has one notice.
 func TestRedactionCounts(t *testing.T) {
 	var notices []string
 	states := holdfast.NewLiveStates(nil)
@@ -370,8 +372,7 @@ func TestRedactionCounts(t *testing.T) {
 	m.AfterIteration(t.Context(), nil, nil) // outside a run it does nothing
 }
 
-// FuzzStream: however a text is cut, what comes out is what comes out of the
-// whole text.
+// FuzzStream: however a text is cut, the result is the same as for the whole text.
 func FuzzStream(f *testing.F) {
 	for _, secret := range secrets {
 		f.Add("a "+secret+" b", []byte{1, 2, 3})

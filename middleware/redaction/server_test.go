@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
-// TestNothingOfASecretIsLeft: a tool returns one, the model says another in pieces, an
-// error has a third. None is in the stream, in the history or in the log.
+// TestNothingOfASecretIsLeft: a tool returns a secret, and the model says others in
+// pieces. None of them is in the stream, in the history or in the log.
 func TestNothingOfASecretIsLeft(t *testing.T) {
 	fetch := holdfast.NewTool("fetch", "", func(context.Context, struct{}) (string, error) { return "the key: " + secrets["aws"], nil })
 	model := hooktest.Scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {

@@ -18,6 +18,9 @@ import (
 	"github.com/holdfast-agents/holdfast/server"
 )
 
+// A server with one agent that is talked to over HTTP, as a client would, and can be
+// restarted with the same store.
+
 // Server is a server with one agent. It ends with its test.
 type Server struct {
 	t    *testing.T
