@@ -75,7 +75,7 @@ func (o CircuitBreakerOptions) Validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Tools)) {
 		if n := o.Tools[name]; n < 0 || n == 1 {
-			return fmt.Errorf("tools: %s is %d: write 2 or more, or 0 if it may be repeated for ever", name, n)
+			return fmt.Errorf("tools: %s is %d: write 2 or more, or 0 for any number", name, n)
 		}
 	}
 	return nil

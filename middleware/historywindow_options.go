@@ -57,7 +57,7 @@ func (o HistoryWindowOptions) Validate() error {
 	o = o.withDefaults()
 	switch {
 	case o.MaxMessages < 0 || o.MaxBytes < 0:
-		return errors.New("maxMessages or maxBytes is negative; write how much the model is shown, or leave it out for no bound")
+		return errors.New("maxMessages or maxBytes is negative; write how much the model is shown, or leave it out for no limit")
 	case o.MaxMessages == 0 && o.MaxBytes == 0:
 		return errors.New("nothing is bounded; set maxMessages, maxBytes or both")
 	case *o.KeepFirst < 0:

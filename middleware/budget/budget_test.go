@@ -41,8 +41,8 @@ func TestBudgetMistakes(t *testing.T) {
 		"warnAt is 101":                      {Run: cost, WarnAt: 101},
 		"a limit of cost needs prices":       {Run: cost},
 		`model is "p/x" and has no price`:    {Run: cost, Prices: prices, Model: "p/x"},
-		`the price of "" cannot be`:          {Run: cost, Prices: map[string]budget.Price{"": {}}},
-		`the price of "m" cannot be`:         {Run: budget.Limit{Tokens: 1}, Prices: map[string]budget.Price{"m": {Output: -1}}},
+		`the price of "" is invalid`:         {Run: cost, Prices: map[string]budget.Price{"": {}}},
+		`the price of "m" is invalid`:        {Run: budget.Limit{Tokens: 1}, Prices: map[string]budget.Price{"m": {Output: -1}}},
 	})
 }
 

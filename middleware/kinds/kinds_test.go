@@ -29,7 +29,7 @@ func TestAll(t *testing.T) {
 		raw, ok := options[kind.Name]
 		delete(options, kind.Name)
 		if !ok {
-			t.Errorf("%s is not tried, or is there twice", kind.Name)
+			t.Errorf("%s is not tried, or is listed twice", kind.Name)
 			continue
 		}
 		m, err := kind.New(json.RawMessage(raw))

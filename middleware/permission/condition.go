@@ -75,7 +75,7 @@ func (c Condition) compile() (argCheck, error) {
 	if c.Matches != "" {
 		re, err := regexp.Compile(c.Matches)
 		if err != nil {
-			return nil, fmt.Errorf("matches is no expression in RE2's syntax: %w", err)
+			return nil, fmt.Errorf("matches is not an expression in RE2's syntax: %w", err)
 		}
 		all = append(all, func(v any) bool { return re.MatchString(textOf(v)) })
 	}

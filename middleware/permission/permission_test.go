@@ -307,13 +307,13 @@ func TestPermissionLeavesDecidedCallsAlone(t *testing.T) {
 func TestPermissionMistakes(t *testing.T) {
 	infinite := math.Inf(1)
 	hooktest.WantInvalid(t, "permission.New", permission.New, map[string]permission.Options{
-		`default: "never" is no decision: write allow, ask or deny`: {Default: "never"},
-		`rule 1 (tool ""): it says no tool: write its name, or "*"`: {Rules: []permission.Rule{{Then: "ask"}}},
-		`rule 2 (tool "x"): "" is no decision`:                      {Rules: []permission.Rule{{Tool: "y", Then: "deny"}, {Tool: "x"}}},
-		"remember and exact are for rules that ask":                 {Rules: []permission.Rule{{Tool: "x", Then: "allow", Exact: true}}},
-		`"week" cannot be remembered`:                               {Rules: []permission.Rule{{Tool: "x", Then: "ask", Remember: []permission.Scope{"run", "week"}}}},
-		`or is there twice`:                                         {Rules: []permission.Rule{{Tool: "x", Then: "ask", Remember: []permission.Scope{"run", "run"}}}},
-		`the argument "a..b" is no path`:                            {Rules: []permission.Rule{{Tool: "x", Then: "ask", Args: map[string]permission.Condition{"a..b": {Glob: "*"}}}}},
-		`the argument "a": the condition cannot be written`:         {Rules: []permission.Rule{{Tool: "x", Then: "ask", Args: map[string]permission.Condition{"a": {Below: &infinite}}}}},
+		`default: "never" is not a decision: write allow, ask or deny`: {Default: "never"},
+		`rule 1 (tool ""): it names no tool: write its name, or "*"`:   {Rules: []permission.Rule{{Then: "ask"}}},
+		`rule 2 (tool "x"): "" is not a decision`:                      {Rules: []permission.Rule{{Tool: "y", Then: "deny"}, {Tool: "x"}}},
+		"remember and exact are for rules that ask":                    {Rules: []permission.Rule{{Tool: "x", Then: "allow", Exact: true}}},
+		`"week" is not a scope`:                                        {Rules: []permission.Rule{{Tool: "x", Then: "ask", Remember: []permission.Scope{"run", "week"}}}},
+		`or is listed twice`:                                           {Rules: []permission.Rule{{Tool: "x", Then: "ask", Remember: []permission.Scope{"run", "run"}}}},
+		`the argument "a..b" is not a path`:                            {Rules: []permission.Rule{{Tool: "x", Then: "ask", Args: map[string]permission.Condition{"a..b": {Glob: "*"}}}}},
+		`the argument "a": the condition cannot be written`:            {Rules: []permission.Rule{{Tool: "x", Then: "ask", Args: map[string]permission.Condition{"a": {Below: &infinite}}}}},
 	})
 }

@@ -67,11 +67,11 @@ func (o Options) compile() (*permissions, error) {
 func (r Rule) compile() (*compiledRule, error) {
 	rule := &compiledRule{Rule: r, name: r.Tool}
 	if r.Tool == "" {
-		return nil, errors.New(`it says no tool: write its name, or "*" for all`)
+		return nil, errors.New(`it names no tool: write its name, or "*" for all`)
 	}
 	switch {
 	case !slices.Contains([]Decision{Allow, Ask, Deny}, r.Then):
-		return nil, fmt.Errorf("%q is no decision: write allow, ask or deny", r.Then)
+		return nil, fmt.Errorf("%q is not a decision: write allow, ask or deny", r.Then)
 	case r.Then != Ask && (r.Remember != nil || r.Exact):
 		return nil, errors.New("remember and exact are for rules that ask: leave them out, or write ask")
 	}
@@ -80,7 +80,7 @@ func (r Rule) compile() (*compiledRule, error) {
 	}
 	for i, s := range rule.Remember {
 		if !slices.Contains([]Scope{ScopeRun, ScopeThread, ScopeUser}, s) || slices.Contains(rule.Remember[:i], s) {
-			return nil, fmt.Errorf("%q cannot be remembered, or is there twice: list run, thread or user", s)
+			return nil, fmt.Errorf("%q is not a scope, or is listed twice: list run, thread or user", s)
 		}
 	}
 	return rule, rule.addArgs()
@@ -91,7 +91,7 @@ func (r *compiledRule) addArgs() error {
 	for path, c := range r.Args {
 		steps := strings.Split(path, ".")
 		if slices.Contains(steps, "") {
-			return fmt.Errorf(`the argument %q is no path: write amount, to.country or items.0.sku`, path)
+			return fmt.Errorf(`the argument %q is not a path: write amount, to.country or items.0.sku`, path)
 		}
 		holds, err := c.compile()
 		if err != nil {

@@ -63,7 +63,7 @@ func (p *permissions) rememberForUser(ctx context.Context, who holdfast.Principa
 // never remembered is not an error.
 func Forget(ctx context.Context, ledger holdfast.Ledger, tenant, account string) error {
 	if !strings.HasPrefix(account, accounts) {
-		return fmt.Errorf("%q is no account of a remembered permission: those begin with %s", account, accounts)
+		return fmt.Errorf("%q is not the account of a remembered permission: those begin with %s", account, accounts)
 	}
 	for _, id := range reservations(account) {
 		if err := ledger.Settle(ctx, tenant, id, nil); err != nil {

@@ -116,11 +116,11 @@ func TestRedactionWithPatternsOfOnesOwn(t *testing.T) {
 func TestRedactionMistakes(t *testing.T) {
 	off := false
 	hooktest.WantInvalid(t, "redaction.New", redaction.New, map[string]redaction.Options{
-		"nothing is redacted":     {Builtin: &off},
-		`the name is "A key"`:     {Patterns: []redaction.Pattern{{Name: "A key", Regexp: "x"}}},
-		"patterns[0]: regexp of":  {Patterns: []redaction.Pattern{{Name: "a", Regexp: "("}}},
-		"matches the empty text":  {Patterns: []redaction.Pattern{{Name: "a", Regexp: "x*"}}},
-		"is too large to look fo": {Patterns: []redaction.Pattern{{Name: "a", Regexp: strings.Repeat("abcdefghij", 120)}}},
+		"nothing is redacted":    {Builtin: &off},
+		`the name is "A key"`:    {Patterns: []redaction.Pattern{{Name: "A key", Regexp: "x"}}},
+		"patterns[0]: regexp of": {Patterns: []redaction.Pattern{{Name: "a", Regexp: "("}}},
+		"matches the empty text": {Patterns: []redaction.Pattern{{Name: "a", Regexp: "x*"}}},
+		"is too large to search": {Patterns: []redaction.Pattern{{Name: "a", Regexp: strings.Repeat("abcdefghij", 120)}}},
 	})
 }
 

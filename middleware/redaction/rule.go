@@ -45,11 +45,11 @@ func (p Pattern) rule() (secretRule, error) {
 		return secretRule{}, fmt.Errorf("regexp of %s is not RE2: %w", p.Name, err)
 	}
 	if re.MatchString("") {
-		return secretRule{}, fmt.Errorf("regexp of %s matches the empty text; write what the secret has at least", p.Name)
+		return secretRule{}, fmt.Errorf("regexp of %s matches the empty text; write one that matches at least one character", p.Name)
 	}
 	tail, err := regexp.Compile(tailOf(p.Regexp))
 	if err != nil {
-		return secretRule{}, fmt.Errorf("regexp of %s is too large to look for it in a stream; write a shorter one: %w", p.Name, err)
+		return secretRule{}, fmt.Errorf("regexp of %s is too large to search for in a stream; write a shorter one: %w", p.Name, err)
 	}
 	rule := secretRule{name: p.Name, re: re, group: max(re.SubexpIndex("secret"), 0), tail: tail}
 	if literal, _ := re.LiteralPrefix(); literal != "" {
