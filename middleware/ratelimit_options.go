@@ -16,8 +16,8 @@ const (
 	// NoticeRateLimited is the notice of a run that has reached the limit, at most once per
 	// window, with the time at which the next call is possible.
 	NoticeRateLimited = "holdfast.rate_limited"
-	// NoticeRateLimitUnchecked is the notice of a run whose calls are allowed because the
-	// store does not answer, once per run.
+	// NoticeRateLimitUnchecked is the notice of a run whose calls cannot be counted because
+	// the store does not answer, once per run.
 	NoticeRateLimitUnchecked = "holdfast.rate_limit_unchecked"
 )
 

@@ -74,7 +74,7 @@ func (b *budgeter) ended(at *Reached) *holdfast.Error {
 	if at.Needed > at.Limit {
 		return e.WithHint("Not even one call fits: raise the limit, or lower the budget's reserveTokens.")
 	}
-	return e.WithHint(`Raise the limit, or wait until it begins anew. Then POST the same threadId with "messages": [] and a new runId.`)
+	return e.WithHint(`Raise the limit, or wait until the budget is reset. Then POST the same threadId with "messages": [] and a new runId.`)
 }
 
 // takeAnswer raises the limit about which a person was asked, or ends the run. It also

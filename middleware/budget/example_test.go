@@ -43,3 +43,13 @@ func ExampleNew() {
 	fmt.Println(regexp.MustCompile("The thread has used .* its budget of [^;]*").FindString(hooktest.RunAgent(agent, "Read all of it.")))
 	// Output: The thread has used 2.36 of its budget of 2.50 USD
 }
+
+func ExampleNew_page() {
+	budget.New(budget.Options{
+		Run:           budget.Limit{Tokens: 200_000},
+		Thread:        budget.Limit{Cost: 2_500_000}, // millionths; budget.ParseMoney reads "2.50"
+		Prices:        map[string]budget.Price{"openai/*": {Input: 5_000_000, Output: 20_000_000}},
+		ReserveTokens: budget.ReserveTokens{Output: 8000},
+	})
+	// Output:
+}

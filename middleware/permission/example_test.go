@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
 )
 
@@ -52,4 +53,36 @@ func ExampleNew() {
 	// {"amount":12} - runs
 	// {"amount":120} - May the agent call refund?
 	// {"amount":1200} - Not allowed: refunds of 500 and more are made by the accountants.
+}
+
+func ExampleNew_page() {
+	limit := 500.0
+	permission.New(permission.Options{
+		Default: permission.Ask,
+		Rules: []permission.Rule{
+			{Tool: "get_*", Then: permission.Allow},
+			{Tool: "refund", Args: map[string]permission.Condition{"amount": {Below: &limit}}, Then: permission.Ask},
+			{Tool: "refund", Then: permission.Deny},
+		},
+	})
+	// Output:
+}
+
+// A tool that takes back what a person has said for all of their threads.
+func ExampleForget() {
+	type arguments struct {
+		Account string `json:"account"`
+	}
+	forget := holdfast.NewTool("forget_permission", "Has the person asked again.", func(ctx context.Context, args arguments) (string, error) {
+		ledger, err := holdfast.LedgerFrom(ctx)
+		if err != nil {
+			return "", err
+		}
+		at := holdfast.IterationFrom(ctx)
+		return "forgotten", permission.Forget(ctx, ledger, at.Principal.Tenant, args.Account)
+	})
+	ctx := holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{Ledger: memstore.New()})
+	result, err := forget.Call(ctx, holdfast.ToolCall{Arguments: json.RawMessage(`{"account":"permission/ann/9f2c"}`)})
+	fmt.Println(result.Text, err)
+	// Output: forgotten <nil>
 }

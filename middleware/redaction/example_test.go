@@ -34,3 +34,13 @@ func ExampleNewLogHandler() {
 	log.Error("cannot connect", "error", fmt.Errorf("dial %s: refused", "redis://:hunter2@cache:6379"))
 	// Output: level=ERROR msg="cannot connect" error="dial redis://:[redacted:url_password]@cache:6379: refused"
 }
+
+func ExampleNew_page() {
+	redaction.New(redaction.Options{
+		Patterns: []redaction.Pattern{{Name: "customer_pin", Regexp: `(?i)pin: (?P<secret>[0-9]{4})`}},
+	})
+
+	log := slog.New(redaction.NewLogHandler(slog.NewJSONHandler(os.Stderr, nil), redaction.Options{}))
+	log.Debug("not enabled")
+	// Output:
+}
