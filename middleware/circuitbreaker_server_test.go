@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheBreakerEndsARunAndAPersonResumesIt(t *testing.T) {
+	t.Parallel()
 	var searched, looked atomic.Int64
 	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling(`search {"q":"parcel","n":1}`, `look {}`),
@@ -46,6 +47,7 @@ func TestTheBreakerEndsARunAndAPersonResumesIt(t *testing.T) {
 }
 
 func TestTheBreakerTellsTheModelWhichThenDoesSomethingElse(t *testing.T) {
+	t.Parallel()
 	var searched atomic.Int64
 	model := callingModel(func(req *holdfast.ModelRequest) []string {
 		if last := req.Messages[len(req.Messages)-1]; strings.Contains(last.Text, "3 times in a row") {
@@ -70,6 +72,7 @@ func TestTheBreakerTellsTheModelWhichThenDoesSomethingElse(t *testing.T) {
 
 // TestTheBreakerCountsTheFrontendsCalls: each of them ends a run, and here a server too.
 func TestTheBreakerCountsTheFrontendsCalls(t *testing.T) {
+	t.Parallel()
 	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling(`confirm {"sure":true}`),
 		Middleware: []holdfast.Middleware{middleware.CircuitBreaker(middleware.CircuitBreakerOptions{})},

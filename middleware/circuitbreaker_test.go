@@ -15,6 +15,7 @@ import (
 // when it opens.
 
 func TestBreakerOptions(t *testing.T) {
+	t.Parallel()
 	hooktest.WantInvalid(t, "middleware.CircuitBreaker", middleware.CircuitBreaker, map[string]middleware.CircuitBreakerOptions{
 		"maxIdenticalCalls is -1: write 2 or more": {MaxIdenticalCalls: -1},
 		"maxIdenticalCalls is 1: write 2 or more":  {MaxIdenticalCalls: 1},
@@ -25,6 +26,7 @@ func TestBreakerOptions(t *testing.T) {
 }
 
 func TestBreakerState(t *testing.T) {
+	t.Parallel()
 	var none middleware.BreakerState
 	one := none.Record("a", "x")
 	two := one.Record("a", "x")
@@ -48,6 +50,7 @@ func TestBreakerState(t *testing.T) {
 
 // TestBreakerStateIsBounded: a model that makes up names does not fill the store.
 func TestBreakerStateIsBounded(t *testing.T) {
+	t.Parallel()
 	var s middleware.BreakerState
 	for i := range 1000 {
 		s = s.Record(fmt.Sprint("tool", i), "x")
@@ -59,6 +62,7 @@ func TestBreakerStateIsBounded(t *testing.T) {
 }
 
 func TestWhatTheBreakerTakesForIdentical(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		a, b string
 		same bool
@@ -87,6 +91,7 @@ func TestWhatTheBreakerTakesForIdentical(t *testing.T) {
 }
 
 func TestBreakerCountsWithinABatch(t *testing.T) {
+	t.Parallel()
 	o := middleware.CircuitBreakerOptions{Tools: map[string]int{"poll": 0, "pay": 2}}
 	for want, calls := range map[string][]string{
 		"":                     {"a 1", "a 2", "a 1", "a 2", "a 1", "a 2"}, // none twice in a row
@@ -104,6 +109,7 @@ func TestBreakerCountsWithinABatch(t *testing.T) {
 }
 
 func TestTheBreakersCountSurvivesACrash(t *testing.T) {
+	t.Parallel()
 	h := bare(t, middleware.CircuitBreaker(middleware.CircuitBreakerOptions{}))
 	for range 2 {
 		if _, err := h.batch(`search {"secret":"abc"}`); err != nil {
@@ -129,6 +135,7 @@ func TestTheBreakersCountSurvivesACrash(t *testing.T) {
 }
 
 func TestTheBreakerStaysOpenForTheModelUntilItChangesTheArguments(t *testing.T) {
+	t.Parallel()
 	h := bare(t, middleware.CircuitBreaker(middleware.CircuitBreakerOptions{MaxIdenticalCalls: 2, Then: "tell"}))
 	for i, want := range []bool{false, true, true, false} {
 		arguments := map[bool]string{true: `{"q":2}`, false: `{"q":1}`}[i == 3]
@@ -152,6 +159,7 @@ func TestTheBreakerStaysOpenForTheModelUntilItChangesTheArguments(t *testing.T) 
 }
 
 func TestBreakerTrouble(t *testing.T) {
+	t.Parallel()
 	h := bare(t, middleware.CircuitBreaker(middleware.CircuitBreakerOptions{MaxIdenticalCalls: 2}))
 	h.NotifyError = errors.New("the log is closed")
 	if _, err := h.batch("a 1", "a 1"); !errors.Is(err, h.NotifyError) {
@@ -168,6 +176,7 @@ func TestBreakerTrouble(t *testing.T) {
 
 // TestBreakerCountText: a count is read as it was written, and nothing else is read.
 func TestBreakerCountText(t *testing.T) {
+	t.Parallel()
 	text, err := middleware.BreakerCount{Signature: "9af832660a7ac441", Count: 2}.MarshalText()
 	if err != nil || string(text) != "9af832660a7ac441 2" {
 		t.Errorf("%s, %v", text, err)

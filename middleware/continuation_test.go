@@ -17,6 +17,7 @@ import (
 // restarted between a question and its answer.
 
 func TestContinuationOptions(t *testing.T) {
+	t.Parallel()
 	hooktest.WantInvalid(t, "middleware.Continuation", middleware.Continuation, map[string]middleware.ContinuationOptions{
 		"maxIterations is -1: write 1 or more":           {MaxIterations: -1},
 		"maxTotal is -5: write more than maxIterations":  {MaxTotal: -5},
@@ -59,6 +60,7 @@ func continued(it *holdfast.Iteration, run, payload string) *holdfast.Iteration 
 }
 
 func TestContinuationAsks(t *testing.T) {
+	t.Parallel()
 	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{Remember: "run"}))
 	it := &holdfast.Iteration{Run: "r1"}
 	h.use(t, 20, it)
@@ -80,6 +82,7 @@ func TestContinuationAsks(t *testing.T) {
 }
 
 func TestContinuationAnswers(t *testing.T) {
+	t.Parallel()
 	const unclear = "the answer could not be read"
 	for _, tt := range []struct {
 		payload string
@@ -136,6 +139,7 @@ func TestContinuationAnswers(t *testing.T) {
 // TestContinuationReadsANewAnswerAfterARefusal: a thread that is rewound to its refusal
 // asks again, and a second no is a no.
 func TestContinuationReadsANewAnswerAfterARefusal(t *testing.T) {
+	t.Parallel()
 	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1}))
 	it := &holdfast.Iteration{Run: "r1"}
 	h.use(t, 1, it)
@@ -151,6 +155,7 @@ func TestContinuationReadsANewAnswerAfterARefusal(t *testing.T) {
 // TestContinuationCountsByItself: an answer to another question does not restart the
 // count.
 func TestContinuationCountsByItself(t *testing.T) {
+	t.Parallel()
 	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 3}))
 	it := &holdfast.Iteration{Run: "r1"}
 	h.use(t, 2, it)
@@ -160,6 +165,7 @@ func TestContinuationCountsByItself(t *testing.T) {
 }
 
 func TestContinuationRemembers(t *testing.T) {
+	t.Parallel()
 	for _, scope := range []string{"run", "thread"} {
 		h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 7, Remember: scope}))
 		it := &holdfast.Iteration{Run: "r1"}
@@ -179,6 +185,7 @@ func TestContinuationRemembers(t *testing.T) {
 }
 
 func TestContinuationTrouble(t *testing.T) {
+	t.Parallel()
 	m := middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1, Remember: "thread"})
 	unreadable := func(name string) *bareRun {
 		return bareStored(t, m, `{"states":{"holdfast.continuation":{"used":1,"total":1},"`+name+`":"?"}}`)
@@ -206,6 +213,7 @@ func TestContinuationTrouble(t *testing.T) {
 }
 
 func TestARunIsContinuedAsAPersonSays(t *testing.T) {
+	t.Parallel()
 	var runs atomic.Int64
 	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling("work {}"), Tools: []holdfast.Tool{countedTool("work", &runs)},
@@ -242,6 +250,7 @@ func TestARunIsContinuedAsAPersonSays(t *testing.T) {
 // TestAThreadIsContinuedWithoutAsking: with "thread" the next run does not ask, with
 // "run" it does.
 func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
+	t.Parallel()
 	for remember, asked := range map[string]bool{"thread": false, "run": true} {
 		left := 5
 		model := callingModel(func(*holdfast.ModelRequest) []string {
@@ -269,6 +278,7 @@ func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
 // TestContinuationCountsThroughTheFrontendsResults: a result from the frontend begins a
 // request, but does not restart the count.
 func TestContinuationCountsThroughTheFrontendsResults(t *testing.T) {
+	t.Parallel()
 	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling("confirm {}"), Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2})},
 	})

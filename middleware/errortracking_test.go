@@ -23,12 +23,14 @@ var (
 )
 
 func TestErrorTrackingOptions(t *testing.T) {
+	t.Parallel()
 	hooktest.WantInvalid(t, "middleware.ErrorTracking", middleware.ErrorTracking, map[string]middleware.ErrorTrackingOptions{
 		"maxFailingIterations is -1: write 1 or more": {MaxFailingIterations: -1},
 	})
 }
 
 func TestWhatFailsAnIteration(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		calls []holdfast.CallResult
@@ -49,6 +51,7 @@ func TestWhatFailsAnIteration(t *testing.T) {
 }
 
 func TestErrorTrackingCountsThroughACrash(t *testing.T) {
+	t.Parallel()
 	h := bare(t, middleware.ErrorTracking(middleware.ErrorTrackingOptions{}))
 	for i := range 3 {
 		if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Number: i, Granted: i}); err != nil {
@@ -79,6 +82,7 @@ func TestErrorTrackingCountsThroughACrash(t *testing.T) {
 }
 
 func TestErrorTrackingTrouble(t *testing.T) {
+	t.Parallel()
 	h := bareStored(t, middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 1}), `{"states":{"holdfast.error_tracking":{"failing":1}}}`)
 	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Granted: 1}); hooktest.Code(err) != holdfast.CodeTooManyErrors || !strings.Contains(err.Error(), "An iteration has failed") {
 		t.Errorf("got %v", err)
@@ -108,6 +112,7 @@ func flaky(runs *atomic.Int64, works ...int64) holdfast.Tool {
 }
 
 func TestErrorTrackingEndsARunAndAPersonResumesIt(t *testing.T) {
+	t.Parallel()
 	var runs atomic.Int64
 	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling("fetch {}"), Tools: []holdfast.Tool{flaky(&runs, 3)},
@@ -129,6 +134,7 @@ func TestErrorTrackingEndsARunAndAPersonResumesIt(t *testing.T) {
 // TestErrorTrackingGoesOnAfterARestart: the count is stored with the run, which waits for
 // a person between two failures here.
 func TestErrorTrackingGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
 	var runs atomic.Int64
 	ask := holdfast.NewTool("ask", "", func(ctx context.Context, _ map[string]any) (string, error) {
 		if holdfast.CallFrom(ctx).Answer == nil {

@@ -26,6 +26,7 @@ func remembering(summaries *atomic.Int32) holdfast.Model {
 // TestASummarySurvivesARestart: another process uses the summary that was made once. The
 // history has all messages, and the usage includes the summary.
 func TestASummarySurvivesARestart(t *testing.T) {
+	t.Parallel()
 	var summaries atomic.Int32
 	agent := holdfast.Agent{Model: remembering(&summaries), Middleware: []holdfast.Middleware{
 		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4})}}
@@ -50,6 +51,7 @@ func TestASummarySurvivesARestart(t *testing.T) {
 
 // TestAWindowTruncates: the model is told, and the history has all messages.
 func TestAWindowTruncates(t *testing.T) {
+	t.Parallel()
 	agent := holdfast.Agent{Model: remembering(&atomic.Int32{}), Middleware: []holdfast.Middleware{
 		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 3})}}
 	c := hooktest.Converse(t, agent)

@@ -105,6 +105,7 @@ const firstSummary = "Summary of the first 4 messages of this conversation:\nThe
 // TestHistoryIsSummarised: once for several messages, with the old summary in the new
 // one.
 func TestHistoryIsSummarised(t *testing.T) {
+	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{SummaryEvery: 4})
 	s.shows("uaua", "u0 a1 u2 a3")
 	s.shows("uauau", "u0 a1 u2 a3 u4") // not yet worth it
@@ -136,6 +137,7 @@ func TestHistoryIsSummarised(t *testing.T) {
 
 // TestSummaryUsageCounts: before the answer, and in each report of the answer.
 func TestSummaryUsageCounts(t *testing.T) {
+	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{SummaryPrompt: "Be short."})
 	cached := int64(3)
 	s.answer[1].Usage.CachedInput, s.answer[1].Usage.OutputTokens = &cached, nil
@@ -158,6 +160,7 @@ func TestSummaryUsageCounts(t *testing.T) {
 
 // TestSummaryAfterARewind: a summary of messages that are gone is dropped.
 func TestSummaryAfterARewind(t *testing.T) {
+	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
 	s.shows("uau", "u0 a1 u2")
@@ -173,6 +176,7 @@ func TestSummaryAfterARewind(t *testing.T) {
 
 // TestSummaryFails: the model is asked anyway, with less history, and people are told.
 func TestSummaryFails(t *testing.T) {
+	t.Parallel()
 	hidden := "The conversation before this point is not shown: 3 messages."
 	for reason, change := range map[string]func(*summarising){
 		"The model failed.": func(s *summarising) { s.fails, s.summary = errors.New("secret"), nil },
@@ -198,6 +202,7 @@ func TestSummaryFails(t *testing.T) {
 
 // TestSummaryThatEndsTheRun: the decision of a budget is not a failure to summarise.
 func TestSummaryThatEndsTheRun(t *testing.T) {
+	t.Parallel()
 	for _, decision := range []error{holdfast.Errorf(holdfast.CodeBudgetExceeded, "No money."), &holdfast.Interrupt{Message: "More?"}} {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})
 		s.summary, s.fails = nil, decision
@@ -216,6 +221,7 @@ func TestSummaryThatEndsTheRun(t *testing.T) {
 
 // TestSummaryOfAReaderThatStops: after that nothing is asked.
 func TestSummaryOfAReaderThatStops(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 4; n++ {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})
 		answers := 0
@@ -248,6 +254,7 @@ func TestSummaryOfAReaderThatStops(t *testing.T) {
 // TestSummaryWithoutAState: a state that cannot be read or written ends the call with an
 // error.
 func TestSummaryWithoutAState(t *testing.T) {
+	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	s.ctx = t.Context()
 	if _, err := s.ask("uauauau"); !errors.Is(err, holdfast.ErrNoRun) {
@@ -258,6 +265,7 @@ func TestSummaryWithoutAState(t *testing.T) {
 // TestWhatASummaryIsMadeOf: calls and results as text, media by name, and nothing too
 // long.
 func TestWhatASummaryIsMadeOf(t *testing.T) {
+	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	history := shape("uaurctuauau")
 	history[0].Parts = []holdfast.Part{{Type: holdfast.PartText, Text: "look:"}, {Type: holdfast.PartImage, Source: &holdfast.Source{}}}
@@ -292,6 +300,7 @@ func TestWhatASummaryIsMadeOf(t *testing.T) {
 
 // TestSummaryByBytes: long texts are summarised before there are many messages.
 func TestSummaryByBytes(t *testing.T) {
+	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	s.m = middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxBytes: 40, Then: middleware.WindowSummarise})
 	s.shows("uauau", "u0 a1 u2 a3 u4")

@@ -69,6 +69,7 @@ func asked(t *testing.T, ctx context.Context, m holdfast.Middleware, messages []
 }
 
 func TestHistoryWindow(t *testing.T) {
+	t.Parallel()
 	zero, two := 0, 2
 	tests := []struct {
 		name, form string
@@ -115,6 +116,7 @@ func TestHistoryWindow(t *testing.T) {
 // TestHistoryWindowIsWellFormed: whatever the history and however small the window, no
 // result lacks its call, and no call its result.
 func TestHistoryWindowIsWellFormed(t *testing.T) {
+	t.Parallel()
 	history := shape("urctaurCttrctauctCttctauaurCttctCtta")
 	for n := range history {
 		for limit := 1; limit < 12; limit++ {
@@ -141,6 +143,7 @@ func TestHistoryWindowIsWellFormed(t *testing.T) {
 }
 
 func TestHistoryWindowMistakes(t *testing.T) {
+	t.Parallel()
 	minus := -1
 	hooktest.WantInvalid(t, "middleware.HistoryWindow", middleware.HistoryWindow, map[string]middleware.HistoryWindowOptions{
 		"nothing is bounded":         {},

@@ -9,6 +9,7 @@ import (
 )
 
 func TestIterationLimit(t *testing.T) {
+	t.Parallel()
 	m := IterationLimit(3)
 	if err := m.BeforeIteration(t.Context(), &holdfast.Iteration{Number: 12, Granted: 2}); err != nil {
 		t.Errorf("within the limit: %v", err)

@@ -32,6 +32,7 @@ func deltas(pauses ...time.Duration) holdfast.ModelCall {
 }
 
 func TestModelTimeout(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		model  holdfast.ModelCall
@@ -71,6 +72,7 @@ func TestModelTimeout(t *testing.T) {
 }
 
 func TestModelTimeoutOfAModelThatEndsQuietly(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		quiet := func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(func(holdfast.Delta, error) bool) { <-ctx.Done() }
@@ -87,6 +89,7 @@ func TestModelTimeoutOfAModelThatEndsQuietly(t *testing.T) {
 }
 
 func TestModelTimeoutPassesErrorsOn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)

@@ -50,6 +50,7 @@ func counted(s hooktest.Stream, begin string) (n int) {
 
 // TestRateLimitOfTwoServers: they count together, and a run gets one notice.
 func TestRateLimitOfTwoServers(t *testing.T) {
+	t.Parallel()
 	noon := func() time.Time { return time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC) }
 	agent := searcher(5, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
 		Limit: 7, Window: middleware.Duration(time.Hour), Then: "tell", Now: noon,
@@ -75,6 +76,7 @@ func TestRateLimitOfTwoServers(t *testing.T) {
 
 // TestRateLimitEndsARun once all of its calls have results.
 func TestRateLimitEndsARun(t *testing.T) {
+	t.Parallel()
 	s := hooktest.Serve(t, searcher(2, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
 		Name: "strict", Limit: 1, Window: middleware.Duration(24 * time.Hour), Then: "end",
 	})))
@@ -90,6 +92,7 @@ func TestRateLimitEndsARun(t *testing.T) {
 
 // TestRateLimitWaitsBesideOtherCalls: while one call waits, the others get their results.
 func TestRateLimitWaitsBesideOtherCalls(t *testing.T) {
+	t.Parallel()
 	// The clock stops a moment before the end of a window until the calls within the
 	// limit are done.
 	var mu sync.Mutex

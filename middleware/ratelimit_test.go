@@ -49,6 +49,7 @@ func minute(limit int64, change func(*middleware.RateLimitOptions)) middleware.R
 func unchanged(*middleware.RateLimitOptions) {}
 
 func TestRateLimitMistakes(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(*middleware.RateLimitOptions){
 		"limit is 0":                   func(o *middleware.RateLimitOptions) { o.Limit = 0 },
 		"window is 1ms: write 1s":      func(o *middleware.RateLimitOptions) { o.Window = middleware.Duration(time.Millisecond) },
@@ -67,6 +68,7 @@ func TestRateLimitMistakes(t *testing.T) {
 // TestRateLimitTells: the model reads when it can try again, and a call that is repeated
 // after a crash is not counted again.
 func TestRateLimitTells(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	m := middleware.RateLimit(minute(2, func(o *middleware.RateLimitOptions) { o.Now = func() time.Time { return now } }))
@@ -89,6 +91,7 @@ func TestRateLimitTells(t *testing.T) {
 
 // TestRateLimitPer: what is counted separately, and which tools are counted.
 func TestRateLimitPer(t *testing.T) {
+	t.Parallel()
 	others := map[string]func(*hooktest.Run){
 		"user":   func(h *hooktest.Run) { h.At.Principal.User = "bob" },
 		"agent":  func(h *hooktest.Run) { h.At.Agent = "b" },
@@ -125,6 +128,7 @@ func TestRateLimitPer(t *testing.T) {
 
 // TestRateLimitEnds: the run ends with a reason.
 func TestRateLimitEnds(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(1, func(o *middleware.RateLimitOptions) { o.Then = "end" }))
 	if _, err := use(h, m, "search", "c1"); err != nil {
@@ -141,6 +145,7 @@ func TestRateLimitEnds(t *testing.T) {
 // TestRateLimitOfModelCalls: every attempt is counted, but not again if another process
 // repeats it.
 func TestRateLimitOfModelCalls(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(2, func(o *middleware.RateLimitOptions) { o.Model = true }))
 	done := hooktest.Says(holdfast.Delta{Finish: holdfast.FinishStop})
@@ -159,6 +164,7 @@ func TestRateLimitOfModelCalls(t *testing.T) {
 // TestRateLimitWaits: calls that wait go ahead in the next window; those that find it
 // full are told after the longest wait.
 func TestRateLimitWaits(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := hooktest.New(t)
 		time.Sleep(20 * time.Second) // of the first window
@@ -201,6 +207,7 @@ func TestRateLimitWaits(t *testing.T) {
 // TestRateLimitWaitsWithinBounds: no call waits for a window that it would not live to
 // see.
 func TestRateLimitWaitsWithinBounds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := hooktest.New(t)
 		long := middleware.RateLimitOptions{Limit: 1, Window: middleware.Duration(time.Hour), MaxWait: middleware.Duration(time.Minute)}
@@ -237,6 +244,7 @@ func TestRateLimitWaitsWithinBounds(t *testing.T) {
 // TestRateLimitWithoutAStore: calls are allowed with one notice for the run, or they are
 // denied.
 func TestRateLimitWithoutAStore(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	h.Ledger = &hooktest.Failing{Ledger: h.Ledger, Reserves: -1}
 	done := hooktest.Says(holdfast.Delta{Finish: holdfast.FinishStop})
@@ -272,6 +280,7 @@ func TestRateLimitWithoutAStore(t *testing.T) {
 
 // TestRateLimitCannotCount outside of a run, or with names that no ledger accepts.
 func TestRateLimitCannotCount(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(1, unchanged))
 	if _, err := useIn(t.Context(), h, m, "search", "a"); !errors.Is(err, holdfast.ErrNoRun) {

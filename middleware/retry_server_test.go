@@ -21,6 +21,7 @@ func fastRetry() middleware.RetryOptions {
 // TestRetriedRun: the person sees one call, one result and the notice, and the state
 // changes once.
 func TestRetriedRun(t *testing.T) {
+	t.Parallel()
 	var tries atomic.Int32
 	add := holdfast.NewTool("add", "", func(ctx context.Context, _ struct{}) (string, error) {
 		err := holdfast.UpdateState(ctx, func(state json.RawMessage) (json.RawMessage, error) {
@@ -44,6 +45,7 @@ func TestRetriedRun(t *testing.T) {
 // TestTimedOutRun: after its attempts, a tool that hangs has a result, and the run
 // continues.
 func TestTimedOutRun(t *testing.T) {
+	t.Parallel()
 	var tries atomic.Int32
 	hang := holdfast.NewTool("hang", "", func(ctx context.Context, _ struct{}) (string, error) {
 		tries.Add(1)

@@ -118,6 +118,7 @@ func retryCases(parts []holdfast.Part) []retryCase {
 }
 
 func TestRetry(t *testing.T) {
+	t.Parallel()
 	parts := []holdfast.Part{{Type: holdfast.PartText, Text: "bad"}}
 	for _, tt := range retryCases(parts) {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,6 +155,7 @@ func TestRetry(t *testing.T) {
 
 // TestRetryPauses: they double up to the maximum, and jitter only makes them shorter.
 func TestRetryPauses(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tool := &trying{tries: []tryOutcome{brokenTry}}
 		o := middleware.RetryOptions{Attempts: 5, Backoff: middleware.Duration(time.Second), MaxBackoff: middleware.Duration(3 * time.Second), Jitter: asIs}
@@ -172,6 +174,7 @@ func TestRetryPauses(t *testing.T) {
 // TestRetryWithoutTime: a cancelled run is not held up, and a call that would reach its
 // deadline before the next attempt keeps its result.
 func TestRetryWithoutTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := middleware.RetryOptions{Backoff: middleware.Duration(time.Second), Jitter: asIs}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -196,6 +199,7 @@ func TestRetryWithoutTime(t *testing.T) {
 // TestRetryForgetsWhatAFailedTryDid: only the last attempt changes the shared state, even
 // if an earlier one keeps running.
 func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
 		update := func(ctx context.Context, text string) {
@@ -247,6 +251,7 @@ func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
 
 // TestTimeoutIsAResultAfterTheTries: each attempt has its own time.
 func TestTimeoutIsAResultAfterTheTries(t *testing.T) {
+	t.Parallel()
 	for _, on := range []string{middleware.RetryOnTimeout, middleware.RetryOnError} {
 		synctest.Test(t, func(t *testing.T) {
 			tool := &trying{tries: []tryOutcome{hangingTry}}
@@ -261,6 +266,7 @@ func TestTimeoutIsAResultAfterTheTries(t *testing.T) {
 }
 
 func TestRetryMistakes(t *testing.T) {
+	t.Parallel()
 	hooktest.WantInvalid(t, "middleware.Retry", middleware.Retry, map[string]middleware.RetryOptions{
 		"attempts is 1":       {Attempts: 1},
 		"from 2 to 20":        {Attempts: 21},
@@ -272,6 +278,7 @@ func TestRetryMistakes(t *testing.T) {
 
 // TestInvalidArgumentsAreNotTriedAgain: only the model can correct them.
 func TestInvalidArgumentsAreNotTriedAgain(t *testing.T) {
+	t.Parallel()
 	calls := 0
 	look := holdfast.NewTool("look", "looks", func(context.Context, struct{}) (string, error) { return "", nil })
 	handler := middleware.Retry(middleware.RetryOptions{}).Tool(func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {

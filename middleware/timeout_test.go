@@ -15,6 +15,7 @@ import (
 )
 
 func TestTimeoutOfAModel(t *testing.T) {
+	t.Parallel()
 	for want, o := range map[string]middleware.TimeoutOptions{
 		"not complete after 5s":           {Model: middleware.Duration(5 * time.Second)},
 		"nothing came from the model for": {ModelIdle: middleware.Duration(time.Second)},
@@ -42,6 +43,7 @@ func TestTimeoutOfAModel(t *testing.T) {
 
 // TestTimeoutOfATool: the tool's own timeout takes precedence.
 func TestTimeoutOfATool(t *testing.T) {
+	t.Parallel()
 	for want, own := range map[string]time.Duration{"within 5s": 0, "within 2s": 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			m := middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Second)})
@@ -57,6 +59,7 @@ func TestTimeoutOfATool(t *testing.T) {
 }
 
 func TestTimeoutMistakes(t *testing.T) {
+	t.Parallel()
 	hooktest.WantInvalid(t, "middleware.Timeout", middleware.Timeout, map[string]middleware.TimeoutOptions{
 		"nothing is bounded":    {},
 		"a timeout is negative": {Model: -1},

@@ -11,6 +11,7 @@ import (
 )
 
 func TestToolResultLimit(t *testing.T) {
+	t.Parallel()
 	m := ToolResultLimit(10)
 	tests := []struct{ name, give, want string }{
 		{"short", "0123456789", "0123456789"},
@@ -29,6 +30,7 @@ func TestToolResultLimit(t *testing.T) {
 }
 
 func TestToolResultLimitOfErrorsAndQuestions(t *testing.T) {
+	t.Parallel()
 	fails := func(err error) stub {
 		return stub{f: func(context.Context) (holdfast.ToolResult, error) { return holdfast.ToolResult{}, err }}
 	}
@@ -46,6 +48,7 @@ func TestToolResultLimitOfErrorsAndQuestions(t *testing.T) {
 }
 
 func TestToolResultLimitOfParts(t *testing.T) {
+	t.Parallel()
 	parts := []holdfast.Part{
 		{Type: holdfast.PartText, Text: "12345"},
 		{Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceData, Value: strings.Repeat("A", 20)}},
@@ -71,6 +74,7 @@ func TestToolResultLimitOfParts(t *testing.T) {
 
 // TestNoResultLimit: without a positive limit results stay as they are.
 func TestNoResultLimit(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
 	result, err := run(t.Context(), stub{f: func(context.Context) (holdfast.ToolResult, error) { return holdfast.ToolResult{Text: long}, nil }}, ToolResultLimit(0))
 	if err != nil || result.Text != long {

@@ -40,6 +40,7 @@ func run(ctx context.Context, t holdfast.Tool, chain ...holdfast.Middleware) (ho
 }
 
 func TestToolTimeoutOfAToolThatObeys(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
 		tool := stub{f: func(ctx context.Context) (holdfast.ToolResult, error) {
@@ -59,6 +60,7 @@ func TestToolTimeoutOfAToolThatObeys(t *testing.T) {
 }
 
 func TestToolTimeoutGivesUpAToolThatDoesNotObey(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
 		release := make(chan struct{})
@@ -81,6 +83,7 @@ func TestToolTimeoutGivesUpAToolThatDoesNotObey(t *testing.T) {
 }
 
 func TestToolTimeoutLeavesTheRestAlone(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
 		m := ToolTimeout(time.Minute, &group)
@@ -107,6 +110,7 @@ func TestToolTimeoutLeavesTheRestAlone(t *testing.T) {
 }
 
 func TestToolTimeoutWaitsForACancelledTool(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
 		ctx, cancel := context.WithCancel(t.Context())
@@ -124,6 +128,7 @@ func TestToolTimeoutWaitsForACancelledTool(t *testing.T) {
 }
 
 func TestToolTimeoutOfAToolThatEndsItsGoroutine(t *testing.T) {
+	t.Parallel()
 	tool := stub{f: func(context.Context) (holdfast.ToolResult, error) {
 		runtime.Goexit()
 		return holdfast.ToolResult{}, nil
@@ -134,6 +139,7 @@ func TestToolTimeoutOfAToolThatEndsItsGoroutine(t *testing.T) {
 }
 
 func TestToolTimeoutWithoutABound(t *testing.T) {
+	t.Parallel()
 	result, err := run(t.Context(), stub{f: func(ctx context.Context) (holdfast.ToolResult, error) {
 		_, bounded := ctx.Deadline()
 		if bounded {
@@ -149,6 +155,7 @@ func TestToolTimeoutWithoutABound(t *testing.T) {
 // TestPanicsCrossTheBound: a call with a timeout runs in a goroutine of its own, but a
 // panic reaches the caller, with the original stack.
 func TestPanicsCrossTheBound(t *testing.T) {
+	t.Parallel()
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer func() {
@@ -163,6 +170,7 @@ func TestPanicsCrossTheBound(t *testing.T) {
 // TestLateErrorsAreTimeouts: a tool that returns an error of its own when its context is
 // cancelled took too long, whatever the error says.
 func TestLateErrorsAreTimeouts(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errTimeout)
 	done := make(chan returned, 1)

@@ -39,6 +39,7 @@ func spent(t *testing.T, change func(*budget.Options)) (*hooktest.Run, holdfast.
 
 // TestBudgetAsks: at the limit a person is asked, and the answer raises it.
 func TestBudgetAsks(t *testing.T) {
+	t.Parallel()
 	runTokens := func(o *budget.Options) { o.Run.Tokens = 100 }
 	threadCost := func(o *budget.Options) { o.Thread.Cost = money(t, "1") }
 	for name, tt := range map[string]struct {
@@ -81,6 +82,7 @@ func TestBudgetAsks(t *testing.T) {
 // TestBudgetAnswersCountOnce: the answer is there for every attempt of the iteration, but
 // raises the limit once. Another question needs another answer.
 func TestBudgetAnswersCountOnce(t *testing.T) {
+	t.Parallel()
 	h, m := spent(t, func(o *budget.Options) { o.Run.Tokens = 100 })
 	hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))))
 	answer(h, `{"allow":true,"raise":90}`)
@@ -101,6 +103,7 @@ func TestBudgetAnswersCountOnce(t *testing.T) {
 // TestBudgetRaisesLast: what was raised stays raised for the thread or for the run,
 // depending on the limit.
 func TestBudgetRaisesLast(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		change func(*budget.Options)
 		lasts  bool
@@ -141,6 +144,7 @@ func middlewareThreadState(h *hooktest.Run) (*holdfast.States, error) {
 
 // TestBudgetWarnsOnce per run and limit.
 func TestBudgetWarnsOnce(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) {
 		o.Run.Tokens, o.Thread.Cost, o.Currency, o.WarnAt = 1000, money(t, "2"), "EUR", 10
@@ -158,6 +162,7 @@ func TestBudgetWarnsOnce(t *testing.T) {
 
 // TestBudgetWithoutAStore: a call waits for the store, and is not made without it.
 func TestBudgetWithoutAStore(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := hooktest.New(t)
 		store := &hooktest.Failing{Ledger: h.Ledger, Reserves: 4, Settles: 2, Reads: 1}
@@ -195,6 +200,7 @@ func (confused) Reserve(context.Context, *holdfast.Reservation) error {
 }
 
 func TestBudgetOfAConfusedLedger(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	h.Ledger = confused{h.Ledger}
 	err := h.Ask(budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 100 })), hooktest.Says())
@@ -206,6 +212,7 @@ func TestBudgetOfAConfusedLedger(t *testing.T) {
 // TestBudgetOfACancelledRun: nothing is reserved, and the error is the reason of the
 // cancellation.
 func TestBudgetOfACancelledRun(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	h.Ledger = &hooktest.Failing{Ledger: h.Ledger, Reserves: -1}
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 100 }))
@@ -222,6 +229,7 @@ func TestBudgetOfACancelledRun(t *testing.T) {
 // TestBudgetCannotBegin without a run, with states that cannot be read, or with names
 // that no ledger accepts.
 func TestBudgetCannotBegin(t *testing.T) {
+	t.Parallel()
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 100 }))
 	first := func(ctx context.Context) (failure error) {
 		for _, err := range m.Model(hooktest.Says())(ctx, &holdfast.ModelRequest{}) {

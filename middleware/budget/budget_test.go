@@ -26,6 +26,7 @@ func calls(change func(*budget.Options)) budget.Options {
 }
 
 func TestBudgetMistakes(t *testing.T) {
+	t.Parallel()
 	type o = budget.Options
 	cost := budget.Limit{Cost: 1}
 	prices := map[string]budget.Price{"p/m": {Input: 1}}
@@ -47,6 +48,7 @@ func TestBudgetMistakes(t *testing.T) {
 }
 
 func TestBudgetOptionsOfAFile(t *testing.T) {
+	t.Parallel()
 	var o budget.Options
 	err := holdfast.DecodeOptions(json.RawMessage(`{"tenant": {"cost": 250.5, "window": "720h"}, "run": {"tokens": 200000},
 		"prices": {"openai/gpt-*": {"input": "2.50", "output": 10, "cachedInput": 0}}, "reserveTokens": {"input": "estimate", "output": 800}}`), &o)
@@ -64,6 +66,7 @@ func TestBudgetOptionsOfAFile(t *testing.T) {
 // TestBudgetOfTokens: what was used replaces what was reserved, and a call that does not
 // fit is not made.
 func TestBudgetOfTokens(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 250 }))
 	during := func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -95,6 +98,7 @@ func TestBudgetOfTokens(t *testing.T) {
 // TestBudgetOfMoney: the highest price is reserved until a model has answered, then the
 // price of that model.
 func TestBudgetOfMoney(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) {
 		o.Thread.Cost = money(t, "10")
@@ -116,6 +120,7 @@ func TestBudgetOfMoney(t *testing.T) {
 
 // TestBudgetTooSmallForOneCall: the error says what to do about it.
 func TestBudgetTooSmallForOneCall(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.User.Tokens = 99 }))
 	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), holdfast.CodeBudgetExceeded, "The user has used 0 of its budget of 99 tokens", "Not even one call fits", "reserveTokens")
@@ -124,6 +129,7 @@ func TestBudgetTooSmallForOneCall(t *testing.T) {
 // TestBudgetWindows: the budgets of a user and a tenant are reset with their windows, and
 // a call counts against all limits at once.
 func TestBudgetWindows(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	now := time.Date(2026, 3, 4, 23, 0, 0, 0, time.UTC)
 	m := budget.New(calls(func(o *budget.Options) {
@@ -149,6 +155,7 @@ func TestBudgetWindows(t *testing.T) {
 // TestBudgetAccounts: a run that resumes another shares its account, and a fork that of
 // the thread it came from.
 func TestBudgetAccounts(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens, o.Thread.Tokens = 1000, 1000 }))
 	for _, at := range []struct{ thread, run string }{{"th", "r1"}, {"th", "resumed"}, {"fork", "r3"}} {
@@ -179,6 +186,7 @@ func TestBudgetAccounts(t *testing.T) {
 // TestBudgetAfterACrash: what a call may have used before its process died stays counted
 // beside the call of the next owner, so a crash is not a way around a limit.
 func TestBudgetAfterACrash(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Thread.Tokens = 210 }))
 	next, stop := iter.Pull2(m.Model(hooktest.Says(holdfast.Delta{Text: "a"}, holdfast.Delta{Text: "b"}))(h.Context(), &holdfast.ModelRequest{}))
@@ -197,6 +205,7 @@ func TestBudgetAfterACrash(t *testing.T) {
 
 // TestBudgetOfAttempts: every attempt counts what it has reported.
 func TestBudgetOfAttempts(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 1000 }))
 	u := hooktest.Usage(50, 5)
@@ -214,6 +223,7 @@ func TestBudgetOfAttempts(t *testing.T) {
 // TestBudgetWithoutReports: without a report, what was reserved counts. A provider that
 // refuses costs nothing.
 func TestBudgetWithoutReports(t *testing.T) {
+	t.Parallel()
 	done := holdfast.Delta{Finish: holdfast.FinishStop}
 	reports := func(u holdfast.Usage) holdfast.ModelCall { return hooktest.Costing(&u) }
 	for name, tt := range map[string]struct {
@@ -254,6 +264,7 @@ func TestBudgetWithoutReports(t *testing.T) {
 
 // TestBudgetUnreportedIsSaidOnce per run.
 func TestBudgetUnreportedIsSaidOnce(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 1000 }))
 	for range 3 {
@@ -268,6 +279,7 @@ func TestBudgetUnreportedIsSaidOnce(t *testing.T) {
 
 // TestBudgetOfAReaderThatPanics: the call is counted anyway.
 func TestBudgetOfAReaderThatPanics(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 1000 }))
 	func() {
@@ -282,6 +294,7 @@ func TestBudgetOfAReaderThatPanics(t *testing.T) {
 // TestBudgetUnknownPrice: a model whose cost cannot be known is refused at its first
 // call, unless that is to be ignored.
 func TestBudgetUnknownPrice(t *testing.T) {
+	t.Parallel()
 	options := func(change func(*budget.Options)) budget.Options {
 		return calls(func(o *budget.Options) {
 			o.Run.Cost, o.Run.Tokens = money(t, "10"), 1000
@@ -315,6 +328,7 @@ func TestBudgetUnknownPrice(t *testing.T) {
 
 // TestBudgetEstimate: without a configured number, a third of the bytes is reserved.
 func TestBudgetEstimate(t *testing.T) {
+	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(budget.Options{Run: budget.Limit{Tokens: 1 << 40}, ReserveTokens: budget.ReserveTokens{Output: 1}})
 	image := func(kind holdfast.SourceType, size int) holdfast.Part {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestParseMoney(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]budget.Money{
 		"0": 0, "10": 10_000_000, "2.5": 2_500_000, "2.50": 2_500_000, "0.000001": 1, "007": 7_000_000, "9007199254.740992": 1 << 53,
 	} {
@@ -31,6 +32,7 @@ func TestParseMoney(t *testing.T) {
 }
 
 func TestMoneyIsWrittenAsItIsRead(t *testing.T) {
+	t.Parallel()
 	for money, want := range map[budget.Money]string{
 		0: "0.00", 1: "0.000001", 10_000_000: "10.00", 2_500_000: "2.50", 75_000: "0.075", -1_500_000: "-1.50", math.MinInt64: "-9223372036854.775808",
 	} {

@@ -11,6 +11,7 @@ import (
 func tokens(n int64) *int64 { return &n }
 
 func TestCost(t *testing.T) {
+	t.Parallel()
 	cached, written, reasoning := money(t, "0.30"), money(t, "3.75"), money(t, "20")
 	plain := budget.Price{Input: money(t, "3"), Output: money(t, "15")}
 	full := plain

@@ -42,6 +42,7 @@ func works(u *holdfast.Usage) holdfast.Delta {
 // TestBudgetEndsARun: the run ends with the reason, and so do the next run of the thread
 // and a fork of it.
 func TestBudgetEndsARun(t *testing.T) {
+	t.Parallel()
 	s := hooktest.Serve(t, worker(budget.Options{Thread: budget.Limit{Tokens: 220}},
 		func(int64) holdfast.Delta { return works(hooktest.Usage(40, 10)) }))
 	events := s.Post("t", "r1", nil)
@@ -63,6 +64,7 @@ func TestBudgetEndsARun(t *testing.T) {
 
 // TestBudgetAsksAPerson, who answers after the server was restarted.
 func TestBudgetAsksAPerson(t *testing.T) {
+	t.Parallel()
 	store := "bolt:" + filepath.Join(t.TempDir(), "holdfast.db")
 	agent := worker(budget.Options{
 		Run: budget.Limit{Cost: money(t, "1")}, Then: "ask",
@@ -97,6 +99,7 @@ func TestBudgetAsksAPerson(t *testing.T) {
 // TestBudgetOfManyRuns: eight runs on two servers never use more than their tenant may,
 // and stop only when another call does not fit.
 func TestBudgetOfManyRuns(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
 	for name, change := range map[string]func(*server.Config){
 		"memory": hooktest.Sharing(memstore.New()),

@@ -9,6 +9,7 @@ import (
 
 // TestReadJSON: what two readers may understand differently is refused.
 func TestReadJSON(t *testing.T) {
+	t.Parallel()
 	for _, good := range []string{`{}`, `null`, `"a"`, `[1,{"a":[true,{}]},-0.5e3]`, `{"a":{"b":1},"c":{"b":1}}`} {
 		v, err := readJSON([]byte(good))
 		if err != nil || string(canonical.JSON(v)) != good {
@@ -26,6 +27,7 @@ func TestReadJSON(t *testing.T) {
 }
 
 func TestLookUp(t *testing.T) {
+	t.Parallel()
 	v, err := readJSON([]byte(`{"to":{"country":"DE"},"items":[{"sku":"a"},{"sku":"b"}],"amount":5}`))
 	if err != nil {
 		t.Fatal(err)

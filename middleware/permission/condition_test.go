@@ -9,6 +9,7 @@ import (
 
 // TestCondition reads every condition as a configuration file has it.
 func TestCondition(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		condition string
 		yes, no   []string
@@ -53,6 +54,7 @@ func TestCondition(t *testing.T) {
 }
 
 func TestConditionMistakes(t *testing.T) {
+	t.Parallel()
 	var c Condition
 	for _, text := range []string{`{"abov":1}`, `{"above":"1"}`, `[1]`, `7`} {
 		if err := json.Unmarshal([]byte(text), &c); err == nil || !strings.Contains(err.Error(), "equals, oneOf, above") {

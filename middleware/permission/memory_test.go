@@ -23,6 +23,7 @@ import (
 // TestPermissionRemembered: an answer applies to later calls of the same tool by the same
 // agent about which the same rule asks, as long as its scope lasts.
 func TestPermissionRemembered(t *testing.T) {
+	t.Parallel()
 	for _, scope := range []string{"run", "thread", "user"} {
 		for allow, want := range map[bool]string{true: "run", false: "Not allowed: the person has refused calls like this one."} {
 			p := newPermissionRun(t, refundRules)
@@ -48,6 +49,7 @@ func TestPermissionRemembered(t *testing.T) {
 // TestPermissionOwnAnswerFirst: the answer about this very call takes precedence over a
 // remembered one.
 func TestPermissionOwnAnswerFirst(t *testing.T) {
+	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	one, two := p.call(`refund {"amount":50}`), p.call(`refund {"amount":60}`)
 	if got := p.start(permissionAnswered(one, `{"allow":true,"remember":"user"}`)); got != "ran" {
@@ -64,6 +66,7 @@ func TestPermissionOwnAnswerFirst(t *testing.T) {
 }
 
 func TestPermissionExact(t *testing.T) {
+	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	p.start(permissionAnswered(p.call(`mail {"to":"x","cc":"y"}`), `{"allow":true,"remember":"thread"}`))
 	got := p.batch(p.call(`mail {"cc":"y", "to":"x"}`), p.call(`mail {"to":"x"}`))
@@ -75,6 +78,7 @@ func TestPermissionExact(t *testing.T) {
 // TestPermissionWithoutALedger: if it cannot be read the person is asked; an answer that
 // it cannot keep applies to its own call.
 func TestPermissionWithoutALedger(t *testing.T) {
+	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	p.start(permissionAnswered(p.call(`refund {}`), `{"allow":true,"remember":"user"}`))
 	for name, ledger := range map[string]holdfast.Ledger{"broken": &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1}, "none": nil} {
@@ -94,6 +98,7 @@ func TestPermissionWithoutALedger(t *testing.T) {
 // TestForgetPermission: what a user has answered is taken back with the account in the
 // notice.
 func TestForgetPermission(t *testing.T) {
+	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	for _, answer := range []string{`{"allow":true,"remember":"user"}`, `{"allow":false,"remember":"user"}`} {
 		p.Notices = nil
@@ -127,6 +132,7 @@ func TestForgetPermission(t *testing.T) {
 
 // TestPermissionStates: what is remembered survives being stored, and is bounded.
 func TestPermissionStates(t *testing.T) {
+	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	for i := range 300 {
 		p.start(permissionAnswered(p.call(fmt.Sprintf(`mail {"to":%d}`, i)), `{"allow":true,"remember":"thread"}`))
@@ -144,6 +150,7 @@ func TestPermissionStates(t *testing.T) {
 }
 
 func TestPermissionStatesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"holdfast.tool_permission", "holdfast.tool_permission_run"} {
 		p := newPermissionRun(t, refundRules)
 		p.Restore(`{"states":{"` + name + `":{"remembered":"x"}}}`)
@@ -168,6 +175,7 @@ func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 
 // TestPermissionClock: reservations have the time of the given clock.
 func TestPermissionClock(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := newPermissionRun(t, "")
 	p.m = permission.New(permission.Options{

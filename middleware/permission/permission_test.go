@@ -114,6 +114,7 @@ const refundRules = `{"rules": [
 
 // TestPermissionRules: the first rule that matches decides.
 func TestPermissionRules(t *testing.T) {
+	t.Parallel()
 	const unclear = "Not allowed: the arguments have to be one JSON object that names each argument once, spelled as in the tool's parameters."
 	for call, want := range map[string]string{
 		`refund {"amount":5000}`:                                  "Not allowed: refunds above 1000 are made by hand.",
@@ -153,6 +154,7 @@ func TestPermissionRules(t *testing.T) {
 }
 
 func TestPermissionNotices(t *testing.T) {
+	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	p.batch(p.call(`drop_x {}`))
 	p.start(permissionAnswered(p.call(`refund {"amount":7}`), `{"allow":true,"remember":"thread"}`))
@@ -169,6 +171,7 @@ func TestPermissionNotices(t *testing.T) {
 
 // TestPermissionQuestion: the question has everything that a person needs for an answer.
 func TestPermissionQuestion(t *testing.T) {
+	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	long := `"` + strings.Repeat("x", 20000) + `"`
 	for _, tt := range []struct{ call, message, metadata, scopes string }{
@@ -201,6 +204,7 @@ func TestPermissionQuestion(t *testing.T) {
 
 // TestPermissionAnswers: what is not clearly a yes is a no, and is not remembered.
 func TestPermissionAnswers(t *testing.T) {
+	t.Parallel()
 	const no = "The person did not allow this call."
 	for payload, want := range map[string]string{
 		`{"allow":true}`:                      "ran",
@@ -245,6 +249,7 @@ func TestPermissionAnswers(t *testing.T) {
 // TestPermissionTheToolsOwnQuestion: until the iteration is over, a call that was allowed
 // is not asked about again when its tool asks something itself.
 func TestPermissionTheToolsOwnQuestion(t *testing.T) {
+	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	call := p.call(`refund {"amount":50}`)
 	if got := p.start(permissionAnswered(call, `{"allow":true}`)); got != "ran" {
@@ -271,6 +276,7 @@ func TestPermissionTheToolsOwnQuestion(t *testing.T) {
 // TestPermissionRulesThatChange: stricter rules override an answer to older ones, and a
 // no stays a no.
 func TestPermissionRulesThatChange(t *testing.T) {
+	t.Parallel()
 	denies, allows := newPermissionRun(t, `{"default":"deny"}`), newPermissionRun(t, `{"default":"allow"}`)
 	for _, tt := range []struct {
 		p            *permissionRun
@@ -291,6 +297,7 @@ func TestPermissionRulesThatChange(t *testing.T) {
 
 // TestPermissionLeavesDecidedCallsAlone: what another middleware has decided stands.
 func TestPermissionLeavesDecidedCallsAlone(t *testing.T) {
+	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	b := holdfast.NewBatch(&p.At, []holdfast.ToolCall{p.call("drop_x {}")})
 	b.Skip(0, holdfast.ToolResult{Text: "from a cache"})
@@ -305,6 +312,7 @@ func TestPermissionLeavesDecidedCallsAlone(t *testing.T) {
 // TestPermissionMistakes: every mistake is found at start-up, and the text says what to
 // write.
 func TestPermissionMistakes(t *testing.T) {
+	t.Parallel()
 	infinite := math.Inf(1)
 	hooktest.WantInvalid(t, "permission.New", permission.New, map[string]permission.Options{
 		`default: "never" is not a decision: write allow, ask or deny`: {Default: "never"},

@@ -125,6 +125,7 @@ var askAboutRefunds = permission.Options{Rules: []permission.Rule{
 // and each of the others is asked about. One request answers all questions. A tool that
 // asks something itself is not asked about again.
 func TestPermissionPartialApproval(t *testing.T) {
+	t.Parallel()
 	p := openPermissionServer(t, askAboutRefunds)
 	s := p.post(t, "t", "r1", "look {}\nrefund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":5000}\nrefund {\"amount\":200}", nil)
 	if !slices.Equal(s.results, []string{"Not allowed: too much.", "looked"}) || len(s.questions) != 3 || !slices.Equal(s.notices, []string{"holdfast.permission_denied"}) {
@@ -161,6 +162,7 @@ func TestPermissionPartialApproval(t *testing.T) {
 // one that asked, and what is remembered holds for the thread, or for everything of the
 // user.
 func TestPermissionSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	p := openPermissionServer(t, askAboutRefunds, hooktest.In("bolt:"+filepath.Join(t.TempDir(), "holdfast.db")))
 	for i, tt := range []struct{ remember, elsewhere string }{{"thread", ""}, {"user", "refunded 70"}} {
 		thread := fmt.Sprintf("t%d", i)

@@ -29,6 +29,7 @@ func callsOf(deltas []holdfast.Delta) (names, arguments []string) {
 // TestRedactionOfArguments: if the options say so, secrets in the arguments of calls are
 // hidden, however the calls are cut and interleaved, and nothing else is lost.
 func TestRedactionOfArguments(t *testing.T) {
+	t.Parallel()
 	m := redaction.New(redaction.Options{Arguments: true})
 	secret := `{"key":"` + secrets["aws"] + `","n":1}`
 	for n := 1; n < len(secret); n++ {
@@ -54,6 +55,7 @@ func TestRedactionOfArguments(t *testing.T) {
 
 // TestRedactionOfArgumentsStops: a reader that stops gets nothing more.
 func TestRedactionOfArgumentsStops(t *testing.T) {
+	t.Parallel()
 	m := redaction.New(redaction.Options{Arguments: true})
 	held := holdfast.Delta{Call: &holdfast.CallDelta{Name: "login", Arguments: `{"key":"` + secrets["aws"][:12]}}
 	for name, next := range map[string]holdfast.Delta{

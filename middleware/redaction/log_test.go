@@ -37,6 +37,7 @@ func (panicking) MarshalJSON() ([]byte, error) { panic("no") }
 
 // TestLogHandler: whatever a secret is in, it is not in the line.
 func TestLogHandler(t *testing.T) {
+	t.Parallel()
 	key := secrets["aws"]
 	for name, log := range map[string]func(*slog.Logger){
 		"a message":        func(l *slog.Logger) { l.Info("the key is " + key) },
@@ -67,6 +68,7 @@ func TestLogHandler(t *testing.T) {
 }
 
 func TestLogHandlerOfNumbers(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	l := slog.New(redaction.NewLogHandler(slog.NewTextHandler(&out, nil), redaction.Options{}))
 	l.Info("x", "card", int64(4111111111111111), "other", uint64(5555555555554444))
@@ -77,6 +79,7 @@ func TestLogHandlerOfNumbers(t *testing.T) {
 
 // TestLogHandlerLeavesTheRestAlone: a line without secrets is unchanged.
 func TestLogHandlerLeavesTheRestAlone(t *testing.T) {
+	t.Parallel()
 	line := func(wrap func(slog.Handler) slog.Handler) string {
 		var out bytes.Buffer
 		h := slog.NewJSONHandler(&out, &slog.HandlerOptions{AddSource: true, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -100,6 +103,7 @@ func TestLogHandlerLeavesTheRestAlone(t *testing.T) {
 
 // TestLogHandlerWithInvalidOptions: a mistake in the program is a panic.
 func TestLogHandlerWithInvalidOptions(t *testing.T) {
+	t.Parallel()
 	defer func() {
 		if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "redaction.NewLogHandler: patterns[0]: ") {
 			t.Errorf("got %s", p)

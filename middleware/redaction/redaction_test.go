@@ -48,6 +48,7 @@ func hide(t testing.TB, m holdfast.Middleware, text string) string {
 }
 
 func TestRedactionKnowsSecrets(t *testing.T) {
+	t.Parallel()
 	m := redaction.New(redaction.Options{})
 	tests := []struct{ give, want string }{
 		{"", ""},
@@ -82,6 +83,7 @@ func TestRedactionKnowsSecrets(t *testing.T) {
 }
 
 func TestRedactionLeavesTheRestAlone(t *testing.T) {
+	t.Parallel()
 	m := redaction.New(redaction.Options{})
 	for _, text := range []string{
 		"a risk-based task-oriented-workflow-of-some-length", "sk-short", "AKIA", "https://example.com:8080/a@b", "mailto:a@b.c",
@@ -96,6 +98,7 @@ func TestRedactionLeavesTheRestAlone(t *testing.T) {
 }
 
 func TestRedactionWithPatternsOfOnesOwn(t *testing.T) {
+	t.Parallel()
 	off := false
 	m := redaction.New(redaction.Options{Builtin: &off, Patterns: []redaction.Pattern{
 		{Name: "pin", Regexp: `(?i)pin: (?P<secret>[0-9]{4,})?`},
@@ -114,6 +117,7 @@ func TestRedactionWithPatternsOfOnesOwn(t *testing.T) {
 }
 
 func TestRedactionMistakes(t *testing.T) {
+	t.Parallel()
 	off := false
 	hooktest.WantInvalid(t, "redaction.New", redaction.New, map[string]redaction.Options{
 		"nothing is redacted":    {Builtin: &off},
@@ -125,6 +129,7 @@ func TestRedactionMistakes(t *testing.T) {
 }
 
 func TestRedactionOfWhatAToolReturns(t *testing.T) {
+	t.Parallel()
 	m := redaction.New(redaction.Options{})
 	parts := []holdfast.Part{{Type: holdfast.PartText, Text: "fine"}, {Type: holdfast.PartText, Text: secrets["jwt"]}, {Type: holdfast.PartText, Text: secrets["aws"]}}
 	call := func(result holdfast.ToolResult, err error) (holdfast.ToolResult, error) {
@@ -212,6 +217,7 @@ func pieces(text string, n int) []holdfast.Delta {
 
 // TestRedactionOfAStream: a secret is hidden however the text is cut into pieces.
 func TestRedactionOfAStream(t *testing.T) {
+	t.Parallel()
 	m := redaction.New(redaction.Options{})
 	for name, secret := range secrets {
 		switch name {
@@ -235,6 +241,7 @@ func TestRedactionOfAStream(t *testing.T) {
 }
 
 func TestRedactionIsSmooth(t *testing.T) {
+	t.Parallel()
 	m := redaction.New(redaction.Options{})
 	var deltas []holdfast.Delta
 	words := strings.SplitAfter("Here is what I found about the task in 2026, with more to come ", " ")
@@ -250,6 +257,7 @@ func TestRedactionIsSmooth(t *testing.T) {
 }
 
 func TestRedactionOfEverythingInADelta(t *testing.T) {
+	t.Parallel()
 	m := redaction.New(redaction.Options{})
 	usage := &holdfast.Usage{}
 	call := &holdfast.CallDelta{Name: "login", Arguments: `{"key":"` + secrets["aws"] + `"}`}
@@ -272,6 +280,7 @@ func TestRedactionOfEverythingInADelta(t *testing.T) {
 }
 
 func TestRedactionOfAStreamThatFails(t *testing.T) {
+	t.Parallel()
 	m := redaction.New(redaction.Options{})
 	broken := &holdfast.ModelError{Public: "The key " + secrets["aws"] + " is bad.", Retryable: true}
 	got, err := stream(t, t.Context(), m, broken, holdfast.Delta{Text: "it is " + secrets["aws"][:12]})
@@ -286,6 +295,7 @@ func TestRedactionOfAStreamThatFails(t *testing.T) {
 }
 
 func TestRedactionOfAReaderThatStops(t *testing.T) {
+	t.Parallel()
 	m := redaction.New(redaction.Options{})
 	for _, second := range []holdfast.Delta{{Text: "a b"}, {Reasoning: "a b"}} {
 		model := m.Model(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -307,6 +317,7 @@ func TestRedactionOfAReaderThatStops(t *testing.T) {
 // TestRedactionOfLongSecrets: a secret may be longer than what a stream holds back; what
 // only looks like one is released in the end.
 func TestRedactionOfLongSecrets(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("MIIEowIBAAKCAQEA\n", 900)
 	key := "-----BEGIN PRIVATE " + "KEY-----\n" + long + "-----END PRIVATE KEY-----"
 	m := redaction.New(redaction.Options{Patterns: []redaction.Pattern{
@@ -339,6 +350,7 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 
 // TestRedactionCounts: the state has a count by name, and each iteration has one notice.
 func TestRedactionCounts(t *testing.T) {
+	t.Parallel()
 	var notices []string
 	states := holdfast.NewLiveStates(nil)
 	ctx := holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{States: states, Ledger: memstore.New(),

@@ -15,6 +15,7 @@ import (
 // TestNothingOfASecretIsLeft: a tool returns a secret, and the model says others in
 // pieces. None of them is in the stream, in the history or in the log.
 func TestNothingOfASecretIsLeft(t *testing.T) {
+	t.Parallel()
 	fetch := holdfast.NewTool("fetch", "", func(context.Context, struct{}) (string, error) { return "the key: " + secrets["aws"], nil })
 	model := hooktest.Scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
 		switch last := req.Messages[len(req.Messages)-1]; {
@@ -54,6 +55,7 @@ func TestNothingOfASecretIsLeft(t *testing.T) {
 
 // TestASecretInAnError: it is neither in the stream nor in the log.
 func TestASecretInAnError(t *testing.T) {
+	t.Parallel()
 	fetch := holdfast.NewTool("fetch", "", func(context.Context, struct{}) (string, error) {
 		return "", fmt.Errorf("cannot reach %s", "redis://u:"+secrets["url_password"]+"@h")
 	})

@@ -7,6 +7,7 @@ import (
 )
 
 func TestMatch(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		pattern, text string
 		want          bool
