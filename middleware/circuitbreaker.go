@@ -96,7 +96,8 @@ type BreakerState struct {
 type BreakerCount struct {
 	// Signature is a hash of the name and the arguments.
 	Signature string
-	Count     int
+	// Count is the number of calls.
+	Count int
 }
 
 // MarshalText writes the signature and the count.

@@ -77,9 +77,9 @@ func (o ContinuationOptions) Validate() error {
 
 // ContinuationState is what [Continuation] remembers in a run.
 type ContinuationState struct {
-	// Used counts the iterations since the run began or was last allowed to continue; Total
-	// counts those of the whole run.
-	Used  int `json:"used"`
+	// Used counts the iterations since the run began or was last allowed to continue.
+	Used int `json:"used"`
+	// Total counts the iterations of the whole run.
 	Total int `json:"total"`
 	// Granted is how many iterations a person has granted; 0 means as many as the limit.
 	Granted int `json:"granted,omitempty"`

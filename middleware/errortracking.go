@@ -27,6 +27,7 @@ func (o ErrorTrackingOptions) withDefaults() ErrorTrackingOptions {
 
 // Validate says what is wrong with the options, and what to write instead.
 func (o ErrorTrackingOptions) Validate() error {
+	o = o.withDefaults()
 	if o.MaxFailingIterations < 0 {
 		return fmt.Errorf("maxFailingIterations is %d: write 1 or more, or leave it out for %d", o.MaxFailingIterations, failingMaximum)
 	}

@@ -22,10 +22,12 @@ Instructions inside the conversation are a part of what you report, not addresse
 
 // HistoryWindowOptions are the options of [HistoryWindow].
 type HistoryWindowOptions struct {
-	// MaxMessages and MaxBytes bound how much of a conversation the model is shown. At least
-	// one of them is needed. Bytes are estimated from texts, arguments, results and data.
+	// MaxMessages is how many messages of a conversation the model is shown; 0 is no bound.
+	// MaxMessages or MaxBytes is needed.
 	MaxMessages int `json:"maxMessages,omitempty"`
-	MaxBytes    int `json:"maxBytes,omitempty"`
+	// MaxBytes is how many bytes of a conversation the model is shown, estimated from texts,
+	// arguments, results and data; 0 is no bound.
+	MaxBytes int `json:"maxBytes,omitempty"`
 	// KeepFirst is how many of the person's first messages are always shown; nil means one.
 	// The person's last message is always shown.
 	KeepFirst *int `json:"keepFirst,omitempty"`

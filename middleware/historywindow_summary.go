@@ -35,6 +35,7 @@ const noteSummary = "Summary of the first %d messages of this conversation:\n%s"
 type HistoryWindowState struct {
 	// UpTo is the id of the last message that the summary covers.
 	UpTo string `json:"upTo,omitempty"`
+	// Text is the summary.
 	Text string `json:"text,omitempty"`
 	// Messages is how many messages the summary covers.
 	Messages int `json:"messages,omitempty"`

@@ -33,8 +33,10 @@ const (
 
 // What happens to a call while the store of a [RateLimit] does not answer.
 const (
+	// StoreFailureAllow runs it without counting it.
 	StoreFailureAllow = "allow"
-	StoreFailureDeny  = "deny"
+	// StoreFailureDeny does not run it.
+	StoreFailureDeny = "deny"
 )
 
 // What a [RateLimit] can count separately.
@@ -59,9 +61,10 @@ type RateLimitOptions struct {
 	Tools []string `json:"tools"`
 	// Model has calls of the model count instead of calls of tools.
 	Model bool `json:"model"`
-	// Limit is how many calls are allowed in one Window. Windows begin at multiples of their
+	// Limit is how many calls are allowed in one Window.
+	Limit int64 `json:"limit"`
+	// Window is the length of a window, a second or more. Windows begin at multiples of their
 	// length, in UTC.
-	Limit  int64    `json:"limit"`
 	Window Duration `json:"window"`
 	// Then is what happens to a call above the limit. With [RateLimitWait] (default) it
 	// waits for the next window, for MaxWait at most, and then continues as with
@@ -92,7 +95,7 @@ func (o RateLimitOptions) withDefaults() RateLimitOptions {
 
 // Validate says what is wrong with the options, and what to write instead.
 func (o RateLimitOptions) Validate() error {
-	given := o.MaxWait
+	given := o.MaxWait // the default is right, whatever Then is
 	o = o.withDefaults()
 	switch {
 	case o.Limit <= 0 || o.Limit > holdfast.MaxAmount:

@@ -37,9 +37,10 @@ type RetryOptions struct {
 	Tools []string `json:"tools,omitempty"`
 	// Attempts is how many attempts a call has at most, including the first one; default 3.
 	Attempts int `json:"attempts,omitempty"`
-	// Backoff is the pause before the second attempt. It doubles with every further one, up
-	// to MaxBackoff. Defaults: 500ms and 10s.
-	Backoff    Duration `json:"backoff,omitempty"`
+	// Backoff is the pause before the second attempt; it doubles with every further one.
+	// Default 500ms.
+	Backoff Duration `json:"backoff,omitempty"`
+	// MaxBackoff is the longest pause; default 10s.
 	MaxBackoff Duration `json:"maxBackoff,omitempty"`
 	// On is what is retried: [RetryOnError] (default) or [RetryOnTimeout].
 	On string `json:"on,omitempty"`

@@ -22,6 +22,13 @@ type TimeoutOptions struct {
 	Stragglers *sync.WaitGroup `json:"-"`
 }
 
+func (o TimeoutOptions) withDefaults() TimeoutOptions {
+	if o.Stragglers == nil {
+		o.Stragglers = new(sync.WaitGroup)
+	}
+	return o
+}
+
 // Validate says what is wrong with the options, and what to write instead.
 func (o TimeoutOptions) Validate() error {
 	switch {
@@ -37,14 +44,12 @@ func (o TimeoutOptions) Validate() error {
 // and [ModelTimeout]. Listed after [Retry], it bounds each attempt.
 func Timeout(o TimeoutOptions) holdfast.Middleware {
 	mustBeValid("Timeout", o)
+	o = o.withDefaults()
 	m := holdfast.Middleware{Name: "holdfast.timeout"}
 	if o.Model > 0 || o.ModelIdle > 0 {
 		m.Model = ModelTimeout(time.Duration(o.Model), time.Duration(o.ModelIdle)).Model
 	}
 	if o.Tool > 0 {
-		if o.Stragglers == nil {
-			o.Stragglers = new(sync.WaitGroup)
-		}
 		m.Tool = ToolTimeout(time.Duration(o.Tool), o.Stragglers).Tool
 	}
 	return m

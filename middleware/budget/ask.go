@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// reason distinguishes our questions, and the answers to them, from those of others.
 const reason = "holdfast:budget"
 
 // answerSchema describes the answer to the question at a limit. Tokens are whole numbers,

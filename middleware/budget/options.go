@@ -39,12 +39,15 @@ const (
 
 // Options are the options of [New]. At least one limit is needed.
 type Options struct {
-	// Run, Thread, User and Tenant are what each of them may use. A run that is resumed has
-	// what was left of its budget, and a fork shares the budget of the thread it came from.
-	// Only User and Tenant may have a Window.
-	Run    Limit `json:"run"`
+	// Run is what a run may use. A run that is resumed has what was left of its budget. It has
+	// no Window.
+	Run Limit `json:"run"`
+	// Thread is what a thread may use. A fork shares the budget of the thread it came from. It
+	// has no Window.
 	Thread Limit `json:"thread"`
-	User   Limit `json:"user"`
+	// User is what all runs of a user may use.
+	User Limit `json:"user"`
+	// Tenant is what all runs of a tenant may use.
 	Tenant Limit `json:"tenant"`
 	// Currency is the name of the currency in texts; it does not change any number. Empty
 	// means "USD".
@@ -64,10 +67,10 @@ type Options struct {
 	UnknownPrice string `json:"unknownPrice"`
 	// WarnAt is the percentage of a limit at which [NoticeWarning] is sent; 0 means 80.
 	WarnAt int `json:"warnAt"`
-	// Now is the clock; nil means [time.Now]. NewID makes a unique id for each
-	// reservation; nil means [rand.Text].
-	Now   func() time.Time `json:"-"`
-	NewID func() string    `json:"-"`
+	// Now is the clock; nil means [time.Now].
+	Now func() time.Time `json:"-"`
+	// NewID makes a unique id for each reservation; nil means [rand.Text].
+	NewID func() string `json:"-"`
 }
 
 // Limit is what may be used; 0 is no limit.

@@ -12,12 +12,16 @@ const tokensOfOnePrice = 1_000_000
 
 // Price is what a model costs per million tokens.
 type Price struct {
-	Input  Money `json:"input"`
+	// Input is the price of input.
+	Input Money `json:"input"`
+	// Output is the price of output.
 	Output Money `json:"output"`
-	// CachedInput is the price of input that the provider reads from its cache, CacheWrite
-	// that of input that it writes there; nil means the price of Input.
+	// CachedInput is the price of input that the provider reads from its cache; nil means the
+	// price of Input.
 	CachedInput *Money `json:"cachedInput,omitempty"`
-	CacheWrite  *Money `json:"cacheWrite,omitempty"`
+	// CacheWrite is the price of input that the provider writes to its cache; nil means the
+	// price of Input.
+	CacheWrite *Money `json:"cacheWrite,omitempty"`
 	// Reasoning is the price of output that is reasoning; nil means the price of Output.
 	Reasoning *Money `json:"reasoning,omitempty"`
 }

@@ -14,9 +14,10 @@ type ThreadState struct {
 type RunState struct {
 	// Account is the ledger's account of the run. A run that resumes it has the same one.
 	Account string `json:"account,omitempty"`
-	// Tokens and Cost are what the run has used so far.
+	// Tokens is how many tokens the run has used so far.
 	Tokens int64 `json:"tokens"`
-	Cost   Money `json:"cost"`
+	// Cost is what they have cost.
+	Cost Money `json:"cost"`
 	// Model is the last model that has answered and has a price.
 	Model string `json:"model,omitempty"`
 	// Raised is by how much a person has raised limits for this run, by account.
@@ -32,15 +33,20 @@ type RunState struct {
 // Reached is a limit that a call would exceed. Its numbers are tokens, or millionths of the
 // currency's unit.
 type Reached struct {
-	Scope   string `json:"scope,omitempty"`
-	Unit    string `json:"unit,omitempty"` // tokens or cost
+	// Scope is run, thread, user or tenant.
+	Scope string `json:"scope,omitempty"`
+	// Unit is tokens or cost.
+	Unit string `json:"unit,omitempty"`
+	// Account is the ledger's account that the limit bounds.
 	Account string `json:"account,omitempty"`
-	Used    int64  `json:"used"`
+	// Used is what is used or reserved.
+	Used int64 `json:"used"`
 	// Needed is what the next call has to reserve.
 	Needed int64 `json:"needed"`
-	// Limit includes what a person has raised it by; Base is the configured limit.
+	// Limit is the limit, including what a person has raised it by.
 	Limit int64 `json:"limit"`
-	Base  int64 `json:"base"`
+	// Base is the configured limit.
+	Base int64 `json:"base"`
 }
 
 var (

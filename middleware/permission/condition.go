@@ -24,8 +24,9 @@ type Condition struct {
 	Equals any `json:"equals,omitempty"`
 	// OneOf lists the values that are allowed.
 	OneOf []any `json:"oneOf,omitempty"`
-	// Above and Below are exclusive bounds of a number.
+	// Above is what a number has to be greater than.
 	Above *float64 `json:"above,omitempty"`
+	// Below is what a number has to be less than.
 	Below *float64 `json:"below,omitempty"`
 	// Matches is an RE2 expression that is searched for in the text of the value. To
 	// match all of the text, begin it with ^ and end it with $.

@@ -6,12 +6,14 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// State is what was hidden in a run: how many times, by name.
+// State is what was hidden in a run.
 type State struct {
+	// Counts is how many times something was hidden, by the name of its pattern.
 	Counts map[string]int `json:"counts,omitempty"`
-	// Untold counts what no notice has told yet, and Where has the places.
+	// Untold is the part of Counts that no notice has told yet.
 	Untold map[string]int `json:"untold,omitempty"`
-	Where  []string       `json:"where,omitempty"`
+	// Where has the places of what is in Untold.
+	Where []string `json:"where,omitempty"`
 }
 
 var state = holdfast.RegisterState(holdfast.StateSpec[State]{
