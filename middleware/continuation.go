@@ -10,64 +10,91 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// A run that has used its iterations asks a person before it begins another one. The answer
+// grants more iterations or ends the run. Everything that counts is a state of the run, so
+// that an answer to another question, a result from the frontend or a crash does not
+// restart the count; what ends a run is stored before the run ends, and is read again if a
+// crash comes in between.
+
+// The notices of [Continuation].
+const (
+	// NoticeContinuationGranted is the notice of a run that continues: for how many
+	// iterations, and whether the permission was remembered.
+	NoticeContinuationGranted = "holdfast.continuation_granted"
+	// NoticeContinuationRefused is the notice of a run that does not: how many iterations
+	// it has used, and why it may not use more.
+	NoticeContinuationRefused = "holdfast.continuation_refused"
+)
+
 const (
 	continuationReason  = "holdfast:continuation"
 	continuationMaximum = 20
-	// continuationFactor times the limit is what one answer may grant.
+	// One answer may grant at most continuationFactor times the limit.
 	continuationFactor = 10
-
-	continuationRun    = "run"
-	continuationThread = "thread"
 )
 
-// ContinuationOptions configure [Continuation].
+// How long an answer with "always" is remembered.
+const (
+	// RememberRun remembers it until the person's next message.
+	RememberRun = "run"
+	// RememberThread remembers it as long as the thread exists.
+	RememberThread = "thread"
+)
+
+// ContinuationOptions are the options of [Continuation].
 type ContinuationOptions struct {
-	// MaxIterations is how many iterations a run may use before a person is asked. 0
-	// means 20.
+	// MaxIterations is how many iterations a run may use before a person is asked; 0 means
+	// 20.
 	MaxIterations int `json:"maxIterations"`
-	// MaxTotal is after how many iterations a run ends, whatever was answered. 0: it
-	// never does.
+	// MaxTotal is how many iterations a run may use altogether, whatever was answered; 0
+	// means any number.
 	MaxTotal int `json:"maxTotal"`
-	// Remember is how long an answer with "always" counts: "run" or "thread". Empty: a
-	// person is asked at each limit.
+	// Remember is how long an answer with "always" is valid: [RememberRun] or
+	// [RememberThread]. If it is empty, a person is asked at every limit.
 	Remember string `json:"remember"`
 }
 
-func (o ContinuationOptions) validate() error {
-	limit := cmp.Or(o.MaxIterations, continuationMaximum)
+func (o ContinuationOptions) withDefaults() ContinuationOptions {
+	o.MaxIterations = cmp.Or(o.MaxIterations, continuationMaximum)
+	return o
+}
+
+// Validate says what is wrong with the options, and what to write instead.
+func (o ContinuationOptions) Validate() error {
+	o = o.withDefaults()
 	switch {
 	case o.MaxIterations < 0:
 		return fmt.Errorf("maxIterations is %d: write 1 or more, or leave it out for %d", o.MaxIterations, continuationMaximum)
 	case o.MaxTotal < 0:
 		return fmt.Errorf("maxTotal is %d: write more than maxIterations, or leave it out for none", o.MaxTotal)
-	case o.MaxTotal > 0 && o.MaxTotal <= limit:
-		return fmt.Errorf("maxTotal is %d and maxIterations %d, so nobody would ever be asked: write a larger maxTotal", o.MaxTotal, limit)
-	case !slices.Contains([]string{"", continuationRun, continuationThread}, o.Remember):
-		return fmt.Errorf("remember is %q: write %q or %q, or leave it out to ask at each limit", o.Remember, continuationRun, continuationThread)
+	case o.MaxTotal > 0 && o.MaxTotal <= o.MaxIterations:
+		return fmt.Errorf("maxTotal is %d and maxIterations %d, so nobody would ever be asked: write a larger maxTotal", o.MaxTotal, o.MaxIterations)
+	case !slices.Contains([]string{"", RememberRun, RememberThread}, o.Remember):
+		return fmt.Errorf("remember is %q: write %q or %q, or leave it out to ask at each limit", o.Remember, RememberRun, RememberThread)
 	}
 	return nil
 }
 
-// ContinuationState is what [Continuation] remembers of a run.
+// ContinuationState is what [Continuation] remembers in a run.
 type ContinuationState struct {
-	// Used counts the iterations since the run began, or was last allowed to go on;
-	// Total those of the whole run.
-	Used  int `json:"used"`
+	// Used counts the iterations since the run began or was last allowed to continue.
+	Used int `json:"used"`
+	// Total counts the iterations of the whole run.
 	Total int `json:"total"`
-	// Granted is how many a person has allowed; 0: as many as the limit says.
+	// Granted is how many iterations a person has granted; 0 means as many as the limit.
 	Granted int `json:"granted,omitempty"`
-	// Always: go on without asking.
+	// Always reports that the person does not want to be asked again.
 	Always bool `json:"always,omitempty"`
-	// Answered is the question whose answer was taken; the answer stays there until
-	// the model has answered.
+	// Answered is the id of the last question whose answer was taken. The run still shows
+	// that answer until the model has answered, so it must not be taken twice.
 	Answered string `json:"answered,omitempty"`
-	// Ended is the run, by its id, that was not allowed to go on.
+	// Ended is the id of a run that was not allowed to continue.
 	Ended string `json:"ended,omitempty"`
 }
 
-// ContinuationThreadState is what [Continuation] remembers of a thread.
+// ContinuationThreadState is what [Continuation] remembers in a thread.
 type ContinuationThreadState struct {
-	// Always: go on without asking.
+	// Always reports that the person does not want to be asked again.
 	Always bool `json:"always,omitempty"`
 }
 
@@ -80,20 +107,23 @@ var (
 	})
 )
 
-// Continuation asks a person when a run has used its iterations, and goes on or ends
-// it with [holdfast.CodeMaxIterations]. What counts is an iteration with tool calls:
-// one without is the run's last. It counts by itself, so that neither an answer to
-// another question nor a result from the frontend begins a new count.
+// Continuation asks a person when a run has used its iterations. Depending on the answer
+// the run continues, or ends with [holdfast.CodeMaxIterations]. Only iterations with tool
+// calls count: one without is the run's last. Neither an answer to another question nor a
+// result from the frontend restarts the count.
 //
-// An agent has one of them, in the place of the server's own limit.
+// An agent should have only one. The server does not apply its own iteration limit to an
+// agent that has one.
 func Continuation(o ContinuationOptions) holdfast.Middleware {
-	must("Continuation", o)
-	c := &continuation{limit: cmp.Or(o.MaxIterations, continuationMaximum), total: o.MaxTotal, remember: o.Remember}
+	mustBeValid("Continuation", o)
+	o = o.withDefaults()
+	c := &continuation{limit: o.MaxIterations, total: o.MaxTotal, remember: o.Remember}
 	return holdfast.Middleware{
 		Name:            "holdfast.continuation",
 		States:          []holdfast.AnyState{continuationState, continuationThreadState},
 		BeforeIteration: c.before,
-		// Stored in the commit that stores the calls: counted once, whatever happens.
+		// The commit that stores the calls stores the count too, so each answer is counted
+		// once, whatever happens.
 		Batch: func(ctx context.Context, _ *holdfast.Batch) error {
 			_, err := continuationState.Update(ctx, func(s ContinuationState) ContinuationState {
 				s.Used++
@@ -116,14 +146,14 @@ func (c *continuation) before(ctx context.Context, it *holdfast.Iteration) error
 		return err
 	}
 	switch a := it.Answer; {
-	// A refusal is read again as long as it is the same run: a crash may have come
-	// between the refusal and the run's end.
+	// A refusal is taken again in the same run: a crash may have come between the refusal
+	// and the end of the run.
 	case a != nil && a.Reason == continuationReason && (a.InterruptID != s.Answered || s.Ended == it.Run):
 		s, err = c.take(ctx, it, s)
 	case s.Ended != "" && s.Ended != it.Run:
-		// A person has resumed what had ended, with an empty-messages POST.
+		// A person has resumed the run with empty messages.
 		s.Used, s.Granted, s.Ended = 0, 0, ""
-		err = c.goOn(ctx, s, false)
+		err = c.proceed(ctx, s, false)
 	}
 	if err != nil {
 		return err
@@ -140,53 +170,53 @@ func (c *continuation) before(ctx context.Context, it *holdfast.Iteration) error
 	}
 	if always {
 		s.Used = 0
-		return c.goOn(ctx, s, true)
+		return c.proceed(ctx, s, true)
 	}
 	return c.question(s)
 }
 
-// allowed is how many iterations may be used before somebody is asked.
+// allowed returns how many iterations the run may use before somebody is asked.
 func (c *continuation) allowed(s ContinuationState) int { return cmp.Or(s.Granted, c.limit) }
 
-// always reports whether a person has said that it may always go on.
+// always reports whether a person has said that the run may always continue.
 func (c *continuation) always(ctx context.Context, s ContinuationState) (bool, error) {
-	if c.remember == continuationThread {
+	if c.remember == RememberThread {
 		t, err := continuationThreadState.Load(ctx)
 		return t.Always, err
 	}
-	return c.remember == continuationRun && s.Always, nil
+	return c.remember == RememberRun && s.Always, nil
 }
 
-// take does what a person has answered.
+// take applies a person's answer.
 func (c *continuation) take(ctx context.Context, it *holdfast.Iteration, s ContinuationState) (ContinuationState, error) {
 	said, no := c.read(it.Answer)
 	s.Answered = it.Answer.InterruptID
 	if no != "" {
 		s.Ended = it.Run
-		if err := noteContinuation(ctx, s, "holdfast.continuation_refused", map[string]any{"used": s.Used, "why": no}); err != nil {
+		if err := noteContinuation(ctx, s, NoticeContinuationRefused, map[string]any{"used": s.Used, "why": no}); err != nil {
 			return s, err
 		}
 		return s, c.refused(it, s, no)
 	}
 	s.Used, s.Granted, s.Ended = 0, said.Iterations, ""
 	switch {
-	case said.Always && c.remember == continuationRun:
+	case said.Always && c.remember == RememberRun:
 		s.Always = true
-	case said.Always && c.remember == continuationThread:
+	case said.Always && c.remember == RememberThread:
 		always := func(ContinuationThreadState) ContinuationThreadState { return ContinuationThreadState{Always: true} }
 		if _, err := continuationThreadState.Update(ctx, always); err != nil {
 			return s, err
 		}
 	}
-	return s, c.goOn(ctx, s, false)
+	return s, c.proceed(ctx, s, false)
 }
 
-// goOn notes that the run goes on.
-func (c *continuation) goOn(ctx context.Context, s ContinuationState, remembered bool) error {
-	return noteContinuation(ctx, s, "holdfast.continuation_granted", map[string]any{"iterations": c.allowed(s), "remembered": remembered})
+// proceed notes that the run continues.
+func (c *continuation) proceed(ctx context.Context, s ContinuationState, remembered bool) error {
+	return noteContinuation(ctx, s, NoticeContinuationGranted, map[string]any{"iterations": c.allowed(s), "remembered": remembered})
 }
 
-// noteContinuation stores the state and says what has happened.
+// noteContinuation stores the state and sends the notice.
 func noteContinuation(ctx context.Context, s ContinuationState, notice string, value any) error {
 	_, err := continuationState.Update(ctx, func(ContinuationState) ContinuationState { return s })
 	if err == nil {
@@ -195,21 +225,21 @@ func noteContinuation(ctx context.Context, s ContinuationState, notice string, v
 	return err
 }
 
-// continuationAnswer is an answer that allows to go on.
+// continuationAnswer is an answer that allows the run to continue.
 type continuationAnswer struct {
-	Iterations int // 0: as many as the limit says
+	Iterations int // 0 means as many as the limit
 	Always     bool
 }
 
-// The answers that are not yes.
+// Why a run may not continue.
 const (
 	continuationNo       = "the answer was no"
 	continuationDeclined = "the question was declined"
 	continuationUnclear  = `the answer could not be read (it is {"continue": true} to go on)`
 )
 
-// read returns an answer that allows to go on, or why it does not. What cannot be
-// read does not.
+// read returns the answer if it allows the run to continue, and otherwise why it does not.
+// An answer that cannot be read does not.
 func (c *continuation) read(a *holdfast.Answer) (said continuationAnswer, no string) {
 	if a.Declined {
 		return said, continuationDeclined
@@ -236,7 +266,7 @@ func (c *continuation) read(a *holdfast.Answer) (said continuationAnswer, no str
 	return said, ""
 }
 
-// most is how many iterations one answer may grant.
+// most returns how many iterations one answer may grant.
 func (c *continuation) most() int { return c.limit * continuationFactor }
 
 func (c *continuation) question(s ContinuationState) *holdfast.Interrupt {

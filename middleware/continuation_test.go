@@ -10,10 +10,15 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
+// Continuation, first with hooks called as the engine does, then on servers that are
+// restarted between a question and its answer.
+
 func TestContinuationOptions(t *testing.T) {
-	mistakes(t, middleware.Continuation, map[string]middleware.ContinuationOptions{
+	t.Parallel()
+	hooktest.WantInvalid(t, "middleware.Continuation", middleware.Continuation, map[string]middleware.ContinuationOptions{
 		"maxIterations is -1: write 1 or more":           {MaxIterations: -1},
 		"maxTotal is -5: write more than maxIterations":  {MaxTotal: -5},
 		"maxTotal is 20 and maxIterations 20, so nobody": {MaxTotal: 20},
@@ -21,11 +26,11 @@ func TestContinuationOptions(t *testing.T) {
 	})
 }
 
-// use has the run use iterations: each hook as the engine calls it.
+// use has the run use n iterations, with each hook called as the engine does.
 func (h *bareRun) use(t *testing.T, n int, it *holdfast.Iteration) {
 	t.Helper()
 	for range n {
-		if err := h.m.BeforeIteration(h.ctx, it); err != nil {
+		if err := h.m.BeforeIteration(h.Context(), it); err != nil {
 			t.Fatalf("iteration %d: %v", it.Number, err)
 		}
 		if _, err := h.batch("work {}"); err != nil {
@@ -37,17 +42,17 @@ func (h *bareRun) use(t *testing.T, n int, it *holdfast.Iteration) {
 	}
 }
 
-// asks expects a question.
+// asks checks that the run asks a question.
 func (h *bareRun) asks(t *testing.T, it *holdfast.Iteration) *holdfast.Interrupt {
 	t.Helper()
 	var ask *holdfast.Interrupt
-	if err := h.m.BeforeIteration(h.ctx, it); !errors.As(err, &ask) {
+	if err := h.m.BeforeIteration(h.Context(), it); !errors.As(err, &ask) {
 		t.Fatalf("iteration %d: got %v, want a question", it.Number, err)
 	}
 	return ask
 }
 
-// continued is the iteration as it begins again with an answer, in another run.
+// continued returns the iteration as it begins again in another run with an answer.
 func continued(it *holdfast.Iteration, run, payload string) *holdfast.Iteration {
 	return &holdfast.Iteration{Run: run, Number: it.Number, Answer: &holdfast.Answer{
 		InterruptID: "question of " + run, Reason: "holdfast:continuation", Payload: json.RawMessage(payload),
@@ -55,6 +60,7 @@ func continued(it *holdfast.Iteration, run, payload string) *holdfast.Iteration 
 }
 
 func TestContinuationAsks(t *testing.T) {
+	t.Parallel()
 	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{Remember: "run"}))
 	it := &holdfast.Iteration{Run: "r1"}
 	h.use(t, 20, it)
@@ -76,6 +82,7 @@ func TestContinuationAsks(t *testing.T) {
 }
 
 func TestContinuationAnswers(t *testing.T) {
+	t.Parallel()
 	const unclear = "the answer could not be read"
 	for _, tt := range []struct {
 		payload string
@@ -105,48 +112,50 @@ func TestContinuationAnswers(t *testing.T) {
 		it := &holdfast.Iteration{Run: "r1"}
 		h.use(t, 2, it)
 		h.asks(t, it)
-		h = h.crash(t)
+		h.Crash()
 		it = continued(it, "r2", tt.payload)
 		if tt.granted > 0 {
 			h.use(t, tt.granted, it)
 			h.asks(t, it)
-			if want := fmt.Sprintf(`holdfast.continuation_granted {"iterations":%d,"remembered":false}`, tt.granted); len(h.notices) != 1 || h.notices[0] != want {
-				t.Errorf("%s: notices %q", tt.payload, h.notices)
+			if want := fmt.Sprintf(`holdfast.continuation_granted {"iterations":%d,"remembered":false}`, tt.granted); len(h.Notices) != 1 || h.Notices[0] != want {
+				t.Errorf("%s: notices %q", tt.payload, h.Notices)
 			}
 			continue
 		}
 		for range 2 { // the process dies before the run's end is stored
-			err := h.m.BeforeIteration(h.ctx, it)
-			if errorCode(err) != holdfast.CodeMaxIterations || !strings.Contains(err.Error(), "before iteration 2: it has used its 2 iterations, and "+tt.why) {
+			err := h.m.BeforeIteration(h.Context(), it)
+			if hooktest.Code(err) != holdfast.CodeMaxIterations || !strings.Contains(err.Error(), "before iteration 2: it has used its 2 iterations, and "+tt.why) {
 				t.Errorf("%s: got %v", tt.payload, err)
 			}
-			h = h.crash(t)
+			h.Crash()
 		}
-		// An empty-messages POST; the answer is still there.
+		// The run is resumed with empty messages; the answer is still there.
 		it.Run = "r3"
 		h.use(t, 2, it)
 		h.asks(t, it)
 	}
 }
 
-// TestContinuationReadsANewAnswerAfterARefusal: a thread that went back to its
-// refusal asks again, and another no is a no.
+// TestContinuationReadsANewAnswerAfterARefusal: a thread that is rewound to its refusal
+// asks again, and a second no is a no.
 func TestContinuationReadsANewAnswerAfterARefusal(t *testing.T) {
+	t.Parallel()
 	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1}))
 	it := &holdfast.Iteration{Run: "r1"}
 	h.use(t, 1, it)
 	for _, run := range []string{"r2", "r3"} {
-		err := h.m.BeforeIteration(h.ctx, continued(it, run, `{"continue":false}`))
-		if errorCode(err) != holdfast.CodeMaxIterations {
+		err := h.m.BeforeIteration(h.Context(), continued(it, run, `{"continue":false}`))
+		if hooktest.Code(err) != holdfast.CodeMaxIterations {
 			t.Errorf("%s: got %v", run, err)
 		}
 	}
 	h.use(t, 1, continued(it, "r4", `{"continue":true}`))
 }
 
-// TestContinuationCountsByItself: an answer to another question does not begin a
-// new count.
+// TestContinuationCountsByItself: an answer to another question does not restart the
+// count.
 func TestContinuationCountsByItself(t *testing.T) {
+	t.Parallel()
 	h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 3}))
 	it := &holdfast.Iteration{Run: "r1"}
 	h.use(t, 2, it)
@@ -156,6 +165,7 @@ func TestContinuationCountsByItself(t *testing.T) {
 }
 
 func TestContinuationRemembers(t *testing.T) {
+	t.Parallel()
 	for _, scope := range []string{"run", "thread"} {
 		h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 7, Remember: scope}))
 		it := &holdfast.Iteration{Run: "r1"}
@@ -163,18 +173,19 @@ func TestContinuationRemembers(t *testing.T) {
 		h.asks(t, it)
 		it = continued(it, "r2", `{"continue":true,"always":true}`)
 		h.use(t, 3, it)
-		h = h.crash(t)
+		h.Crash()
 		h.use(t, 2, it)
-		if err := h.m.BeforeIteration(h.ctx, it); errorCode(err) != holdfast.CodeMaxIterations || !strings.Contains(err.Error(), "it has used all of the 7 iterations") {
+		if err := h.m.BeforeIteration(h.Context(), it); hooktest.Code(err) != holdfast.CodeMaxIterations || !strings.Contains(err.Error(), "it has used all of the 7 iterations") {
 			t.Errorf("%s: at the total: %v", scope, err)
 		}
-		if len(h.notices) != 1 || h.notices[0] != `holdfast.continuation_granted {"iterations":2,"remembered":true}` {
-			t.Errorf("%s: notices %q", scope, h.notices)
+		if len(h.Notices) != 1 || h.Notices[0] != `holdfast.continuation_granted {"iterations":2,"remembered":true}` {
+			t.Errorf("%s: notices %q", scope, h.Notices)
 		}
 	}
 }
 
 func TestContinuationTrouble(t *testing.T) {
+	t.Parallel()
 	m := middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1, Remember: "thread"})
 	unreadable := func(name string) *bareRun {
 		return bareStored(t, m, `{"states":{"holdfast.continuation":{"used":1,"total":1},"`+name+`":"?"}}`)
@@ -188,55 +199,58 @@ func TestContinuationTrouble(t *testing.T) {
 		{"holdfast.continuation", it}, {"holdfast.continuation_thread", it}, {"holdfast.continuation_thread", yes},
 	} {
 		h := unreadable(tt.state)
-		if err := h.m.BeforeIteration(h.ctx, tt.it); errorCode(err) != holdfast.CodeStateUnreadable {
+		if err := h.m.BeforeIteration(h.Context(), tt.it); hooktest.Code(err) != holdfast.CodeStateUnreadable {
 			t.Errorf("%s: got %v", tt.state, err)
 		}
 	}
 	for _, it := range []*holdfast.Iteration{yes, no} {
 		h := unreadable("holdfast.other")
-		h.mute = errors.New("the log is closed")
-		if err := h.m.BeforeIteration(h.ctx, it); !errors.Is(err, h.mute) {
+		h.NotifyError = errors.New("the log is closed")
+		if err := h.m.BeforeIteration(h.Context(), it); !errors.Is(err, h.NotifyError) {
 			t.Errorf("a notice that fails: %v", err)
 		}
 	}
 }
 
 func TestARunIsContinuedAsAPersonSays(t *testing.T) {
+	t.Parallel()
 	var runs atomic.Int64
-	c := converse(t, "bolt:"+t.TempDir()+"/holdfast.db", holdfast.Agent{
+	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling("work {}"), Tools: []holdfast.Tool{countedTool("work", &runs)},
 		Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 8})},
-	})
-	step := func(got frames, total int64) frames {
+	}, hooktest.In("bolt:"+t.TempDir()+"/holdfast.db"))
+	step := func(got hooktest.Stream, total int64) hooktest.Stream {
 		t.Helper()
 		if n := runs.Load(); n != total {
 			t.Errorf("%d iterations were run, want %d", n, total)
 		}
 		return got
 	}
-	q := step(c.say("work"), 2).question(t)
-	c.restart()
-	q = step(c.answer(q, `{"continue":true}`), 4).question(t)
-	c.restart()
-	q = step(c.answer(q, `{"continue":true,"iterations":1}`), 5).question(t)
-	end := step(c.answer(q, `{"continue":false}`), 5).last()
+	q := step(c.Say("work"), 2).Question(t)
+	c.Restart()
+	q = step(c.Answer(q, `{"continue":true}`), 4).Question(t)
+	c.Restart()
+	q = step(c.Answer(q, `{"continue":true,"iterations":1}`), 5).Question(t)
+	end := step(c.Answer(q, `{"continue":false}`), 5).Last()
 	if end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "it has used its 1 iteration, and the answer was no. To go on all the same") {
 		t.Errorf("after a no: %+v", end)
 	}
-	c.restart()
-	q = step(c.goOn(), 7).question(t)
-	if end := step(c.decline(q), 7).last(); end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "the question was declined") {
+	c.Restart()
+	q = step(c.GoOn(), 7).Question(t)
+	if end := step(c.Decline(q), 7).Last(); end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "the question was declined") {
 		t.Errorf("after it was declined: %+v", end)
 	}
 	for range 2 { // whatever is posted
-		if end := step(c.goOn(), 8).last(); end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "all of the 8 iterations") {
+		if end := step(c.GoOn(), 8).Last(); end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "all of the 8 iterations") {
 			t.Errorf("at the total: %+v", end)
 		}
 	}
 }
 
-// TestAThreadIsContinuedWithoutAsking: the next run of the thread is not asked about.
+// TestAThreadIsContinuedWithoutAsking: with "thread" the next run does not ask, with
+// "run" it does.
 func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
+	t.Parallel()
 	for remember, asked := range map[string]bool{"thread": false, "run": true} {
 		left := 5
 		model := callingModel(func(*holdfast.ModelRequest) []string {
@@ -246,34 +260,35 @@ func TestAThreadIsContinuedWithoutAsking(t *testing.T) {
 			return []string{"work {}"}
 		})
 		var runs atomic.Int64
-		c := converse(t, "memory:", holdfast.Agent{
+		c := hooktest.Converse(t, holdfast.Agent{
 			Name: "a", Model: model, Tools: []holdfast.Tool{countedTool("work", &runs)},
 			Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, Remember: remember})},
 		})
-		got := c.answer(c.say("work").question(t), `{"continue":true,"always":true}`)
-		if n := got.notices("holdfast.continuation_granted"); got.last().Outcome.Type != "success" || len(n) != 2 || n[1] != `{"iterations":2,"remembered":true}` {
-			t.Errorf("%s: ended with %+v, notices %q", remember, got.last(), n)
+		got := c.Answer(c.Say("work").Question(t), `{"continue":true,"always":true}`)
+		if n := got.Notices("holdfast.continuation_granted"); got.Last().Outcome.Type != "success" || len(n) != 2 || n[1] != `{"iterations":2,"remembered":true}` {
+			t.Errorf("%s: ended with %+v, notices %q", remember, got.Last(), n)
 		}
 		left = 5
-		if got := c.say("again"); (got.last().Outcome.Type == "interrupt") != asked {
-			t.Errorf("%s: the next run ended with %+v", remember, got.last())
+		if got := c.Say("again"); (got.Last().Outcome.Type == "interrupt") != asked {
+			t.Errorf("%s: the next run ended with %+v", remember, got.Last())
 		}
 	}
 }
 
-// TestContinuationCountsThroughTheFrontendsResults: each result begins a request, and
-// nobody who posts it is asked.
+// TestContinuationCountsThroughTheFrontendsResults: a result from the frontend begins a
+// request, but does not restart the count.
 func TestContinuationCountsThroughTheFrontendsResults(t *testing.T) {
-	c := converse(t, "memory:", holdfast.Agent{
+	t.Parallel()
+	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling("confirm {}"), Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2})},
 	})
-	got := c.say("do it")
+	got := c.Say("do it")
 	for range 2 {
-		pending := got.last().Outcome.PendingToolCallIDs
+		pending := got.Last().Outcome.PendingToolCallIDs
 		if len(pending) != 1 {
-			t.Fatalf("nothing is pending: %+v", got.last())
+			t.Fatalf("nothing is pending: %+v", got.Last())
 		}
-		got = c.deliver(pending[0], "yes")
+		got = c.Deliver(pending[0], "yes")
 	}
-	got.question(t)
+	got.Question(t)
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// After two iterations a person is asked, and the run waits for the answer without
-// holding anything.
+// After two iterations a person is asked. The run waits for the answer without occupying
+// anything.
 func ExampleContinuation() {
 	step := holdfast.NewTool("step", "Takes a step.", func(context.Context, struct{}) (string, error) {
 		fmt.Println("step")
@@ -28,7 +29,7 @@ func ExampleContinuation() {
 			middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 100, Remember: "run"}),
 		},
 	}
-	fmt.Println(strings.Contains(runAgent(agent, "Walk."), "The agent has used its 2 iterations. Go on?"))
+	fmt.Println(strings.Contains(hooktest.RunAgent(agent, "Walk."), "The agent has used its 2 iterations. Go on?"))
 	// Output:
 	// step
 	// step

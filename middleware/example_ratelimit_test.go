@@ -9,10 +9,11 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// A search service allows each user 2 calls in an hour. The model is told of the third,
-// instead of waiting.
+// A search service allows each user two calls an hour. The model is told about the third
+// one, which does not wait.
 func ExampleRateLimit() {
 	limit := middleware.RateLimit(middleware.RateLimitOptions{
 		Name: "search", Tools: []string{"web_*"}, Per: []string{"user"},
@@ -32,7 +33,7 @@ func ExampleRateLimit() {
 			yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "web_search"}, Finish: holdfast.FinishToolCalls}, nil)
 		}
 	})
-	runAgent(holdfast.Agent{
+	hooktest.RunAgent(holdfast.Agent{
 		Name: "helper", Model: curious, Tools: []holdfast.Tool{search}, Middleware: []holdfast.Middleware{limit},
 	}, "What is new?")
 	// Output: Not run: web_search may be called 2 times in 1h0m0s, and was. Try again at 2026-03-04T13:00:00Z.

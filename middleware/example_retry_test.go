@@ -9,9 +9,10 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// A tool that fails now and then is tried again; each try has its own time.
+// A tool that fails now and then is retried; the timeout is for each attempt.
 func ExampleRetry() {
 	tries := 0
 	fetch := holdfast.NewTool("fetch_page", "Fetches a page.", func(context.Context, struct{}) (string, error) {
@@ -21,29 +22,29 @@ func ExampleRetry() {
 		return "the page", nil
 	}, holdfast.WithEffect(holdfast.EffectPure))
 	agent := holdfast.Agent{
-		Name: "helper", Model: callThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
+		Name: "helper", Model: hooktest.CallThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
 		Middleware: []holdfast.Middleware{
 			middleware.Retry(middleware.RetryOptions{Tools: []string{"fetch_*"}, Attempts: 3, Backoff: middleware.Duration(time.Millisecond)}),
 			middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(10 * time.Second)}),
 		},
 	}
-	stream := runAgent(agent, "What is there?")
+	stream := hooktest.RunAgent(agent, "What is there?")
 	fmt.Println(tries, "tries, helped:", strings.Contains(stream, `{"tool":"fetch_page","attempts":3,"helped":true}`))
 	// Output: 3 tries, helped: true
 }
 
-// A tool that hangs is given up, and the model reads that it was.
+// A tool that hangs is cut off, and the model reads about it.
 func ExampleTimeout() {
 	fetch := holdfast.NewTool("fetch_page", "Fetches a page.", func(ctx context.Context, _ struct{}) (string, error) {
 		<-ctx.Done() // the connection hangs
 		return "", ctx.Err()
 	})
 	agent := holdfast.Agent{
-		Name: "helper", Model: callThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
+		Name: "helper", Model: hooktest.CallThenSay("fetch_page"), Tools: []holdfast.Tool{fetch},
 		Middleware: []holdfast.Middleware{
 			middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(20 * time.Millisecond)}),
 		},
 	}
-	fmt.Println(strings.Contains(runAgent(agent, "What is there?"), "fetch_page did not finish within 20ms and was given up."))
+	fmt.Println(strings.Contains(hooktest.RunAgent(agent, "What is there?"), "fetch_page did not finish within 20ms and was given up."))
 	// Output: true
 }

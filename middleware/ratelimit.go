@@ -1,107 +1,29 @@
 package middleware
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
+	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
 )
 
-const (
-	limitThenWait = "wait"
-	limitThenTell = "tell"
-	limitThenEnd  = "end"
-
-	storeFailureAllow = "allow"
-	storeFailureDeny  = "deny"
-
-	perTenant, perUser, perAgent, perTool, perThread = "tenant", "user", "agent", "tool", "thread"
-)
-
-// RateLimitOptions configure [RateLimit].
-type RateLimitOptions struct {
-	// Name tells limits apart: those of one name count together, whichever agents
-	// have them. Empty means "default".
-	Name string `json:"name"`
-	// Per lists what has a limit of its own: "user", "agent", "tool", "thread". A
-	// tenant always has; "tenant" may be written to say so.
-	Per []string `json:"per"`
-	// Tools are the tools whose calls count; a * in a name stands for any text.
-	// Empty: all tools.
-	Tools []string `json:"tools"`
-	// Model: calls of the model count, and no tools.
-	Model bool `json:"model"`
-	// Limit is how many calls there may be in a Window, which begins at a multiple of
-	// its length, in UTC.
-	Limit  int64    `json:"limit"`
-	Window Duration `json:"window"`
-	// Then is what becomes of a call above the limit. "wait": it waits for the next
-	// window, for up to MaxWait, and is told then. "tell": the model reads that the call
-	// was not run, and when it may be; for a call of the model itself it is "end". "end": the
-	// run ends. Empty means "wait".
-	Then string `json:"then"`
-	// MaxWait is how long one call waits at most; 0 means one window.
-	MaxWait Duration `json:"maxWait"`
-	// OnStoreFailure is what becomes of a call when the store that counts does not
-	// answer: "allow" or "deny". Empty means "allow": a limit spares a service, and no
-	// answer from the store is no reason to stop everybody's work.
-	OnStoreFailure string `json:"onStoreFailure"`
-	// Now is the clock; nil means [time.Now].
-	Now func() time.Time `json:"-"`
-}
-
-func (o RateLimitOptions) validate() error {
-	switch {
-	case o.Limit <= 0 || o.Limit > holdfast.MaxAmount:
-		return fmt.Errorf("limit is %d: write how many calls a window may have, 1 or more", o.Limit)
-	case o.Window < Duration(time.Second):
-		return fmt.Errorf("window is %s: write 1s or more", time.Duration(o.Window))
-	case o.Model && len(o.Tools) > 0:
-		return errors.New("tools and model are both set: write two rate limits with two names")
-	case o.Model && slices.Contains(o.Per, perTool):
-		return errors.New("per has tool, and model is set: a model call has no tool; leave one of them out")
-	case !slices.Contains([]string{"", limitThenWait, limitThenTell, limitThenEnd}, o.Then):
-		return fmt.Errorf("then is %q: write %q, %q or %q", o.Then, limitThenWait, limitThenTell, limitThenEnd)
-	case o.MaxWait < 0 || o.MaxWait > 0 && cmp.Or(o.Then, limitThenWait) != limitThenWait:
-		return fmt.Errorf("maxWait is %s with then %q: write a time with then wait, or leave it out", time.Duration(o.MaxWait), o.Then)
-	case !slices.Contains([]string{"", storeFailureAllow, storeFailureDeny}, o.OnStoreFailure):
-		return fmt.Errorf("onStoreFailure is %q: write %q or %q", o.OnStoreFailure, storeFailureAllow, storeFailureDeny)
-	case slices.Contains(o.Tools, ""):
-		return errors.New("tools has an empty name: write the name of a tool, or a part of it with *")
-	}
-	for _, per := range o.Per {
-		if !slices.Contains([]string{perTenant, perUser, perAgent, perTool, perThread}, per) {
-			return fmt.Errorf("per has %q: write tenant, user, agent, tool or thread", per)
-		}
-	}
-	return nil
-}
-
-// RateLimit bounds how many calls of tools, or of the model, there are in a time,
-// counted in the store for all servers together. It keeps no state: the counts
-// belong to the tenant, survive every crash, and are forgotten with their window. A
-// call that is started again after a crash, or with an answer, does not count again in
-// the window in which it was counted.
+// RateLimit bounds how many calls of tools, or of the model, are made in a window of time.
+// The store counts them for all servers together. The counts belong to the tenant, survive
+// every crash, and are dropped when their window is over; the middleware keeps no state. A
+// call that starts again, after a crash or with a person's answer, is not counted twice in
+// the same window.
 //
-// The run's stream, the log and the metrics say holdfast.rate_limited, at most once for
-// each run and window, and holdfast.rate_limit_unchecked once for a run whose calls
-// were allowed because the store did not answer.
+// Notices: [NoticeRateLimited], [NoticeRateLimitUnchecked].
 //
-// An agent may have several, with different names.
+// An agent may have several with different names.
 func RateLimit(o RateLimitOptions) holdfast.Middleware {
-	must("RateLimit", o)
-	l := &rateLimiter{RateLimitOptions: o}
-	l.Name = cmp.Or(o.Name, "default")
-	l.Then = cmp.Or(o.Then, limitThenWait)
-	l.MaxWait = cmp.Or(o.MaxWait, o.Window)
-	if l.Now == nil {
-		l.Now = time.Now
-	}
+	mustBeValid("RateLimit", o)
+	l := &rateLimiter{o.withDefaults()}
 	m := holdfast.Middleware{Name: "holdfast.rate_limit", Run: l.run}
 	if o.Model {
 		m.Model = l.model
@@ -121,11 +43,11 @@ func (l *rateLimiter) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 		switch {
 		case err != nil:
 			return holdfast.ToolResult{NotRun: true}, err
-		case outcome.unchecked != nil && l.OnStoreFailure == storeFailureDeny:
+		case outcome.unchecked != nil && l.OnStoreFailure == StoreFailureDeny:
 			return notRun("Not run: the rate limit of %s could not be checked, because the store does not answer. Try again later.", call.Name), nil
 		case outcome.retryAt.IsZero():
 			return next(ctx, tool, call)
-		case l.Then == limitThenEnd:
+		case l.Then == RateLimitEnd:
 			return holdfast.ToolResult{NotRun: true}, &holdfast.EndRun{Err: l.limited(c, outcome.retryAt)}
 		}
 		return notRun("Not run: %s may be called %d times in %s, and was. Try again at %s.",
@@ -138,7 +60,7 @@ func notRun(format string, args ...any) holdfast.ToolResult {
 }
 
 func (l *rateLimiter) counts(tool string) bool {
-	return len(l.Tools) == 0 || slices.ContainsFunc(l.Tools, func(pattern string) bool { return matchGlob(pattern, tool) })
+	return len(l.Tools) == 0 || slices.ContainsFunc(l.Tools, func(pattern string) bool { return glob.Match(pattern, tool) })
 }
 
 func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {
@@ -148,8 +70,8 @@ func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {
 			outcome, err := l.admit(ctx, c)
 			switch {
 			case err != nil:
-			case outcome.unchecked != nil && l.OnStoreFailure == storeFailureDeny:
-				err = errUnchecked("rate limit").Wrap(outcome.unchecked)
+			case outcome.unchecked != nil && l.OnStoreFailure == StoreFailureDeny:
+				err = ledgers.Unchecked("rate limit").Wrap(outcome.unchecked)
 			case !outcome.retryAt.IsZero():
 				err = l.limited(c, outcome.retryAt)
 			}
@@ -162,7 +84,7 @@ func (l *rateLimiter) model(next holdfast.ModelCall) holdfast.ModelCall {
 	}
 }
 
-// limited is the error of a run that ends at the limit.
+// limited returns the error of a run that ends at the limit.
 func (l *rateLimiter) limited(c *ratedCall, retryAt time.Time) *holdfast.Error {
 	what := "model calls"
 	if c.tool != "" {
@@ -173,10 +95,4 @@ func (l *rateLimiter) limited(c *ratedCall, retryAt time.Time) *holdfast.Error {
 		l.Name, l.Limit, what, time.Duration(l.Window), at).
 		WithHint(`To go on then, POST the same threadId with "messages": [] and a new runId.`).
 		With("name", l.Name).With("limit", l.Limit).With("window", l.Window).With("retryAt", at)
-}
-
-// errUnchecked is the error of a run that may not go on before the store answers.
-func errUnchecked(what string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeStoreUnavailable, "The %s could not be checked, because the store does not answer; the model was not called.", what).
-		WithHint(`To try again, POST the same threadId with "messages": [] and a new runId.`)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware"
-	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// searcher is an agent that makes some calls at once, and then says so.
+// searcher is an agent that makes several calls at once and then says that it is done.
 func searcher(calls int, search func() string, m ...holdfast.Middleware) holdfast.Agent {
 	return holdfast.Agent{
 		Name:       "searcher",
@@ -38,34 +38,34 @@ func searcher(calls int, search func() string, m ...holdfast.Middleware) holdfas
 	}
 }
 
-// counted counts the results of calls by their beginning.
-func counted(events []shown, begin string) (n int) {
-	for _, e := range events {
-		if e.Type == "TOOL_CALL_RESULT" && strings.HasPrefix(e.Content, begin) {
+// counted returns the number of results that begin with a text.
+func counted(s hooktest.Stream, begin string) (n int) {
+	for _, text := range s.Results() {
+		if strings.HasPrefix(text, begin) {
 			n++
 		}
 	}
 	return n
 }
 
-// TestRateLimitOfTwoServers: they count together, and a run is told once.
+// TestRateLimitOfTwoServers: they count together, and a run gets one notice.
 func TestRateLimitOfTwoServers(t *testing.T) {
+	t.Parallel()
 	noon := func() time.Time { return time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC) }
 	agent := searcher(5, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
 		Limit: 7, Window: middleware.Duration(time.Hour), Then: "tell", Now: noon,
 	}))
-	store := kept{memstore.New()}
-	share := func(c *server.Config) { c.OpenStore = func() (holdfast.Store, error) { return store, nil } }
-	servers := []*serving{serve(t, "", agent, share), serve(t, "", agent, share)}
+	share := hooktest.Sharing(memstore.New())
+	servers := []*hooktest.Server{hooktest.Serve(t, agent, share), hooktest.Serve(t, agent, share)}
 	found, told := 0, 0
 	for i, s := range servers {
-		events := s.post(fmt.Sprint("t", i), "r", nil)
-		if end := ending(events); end.Type != "RUN_FINISHED" {
+		events := s.Post(fmt.Sprint("t", i), "r", nil)
+		if end := events.Last(); end.Type != "RUN_FINISHED" {
 			t.Errorf("got %+v", end)
 		}
 		found += counted(events, "found")
 		told += counted(events, "Not run: search may be called 7 times in 1h0m0s, and was. Try again at 2026-03-04T13:00:00Z.")
-		if got := named(events, "holdfast.rate_limited"); len(got) != i {
+		if got := events.Notices("holdfast.rate_limited"); len(got) != i {
 			t.Errorf("server %d: notices %s", i, got)
 		}
 	}
@@ -74,13 +74,14 @@ func TestRateLimitOfTwoServers(t *testing.T) {
 	}
 }
 
-// TestRateLimitEndsARun when its calls have their results.
+// TestRateLimitEndsARun once all of its calls have results.
 func TestRateLimitEndsARun(t *testing.T) {
-	s := serve(t, "memory:", searcher(2, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
+	t.Parallel()
+	s := hooktest.Serve(t, searcher(2, func() string { return "found" }, middleware.RateLimit(middleware.RateLimitOptions{
 		Name: "strict", Limit: 1, Window: middleware.Duration(24 * time.Hour), Then: "end",
 	})))
-	events := s.post("t", "r", nil)
-	end := ending(events)
+	events := s.Post("t", "r", nil)
+	end := events.Last()
 	if end.Code != holdfast.CodeRateLimited || !strings.Contains(end.Message, `The rate limit "strict" allows 1 calls of search in 24h0m0s; the next is possible at `) {
 		t.Errorf("got %+v", end)
 	}
@@ -89,11 +90,11 @@ func TestRateLimitEndsARun(t *testing.T) {
 	}
 }
 
-// TestRateLimitWaitsBesideOtherCalls: while one call waits, the results of the others
-// are there.
+// TestRateLimitWaitsBesideOtherCalls: while one call waits, the others get their results.
 func TestRateLimitWaitsBesideOtherCalls(t *testing.T) {
-	// The clock stands a moment before the end of a window until the calls that have
-	// room are done.
+	t.Parallel()
+	// The clock stops a moment before the end of a window until the calls within the
+	// limit are done.
 	var mu sync.Mutex
 	now := time.Date(2026, 3, 4, 12, 0, 59, 990_000_000, time.UTC)
 	done := 0
@@ -102,7 +103,7 @@ func TestRateLimitWaitsBesideOtherCalls(t *testing.T) {
 		defer mu.Unlock()
 		return now
 	}
-	s := serve(t, "memory:", searcher(3, func() string {
+	s := hooktest.Serve(t, searcher(3, func() string {
 		mu.Lock()
 		defer mu.Unlock()
 		if done++; done == 2 {
@@ -110,8 +111,8 @@ func TestRateLimitWaitsBesideOtherCalls(t *testing.T) {
 		}
 		return fmt.Sprint("found ", done)
 	}, middleware.RateLimit(middleware.RateLimitOptions{Limit: 2, Window: middleware.Duration(time.Minute), Now: clock})))
-	events := s.post("t", "r", nil)
-	if end := ending(events); end.Type != "RUN_FINISHED" || counted(events, "found") != 3 || counted(events, "found 3") != 1 {
+	events := s.Post("t", "r", nil)
+	if end := events.Last(); end.Type != "RUN_FINISHED" || counted(events, "found") != 3 || counted(events, "found 3") != 1 {
 		t.Errorf("got %+v", events)
 	}
 }

@@ -12,28 +12,30 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// use calls a tool through the hook of a middleware. Calls of one id are one call.
-func (h *hooked) use(m holdfast.Middleware, tool, id string) (holdfast.ToolResult, error) {
-	return h.useIn(h.ctx(), m, tool, id)
+// The rate limit with a ledger in memory and a clock of the test, without a server.
+
+// use calls a tool through the hook of a middleware. Calls with the same id are one call.
+func use(h *hooktest.Run, m holdfast.Middleware, tool, id string) (holdfast.ToolResult, error) {
+	return useIn(h.Context(), h, m, tool, id)
 }
 
-func (h *hooked) useIn(ctx context.Context, m holdfast.Middleware, tool, id string) (holdfast.ToolResult, error) {
-	call := holdfast.ToolCall{ID: id, Name: tool, Key: h.at.Thread + "/" + h.at.Run + "/" + id}
+func useIn(ctx context.Context, h *hooktest.Run, m holdfast.Middleware, tool, id string) (holdfast.ToolResult, error) {
+	call := holdfast.ToolCall{ID: id, Name: tool, Key: h.At.Thread + "/" + h.At.Run + "/" + id}
 	return m.Tool(func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
 		return holdfast.ToolResult{Text: "ran"}, nil
 	})(ctx, nil, call)
 }
 
-// wantRan checks that the calls of a tool with new ids are run, and that another one
-// is not.
-func (h *hooked) wantRan(m holdfast.Middleware, tool string, times int) {
-	h.t.Helper()
+// wantRan checks that so many new calls of a tool are run, and the next one is not.
+func wantRan(t *testing.T, h *hooktest.Run, m holdfast.Middleware, tool string, times int) {
+	t.Helper()
 	for i := range times + 1 {
-		result, err := h.use(m, tool, fmt.Sprint(h.at, tool, i))
+		result, err := use(h, m, tool, fmt.Sprint(h.At, tool, i))
 		if err != nil || (result.Text == "ran") != (i < times) {
-			h.t.Errorf("call %d of %s: got %+v, %v", i+1, tool, result, err)
+			t.Errorf("call %d of %s: got %+v, %v", i+1, tool, result, err)
 		}
 	}
 }
@@ -47,6 +49,7 @@ func minute(limit int64, change func(*middleware.RateLimitOptions)) middleware.R
 func unchanged(*middleware.RateLimitOptions) {}
 
 func TestRateLimitMistakes(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(*middleware.RateLimitOptions){
 		"limit is 0":                   func(o *middleware.RateLimitOptions) { o.Limit = 0 },
 		"window is 1ms: write 1s":      func(o *middleware.RateLimitOptions) { o.Window = middleware.Duration(time.Millisecond) },
@@ -58,114 +61,112 @@ func TestRateLimitMistakes(t *testing.T) {
 		"tools has an empty name":      func(o *middleware.RateLimitOptions) { o.Tools = []string{""} },
 		`per has "planet"`:             func(o *middleware.RateLimitOptions) { o.Per = []string{"tenant", "planet"} },
 	} {
-		func() {
-			defer func() {
-				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), want) {
-					t.Errorf("got %v, want %q", p, want)
-				}
-			}()
-			middleware.RateLimit(minute(1, change))
-		}()
+		hooktest.WantInvalid(t, "middleware.RateLimit", middleware.RateLimit, map[string]middleware.RateLimitOptions{want: minute(1, change)})
 	}
 }
 
-// TestRateLimitTells: the model reads when it may try again, and a call that is
-// repeated after a crash does not count again.
+// TestRateLimitTells: the model reads when it can try again, and a call that is repeated
+// after a crash is not counted again.
 func TestRateLimitTells(t *testing.T) {
-	h := newHooked(t)
+	t.Parallel()
+	h := hooktest.New(t)
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	m := middleware.RateLimit(minute(2, func(o *middleware.RateLimitOptions) { o.Now = func() time.Time { return now } }))
 	for _, id := range []string{"c1", "c1", "c2", "c1"} {
-		if result, err := h.use(m, "search", id); err != nil || result.Text != "ran" {
+		if result, err := use(h, m, "search", id); err != nil || result.Text != "ran" {
 			t.Fatalf("%s: got %+v, %v", id, result, err)
 		}
 	}
-	result, err := h.use(m, "search", "c3")
+	result, err := use(h, m, "search", "c3")
 	if err != nil || !result.Failed || !result.NotRun || result.Text != "Not run: search may be called 2 times in 1m0s, and was. Try again at 2026-03-04T05:07:00Z." {
 		t.Errorf("got %+v, %v", result, err)
 	}
-	h.wantUsed("rate/default/2026-03-04T05:06:00Z", 2)
+	h.WantUsed("rate/default/2026-03-04T05:06:00Z", 2)
 	now = now.Add(53 * time.Second)
-	if result, err := h.use(m, "search", "c3"); err != nil || result.Text != "ran" {
+	if result, err := use(h, m, "search", "c3"); err != nil || result.Text != "ran" {
 		t.Errorf("in the next window: got %+v, %v", result, err)
 	}
-	h.wantNotices(`holdfast.rate_limited {"name":"default","tool":"search","limit":2,"window":"1m0s","retryAt":"2026-03-04T05:07:00Z"}`)
+	h.WantNotices(`holdfast.rate_limited {"name":"default","tool":"search","limit":2,"window":"1m0s","retryAt":"2026-03-04T05:07:00Z"}`)
 }
 
-// TestRateLimitPer: what has a limit of its own, and which tools count.
+// TestRateLimitPer: what is counted separately, and which tools are counted.
 func TestRateLimitPer(t *testing.T) {
-	others := map[string]func(*hooked){
-		"user":   func(h *hooked) { h.at.Principal.User = "bob" },
-		"agent":  func(h *hooked) { h.at.Agent = "b" },
-		"thread": func(h *hooked) { h.at.Thread = "other" },
-		"tenant": func(h *hooked) { h.at.Principal.Tenant = "globex" },
+	t.Parallel()
+	others := map[string]func(*hooktest.Run){
+		"user":   func(h *hooktest.Run) { h.At.Principal.User = "bob" },
+		"agent":  func(h *hooktest.Run) { h.At.Agent = "b" },
+		"thread": func(h *hooktest.Run) { h.At.Thread = "other" },
+		"tenant": func(h *hooktest.Run) { h.At.Principal.Tenant = "globex" },
 	}
 	for _, per := range []string{"user", "agent", "thread", "tenant"} {
 		for other, change := range others {
-			h := newHooked(t)
+			h := hooktest.New(t)
 			m := middleware.RateLimit(minute(2, func(o *middleware.RateLimitOptions) { o.Per = []string{per, per} }))
-			h.wantRan(m, "search", 2)
+			wantRan(t, h, m, "search", 2)
 			change(h)
 			if other == per || other == "tenant" {
-				h.wantRan(m, "search", 2)
+				wantRan(t, h, m, "search", 2)
 			} else {
-				h.wantRan(m, "search", 0)
+				wantRan(t, h, m, "search", 0)
 			}
 		}
 	}
-	h := newHooked(t)
+	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(1, func(o *middleware.RateLimitOptions) {
 		o.Per, o.Tools, o.Name = []string{"tool"}, []string{"search", "web_*"}, "a/b"
 	}))
 	for _, tool := range []string{"search", "web_fetch", "web_read"} {
-		h.wantRan(m, tool, 1)
+		wantRan(t, h, m, tool, 1)
 	}
 	for i := range 5 {
-		if result, _ := h.use(m, "other", fmt.Sprint(i)); result.Text != "ran" {
+		if result, _ := use(h, m, "other", fmt.Sprint(i)); result.Text != "ran" {
 			t.Errorf("another tool: got %+v", result)
 		}
 	}
-	h.wantRan(middleware.RateLimit(minute(1, unchanged)), "search", 1) // of another name
+	wantRan(t, h, middleware.RateLimit(minute(1, unchanged)), "search", 1) // of another name
 }
 
-// TestRateLimitEnds the run, with a reason.
+// TestRateLimitEnds: the run ends with a reason.
 func TestRateLimitEnds(t *testing.T) {
-	h := newHooked(t)
+	t.Parallel()
+	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(1, func(o *middleware.RateLimitOptions) { o.Then = "end" }))
-	if _, err := h.use(m, "search", "c1"); err != nil {
+	if _, err := use(h, m, "search", "c1"); err != nil {
 		t.Fatal(err)
 	}
-	result, err := h.use(m, "search", "c2")
+	result, err := use(h, m, "search", "c2")
 	var end *holdfast.EndRun
 	if !errors.As(err, &end) || !result.NotRun {
 		t.Fatalf("got %+v, %v", result, err)
 	}
-	wantCode(t, end, holdfast.CodeRateLimited, `The rate limit "default" allows 1 calls of search in 1m0s; the next is possible at `)
+	hooktest.WantCode(t, end, holdfast.CodeRateLimited, `The rate limit "default" allows 1 calls of search in 1m0s; the next is possible at `)
 }
 
-// TestRateLimitOfModelCalls: each attempt is a call, and one that is repeated by
-// another process is not.
+// TestRateLimitOfModelCalls: every attempt is counted, but not again if another process
+// repeats it.
 func TestRateLimitOfModelCalls(t *testing.T) {
-	h := newHooked(t)
+	t.Parallel()
+	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(2, func(o *middleware.RateLimitOptions) { o.Model = true }))
-	done := says(holdfast.Delta{Finish: holdfast.FinishStop})
+	done := hooktest.Says(holdfast.Delta{Finish: holdfast.FinishStop})
 	for _, attempt := range []int{0, 0, 1} {
-		if err := h.try(m, done, attempt); err != nil {
+		if err := h.Try(m, done, attempt); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.next()
-	wantCode(t, h.ask(m, done), holdfast.CodeRateLimited, "allows 2 model calls in 1m0s", `"messages": []`)
+	h.Next()
+	hooktest.WantCode(t, h.Ask(m, done), holdfast.CodeRateLimited, "allows 2 model calls in 1m0s", `"messages": []`)
 	if m.Tool != nil {
 		t.Error("tools are counted, too")
 	}
 }
 
-// TestRateLimitWaits: what waits goes on when the window turns, and those that find
-// no room there either wait no longer than they may.
+// TestRateLimitWaits: calls that wait go ahead in the next window; those that find it
+// full are told after the longest wait.
 func TestRateLimitWaits(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHooked(t)
+		h := hooktest.New(t)
 		time.Sleep(20 * time.Second) // of the first window
 		m := middleware.RateLimit(middleware.RateLimitOptions{Limit: 2, Window: middleware.Duration(time.Minute)})
 		begun := time.Now()
@@ -175,7 +176,7 @@ func TestRateLimitWaits(t *testing.T) {
 		run := m.Run(func(ctx context.Context, _ *holdfast.Iteration) (string, error) {
 			for i := range 6 {
 				group.Go(func() {
-					result, err := h.useIn(ctx, m, "search", fmt.Sprint(i))
+					result, err := useIn(ctx, h, m, "search", fmt.Sprint(i))
 					if err != nil {
 						t.Error(err)
 					}
@@ -191,32 +192,34 @@ func TestRateLimitWaits(t *testing.T) {
 			group.Wait()
 			return "success", nil
 		})
-		if _, err := run(h.ctx(), &h.at); err != nil {
+		if _, err := run(h.Context(), &h.At); err != nil {
 			t.Fatal(err)
 		}
 		if ran[0] != 2 || ran[40*time.Second] != 2 || told[40*time.Second] != 2 {
 			t.Errorf("ran %v, told %v", ran, told)
 		}
-		if len(h.notices) != 2 { // one for each window
-			t.Errorf("notices: %q", h.notices)
+		if len(h.Notices) != 2 { // one for each window
+			t.Errorf("notices: %q", h.Notices)
 		}
 	})
 }
 
-// TestRateLimitWaitsWithinBounds: no call waits for a window that it would not see.
+// TestRateLimitWaitsWithinBounds: no call waits for a window that it would not live to
+// see.
 func TestRateLimitWaitsWithinBounds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHooked(t)
+		h := hooktest.New(t)
 		long := middleware.RateLimitOptions{Limit: 1, Window: middleware.Duration(time.Hour), MaxWait: middleware.Duration(time.Minute)}
 		m := middleware.RateLimit(long)
-		h.wantRan(m, "search", 1) // the second is told at once
+		wantRan(t, h, m, "search", 1) // the second is told at once
 		long.MaxWait = 0
 		m = middleware.RateLimit(long)
 		begun := time.Now()
 
-		bounded, stop := context.WithTimeout(h.ctx(), time.Minute)
+		bounded, stop := context.WithTimeout(h.Context(), time.Minute)
 		defer stop()
-		if result, err := h.useIn(bounded, m, "search", "b"); err != nil || !result.NotRun {
+		if result, err := useIn(bounded, h, m, "search", "b"); err != nil || !result.NotRun {
 			t.Errorf("with a timeout: got %+v, %v", result, err)
 		}
 		if d := time.Since(begun); d != 0 {
@@ -224,12 +227,12 @@ func TestRateLimitWaitsWithinBounds(t *testing.T) {
 		}
 
 		reason := errors.New("enough")
-		cancelled, cancel := context.WithCancelCause(h.ctx())
+		cancelled, cancel := context.WithCancelCause(h.Context())
 		time.AfterFunc(time.Minute, func() { cancel(reason) })
-		if result, err := h.useIn(cancelled, m, "search", "c"); !errors.Is(err, reason) || !result.NotRun {
+		if result, err := useIn(cancelled, h, m, "search", "c"); !errors.Is(err, reason) || !result.NotRun {
 			t.Errorf("cancelled while it waits: got %+v, %v", result, err)
 		}
-		if _, err := h.useIn(cancelled, m, "search", "d"); !errors.Is(err, reason) {
+		if _, err := useIn(cancelled, h, m, "search", "d"); !errors.Is(err, reason) {
 			t.Errorf("cancelled before: got %v", err)
 		}
 		if d := time.Since(begun); d != time.Minute {
@@ -238,51 +241,53 @@ func TestRateLimitWaitsWithinBounds(t *testing.T) {
 	})
 }
 
-// TestRateLimitWithoutAStore: calls are allowed, and it is said once for the run;
-// or they are denied.
+// TestRateLimitWithoutAStore: calls are allowed with one notice for the run, or they are
+// denied.
 func TestRateLimitWithoutAStore(t *testing.T) {
-	h := newHooked(t)
-	h.ledger = &failing{Ledger: h.ledger, reserve: -1}
-	done := says(holdfast.Delta{Finish: holdfast.FinishStop})
+	t.Parallel()
+	h := hooktest.New(t)
+	h.Ledger = &hooktest.Failing{Ledger: h.Ledger, Reserves: -1}
+	done := hooktest.Says(holdfast.Delta{Finish: holdfast.FinishStop})
 	m := middleware.RateLimit(minute(1, unchanged))
 	run := m.Run(func(ctx context.Context, _ *holdfast.Iteration) (string, error) {
 		for _, id := range []string{"a", "b", "c"} {
-			if result, err := h.useIn(ctx, m, "search", id); err != nil || result.Text != "ran" {
+			if result, err := useIn(ctx, h, m, "search", id); err != nil || result.Text != "ran" {
 				t.Errorf("got %+v, %v", result, err)
 			}
 		}
 		return "success", nil
 	})
-	if _, err := run(h.ctx(), &h.at); err != nil {
+	if _, err := run(h.Context(), &h.At); err != nil {
 		t.Fatal(err)
 	}
-	h.wantNotices(`holdfast.rate_limit_unchecked {"name":"default","tool":"search","limit":1,"window":"1m0s"}`)
+	h.WantNotices(`holdfast.rate_limit_unchecked {"name":"default","tool":"search","limit":1,"window":"1m0s"}`)
 
 	deny := func(o *middleware.RateLimitOptions) { o.OnStoreFailure = "deny" }
-	result, err := h.use(middleware.RateLimit(minute(1, deny)), "search", "d")
+	result, err := use(h, middleware.RateLimit(minute(1, deny)), "search", "d")
 	if err != nil || !result.NotRun || !strings.Contains(result.Text, "could not be checked") {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	m = middleware.RateLimit(minute(1, func(o *middleware.RateLimitOptions) { deny(o); o.Model = true }))
-	if err := h.ask(m, done); !errors.Is(err, errNoStore) {
+	if err := h.Ask(m, done); !errors.Is(err, hooktest.ErrNoStore) {
 		t.Errorf("the cause is not in %v", err)
 	} else {
-		wantCode(t, err, holdfast.CodeStoreUnavailable, "The rate limit could not be checked")
+		hooktest.WantCode(t, err, holdfast.CodeStoreUnavailable, "The rate limit could not be checked")
 	}
-	if err := h.ask(middleware.RateLimit(minute(1, func(o *middleware.RateLimitOptions) { o.Model = true })), done); err != nil {
+	if err := h.Ask(middleware.RateLimit(minute(1, func(o *middleware.RateLimitOptions) { o.Model = true })), done); err != nil {
 		t.Errorf("allowed: %v", err)
 	}
 }
 
-// TestRateLimitCannotCount: outside a run, and for names that no ledger takes.
+// TestRateLimitCannotCount outside of a run, or with names that no ledger accepts.
 func TestRateLimitCannotCount(t *testing.T) {
-	h := newHooked(t)
+	t.Parallel()
+	h := hooktest.New(t)
 	m := middleware.RateLimit(minute(1, unchanged))
-	if _, err := h.useIn(t.Context(), m, "search", "a"); !errors.Is(err, holdfast.ErrNoRun) {
+	if _, err := useIn(t.Context(), h, m, "search", "a"); !errors.Is(err, holdfast.ErrNoRun) {
 		t.Errorf("got %v", err)
 	}
-	h.at.Principal.Tenant = strings.Repeat("x", holdfast.MaxName+1)
-	if _, err := h.use(m, "search", "a"); !errors.Is(err, holdfast.ErrInvalid) {
+	h.At.Principal.Tenant = strings.Repeat("x", holdfast.MaxName+1)
+	if _, err := use(h, m, "search", "a"); !errors.Is(err, holdfast.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,61 +11,60 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
+	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
 )
 
-// What [Retry] tries again.
+// A failed call is attempted again after a pause that doubles each time. Every attempt has
+// the same call with the same key; what an attempt did to the shared state of the thread
+// is held back until it is known to be the last one.
+
+// What [Retry] retries.
 const (
-	// RetryOnError: a failed call, whatever the reason.
+	// RetryOnError retries every failed call.
 	RetryOnError = "error"
-	// RetryOnTimeout: only a call that has run into a timeout.
+	// RetryOnTimeout retries only calls that took too long.
 	RetryOnTimeout = "timeout"
 )
 
-// NoticeRetried says that a call needed more than one try: the tool, how many
-// tries there were, and whether the last one helped.
+// NoticeRetried is the notice of a call that needed more than one attempt: the tool, the
+// number of attempts, and whether the last one succeeded.
 const NoticeRetried = "holdfast.retried"
 
 // RetryOptions are the options of [Retry].
 type RetryOptions struct {
-	// Tools are the names of the tools, or globs like "fetch_*"; none is all tools.
+	// Tools are names of tools, or globs like "fetch_*"; empty means all tools.
 	Tools []string `json:"tools,omitempty"`
-	// Attempts is how many tries a call has at most, the first one included;
-	// default 3.
+	// Attempts is how many attempts a call has at most, including the first one; default 3.
 	Attempts int `json:"attempts,omitempty"`
-	// Backoff is the pause before the second try; it doubles with each further one,
-	// up to MaxBackoff. Defaults 500ms and 10s.
-	Backoff    Duration `json:"backoff,omitempty"`
+	// Backoff is the pause before the second attempt; it doubles with every further one.
+	// Default 500ms.
+	Backoff Duration `json:"backoff,omitempty"`
+	// MaxBackoff is the longest pause; default 10s.
 	MaxBackoff Duration `json:"maxBackoff,omitempty"`
-	// On is what is tried again: RetryOnError, the default, or RetryOnTimeout.
+	// On is what is retried: [RetryOnError] (default) or [RetryOnTimeout].
 	On string `json:"on,omitempty"`
-	// Jitter makes a pause of the computed one, so that calls that failed together do
-	// not come back together. The default takes from half of it to all of it.
+	// Jitter turns the computed pause into the real one, so that calls that failed together
+	// do not come back together. The default picks between half of it and all of it.
 	Jitter func(pause time.Duration) time.Duration `json:"-"`
 }
 
 func (o RetryOptions) withDefaults() RetryOptions {
-	if o.Attempts == 0 {
-		o.Attempts = 3
-	}
-	if o.Backoff == 0 {
-		o.Backoff = Duration(500 * time.Millisecond)
-	}
-	if o.MaxBackoff == 0 {
-		o.MaxBackoff = Duration(10 * time.Second)
-	}
-	if o.On == "" {
-		o.On = RetryOnError
-	}
+	o.Attempts = cmp.Or(o.Attempts, 3)
+	o.Backoff = cmp.Or(o.Backoff, Duration(500*time.Millisecond))
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, Duration(10*time.Second))
+	o.On = cmp.Or(o.On, RetryOnError)
 	if o.Jitter == nil {
 		o.Jitter = func(pause time.Duration) time.Duration { return pause/2 + rand.N(pause/2+1) }
 	}
 	return o
 }
 
-// maxAttempts keeps a typing mistake from calling a tool for hours.
+// maxAttempts keeps a typo from calling a tool for hours.
 const maxAttempts = 20
 
-func (o RetryOptions) validate() error {
+// Validate says what is wrong with the options, and what to write instead.
+func (o RetryOptions) Validate() error {
 	o = o.withDefaults()
 	switch {
 	case slices.Contains(o.Tools, ""):
@@ -80,44 +80,45 @@ func (o RetryOptions) validate() error {
 	return nil
 }
 
-// Retry calls a tool again that has failed, if its effect allows it: a pure or
-// idempotent tool, never one that is once or query. Each try gets the same call
-// with the same key. What a failed try did to the thread's shared state is
-// forgotten, as it is with any failed call. A question, the end of a run and a
-// result for which nothing was run are never tried again.
+// Retry retries failed calls of tools whose effect allows it: pure and idempotent ones,
+// never those that are once or query. Every attempt gets the same call with the same key.
+// Changes that a failed attempt made to the shared state of the thread are dropped, as
+// with any failed call. A question, the end of the run and a result for which nothing was
+// run are never retried.
 //
-// List it before [Timeout], so that each try has its own time.
+// List it before [Timeout] to bound each attempt.
 func Retry(o RetryOptions) holdfast.Middleware {
-	must("Retry", o)
-	o = o.withDefaults()
-	return holdfast.Middleware{
-		Name: "holdfast.retry",
-		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
-			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-				if !o.applies(tool, call.Name) {
-					return next(ctx, tool, call)
-				}
-				return o.tries(ctx, next, tool, call)
-			}
-		},
+	mustBeValid("Retry", o)
+	r := &retrier{o.withDefaults()}
+	return holdfast.Middleware{Name: "holdfast.retry", Tool: r.tool}
+}
+
+type retrier struct{ RetryOptions }
+
+func (r *retrier) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
+	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+		if !r.applies(tool, call.Name) {
+			return next(ctx, tool, call)
+		}
+		return r.attempts(ctx, next, tool, call)
 	}
 }
 
-func (o *RetryOptions) applies(tool holdfast.Tool, name string) bool {
+func (r *retrier) applies(tool holdfast.Tool, name string) bool {
 	switch tool.Spec().Effect {
 	case "", holdfast.EffectPure, holdfast.EffectIdempotent:
 	default:
 		return false
 	}
-	return len(o.Tools) == 0 || slices.ContainsFunc(o.Tools, func(glob string) bool { return matchGlob(glob, name) })
+	return len(r.Tools) == 0 || slices.ContainsFunc(r.Tools, func(pattern string) bool { return glob.Match(pattern, name) })
 }
 
-func (o *RetryOptions) tries(ctx context.Context, next holdfast.ToolHandler, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+func (r *retrier) attempts(ctx context.Context, next holdfast.ToolHandler, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 	for n := 1; ; n++ {
 		var held heldUpdates
 		result, err := next(holdfast.ContextWithCall(ctx, call, held.add), tool, call)
-		failed := o.failed(ctx, call.Name, &result, err)
-		if failed && n < o.Attempts && o.pause(ctx, n) {
+		failed := r.failed(ctx, call.Name, &result, err)
+		if failed && n < r.Attempts && r.pause(ctx, n) {
 			continue
 		}
 		if err := held.passOn(ctx); err != nil {
@@ -126,7 +127,7 @@ func (o *RetryOptions) tries(ctx context.Context, next holdfast.ToolHandler, too
 		if n == 1 {
 			return result, err
 		}
-		// Nobody is told if the run is about to be left; the result is what counts.
+		// An error is ignored: the run is about to stop, and the result is what counts.
 		_ = holdfast.Notify(ctx, NoticeRetried, retriedNotice{Tool: call.Name, Attempts: n, Helped: !failed})
 		if failed {
 			return counted(result, err, n)
@@ -141,36 +142,36 @@ type retriedNotice struct {
 	Helped   bool   `json:"helped"`
 }
 
-// failed reports whether a try came to something that another one may mend.
-func (o *RetryOptions) failed(ctx context.Context, name string, result *holdfast.ToolResult, err error) bool {
+// failed reports whether an attempt failed in a way that another one may not.
+func (r *retrier) failed(ctx context.Context, name string, result *holdfast.ToolResult, err error) bool {
 	var ask *holdfast.Interrupt
 	var end *holdfast.EndRun
 	switch {
 	case ctx.Err() != nil || errors.Is(err, holdfast.ErrArguments) || errors.As(err, &ask) || errors.As(err, &end):
 		return false
 	case err != nil:
-		return o.On == RetryOnError || errors.Is(err, context.DeadlineExceeded)
+		return r.On == RetryOnError || errors.Is(err, context.DeadlineExceeded)
 	case !result.Failed || result.NotRun:
 		return false
 	}
-	return o.On == RetryOnError || isTimedOut(name, result)
+	return r.On == RetryOnError || isTimedOut(name, result)
 }
 
-// pause waits before the next try. It returns false if there is no time for one:
-// the run is cancelled, or the call's own time would be over first.
-func (o *RetryOptions) pause(ctx context.Context, n int) bool {
-	d := time.Duration(o.Backoff)
+// pause waits before the next attempt. It returns false if there is no time for one,
+// because the run is cancelled or the call would reach its deadline first.
+func (r *retrier) pause(ctx context.Context, n int) bool {
+	d := time.Duration(r.Backoff)
 	for range n - 1 {
-		d = min(2*d, time.Duration(o.MaxBackoff))
+		d = min(2*d, time.Duration(r.MaxBackoff))
 	}
-	d = o.Jitter(d)
+	d = r.Jitter(d)
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false
 	}
-	return pauseFor(ctx, d) == nil
+	return pause.For(ctx, d) == nil
 }
 
-// counted says in what the model reads how many tries there were.
+// counted adds the number of attempts to what the model reads.
 func counted(result holdfast.ToolResult, err error, n int) (holdfast.ToolResult, error) {
 	if err != nil {
 		return result, fmt.Errorf("%w (tried %d times)", err, n)
@@ -184,9 +185,9 @@ func counted(result holdfast.ToolResult, err error, n int) (holdfast.ToolResult,
 	return result, nil
 }
 
-// heldUpdates are the changes of the shared state that one try has asked for. They
-// are passed on when it is the one that counts; a try that was given up may go on
-// and add some, which nobody takes.
+// heldUpdates are the changes to the shared state that one attempt has asked for. They are
+// passed on if it is the last attempt. One that took too long may still be running and add
+// more, which are dropped.
 type heldUpdates struct {
 	mu   sync.Mutex
 	list []holdfast.StateUpdate

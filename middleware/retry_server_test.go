@@ -11,15 +11,17 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
 func fastRetry() middleware.RetryOptions {
 	return middleware.RetryOptions{Backoff: 1, Jitter: func(time.Duration) time.Duration { return 0 }}
 }
 
-// TestRetriedRun: the person sees one call and one result, the notice, and the state
-// changed once.
+// TestRetriedRun: the person sees one call, one result and the notice, and the state
+// changes once.
 func TestRetriedRun(t *testing.T) {
+	t.Parallel()
 	var tries atomic.Int32
 	add := holdfast.NewTool("add", "", func(ctx context.Context, _ struct{}) (string, error) {
 		err := holdfast.UpdateState(ctx, func(state json.RawMessage) (json.RawMessage, error) {
@@ -30,9 +32,8 @@ func TestRetriedRun(t *testing.T) {
 		}
 		return "added", err
 	})
-	c := newChat(t, "memory:", holdfast.Agent{Model: callThenSay("add"), Tools: []holdfast.Tool{add}, Middleware: []holdfast.Middleware{middleware.Retry(fastRetry())}})
-	defer c.close()
-	stream := c.say("go")
+	c := hooktest.Converse(t, holdfast.Agent{Model: hooktest.CallThenSay("add"), Tools: []holdfast.Tool{add}, Middleware: []holdfast.Middleware{middleware.Retry(fastRetry())}})
+	stream := c.Say("go").Text
 	if tries.Load() != 3 || strings.Count(stream, "TOOL_CALL_RESULT") != 1 || !strings.Contains(stream, `"snapshot":[1]`) {
 		t.Errorf("%d tries: %s", tries.Load(), stream)
 	}
@@ -41,18 +42,19 @@ func TestRetriedRun(t *testing.T) {
 	}
 }
 
-// TestTimedOutRun: a tool that hangs is a result after the tries, and the run goes on.
+// TestTimedOutRun: after its attempts, a tool that hangs has a result, and the run
+// continues.
 func TestTimedOutRun(t *testing.T) {
+	t.Parallel()
 	var tries atomic.Int32
 	hang := holdfast.NewTool("hang", "", func(ctx context.Context, _ struct{}) (string, error) {
 		tries.Add(1)
 		<-ctx.Done()
 		return "", ctx.Err()
 	})
-	c := newChat(t, "memory:", holdfast.Agent{Model: callThenSay("hang"), Tools: []holdfast.Tool{hang}, Middleware: []holdfast.Middleware{
+	c := hooktest.Converse(t, holdfast.Agent{Model: hooktest.CallThenSay("hang"), Tools: []holdfast.Tool{hang}, Middleware: []holdfast.Middleware{
 		middleware.Retry(fastRetry()), middleware.Timeout(middleware.TimeoutOptions{Tool: middleware.Duration(5 * time.Millisecond)})}})
-	defer c.close()
-	stream := c.say("go")
+	stream := c.Say("go").Text
 	if tries.Load() != 3 || !strings.Contains(stream, `within 5ms and was given up. It may have taken effect all the same.\n[It was tried 3 times.]`) ||
 		!strings.Contains(stream, `"delta":"Got: `) {
 		t.Errorf("%d tries: %s", tries.Load(), stream)

@@ -14,9 +14,13 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
 
-// trying is a tool that comes to one thing after the other.
+// Retries of a tool whose attempts have given outcomes, in bubbles in which time passes
+// at once.
+
+// trying is a tool with a different outcome for each attempt.
 type trying struct {
 	effect  holdfast.Effect
 	timeout time.Duration
@@ -42,7 +46,7 @@ func (t *trying) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.Too
 	return f(ctx, call)
 }
 
-// through calls the tool through middleware; notices are what was told.
+// through calls the tool through middleware and returns the notices too.
 func (t *trying) through(ctx context.Context, chain ...holdfast.Middleware) (result holdfast.ToolResult, notices []string, err error) {
 	ctx = holdfast.ContextWithRun(ctx, &holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
 		b, err := json.Marshal(value)
@@ -114,6 +118,7 @@ func retryCases(parts []holdfast.Part) []retryCase {
 }
 
 func TestRetry(t *testing.T) {
+	t.Parallel()
 	parts := []holdfast.Part{{Type: holdfast.PartText, Text: "bad"}}
 	for _, tt := range retryCases(parts) {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,8 +153,9 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestRetryPauses: they double up to the longest, and jitter only makes them shorter.
+// TestRetryPauses: they double up to the maximum, and jitter only makes them shorter.
 func TestRetryPauses(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tool := &trying{tries: []tryOutcome{brokenTry}}
 		o := middleware.RetryOptions{Attempts: 5, Backoff: middleware.Duration(time.Second), MaxBackoff: middleware.Duration(3 * time.Second), Jitter: asIs}
@@ -165,9 +171,10 @@ func TestRetryPauses(t *testing.T) {
 	})
 }
 
-// TestRetryWithoutTime: a run that is cancelled is not held up, and a call whose time
-// would be over before the next try keeps what it has.
+// TestRetryWithoutTime: a cancelled run is not held up, and a call that would reach its
+// deadline before the next attempt keeps its result.
 func TestRetryWithoutTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := middleware.RetryOptions{Backoff: middleware.Duration(time.Second), Jitter: asIs}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -189,9 +196,10 @@ func TestRetryWithoutTime(t *testing.T) {
 	})
 }
 
-// TestRetryForgetsWhatAFailedTryDid: the shared state is changed once, by the try that
-// counts, also if one that was given up goes on.
+// TestRetryForgetsWhatAFailedTryDid: only the last attempt changes the shared state, even
+// if an earlier one keeps running.
 func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
 		update := func(ctx context.Context, text string) {
@@ -241,8 +249,9 @@ func TestRetryForgetsWhatAFailedTryDid(t *testing.T) {
 	})
 }
 
-// TestTimeoutIsAResultAfterTheTries: each try has its own time.
+// TestTimeoutIsAResultAfterTheTries: each attempt has its own time.
 func TestTimeoutIsAResultAfterTheTries(t *testing.T) {
+	t.Parallel()
 	for _, on := range []string{middleware.RetryOnTimeout, middleware.RetryOnError} {
 		synctest.Test(t, func(t *testing.T) {
 			tool := &trying{tries: []tryOutcome{hangingTry}}
@@ -257,20 +266,30 @@ func TestTimeoutIsAResultAfterTheTries(t *testing.T) {
 }
 
 func TestRetryMistakes(t *testing.T) {
-	for want, o := range map[string]middleware.RetryOptions{
+	t.Parallel()
+	hooktest.WantInvalid(t, "middleware.Retry", middleware.Retry, map[string]middleware.RetryOptions{
 		"attempts is 1":       {Attempts: 1},
 		"from 2 to 20":        {Attempts: 21},
 		"an empty name":       {Tools: []string{"a", ""}},
 		"not below the first": {Backoff: middleware.Duration(time.Hour)},
 		`on is "always"`:      {On: "always"},
-	} {
-		func() {
-			defer func() {
-				if p := fmt.Sprint(recover()); !strings.Contains(p, want) || !strings.HasPrefix(p, "middleware.Retry: ") {
-					t.Errorf("want %q, got %s", want, p)
-				}
-			}()
-			middleware.Retry(o)
-		}()
+	})
+}
+
+// TestInvalidArgumentsAreNotTriedAgain: only the model can correct them.
+func TestInvalidArgumentsAreNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	look := holdfast.NewTool("look", "looks", func(context.Context, struct{}) (string, error) { return "", nil })
+	handler := middleware.Retry(middleware.RetryOptions{}).Tool(func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+		calls++
+		return tool.Call(ctx, call)
+	})
+	for _, arguments := range []string{`{"colour":"red"}`, `{`} {
+		calls = 0
+		_, err := handler(t.Context(), look, holdfast.ToolCall{Name: "look", Arguments: []byte(arguments)})
+		if !errors.Is(err, holdfast.ErrArguments) || calls != 1 {
+			t.Errorf("%s: %d calls, %v", arguments, calls, err)
+		}
 	}
 }

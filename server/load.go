@@ -22,7 +22,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/tools"
-	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
+	"github.com/holdfast-agents/holdfast/middleware/kinds"
 )
 
 // Parts are what an agents file may name besides what comes with Holdfast. A part
@@ -116,7 +117,7 @@ func (p Parts) withDefaults() Parts {
 		p.Getenv = os.Getenv
 	}
 	p.DefaultModel = cmp.Or(p.DefaultModel, DefaultModel(p.Getenv))
-	p.Middleware = slices.Concat(p.Middleware, middleware.Kinds())
+	p.Middleware = slices.Concat(p.Middleware, kinds.All())
 	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI}
 	maps.Copy(models, p.Models)
 	p.Models = models
@@ -169,7 +170,7 @@ func (p Parts) known() config.Known {
 
 // checkPrice returns an error that says what is wrong with a price.
 func checkPrice(raw json.RawMessage) error {
-	var price middleware.Price
+	var price budget.Price
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	return d.Decode(&price)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/redaction"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -268,7 +269,7 @@ func TestLogHidesSecrets(t *testing.T) {
 	var log bytes.Buffer
 	c := config(t)
 	c.Log = slog.New(slog.NewTextHandler(&log, nil))
-	c.RedactPatterns = []middleware.RedactionPattern{{Name: "badge", Regexp: "badge-[0-9]+"}}
+	c.RedactPatterns = []redaction.Pattern{{Name: "badge", Regexp: "badge-[0-9]+"}}
 	c.Agents[0].Model = holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			yield(holdfast.Delta{}, errors.New("refused the key "+key+" of "+badge))

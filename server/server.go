@@ -32,6 +32,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
 // GracePeriod is how long a shutdown waits for work in progress.
@@ -61,7 +62,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	cfg.Log = slog.New(middleware.RedactLogs(cfg.Log.Handler(), middleware.RedactionOptions{Patterns: cfg.RedactPatterns}))
+	cfg.Log = slog.New(redaction.NewLogHandler(cfg.Log.Handler(), redaction.Options{Patterns: cfg.RedactPatterns}))
 	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), served: make(chan error, 1)}
 	var err error
 	if s.store, err = openStore(cfg); err != nil {

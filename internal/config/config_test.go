@@ -16,7 +16,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/config"
-	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
+	"github.com/holdfast-agents/holdfast/middleware/kinds"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.txt")
@@ -27,10 +28,10 @@ func known() config.Known {
 		Models: []string{"demo", "openai/"},
 		Middleware: []holdfast.MiddlewareKind{
 			{Name: "acme.breaker", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &breaker{}) }},
-			{Name: "acme.budget", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &budget{}) }},
+			{Name: "acme.budget", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &spending{}) }},
 		},
 		Priced: []string{"acme.budget"},
-		Price:  func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &middleware.Price{}) },
+		Price:  func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &budget.Price{}) },
 	}
 }
 
@@ -182,7 +183,7 @@ func TestManyMistakes(t *testing.T) {
 func TestExampleFile(t *testing.T) {
 	const path = "../../holdfast.example.yaml"
 	k := known()
-	k.Middleware, k.Priced = middleware.Kinds(), []string{"budget"}
+	k.Middleware, k.Priced = kinds.All(), []string{"budget"}
 	f, err := config.Load(path, k)
 	if err != nil {
 		t.Fatal(err)

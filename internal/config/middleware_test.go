@@ -9,9 +9,10 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 )
 
-// breaker and budget are options like those of a kind of middleware.
+// breaker and spending are options like those of a kind of middleware.
 type breaker struct {
 	Max   int                 `json:"max"`
 	Tools []namedThing        `json:"tools"`
@@ -29,12 +30,12 @@ func (b *breaker) check() error {
 	return nil
 }
 
-type budget struct {
-	Limit  middleware.Money            `json:"limit"`
-	Prices map[string]middleware.Price `json:"prices"`
+type spending struct {
+	Limit  budget.Money            `json:"limit"`
+	Prices map[string]budget.Price `json:"prices"`
 }
 
-func (b *budget) check() error {
+func (b *spending) check() error {
 	if len(b.Prices) == 0 {
 		return errors.New("there are no prices")
 	}

@@ -8,51 +8,53 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
+	"github.com/holdfast-agents/holdfast/middleware/permission"
 )
 
 func (w *worker) agent(name string, between ...holdfast.Middleware) holdfast.Agent {
 	return holdfast.Agent{Name: name, Model: holdfast.ModelFunc(w.model), Tools: w.tools(), Middleware: w.around(between...)}
 }
 
-// permission asks about the tool delicate.
-func permission() holdfast.Middleware {
-	return middleware.ToolPermission(middleware.ToolPermissionOptions{
-		Rules: []middleware.PermissionRule{{
-			Tool: "delicate", Then: middleware.PermissionAsk,
-			Remember: []middleware.PermissionScope{middleware.PermissionThread, middleware.PermissionUser},
+// askFirst asks about the tool delicate.
+func askFirst() holdfast.Middleware {
+	return permission.New(permission.Options{
+		Rules: []permission.Rule{{
+			Tool: "delicate", Then: permission.Ask,
+			Remember: []permission.Scope{permission.ScopeThread, permission.ScopeUser},
 		}},
-		Default: middleware.PermissionAllow,
+		Default: permission.Allow,
 	})
 }
 
 // sturdy has all middleware whose state has to survive.
 func (w *worker) sturdy() holdfast.Agent {
 	return w.agent("sturdy",
-		middleware.Budget(middleware.BudgetOptions{
-			Thread:        middleware.BudgetLimit{Tokens: 1_000_000},
-			ReserveTokens: middleware.ReserveTokens{Input: 100, Output: 50},
+		budget.New(budget.Options{
+			Thread:        budget.Limit{Tokens: 1_000_000},
+			ReserveTokens: budget.ReserveTokens{Input: 100, Output: 50},
 		}),
 		middleware.ErrorTracking(middleware.ErrorTrackingOptions{}),
 		middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 5}),
-		permission(),
+		askFirst(),
 		middleware.CircuitBreaker(middleware.CircuitBreakerOptions{}),
 	)
 }
 
 // asker asks before it does something delicate.
-func (w *worker) asker() holdfast.Agent { return w.agent("asker", permission()) }
+func (w *worker) asker() holdfast.Agent { return w.agent("asker", askFirst()) }
 
 // spender has a budget that all its runs share. A token of input costs a millionth,
 // one of output two.
 func (w *worker) spender(tokens int64, cost string) (holdfast.Agent, error) {
-	limit, err := middleware.ParseMoney(cost)
+	limit, err := budget.ParseMoney(cost)
 	if err != nil {
 		return holdfast.Agent{}, fmt.Errorf("--cost: %w", err)
 	}
-	return w.agent("spender", middleware.Budget(middleware.BudgetOptions{
-		Tenant:        middleware.BudgetLimit{Tokens: tokens, Cost: limit},
-		Prices:        map[string]middleware.Price{"test/m": {Input: 1_000_000, Output: 2_000_000}},
-		ReserveTokens: middleware.ReserveTokens{Input: 100, Output: 50},
+	return w.agent("spender", budget.New(budget.Options{
+		Tenant:        budget.Limit{Tokens: tokens, Cost: limit},
+		Prices:        map[string]budget.Price{"test/m": {Input: 1_000_000, Output: 2_000_000}},
+		ReserveTokens: budget.ReserveTokens{Input: 100, Output: 50},
 	})), nil
 }
 

@@ -1,0 +1,67 @@
+package middleware_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+)
+
+// remembering is a model that says what it is shown, and counts its summaries.
+func remembering(summaries *atomic.Int32) holdfast.Model {
+	return hooktest.Scripted(func(req *holdfast.ModelRequest) []holdfast.Delta {
+		text := fmt.Sprintf("shown: %d, %s", len(req.Messages), strings.Join(req.Instructions, " "))
+		if req.Messages[0].ID == "summary" {
+			text = fmt.Sprintf("summary %d", summaries.Add(1))
+		}
+		return []holdfast.Delta{{Text: text}, {Finish: holdfast.FinishStop, Usage: hooktest.Usage(1000, 1)}}
+	})
+}
+
+// TestASummarySurvivesARestart: another process uses the summary that was made once. The
+// history has all messages, and the usage includes the summary.
+func TestASummarySurvivesARestart(t *testing.T) {
+	t.Parallel()
+	var summaries atomic.Int32
+	agent := holdfast.Agent{Model: remembering(&summaries), Middleware: []holdfast.Middleware{
+		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4})}}
+	c := hooktest.Converse(t, agent, hooktest.In("bolt:"+filepath.Join(t.TempDir(), "holdfast.db")))
+	for i := range 4 {
+		stream := c.Say(fmt.Sprint("question ", i)).Text
+		if made := strings.Contains(stream, `"name":"holdfast.history_summarised"`); made != (i == 3) {
+			t.Errorf("question %d: %s", i, stream)
+		}
+		if i == 3 && (!strings.Contains(stream, `"inputTokens":2000`) || !strings.Contains(stream, "shown: 4, Summary of the first 4 messages")) {
+			t.Error(stream)
+		}
+	}
+	c.Restart()
+	if stream := c.Say("and now").Text; !strings.Contains(stream, `shown: 6, Summary of the first 4 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
+		t.Errorf("%d summaries: %s", summaries.Load(), stream)
+	}
+	if history := c.Get("/threads/t/messages"); strings.Count(history, `"role":"user"`) != 5 {
+		t.Error(history)
+	}
+}
+
+// TestAWindowTruncates: the model is told, and the history has all messages.
+func TestAWindowTruncates(t *testing.T) {
+	t.Parallel()
+	agent := holdfast.Agent{Model: remembering(&atomic.Int32{}), Middleware: []holdfast.Middleware{
+		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 3})}}
+	c := hooktest.Converse(t, agent)
+	c.Say("one")
+	c.Say("two")
+	stream := c.Say("three").Text
+	if !strings.Contains(stream, "shown: 2, The conversation before this point is not shown: 3 messages.") {
+		t.Error(stream)
+	}
+	if history := c.Get("/threads/t/messages"); strings.Count(history, `"role":"assistant"`) != 3 {
+		t.Error(history)
+	}
+}

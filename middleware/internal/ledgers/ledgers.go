@@ -1,0 +1,52 @@
+// Package ledgers has what all middleware that counts in a ledger needs: names of accounts,
+// windows of time, and the meaning of the ledger's errors.
+package ledgers
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Name joins parts to the name of an account or a reservation. Different lists of parts
+// have different names. A name that would be too long for a store is replaced by a hash.
+func Name(parts ...string) string {
+	escaped := make([]string, len(parts))
+	for i, p := range parts {
+		escaped[i] = url.PathEscape(p)
+	}
+	name := strings.Join(escaped, "/")
+	if len(name) <= maxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return parts[0] + "/sha256/" + hex.EncodeToString(sum[:])
+}
+
+// maxName leaves room for what callers append to a name.
+const maxName = holdfast.MaxName - 64
+
+// Window returns the window that contains the time. Windows begin at multiples of their
+// length, in UTC: days at midnight, weeks on Monday.
+func Window(now time.Time, length time.Duration) (begin, end time.Time) {
+	begin = now.UTC().Truncate(length)
+	return begin, begin.Add(length)
+}
+
+// Refused reports whether the ledger has refused, so that trying again is no use. Any other
+// error is that of a store that did not answer.
+func Refused(err error) bool {
+	var limit *holdfast.LimitError
+	return errors.As(err, &limit) || errors.Is(err, holdfast.ErrInvalid)
+}
+
+// Unchecked returns the error of a run that cannot continue until the store answers.
+func Unchecked(what string) *holdfast.Error {
+	return holdfast.Errorf(holdfast.CodeStoreUnavailable, "The %s could not be checked, because the store does not answer; the model was not called.", what).
+		WithHint(`To try again, POST the same threadId with "messages": [] and a new runId.`)
+}

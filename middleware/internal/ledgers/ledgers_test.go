@@ -1,0 +1,67 @@
+package ledgers_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
+)
+
+func TestName(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	long := strings.Repeat("x", holdfast.MaxName)
+	for _, parts := range [][]string{
+		{"rate", "a", "b"}, {"rate", "a/b"}, {"rate", "a%2Fb"}, {"rate", ""}, {"rate"}, {"rate", "💰"}, {"rate", long}, {"rate", long + "y"}, {"rate", "b", long},
+	} {
+		name := ledgers.Name(parts...)
+		if seen[name] || len(name) > holdfast.MaxName-64 || !strings.HasPrefix(name, "rate") {
+			t.Errorf("%.40q: %d bytes, %.40q", parts, len(name), name)
+		}
+		seen[name] = true
+	}
+	if got := ledgers.Name("budget", "run", "t/1", "r"); got != "budget/run/t%2F1/r" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 5, 1, 2, 3, 4, time.FixedZone("east", 2*60*60)) // a Wednesday, in UTC
+	for length, want := range map[time.Duration]string{
+		time.Minute:        "2026-03-04T23:02:00Z 2026-03-04T23:03:00Z",
+		24 * time.Hour:     "2026-03-04T00:00:00Z 2026-03-05T00:00:00Z",
+		7 * 24 * time.Hour: "2026-03-02T00:00:00Z 2026-03-09T00:00:00Z",
+	} {
+		begin, end := ledgers.Window(now, length)
+		if got := begin.Format(time.RFC3339) + " " + end.Format(time.RFC3339); got != want {
+			t.Errorf("%s: got %s, want %s", length, got, want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{&holdfast.LimitError{}, holdfast.ErrInvalid, fmt.Errorf("reserve: %w", holdfast.ErrInvalid)} {
+		if !ledgers.Refused(err) {
+			t.Errorf("%v is no refusal", err)
+		}
+	}
+	for _, err := range []error{nil, errors.New("connection reset")} {
+		if ledgers.Refused(err) {
+			t.Errorf("%v is a refusal", err)
+		}
+	}
+}
+
+func TestUnchecked(t *testing.T) {
+	t.Parallel()
+	err := ledgers.Unchecked("budget")
+	if err.Code != holdfast.CodeStoreUnavailable || !strings.HasPrefix(err.Message, "The budget could not be checked") || err.Hint == "" {
+		t.Errorf("got %+v", err)
+	}
+}

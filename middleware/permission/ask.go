@@ -1,0 +1,113 @@
+package permission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// reason distinguishes our questions, and the answers to them, from those of others.
+const reason = "holdfast:permission"
+
+// maxShownArguments bounds the arguments that a question repeats, in bytes. The stream
+// has them in full.
+const maxShownArguments = 16 << 10
+
+// question returns the question about a call.
+func (v *verdict) question(call *holdfast.ToolCall) *holdfast.Interrupt {
+	message := fmt.Sprintf("May the agent call %s?", call.Name)
+	if v.rule.Reason != "" {
+		message += " " + v.rule.Reason
+	}
+	metadata := map[string]any{"tool": call.Name, "toolCallId": call.ID, "rule": v.rule.name}
+	switch {
+	case len(call.Arguments) > maxShownArguments:
+		metadata["argumentsBytes"] = len(call.Arguments)
+	case json.Valid(call.Arguments):
+		metadata["arguments"] = call.Arguments
+	default:
+		metadata["arguments"] = string(call.Arguments)
+	}
+	return &holdfast.Interrupt{
+		Reason: reason, Message: message, ResponseSchema: v.schema(), Metadata: plainJSON(metadata),
+	}
+}
+
+// schema returns the schema of the answer.
+func (v *verdict) schema() json.RawMessage {
+	type object = map[string]any
+	members := object{
+		"allow":  object{"type": "boolean", "description": "Whether the call is made."},
+		"reason": object{"type": "string", "description": "What the agent is told if the call is not allowed."},
+	}
+	if len(v.rule.Remember) > 0 {
+		members["remember"] = object{"type": "string", "enum": v.rule.Remember, "description": "For how long the answer also holds for such calls."}
+	}
+	return plainJSON(object{"type": "object", "required": []string{"allow"}, "additionalProperties": false, "properties": members})
+}
+
+// answer is what a person has said.
+type answer struct {
+	allow    bool
+	remember Scope // empty if not at all
+	reason   string
+}
+
+// readAnswer reads an answer. Anything that does not match the schema exactly is a no,
+// and is not remembered.
+func (r *compiledRule) readAnswer(payload json.RawMessage) answer {
+	v, err := readJSON(payload)
+	members, isObject := v.(map[string]any)
+	if err != nil || !isObject {
+		return answer{}
+	}
+	var a answer
+	for name, value := range members {
+		ok := false
+		switch name {
+		case "allow":
+			a.allow, ok = value.(bool)
+		case "reason":
+			a.reason, ok = value.(string)
+		case "remember":
+			var scope string
+			scope, ok = value.(string)
+			a.remember = Scope(scope)
+			ok = ok && slices.Contains(r.Remember, a.remember)
+		}
+		if !ok {
+			return answer{}
+		}
+	}
+	if _, said := members["allow"]; !said {
+		return answer{}
+	}
+	return a
+}
+
+// take applies a person's answer. What the rules deny stays denied, even if they became
+// stricter after the person was asked; and a no stays a no, even if they now allow the
+// call.
+func (p *permissions) take(ctx context.Context, call *holdfast.ToolCall, v *verdict) error {
+	if v.then == Deny {
+		return nil
+	}
+	a := v.rule.readAnswer(call.Answer.Payload)
+	if a.remember != "" && v.then == Ask {
+		if err := p.remember(ctx, call, v, a.remember, a.allow); err != nil {
+			return err
+		}
+	}
+	if a.allow {
+		v.then = Allow
+		return approve(ctx, call)
+	}
+	v.then, v.by, v.text = Deny, byPerson, "The person did not allow this call."
+	if a.reason != "" {
+		v.text = "The person did not allow this call: " + a.reason
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package permission_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/middleware/permission"
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+// Tool permission on a server: parallel calls of which some are asked about, and restarts
+// between a question and its answer.
+
+// permissionServer is a server whose model makes the calls in the last message, one per
+// line, and then says that it is done.
+type permissionServer struct {
+	*hooktest.Server
+
+	mu  sync.Mutex
+	ran []string
+}
+
+type refundArgs struct {
+	Amount int `json:"amount"`
+}
+
+func openPermissionServer(t *testing.T, o permission.Options, changes ...func(*server.Config)) *permissionServer {
+	t.Helper()
+	p := &permissionServer{}
+	refund := holdfast.NewTool("refund", "Refunds an amount.", p.refund, holdfast.WithEffect(holdfast.EffectOnce))
+	look := holdfast.NewTool("look", "Looks.", func(context.Context, struct{}) (string, error) { return p.note("looked"), nil })
+	p.Server = hooktest.Serve(t, holdfast.Agent{
+		Name: "shop", Model: hooktest.Scripted(permissionModel), Tools: []holdfast.Tool{refund, look},
+		Middleware: []holdfast.Middleware{permission.New(o)},
+	}, changes...)
+	return p
+}
+
+func (p *permissionServer) note(what string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ran = append(p.ran, what)
+	return what
+}
+
+// refund asks a question of its own above 100, and changes the shared state.
+func (p *permissionServer) refund(ctx context.Context, a refundArgs) (string, error) {
+	answer := holdfast.CallFrom(ctx).Answer
+	if a.Amount > 100 && answer == nil {
+		return "", &holdfast.Interrupt{Reason: "input_required", Message: "To which account?"}
+	}
+	to := ""
+	if answer != nil {
+		to = " to " + string(answer.Payload)
+	}
+	err := holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
+		return json.Marshal(map[string]int{"refunded": a.Amount})
+	})
+	return p.note(fmt.Sprintf("refunded %d%s", a.Amount, to)), err
+}
+
+func permissionModel(req *holdfast.ModelRequest) []holdfast.Delta {
+	last := req.Messages[len(req.Messages)-1]
+	if last.Role == holdfast.RoleTool {
+		return []holdfast.Delta{{Text: "done", Finish: holdfast.FinishStop}}
+	}
+	var out []holdfast.Delta
+	for i, line := range strings.Split(last.Text, "\n") {
+		name, args, _ := strings.Cut(line, " ")
+		out = append(out, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, Name: name, Arguments: args}})
+	}
+	return append(out, holdfast.Delta{Finish: holdfast.FinishToolCalls})
+}
+
+// shown is what a POST has shown.
+type shown struct {
+	results   []string // sorted
+	questions []hooktest.Question
+	notices   []string // the names of ours
+}
+
+// post sends a message, or answers: payloads by the id of the question.
+func (p *permissionServer) post(t *testing.T, thread, run, text string, answers map[string]string) shown {
+	t.Helper()
+	type object = map[string]any
+	body := object{}
+	if text != "" {
+		body["messages"] = []object{{"id": "m_" + run, "role": "user", "content": text}}
+	}
+	var resume []object
+	for id, payload := range answers {
+		resume = append(resume, object{"interruptId": id, "status": "resolved", "payload": json.RawMessage(payload)})
+	}
+	if resume != nil {
+		body["resume"] = resume
+	}
+	stream := p.Post(thread, run, body)
+	s := shown{results: slices.Sorted(slices.Values(stream.Results())), questions: stream.Last().Outcome.Interrupts}
+	if end := stream.Last(); end.Type != "RUN_FINISHED" {
+		t.Errorf("%s ends with %+v", run, end)
+	}
+	for _, e := range stream.Events {
+		if strings.HasPrefix(e.Name, "holdfast.permission") {
+			s.notices = append(s.notices, e.Name)
+		}
+	}
+	return s
+}
+
+var askAboutRefunds = permission.Options{Rules: []permission.Rule{
+	{Tool: "refund", Args: map[string]permission.Condition{"amount": {Above: new(float64(1000))}}, Then: permission.Deny, Reason: "too much."},
+	{Tool: "refund", Then: permission.Ask, Remember: []permission.Scope{permission.ScopeThread, permission.ScopeUser}},
+	{Tool: "*", Then: permission.Allow},
+}}
+
+// TestPermissionPartialApproval: of parallel calls, those that are allowed run at once
+// and each of the others is asked about. One request answers all questions. A tool that
+// asks something itself is not asked about again.
+func TestPermissionPartialApproval(t *testing.T) {
+	t.Parallel()
+	p := openPermissionServer(t, askAboutRefunds)
+	s := p.post(t, "t", "r1", "look {}\nrefund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":5000}\nrefund {\"amount\":200}", nil)
+	if !slices.Equal(s.results, []string{"Not allowed: too much.", "looked"}) || len(s.questions) != 3 || !slices.Equal(s.notices, []string{"holdfast.permission_denied"}) {
+		t.Fatalf("got %+v", s)
+	}
+	answers := map[string]string{}
+	for _, q := range s.questions {
+		if q.Reason != "holdfast:permission" || q.Message != "May the agent call refund?" {
+			t.Errorf("got %+v", q)
+		}
+		answers[q.ID] = fmt.Sprintf(`{"allow":%v,"reason":"not today"}`, !strings.Contains(string(q.Metadata), `"amount":60`))
+	}
+	s = p.post(t, "t", "r2", "", answers)
+	if !slices.Equal(s.results, []string{"The person did not allow this call: not today", "refunded 50"}) || len(s.questions) != 1 || s.questions[0].Message != "To which account?" {
+		t.Fatalf("got %+v", s)
+	}
+	if state := p.Get("/threads/t/state"); !strings.Contains(state, `"refunded":50`) {
+		t.Errorf("what the tool did to the shared state is lost: %s", state)
+	}
+	s = p.post(t, "t", "r3", "", map[string]string{s.questions[0].ID: `"ann"`})
+	if !slices.Equal(s.results, []string{`refunded 200 to "ann"`}) || len(s.questions) != 0 {
+		t.Fatalf("got %+v", s)
+	}
+	if want := []string{"looked", "refunded 50", `refunded 200 to "ann"`}; !slices.Equal(p.ran, want) {
+		t.Errorf("got %q, want %q", p.ran, want)
+	}
+	// Nothing was remembered.
+	if s = p.post(t, "t", "r4", "refund {\"amount\":50}", nil); len(s.questions) != 1 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// TestPermissionSurvivesARestart: a question can be answered at another process than the
+// one that asked, and what is remembered holds for the thread, or for everything of the
+// user.
+func TestPermissionSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	p := openPermissionServer(t, askAboutRefunds, hooktest.In("bolt:"+filepath.Join(t.TempDir(), "holdfast.db")))
+	for i, tt := range []struct{ remember, elsewhere string }{{"thread", ""}, {"user", "refunded 70"}} {
+		thread := fmt.Sprintf("t%d", i)
+		s := p.post(t, thread, "r1", "refund {\"amount\":50}", nil)
+		if len(s.questions) != 1 {
+			t.Fatalf("got %+v", s)
+		}
+		p.Restart()
+		s = p.post(t, thread, "r2", "", map[string]string{s.questions[0].ID: fmt.Sprintf(`{"allow":true,"remember":%q}`, tt.remember)})
+		if !slices.Equal(s.results, []string{"refunded 50"}) || !slices.Equal(s.notices, []string{"holdfast.permission_remembered"}) {
+			t.Fatalf("got %+v", s)
+		}
+		p.Restart()
+		if s = p.post(t, thread, "r3", "refund {\"amount\":60}", nil); !slices.Equal(s.results, []string{"refunded 60"}) {
+			t.Errorf("%s: the same thread: %+v", tt.remember, s)
+		}
+		s = p.post(t, thread+"other", "r4", "refund {\"amount\":70}", nil)
+		if got := strings.Join(s.results, ""); got != tt.elsewhere {
+			t.Errorf("%s: another thread: %+v", tt.remember, s)
+		}
+	}
+}
