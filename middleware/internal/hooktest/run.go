@@ -9,6 +9,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
@@ -26,7 +27,8 @@ type Run struct {
 	// NotifyError is what Notify returns.
 	NotifyError error
 
-	t *testing.T
+	t  *testing.T
+	mu sync.Mutex // guards Notices while hooks run in parallel
 }
 
 // New returns a run of agent "a" on thread "th", for the user "ann" of the tenant "acme".
@@ -43,6 +45,8 @@ func (r *Run) Context() context.Context {
 		States: r.States, Ledger: r.Ledger, Iteration: func() holdfast.Iteration { return at },
 		Notify: func(_ context.Context, name string, value any) error {
 			text, err := json.Marshal(value)
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			r.Notices = append(r.Notices, name+" "+string(text))
 			return errors.Join(err, r.NotifyError)
 		},
