@@ -21,7 +21,7 @@
 //   - fence: who may write, compared inside every write
 //
 // The extension points are small: [Tool] and [NewTool], [Model], [Middleware]
-// and [Store]. Package server puts them together; package agenttest helps you
+// and [store.Store]. Package server puts them together; package agenttest helps you
 // test them.
 //
 // This package imports only the standard library and one leaf package that turns

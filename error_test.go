@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 func TestErrorHelpersReturnCopies(t *testing.T) {
 	cause := errors.New("disk full")
-	base := holdfast.Errorf(holdfast.CodeNotFound, "There is no thread %q.", "t1")
+	base := holdfast.Errorf(codes.NotFound, "There is no thread %q.", "t1")
 	full := base.WithHint("Look at %s.", "/threads").With("thread", "t1").With("run", "r1").Wrap(cause)
 
 	if base.Hint != "" || base.Details != nil || base.Err != nil {
@@ -21,7 +22,7 @@ func TestErrorHelpersReturnCopies(t *testing.T) {
 	if one.With("b", 2); len(one.Details) != 1 {
 		t.Errorf("the details are shared: %v", one.Details)
 	}
-	if full.Code != holdfast.CodeNotFound || full.Message != `There is no thread "t1".` || full.Hint != "Look at /threads." ||
+	if full.Code != codes.NotFound || full.Message != `There is no thread "t1".` || full.Hint != "Look at /threads." ||
 		full.Details["thread"] != "t1" || full.Details["run"] != "r1" || !errors.Is(full, cause) {
 		t.Errorf("got %+v", full)
 	}
@@ -49,13 +50,13 @@ func TestAsError(t *testing.T) {
 	if got := holdfast.AsError(nil); got != nil {
 		t.Errorf("nil: got %v", got)
 	}
-	want := holdfast.Errorf(holdfast.CodeInterrupted, "waiting")
+	want := holdfast.Errorf(codes.Interrupted, "waiting")
 	if got := holdfast.AsError(fmt.Errorf("decide: %w", want)); got != want {
 		t.Errorf("wrapped: got %v", got)
 	}
 	secret := errors.New("password=hunter2")
 	got := holdfast.AsError(secret)
-	if got.Code != holdfast.CodeInternal || !errors.Is(got, secret) {
+	if got.Code != codes.Internal || !errors.Is(got, secret) {
 		t.Errorf("got %+v", got)
 	}
 	if shown := got.Message + got.Hint; strings.Contains(shown, "hunter2") || got.Message == "" || got.Hint == "" {

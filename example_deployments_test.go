@@ -17,13 +17,15 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // keep is a middleware that keeps a state: it reads it before each iteration, and
 // changes it after.
-func keep[T any](key *holdfast.StateKey[T], next func(T) T) holdfast.Middleware {
+func keep[T any](key *state.Key[T], next func(T) T) holdfast.Middleware {
 	return holdfast.Middleware{
-		Name: key.StateName() + "_keeper", States: []holdfast.AnyState{key},
+		Name: key.StateName() + "_keeper", States: []holdfast.State{key},
 		BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
 			_, err := key.Load(ctx)
 			return err
@@ -41,13 +43,13 @@ type tone struct {
 }
 
 var (
-	greetingState = holdfast.RegisterState(holdfast.StateSpec[tone]{Name: "acme.greeting"})
-	toneState     = holdfast.RegisterState(holdfast.StateSpec[tone]{Name: "acme.tone"})
+	greetingState = state.Register(state.Spec[tone]{Name: "acme.greeting"})
+	toneState     = state.Register(state.Spec[tone]{Name: "acme.tone"})
 	// mailUnmigrated and mailBroken are version 2 of the state: one without a migration,
 	// one with a migration that fails.
-	mailUnmigrated = holdfast.RegisterState(holdfast.StateSpec[MailV2]{Name: "acme.mail", Version: 2})
-	mailBroken     = holdfast.RegisterState(holdfast.StateSpec[MailV2]{Name: "acme.mail", Version: 2, Migrations: map[int]holdfast.Migration{
-		1: holdfast.Migrate(func(MailV1) (MailV2, error) { return MailV2{}, errors.New("who was it sent to?") }),
+	mailUnmigrated = state.Register(state.Spec[MailV2]{Name: "acme.mail", Version: 2})
+	mailBroken     = state.Register(state.Spec[MailV2]{Name: "acme.mail", Version: 2, Migrations: map[int]state.Migration{
+		1: state.Migrate(func(MailV1) (MailV2, error) { return MailV2{}, errors.New("who was it sent to?") }),
 	}})
 )
 
@@ -172,7 +174,7 @@ func Example_deploymentsFail() {
 
 // deployments are programs that run one after another on one store.
 type deployments struct {
-	store holdfast.Store
+	store store.Store
 	runs  int
 }
 
@@ -260,8 +262,8 @@ func (d *deployments) needed(name string, middleware []holdfast.Middleware) {
 }
 
 // needs prints which states of which threads have another version than these agents.
-func needs(store holdfast.Store, agents []holdfast.Agent) error {
-	return server.CheckStates(context.Background(), store, agents, nil, func(thread holdfast.ThreadKey, states []server.PendingMigration) {
+func needs(db store.Store, agents []holdfast.Agent) error {
+	return server.CheckStates(context.Background(), db, agents, nil, func(thread store.ThreadKey, states []server.PendingMigration) {
 		for _, s := range states {
 			switch {
 			case s.From > s.To:
@@ -279,8 +281,8 @@ func needs(store holdfast.Store, agents []holdfast.Agent) error {
 // the thread.
 func (d *deployments) stored() {
 	fmt.Println("# stored")
-	ctx, key := context.Background(), holdfast.ThreadKey{Tenant: "default", Thread: "t"}
-	checkpoints, err := d.store.Values(ctx, key, holdfast.KindCheckpoint, "", 1)
+	ctx, key := context.Background(), store.ThreadKey{Tenant: "default", Thread: "t"}
+	checkpoints, err := d.store.Values(ctx, key, store.KindCheckpoint, "", 1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -293,7 +295,7 @@ func (d *deployments) stored() {
 	for _, member := range []string{"sig", "states", "stateVersions", "newerStates"} {
 		fmt.Printf("%s: %s\n", member, cp.State[member])
 	}
-	blobs, err := d.store.Values(ctx, key, holdfast.KindBlob, "", 0)
+	blobs, err := d.store.Values(ctx, key, store.KindBlob, "", 0)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -304,9 +306,9 @@ func (d *deployments) stored() {
 }
 
 // unclosed is a store that outlives the servers that use it.
-type unclosed struct{ holdfast.Store }
+type unclosed struct{ store.Store }
 
 // Close leaves the store open.
 func (unclosed) Close() error { return nil }
 
-func (u unclosed) open() (holdfast.Store, error) { return u, nil }
+func (u unclosed) open() (store.Store, error) { return u, nil }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // This file and example_deployments_test.go contain the code and the output that
@@ -23,13 +24,13 @@ type Mail struct {
 	Sent int `json:"sent"`
 }
 
-var mailState = holdfast.RegisterState(holdfast.StateSpec[Mail]{Name: "acme.mail"})
+var mailState = state.Register(state.Spec[Mail]{Name: "acme.mail"})
 
 // MailLimit lets an agent send at most limit mails in a thread.
 func MailLimit(limit int) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name:   "acme.mail_limit",
-		States: []holdfast.AnyState{mailState},
+		States: []holdfast.State{mailState},
 		Batch: func(ctx context.Context, b *holdfast.Batch) error {
 			mail, err := mailState.Load(ctx)
 			if err != nil {
@@ -52,8 +53,8 @@ func MailLimit(limit int) holdfast.Middleware {
 // A hook is a function, and its caller makes the context: the server, or a test.
 func Example_hookAlone() {
 	m := MailLimit(2)
-	states := holdfast.NewLiveStates(nil)
-	ctx := holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{States: states})
+	states := state.NewLive(nil)
+	ctx := state.ContextWith(context.Background(), states)
 	batch := holdfast.NewBatch(&holdfast.Iteration{}, []holdfast.ToolCall{{Name: "send_mail"}, {Name: "look"}, {Name: "send_mail"}, {Name: "send_mail"}})
 	if err := m.Batch(ctx, batch); err != nil {
 		fmt.Println(err)
@@ -213,14 +214,14 @@ type MailV3 struct {
 	ByAddress map[string]int `json:"byAddress"`
 }
 
-var mailV3 = holdfast.RegisterState(holdfast.StateSpec[MailV3]{
+var mailV3 = state.Register(state.Spec[MailV3]{
 	Name:    "acme.mail",
 	Version: 3,
-	Migrations: map[int]holdfast.Migration{
-		1: holdfast.Migrate(func(old MailV1) (MailV2, error) {
+	Migrations: map[int]state.Migration{
+		1: state.Migrate(func(old MailV1) (MailV2, error) {
 			return MailV2{Sent: map[string]int{"unknown": old.Sent}}, nil
 		}),
-		2: holdfast.Migrate(func(old MailV2) (MailV3, error) {
+		2: state.Migrate(func(old MailV2) (MailV3, error) {
 			return MailV3{ByAddress: old.Sent}, nil
 		}),
 	},
@@ -228,17 +229,17 @@ var mailV3 = holdfast.RegisterState(holdfast.StateSpec[MailV3]{
 
 // A migration is tested with values that older versions have stored.
 func Example_migrations() {
-	schema, err := holdfast.NewSchema(mailV3)
+	schema, err := state.NewSchema(mailV3)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, stored := range []holdfast.StateValue{
+	for _, stored := range []state.Value{
 		{Name: "acme.mail", Version: 1, Data: json.RawMessage(`{"sent":4}`)},
 		{Name: "acme.mail", Version: 2, Data: json.RawMessage(`{"sent":{"ann@example.com":1}}`)},
 		{Name: "acme.mail", Version: 3, Data: json.RawMessage(`{"byAddress":{"ann@example.com":1}}`)},
 	} {
-		states := schema.Restore(schema.Info(), []holdfast.StateValue{stored}, nil)
+		states := schema.Restore(schema.Info(), []state.Value{stored}, nil)
 		fmt.Println(mailV3.Get(states))
 	}
 	// Output:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 type weatherArgs struct {
@@ -162,14 +163,14 @@ func ExampleUpdateState() {
 
 // A state belongs to the middleware that keeps it. It is stored with the thread, and
 // a run that continues in another process finds it as it was.
-func ExampleRegisterState() {
+func Example_states() {
 	type count struct {
 		Calls int `json:"calls"`
 	}
-	key := holdfast.RegisterState(holdfast.StateSpec[count]{Name: "example.count", Scope: holdfast.ScopeRun})
+	key := state.Register(state.Spec[count]{Name: "example.count", Scope: state.ScopeRun})
 	limit := holdfast.Middleware{
 		Name:   "example.limit",
-		States: []holdfast.AnyState{key},
+		States: []holdfast.State{key},
 		Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
 			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 				now, err := key.Update(ctx, func(c count) count { return count{c.Calls + 1} })
@@ -189,8 +190,8 @@ func ExampleRegisterState() {
 	})
 
 	// The server makes this context; a test makes its own.
-	states := holdfast.NewLiveStates(nil)
-	ctx := holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{States: states})
+	states := state.NewLive(nil)
+	ctx := state.ContextWith(context.Background(), states)
 	for range 3 {
 		result, err := handler(ctx, look, holdfast.ToolCall{Name: "look"})
 		fmt.Println(result.Text, err)
@@ -206,27 +207,27 @@ func ExampleRegisterState() {
 
 // Version 2 of a state counts by tool. A value stored by version 1 is migrated when
 // it is first read.
-func ExampleMigrate() {
+func Example_migrate() {
 	type v1 struct {
 		Count int `json:"count"`
 	}
 	type v2 struct {
 		Counts map[string]int `json:"counts"`
 	}
-	key := holdfast.RegisterState(holdfast.StateSpec[v2]{
+	key := state.Register(state.Spec[v2]{
 		Name:    "example.counts",
 		Version: 2,
-		Migrations: map[int]holdfast.Migration{
-			1: holdfast.Migrate(func(old v1) (v2, error) { return v2{map[string]int{"all": old.Count}}, nil }),
+		Migrations: map[int]state.Migration{
+			1: state.Migrate(func(old v1) (v2, error) { return v2{map[string]int{"all": old.Count}}, nil }),
 		},
 	})
-	schema, err := holdfast.NewSchema(key)
+	schema, err := state.NewSchema(key)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	old := holdfast.SchemaInfo{Signature: "example.counts", Version: 1, StateVersions: map[string]int{"example.counts": 1}}
-	states := schema.Restore(old, []holdfast.StateValue{{Name: "example.counts", Version: 1, Data: json.RawMessage(`{"count":3}`)}}, nil)
+	old := state.SchemaInfo{Signature: "example.counts", Version: 1, StateVersions: map[string]int{"example.counts": 1}}
+	states := schema.Restore(old, []state.Value{{Name: "example.counts", Version: 1, Data: json.RawMessage(`{"count":3}`)}}, nil)
 	fmt.Println(schema.Compare(states).Changed)
 	fmt.Println(key.Get(states))
 	// Output:

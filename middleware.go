@@ -21,15 +21,15 @@ import (
 // An [*Error] returned by a hook ends the run with its code and text. The exception
 // is Tool, where an error is the call's result and [*EndRun] ends the run. Any other
 // error of BeforeIteration or Batch, and a panic of any hook, is a
-// [CodeMiddlewareFailed] that names the middleware and the hook. Any other error
-// returned by Run or Model may come from what they wrap, so it is a [CodeInternal].
+// [codes.MiddlewareFailed] that names the middleware and the hook. Any other error
+// returned by Run or Model may come from what they wrap, so it is a [codes.Internal].
 // Only AfterIteration is contained: it just watches, so its panic is logged and
 // counted, and the run continues.
 type Middleware struct {
 	// Name identifies the middleware in logs, errors and metrics: "owner.name".
 	Name string
-	// States are the states that it keeps: see [RegisterState].
-	States []AnyState
+	// States are the states that it keeps. A key that is not listed here cannot be used.
+	States []State
 	// Run wraps a run from the point where it starts, or is resumed, recovered or
 	// answered, to its end or its next wait. Changes that it makes to states after
 	// next returns are stored with the run's end.
@@ -56,6 +56,13 @@ type Middleware struct {
 	// in parallel, and a call that is started again after a crash or an answer runs it
 	// again.
 	Tool func(next ToolHandler) ToolHandler
+}
+
+// State is a state that a middleware keeps in the thread: a key that package state
+// has registered.
+type State interface {
+	// StateName returns the name that the state was registered with.
+	StateName() string
 }
 
 // RunCall is a run from this point to its end or its next wait. The outcome is

@@ -1,12 +1,5 @@
 package holdfast
 
-import (
-	"errors"
-	"fmt"
-	"strconv"
-	"strings"
-)
-
 // Principal is the caller as authentication established it, never as a request body
 // claims it.
 type Principal struct {
@@ -14,95 +7,4 @@ type Principal struct {
 	Tenant string `json:"tenant"`
 	// User owns threads within a tenant.
 	User string `json:"user"`
-}
-
-// ThreadKey names a thread. There is no way to name a thread without its
-// tenant.
-type ThreadKey struct {
-	// Tenant is the tenant that the thread belongs to.
-	Tenant string
-	// Thread is the thread's id, unique within the tenant.
-	Thread string
-}
-
-// String returns "tenant/thread", for logs.
-func (k ThreadKey) String() string { return k.Tenant + "/" + k.Thread }
-
-// Fence says who may write to a thread: an epoch raised at each acquisition,
-// and a random nonce. It is compared for equality, because a store that loses
-// its last writes in a failover hands out the same epoch twice.
-type Fence struct {
-	// Epoch is raised by one at each acquisition; 0 before the first.
-	Epoch uint64 `json:"epoch"`
-	// Nonce is random and new at each acquisition.
-	Nonce string `json:"nonce"`
-}
-
-// TagLength is the number of characters of a nonce that a cursor carries.
-const TagLength = 6
-
-// Tag returns the first characters of the nonce, which mark the records
-// written under this fence.
-func (f Fence) Tag() string {
-	if len(f.Nonce) <= TagLength {
-		return f.Nonce
-	}
-	return f.Nonce[:TagLength]
-}
-
-// Cursor is a position in a thread's log: the number of the last record seen
-// and the tag of the fence that wrote it. The zero Cursor is before the first
-// record.
-type Cursor struct {
-	// Number is the record's number, from 1.
-	Number uint64
-	// Tag is the [Fence.Tag] that the record was written under.
-	Tag string
-}
-
-// String returns the form that travels as the SSE id: "number-tag".
-func (c Cursor) String() string {
-	return string(c.Append(make([]byte, 0, 24)))
-}
-
-// Append appends the form of String to b.
-func (c Cursor) Append(b []byte) []byte {
-	b = strconv.AppendUint(b, c.Number, 10)
-	b = append(b, '-')
-	return append(b, c.Tag...)
-}
-
-// MarshalText writes the form of String; the zero Cursor is empty.
-func (c Cursor) MarshalText() ([]byte, error) {
-	if c == (Cursor{}) {
-		return nil, nil
-	}
-	return c.Append(nil), nil
-}
-
-// UnmarshalText reads the form of String.
-func (c *Cursor) UnmarshalText(b []byte) error {
-	parsed, err := ParseCursor(string(b))
-	*c = parsed
-	return err
-}
-
-// ErrCursorSyntax is wrapped by the errors of [ParseCursor].
-var ErrCursorSyntax = errors.New(`a cursor looks like "12-x7k2ab": the id of the last event you received`)
-
-// ParseCursor reads the form of [Cursor.String]. The empty string is the zero
-// Cursor.
-func ParseCursor(s string) (Cursor, error) {
-	if s == "" {
-		return Cursor{}, nil
-	}
-	number, tag, found := strings.Cut(s, "-")
-	if !found || tag == "" || len(tag) > 2*TagLength {
-		return Cursor{}, fmt.Errorf("%q: %w", s, ErrCursorSyntax)
-	}
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || n == 0 || number[0] == '0' || number[0] == '+' {
-		return Cursor{}, fmt.Errorf("%q: %w", s, ErrCursorSyntax)
-	}
-	return Cursor{Number: n, Tag: tag}, nil
 }

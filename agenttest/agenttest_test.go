@@ -14,6 +14,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 type wordArgs struct {
@@ -87,10 +89,10 @@ func TestTurnsThatFail(t *testing.T) {
 		h := agenttest.New(t, agenttest.Config{Model: model})
 		r := h.Run("hello")
 		ended(t, r, agenttest.Failed)
-		if r.Code != holdfast.CodeModelFailed || !strings.HasPrefix(r.Message, "No credit.") {
+		if r.Code != codes.ModelFailed || !strings.HasPrefix(r.Message, "No credit.") {
 			t.Errorf("%s: %s", r.Code, r.Message)
 		}
-		if r = h.Run("hello?"); r.Outcome != agenttest.Refused || r.Code != holdfast.CodeMidExecution || r.Events != nil {
+		if r = h.Run("hello?"); r.Outcome != agenttest.Refused || r.Code != codes.MidExecution || r.Events != nil {
 			t.Errorf("a message to a stopped thread: %+v", r)
 		}
 		r = h.Resume()
@@ -240,15 +242,15 @@ func TestQuestionsAndAnswers(t *testing.T) {
 // TestThreadsAndPrincipals: the threads of a tenant share its ledger, and nothing else.
 func TestThreadsAndPrincipals(t *testing.T) {
 	admit := holdfast.Middleware{Name: "test.admit", BeforeIteration: func(ctx context.Context, it *holdfast.Iteration) error {
-		ledger, err := holdfast.LedgerFrom(ctx)
+		ledger, err := store.LedgerFrom(ctx)
 		if err != nil {
 			return err
 		}
-		err = ledger.Reserve(ctx, &holdfast.Reservation{
-			Tenant: it.Principal.Tenant, ID: it.Thread + it.Run, Now: time.Now(), Entries: []holdfast.Entry{{Account: "runs", Amount: 1, Limit: 2}},
+		err = ledger.Reserve(ctx, &store.Reservation{
+			Tenant: it.Principal.Tenant, ID: it.Thread + it.Run, Now: time.Now(), Entries: []store.Entry{{Account: "runs", Amount: 1, Limit: 2}},
 		})
 		if err != nil {
-			return holdfast.Errorf(holdfast.CodeRateLimited, "No more.").Wrap(err)
+			return holdfast.Errorf(codes.RateLimited, "No more.").Wrap(err)
 		}
 		return nil
 	}}
@@ -264,7 +266,7 @@ func TestThreadsAndPrincipals(t *testing.T) {
 	if ended(t, r, agenttest.Success); len(r.Messages) != 2 || agenttest.State(h, visitsV1).N != 1 {
 		t.Errorf("the other thread: %+v", r.Messages)
 	}
-	if r = h.Run("c"); r.Code != holdfast.CodeRateLimited {
+	if r = h.Run("c"); r.Code != codes.RateLimited {
 		t.Errorf("the third run of the tenant: %q %s", r.Outcome, r.Code)
 	}
 	h.As(holdfast.Principal{Tenant: "acme", User: "eve"})

@@ -11,31 +11,33 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Option changes the run that [Context] makes.
 type Option func(*runOptions)
 
 type runOptions struct {
-	states *holdfast.States
-	ledger holdfast.Ledger
+	states *state.States
+	ledger store.Ledger
 	at     holdfast.Iteration
 }
 
 // WithState sets a state's value at the start.
-func WithState[T any](key *holdfast.StateKey[T], value T) Option {
+func WithState[T any](key *state.Key[T], value T) Option {
 	return func(o *runOptions) { o.states = key.With(o.states, value) }
 }
 
 // WithLedger makes the run use this ledger instead of one of its own in memory.
-func WithLedger(l holdfast.Ledger) Option { return func(o *runOptions) { o.ledger = l } }
+func WithLedger(l store.Ledger) Option { return func(o *runOptions) { o.ledger = l } }
 
 // At sets where the run stands.
 func At(it holdfast.Iteration) Option { return func(o *runOptions) { o.at = it } }
 
 // Recorded shows what a hook did to the run of its [Context].
 type Recorded struct {
-	live    *holdfast.LiveStates
+	live    *state.Live
 	mu      sync.Mutex
 	notices []Notice
 }
@@ -47,9 +49,9 @@ func (r *Recorded) Notices() []Notice {
 	return slices.Clone(r.notices)
 }
 
-// States returns the current states. [holdfast.StateKey.Load] with the context reads
+// States returns the current states. [state.Key.Load] with the context reads
 // the same ones.
-func (r *Recorded) States() *holdfast.States { return r.live.Now() }
+func (r *Recorded) States() *state.States { return r.live.Now() }
 
 func (r *Recorded) notify(_ context.Context, name string, value any) error {
 	data, err := json.Marshal(value)
@@ -73,8 +75,12 @@ func Context(t testing.TB, options ...Option) (context.Context, *Recorded) {
 	if o.ledger == nil {
 		o.ledger = memstore.New()
 	}
-	r := &Recorded{live: holdfast.NewLiveStates(o.states)}
-	return holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{
-		States: r.live, Ledger: o.ledger, Notify: r.notify, Iteration: func() holdfast.Iteration { return o.at },
+	r := &Recorded{live: state.NewLive(o.states)}
+	ctx := state.ContextWith(t.Context(), r.live)
+	if o.ledger != nil {
+		ctx = store.ContextWithLedger(ctx, o.ledger)
+	}
+	return holdfast.ContextWithRun(ctx, &holdfast.RunContext{
+		Notify: r.notify, Iteration: func() holdfast.Iteration { return o.at },
 	}), r
 }

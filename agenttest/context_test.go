@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 func TestAHookAsAFunction(t *testing.T) {
@@ -33,11 +34,11 @@ func TestAHookAsAFunction(t *testing.T) {
 // TestRunsMayShareALedger: each run has a ledger of its own unless it is given one.
 func TestRunsMayShareALedger(t *testing.T) {
 	reserve := func(ctx context.Context, id string) error {
-		ledger, err := holdfast.LedgerFrom(ctx)
+		ledger, err := store.LedgerFrom(ctx)
 		if err != nil {
 			return err
 		}
-		return ledger.Reserve(ctx, &holdfast.Reservation{Tenant: "acme", ID: id, Now: time.Now(), Entries: []holdfast.Entry{{Account: "a", Amount: 1, Limit: 1}}})
+		return ledger.Reserve(ctx, &store.Reservation{Tenant: "acme", ID: id, Now: time.Now(), Entries: []store.Entry{{Account: "a", Amount: 1, Limit: 1}}})
 	}
 	one, _ := agenttest.Context(t)
 	two, _ := agenttest.Context(t)
@@ -47,7 +48,7 @@ func TestRunsMayShareALedger(t *testing.T) {
 	if err := reserve(two, "r2"); err != nil {
 		t.Errorf("another run's ledger: %v", err)
 	}
-	ledger, err := holdfast.LedgerFrom(one)
+	ledger, err := store.LedgerFrom(one)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // TestADeadProcessChangesNothing: code of a dead process that is still running has no
@@ -18,9 +19,9 @@ func TestADeadProcessChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *agenttest.Harness
 		var later []string
-		reservation := &holdfast.Reservation{Tenant: "default", ID: "r", Now: time.Now(), Entries: []holdfast.Entry{{Account: "a", Amount: 1}}}
+		reservation := &store.Reservation{Tenant: "default", ID: "r", Now: time.Now(), Entries: []store.Entry{{Account: "a", Amount: 1}}}
 		pay := holdfast.NewTool("pay", "Pays.", func(ctx context.Context, _ struct{}) (string, error) {
-			ledger, err := holdfast.LedgerFrom(ctx)
+			ledger, err := store.LedgerFrom(ctx)
 			if err != nil {
 				return "", err
 			}
@@ -50,7 +51,7 @@ func TestADeadProcessChangesNothing(t *testing.T) {
 		var used []int64
 		var err error
 		h.Restart(holdfast.Middleware{Name: "test.reader", BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
-			ledger, e := holdfast.LedgerFrom(ctx)
+			ledger, e := store.LedgerFrom(ctx)
 			if e == nil {
 				used, err = ledger.Used(ctx, "default", []string{"a"})
 			}

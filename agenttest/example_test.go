@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // A middleware that counts the orders in a thread, and what is left of the count
@@ -18,10 +19,10 @@ func ExampleNew() {
 	defer t.end()
 
 	type orders struct{ Placed int }
-	key := holdfast.RegisterState(holdfast.StateSpec[orders]{Name: "example.orders"})
+	key := state.Register(state.Spec[orders]{Name: "example.orders"})
 	counter := holdfast.Middleware{
 		Name:   "example.orders",
-		States: []holdfast.AnyState{key},
+		States: []holdfast.State{key},
 		AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, done *holdfast.IterationResult) {
 			_, err := key.Update(ctx, func(o orders) orders { return orders{o.Placed + len(done.Calls)} })
 			if err != nil {

@@ -1,9 +1,5 @@
 package agenttest
 
-// The harness: a server with one agent in the test's process. Here are its
-// configuration, its life (New, Crash, Restart), and what a test can ask of it; what
-// comes back is in result.go.
-
 import (
 	"cmp"
 	"fmt"
@@ -17,7 +13,12 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
+
+// The harness: a server with one agent in the test's process. Here are its
+// configuration, its life (New, Crash, Restart), and what a test can ask of it; what
+// comes back is in result.go.
 
 // Config is what a [Harness] runs. Only a model is required.
 type Config struct {
@@ -33,7 +34,7 @@ type Config struct {
 	Agent holdfast.Agent
 	// Store keeps the threads; the default is a store in memory. The harness does not
 	// close it. Two harnesses on one store each need a [Harness.Thread] of their own.
-	Store holdfast.Store
+	Store store.Store
 	// Principal is the caller; default [server.LocalPrincipal].
 	Principal holdfast.Principal
 	// Now is the clock for stored times; default time.Now, which in a bubble of

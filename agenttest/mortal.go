@@ -1,9 +1,5 @@
 package agenttest
 
-// How a process dies in a test: everything that it uses (agent, store, hooks) is
-// bound to its life. After its death, code that is still running can no longer change
-// anything that a test sees.
-
 import (
 	"context"
 	"fmt"
@@ -13,7 +9,12 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
+
+// How a process dies in a test: everything that it uses (agent, store, hooks) is
+// bound to its life. After its death, code that is still running can no longer change
+// anything that a test sees.
 
 // life is closed when a process dies. Its goroutines cannot be stopped as a kill
 // would, but they can be kept from doing anything visible: they write nothing and
@@ -145,7 +146,7 @@ func (t mortalTool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.
 
 // mortal is a store as one process sees it.
 type mortal struct {
-	holdfast.Store
+	store.Store
 	life        life
 	begun, done atomic.Int64 // commits
 }
@@ -168,9 +169,9 @@ func (m *mortal) rest() {
 
 // errDead is what the store returns to a dead process. A run takes it for the loss of
 // its thread, so it ends at once instead of trying again.
-var errDead = fmt.Errorf("the process is dead: %w", holdfast.ErrFenced)
+var errDead = fmt.Errorf("the process is dead: %w", store.ErrFenced)
 
-func (m *mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
+func (m *mortal) Commit(ctx context.Context, c *store.Commit) error {
 	if m.life.over() {
 		return errDead
 	}
@@ -179,14 +180,14 @@ func (m *mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
 	return m.Store.Commit(ctx, c)
 }
 
-func (m *mortal) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.InboxItem) error {
+func (m *mortal) Post(ctx context.Context, key store.ThreadKey, item store.InboxItem) error {
 	if m.life.over() {
 		return errDead
 	}
 	return m.Store.Post(ctx, key, item)
 }
 
-func (m *mortal) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.Position) error {
+func (m *mortal) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
 	if m.life.over() {
 		return errDead
 	}
@@ -200,7 +201,7 @@ func (m *mortal) Announce(ctx context.Context, process string, ttl time.Duration
 	return m.Store.Announce(ctx, process, ttl)
 }
 
-func (m *mortal) Reserve(ctx context.Context, r *holdfast.Reservation) error {
+func (m *mortal) Reserve(ctx context.Context, r *store.Reservation) error {
 	if m.life.over() {
 		return errDead
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // stopWait is how long a process may take to end. If it takes longer, something
@@ -28,11 +29,11 @@ type process struct {
 }
 
 // start starts a process with one agent on the store.
-func start(ctx context.Context, cfg server.Config, agent holdfast.Agent, store holdfast.Store, log io.Writer) (*process, error) {
+func start(ctx context.Context, cfg server.Config, agent holdfast.Agent, db store.Store, log io.Writer) (*process, error) {
 	p := &process{life: make(life), gone: make(chan struct{})}
-	p.store = &mortal{Store: store, life: p.life}
+	p.store = &mortal{Store: db, life: p.life}
 	cfg.Agents = []holdfast.Agent{p.life.agent(agent)}
-	cfg.OpenStore = func() (holdfast.Store, error) { return p.store, nil }
+	cfg.OpenStore = func() (store.Store, error) { return p.store, nil }
 	cfg.Log = slog.New(slog.NewTextHandler(&mortalLog{log, p.life}, &slog.HandlerOptions{ReplaceAttr: withoutTimes}))
 	var err error
 	if p.server, err = server.New(cfg); err != nil {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 type visits struct {
@@ -26,21 +28,21 @@ type visitsNow struct {
 
 // The states of two deployments, and one of a third that is incompatible.
 var (
-	visitsV1 = holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "test.visits"})
-	visitsV2 = holdfast.RegisterState(holdfast.StateSpec[visitsNow]{
+	visitsV1 = state.Register(state.Spec[visits]{Name: "test.visits"})
+	visitsV2 = state.Register(state.Spec[visitsNow]{
 		Name: "test.visits", Version: 2,
-		Migrations: map[int]holdfast.Migration{1: holdfast.Migrate(func(old visits) (visitsNow, error) { return visitsNow{Count: old.N, Secret: "s"}, nil })},
+		Migrations: map[int]state.Migration{1: state.Migrate(func(old visits) (visitsNow, error) { return visitsNow{Count: old.N, Secret: "s"}, nil })},
 		Redact:     func(v visitsNow) any { return map[string]int{"count": v.Count} },
 	})
-	visitsOther = holdfast.RegisterState(holdfast.StateSpec[struct {
+	visitsOther = state.Register(state.Spec[struct {
 		N string `json:"n"`
 	}]{Name: "test.visits"})
 )
 
 // counting counts the completed iterations.
-func counting(key *holdfast.StateKey[visits]) holdfast.Middleware {
+func counting(key *state.Key[visits]) holdfast.Middleware {
 	return holdfast.Middleware{
-		Name: "test.counting", States: []holdfast.AnyState{key},
+		Name: "test.counting", States: []holdfast.State{key},
 		AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResult) {
 			got, err := key.Update(ctx, func(v visits) visits { return visits{N: v.N + 1} })
 			if err == nil {
@@ -55,7 +57,7 @@ func counting(key *holdfast.StateKey[visits]) holdfast.Middleware {
 
 func countingNow() holdfast.Middleware {
 	return holdfast.Middleware{
-		Name: "test.counting", States: []holdfast.AnyState{visitsV2},
+		Name: "test.counting", States: []holdfast.State{visitsV2},
 		BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
 			_, err := visitsV2.Update(ctx, func(v visitsNow) visitsNow { v.Count += 10; return v })
 			return err
@@ -97,7 +99,7 @@ func TestStatesSurviveARestartAndAnotherDeployment(t *testing.T) {
 		}
 
 		h.Restart(counting(visitsV1))
-		if r = h.Run("d"); r.Outcome != agenttest.Refused || r.Code != holdfast.CodeStateTooNew {
+		if r = h.Run("d"); r.Outcome != agenttest.Refused || r.Code != codes.StateTooNew {
 			t.Errorf("the old deployment: %q %s", r.Outcome, r.Code)
 		}
 	})
@@ -121,7 +123,7 @@ func TestACrashWhileAToolRuns(t *testing.T) {
 		if len(r.Started) != 1 || slices.Contains(r.Types(), "TOOL_CALL_RESULT") {
 			t.Errorf("before the crash: started %v, events %v", r.Started, r.Types())
 		}
-		if r := h.Run("hello?"); r.Outcome != agenttest.Refused || r.Code != holdfast.CodeShuttingDown {
+		if r := h.Run("hello?"); r.Outcome != agenttest.Refused || r.Code != codes.ShuttingDown {
 			t.Errorf("a dead process answers %q %s", r.Outcome, r.Code)
 		}
 		h.Restart()
@@ -245,7 +247,7 @@ func TestAWholeAgentOnAStoreOfItsOwn(t *testing.T) {
 	})
 	r := h.Run("buy")
 	ended(t, r, agenttest.Failed)
-	if r.Code != holdfast.CodeMaxIterations || agenttest.State(h, visitsV1).N != 1 {
+	if r.Code != codes.MaxIterations || agenttest.State(h, visitsV1).N != 1 {
 		t.Errorf("%s, %+v", r.Code, agenttest.State(h, visitsV1))
 	}
 	if ended(t, h.Resume(), agenttest.Success); model.Left() != 0 {

@@ -4,14 +4,16 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // State returns a state as the newest checkpoint of the thread holds it: what another
 // process would continue with, migrated if it was written by an older version. A
 // state that was never written has its initial value.
-func State[T any](h *Harness, key *holdfast.StateKey[T]) T {
+func State[T any](h *Harness, key *state.Key[T]) T {
 	h.t.Helper()
 	value, err := key.Get(h.states())
 	if err != nil {
@@ -32,16 +34,16 @@ func (h *Harness) StateJSON() json.RawMessage {
 	default:
 		h.t.Fatalf("agenttest: the states cannot be shown: %d %s", w.Code, w.Body)
 	}
-	var state holdfast.ThreadState
+	var state threads.State
 	h.read("the state", w.Body.Bytes(), &state)
 	return state.MiddlewareState
 }
 
 // states reads those of the newest checkpoint from the store, since the API shows
 // them redacted.
-func (h *Harness) states() *holdfast.States {
+func (h *Harness) states() *state.States {
 	h.t.Helper()
-	states, err := server.StoredStates(h.t.Context(), h.cfg.Store, holdfast.ThreadKey{Tenant: h.on.who.Tenant, Thread: h.on.name})
+	states, err := server.StoredStates(h.t.Context(), h.cfg.Store, store.ThreadKey{Tenant: h.on.who.Tenant, Thread: h.on.name})
 	if err != nil {
 		h.t.Fatalf("agenttest: the states cannot be read: %v", err)
 	}

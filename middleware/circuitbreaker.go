@@ -15,7 +15,9 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware/internal/canonical"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // An agent that is stuck makes the same call over and over. The circuit breaker counts, for
@@ -50,7 +52,7 @@ type CircuitBreakerOptions struct {
 	// them is not run. 0 means 3.
 	MaxIdenticalCalls int `json:"maxIdenticalCalls"`
 	// Then is what happens when the breaker opens: [BreakerEnd] (default) ends the run with
-	// [holdfast.CodeCircuitOpen]; [BreakerTell] makes it the result of the calls, so that
+	// [codes.CircuitOpen]; [BreakerTell] makes it the result of the calls, so that
 	// the model can do something else.
 	Then string `json:"then"`
 	// Tools has the maximum for individual tools, by name; 0 means that the tool is never
@@ -139,8 +141,8 @@ func (s BreakerState) Record(tool, signature string) BreakerState {
 	return s
 }
 
-var breakerState = holdfast.RegisterState(holdfast.StateSpec[BreakerState]{
-	Name: "holdfast.circuit_breaker", Version: 1, Scope: holdfast.ScopeRun,
+var breakerState = state.Register(state.Spec[BreakerState]{
+	Name: "holdfast.circuit_breaker", Version: 1, Scope: state.ScopeRun,
 })
 
 // CircuitBreaker stops an agent that keeps calling a tool with the same arguments. The
@@ -155,7 +157,7 @@ func CircuitBreaker(o CircuitBreakerOptions) holdfast.Middleware {
 	b := &breaker{maximum: o.MaxIdenticalCalls, tools: maps.Clone(o.Tools), ends: o.Then == BreakerEnd}
 	return holdfast.Middleware{
 		Name:            "holdfast.circuit_breaker",
-		States:          []holdfast.AnyState{breakerState},
+		States:          []holdfast.State{breakerState},
 		BeforeIteration: b.close,
 		Batch:           b.batch,
 	}
@@ -235,7 +237,7 @@ type openCircuit struct {
 }
 
 func (o *openCircuit) err() error {
-	return holdfast.Errorf(holdfast.CodeCircuitOpen,
+	return holdfast.Errorf(codes.CircuitOpen,
 		"The agent goes round in circles: it has called %s %d times in a row with the same arguments, and the limit is %d. The last call was not run.",
 		o.Tool, o.Count, o.Limit).WithHint(hintResume).With("tool", o.Tool).With("count", o.Count).With("limit", o.Limit)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
@@ -26,7 +27,7 @@ func TestTheBreakerEndsARunAndAPersonResumesIt(t *testing.T) {
 			got = c.GoOn()
 		}
 		end := got.Last()
-		if end.Type != "RUN_ERROR" || end.Code != holdfast.CodeCircuitOpen {
+		if end.Type != "RUN_ERROR" || end.Code != codes.CircuitOpen {
 			t.Fatalf("run %d ended with %+v", i, end)
 		}
 		for _, want := range []string{"search 3 times in a row", "the limit is 3", `"messages": []`} {
@@ -86,7 +87,7 @@ func TestTheBreakerCountsTheFrontendsCalls(t *testing.T) {
 		c.Restart()
 		got = c.Deliver(pending[0], "no")
 	}
-	if got.Last().Code != holdfast.CodeCircuitOpen {
+	if got.Last().Code != codes.CircuitOpen {
 		t.Errorf("the third call ended with %+v", got.Last())
 	}
 }

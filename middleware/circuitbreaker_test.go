@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
@@ -102,7 +103,7 @@ func TestBreakerCountsWithinABatch(t *testing.T) {
 		if want == "" && err == nil {
 			continue
 		}
-		if hooktest.Code(err) != holdfast.CodeCircuitOpen || !strings.Contains(err.Error(), want) {
+		if hooktest.Code(err) != codes.CircuitOpen || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v", calls, err)
 		}
 	}
@@ -121,7 +122,7 @@ func TestTheBreakersCountSurvivesACrash(t *testing.T) {
 		t.Errorf("stored: %s", s)
 	}
 	_, err := h.batch(`search {"secret":"abc"}`)
-	if hooktest.Code(err) != holdfast.CodeCircuitOpen {
+	if hooktest.Code(err) != codes.CircuitOpen {
 		t.Fatalf("got %v", err)
 	}
 	h.Crash()
@@ -166,10 +167,10 @@ func TestBreakerTrouble(t *testing.T) {
 		t.Errorf("a notice that fails: %v", err)
 	}
 	h = bareStored(t, h.m, `{"states":{"holdfast.circuit_breaker":"?"}}`)
-	if _, err := h.batch("a 1"); hooktest.Code(err) != holdfast.CodeStateUnreadable {
+	if _, err := h.batch("a 1"); hooktest.Code(err) != codes.StateUnreadable {
 		t.Errorf("a state that cannot be read: %v", err)
 	}
-	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}); hooktest.Code(err) != holdfast.CodeStateUnreadable {
+	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}); hooktest.Code(err) != codes.StateUnreadable {
 		t.Errorf("a state that cannot be read: %v", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // A run that has used its iterations asks a person before it begins another one. The answer
@@ -99,16 +101,16 @@ type ContinuationThreadState struct {
 }
 
 var (
-	continuationState = holdfast.RegisterState(holdfast.StateSpec[ContinuationState]{
-		Name: "holdfast.continuation", Version: 1, Scope: holdfast.ScopeRun,
+	continuationState = state.Register(state.Spec[ContinuationState]{
+		Name: "holdfast.continuation", Version: 1, Scope: state.ScopeRun,
 	})
-	continuationThreadState = holdfast.RegisterState(holdfast.StateSpec[ContinuationThreadState]{
-		Name: "holdfast.continuation_thread", Version: 1, Scope: holdfast.ScopeThread,
+	continuationThreadState = state.Register(state.Spec[ContinuationThreadState]{
+		Name: "holdfast.continuation_thread", Version: 1, Scope: state.ScopeThread,
 	})
 )
 
 // Continuation asks a person when a run has used its iterations. Depending on the answer
-// the run continues, or ends with [holdfast.CodeMaxIterations]. Only iterations with tool
+// the run continues, or ends with [codes.MaxIterations]. Only iterations with tool
 // calls count: one without is the run's last. Neither an answer to another question nor a
 // result from the frontend restarts the count.
 //
@@ -120,7 +122,7 @@ func Continuation(o ContinuationOptions) holdfast.Middleware {
 	c := &continuation{limit: o.MaxIterations, total: o.MaxTotal, remember: o.Remember}
 	return holdfast.Middleware{
 		Name:            "holdfast.continuation",
-		States:          []holdfast.AnyState{continuationState, continuationThreadState},
+		States:          []holdfast.State{continuationState, continuationThreadState},
 		BeforeIteration: c.before,
 		// The commit that stores the calls stores the count too, so each answer is counted
 		// once, whatever happens.
@@ -285,12 +287,12 @@ func (c *continuation) question(s ContinuationState) *holdfast.Interrupt {
 }
 
 func (c *continuation) refused(it *holdfast.Iteration, s ContinuationState, no string) error {
-	return holdfast.Errorf(holdfast.CodeMaxIterations, "The run stopped before iteration %d: it has used its %s, and %s.", it.Number, iterations(s.Used), no).
+	return holdfast.Errorf(codes.MaxIterations, "The run stopped before iteration %d: it has used its %s, and %s.", it.Number, iterations(s.Used), no).
 		WithHint("%s That grants it %d more.", hintResume, c.limit).With("limit", c.allowed(s)).With("iteration", it.Number)
 }
 
 func (c *continuation) exhausted(it *holdfast.Iteration) error {
-	return holdfast.Errorf(holdfast.CodeMaxIterations, "The run stopped before iteration %d: it has used all of the %d iterations that a run may use.", it.Number, c.total).
+	return holdfast.Errorf(codes.MaxIterations, "The run stopped before iteration %d: it has used all of the %d iterations that a run may use.", it.Number, c.total).
 		WithHint(`To begin another run, send a new message with forwardedProps.holdfast.onUnfinished set to "abandon": finished results are kept.`).
 		With("limit", c.total).With("iteration", it.Number)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
@@ -124,7 +125,7 @@ func TestContinuationAnswers(t *testing.T) {
 		}
 		for range 2 { // the process dies before the run's end is stored
 			err := h.m.BeforeIteration(h.Context(), it)
-			if hooktest.Code(err) != holdfast.CodeMaxIterations || !strings.Contains(err.Error(), "before iteration 2: it has used its 2 iterations, and "+tt.why) {
+			if hooktest.Code(err) != codes.MaxIterations || !strings.Contains(err.Error(), "before iteration 2: it has used its 2 iterations, and "+tt.why) {
 				t.Errorf("%s: got %v", tt.payload, err)
 			}
 			h.Crash()
@@ -145,7 +146,7 @@ func TestContinuationReadsANewAnswerAfterARefusal(t *testing.T) {
 	h.use(t, 1, it)
 	for _, run := range []string{"r2", "r3"} {
 		err := h.m.BeforeIteration(h.Context(), continued(it, run, `{"continue":false}`))
-		if hooktest.Code(err) != holdfast.CodeMaxIterations {
+		if hooktest.Code(err) != codes.MaxIterations {
 			t.Errorf("%s: got %v", run, err)
 		}
 	}
@@ -175,7 +176,7 @@ func TestContinuationRemembers(t *testing.T) {
 		h.use(t, 3, it)
 		h.Crash()
 		h.use(t, 2, it)
-		if err := h.m.BeforeIteration(h.Context(), it); hooktest.Code(err) != holdfast.CodeMaxIterations || !strings.Contains(err.Error(), "it has used all of the 7 iterations") {
+		if err := h.m.BeforeIteration(h.Context(), it); hooktest.Code(err) != codes.MaxIterations || !strings.Contains(err.Error(), "it has used all of the 7 iterations") {
 			t.Errorf("%s: at the total: %v", scope, err)
 		}
 		if len(h.Notices) != 1 || h.Notices[0] != `holdfast.continuation_granted {"iterations":2,"remembered":true}` {
@@ -199,7 +200,7 @@ func TestContinuationTrouble(t *testing.T) {
 		{"holdfast.continuation", it}, {"holdfast.continuation_thread", it}, {"holdfast.continuation_thread", yes},
 	} {
 		h := unreadable(tt.state)
-		if err := h.m.BeforeIteration(h.Context(), tt.it); hooktest.Code(err) != holdfast.CodeStateUnreadable {
+		if err := h.m.BeforeIteration(h.Context(), tt.it); hooktest.Code(err) != codes.StateUnreadable {
 			t.Errorf("%s: got %v", tt.state, err)
 		}
 	}
@@ -232,16 +233,16 @@ func TestARunIsContinuedAsAPersonSays(t *testing.T) {
 	c.Restart()
 	q = step(c.Answer(q, `{"continue":true,"iterations":1}`), 5).Question(t)
 	end := step(c.Answer(q, `{"continue":false}`), 5).Last()
-	if end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "it has used its 1 iteration, and the answer was no. To go on all the same") {
+	if end.Code != codes.MaxIterations || !strings.Contains(end.Message, "it has used its 1 iteration, and the answer was no. To go on all the same") {
 		t.Errorf("after a no: %+v", end)
 	}
 	c.Restart()
 	q = step(c.GoOn(), 7).Question(t)
-	if end := step(c.Decline(q), 7).Last(); end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "the question was declined") {
+	if end := step(c.Decline(q), 7).Last(); end.Code != codes.MaxIterations || !strings.Contains(end.Message, "the question was declined") {
 		t.Errorf("after it was declined: %+v", end)
 	}
 	for range 2 { // whatever is posted
-		if end := step(c.GoOn(), 8).Last(); end.Code != holdfast.CodeMaxIterations || !strings.Contains(end.Message, "all of the 8 iterations") {
+		if end := step(c.GoOn(), 8).Last(); end.Code != codes.MaxIterations || !strings.Contains(end.Message, "all of the 8 iterations") {
 			t.Errorf("at the total: %+v", end)
 		}
 	}

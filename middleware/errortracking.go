@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // NoticeTooManyErrors is the notice of a run that is ended: the number of failing
@@ -60,11 +62,11 @@ func (s ErrorTrackingState) After(calls []holdfast.CallResult) ErrorTrackingStat
 	return s
 }
 
-var errorTrackingState = holdfast.RegisterState(holdfast.StateSpec[ErrorTrackingState]{
-	Name: "holdfast.error_tracking", Version: 1, Scope: holdfast.ScopeRun,
+var errorTrackingState = state.Register(state.Spec[ErrorTrackingState]{
+	Name: "holdfast.error_tracking", Version: 1, Scope: state.ScopeRun,
 })
 
-// ErrorTracking ends a run with [holdfast.CodeTooManyErrors] when tools have failed in too
+// ErrorTracking ends a run with [codes.TooManyErrors] when tools have failed in too
 // many iterations in a row. An iteration without a failure restarts the count, and so does
 // a person who resumes the run.
 //
@@ -74,7 +76,7 @@ func ErrorTracking(o ErrorTrackingOptions) holdfast.Middleware {
 	limit := o.withDefaults().MaxFailingIterations
 	return holdfast.Middleware{
 		Name:   "holdfast.error_tracking",
-		States: []holdfast.AnyState{errorTrackingState},
+		States: []holdfast.State{errorTrackingState},
 		BeforeIteration: func(ctx context.Context, it *holdfast.Iteration) error {
 			return checkFailing(ctx, it, limit)
 		},
@@ -99,7 +101,7 @@ func checkFailing(ctx context.Context, it *holdfast.Iteration, limit int) error 
 	if err := holdfast.Notify(ctx, NoticeTooManyErrors, map[string]int{"failures": s.Failing, "limit": limit}); err != nil {
 		return err
 	}
-	return holdfast.Errorf(holdfast.CodeTooManyErrors, "%s; the limit is %d.", haveFailed(s.Failing), limit).
+	return holdfast.Errorf(codes.TooManyErrors, "%s; the limit is %d.", haveFailed(s.Failing), limit).
 		WithHint(hintResume).With("failures", s.Failing).With("limit", limit)
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
@@ -65,7 +66,7 @@ func TestErrorTrackingCountsThroughACrash(t *testing.T) {
 	}
 	for range 2 { // and so it does when it dies before the run's end is stored
 		err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Number: 3, Granted: 3})
-		if hooktest.Code(err) != holdfast.CodeTooManyErrors || !strings.Contains(err.Error(), "3 iterations in a row have failed; the limit is 3.") {
+		if hooktest.Code(err) != codes.TooManyErrors || !strings.Contains(err.Error(), "3 iterations in a row have failed; the limit is 3.") {
 			t.Fatalf("got %v", err)
 		}
 		if len(h.Notices) != 1 || h.Notices[0] != `holdfast.too_many_errors {"failures":3,"limit":3}` {
@@ -84,7 +85,7 @@ func TestErrorTrackingCountsThroughACrash(t *testing.T) {
 func TestErrorTrackingTrouble(t *testing.T) {
 	t.Parallel()
 	h := bareStored(t, middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 1}), `{"states":{"holdfast.error_tracking":{"failing":1}}}`)
-	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Granted: 1}); hooktest.Code(err) != holdfast.CodeTooManyErrors || !strings.Contains(err.Error(), "An iteration has failed") {
+	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{Granted: 1}); hooktest.Code(err) != codes.TooManyErrors || !strings.Contains(err.Error(), "An iteration has failed") {
 		t.Errorf("got %v", err)
 	}
 	h.NotifyError = errors.New("the log is closed")
@@ -93,7 +94,7 @@ func TestErrorTrackingTrouble(t *testing.T) {
 	}
 	h = bareStored(t, h.m, `{"states":{"holdfast.error_tracking":7}}`)
 	h.m.AfterIteration(h.Context(), &holdfast.Iteration{}, &holdfast.IterationResult{})
-	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}); hooktest.Code(err) != holdfast.CodeStateUnreadable {
+	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}); hooktest.Code(err) != codes.StateUnreadable {
 		t.Errorf("a state that cannot be read: %v", err)
 	}
 }
@@ -119,14 +120,14 @@ func TestErrorTrackingEndsARunAndAPersonResumesIt(t *testing.T) {
 		Middleware: []holdfast.Middleware{middleware.ErrorTracking(middleware.ErrorTrackingOptions{})},
 	})
 	got := c.Say("fetch it") // fails twice, works, fails three times
-	if end := got.Last(); end.Type != "RUN_ERROR" || end.Code != holdfast.CodeTooManyErrors || !strings.Contains(end.Message, "3 iterations in a row have failed; the limit is 3. To go on all the same") {
+	if end := got.Last(); end.Type != "RUN_ERROR" || end.Code != codes.TooManyErrors || !strings.Contains(end.Message, "3 iterations in a row have failed; the limit is 3. To go on all the same") {
 		t.Errorf("ended with %+v", end)
 	}
 	if n := got.Notices("holdfast.too_many_errors"); len(n) != 1 || runs.Load() != 6 {
 		t.Errorf("%d runs, notices %q", runs.Load(), n)
 	}
 	got = c.GoOn() // fails three more times
-	if end := got.Last(); end.Code != holdfast.CodeTooManyErrors || runs.Load() != 9 {
+	if end := got.Last(); end.Code != codes.TooManyErrors || runs.Load() != 9 {
 		t.Errorf("%d runs, ended with %+v", runs.Load(), end)
 	}
 }
@@ -154,7 +155,7 @@ func TestErrorTrackingGoesOnAfterARestart(t *testing.T) {
 	}, hooktest.In("bolt:"+t.TempDir()+"/holdfast.db"))
 	q := c.Say("fetch it").Question(t)
 	c.Restart()
-	if end := c.Answer(q, `{}`).Last(); end.Code != holdfast.CodeTooManyErrors || runs.Load() != 1 {
+	if end := c.Answer(q, `{}`).Last(); end.Code != codes.TooManyErrors || runs.Load() != 1 {
 		t.Errorf("%d runs, ended with %+v", runs.Load(), end)
 	}
 }

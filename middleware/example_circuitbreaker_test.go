@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 )
@@ -31,7 +32,7 @@ func ExampleCircuitBreaker() {
 			middleware.CircuitBreaker(middleware.CircuitBreakerOptions{MaxIdenticalCalls: 3}),
 		},
 	}
-	fmt.Println(strings.Contains(hooktest.RunAgent(agent, "Where is parcel 7?"), holdfast.CodeCircuitOpen))
+	fmt.Println(strings.Contains(hooktest.RunAgent(agent, "Where is parcel 7?"), codes.CircuitOpen))
 	// Output:
 	// search: parcel 7
 	// search: parcel 7

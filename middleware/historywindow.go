@@ -21,7 +21,7 @@ func HistoryWindow(o HistoryWindowOptions) holdfast.Middleware {
 	}}
 	if w.Then == WindowSummarise {
 		m.Model = w.summarising
-		m.States = []holdfast.AnyState{historyWindowState}
+		m.States = []holdfast.State{historyWindowState}
 	}
 	return m
 }

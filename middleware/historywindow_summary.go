@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // Before a model call whose history does not fit, the same model is asked for a summary of
@@ -41,8 +42,8 @@ type HistoryWindowState struct {
 	Messages int `json:"messages,omitempty"`
 }
 
-var historyWindowState = holdfast.RegisterState(holdfast.StateSpec[HistoryWindowState]{
-	Name: "holdfast.history_window", Version: 1, Scope: holdfast.ScopeThread,
+var historyWindowState = state.Register(state.Spec[HistoryWindowState]{
+	Name: "holdfast.history_window", Version: 1, Scope: state.ScopeThread,
 })
 
 // summarising is the Model hook that replaces what does not fit by a summary.

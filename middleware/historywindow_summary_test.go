@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // Summaries with a scripted model: when one is made, what it is made of, and what happens
@@ -23,7 +25,7 @@ type summarising struct {
 	t        *testing.T
 	ctx      context.Context
 	m        holdfast.Middleware
-	states   *holdfast.LiveStates
+	states   *state.Live
 	notices  []string
 	requests []*holdfast.ModelRequest // for summaries
 	summary  []holdfast.Delta
@@ -37,10 +39,10 @@ func newSummarising(t *testing.T, o middleware.HistoryWindowOptions) *summarisin
 	if o.SummaryEvery == 0 {
 		o.SummaryEvery = 2
 	}
-	s := &summarising{t: t, m: middleware.HistoryWindow(o), states: holdfast.NewLiveStates(nil)}
+	s := &summarising{t: t, m: middleware.HistoryWindow(o), states: state.NewLive(nil)}
 	s.summary = []holdfast.Delta{{Text: "They "}, {Text: "talked."}, {Finish: holdfast.FinishStop, Usage: hooktest.Usage(100, 10)}}
 	s.answer = []holdfast.Delta{{Text: "yes"}, {Finish: holdfast.FinishStop, Usage: hooktest.Usage(5, 1)}}
-	s.ctx = holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{States: s.states, Notify: func(_ context.Context, name string, value any) error {
+	s.ctx = holdfast.ContextWithRun(state.ContextWith(t.Context(), s.states), &holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
 		b, err := json.Marshal(value)
 		s.notices = append(s.notices, name+" "+string(b))
 		return err
@@ -203,7 +205,7 @@ func TestSummaryFails(t *testing.T) {
 // TestSummaryThatEndsTheRun: the decision of a budget is not a failure to summarise.
 func TestSummaryThatEndsTheRun(t *testing.T) {
 	t.Parallel()
-	for _, decision := range []error{holdfast.Errorf(holdfast.CodeBudgetExceeded, "No money."), &holdfast.Interrupt{Message: "More?"}} {
+	for _, decision := range []error{holdfast.Errorf(codes.BudgetExceeded, "No money."), &holdfast.Interrupt{Message: "More?"}} {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})
 		s.summary, s.fails = nil, decision
 		if req, err := s.ask("uauauau"); req != nil || !errors.Is(err, decision) || s.notices != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // IterationLimit ends a run that has used maximum iterations since it was started or
@@ -15,7 +16,7 @@ func IterationLimit(maximum int) holdfast.Middleware {
 			if maximum <= 0 || it.Granted < maximum {
 				return nil
 			}
-			return holdfast.Errorf(holdfast.CodeMaxIterations,
+			return holdfast.Errorf(codes.MaxIterations,
 				"The run stopped before iteration %d: it has used the %d iterations it was granted.", it.Number, maximum).
 				WithHint(`To grant it the same number again, POST the same threadId with "messages": [] and a new runId.`).
 				With("limit", maximum).With("iteration", it.Number)

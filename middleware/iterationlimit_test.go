@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 func TestIterationLimit(t *testing.T) {
@@ -16,8 +17,8 @@ func TestIterationLimit(t *testing.T) {
 	}
 	err := m.BeforeIteration(t.Context(), &holdfast.Iteration{Number: 13, Granted: 3})
 	var e *holdfast.Error
-	if !errors.As(err, &e) || e.Code != holdfast.CodeMaxIterations || e.Hint == "" {
-		t.Fatalf("got %v, want the code %s with a hint", err, holdfast.CodeMaxIterations)
+	if !errors.As(err, &e) || e.Code != codes.MaxIterations || e.Hint == "" {
+		t.Fatalf("got %v, want the code %s with a hint", err, codes.MaxIterations)
 	}
 	if !strings.Contains(e.Message, "13") || !strings.Contains(e.Message, "3 iterations") {
 		t.Errorf("the message does not name the iteration and the limit: %s", e.Message)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
 	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
 )
@@ -91,7 +92,7 @@ func (l *rateLimiter) limited(c *ratedCall, retryAt time.Time) *holdfast.Error {
 		what = "calls of " + c.tool
 	}
 	at := retryAt.Format(time.RFC3339)
-	return holdfast.Errorf(holdfast.CodeRateLimited, "The rate limit %q allows %d %s in %s; the next is possible at %s.",
+	return holdfast.Errorf(codes.RateLimited, "The rate limit %q allows %d %s in %s; the next is possible at %s.",
 		l.Name, l.Limit, what, time.Duration(l.Window), at).
 		WithHint(`To go on then, POST the same threadId with "messages": [] and a new runId.`).
 		With("name", l.Name).With("limit", l.Limit).With("window", l.Window).With("retryAt", at)

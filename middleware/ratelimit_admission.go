@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
 	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A call is admitted when the ledger has reserved one unit for it in the account of the
@@ -66,7 +67,7 @@ func (l *rateLimiter) accountOf(it *holdfast.Iteration, tool string) []string {
 
 // admit counts a call now, or as soon as there is room for it.
 func (l *rateLimiter) admit(ctx context.Context, c *ratedCall) (admission, error) {
-	ledger, err := holdfast.LedgerFrom(ctx)
+	ledger, err := store.LedgerFrom(ctx)
 	if err != nil {
 		return admission{}, err
 	}
@@ -75,13 +76,13 @@ func (l *rateLimiter) admit(ctx context.Context, c *ratedCall) (admission, error
 		now := l.Now()
 		begin, end := ledgers.Window(now, time.Duration(l.Window))
 		err := l.reserve(ctx, ledger, c, now, begin, end)
-		var full *holdfast.LimitError
+		var full *store.LimitError
 		switch {
 		case err == nil:
 			return admission{}, nil
 		case ctx.Err() != nil:
 			return admission{}, context.Cause(ctx)
-		case errors.Is(err, holdfast.ErrInvalid):
+		case errors.Is(err, store.ErrInvalid):
 			return admission{}, err
 		case !errors.As(err, &full):
 			l.noteUnchecked(ctx, c)
@@ -104,13 +105,13 @@ func tooLate(ctx context.Context, wait time.Duration) bool {
 	return bounded && time.Until(deadline) <= wait
 }
 
-func (l *rateLimiter) reserve(ctx context.Context, ledger holdfast.Ledger, c *ratedCall, now, begin, end time.Time) error {
+func (l *rateLimiter) reserve(ctx context.Context, ledger store.Ledger, c *ratedCall, now, begin, end time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, rateStoreTimeout)
 	defer cancel()
 	account := ledgers.Name(append(slices.Clip(c.account), begin.Format(time.RFC3339))...)
-	return ledger.Reserve(ctx, &holdfast.Reservation{
+	return ledger.Reserve(ctx, &store.Reservation{
 		Tenant: c.tenant, ID: c.id, Now: now,
-		Entries: []holdfast.Entry{{Account: account, Amount: 1, Limit: l.Limit, Expires: end}},
+		Entries: []store.Entry{{Account: account, Amount: 1, Limit: l.Limit, Expires: end}},
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The notices of [RateLimit]. Their value has the name of the limit, the tool, the limit
@@ -70,7 +70,7 @@ type RateLimitOptions struct {
 	// waits for the next window, for MaxWait at most, and then continues as with
 	// RateLimitTell. With [RateLimitTell] the model reads that the call was not run, and
 	// when it can be; for a call of the model itself this means RateLimitEnd. With
-	// [RateLimitEnd] the run ends with [holdfast.CodeRateLimited].
+	// [RateLimitEnd] the run ends with [codes.RateLimited].
 	Then string `json:"then"`
 	// MaxWait is how long one call waits at most; 0 means one window.
 	MaxWait Duration `json:"maxWait"`
@@ -98,7 +98,7 @@ func (o RateLimitOptions) Validate() error {
 	given := o.MaxWait // the default is right, whatever Then is
 	o = o.withDefaults()
 	switch {
-	case o.Limit <= 0 || o.Limit > holdfast.MaxAmount:
+	case o.Limit <= 0 || o.Limit > store.MaxAmount:
 		return fmt.Errorf("limit is %d: write how many calls a window may have, 1 or more", o.Limit)
 	case o.Window < Duration(time.Second):
 		return fmt.Errorf("window is %s: write 1s or more", time.Duration(o.Window))

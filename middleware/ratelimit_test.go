@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The rate limit with a ledger in memory and a clock of the test, without a server.
@@ -139,7 +141,7 @@ func TestRateLimitEnds(t *testing.T) {
 	if !errors.As(err, &end) || !result.NotRun {
 		t.Fatalf("got %+v, %v", result, err)
 	}
-	hooktest.WantCode(t, end, holdfast.CodeRateLimited, `The rate limit "default" allows 1 calls of search in 1m0s; the next is possible at `)
+	hooktest.WantCode(t, end, codes.RateLimited, `The rate limit "default" allows 1 calls of search in 1m0s; the next is possible at `)
 }
 
 // TestRateLimitOfModelCalls: every attempt is counted, but not again if another process
@@ -155,7 +157,7 @@ func TestRateLimitOfModelCalls(t *testing.T) {
 		}
 	}
 	h.Next()
-	hooktest.WantCode(t, h.Ask(m, done), holdfast.CodeRateLimited, "allows 2 model calls in 1m0s", `"messages": []`)
+	hooktest.WantCode(t, h.Ask(m, done), codes.RateLimited, "allows 2 model calls in 1m0s", `"messages": []`)
 	if m.Tool != nil {
 		t.Error("tools are counted, too")
 	}
@@ -271,7 +273,7 @@ func TestRateLimitWithoutAStore(t *testing.T) {
 	if err := h.Ask(m, done); !errors.Is(err, hooktest.ErrNoStore) {
 		t.Errorf("the cause is not in %v", err)
 	} else {
-		hooktest.WantCode(t, err, holdfast.CodeStoreUnavailable, "The rate limit could not be checked")
+		hooktest.WantCode(t, err, codes.StoreUnavailable, "The rate limit could not be checked")
 	}
 	if err := h.Ask(middleware.RateLimit(minute(1, func(o *middleware.RateLimitOptions) { o.Model = true })), done); err != nil {
 		t.Errorf("allowed: %v", err)
@@ -286,8 +288,8 @@ func TestRateLimitCannotCount(t *testing.T) {
 	if _, err := useIn(t.Context(), h, m, "search", "a"); !errors.Is(err, holdfast.ErrNoRun) {
 		t.Errorf("got %v", err)
 	}
-	h.At.Principal.Tenant = strings.Repeat("x", holdfast.MaxName+1)
-	if _, err := use(h, m, "search", "a"); !errors.Is(err, holdfast.ErrInvalid) {
+	h.At.Principal.Tenant = strings.Repeat("x", store.MaxName+1)
+	if _, err := use(h, m, "search", "a"); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Observer is a set of functions to call when something happens. Each may be nil. They are
@@ -26,7 +29,7 @@ type Observer struct {
 	RunEnded func(at holdfast.Iteration, outcome holdfast.Outcome, code string, took time.Duration)
 	// SchemaChanged is called when a run continues from a checkpoint that was written with
 	// other middleware states than the agent has.
-	SchemaChanged func(at holdfast.Iteration, change *holdfast.SchemaChange)
+	SchemaChanged func(at holdfast.Iteration, change *state.SchemaChange)
 	// TakenOver is called when this process found a run whose owner is gone, and tried to
 	// take it over. code is the error with which a run that nobody continues has ended.
 	TakenOver func(at holdfast.Iteration, result TakeoverResult, code string)
@@ -47,11 +50,11 @@ type Observer struct {
 	IterationDone func(at holdfast.Iteration, results int)
 	// Committed is called after each try to commit, with the store's answer. The commit must
 	// not be changed.
-	Committed func(at holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error)
+	Committed func(at holdfast.Iteration, c *store.Commit, took time.Duration, err error)
 	// LeaseRenewed is called after each try to renew the lease of this process.
 	LeaseRenewed func(err error)
 	// Cleaned is called when retention has finished with a thread; usually nothing was due.
-	Cleaned func(done holdfast.Cleaned)
+	Cleaned func(done threads.Cleaned)
 	// Grown is called once by a run that finds its thread larger than the size to warn of.
 	Grown func(at holdfast.Iteration, bytes int64)
 }

@@ -33,7 +33,7 @@ go test -run='^$' -bench=Resume -count=3 ./internal/loop | grep ^Benchmark | tee
 awk '/Resume\/bolt/ { r += $3 } /Resume\/decoding/ { d += $3 } END { printf "resume: %.2f x (limit 2.5)\n", r/d; exit !(r/d <= 2.5) }' "$dir/resume" || missed="$missed resume"
 
 echo "== middleware state: the best of ten turns, with the bars and the papers' figures (printed only)"
-go test -run='^$' -bench=States -benchtime=20ms -count=10 . | grep ^Benchmark >"$dir/states"
+go test -run='^$' -bench=States -benchtime=20ms -count=10 ./state | grep ^Benchmark >"$dir/states"
 awk '
 	{ n = $1; sub(/^BenchmarkStates/, "", n); sub(/-[0-9]+$/, "", n); if (!(n in ns) || $3 < ns[n]) ns[n] = $3; allocs[n] = $(NF-1) }
 	function row(what, n, bar, papers) { printf "%-38s %10.1f ns %5d allocs   bar: %-18s papers: %s\n", what, ns[n], allocs[n], bar, papers }

@@ -1,8 +1,5 @@
 package server
 
-// The server's configuration: what every setting means, its default, and the checks
-// that find mistakes before anything runs.
-
 import (
 	"crypto/rand"
 	"errors"
@@ -16,6 +13,11 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
+
+	// The server's configuration: what every setting means, its default, and the checks
+	// that find mistakes before anything runs.
+
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
@@ -35,7 +37,7 @@ type Config struct {
 	// can share one; default "hf:".
 	RedisPrefix string
 	// OpenStore, if set, opens the store instead of Store; the server closes it.
-	OpenStore func() (holdfast.Store, error)
+	OpenStore func() (store.Store, error)
 	// AllowEviction accepts a store that may discard threads when it is full.
 	// Otherwise the server refuses to start on one.
 	AllowEviction bool

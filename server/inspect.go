@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // inspect asks the store what its commits survive, logs what operators should know,
-// and refuses a store that evicts. A store that is not [holdfast.Durable] has no
+// and refuses a store that evicts. A store that is not [store.Durable] has no
 // level.
-func inspect(cfg Config, store holdfast.Store) (holdfast.Level, error) {
-	i, ok := store.(holdfast.Durable)
+func inspect(cfg Config, db store.Store) (store.Level, error) {
+	i, ok := db.(store.Durable)
 	if !ok {
 		return "", nil
 	}
@@ -36,5 +36,5 @@ func inspect(cfg Config, store holdfast.Store) (holdfast.Level, error) {
 }
 
 // Durability returns what a commit survives, as the store said when it was opened;
-// empty if the store is not [holdfast.Durable].
-func (s *Server) Durability() holdfast.Level { return s.level }
+// empty if the store is not [store.Durable].
+func (s *Server) Durability() store.Level { return s.level }

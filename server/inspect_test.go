@@ -8,20 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // told is a store with a given durability, which records whether it was closed.
 type told struct {
-	holdfast.Store
-	durability holdfast.Durability
+	store.Store
+	durability store.Durability
 	err        error
 	closed     bool
 }
 
-func (s *told) Durability(context.Context) (holdfast.Durability, error) { return s.durability, s.err }
+func (s *told) Durability(context.Context) (store.Durability, error) { return s.durability, s.err }
 
 func (s *told) Close() error {
 	s.closed = true
@@ -29,12 +29,12 @@ func (s *told) Close() error {
 }
 
 // opened makes a server with the store, and shuts it down again if that worked.
-func opened(t *testing.T, store holdfast.Store, allowEviction bool) (level holdfast.Level, log string, err error) {
+func opened(t *testing.T, db store.Store, allowEviction bool) (level store.Level, log string, err error) {
 	t.Helper()
 	var text bytes.Buffer
 	c := config(t)
 	c.Log = slog.New(slog.NewTextHandler(&text, nil))
-	c.OpenStore, c.AllowEviction = func() (holdfast.Store, error) { return store, nil }, allowEviction
+	c.OpenStore, c.AllowEviction = func() (store.Store, error) { return db, nil }, allowEviction
 	s, err := server.New(c)
 	if err != nil {
 		return "", text.String(), err
@@ -51,13 +51,13 @@ func opened(t *testing.T, store holdfast.Store, allowEviction bool) (level holdf
 // TestInspection: a store's level is kept and its notes are logged as warnings; a
 // store that is not Durable is used, but not one whose inspection fails.
 func TestInspection(t *testing.T) {
-	known := &told{Store: memstore.New(), durability: holdfast.Durability{Level: holdfast.LevelMachine, Notes: []string{"mind the gap"}}}
+	known := &told{Store: memstore.New(), durability: store.Durability{Level: store.LevelMachine, Notes: []string{"mind the gap"}}}
 	level, log, err := opened(t, known, false)
-	if err != nil || level != holdfast.LevelMachine || !strings.Contains(log, "level=WARN") || !strings.Contains(log, "mind the gap") {
+	if err != nil || level != store.LevelMachine || !strings.Contains(log, "level=WARN") || !strings.Contains(log, "mind the gap") {
 		t.Errorf("%q, %v, %s", level, err, log)
 	}
 	// Embedded as a Store, it is not Durable.
-	level, log, err = opened(t, struct{ holdfast.Store }{memstore.New()}, false)
+	level, log, err = opened(t, struct{ store.Store }{memstore.New()}, false)
 	if err != nil || level != "" || strings.Contains(log, "WARN") {
 		t.Errorf("%q, %v, %s", level, err, log)
 	}
@@ -69,7 +69,7 @@ func TestInspection(t *testing.T) {
 
 // TestEvictingStore: it is refused, and closed, unless eviction is allowed.
 func TestEvictingStore(t *testing.T) {
-	s := &told{Store: memstore.New(), durability: holdfast.Durability{Level: holdfast.LevelProcess, Evicts: true, Policy: "allkeys-lru"}}
+	s := &told{Store: memstore.New(), durability: store.Durability{Level: store.LevelProcess, Evicts: true, Policy: "allkeys-lru"}}
 	_, _, err := opened(t, s, false)
 	if err == nil || !s.closed {
 		t.Fatalf("%v, closed %t", err, s.closed)
@@ -80,7 +80,7 @@ func TestEvictingStore(t *testing.T) {
 		}
 	}
 	level, log, err := opened(t, s, true)
-	if err != nil || level != holdfast.LevelProcess || !strings.Contains(log, "level=WARN") || !strings.Contains(log, "allkeys-lru") {
+	if err != nil || level != store.LevelProcess || !strings.Contains(log, "level=WARN") || !strings.Contains(log, "allkeys-lru") {
 		t.Errorf("%q, %v, %s", level, err, log)
 	}
 }

@@ -18,9 +18,11 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // written writes an agents file and returns its path.
@@ -45,14 +47,14 @@ type counterOther struct {
 
 // counting is a kind with a state of its own.
 func counting[T any](name string) holdfast.MiddlewareKind {
-	key := holdfast.RegisterState(holdfast.StateSpec[T]{Name: "acme.counter"})
+	key := state.Register(state.Spec[T]{Name: "acme.counter"})
 	return holdfast.MiddlewareKind{Name: name, New: func(raw json.RawMessage) (holdfast.Middleware, error) {
 		var o struct {
 			Say string `json:"say"`
 		}
 		err := holdfast.DecodeOptions(raw, &o)
 		return holdfast.Middleware{
-			Name: name, States: []holdfast.AnyState{key},
+			Name: name, States: []holdfast.State{key},
 			Model: func(next holdfast.ModelCall) holdfast.ModelCall {
 				return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 					req.Instructions = append(slices.Clone(req.Instructions), o.Say)
@@ -255,7 +257,7 @@ func TestContinuationDecides(t *testing.T) {
 	c.MaxIterations = 1
 	c.Agents[0].Middleware = []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1})}
 	url := started(t, c)
-	if got := post(t, url, "t", "tool"); !strings.Contains(got, "holdfast:continuation") || strings.Contains(got, holdfast.CodeMaxIterations) {
+	if got := post(t, url, "t", "tool"); !strings.Contains(got, "holdfast:continuation") || strings.Contains(got, codes.MaxIterations) {
 		t.Error(got)
 	}
 	if got := get(t, url+"/agents"); !strings.Contains(got, `"middleware":["holdfast.continuation"]`) || strings.Contains(got, "maxIterations") {

@@ -1,7 +1,5 @@
 package server
 
-// What operators read in the log about the engine.
-
 import (
 	"context"
 	"errors"
@@ -11,7 +9,11 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
+
+// What operators read in the log about the engine.
 
 // logObserver writes to the log what operators need to know about the engine.
 // Threads, runs and iterations appear here, never as labels of metrics, where each
@@ -96,14 +98,14 @@ func (o logObserver) iterationDone(at holdfast.Iteration, results int) {
 	o.debug("iteration done", at, "results", results)
 }
 
-func (o logObserver) committed(at holdfast.Iteration, c *holdfast.Commit, _ time.Duration, err error) {
+func (o logObserver) committed(at holdfast.Iteration, c *store.Commit, _ time.Duration, err error) {
 	if err == nil {
 		o.tries.taken(c.ID)
 		return
 	}
 	// After a lost race the request is decided again; an invalid commit is a mistake of
 	// the caller, who returns the error.
-	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrInvalid) ||
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrInvalid) ||
 		errors.Is(err, context.Canceled) {
 		return
 	}
@@ -113,7 +115,7 @@ func (o logObserver) committed(at holdfast.Iteration, c *holdfast.Commit, _ time
 	}
 }
 
-func (o logObserver) cleaned(done holdfast.Cleaned) {
+func (o logObserver) cleaned(done threads.Cleaned) {
 	if done.Threads+done.Checkpoints+done.Messages > 0 {
 		o.log.Info("retention", "threads", done.Threads, "checkpoints", done.Checkpoints, "messages", done.Messages)
 	}

@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Replay runs a thread again from one of its checkpoints, in a fork. When the run has
@@ -19,11 +22,11 @@ import (
 // not change. A run that ends in an error makes Replay return an error; one that waits
 // for a person does not. Once there is a fork, its id is returned, even with an error.
 // The server must have been started.
-func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread, checkpoint string, observe func(holdfast.CheckpointDetail)) (fork string, err error) {
+func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread, checkpoint string, observe func(threads.Detail)) (fork string, err error) {
 	if checkpoint == "" {
-		return "", holdfast.Errorf(holdfast.CodeInvalidInput, "A replay begins at a checkpoint, and none is named.")
+		return "", holdfast.Errorf(codes.InvalidInput, "A replay begins at a checkpoint, and none is named.")
 	}
-	forked, err := s.keeper.Fork(ctx, who, thread, holdfast.Travel{Checkpoint: checkpoint, ReuseResults: true})
+	forked, err := s.keeper.Fork(ctx, who, thread, threads.Travel{Checkpoint: checkpoint, ReuseResults: true})
 	if err != nil {
 		return "", fmt.Errorf("fork thread %s: %w", thread, err)
 	}
@@ -45,16 +48,16 @@ func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread, che
 		return fork, fmt.Errorf("read the checkpoints of fork %s: %w", fork, err)
 	}
 	info, err := s.keeper.Thread(ctx, who, fork)
-	if err == nil && info.Status == holdfast.StatusStopped {
+	if err == nil && info.Status == threads.StatusStopped {
 		err = holdfast.Errorf(info.Code, "The replay ended in an error at iteration %d.", info.Iteration)
 	}
 	return fork, err
 }
 
 // observe passes the checkpoints of a thread to the function, the oldest first.
-func (s *Server) observe(ctx context.Context, who holdfast.Principal, thread string, observe func(holdfast.CheckpointDetail)) error {
+func (s *Server) observe(ctx context.Context, who holdfast.Principal, thread string, observe func(threads.Detail)) error {
 	const page = 100
-	var all []holdfast.Checkpoint
+	var all []threads.Checkpoint
 	for before := ""; ; before = all[len(all)-1].ID {
 		list, err := s.keeper.Checkpoints(ctx, who, thread, before, time.Time{}, page)
 		if err != nil {
@@ -78,7 +81,7 @@ func (s *Server) observe(ctx context.Context, who holdfast.Principal, thread str
 // CopyThread returns an in-memory store with a copy of one thread, to try something
 // without leaving a trace. The caller must close it, or give it to a server through
 // [Config].OpenStore.
-func CopyThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (holdfast.Store, error) {
+func CopyThread(ctx context.Context, store store.Store, key store.ThreadKey) (store.Store, error) {
 	d, err := audit.Export(ctx, store, key)
 	if err != nil {
 		return nil, err

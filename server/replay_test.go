@@ -11,8 +11,11 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // threeSteps is an agent that counts three times, one after another, and then answers.
@@ -43,12 +46,12 @@ func threeSteps(ran *atomic.Int32, fail *atomic.Bool) holdfast.Agent {
 }
 
 // replaying is a server with a thread "t" of three steps.
-func replaying(t *testing.T) (s *server.Server, store holdfast.Store, ran *atomic.Int32, fail *atomic.Bool) {
+func replaying(t *testing.T) (s *server.Server, db store.Store, ran *atomic.Int32, fail *atomic.Bool) {
 	t.Helper()
-	store, ran, fail = memstore.New(), &atomic.Int32{}, &atomic.Bool{}
+	db, ran, fail = memstore.New(), &atomic.Int32{}, &atomic.Bool{}
 	c := config(t)
 	c.Agents = []holdfast.Agent{threeSteps(ran, fail)}
-	c.OpenStore = func() (holdfast.Store, error) { return store, nil }
+	c.OpenStore = func() (store.Store, error) { return db, nil }
 	s, err := server.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +67,7 @@ func replaying(t *testing.T) (s *server.Server, store holdfast.Store, ran *atomi
 	if got := post(t, "http://"+s.Addr(), "t", "go"); !strings.Contains(got, "all done") || ran.Load() != 3 {
 		t.Fatalf("%d steps in %s", ran.Load(), got)
 	}
-	return s, store, ran, fail
+	return s, db, ran, fail
 }
 
 // TestReplay: each iteration runs again and is shown, with the recorded results of its
@@ -73,8 +76,8 @@ func TestReplay(t *testing.T) {
 	s, store, ran, _ := replaying(t)
 	before := must(store.Head(t.Context(), localKey("t")))(t)
 	var seen []string
-	var last holdfast.CheckpointDetail
-	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000002", func(d holdfast.CheckpointDetail) {
+	var last threads.Detail
+	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000002", func(d threads.Detail) {
 		seen = append(seen, fmt.Sprintf("%s %d %s %d", d.Metadata.Source, d.Iteration, d.Status, len(d.History)))
 		last = d
 	})
@@ -115,14 +118,14 @@ func TestReplayThatFails(t *testing.T) {
 	s, _, _, fail := replaying(t)
 	fail.Store(true)
 	shown := 0
-	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000001", func(holdfast.CheckpointDetail) { shown++ })
-	if pub := holdfast.AsError(err); fork == "" || shown != 5 || pub.Code != holdfast.CodeInternal && pub.Code != holdfast.CodeModelFailed {
+	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000001", func(threads.Detail) { shown++ })
+	if pub := holdfast.AsError(err); fork == "" || shown != 5 || pub.Code != codes.Internal && pub.Code != codes.ModelFailed {
 		t.Errorf("fork %q, %d checkpoints, %v", fork, shown, err)
 	}
 	for _, c := range []struct{ thread, checkpoint, want string }{
 		{"t", "", "none is named"}, {"t", "9", `no checkpoint "9"`}, {"nope", "000000000001", `no thread "nope"`},
 	} {
-		fork, err := s.Replay(t.Context(), server.LocalPrincipal(), c.thread, c.checkpoint, func(holdfast.CheckpointDetail) { t.Error("shown") })
+		fork, err := s.Replay(t.Context(), server.LocalPrincipal(), c.thread, c.checkpoint, func(threads.Detail) { t.Error("shown") })
 		if fork != "" || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %v, want %q", fork, err, c.want)
 		}
@@ -131,10 +134,10 @@ func TestReplayThatFails(t *testing.T) {
 
 // TestReplayInACopy: a copy can be replayed without touching the store.
 func TestReplayInACopy(t *testing.T) {
-	_, store, ran, fail := replaying(t)
+	_, db, ran, fail := replaying(t)
 	c := config(t)
 	c.Agents = []holdfast.Agent{threeSteps(ran, fail)}
-	c.OpenStore = func() (holdfast.Store, error) { return server.CopyThread(t.Context(), store, localKey("t")) }
+	c.OpenStore = func() (store.Store, error) { return server.CopyThread(t.Context(), db, localKey("t")) }
 	s := must(server.New(c))(t)
 	if err := s.StartEngine(t.Context()); err != nil {
 		t.Fatal(err)
@@ -144,13 +147,13 @@ func TestReplayInACopy(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if _, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000001", func(holdfast.CheckpointDetail) {}); err != nil || ran.Load() != 3 {
+	if _, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000001", func(threads.Detail) {}); err != nil || ran.Load() != 3 {
 		t.Errorf("%d tools, %v", ran.Load(), err)
 	}
-	if got, err := server.CheckStore(t.Context(), store, nil, func(p server.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
+	if got, err := server.CheckStore(t.Context(), db, nil, func(p server.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := server.CopyThread(t.Context(), store, localKey("nope")); !errors.Is(err, holdfast.ErrNotFound) {
+	if _, err := server.CopyThread(t.Context(), db, localKey("nope")); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a copy of nothing: %v", err)
 	}
 }

@@ -3,9 +3,6 @@
 //	err := server.ListenAndServe(server.Config{Agents: []holdfast.Agent{{Name: "helper", Model: m}}})
 package server
 
-// The server: how store, engine, HTTP handler, metrics and middleware are wired
-// together, and how all of it starts and shuts down.
-
 import (
 	"context"
 	"errors"
@@ -25,6 +22,10 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
+
+	// The server: how store, engine, HTTP handler, metrics and middleware are wired
+	// together, and how all of it starts and shuts down.
 
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
@@ -42,8 +43,8 @@ const GracePeriod = 25 * time.Second
 // end, Shutdown.
 type Server struct {
 	cfg      Config
-	store    holdfast.Store
-	level    holdfast.Level
+	store    store.Store
+	level    store.Level
 	metrics  *metrics.Metrics
 	observer observe.Observer
 	engine   *loop.Engine
@@ -99,7 +100,7 @@ func New(cfg Config) (*Server, error) {
 // storeOpenTimeout bounds how long a server waits for Redis before it starts.
 const storeOpenTimeout = 10 * time.Second
 
-func openStore(cfg Config) (holdfast.Store, error) {
+func openStore(cfg Config) (store.Store, error) {
 	if cfg.OpenStore != nil {
 		return cfg.OpenStore()
 	}
@@ -139,7 +140,7 @@ func (s *Server) loopConfig() loop.Config {
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries,
 		SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
-		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, Ended: func(key holdfast.ThreadKey) { s.keeper.ArchiveSoon(key) },
+		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
 		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: s.observer,
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/server"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -146,7 +146,7 @@ func TestAuthenticate(t *testing.T) {
 	c.Authenticate = func(r *http.Request) (holdfast.Principal, error) {
 		user := r.Header.Get("X-User")
 		if user == "" {
-			return holdfast.Principal{}, holdfast.Errorf(holdfast.CodeNotFound, "who are you?").WithHint("send X-User")
+			return holdfast.Principal{}, holdfast.Errorf(codes.NotFound, "who are you?").WithHint("send X-User")
 		}
 		return holdfast.Principal{Tenant: "acme", User: user}, nil
 	}

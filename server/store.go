@@ -1,8 +1,5 @@
 package server
 
-// Functions that look into a store without a running server: open it, check it,
-// inspect its threads, and tell which stored states an agent would have to migrate.
-
 import (
 	"context"
 	"errors"
@@ -13,7 +10,12 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
+
+// Functions that look into a store without a running server: open it, check it,
+// inspect its threads, and tell which stored states an agent would have to migrate.
 
 // StoreAt says where a store is, for tools that look into it without a server.
 type StoreAt struct {
@@ -27,7 +29,7 @@ type StoreAt struct {
 
 // OpenStore opens a store without a server. It refuses a file that a server has open.
 // The caller must close the store.
-func OpenStore(at StoreAt) (holdfast.Store, error) {
+func OpenStore(at StoreAt) (store.Store, error) {
 	cfg := Config{Store: at.URL, RedisPrefix: at.RedisPrefix}.withDefaults()
 	switch {
 	case at.URL == "":
@@ -61,12 +63,12 @@ type Checked struct {
 
 // CheckStore checks the invariants of all threads of a store, or of a single one named
 // by only, and calls found for each problem. It writes nothing.
-func CheckStore(ctx context.Context, store holdfast.Store, only *holdfast.ThreadKey, found func(Problem)) (Checked, error) {
+func CheckStore(ctx context.Context, db store.Store, only *store.ThreadKey, found func(Problem)) (Checked, error) {
 	var done Checked
-	check := func(key holdfast.ThreadKey) error {
-		problems, err := audit.Check(ctx, store, key)
+	check := func(key store.ThreadKey) error {
+		problems, err := audit.Check(ctx, db, key)
 		switch {
-		case errors.Is(err, holdfast.ErrConflict):
+		case errors.Is(err, store.ErrConflict):
 			done.Busy++
 			return nil
 		case err != nil:
@@ -82,23 +84,23 @@ func CheckStore(ctx context.Context, store holdfast.Store, only *holdfast.Thread
 	if only != nil {
 		return done, check(*only)
 	}
-	return done, eachThread(ctx, store, check)
+	return done, eachThread(ctx, db, check)
 }
 
 // PendingMigration is a stored state that will be migrated when it is next read.
-type PendingMigration = holdfast.PendingMigration
+type PendingMigration = state.PendingMigration
 
 // CheckStates finds the stored middleware states that must be migrated before these
 // agents can continue the threads of a store, or a single one named by only: see
-// [holdfast.Schema.Migrations]. It calls found for each thread that has any. It writes
+// [state.Schema.Migrations]. It calls found for each thread that has any. It writes
 // nothing. Threads that cannot be read are left to [CheckStore].
-func CheckStates(ctx context.Context, store holdfast.Store, agents []holdfast.Agent, only *holdfast.ThreadKey, found func(holdfast.ThreadKey, []PendingMigration)) error {
+func CheckStates(ctx context.Context, db store.Store, agents []holdfast.Agent, only *store.ThreadKey, found func(store.ThreadKey, []PendingMigration)) error {
 	schemas, err := thread.Schemas(agents)
 	if err != nil {
 		return err
 	}
-	look := func(key holdfast.ThreadKey) error {
-		needs, err := audit.Migrations(ctx, store, key, schemas)
+	look := func(key store.ThreadKey) error {
+		needs, err := audit.Migrations(ctx, db, key, schemas)
 		if err == nil && len(needs) > 0 {
 			found(key, needs)
 		}
@@ -107,13 +109,13 @@ func CheckStates(ctx context.Context, store holdfast.Store, agents []holdfast.Ag
 	if only != nil {
 		return look(*only)
 	}
-	return eachThread(ctx, store, look)
+	return eachThread(ctx, db, look)
 }
 
 // StoredStates returns the middleware states of a thread's newest checkpoint, with
 // nothing redacted, for tools and tests that read them with their keys. A thread
 // without a checkpoint has none.
-func StoredStates(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (*holdfast.States, error) {
+func StoredStates(ctx context.Context, store store.Store, key store.ThreadKey) (*state.States, error) {
 	return audit.StoredStates(ctx, store, key)
 }
 
@@ -121,9 +123,9 @@ func StoredStates(ctx context.Context, store holdfast.Store, key holdfast.Thread
 type Summary = audit.Summary
 
 // InspectStore describes every thread of a store. It writes nothing.
-func InspectStore(ctx context.Context, store holdfast.Store, each func(*Summary)) error {
-	return eachThread(ctx, store, func(key holdfast.ThreadKey) error {
-		s, err := audit.Summarize(ctx, store, key)
+func InspectStore(ctx context.Context, db store.Store, each func(*Summary)) error {
+	return eachThread(ctx, db, func(key store.ThreadKey) error {
+		s, err := audit.Summarize(ctx, db, key)
 		if err == nil {
 			each(s)
 		}
@@ -140,17 +142,17 @@ type InspectedMessage = audit.InspectedMessage
 // InspectThread describes one thread as it is now or, if checkpoint is not empty, as it
 // was at that checkpoint. It writes nothing. Of a damaged thread it shows what can be
 // read.
-func InspectThread(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, checkpoint string) (*Inspection, error) {
+func InspectThread(ctx context.Context, store store.Store, key store.ThreadKey, checkpoint string) (*Inspection, error) {
 	return audit.Inspect(ctx, store, key, checkpoint)
 }
 
 // eachThread calls f once for each thread. A thread that is deleted in the meantime is
 // left out.
-func eachThread(ctx context.Context, store holdfast.Store, f func(holdfast.ThreadKey) error) error {
-	seen := map[holdfast.ThreadKey]bool{}
+func eachThread(ctx context.Context, db store.Store, f func(store.ThreadKey) error) error {
+	seen := map[store.ThreadKey]bool{}
 	after := ""
 	for {
-		heads, next, err := store.Walk(ctx, after, 100)
+		heads, next, err := db.Walk(ctx, after, 100)
 		if err != nil {
 			return fmt.Errorf("list the threads: %w", err)
 		}
@@ -160,7 +162,7 @@ func eachThread(ctx context.Context, store holdfast.Store, f func(holdfast.Threa
 				continue
 			}
 			seen[key] = true
-			if err := f(key); err != nil && !errors.Is(err, holdfast.ErrNotFound) {
+			if err := f(key); err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
 		}

@@ -6,17 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // TestExportThroughStores: a thread is unchanged after moving through every kind of
 // store.
 func TestExportThroughStores(t *testing.T) {
 	redis := redistest.Start(t)
-	stores := []holdfast.Store{filled(t, 1)}
+	stores := []store.Store{filled(t, 1)}
 	for _, at := range []server.StoreAt{{URL: t.TempDir() + "/x.db", Create: true}, {URL: redis.URL()}} {
 		store, err := server.OpenStore(at)
 		if err != nil {
@@ -27,15 +27,15 @@ func TestExportThroughStores(t *testing.T) {
 	}
 	stores = append(stores, memstore.New())
 	var first string
-	for i, store := range stores {
+	for i, db := range stores {
 		if i > 0 {
-			key, err := server.ImportThread(t.Context(), store, holdfast.ThreadKey{}, strings.NewReader(first))
+			key, err := server.ImportThread(t.Context(), db, store.ThreadKey{}, strings.NewReader(first))
 			if err != nil || key != localKey("t0") {
 				t.Fatalf("%s, %v", key, err)
 			}
 		}
 		var text bytes.Buffer
-		if err := server.ExportThread(t.Context(), store, localKey("t0"), &text); err != nil {
+		if err := server.ExportThread(t.Context(), db, localKey("t0"), &text); err != nil {
 			t.Fatal(err)
 		}
 		if first == "" {
@@ -44,14 +44,14 @@ func TestExportThroughStores(t *testing.T) {
 		if text.String() != first {
 			t.Errorf("from store %d:\n%s\nwant\n%s", i, text.String(), first)
 		}
-		if got, err := server.CheckStore(t.Context(), store, nil, func(p server.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
+		if got, err := server.CheckStore(t.Context(), db, nil, func(p server.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
 			t.Errorf("store %d: %+v, %v", i, got, err)
 		}
 	}
-	if _, err := server.ImportThread(t.Context(), stores[0], holdfast.ThreadKey{}, strings.NewReader(first)); !errors.Is(err, holdfast.ErrConflict) {
+	if _, err := server.ImportThread(t.Context(), stores[0], store.ThreadKey{}, strings.NewReader(first)); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("onto itself: %v", err)
 	}
-	as := holdfast.ThreadKey{Tenant: "other", Thread: "t9"}
+	as := store.ThreadKey{Tenant: "other", Thread: "t9"}
 	if key, err := server.ImportThread(t.Context(), stores[0], as, strings.NewReader(first)); err != nil || key != as {
 		t.Errorf("under another name: %s, %v", key, err)
 	}

@@ -9,17 +9,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // filled returns a store with threads that have run: t0, t1 and so on.
-func filled(t *testing.T, threads int) holdfast.Store {
+func filled(t *testing.T, threads int) store.Store {
 	t.Helper()
-	store := memstore.New()
+	db := memstore.New()
 	c := config(t)
-	c.OpenStore = func() (holdfast.Store, error) { return store, nil }
+	c.OpenStore = func() (store.Store, error) { return db, nil }
 	s, err := server.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -35,23 +35,23 @@ func filled(t *testing.T, threads int) holdfast.Store {
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return store
+	return db
 }
 
-func localKey(thread string) holdfast.ThreadKey {
-	return holdfast.ThreadKey{Tenant: server.LocalPrincipal().Tenant, Thread: thread}
+func localKey(thread string) store.ThreadKey {
+	return store.ThreadKey{Tenant: server.LocalPrincipal().Tenant, Thread: thread}
 }
 
 // odd is a store whose threads change while they are read.
 type odd struct {
-	holdfast.Store
+	store.Store
 	gone, busy string
 	heads      int
 }
 
-func (o *odd) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
+func (o *odd) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
 	if key.Thread == o.gone {
-		return nil, holdfast.ErrNotFound
+		return nil, store.ErrNotFound
 	}
 	h, err := o.Store.Head(ctx, key)
 	if err == nil && key.Thread == o.busy {
@@ -62,7 +62,7 @@ func (o *odd) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head,
 }
 
 // Walk returns the first page twice, as it may.
-func (o *odd) Walk(ctx context.Context, after string, limit int) ([]holdfast.Head, string, error) {
+func (o *odd) Walk(ctx context.Context, after string, limit int) ([]store.Head, string, error) {
 	if after == "" {
 		heads, _, err := o.Store.Walk(ctx, "", limit)
 		return heads, "again", err
@@ -73,31 +73,31 @@ func (o *odd) Walk(ctx context.Context, after string, limit int) ([]holdfast.Hea
 // TestCheckStore: every thread is checked once, and threads that are deleted or written
 // in the meantime are not reported as problems.
 func TestCheckStore(t *testing.T) {
-	store := filled(t, 5)
-	got, err := server.CheckStore(t.Context(), &odd{Store: store, gone: "t1", busy: "t2"}, nil, func(p server.Problem) { t.Errorf("%+v", p) })
+	db := filled(t, 5)
+	got, err := server.CheckStore(t.Context(), &odd{Store: db, gone: "t1", busy: "t2"}, nil, func(p server.Problem) { t.Errorf("%+v", p) })
 	if err != nil || got != (server.Checked{Threads: 3, Busy: 1}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	head, err := store.Head(t.Context(), localKey("t3"))
+	head, err := db.Head(t.Context(), localKey("t3"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &holdfast.Commit{Key: head.Key, ID: "damage", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt, State: []byte("[")}
-	if err := store.Commit(t.Context(), c); err != nil {
+	c := &store.Commit{Key: head.Key, ID: "damage", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt, State: []byte("[")}
+	if err := db.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	var found []string
 	note := func(p server.Problem) { found = append(found, p.Key.Thread+" "+p.What) }
-	got, err = server.CheckStore(t.Context(), store, nil, note)
+	got, err = server.CheckStore(t.Context(), db, nil, note)
 	if err != nil || got != (server.Checked{Threads: 5, Problems: 1}) || !slices.Equal(found, []string{"t3 head_unreadable"}) {
 		t.Errorf("%+v, %v, %q", got, err, found)
 	}
 	key := localKey("t0")
-	if got, err = server.CheckStore(t.Context(), store, &key, note); err != nil || got.Threads != 1 || got.Problems != 0 {
+	if got, err = server.CheckStore(t.Context(), db, &key, note); err != nil || got.Threads != 1 || got.Problems != 0 {
 		t.Errorf("one thread: %+v, %v", got, err)
 	}
 	key = localKey("nope")
-	if _, err = server.CheckStore(t.Context(), store, &key, note); !errors.Is(err, holdfast.ErrNotFound) {
+	if _, err = server.CheckStore(t.Context(), db, &key, note); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 }
@@ -128,14 +128,14 @@ func TestOpenStore(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	store, err := server.OpenStore(server.StoreAt{URL: path, Create: true})
+	db, err := server.OpenStore(server.StoreAt{URL: path, Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := server.OpenStore(server.StoreAt{URL: path}); !errors.Is(err, holdfast.ErrStoreLocked) {
+	if _, err := server.OpenStore(server.StoreAt{URL: path}); !errors.Is(err, store.ErrStoreLocked) {
 		t.Errorf("opened twice: %v", err)
 	}
-	if err := store.Close(); err != nil {
+	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
 	for _, url := range []string{"", "bolt:"} {

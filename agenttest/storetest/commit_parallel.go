@@ -1,8 +1,5 @@
 package storetest
 
-// Commits at the same time: of those that build on the same head exactly one succeeds,
-// those to different threads do not disturb each other, and neither do posts.
-
 import (
 	"errors"
 	"fmt"
@@ -11,11 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
+// Commits at the same time: of those that build on the same head exactly one succeeds,
+// those to different threads do not disturb each other, and neither do posts.
+
 // race makes all commits at the same time and returns the one that won.
-func race(t *testing.T, s holdfast.Store, commits []*holdfast.Commit, allowed ...error) *holdfast.Commit {
+func race(t *testing.T, s store.Store, commits []*store.Commit, allowed ...error) *store.Commit {
 	t.Helper()
 	var wg sync.WaitGroup
 	results := make([]error, len(commits))
@@ -23,7 +23,7 @@ func race(t *testing.T, s holdfast.Store, commits []*holdfast.Commit, allowed ..
 		wg.Go(func() { results[i] = s.Commit(t.Context(), c) })
 	}
 	wg.Wait()
-	var winner *holdfast.Commit
+	var winner *store.Commit
 	for i, err := range results {
 		switch {
 		case err == nil && winner == nil:
@@ -52,12 +52,12 @@ func wantOneOf(t *testing.T, err error, allowed []error) {
 }
 
 // testRace: claims are commits that change the fence, so those that lose are fenced.
-func testRace(t *testing.T, s holdfast.Store, claim bool) {
+func testRace(t *testing.T, s store.Store, claim bool) {
 	const rounds, racers = 15, 8
 	th := create(t, s, key("t"), nil)
 	var want []string
 	for range rounds {
-		var commits []*holdfast.Commit
+		var commits []*store.Commit
 		for range racers {
 			c := th.next()
 			c.Records = [][]byte{[]byte(c.ID)}
@@ -66,9 +66,9 @@ func testRace(t *testing.T, s holdfast.Store, claim bool) {
 			}
 			commits = append(commits, c)
 		}
-		allowed := holdfast.ErrConflict
+		allowed := store.ErrConflict
 		if claim {
-			allowed = holdfast.ErrFenced
+			allowed = store.ErrFenced
 		}
 		winner := race(t, s, commits, allowed)
 		th.head = headAfter(th.head, winner)
@@ -76,32 +76,32 @@ func testRace(t *testing.T, s holdfast.Store, claim bool) {
 	}
 	th.check()
 	var got []string
-	for _, r := range must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 1000))(t) {
+	for _, r := range must(s.Records(t.Context(), th.key, store.Cursor{}, 1000))(t) {
 		got = append(got, string(r.Data))
 	}
 	expect(t, "records", got, want)
 }
 
-func testRaceNew(t *testing.T, s holdfast.Store) {
+func testRaceNew(t *testing.T, s store.Store) {
 	for round := range 10 {
 		k := key(fmt.Sprint("t", round))
-		var commits []*holdfast.Commit
+		var commits []*store.Commit
 		for range 8 {
-			commits = append(commits, &holdfast.Commit{
-				Key: k, ID: newID(), Expect: holdfast.Position{Next: 1}, User: "alice", Fence: fence(1), UpdatedAt: start(),
+			commits = append(commits, &store.Commit{
+				Key: k, ID: newID(), Expect: store.Position{Next: 1}, User: "alice", Fence: fence(1), UpdatedAt: start(),
 			})
 		}
-		winner := race(t, s, commits, holdfast.ErrConflict)
-		sameHead(t, *must(s.Head(t.Context(), k))(t), headAfter(holdfast.Head{Key: k, Next: 1}, winner))
+		winner := race(t, s, commits, store.ErrConflict)
+		sameHead(t, *must(s.Head(t.Context(), k))(t), headAfter(store.Head{Key: k, Next: 1}, winner))
 	}
 }
 
-func testManyThreads(t *testing.T, s holdfast.Store) {
+func testManyThreads(t *testing.T, s store.Store) {
 	const threads, commits = 16, 20
 	var wg sync.WaitGroup
 	for i := range threads {
 		wg.Go(func() {
-			th := &thread{t: t, s: s, key: key(fmt.Sprint("t", i)), head: holdfast.Head{User: "alice", Next: 1, Fence: holdfast.Fence{}}}
+			th := &thread{t: t, s: s, key: key(fmt.Sprint("t", i)), head: store.Head{User: "alice", Next: 1, Fence: store.Fence{}}}
 			if err := th.grow(commits); err != nil {
 				t.Errorf("thread %d: %v", i, err)
 			}
@@ -118,13 +118,13 @@ func (th *thread) grow(commits int) error {
 		c := th.next()
 		c.Fence = fence(uint64(n))
 		c.Records = [][]byte{fmt.Appendf(nil, "%s %d", th.key, n)}
-		c.Put = []holdfast.Value{{Kind: "k", ID: fmt.Sprintf("%04d", n), Data: c.Records[0]}}
-		c.Keep = map[holdfast.Kind]int{"k": 5}
+		c.Put = []store.Value{{Kind: "k", ID: fmt.Sprintf("%04d", n), Data: c.Records[0]}}
+		c.Keep = map[store.Kind]int{"k": 5}
 		if err := th.s.Commit(th.t.Context(), c); err != nil {
 			return err
 		}
 		th.head = headAfter(th.head, c)
-		after := holdfast.Cursor{}
+		after := store.Cursor{}
 		records, err := th.s.Records(th.t.Context(), th.key, after, commits)
 		if err != nil {
 			return err
@@ -136,14 +136,14 @@ func (th *thread) grow(commits int) error {
 	return nil
 }
 
-func testPostsAndCommits(t *testing.T, s holdfast.Store) {
+func testPostsAndCommits(t *testing.T, s store.Store) {
 	const posts = 40
 	th := create(t, s, key("t"), nil)
 	var wg sync.WaitGroup
 	var posted atomic.Int32
 	for i := range posts {
 		wg.Go(func() {
-			if err := s.Post(t.Context(), th.key, holdfast.InboxItem{ID: fmt.Sprint(i)}); err != nil {
+			if err := s.Post(t.Context(), th.key, store.InboxItem{ID: fmt.Sprint(i)}); err != nil {
 				t.Errorf("Post: %v", err)
 			}
 			posted.Add(1)
@@ -159,7 +159,7 @@ func testPostsAndCommits(t *testing.T, s holdfast.Store) {
 			}
 			seen[it.Number], newest = true, it.Number
 		}
-		th.commit(func(c *holdfast.Commit) { c.InboxSeen = newest })
+		th.commit(func(c *store.Commit) { c.InboxSeen = newest })
 	}
 	wg.Wait()
 	expect(t, "items seen", len(seen), posts)

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-func testInboxNumbers(t *testing.T, s holdfast.Store) {
+func testInboxNumbers(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
 	th.wantInbox()
 	th.post("z", "first")
@@ -19,7 +19,7 @@ func testInboxNumbers(t *testing.T, s holdfast.Store) {
 	th.wantInbox("1 z first", "2 a second")
 }
 
-func testInboxOnce(t *testing.T, s holdfast.Store) {
+func testInboxOnce(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
 	th.post("a", "first")
 	th.post("b", "x")
@@ -29,9 +29,9 @@ func testInboxOnce(t *testing.T, s holdfast.Store) {
 	th.wantInbox("1 a first", "2 b x", "3 c y")
 }
 
-func testInboxSeen(t *testing.T, s holdfast.Store) {
+func testInboxSeen(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
-	seen := func(n uint64) { th.commit(func(c *holdfast.Commit) { c.InboxSeen = n }) }
+	seen := func(n uint64) { th.commit(func(c *store.Commit) { c.InboxSeen = n }) }
 	th.post("a", "")
 	th.post("b", "")
 	th.post("c", "")
@@ -49,8 +49,8 @@ func testInboxSeen(t *testing.T, s holdfast.Store) {
 	th.wantInbox("5 d ")
 }
 
-func testInboxUnfenced(t *testing.T, s holdfast.Store) {
-	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.State = []byte("state") })
+func testInboxUnfenced(t *testing.T, s store.Store) {
+	th := create(t, s, key("t"), func(c *store.Commit) { c.State = []byte("state") })
 	th.post("a", strings.Repeat("large ", 10_000))
 	th.check()
 	th.commit(nil)

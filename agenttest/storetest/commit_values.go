@@ -5,108 +5,108 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // put returns values of one kind whose data names their ids.
-func put(kind holdfast.Kind, ids ...string) []holdfast.Value {
-	var values []holdfast.Value
+func put(kind store.Kind, ids ...string) []store.Value {
+	var values []store.Value
 	for _, id := range ids {
-		values = append(values, holdfast.Value{Kind: kind, ID: id, Data: []byte("data of " + id)})
+		values = append(values, store.Value{Kind: kind, ID: id, Data: []byte("data of " + id)})
 	}
 	return values
 }
 
 // wantValues compares all values of a kind with those that put returns, newest first.
-func (th *thread) wantValues(kind holdfast.Kind, ids ...string) {
+func (th *thread) wantValues(kind store.Kind, ids ...string) {
 	th.t.Helper()
 	th.wantList(kind, "", 0, ids...)
 }
 
 // wantList compares a page of values with those that put returns.
-func (th *thread) wantList(kind holdfast.Kind, before string, limit int, ids ...string) {
+func (th *thread) wantList(kind store.Kind, before string, limit int, ids ...string) {
 	th.t.Helper()
 	got := must(th.s.Values(th.t.Context(), th.key, kind, before, limit))(th.t)
 	expect(th.t, fmt.Sprintf("%d values of kind %q before %q", limit, kind, before), got, put(kind, ids...))
 }
 
-func (th *thread) wantNoValue(kind holdfast.Kind, id string) {
+func (th *thread) wantNoValue(kind store.Kind, id string) {
 	th.t.Helper()
 	_, err := th.s.Value(th.t.Context(), th.key, kind, id)
-	wantError(th.t, err, holdfast.ErrNotFound)
+	wantError(th.t, err, store.ErrNotFound)
 }
 
-func testPut(t *testing.T, s holdfast.Store) {
+func testPut(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
 	th.wantNoValue("k", "a")
-	th.commit(func(c *holdfast.Commit) { c.Put = put("k", "a", "b") })
+	th.commit(func(c *store.Commit) { c.Put = put("k", "a", "b") })
 	expect(t, "value", must(s.Value(t.Context(), th.key, "k", "a"))(t), []byte("data of a"))
 
-	th.commit(func(c *holdfast.Commit) { c.Put = []holdfast.Value{{Kind: "k", ID: "a", Data: []byte("other")}} })
+	th.commit(func(c *store.Commit) { c.Put = []store.Value{{Kind: "k", ID: "a", Data: []byte("other")}} })
 	expect(t, "value", must(s.Value(t.Context(), th.key, "k", "a"))(t), []byte("other"))
 
 	th.commit(nil)
-	th.commit(func(c *holdfast.Commit) {
-		c.Delete = []holdfast.ValueID{{Kind: "k", ID: "a"}, {Kind: "k", ID: "never there"}, {Kind: "never", ID: "a"}}
+	th.commit(func(c *store.Commit) {
+		c.Delete = []store.ValueID{{Kind: "k", ID: "a"}, {Kind: "k", ID: "never there"}, {Kind: "never", ID: "a"}}
 	})
 	th.wantNoValue("k", "a")
 	th.wantValues("k", "b")
 }
 
-func testKinds(t *testing.T, s holdfast.Store) {
+func testKinds(t *testing.T, s store.Store) {
 	// If kind and id were simply concatenated, these would all be the same.
-	th := create(t, s, key("t"), func(c *holdfast.Commit) {
+	th := create(t, s, key("t"), func(c *store.Commit) {
 		c.Put = append(append(append(put("ab", "c"), put("a", "bc")...), put("abc", "")...), put("", "abc")...)
 	})
 	th.wantValues("ab", "c")
 	th.wantValues("a", "bc")
 	th.wantValues("abc", "")
 	th.wantValues("", "abc")
-	th.commit(func(c *holdfast.Commit) { c.Clear = []holdfast.Kind{"a"} })
+	th.commit(func(c *store.Commit) { c.Clear = []store.Kind{"a"} })
 	th.wantValues("ab", "c")
 	th.wantValues("a")
-	th.commit(func(c *holdfast.Commit) { c.Clear = []holdfast.Kind{""} })
+	th.commit(func(c *store.Commit) { c.Clear = []store.Kind{""} })
 	th.wantValues("")
 	th.wantValues("abc", "")
 }
 
-func testOrder(t *testing.T, s holdfast.Store) {
-	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Put = append(put("k", "old"), put("l", "other")...) })
-	th.commit(func(c *holdfast.Commit) {
-		c.Clear = []holdfast.Kind{"k"}
+func testOrder(t *testing.T, s store.Store) {
+	th := create(t, s, key("t"), func(c *store.Commit) { c.Put = append(put("k", "old"), put("l", "other")...) })
+	th.commit(func(c *store.Commit) {
+		c.Clear = []store.Kind{"k"}
 		c.Put = put("k", "new", "brief")
-		c.Delete = []holdfast.ValueID{{Kind: "k", ID: "brief"}}
+		c.Delete = []store.ValueID{{Kind: "k", ID: "brief"}}
 	})
 	th.wantValues("k", "new")
 	th.wantValues("l", "other")
-	th.commit(func(c *holdfast.Commit) { c.Put = append(put("k", "twice"), put("k", "twice")...) })
+	th.commit(func(c *store.Commit) { c.Put = append(put("k", "twice"), put("k", "twice")...) })
 	th.wantValues("k", "twice", "new")
 }
 
-func testKeep(t *testing.T, s holdfast.Store) {
-	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Put = append(put("k", "1", "2", "3", "4"), put("l", "1", "2")...) })
-	th.commit(func(c *holdfast.Commit) {
+func testKeep(t *testing.T, s store.Store) {
+	th := create(t, s, key("t"), func(c *store.Commit) { c.Put = append(put("k", "1", "2", "3", "4"), put("l", "1", "2")...) })
+	th.commit(func(c *store.Commit) {
 		c.Put = put("k", "5", "0")
-		c.Delete = []holdfast.ValueID{{Kind: "k", ID: "4"}}
-		c.Keep = map[holdfast.Kind]int{"k": 3, "unknown": 1}
+		c.Delete = []store.ValueID{{Kind: "k", ID: "4"}}
+		c.Keep = map[store.Kind]int{"k": 3, "unknown": 1}
 	})
 	th.wantValues("k", "5", "3", "2")
 	th.wantValues("l", "2", "1")
-	th.commit(func(c *holdfast.Commit) { c.Keep = map[holdfast.Kind]int{"k": 100, "l": 1} })
+	th.commit(func(c *store.Commit) { c.Keep = map[store.Kind]int{"k": 100, "l": 1} })
 	th.wantValues("k", "5", "3", "2")
 	th.wantValues("l", "2")
-	th.commit(func(c *holdfast.Commit) { c.Keep = map[holdfast.Kind]int{"k": 0} })
+	th.commit(func(c *store.Commit) { c.Keep = map[store.Kind]int{"k": 0} })
 	th.wantValues("k")
 }
 
-func testReplaceLarge(t *testing.T, s holdfast.Store) {
+func testReplaceLarge(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
 	for i, size := range []int{100_000, 10, 50_000, 100_000, 0, 20_000, 2000} {
 		data := noise(size)
-		th.commit(func(c *holdfast.Commit) {
-			c.State, c.Put = data, []holdfast.Value{{Kind: "k", ID: "v", Data: data}}
+		th.commit(func(c *store.Commit) {
+			c.State, c.Put = data, []store.Value{{Kind: "k", ID: "v", Data: data}}
 			if i == 3 {
-				c.Clear = []holdfast.Kind{"k"}
+				c.Clear = []store.Kind{"k"}
 			}
 		})
 		if got := must(s.Value(t.Context(), th.key, "k", "v"))(t); !bytes.Equal(got, data) {
@@ -114,6 +114,6 @@ func testReplaceLarge(t *testing.T, s holdfast.Store) {
 		}
 		th.check()
 	}
-	th.commit(func(c *holdfast.Commit) { c.Delete = []holdfast.ValueID{{Kind: "k", ID: "v"}} })
+	th.commit(func(c *store.Commit) { c.Delete = []store.ValueID{{Kind: "k", ID: "v"}} })
 	th.wantNoValue("k", "v")
 }

@@ -1,8 +1,5 @@
 package storetest
 
-// Random commands to two stores. compare_draw.go and compare_ledger.go draw the commands;
-// what the stores return is compared here, as text.
-
 import (
 	"errors"
 	"fmt"
@@ -12,8 +9,12 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"pgregory.net/rapid"
 )
+
+// Random commands to two stores. compare_draw.go and compare_ledger.go draw the commands;
+// what the stores return is compared here, as text.
 
 // Compare runs random commands against a store and against a reference, and expects that
 // nobody can tell one from the other: every command has the same result, reads of what it
@@ -22,10 +23,10 @@ import (
 //
 // open and openReference return new, empty stores. A failure is shrunk to the shortest
 // sequence of commands that shows it.
-func Compare(t *testing.T, open, openReference func(t *testing.T) holdfast.Store, opts Options) {
+func Compare(t *testing.T, open, openReference func(t *testing.T) store.Store, opts Options) {
 	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
-		p := &pair{T: r, test: t, one: open(t), reference: openReference(t), reopen: opts.Reopen, ends: map[holdfast.ThreadKey][]uint64{}}
+		p := &pair{T: r, test: t, one: open(t), reference: openReference(t), reopen: opts.Reopen, ends: map[store.ThreadKey][]uint64{}}
 		defer func() {
 			if err := errors.Join(p.one.Close(), p.reference.Close()); err != nil {
 				r.Errorf("Close: %v", err)
@@ -53,15 +54,15 @@ func Compare(t *testing.T, open, openReference func(t *testing.T) holdfast.Store
 type pair struct {
 	*rapid.T
 	test           *testing.T
-	one, reference holdfast.Store
-	reopen         func(t *testing.T, s holdfast.Store) holdfast.Store
-	commits        []*holdfast.Commit              // all that were tried
-	ends           map[holdfast.ThreadKey][]uint64 // the number of each commit's last record
-	passed         time.Duration                   // since ledgerStart
+	one, reference store.Store
+	reopen         func(t *testing.T, s store.Store) store.Store
+	commits        []*store.Commit              // all that were tried
+	ends           map[store.ThreadKey][]uint64 // the number of each commit's last record
+	passed         time.Duration                // since ledgerStart
 }
 
 // same runs f on both stores and compares what it returns.
-func (p *pair) same(r *rapid.T, what string, f func(s holdfast.Store) (any, error)) {
+func (p *pair) same(r *rapid.T, what string, f func(s store.Store) (any, error)) {
 	r.Helper()
 	got, gotErr := f(p.one)
 	want, wantErr := f(p.reference)
@@ -79,7 +80,7 @@ func class(err error) string {
 		return "none"
 	}
 	for _, known := range []error{
-		holdfast.ErrNotFound, holdfast.ErrFenced, holdfast.ErrConflict, holdfast.ErrCursor, holdfast.ErrInvalid,
+		store.ErrNotFound, store.ErrFenced, store.ErrConflict, store.ErrCursor, store.ErrInvalid,
 	} {
 		if errors.Is(err, known) {
 			return known.Error()
@@ -112,9 +113,9 @@ func (p *pair) retry(r *rapid.T) {
 }
 
 // try makes the commit in both stores.
-func (p *pair) try(r *rapid.T, c *holdfast.Commit) {
+func (p *pair) try(r *rapid.T, c *store.Commit) {
 	before, _ := p.reference.Head(p.test.Context(), c.Key)
-	p.same(r, "Commit", func(s holdfast.Store) (any, error) { return nil, s.Commit(p.test.Context(), c) })
+	p.same(r, "Commit", func(s store.Store) (any, error) { return nil, s.Commit(p.test.Context(), c) })
 	after, err := p.reference.Head(p.test.Context(), c.Key)
 	if err == nil && (before == nil || before.Next != after.Next) && after.Next > 1 {
 		p.ends[c.Key] = append(p.ends[c.Key], after.Next-1)
@@ -126,7 +127,7 @@ func (p *pair) try(r *rapid.T, c *holdfast.Commit) {
 func (p *pair) delete(r *rapid.T) {
 	k := drawKey(r)
 	at := drawPosition(r, p, k)
-	p.same(r, "Delete", func(s holdfast.Store) (any, error) { return nil, s.Delete(p.test.Context(), k, at) })
+	p.same(r, "Delete", func(s store.Store) (any, error) { return nil, s.Delete(p.test.Context(), k, at) })
 	if _, err := p.reference.Head(p.test.Context(), k); err != nil {
 		delete(p.ends, k)
 	}
@@ -135,8 +136,8 @@ func (p *pair) delete(r *rapid.T) {
 
 func (p *pair) post(r *rapid.T) {
 	k := drawKey(r)
-	item := holdfast.InboxItem{ID: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(r, "id"), Data: drawData(r)}
-	p.same(r, "Post", func(s holdfast.Store) (any, error) { return nil, s.Post(p.test.Context(), k, item) })
+	item := store.InboxItem{ID: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(r, "id"), Data: drawData(r)}
+	p.same(r, "Post", func(s store.Store) (any, error) { return nil, s.Post(p.test.Context(), k, item) })
 	p.observe(r, k)
 }
 
@@ -144,27 +145,27 @@ func (p *pair) post(r *rapid.T) {
 func (p *pair) read(r *rapid.T) {
 	ctx, k := p.test.Context(), drawKey(r)
 	limit := rapid.IntRange(0, 4).Draw(r, "limit")
-	cursor := holdfast.Cursor{
+	cursor := store.Cursor{
 		Number: rapid.Uint64Range(0, 8).Draw(r, "number"),
 		Tag:    rapid.SampledFrom(fences()).Draw(r, "fence").Tag(),
 	}
-	p.same(r, "Records", func(s holdfast.Store) (any, error) { return s.Records(ctx, k, cursor, limit) })
+	p.same(r, "Records", func(s store.Store) (any, error) { return s.Records(ctx, k, cursor, limit) })
 	kind, id := drawKind(r), drawID(r)
-	p.same(r, "Value", func(s holdfast.Store) (any, error) { return s.Value(ctx, k, kind, id) })
-	p.same(r, "Values", func(s holdfast.Store) (any, error) { return s.Values(ctx, k, kind, id, limit) })
+	p.same(r, "Value", func(s store.Store) (any, error) { return s.Value(ctx, k, kind, id) })
+	p.same(r, "Values", func(s store.Store) (any, error) { return s.Values(ctx, k, kind, id, limit) })
 }
 
 func (p *pair) list(r *rapid.T) {
 	owner := holdfast.Principal{Tenant: drawTenant(r), User: drawUser(r)}
 	before, limit := drawTime(r), rapid.IntRange(0, 4).Draw(r, "limit")
-	p.same(r, "Threads", func(s holdfast.Store) (any, error) {
+	p.same(r, "Threads", func(s store.Store) (any, error) {
 		list, err := s.Threads(p.test.Context(), owner, before, limit)
 		return heads(list), err
 	})
 }
 
 // observe reads a thread that a command may have changed, and all lists.
-func (p *pair) observe(r *rapid.T, k holdfast.ThreadKey) {
+func (p *pair) observe(r *rapid.T, k store.ThreadKey) {
 	p.observeThread(r, k)
 	p.observeLists(r)
 }
@@ -181,8 +182,8 @@ func (p *pair) observeAll(r *rapid.T) {
 }
 
 // observeThread reads everything of a thread.
-func (p *pair) observeThread(r *rapid.T, k holdfast.ThreadKey) {
-	p.same(r, fmt.Sprintf("thread %q", k), func(s holdfast.Store) (any, error) { return p.thread(s, k) })
+func (p *pair) observeThread(r *rapid.T, k store.ThreadKey) {
+	p.same(r, fmt.Sprintf("thread %q", k), func(s store.Store) (any, error) { return p.thread(s, k) })
 }
 
 // observeLists reads all lists of threads.
@@ -190,27 +191,27 @@ func (p *pair) observeLists(r *rapid.T) {
 	for _, tenant := range tenants() {
 		for _, user := range users() {
 			owner := holdfast.Principal{Tenant: tenant, User: user}
-			p.same(r, fmt.Sprintf("threads of %q", owner), func(s holdfast.Store) (any, error) {
+			p.same(r, fmt.Sprintf("threads of %q", owner), func(s store.Store) (any, error) {
 				list, err := s.Threads(p.test.Context(), owner, time.Time{}, 100)
 				return heads(list), err
 			})
 		}
 	}
 	for _, k := range threadKeys() {
-		p.same(r, fmt.Sprintf("children of %q", k), func(s holdfast.Store) (any, error) {
+		p.same(r, fmt.Sprintf("children of %q", k), func(s store.Store) (any, error) {
 			ids, err := s.Children(p.test.Context(), k, "", 10)
 			return fmt.Sprintf("%q", ids), err
 		})
 	}
-	p.same(r, "Walk", func(s holdfast.Store) (any, error) { return p.walk(s) })
-	p.same(r, "Owned", func(s holdfast.Store) (any, error) {
+	p.same(r, "Walk", func(s store.Store) (any, error) { return p.walk(s) })
+	p.same(r, "Owned", func(s store.Store) (any, error) {
 		owned, err := s.Owned(p.test.Context())
 		return sortOwned(owned), err
 	})
 }
 
 // walk returns all heads, in any order.
-func (p *pair) walk(s holdfast.Store) (any, error) {
+func (p *pair) walk(s store.Store) (any, error) {
 	all := map[string]bool{}
 	for after := ""; ; {
 		list, next, err := s.Walk(p.test.Context(), after, 2)
@@ -227,13 +228,13 @@ func (p *pair) walk(s holdfast.Store) (any, error) {
 }
 
 // thread returns everything of a thread.
-func (p *pair) thread(s holdfast.Store, k holdfast.ThreadKey) (any, error) {
+func (p *pair) thread(s store.Store, k store.ThreadKey) (any, error) {
 	ctx := p.test.Context()
 	head, err := s.Head(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	records, err1 := s.Records(ctx, k, holdfast.Cursor{}, 1000)
+	records, err1 := s.Records(ctx, k, store.Cursor{}, 1000)
 	messages, err2 := s.Messages(ctx, k)
 	inbox, err3 := s.Inbox(ctx, k)
 	size, err5 := s.Size(ctx, k)

@@ -3,7 +3,7 @@ package storetest
 import (
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"pgregory.net/rapid"
 )
 
@@ -13,28 +13,28 @@ func tenants() []string     { return []string{"a", "a/b"} }
 func threadNames() []string { return []string{"t", "b/t", "t\x00"} }
 func users() []string       { return []string{"", "u", "v"} }
 
-func threadKeys() []holdfast.ThreadKey {
-	var keys []holdfast.ThreadKey
+func threadKeys() []store.ThreadKey {
+	var keys []store.ThreadKey
 	for _, tenant := range tenants() {
 		for _, name := range threadNames() {
-			keys = append(keys, holdfast.ThreadKey{Tenant: tenant, Thread: name})
+			keys = append(keys, store.ThreadKey{Tenant: tenant, Thread: name})
 		}
 	}
 	return keys
 }
 
-func kinds() []holdfast.Kind { return []holdfast.Kind{"k", "k\x00", "l"} }
+func kinds() []store.Kind { return []store.Kind{"k", "k\x00", "l"} }
 
-func fences() []holdfast.Fence {
-	return []holdfast.Fence{{}, {Epoch: 1, Nonce: "abcdefgh"}, {Epoch: 1, Nonce: "abcdefgi"}, {Epoch: 2, Nonce: "x"}}
+func fences() []store.Fence {
+	return []store.Fence{{}, {Epoch: 1, Nonce: "abcdefgh"}, {Epoch: 1, Nonce: "abcdefgi"}, {Epoch: 2, Nonce: "x"}}
 }
 
-func drawTenant(r *rapid.T) string      { return rapid.SampledFrom(tenants()).Draw(r, "tenant") }
-func drawUser(r *rapid.T) string        { return rapid.SampledFrom(users()).Draw(r, "user") }
-func drawKind(r *rapid.T) holdfast.Kind { return rapid.SampledFrom(kinds()).Draw(r, "kind") }
+func drawTenant(r *rapid.T) string   { return rapid.SampledFrom(tenants()).Draw(r, "tenant") }
+func drawUser(r *rapid.T) string     { return rapid.SampledFrom(users()).Draw(r, "user") }
+func drawKind(r *rapid.T) store.Kind { return rapid.SampledFrom(kinds()).Draw(r, "kind") }
 
-func drawKey(r *rapid.T) holdfast.ThreadKey {
-	return holdfast.ThreadKey{Tenant: drawTenant(r), Thread: rapid.SampledFrom(threadNames()).Draw(r, "thread")}
+func drawKey(r *rapid.T) store.ThreadKey {
+	return store.ThreadKey{Tenant: drawTenant(r), Thread: rapid.SampledFrom(threadNames()).Draw(r, "thread")}
 }
 
 func drawID(r *rapid.T) string {
@@ -56,8 +56,8 @@ func drawData(r *rapid.T) []byte {
 }
 
 // drawCommit draws a commit that mostly follows the head of its thread.
-func drawCommit(r *rapid.T, p *pair) *holdfast.Commit {
-	c := &holdfast.Commit{
+func drawCommit(r *rapid.T, p *pair) *store.Commit {
+	c := &store.Commit{
 		Key: drawKey(r), ID: rapid.StringMatching(`[a-f]{0,8}`).Draw(r, "id"), User: drawUser(r),
 		Fence: rapid.SampledFrom(fences()).Draw(r, "fence"), Process: rapid.SampledFrom([]string{"", "p", "q"}).Draw(r, "process"),
 		UpdatedAt: drawTime(r), InboxSeen: rapid.Uint64Range(0, 4).Draw(r, "seen"),
@@ -74,7 +74,7 @@ func drawCommit(r *rapid.T, p *pair) *holdfast.Commit {
 			c.Trim = end
 		}
 	}
-	if c.Expect == (holdfast.Position{Next: 1}) && rapid.Bool().Draw(r, "parent?") {
+	if c.Expect == (store.Position{Next: 1}) && rapid.Bool().Draw(r, "parent?") {
 		if parent := rapid.SampledFrom(threadNames()).Draw(r, "parent"); parent != c.Key.Thread {
 			c.Parent = parent
 		}
@@ -84,14 +84,14 @@ func drawCommit(r *rapid.T, p *pair) *holdfast.Commit {
 	return c
 }
 
-func drawPosition(r *rapid.T, p *pair, k holdfast.ThreadKey) holdfast.Position {
-	pos := holdfast.Position{Next: 1}
+func drawPosition(r *rapid.T, p *pair, k store.ThreadKey) store.Position {
+	pos := store.Position{Next: 1}
 	if head, err := p.reference.Head(p.test.Context(), k); err == nil {
 		pos = head.Position()
 	}
 	switch rapid.IntRange(0, 15).Draw(r, "position") {
 	case 0:
-		return holdfast.Position{Next: 1}
+		return store.Position{Next: 1}
 	case 1:
 		pos.Fence = rapid.SampledFrom(fences()).Draw(r, "expected fence")
 	case 2:
@@ -104,7 +104,7 @@ func drawPosition(r *rapid.T, p *pair, k holdfast.ThreadKey) holdfast.Position {
 
 // drawMessages adds messages, some of them with ids that are taken or with parents that
 // do not exist.
-func drawMessages(r *rapid.T, c *holdfast.Commit) {
+func drawMessages(r *rapid.T, c *store.Commit) {
 	id := rapid.StringMatching(`[a-e]{1,2}`)
 	parents := []string{""}
 	if rapid.IntRange(0, 7).Draw(r, "parent?") == 0 {
@@ -114,23 +114,23 @@ func drawMessages(r *rapid.T, c *holdfast.Commit) {
 		c.Forget = []string{id.Draw(r, "forget"), id.Draw(r, "forget")}
 	}
 	for range rapid.IntRange(0, 2).Draw(r, "messages") {
-		m := holdfast.StoredMessage{ID: id.Draw(r, "message"), Parent: rapid.SampledFrom(parents).Draw(r, "parent"), Data: drawData(r)}
+		m := store.Message{ID: id.Draw(r, "message"), Parent: rapid.SampledFrom(parents).Draw(r, "parent"), Data: drawData(r)}
 		c.Messages = append(c.Messages, m)
 		parents = append(parents, m.ID)
 	}
 }
 
-func drawValues(r *rapid.T, c *holdfast.Commit) {
+func drawValues(r *rapid.T, c *store.Commit) {
 	for range rapid.IntRange(0, 3).Draw(r, "put") {
-		c.Put = append(c.Put, holdfast.Value{Kind: drawKind(r), ID: drawID(r), Data: drawData(r)})
+		c.Put = append(c.Put, store.Value{Kind: drawKind(r), ID: drawID(r), Data: drawData(r)})
 	}
 	for range rapid.IntRange(0, 1).Draw(r, "delete") {
-		c.Delete = append(c.Delete, holdfast.ValueID{Kind: drawKind(r), ID: drawID(r)})
+		c.Delete = append(c.Delete, store.ValueID{Kind: drawKind(r), ID: drawID(r)})
 	}
 	if rapid.IntRange(0, 7).Draw(r, "clear") == 0 {
 		c.Clear = append(c.Clear, drawKind(r))
 	}
 	if rapid.IntRange(0, 3).Draw(r, "keep?") == 0 {
-		c.Keep = map[holdfast.Kind]int{drawKind(r): rapid.IntRange(0, 3).Draw(r, "keep")}
+		c.Keep = map[store.Kind]int{drawKind(r): rapid.IntRange(0, 3).Draw(r, "keep")}
 	}
 }

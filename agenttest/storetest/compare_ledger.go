@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"pgregory.net/rapid"
 )
 
@@ -15,17 +15,17 @@ func accounts() []string { return []string{"a", "b/a", "a\x00"} }
 func drawAccount(r *rapid.T) string { return rapid.SampledFrom(accounts()).Draw(r, "account") }
 
 func drawAmount(r *rapid.T) int64 {
-	return rapid.SampledFrom([]int64{0, 1, 2, 3, 10, holdfast.MaxAmount - 1, holdfast.MaxAmount}).Draw(r, "amount")
+	return rapid.SampledFrom([]int64{0, 1, 2, 3, 10, store.MaxAmount - 1, store.MaxAmount}).Draw(r, "amount")
 }
 
 // reserve lets some time pass and then makes a reservation.
 func (p *pair) reserve(r *rapid.T) {
 	p.passed += rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond, time.Minute, time.Hour}).Draw(r, "time passes")
 	now := ledgerStart().Add(p.passed)
-	reservation := &holdfast.Reservation{Tenant: drawTenant(r), ID: drawAccount(r), Now: now}
+	reservation := &store.Reservation{Tenant: drawTenant(r), ID: drawAccount(r), Now: now}
 	names := rapid.SliceOfNDistinct(rapid.SampledFrom(accounts()), 0, 3, rapid.ID).Draw(r, "accounts")
 	for _, name := range names {
-		e := holdfast.Entry{Account: name, Amount: drawAmount(r), Limit: drawAmount(r)}
+		e := store.Entry{Account: name, Amount: drawAmount(r), Limit: drawAmount(r)}
 		if rapid.IntRange(0, 2).Draw(r, "expires?") > 0 {
 			e.Expires = now.Add(rapid.SampledFrom([]time.Duration{
 				time.Millisecond, time.Minute, time.Hour, 2 * time.Hour, 0, -time.Minute,
@@ -33,8 +33,8 @@ func (p *pair) reserve(r *rapid.T) {
 		}
 		reservation.Entries = append(reservation.Entries, e)
 	}
-	p.same(r, "Reserve", func(s holdfast.Store) (any, error) {
-		var limit *holdfast.LimitError
+	p.same(r, "Reserve", func(s store.Store) (any, error) {
+		var limit *store.LimitError
 		err := s.Reserve(p.test.Context(), reservation)
 		if errors.As(err, &limit) {
 			return fmt.Sprintf("%+v", *limit), nil
@@ -49,13 +49,13 @@ func (p *pair) settle(r *rapid.T) {
 	for range rapid.IntRange(0, 3).Draw(r, "accounts") {
 		actual[drawAccount(r)] = drawAmount(r)
 	}
-	p.same(r, "Settle", func(s holdfast.Store) (any, error) { return nil, s.Settle(p.test.Context(), tenant, id, actual) })
+	p.same(r, "Settle", func(s store.Store) (any, error) { return nil, s.Settle(p.test.Context(), tenant, id, actual) })
 	p.observeLedger(r, tenant)
 }
 
 // observeLedger reads all accounts of the tenant.
 func (p *pair) observeLedger(r *rapid.T, tenant string) {
-	p.same(r, fmt.Sprintf("accounts of %q", tenant), func(s holdfast.Store) (any, error) {
+	p.same(r, fmt.Sprintf("accounts of %q", tenant), func(s store.Store) (any, error) {
 		used, err := s.Used(p.test.Context(), tenant, accounts())
 		return fmt.Sprint(used), err
 	})

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // sizes are around those where a store may change how it treats a value.
@@ -32,22 +32,22 @@ func prose(size int) []byte {
 }
 
 // fillWith puts a mark into everything that a commit writes.
-func fillWith(c *holdfast.Commit, mark string) {
+func fillWith(c *store.Commit, mark string) {
 	c.State = []byte(mark)
 	c.Records = [][]byte{[]byte(mark)}
-	c.Messages = []holdfast.StoredMessage{{ID: "m", Data: []byte(mark)}}
-	c.Put = []holdfast.Value{{Kind: "k", ID: "v", Data: []byte(mark)}}
+	c.Messages = []store.Message{{ID: "m", Data: []byte(mark)}}
+	c.Put = []store.Value{{Kind: "k", ID: "v", Data: []byte(mark)}}
 }
 
 // filled makes a thread that has everything a thread can have.
-func filled(t *testing.T, s holdfast.Store, k holdfast.ThreadKey) *thread {
-	th := create(t, s, k, func(c *holdfast.Commit) {
+func filled(t *testing.T, s store.Store, k store.ThreadKey) *thread {
+	th := create(t, s, k, func(c *store.Commit) {
 		c.Process = "p"
 		c.State = prose(5000)
 		c.Records = [][]byte{prose(10), prose(40_000)}
-		c.Messages = []holdfast.StoredMessage{{ID: "a", Data: prose(10)}, {ID: "b", Parent: "a", Data: noise(40_000)}}
-		for _, kind := range append(holdfast.Kinds(), "foreign", "for/eign\x00") {
-			c.Put = append(c.Put, holdfast.Value{Kind: kind, ID: "1", Data: prose(10)}, holdfast.Value{Kind: kind, ID: "2", Data: noise(20_000)})
+		c.Messages = []store.Message{{ID: "a", Data: prose(10)}, {ID: "b", Parent: "a", Data: noise(40_000)}}
+		for _, kind := range append(store.Kinds(), "foreign", "for/eign\x00") {
+			c.Put = append(c.Put, store.Value{Kind: kind, ID: "1", Data: prose(10)}, store.Value{Kind: kind, ID: "2", Data: noise(20_000)})
 		}
 	})
 	th.post("i", "item")

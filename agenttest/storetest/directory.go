@@ -1,8 +1,5 @@
 package storetest
 
-// The Directory role: a user's threads by their last activity, the threads of processes,
-// all threads, and children.
-
 import (
 	"cmp"
 	"fmt"
@@ -11,11 +8,15 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// directoryTests test [holdfast.Directory].
-func directoryTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
+// The Directory role: a user's threads by their last activity, the threads of processes,
+// all threads, and children.
+
+// directoryTests test [store.Directory].
+func directoryTests() map[string]func(*testing.T, store.Store) {
+	return map[string]func(*testing.T, store.Store){
 		"threads are listed last active first":       testThreads,
 		"a commit moves a thread in the list":        testThreadsMove,
 		"pages by time":                              testThreadsPages,
@@ -32,7 +33,7 @@ func directoryTests() map[string]func(*testing.T, holdfast.Store) {
 }
 
 // wantThreads compares the listed threads with their names, in order.
-func wantThreads(t *testing.T, s holdfast.Store, owner holdfast.Principal, before time.Time, limit int, names ...string) {
+func wantThreads(t *testing.T, s store.Store, owner holdfast.Principal, before time.Time, limit int, names ...string) {
 	t.Helper()
 	var got []string
 	for _, h := range must(s.Threads(t.Context(), owner, before, limit))(t) {
@@ -42,13 +43,13 @@ func wantThreads(t *testing.T, s holdfast.Store, owner holdfast.Principal, befor
 }
 
 // at sets a commit's time, counted from start.
-func at(d time.Duration) func(c *holdfast.Commit) {
-	return func(c *holdfast.Commit) { c.UpdatedAt = start().Add(d) }
+func at(d time.Duration) func(c *store.Commit) {
+	return func(c *store.Commit) { c.UpdatedAt = start().Add(d) }
 }
 
-func testThreads(t *testing.T, s holdfast.Store) {
+func testThreads(t *testing.T, s store.Store) {
 	wantThreads(t, s, alice(), time.Time{}, 10)
-	a := create(t, s, key("a"), func(c *holdfast.Commit) {
+	a := create(t, s, key("a"), func(c *store.Commit) {
 		c.State, c.Records, c.Process = []byte("state"), [][]byte{[]byte("r")}, "p"
 	})
 	create(t, s, key("b"), at(time.Nanosecond))
@@ -63,7 +64,7 @@ func testThreads(t *testing.T, s holdfast.Store) {
 	sameHead(t, must(s.Threads(t.Context(), alice(), time.Time{}, 10))(t)[2], want)
 }
 
-func testThreadsMove(t *testing.T, s holdfast.Store) {
+func testThreadsMove(t *testing.T, s store.Store) {
 	a := create(t, s, key("a"), at(0))
 	b := create(t, s, key("b"), at(time.Second))
 	wantThreads(t, s, alice(), time.Time{}, 10, "b", "a")
@@ -87,7 +88,7 @@ func testThreadsMove(t *testing.T, s holdfast.Store) {
 	}
 }
 
-func testThreadsPages(t *testing.T, s holdfast.Store) {
+func testThreadsPages(t *testing.T, s store.Store) {
 	var want []string
 	for i := range 20 {
 		name := fmt.Sprintf("t%02d", i)
@@ -109,9 +110,9 @@ func testThreadsPages(t *testing.T, s holdfast.Store) {
 	wantThreads(t, s, alice(), start().Add(time.Hour), 1, "t19")
 }
 
-func testThreadsOwner(t *testing.T, s holdfast.Store) {
+func testThreadsOwner(t *testing.T, s store.Store) {
 	make := func(tenant, user, thread string) {
-		create(t, s, holdfast.ThreadKey{Tenant: tenant, Thread: thread}, func(c *holdfast.Commit) { c.User = user })
+		create(t, s, store.ThreadKey{Tenant: tenant, Thread: thread}, func(c *store.Commit) { c.User = user })
 	}
 	make("acme", "alice", "mine")
 	make("acme", "alic", "shorter")
@@ -128,20 +129,20 @@ func testThreadsOwner(t *testing.T, s holdfast.Store) {
 	wantThreads(t, s, holdfast.Principal{Tenant: "other", User: "bob"}, time.Time{}, 10)
 }
 
-func testThreadsUser(t *testing.T, s holdfast.Store) {
+func testThreadsUser(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
-	th.commit(func(c *holdfast.Commit) { c.User = "bob" })
+	th.commit(func(c *store.Commit) { c.User = "bob" })
 	wantThreads(t, s, alice(), time.Time{}, 10)
 	wantThreads(t, s, holdfast.Principal{Tenant: "acme", User: "bob"}, time.Time{}, 10, "t")
-	th.commit(func(c *holdfast.Commit) { c.User, c.UpdatedAt = "alice", start().Add(time.Hour) })
+	th.commit(func(c *store.Commit) { c.User, c.UpdatedAt = "alice", start().Add(time.Hour) })
 	wantThreads(t, s, alice(), time.Time{}, 10, "t")
 	wantThreads(t, s, holdfast.Principal{Tenant: "acme", User: "bob"}, time.Time{}, 10)
 }
 
-func testThreadsBusy(t *testing.T, s holdfast.Store) {
+func testThreadsBusy(t *testing.T, s store.Store) {
 	minute := start().Truncate(time.Minute)
 	for i := range 60 {
-		create(t, s, key(fmt.Sprintf("t%02d", i)), func(c *holdfast.Commit) {
+		create(t, s, key(fmt.Sprintf("t%02d", i)), func(c *store.Commit) {
 			c.UpdatedAt = minute.Add(time.Duration(i) * time.Second)
 		})
 	}
@@ -151,7 +152,7 @@ func testThreadsBusy(t *testing.T, s holdfast.Store) {
 	wantThreads(t, s, alice(), minute.Add(time.Minute), 1, "t59")
 }
 
-func testThreadsTies(t *testing.T, s holdfast.Store) {
+func testThreadsTies(t *testing.T, s store.Store) {
 	for _, name := range []string{"b", "d", "a", "c"} {
 		create(t, s, key(name), nil)
 	}
@@ -159,14 +160,14 @@ func testThreadsTies(t *testing.T, s holdfast.Store) {
 }
 
 // wantOwned compares the owned threads, whatever their order.
-func wantOwned(t *testing.T, s holdfast.Store, want ...holdfast.OwnedThread) {
+func wantOwned(t *testing.T, s store.Store, want ...store.OwnedThread) {
 	t.Helper()
 	expect(t, "owned threads", sortOwned(must(s.Owned(t.Context()))(t)), sortOwned(want))
 }
 
 // sortOwned sorts the threads and returns each as a text that shows where names end.
-func sortOwned(owned []holdfast.OwnedThread) []string {
-	slices.SortFunc(owned, func(a, b holdfast.OwnedThread) int {
+func sortOwned(owned []store.OwnedThread) []string {
+	slices.SortFunc(owned, func(a, b store.OwnedThread) int {
 		return cmp.Or(cmp.Compare(a.Key.Tenant, b.Key.Tenant), cmp.Compare(a.Key.Thread, b.Key.Thread))
 	})
 	var shown []string
@@ -176,53 +177,53 @@ func sortOwned(owned []holdfast.OwnedThread) []string {
 	return shown
 }
 
-func testOwned(t *testing.T, s holdfast.Store) {
+func testOwned(t *testing.T, s store.Store) {
 	wantOwned(t, s)
-	process := func(p string) func(c *holdfast.Commit) {
-		return func(c *holdfast.Commit) { c.Process = p }
+	process := func(p string) func(c *store.Commit) {
+		return func(c *store.Commit) { c.Process = p }
 	}
 	a := create(t, s, key("a"), process("p1"))
 	b := create(t, s, key("b"), nil)
-	wantOwned(t, s, holdfast.OwnedThread{Key: a.key, Process: "p1"})
+	wantOwned(t, s, store.OwnedThread{Key: a.key, Process: "p1"})
 	b.commit(process("p2"))
 	a.commit(process("p1"))
-	wantOwned(t, s, holdfast.OwnedThread{Key: a.key, Process: "p1"}, holdfast.OwnedThread{Key: b.key, Process: "p2"})
+	wantOwned(t, s, store.OwnedThread{Key: a.key, Process: "p1"}, store.OwnedThread{Key: b.key, Process: "p2"})
 	a.commit(process("p2"))
-	wantOwned(t, s, holdfast.OwnedThread{Key: a.key, Process: "p2"}, holdfast.OwnedThread{Key: b.key, Process: "p2"})
+	wantOwned(t, s, store.OwnedThread{Key: a.key, Process: "p2"}, store.OwnedThread{Key: b.key, Process: "p2"})
 	a.commit(process(""))
-	wantOwned(t, s, holdfast.OwnedThread{Key: b.key, Process: "p2"})
+	wantOwned(t, s, store.OwnedThread{Key: b.key, Process: "p2"})
 	b.commit(process(""))
 	wantOwned(t, s)
 }
 
-func testOwnedTenants(t *testing.T, s holdfast.Store) {
-	var want []holdfast.OwnedThread
+func testOwnedTenants(t *testing.T, s store.Store) {
+	var want []store.OwnedThread
 	for i := range 10 {
-		k := holdfast.ThreadKey{Tenant: fmt.Sprint("tenant", i), Thread: "t"}
-		create(t, s, k, func(c *holdfast.Commit) { c.Process = "p" })
-		want = append(want, holdfast.OwnedThread{Key: k, Process: "p"})
+		k := store.ThreadKey{Tenant: fmt.Sprint("tenant", i), Thread: "t"}
+		create(t, s, k, func(c *store.Commit) { c.Process = "p" })
+		want = append(want, store.OwnedThread{Key: k, Process: "p"})
 	}
 	wantOwned(t, s, want...)
 }
 
-func testOwnedNames(t *testing.T, s holdfast.Store) {
-	var want []holdfast.OwnedThread
+func testOwnedNames(t *testing.T, s store.Store) {
+	var want []store.OwnedThread
 	for _, name := range oddNames() {
-		k := holdfast.ThreadKey{Tenant: name, Thread: name}
-		create(t, s, k, func(c *holdfast.Commit) { c.Process = name })
-		want = append(want, holdfast.OwnedThread{Key: k, Process: name})
+		k := store.ThreadKey{Tenant: name, Thread: name}
+		create(t, s, k, func(c *store.Commit) { c.Process = name })
+		want = append(want, store.OwnedThread{Key: k, Process: name})
 	}
 	wantOwned(t, s, want...)
 }
 
-func testWalk(t *testing.T, s holdfast.Store) {
-	want := map[holdfast.ThreadKey]bool{}
+func testWalk(t *testing.T, s store.Store) {
+	want := map[store.ThreadKey]bool{}
 	for i := range 25 {
-		k := holdfast.ThreadKey{Tenant: []string{"", "acme", "a/b"}[i%3], Thread: fmt.Sprintf("t/%d", i)}
+		k := store.ThreadKey{Tenant: []string{"", "acme", "a/b"}[i%3], Thread: fmt.Sprintf("t/%d", i)}
 		create(t, s, k, nil)
 		want[k] = true
 	}
-	seen := map[holdfast.ThreadKey]bool{}
+	seen := map[store.ThreadKey]bool{}
 	for after, pages := "", 0; ; pages++ {
 		heads, next, err := s.Walk(t.Context(), after, 4)
 		if err != nil || pages > 1000 {
@@ -244,13 +245,13 @@ func testWalk(t *testing.T, s holdfast.Store) {
 	}
 }
 
-func testChildren(t *testing.T, s holdfast.Store) {
+func testChildren(t *testing.T, s store.Store) {
 	parent := create(t, s, key("p"), nil)
 	children := map[string]*thread{}
 	for _, id := range []string{"c1", "c2", "c3", "c/4", "d\x00"} {
-		children[id] = create(t, s, key(id), func(c *holdfast.Commit) { c.Parent = "p" })
+		children[id] = create(t, s, key(id), func(c *store.Commit) { c.Parent = "p" })
 	}
-	create(t, s, holdfast.ThreadKey{Tenant: "other", Thread: "x"}, func(c *holdfast.Commit) { c.Parent = "p" })
+	create(t, s, store.ThreadKey{Tenant: "other", Thread: "x"}, func(c *store.Commit) { c.Parent = "p" })
 	list := func(after string, limit int) []string {
 		return must(s.Children(t.Context(), parent.key, after, limit))(t)
 	}

@@ -1,8 +1,5 @@
 package storetest
 
-// The Ledger role: limits, settling, and what expires. The tests' time is far ahead of
-// the clock, so that it passes only when they say so.
-
 import (
 	"context"
 	"errors"
@@ -12,12 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// ledgerTests test [holdfast.Ledger].
-func ledgerTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
+// The Ledger role: limits, settling, and what expires. The tests' time is far ahead of
+// the clock, so that it passes only when they say so.
+
+// ledgerTests test [store.Ledger].
+func ledgerTests() map[string]func(*testing.T, store.Store) {
+	return map[string]func(*testing.T, store.Store){
 		"amounts add up to the limit":            testLimit,
 		"all entries or none":                    testAllOrNone,
 		"a reservation is made once":             testReserveAgain,
@@ -46,22 +46,22 @@ func ledgerStart() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC
 // books is the ledger of the tenant acme, with the current time.
 type books struct {
 	t   *testing.T
-	s   holdfast.Store
+	s   store.Store
 	now time.Time
 }
 
-func openBooks(t *testing.T, s holdfast.Store) *books { return &books{t, s, ledgerStart()} }
+func openBooks(t *testing.T, s store.Store) *books { return &books{t, s, ledgerStart()} }
 
 // in returns the time that is d from now.
 func (b *books) in(d time.Duration) time.Time { return b.now.Add(d) }
 
 // try makes a reservation now.
-func (b *books) try(id string, entries ...holdfast.Entry) error {
-	return b.s.Reserve(b.t.Context(), &holdfast.Reservation{Tenant: "acme", ID: id, Entries: entries, Now: b.now})
+func (b *books) try(id string, entries ...store.Entry) error {
+	return b.s.Reserve(b.t.Context(), &store.Reservation{Tenant: "acme", ID: id, Entries: entries, Now: b.now})
 }
 
 // reserve makes a reservation that must succeed.
-func (b *books) reserve(id string, entries ...holdfast.Entry) {
+func (b *books) reserve(id string, entries ...store.Entry) {
 	b.t.Helper()
 	if err := b.try(id, entries...); err != nil {
 		b.t.Fatalf("Reserve(%.40q): %v", id, err)
@@ -69,9 +69,9 @@ func (b *books) reserve(id string, entries ...holdfast.Entry) {
 }
 
 // refuse makes a reservation that must exceed a limit.
-func (b *books) refuse(id string, want holdfast.LimitError, entries ...holdfast.Entry) {
+func (b *books) refuse(id string, want store.LimitError, entries ...store.Entry) {
 	b.t.Helper()
-	var limit *holdfast.LimitError
+	var limit *store.LimitError
 	if err := b.try(id, entries...); !errors.As(err, &limit) || *limit != want {
 		b.t.Errorf("Reserve(%.40q): %v, want %v", id, err, &want)
 	}
@@ -89,7 +89,7 @@ func (b *books) settle(id string, actual map[string]int64) {
 func (b *books) pass(d time.Duration) {
 	b.t.Helper()
 	b.now = b.now.Add(d)
-	b.reserve(fmt.Sprintf("tick-%016x", rand.Uint64()), holdfast.Entry{Account: "tick", Expires: b.in(time.Second)})
+	b.reserve(fmt.Sprintf("tick-%016x", rand.Uint64()), store.Entry{Account: "tick", Expires: b.in(time.Second)})
 }
 
 // used checks what the accounts a, b, c… have counted.
@@ -102,26 +102,26 @@ func (b *books) used(want ...int64) {
 	}
 }
 
-func testLimit(t *testing.T, s holdfast.Store) {
+func testLimit(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
 	b.used(0, 0)
-	b.reserve("1", holdfast.Entry{Account: "a", Amount: 4, Limit: 10})
-	b.reserve("2", holdfast.Entry{Account: "a", Amount: 6, Limit: 10})
-	b.reserve("3", holdfast.Entry{Account: "a", Limit: 10})
-	b.refuse("4", holdfast.LimitError{Account: "a", Used: 10, Amount: 1, Limit: 10}, holdfast.Entry{Account: "a", Amount: 1, Limit: 10})
+	b.reserve("1", store.Entry{Account: "a", Amount: 4, Limit: 10})
+	b.reserve("2", store.Entry{Account: "a", Amount: 6, Limit: 10})
+	b.reserve("3", store.Entry{Account: "a", Limit: 10})
+	b.refuse("4", store.LimitError{Account: "a", Used: 10, Amount: 1, Limit: 10}, store.Entry{Account: "a", Amount: 1, Limit: 10})
 	b.used(10, 0)
 	// The limit is the caller's each time, and may be none.
-	b.reserve("5", holdfast.Entry{Account: "a", Amount: 1, Limit: 11})
-	b.reserve("6", holdfast.Entry{Account: "a", Amount: 100})
-	b.refuse("7", holdfast.LimitError{Account: "a", Used: 111, Limit: 110}, holdfast.Entry{Account: "a", Limit: 110})
+	b.reserve("5", store.Entry{Account: "a", Amount: 1, Limit: 11})
+	b.reserve("6", store.Entry{Account: "a", Amount: 100})
+	b.refuse("7", store.LimitError{Account: "a", Used: 111, Limit: 110}, store.Entry{Account: "a", Limit: 110})
 	b.used(111, 0)
 }
 
-func testAllOrNone(t *testing.T, s holdfast.Store) {
+func testAllOrNone(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	b.reserve("1", holdfast.Entry{Account: "b", Amount: 5}, holdfast.Entry{Account: "c", Amount: 5})
-	entries := []holdfast.Entry{{Account: "a", Amount: 1, Expires: b.in(time.Hour)}, {Account: "b", Amount: 2, Limit: 6}, {Account: "c", Amount: 3, Limit: 5}}
-	b.refuse("2", holdfast.LimitError{Account: "b", Used: 5, Amount: 2, Limit: 6}, entries...)
+	b.reserve("1", store.Entry{Account: "b", Amount: 5}, store.Entry{Account: "c", Amount: 5})
+	entries := []store.Entry{{Account: "a", Amount: 1, Expires: b.in(time.Hour)}, {Account: "b", Amount: 2, Limit: 6}, {Account: "c", Amount: 3, Limit: 5}}
+	b.refuse("2", store.LimitError{Account: "b", Used: 5, Amount: 2, Limit: 6}, entries...)
 	b.used(0, 5, 5)
 	// A refused reservation is not held: there is nothing to settle, and it can be made.
 	b.settle("2", map[string]int64{"a": 1, "b": 1, "c": 1})
@@ -131,35 +131,35 @@ func testAllOrNone(t *testing.T, s holdfast.Store) {
 	b.used(1, 7, 8)
 }
 
-func testReserveAgain(t *testing.T, s holdfast.Store) {
+func testReserveAgain(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	e := holdfast.Entry{Account: "a", Amount: 6, Limit: 10}
+	e := store.Entry{Account: "a", Amount: 6, Limit: 10}
 	for range 3 {
 		b.reserve("1", e)
 	}
-	b.reserve("1", holdfast.Entry{Account: "b", Amount: 1}) // whatever its entries
+	b.reserve("1", store.Entry{Account: "b", Amount: 1}) // whatever its entries
 	b.used(6, 0)
 	b.settle("1", map[string]int64{"a": 2})
 	b.reserve("1", e)
 	b.used(8, 0)
-	b.refuse("2", holdfast.LimitError{Account: "a", Used: 8, Amount: 6, Limit: 10}, e)
+	b.refuse("2", store.LimitError{Account: "a", Used: 8, Amount: 6, Limit: 10}, e)
 }
 
-func testSettle(t *testing.T, s holdfast.Store) {
+func testSettle(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	b.reserve("1", holdfast.Entry{Account: "a", Amount: 10}, holdfast.Entry{Account: "b", Amount: 10}, holdfast.Entry{Account: "c", Amount: 10})
-	b.reserve("2", holdfast.Entry{Account: "a", Amount: 5})
+	b.reserve("1", store.Entry{Account: "a", Amount: 10}, store.Entry{Account: "b", Amount: 10}, store.Entry{Account: "c", Amount: 10})
+	b.reserve("2", store.Entry{Account: "a", Amount: 5})
 	b.settle("1", map[string]int64{"a": 3, "b": 12, "d": 7})
 	b.used(8, 12, 0, 0)
 	b.settle("2", nil)
 	b.used(3, 12, 0, 0)
 }
 
-func testSettleAgain(t *testing.T, s holdfast.Store) {
+func testSettleAgain(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
 	b.settle("unknown", map[string]int64{"a": 3})
 	b.used(0)
-	b.reserve("1", holdfast.Entry{Account: "a", Amount: 10})
+	b.reserve("1", store.Entry{Account: "a", Amount: 10})
 	for range 3 {
 		b.settle("1", map[string]int64{"a": 3})
 		b.used(3)
@@ -167,25 +167,25 @@ func testSettleAgain(t *testing.T, s holdfast.Store) {
 }
 
 // testSettleAbove: what was used counts against the limit, even if it is more.
-func testSettleAbove(t *testing.T, s holdfast.Store) {
+func testSettleAbove(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	e := holdfast.Entry{Account: "a", Amount: 1, Limit: 10}
+	e := store.Entry{Account: "a", Amount: 1, Limit: 10}
 	b.reserve("1", e)
 	b.settle("1", map[string]int64{"a": 15})
 	b.used(15)
-	b.refuse("2", holdfast.LimitError{Account: "a", Used: 15, Amount: 1, Limit: 10}, e)
+	b.refuse("2", store.LimitError{Account: "a", Used: 15, Amount: 1, Limit: 10}, e)
 }
 
-func testAccountExpires(t *testing.T, s holdfast.Store) {
+func testAccountExpires(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	minute := func(account string) holdfast.Entry {
-		return holdfast.Entry{Account: account, Amount: 10, Limit: 10, Expires: b.in(time.Minute)}
+	minute := func(account string) store.Entry {
+		return store.Entry{Account: account, Amount: 10, Limit: 10, Expires: b.in(time.Minute)}
 	}
 	b.reserve("1", minute("a"))
 	b.reserve("2", minute("b"))
-	b.reserve("3", holdfast.Entry{Account: "c", Amount: 10})
+	b.reserve("3", store.Entry{Account: "c", Amount: 10})
 	b.pass(time.Minute - time.Millisecond)
-	b.refuse("4", holdfast.LimitError{Account: "a", Used: 10, Amount: 10, Limit: 10}, minute("a"))
+	b.refuse("4", store.LimitError{Account: "a", Used: 10, Amount: 10, Limit: 10}, minute("a"))
 	b.used(10, 10, 10)
 	b.now = b.in(time.Millisecond)
 	b.reserve("4", minute("a"))
@@ -193,33 +193,33 @@ func testAccountExpires(t *testing.T, s holdfast.Store) {
 	b.pass(1000 * time.Hour)
 	b.used(0, 0, 10)
 	// An account that has expired before it begins never exists.
-	b.reserve("5", holdfast.Entry{Account: "a", Amount: 10, Limit: 10, Expires: b.now})
+	b.reserve("5", store.Entry{Account: "a", Amount: 10, Limit: 10, Expires: b.now})
 	b.used(0, 0, 10)
 }
 
-func testProlonged(t *testing.T, s holdfast.Store) {
+func testProlonged(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
 	for i, d := range []time.Duration{time.Minute, time.Hour, time.Second, -time.Second} {
-		b.reserve(fmt.Sprint("a", i), holdfast.Entry{Account: "a", Amount: 1, Expires: b.in(d)})
-		b.reserve(fmt.Sprint("b", i), holdfast.Entry{Account: "b", Amount: 1, Expires: b.in(d)})
+		b.reserve(fmt.Sprint("a", i), store.Entry{Account: "a", Amount: 1, Expires: b.in(d)})
+		b.reserve(fmt.Sprint("b", i), store.Entry{Account: "b", Amount: 1, Expires: b.in(d)})
 	}
-	b.reserve("b", holdfast.Entry{Account: "b", Amount: 1})
-	b.reserve("c1", holdfast.Entry{Account: "c", Amount: 1})
-	b.reserve("c2", holdfast.Entry{Account: "c", Amount: 1, Expires: b.in(time.Second)})
+	b.reserve("b", store.Entry{Account: "b", Amount: 1})
+	b.reserve("c1", store.Entry{Account: "c", Amount: 1})
+	b.reserve("c2", store.Entry{Account: "c", Amount: 1, Expires: b.in(time.Second)})
 	b.pass(time.Hour - time.Millisecond)
 	b.used(4, 5, 2)
 	b.pass(time.Millisecond)
 	b.used(0, 5, 2)
 }
 
-func testReservationExpires(t *testing.T, s holdfast.Store) {
+func testReservationExpires(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	entries := func() []holdfast.Entry {
-		return []holdfast.Entry{{Account: "a", Amount: 1, Expires: b.in(time.Hour)}, {Account: "b", Amount: 1, Expires: b.in(time.Minute)}}
+	entries := func() []store.Entry {
+		return []store.Entry{{Account: "a", Amount: 1, Expires: b.in(time.Hour)}, {Account: "b", Amount: 1, Expires: b.in(time.Minute)}}
 	}
 	b.reserve("1", entries()...)
-	b.reserve("keep", holdfast.Entry{Account: "a", Expires: b.in(1000 * time.Hour)}) // the account outlives the reservation
-	forever := append(entries(), holdfast.Entry{Account: "c", Amount: 1})
+	b.reserve("keep", store.Entry{Account: "a", Expires: b.in(1000 * time.Hour)}) // the account outlives the reservation
+	forever := append(entries(), store.Entry{Account: "c", Amount: 1})
 	b.reserve("2", forever...)
 	b.pass(time.Hour - time.Millisecond)
 	b.reserve("1", entries()...)
@@ -235,57 +235,57 @@ func testReservationExpires(t *testing.T, s holdfast.Store) {
 	b.used(0, 0, 0)
 }
 
-func testNotBack(t *testing.T, s holdfast.Store) {
+func testNotBack(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	b.reserve("1", holdfast.Entry{Account: "a", Amount: 1, Expires: b.in(time.Minute)}, holdfast.Entry{Account: "b", Amount: 1})
+	b.reserve("1", store.Entry{Account: "a", Amount: 1, Expires: b.in(time.Minute)}, store.Entry{Account: "b", Amount: 1})
 	b.pass(time.Minute)
 	b.settle("1", map[string]int64{"a": 5, "b": 5})
 	b.used(0, 5)
 	b.pass(time.Minute)
 	b.used(0, 5)
-	b.reserve("2", holdfast.Entry{Account: "a", Amount: 3, Limit: 3})
+	b.reserve("2", store.Entry{Account: "a", Amount: 3, Limit: 3})
 	b.used(3, 5)
 }
 
 // testSameName: to settle what was reserved in a minute that is over subtracts nothing
 // from the account of the next minute, although it has the same name.
-func testSameName(t *testing.T, s holdfast.Store) {
+func testSameName(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	minute := func(n int64) holdfast.Entry {
-		return holdfast.Entry{Account: "a", Amount: n, Expires: b.in(time.Minute)}
+	minute := func(n int64) store.Entry {
+		return store.Entry{Account: "a", Amount: n, Expires: b.in(time.Minute)}
 	}
-	b.reserve("1", minute(100), holdfast.Entry{Account: "b", Amount: 100})
+	b.reserve("1", minute(100), store.Entry{Account: "b", Amount: 100})
 	b.now = b.in(time.Minute)
-	b.reserve("2", minute(50), holdfast.Entry{Account: "b", Amount: 50})
+	b.reserve("2", minute(50), store.Entry{Account: "b", Amount: 50})
 	b.settle("1", map[string]int64{"a": 80, "b": 80})
 	b.used(50, 130)
 	b.settle("2", map[string]int64{"a": 40, "b": 40})
 	b.used(40, 120)
 }
 
-func testLargeAmounts(t *testing.T, s holdfast.Store) {
-	const most = holdfast.MaxAmount
+func testLargeAmounts(t *testing.T, s store.Store) {
+	const most = store.MaxAmount
 	b := openBooks(t, s)
-	b.reserve("1", holdfast.Entry{Account: "a", Amount: most - 1, Limit: most}, holdfast.Entry{Account: "b", Amount: most - 2})
-	b.reserve("2", holdfast.Entry{Account: "b", Amount: 1, Limit: most - 1})
+	b.reserve("1", store.Entry{Account: "a", Amount: most - 1, Limit: most}, store.Entry{Account: "b", Amount: most - 2})
+	b.reserve("2", store.Entry{Account: "b", Amount: 1, Limit: most - 1})
 	b.used(most-1, most-1)
-	b.refuse("3", holdfast.LimitError{Account: "a", Used: most - 1, Amount: 2, Limit: most}, holdfast.Entry{Account: "a", Amount: 2, Limit: most})
-	b.refuse("3", holdfast.LimitError{Account: "a", Used: most - 1, Amount: most, Limit: most}, holdfast.Entry{Account: "a", Amount: most})
-	b.reserve("3", holdfast.Entry{Account: "a", Amount: 1})
-	b.refuse("4", holdfast.LimitError{Account: "b", Used: most - 1, Amount: 1, Limit: most - 1}, holdfast.Entry{Account: "b", Amount: 1, Limit: most - 1})
+	b.refuse("3", store.LimitError{Account: "a", Used: most - 1, Amount: 2, Limit: most}, store.Entry{Account: "a", Amount: 2, Limit: most})
+	b.refuse("3", store.LimitError{Account: "a", Used: most - 1, Amount: most, Limit: most}, store.Entry{Account: "a", Amount: most})
+	b.reserve("3", store.Entry{Account: "a", Amount: 1})
+	b.refuse("4", store.LimitError{Account: "b", Used: most - 1, Amount: 1, Limit: most - 1}, store.Entry{Account: "b", Amount: 1, Limit: most - 1})
 	b.settle("3", map[string]int64{"a": most}) // no account counts further than this
 	b.used(most, most-1)
 	b.settle("1", map[string]int64{"a": most - 3, "b": 0})
 	b.used(most-2, 1)
 }
 
-func testOddAccounts(t *testing.T, s holdfast.Store) {
+func testOddAccounts(t *testing.T, s store.Store) {
 	names := oddNames()
 	tenants := append([]string{""}, names[1:]...)
-	reservation := func(i int) *holdfast.Reservation {
-		return &holdfast.Reservation{
+	reservation := func(i int) *store.Reservation {
+		return &store.Reservation{
 			Tenant: tenants[i], ID: names[i], Now: ledgerStart(),
-			Entries: []holdfast.Entry{{Account: names[i], Amount: int64(i + 1)}, {Account: names[i] + "-", Amount: 1000}},
+			Entries: []store.Entry{{Account: names[i], Amount: int64(i + 1)}, {Account: names[i] + "-", Amount: 1000}},
 		}
 	}
 	for i := range names[:len(names)-1] { // the last one is as long as a name can be
@@ -310,7 +310,7 @@ func testOddAccounts(t *testing.T, s holdfast.Store) {
 		}
 	}
 	long := names[len(names)-1]
-	r := &holdfast.Reservation{Tenant: long, ID: long, Now: ledgerStart(), Entries: []holdfast.Entry{{Account: long, Amount: 1, Expires: ledgerStart().Add(time.Hour)}}}
+	r := &store.Reservation{Tenant: long, ID: long, Now: ledgerStart(), Entries: []store.Entry{{Account: long, Amount: 1, Expires: ledgerStart().Add(time.Hour)}}}
 	if err := s.Reserve(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -318,18 +318,18 @@ func testOddAccounts(t *testing.T, s holdfast.Store) {
 }
 
 // testLedgerAndThreads: what is counted is not part of a thread, whatever the names.
-func testLedgerAndThreads(t *testing.T, s holdfast.Store) {
+func testLedgerAndThreads(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	b.reserve("a", holdfast.Entry{Account: "a", Amount: 1}, holdfast.Entry{Account: "b", Amount: 2, Expires: b.in(time.Hour)})
+	b.reserve("a", store.Entry{Account: "a", Amount: 1}, store.Entry{Account: "b", Amount: 2, Expires: b.in(time.Hour)})
 	heads, next, err := s.Walk(t.Context(), "", 1000)
 	if err != nil || len(heads) != 0 || next != "" {
 		t.Errorf("Walk finds %v, %q, %v beside no thread", heads, next, err)
 	}
 	_, err = s.Head(t.Context(), key("a"))
-	wantError(t, err, holdfast.ErrNotFound)
-	th := create(t, s, key("a"), func(c *holdfast.Commit) { fillWith(c, "mark") })
+	wantError(t, err, store.ErrNotFound)
+	th := create(t, s, key("a"), func(c *store.Commit) { fillWith(c, "mark") })
 	before := fmt.Sprint(must(s.Size(t.Context(), th.key))(t))
-	b.reserve("again", holdfast.Entry{Account: "a", Amount: 1})
+	b.reserve("again", store.Entry{Account: "a", Amount: 1})
 	expect(t, "the size of the thread", fmt.Sprint(must(s.Size(t.Context(), th.key))(t)), before)
 	if err := s.Delete(t.Context(), th.key, th.head.Position()); err != nil {
 		t.Fatal(err)
@@ -339,37 +339,37 @@ func testLedgerAndThreads(t *testing.T, s holdfast.Store) {
 	b.used(1, 0)
 }
 
-func testInvalidReservations(t *testing.T, s holdfast.Store) {
+func testInvalidReservations(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	good := holdfast.Entry{Account: "a", Amount: 1}
-	for name, entries := range map[string][]holdfast.Entry{
+	good := store.Entry{Account: "a", Amount: 1}
+	for name, entries := range map[string][]store.Entry{
 		"no entry":         {},
 		"no account":       {good, {Amount: 1}},
 		"an account twice": {good, good},
 		"less than 0":      {good, {Account: "b", Amount: -1}},
-		"too much":         {good, {Account: "b", Amount: holdfast.MaxAmount + 1}},
-		"a long account":   {good, {Account: strings.Repeat("x", holdfast.MaxName+1)}},
+		"too much":         {good, {Account: "b", Amount: store.MaxAmount + 1}},
+		"a long account":   {good, {Account: strings.Repeat("x", store.MaxName+1)}},
 	} {
-		if err := b.try("1", entries...); !errors.Is(err, holdfast.ErrInvalid) {
+		if err := b.try("1", entries...); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: error is %v, want ErrInvalid", name, err)
 		}
 	}
-	wantError(t, b.try("", good), holdfast.ErrInvalid)
+	wantError(t, b.try("", good), store.ErrInvalid)
 	b.used(0)
 	b.reserve("1", good)
-	for _, n := range []int64{-1, holdfast.MaxAmount + 1} {
-		wantError(t, s.Settle(t.Context(), "acme", "1", map[string]int64{"a": n}), holdfast.ErrInvalid)
+	for _, n := range []int64{-1, store.MaxAmount + 1} {
+		wantError(t, s.Settle(t.Context(), "acme", "1", map[string]int64{"a": n}), store.ErrInvalid)
 	}
 	b.used(1)
 	expect(t, "no accounts", len(must(s.Used(t.Context(), "acme", nil))(t)), 0)
 }
 
-func testLedgerCancelled(t *testing.T, s holdfast.Store) {
+func testLedgerCancelled(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
-	b.reserve("1", holdfast.Entry{Account: "a", Amount: 5})
+	b.reserve("1", store.Entry{Account: "a", Amount: 5})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := &holdfast.Reservation{Tenant: "acme", ID: "2", Entries: []holdfast.Entry{{Account: "a", Amount: 1}}, Now: b.now}
+	r := &store.Reservation{Tenant: "acme", ID: "2", Entries: []store.Entry{{Account: "a", Amount: 1}}, Now: b.now}
 	wantError(t, s.Reserve(ctx, r), context.Canceled)
 	wantError(t, s.Settle(ctx, "acme", "1", nil), context.Canceled)
 	_, err := s.Used(ctx, "acme", []string{"a"})

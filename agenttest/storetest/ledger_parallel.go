@@ -8,20 +8,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // testLimitParallel: of many reservations at the same time, exactly as many are made as
 // fit in each of the accounts.
-func testLimitParallel(t *testing.T, s holdfast.Store) {
+func testLimitParallel(t *testing.T, s store.Store) {
 	const many, amount, limit = 64, 3, 100
 	b := openBooks(t, s)
 	var made atomic.Int64
 	var wg sync.WaitGroup
 	for i := range many {
 		wg.Go(func() {
-			err := b.try(fmt.Sprint(i), holdfast.Entry{Account: "a", Amount: amount}, holdfast.Entry{Account: "b", Amount: amount, Limit: limit, Expires: b.in(time.Hour)})
-			var refused *holdfast.LimitError
+			err := b.try(fmt.Sprint(i), store.Entry{Account: "a", Amount: amount}, store.Entry{Account: "b", Amount: amount, Limit: limit, Expires: b.in(time.Hour)})
+			var refused *store.LimitError
 			switch {
 			case err == nil:
 				made.Add(1)
@@ -37,12 +37,12 @@ func testLimitParallel(t *testing.T, s holdfast.Store) {
 	b.used(limit/amount*amount, limit/amount*amount)
 }
 
-func testReserveParallel(t *testing.T, s holdfast.Store) {
+func testReserveParallel(t *testing.T, s store.Store) {
 	b := openBooks(t, s)
 	var wg sync.WaitGroup
 	for range 32 {
 		wg.Go(func() {
-			if err := b.try("1", holdfast.Entry{Account: "a", Amount: 7, Limit: 7}); err != nil {
+			if err := b.try("1", store.Entry{Account: "a", Amount: 7, Limit: 7}); err != nil {
 				t.Errorf("Reserve: %v", err)
 			}
 		})
@@ -51,14 +51,14 @@ func testReserveParallel(t *testing.T, s holdfast.Store) {
 	b.used(7)
 }
 
-func testSettleParallel(t *testing.T, s holdfast.Store) {
+func testSettleParallel(t *testing.T, s store.Store) {
 	const many = 32
 	b := openBooks(t, s)
 	var wg sync.WaitGroup
 	for i := range many {
 		wg.Go(func() {
 			id := fmt.Sprint(i)
-			if err := b.try(id, holdfast.Entry{Account: "a", Amount: 10}, holdfast.Entry{Account: "b", Amount: 1}); err != nil {
+			if err := b.try(id, store.Entry{Account: "a", Amount: 10}, store.Entry{Account: "b", Amount: 1}); err != nil {
 				t.Errorf("Reserve: %v", err)
 			}
 			for range 2 {

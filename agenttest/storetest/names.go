@@ -1,7 +1,5 @@
 package storetest
 
-// Names are arbitrary bytes, in all roles: no store may confuse two of them.
-
 import (
 	"fmt"
 	"strings"
@@ -9,11 +7,14 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
+// Names are arbitrary bytes, in all roles: no store may confuse two of them.
+
 // nameTests test what every role does with odd names.
-func nameTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
+func nameTests() map[string]func(*testing.T, store.Store) {
+	return map[string]func(*testing.T, store.Store){
 		"threads with odd names are apart": testOddThreads,
 		"tenants are apart":                testTenants,
 		"odd ids of everything":            testOddIDs,
@@ -25,14 +26,14 @@ func oddNames() []string {
 	return []string{
 		"a", "a/b", "a/", "/a", "a\x00", "a\x00b", "\x00", "\x00\x00", "\x01", "\xff", "\xff\xff", "a\xff", "a:b", "a{b}c", "{a}", "}{",
 		"a b", " ", "ä", "a\u0308", "日本語", "*", "?[a]", "..", "%00", "a\nb", "\xc3\x28", strings.Repeat("x", 256),
-		strings.Repeat("x", 127), strings.Repeat("x", 128), strings.Repeat("é", holdfast.MaxName/2),
+		strings.Repeat("x", 127), strings.Repeat("x", 128), strings.Repeat("é", store.MaxName/2),
 	}
 }
 
-func testOddThreads(t *testing.T, s holdfast.Store) {
+func testOddThreads(t *testing.T, s store.Store) {
 	var threads []*thread
 	for _, name := range oddNames() {
-		threads = append(threads, create(t, s, key(name), func(c *holdfast.Commit) { fillWith(c, name) }))
+		threads = append(threads, create(t, s, key(name), func(c *store.Commit) { fillWith(c, name) }))
 	}
 	for _, th := range threads {
 		th.post("item of "+th.key.Thread[:1], th.key.Thread)
@@ -41,7 +42,7 @@ func testOddThreads(t *testing.T, s holdfast.Store) {
 		th.holdsOnly(th.key.Thread)
 	}
 	// Emptying one thread does not empty another.
-	threads[0].commit(func(c *holdfast.Commit) { c.Clear, c.InboxSeen = []holdfast.Kind{"k"}, 100 })
+	threads[0].commit(func(c *store.Commit) { c.Clear, c.InboxSeen = []store.Kind{"k"}, 100 })
 	for _, th := range threads[1:] {
 		th.holdsOnly(th.key.Thread)
 	}
@@ -53,7 +54,7 @@ func (th *thread) holdsOnly(mark string) {
 	t.Helper()
 	th.check()
 	what := fmt.Sprintf(" of %.40q", th.key)
-	records := must(s.Records(ctx, th.key, holdfast.Cursor{}, 10))(t)
+	records := must(s.Records(ctx, th.key, store.Cursor{}, 10))(t)
 	messages := must(s.Messages(ctx, th.key))(t)
 	values := must(s.Values(ctx, th.key, "k", "", 0))(t)
 	inbox := must(s.Inbox(ctx, th.key))(t)
@@ -68,13 +69,13 @@ func (th *thread) holdsOnly(mark string) {
 	}
 }
 
-func testTenants(t *testing.T, s holdfast.Store) {
+func testTenants(t *testing.T, s store.Store) {
 	var threads []*thread
 	names := []string{"", "a", "a/b", "b", "a\x00b", "b/a", "\x00"}
 	for _, tenant := range names {
 		for _, name := range names[1:] {
-			k := holdfast.ThreadKey{Tenant: tenant, Thread: name}
-			th := create(t, s, k, func(c *holdfast.Commit) { fillWith(c, fmt.Sprintf("%q", k)) })
+			k := store.ThreadKey{Tenant: tenant, Thread: name}
+			th := create(t, s, k, func(c *store.Commit) { fillWith(c, fmt.Sprintf("%q", k)) })
 			th.post("item", fmt.Sprintf("%q", k))
 			threads = append(threads, th)
 		}
@@ -92,15 +93,15 @@ func testTenants(t *testing.T, s holdfast.Store) {
 	}
 }
 
-func testOddIDs(t *testing.T, s holdfast.Store) {
+func testOddIDs(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
 	for _, name := range oddNames() {
-		th.commit(func(c *holdfast.Commit) {
+		th.commit(func(c *store.Commit) {
 			c.ID, c.User, c.Process = name, name, name
-			c.Fence = holdfast.Fence{Epoch: 1 << 63, Nonce: name}
+			c.Fence = store.Fence{Epoch: 1 << 63, Nonce: name}
 			c.Records = [][]byte{[]byte(name)}
-			c.Messages = []holdfast.StoredMessage{{ID: name, Data: []byte(name)}}
-			c.Put = []holdfast.Value{{Kind: "k", ID: name, Data: []byte(name)}, {Kind: holdfast.Kind(name), ID: "k", Data: []byte(name)}}
+			c.Messages = []store.Message{{ID: name, Data: []byte(name)}}
+			c.Put = []store.Value{{Kind: "k", ID: name, Data: []byte(name)}, {Kind: store.Kind(name), ID: "k", Data: []byte(name)}}
 		})
 		th.check()
 		th.post(name, name)
@@ -114,7 +115,7 @@ func testOddIDs(t *testing.T, s holdfast.Store) {
 		expect(t, "message id", messages[i].ID, name)
 		expect(t, "item id", inbox[i].ID, name)
 		expect(t, "value", must(s.Value(t.Context(), th.key, "k", name))(t), []byte(name))
-		expect(t, "value of kind", must(s.Value(t.Context(), th.key, holdfast.Kind(name), "k"))(t), []byte(name))
+		expect(t, "value of kind", must(s.Value(t.Context(), th.key, store.Kind(name), "k"))(t), []byte(name))
 	}
 	all := must(s.Values(t.Context(), th.key, "k", "", 0))(t)
 	for i := range all[1:] {

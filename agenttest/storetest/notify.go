@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// notifyTests test [holdfast.Notifier].
-func notifyTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
+// notifyTests test [store.Notifier].
+func notifyTests() map[string]func(*testing.T, store.Store) {
+	return map[string]func(*testing.T, store.Store){
 		"a commit with records wakes":      testWatchRecords,
 		"a post is announced":              testOnPost,
 		"no record is missed by a watcher": testWatchAll,
@@ -30,22 +30,22 @@ func wantWake(t *testing.T, wake <-chan struct{}) {
 }
 
 // testWatchRecords begins with a thread that does not exist yet.
-func testWatchRecords(t *testing.T, s holdfast.Store) {
+func testWatchRecords(t *testing.T, s store.Store) {
 	wake, stop := s.Watch(key("t"))
 	defer stop()
-	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("r")} })
+	th := create(t, s, key("t"), func(c *store.Commit) { c.Records = [][]byte{[]byte("r")} })
 	wantWake(t, wake)
 	for range 5 {
-		th.commit(func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("r")} })
+		th.commit(func(c *store.Commit) { c.Records = [][]byte{[]byte("r")} })
 		wantWake(t, wake)
 	}
 }
 
-func testOnPost(t *testing.T, s holdfast.Store) {
+func testOnPost(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
 	other := create(t, s, key("other"), nil)
-	posted := make(chan holdfast.ThreadKey, 100)
-	stop := s.OnPost(func(k holdfast.ThreadKey) { posted <- k })
+	posted := make(chan store.ThreadKey, 100)
+	stop := s.OnPost(func(k store.ThreadKey) { posted <- k })
 	for i, th := range []*thread{th, other, th} {
 		th.post(strconv.Itoa(i), "")
 		wantPost(t, posted, th.key)
@@ -56,12 +56,12 @@ func testOnPost(t *testing.T, s holdfast.Store) {
 
 // wantPost waits for the announcement of a post to the thread, or for the one that says
 // that some may have been missed.
-func wantPost(t *testing.T, posted <-chan holdfast.ThreadKey, key holdfast.ThreadKey) {
+func wantPost(t *testing.T, posted <-chan store.ThreadKey, key store.ThreadKey) {
 	t.Helper()
 	for timeout := time.After(10 * time.Second); ; {
 		select {
 		case k := <-posted:
-			if k == key || k == (holdfast.ThreadKey{}) {
+			if k == key || k == (store.ThreadKey{}) {
 				return
 			}
 		case <-timeout:
@@ -71,7 +71,7 @@ func wantPost(t *testing.T, posted <-chan holdfast.ThreadKey, key holdfast.Threa
 }
 
 // testWatchAll: a reader that reads after each wake-up, however slowly, sees everything.
-func testWatchAll(t *testing.T, s holdfast.Store) {
+func testWatchAll(t *testing.T, s store.Store) {
 	const records = 200
 	th := create(t, s, key("t"), nil)
 	wake, stop := s.Watch(th.key)
@@ -89,7 +89,7 @@ func testWatchAll(t *testing.T, s holdfast.Store) {
 		}
 	})
 	defer writer.Wait()
-	var last holdfast.Cursor
+	var last store.Cursor
 	for last.Number < records {
 		wantWake(t, wake)
 		for _, r := range must(s.Records(t.Context(), th.key, last, records))(t) {
@@ -98,7 +98,7 @@ func testWatchAll(t *testing.T, s holdfast.Store) {
 	}
 }
 
-func testWatchMany(t *testing.T, s holdfast.Store) {
+func testWatchMany(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
 	var wakes []<-chan struct{}
 	for i := range 20 {
@@ -111,7 +111,7 @@ func testWatchMany(t *testing.T, s holdfast.Store) {
 		defer stop()
 		wakes = append(wakes, wake)
 	}
-	th.commit(func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("r")} })
+	th.commit(func(c *store.Commit) { c.Records = [][]byte{[]byte("r")} })
 	for _, wake := range wakes {
 		wantWake(t, wake)
 	}

@@ -4,40 +4,40 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// presenceTests test [holdfast.Presence].
-func presenceTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
+// presenceTests test [store.Presence].
+func presenceTests() map[string]func(*testing.T, store.Store) {
+	return map[string]func(*testing.T, store.Store){
 		"announced and retired": testRetire,
 		"a lease runs out":      testExpire,
 		"a lease is renewed":    testRenew,
 	}
 }
 
-func wantAlive(t *testing.T, s holdfast.Store, process string, want bool) {
+func wantAlive(t *testing.T, s store.Store, process string, want bool) {
 	t.Helper()
 	if got := must(s.Alive(t.Context(), process))(t); got != want {
 		t.Errorf("Alive(%q) is %v, want %v", process, got, want)
 	}
 }
 
-func announce(t *testing.T, s holdfast.Store, process string, ttl time.Duration) {
+func announce(t *testing.T, s store.Store, process string, ttl time.Duration) {
 	t.Helper()
 	if err := s.Announce(t.Context(), process, ttl); err != nil {
 		t.Fatalf("Announce: %v", err)
 	}
 }
 
-func retire(t *testing.T, s holdfast.Store, process string) {
+func retire(t *testing.T, s store.Store, process string) {
 	t.Helper()
 	if err := s.Retire(t.Context(), process); err != nil {
 		t.Fatalf("Retire: %v", err)
 	}
 }
 
-func testRetire(t *testing.T, s holdfast.Store) {
+func testRetire(t *testing.T, s store.Store) {
 	wantAlive(t, s, "p", false)
 	retire(t, s, "p")
 	announce(t, s, "p", time.Hour)
@@ -55,7 +55,7 @@ func testRetire(t *testing.T, s holdfast.Store) {
 const shortLease = 50 * time.Millisecond
 
 // awaitExpiry polls until the process's lease has run out, which no store signals.
-func awaitExpiry(t *testing.T, s holdfast.Store, process string) {
+func awaitExpiry(t *testing.T, s store.Store, process string) {
 	t.Helper()
 	for begun := time.Now(); must(s.Alive(t.Context(), process))(t); time.Sleep(shortLease / 10) {
 		if time.Since(begun) > 10*time.Second {
@@ -64,7 +64,7 @@ func awaitExpiry(t *testing.T, s holdfast.Store, process string) {
 	}
 }
 
-func testExpire(t *testing.T, s holdfast.Store) {
+func testExpire(t *testing.T, s store.Store) {
 	announce(t, s, "long", time.Hour)
 	begun := time.Now()
 	announce(t, s, "short", shortLease)
@@ -77,7 +77,7 @@ func testExpire(t *testing.T, s holdfast.Store) {
 
 // testRenew: a process that was announced again outlives another process, whose equally
 // long lease began later than its own first one.
-func testRenew(t *testing.T, s holdfast.Store) {
+func testRenew(t *testing.T, s store.Store) {
 	announce(t, s, "p", shortLease)
 	announce(t, s, "other", shortLease)
 	announce(t, s, "p", time.Hour)

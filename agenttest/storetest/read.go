@@ -1,19 +1,19 @@
 package storetest
 
-// The Reader role: records after a cursor, the tree of messages, values in pages, sizes.
-// What is read is a copy.
-
 import (
 	"bytes"
 	"fmt"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// readTests test [holdfast.Reader].
-func readTests() map[string]func(*testing.T, holdfast.Store) {
-	return map[string]func(*testing.T, holdfast.Store){
+// The Reader role: records after a cursor, the tree of messages, values in pages, sizes.
+// What is read is a copy.
+
+// readTests test [store.Reader].
+func readTests() map[string]func(*testing.T, store.Store) {
+	return map[string]func(*testing.T, store.Store){
 		"an unknown thread is not found":         testUnknownThread,
 		"numbers are dense over commits":         testDense,
 		"a cursor gives the rest":                testCursor,
@@ -31,33 +31,33 @@ func readTests() map[string]func(*testing.T, holdfast.Store) {
 	}
 }
 
-func testDense(t *testing.T, s holdfast.Store) {
+func testDense(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
-	expect(t, "records of a new thread", len(must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 10))(t)), 0)
-	var want []holdfast.Record
+	expect(t, "records of a new thread", len(must(s.Records(t.Context(), th.key, store.Cursor{}, 10))(t)), 0)
+	var want []store.Record
 	for n := range 30 {
-		th.commit(func(c *holdfast.Commit) {
+		th.commit(func(c *store.Commit) {
 			if n%7 == 0 {
 				c.Fence = fence(uint64(n))
 			}
 			for range n % 4 {
 				data := fmt.Appendf(nil, "record %d", len(want)+1)
 				c.Records = append(c.Records, data)
-				want = append(want, holdfast.Record{Cursor: holdfast.Cursor{Number: uint64(len(want) + 1), Tag: c.Fence.Tag()}, Data: data})
+				want = append(want, store.Record{Cursor: store.Cursor{Number: uint64(len(want) + 1), Tag: c.Fence.Tag()}, Data: data})
 			}
 		})
 	}
-	expect(t, "records", must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 1000))(t), want)
+	expect(t, "records", must(s.Records(t.Context(), th.key, store.Cursor{}, 1000))(t), want)
 	th.check()
 }
 
-func testCursor(t *testing.T, s holdfast.Store) {
-	th := create(t, s, key("t"), func(c *holdfast.Commit) {
+func testCursor(t *testing.T, s store.Store) {
+	th := create(t, s, key("t"), func(c *store.Commit) {
 		for n := range 20 {
 			c.Records = append(c.Records, fmt.Append(nil, n))
 		}
 	})
-	all := must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 20))(t)
+	all := must(s.Records(t.Context(), th.key, store.Cursor{}, 20))(t)
 	for n := range all {
 		for _, limit := range []int{1, 5, 100} {
 			got := must(s.Records(t.Context(), th.key, all[n].Cursor, limit))(t)
@@ -65,52 +65,52 @@ func testCursor(t *testing.T, s holdfast.Store) {
 			expect(t, fmt.Sprintf("%d records after %d", limit, n+1), got, rest[:min(limit, len(rest))])
 		}
 	}
-	expect(t, "no records", len(must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 0))(t)), 0)
+	expect(t, "no records", len(must(s.Records(t.Context(), th.key, store.Cursor{}, 0))(t)), 0)
 }
 
-func testWrongCursor(t *testing.T, s holdfast.Store) {
-	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("a"), []byte("b")} })
+func testWrongCursor(t *testing.T, s store.Store) {
+	th := create(t, s, key("t"), func(c *store.Commit) { c.Records = [][]byte{[]byte("a"), []byte("b")} })
 	tag := th.head.Fence.Tag()
-	create(t, s, key("u"), func(c *holdfast.Commit) {
+	create(t, s, key("u"), func(c *store.Commit) {
 		c.Fence, c.Records = th.head.Fence, [][]byte{[]byte("a"), []byte("b"), []byte("c")}
 	})
-	for _, c := range []holdfast.Cursor{
+	for _, c := range []store.Cursor{
 		{Number: 1, Tag: "wrong0"}, {Number: 2, Tag: tag[:5]}, {Number: 2, Tag: tag + "0"}, {Number: 1}, {Number: 0, Tag: tag},
 		{Number: 3, Tag: tag}, {Number: 1 << 63, Tag: tag}, {Number: 1<<64 - 1, Tag: tag},
 	} {
 		if got, err := s.Records(t.Context(), th.key, c, 10); err == nil {
 			t.Errorf("cursor %+v gave %q", c, got)
 		} else {
-			wantError(t, err, holdfast.ErrCursor)
+			wantError(t, err, store.ErrCursor)
 		}
 	}
 	// The cursor is checked even if no record is asked for.
-	_, err := s.Records(t.Context(), th.key, holdfast.Cursor{Number: 9, Tag: tag}, 0)
-	wantError(t, err, holdfast.ErrCursor)
+	_, err := s.Records(t.Context(), th.key, store.Cursor{Number: 9, Tag: tag}, 0)
+	wantError(t, err, store.ErrCursor)
 }
 
-func testShortNonce(t *testing.T, s holdfast.Store) {
+func testShortNonce(t *testing.T, s store.Store) {
 	for _, nonce := range []string{"", "x", "abcdef", "abcdefg", "äöü€"} {
-		th := create(t, s, key("t"+nonce), func(c *holdfast.Commit) {
-			c.Fence = holdfast.Fence{Epoch: 1, Nonce: nonce}
+		th := create(t, s, key("t"+nonce), func(c *store.Commit) {
+			c.Fence = store.Fence{Epoch: 1, Nonce: nonce}
 			c.Records = [][]byte{[]byte("a"), []byte("b")}
 		})
-		cursor := holdfast.Cursor{Number: 1, Tag: th.head.Fence.Tag()}
+		cursor := store.Cursor{Number: 1, Tag: th.head.Fence.Tag()}
 		got := must(s.Records(t.Context(), th.key, cursor, 10))(t)
-		expect(t, "records after "+cursor.String(), got, []holdfast.Record{{Cursor: holdfast.Cursor{Number: 2, Tag: cursor.Tag}, Data: []byte("b")}})
+		expect(t, "records after "+cursor.String(), got, []store.Record{{Cursor: store.Cursor{Number: 2, Tag: cursor.Tag}, Data: []byte("b")}})
 	}
 }
 
-func testLargeRecords(t *testing.T, s holdfast.Store) {
+func testLargeRecords(t *testing.T, s store.Store) {
 	var data [][]byte
 	for _, size := range sizes() {
 		data = append(data, noise(size), prose(size))
 	}
 	th := create(t, s, key("t"), nil)
 	for _, d := range data {
-		th.commit(func(c *holdfast.Commit) { c.Records = [][]byte{[]byte("small"), d} })
+		th.commit(func(c *store.Commit) { c.Records = [][]byte{[]byte("small"), d} })
 	}
-	got := must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 1000))(t)
+	got := must(s.Records(t.Context(), th.key, store.Cursor{}, 1000))(t)
 	if len(got) != 2*len(data) {
 		t.Fatalf("%d records, want %d", len(got), 2*len(data))
 	}
@@ -121,30 +121,30 @@ func testLargeRecords(t *testing.T, s holdfast.Store) {
 	}
 }
 
-func testTree(t *testing.T, s holdfast.Store) {
+func testTree(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
 	expect(t, "messages of a new thread", len(must(s.Messages(t.Context(), th.key))(t)), 0)
-	steps := [][]holdfast.StoredMessage{
+	steps := [][]store.Message{
 		{{ID: "z", Data: []byte("root")}, {ID: "a", Parent: "z", Data: []byte("child of the same commit")}},
 		{{ID: "m", Parent: "a"}},
 		nil,
 		{{ID: "b", Parent: "z", Data: []byte("branch")}, {ID: "0", Parent: "b"}, {ID: "zz", Parent: "m"}},
 		{{ID: "root2", Data: []byte("another first message")}},
 	}
-	var want []holdfast.StoredMessage
+	var want []store.Message
 	for _, messages := range steps {
-		th.commit(func(c *holdfast.Commit) { c.Messages = messages })
+		th.commit(func(c *store.Commit) { c.Messages = messages })
 		want = append(want, messages...)
 	}
 	expect(t, "messages", must(s.Messages(t.Context(), th.key))(t), want)
 }
 
-func testLargeMessages(t *testing.T, s holdfast.Store) {
+func testLargeMessages(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
-	var want []holdfast.StoredMessage
+	var want []store.Message
 	for _, size := range sizes() {
-		th.commit(func(c *holdfast.Commit) {
-			c.Messages = []holdfast.StoredMessage{{ID: fmt.Sprint("n", size), Data: noise(size)}, {ID: fmt.Sprint("p", size), Data: prose(size)}}
+		th.commit(func(c *store.Commit) {
+			c.Messages = []store.Message{{ID: fmt.Sprint("n", size), Data: noise(size)}, {ID: fmt.Sprint("p", size), Data: prose(size)}}
 			want = append(want, c.Messages...)
 		})
 	}
@@ -159,9 +159,9 @@ func testLargeMessages(t *testing.T, s holdfast.Store) {
 	}
 }
 
-func testNewest(t *testing.T, s holdfast.Store) {
-	th := create(t, s, key("t"), func(c *holdfast.Commit) { c.Put = put("k", "b", "d", "a", "c") })
-	th.commit(func(c *holdfast.Commit) { c.Put = append(put("k", "ca", "\xff", "B"), put("l", "cb")...) })
+func testNewest(t *testing.T, s store.Store) {
+	th := create(t, s, key("t"), func(c *store.Commit) { c.Put = put("k", "b", "d", "a", "c") })
+	th.commit(func(c *store.Commit) { c.Put = append(put("k", "ca", "\xff", "B"), put("l", "cb")...) })
 	th.wantList("k", "", 0, "\xff", "d", "ca", "c", "b", "a", "B")
 	th.wantList("k", "", 3, "\xff", "d", "ca")
 	th.wantList("k", "ca", 2, "c", "b")
@@ -172,7 +172,7 @@ func testNewest(t *testing.T, s holdfast.Store) {
 	th.wantList("unknown", "", 0)
 }
 
-func testManyValues(t *testing.T, s holdfast.Store) {
+func testManyValues(t *testing.T, s store.Store) {
 	const count = 1000
 	th := create(t, s, key("t"), nil)
 	var want []string // newest first
@@ -180,7 +180,7 @@ func testManyValues(t *testing.T, s holdfast.Store) {
 		want = append(want, fmt.Sprintf("%06d", count-i))
 	}
 	for i := range 10 {
-		th.commit(func(c *holdfast.Commit) {
+		th.commit(func(c *store.Commit) {
 			for n := i; n < count; n += 10 {
 				c.Put = append(c.Put, put("k", want[n])...)
 			}
@@ -197,26 +197,26 @@ func testManyValues(t *testing.T, s holdfast.Store) {
 		}
 	}
 	expect(t, "values, 7 at a time", got, want)
-	th.commit(func(c *holdfast.Commit) { c.Keep = map[holdfast.Kind]int{"k": 3} })
+	th.commit(func(c *store.Commit) { c.Keep = map[store.Kind]int{"k": 3} })
 	th.wantValues("k", want[:3]...)
 }
 
-func testEmptyValue(t *testing.T, s holdfast.Store) {
-	th := create(t, s, key("t"), func(c *holdfast.Commit) {
-		c.Put = []holdfast.Value{{Kind: "k", ID: "nil"}, {Kind: "k", ID: "empty", Data: []byte{}}}
+func testEmptyValue(t *testing.T, s store.Store) {
+	th := create(t, s, key("t"), func(c *store.Commit) {
+		c.Put = []store.Value{{Kind: "k", ID: "nil"}, {Kind: "k", ID: "empty", Data: []byte{}}}
 	})
 	for _, id := range []string{"nil", "empty"} {
 		expect(t, id, len(must(s.Value(t.Context(), th.key, "k", id))(t)), 0)
 	}
 }
 
-func testLargeValues(t *testing.T, s holdfast.Store) {
+func testLargeValues(t *testing.T, s store.Store) {
 	th := create(t, s, key("t"), nil)
 	for _, size := range append(sizes(), 5<<20) {
 		for name, data := range map[string][]byte{"noise": noise(size), "prose": prose(size)} {
 			id := fmt.Sprint(name, size)
-			th.commit(func(c *holdfast.Commit) {
-				c.State, c.Put = data, []holdfast.Value{{Kind: "k", ID: id, Data: data}, {Kind: "k", ID: id + "\x00\x00\x00\x00", Data: []byte("neighbour")}}
+			th.commit(func(c *store.Commit) {
+				c.State, c.Put = data, []store.Value{{Kind: "k", ID: id, Data: data}, {Kind: "k", ID: id + "\x00\x00\x00\x00", Data: []byte("neighbour")}}
 			})
 			if got := must(s.Value(t.Context(), th.key, "k", id))(t); !bytes.Equal(got, data) {
 				t.Errorf("value %s is not what was put", id)
@@ -229,11 +229,11 @@ func testLargeValues(t *testing.T, s holdfast.Store) {
 	}
 }
 
-func testSize(t *testing.T, s holdfast.Store) {
+func testSize(t *testing.T, s store.Store) {
 	th := filled(t, s, key("t"))
 	size := must(s.Size(t.Context(), th.key))(t)
-	least := map[string]int64{holdfast.SizeRecords: 10, holdfast.SizeMessages: 40_000}
-	for _, kind := range append(holdfast.Kinds(), "foreign", "for/eign\x00") {
+	least := map[string]int64{store.SizeRecords: 10, store.SizeMessages: 40_000}
+	for _, kind := range append(store.Kinds(), "foreign", "for/eign\x00") {
 		least[string(kind)] = 20_000 // noise does not compress
 	}
 	for what, want := range least {
@@ -244,34 +244,34 @@ func testSize(t *testing.T, s holdfast.Store) {
 	if len(size) != len(least) {
 		t.Errorf("the size has %d entries, want %d: %v", len(size), len(least), size)
 	}
-	th.commit(func(c *holdfast.Commit) { c.Trim, c.Clear = 2, holdfast.Kinds() })
+	th.commit(func(c *store.Commit) { c.Trim, c.Clear = 2, store.Kinds() })
 	size = must(s.Size(t.Context(), th.key))(t)
-	if len(size) != 3 || size[holdfast.SizeRecords] != 0 {
+	if len(size) != 3 || size[store.SizeRecords] != 0 {
 		t.Errorf("after most was removed the size is %v", size)
 	}
 }
 
-func testUnknownThread(t *testing.T, s holdfast.Store) {
+func testUnknownThread(t *testing.T, s store.Store) {
 	ctx, k := t.Context(), key("unknown")
 	_, err := s.Head(ctx, k)
-	wantError(t, err, holdfast.ErrNotFound)
+	wantError(t, err, store.ErrNotFound)
 	_, err = s.Messages(ctx, k)
-	wantError(t, err, holdfast.ErrNotFound)
-	_, err = s.Records(ctx, k, holdfast.Cursor{}, 1)
-	wantError(t, err, holdfast.ErrNotFound)
+	wantError(t, err, store.ErrNotFound)
+	_, err = s.Records(ctx, k, store.Cursor{}, 1)
+	wantError(t, err, store.ErrNotFound)
 	_, err = s.Value(ctx, k, "k", "v")
-	wantError(t, err, holdfast.ErrNotFound)
+	wantError(t, err, store.ErrNotFound)
 	_, err = s.Values(ctx, k, "k", "", 0)
-	wantError(t, err, holdfast.ErrNotFound)
+	wantError(t, err, store.ErrNotFound)
 	_, err = s.Inbox(ctx, k)
-	wantError(t, err, holdfast.ErrNotFound)
-	wantError(t, s.Post(ctx, k, holdfast.InboxItem{ID: "i"}), holdfast.ErrNotFound)
+	wantError(t, err, store.ErrNotFound)
+	wantError(t, s.Post(ctx, k, store.InboxItem{ID: "i"}), store.ErrNotFound)
 }
 
-func testReturned(t *testing.T, s holdfast.Store) {
+func testReturned(t *testing.T, s store.Store) {
 	for _, size := range []int{10, 2000, 100_000} {
 		mark := string(prose(size))
-		th := create(t, s, key(fmt.Sprint("t", size)), func(c *holdfast.Commit) { fillWith(c, mark) })
+		th := create(t, s, key(fmt.Sprint("t", size)), func(c *store.Commit) { fillWith(c, mark) })
 		th.post("item", mark)
 		for range 2 {
 			th.holdsOnly(mark)
@@ -280,7 +280,7 @@ func testReturned(t *testing.T, s holdfast.Store) {
 			head := must(s.Head(t.Context(), th.key))(t)
 			overwrite(head.State)
 			head.User, head.Next = "other", 7
-			for _, r := range must(s.Records(t.Context(), th.key, holdfast.Cursor{}, 10))(t) {
+			for _, r := range must(s.Records(t.Context(), th.key, store.Cursor{}, 10))(t) {
 				overwrite(r.Data)
 			}
 			for _, m := range must(s.Messages(t.Context(), th.key))(t) {

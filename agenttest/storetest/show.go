@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // expect compares two things as texts, in which nil and empty are the same.
@@ -27,16 +27,16 @@ func show(v any) string {
 		return brief(v)
 	case []any:
 		return join(v, show)
-	case []holdfast.Record:
+	case []store.Record:
 		// fmt would leave out the data, because a record embeds a cursor, and with it a
 		// String method.
-		return join(v, func(r holdfast.Record) string { return fmt.Sprintf("%d %q %s", r.Number, r.Tag, brief(r.Data)) })
-	case []holdfast.StoredMessage:
-		return join(v, func(m holdfast.StoredMessage) string { return fmt.Sprintf("%q %q %s", m.ID, m.Parent, brief(m.Data)) })
-	case []holdfast.Value:
-		return join(v, func(x holdfast.Value) string { return fmt.Sprintf("%q %q %s", x.Kind, x.ID, brief(x.Data)) })
-	case []holdfast.InboxItem:
-		return join(v, func(it holdfast.InboxItem) string { return fmt.Sprintf("%d %q %s", it.Number, it.ID, brief(it.Data)) })
+		return join(v, func(r store.Record) string { return fmt.Sprintf("%d %q %s", r.Number, r.Tag, brief(r.Data)) })
+	case []store.Message:
+		return join(v, func(m store.Message) string { return fmt.Sprintf("%q %q %s", m.ID, m.Parent, brief(m.Data)) })
+	case []store.Value:
+		return join(v, func(x store.Value) string { return fmt.Sprintf("%q %q %s", x.Kind, x.ID, brief(x.Data)) })
+	case []store.InboxItem:
+		return join(v, func(it store.InboxItem) string { return fmt.Sprintf("%d %q %s", it.Number, it.ID, brief(it.Data)) })
 	default:
 		return fmt.Sprintf("%q", v)
 	}

@@ -1,8 +1,8 @@
-// Package storetest is the conformance suite of [holdfast.Store]: what the interface says
+// Package storetest is the conformance suite of [store.Store]: what the interface says
 // in words, as tests. A store that passes it can keep the threads of a server.
 //
 //	func TestConformance(t *testing.T) {
-//		storetest.Run(t, func(t *testing.T) holdfast.Store {
+//		storetest.Run(t, func(t *testing.T) store.Store {
 //			s := open(t, t.TempDir())
 //			t.Cleanup(func() { s.Close() })
 //			return s
@@ -19,21 +19,21 @@ package storetest
 import (
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Options tell the suite what else the store can do.
 type Options struct {
 	// Reopen closes the store and opens it again with the data that it has kept. It is
 	// nil for a store that keeps none; then nothing is reopened.
-	Reopen func(t *testing.T, s holdfast.Store) holdfast.Store
+	Reopen func(t *testing.T, s store.Store) store.Store
 }
 
 // Run runs the suite. open returns a new, empty store for each test and arranges, with
 // t.Cleanup, that it is closed when the test ends. The tests run in parallel.
-func Run(t *testing.T, open func(t *testing.T) holdfast.Store, opts Options) {
+func Run(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 	t.Helper()
-	groups := map[string]map[string]func(*testing.T, holdfast.Store){
+	groups := map[string]map[string]func(*testing.T, store.Store){
 		"Commit":    commitTests(),
 		"Read":      readTests(),
 		"Directory": directoryTests(),

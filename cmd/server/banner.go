@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // banner prints in a few lines how the server is set up.
@@ -59,11 +59,11 @@ func storeText(store string) string {
 }
 
 // durabilityLine explains the store's level; it returns "" if the level is not known.
-func durabilityLine(level holdfast.Level) string {
-	meaning, ok := map[holdfast.Level]string{
-		holdfast.LevelNone:    "nothing survives the end of this process",
-		holdfast.LevelProcess: "commits survive the end of this process, but not necessarily a crash of the machine or of the store",
-		holdfast.LevelMachine: "commits survive a crash of the machine",
+func durabilityLine(level store.Level) string {
+	meaning, ok := map[store.Level]string{
+		store.LevelNone:    "nothing survives the end of this process",
+		store.LevelProcess: "commits survive the end of this process, but not necessarily a crash of the machine or of the store",
+		store.LevelMachine: "commits survive a crash of the machine",
 	}[level]
 	if !ok {
 		return ""

@@ -6,17 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // TestDurabilityLine: every level is explained; without a level there is no line.
 func TestDurabilityLine(t *testing.T) {
-	for level, want := range map[holdfast.Level]string{
-		holdfast.LevelNone:    "  durability  none: nothing survives the end of this process\n",
-		holdfast.LevelProcess: "  durability  process: commits survive the end of this process, but not necessarily a crash of the machine or of the store\n",
-		holdfast.LevelMachine: "  durability  machine: commits survive a crash of the machine\n",
-		"":                    "",
+	for level, want := range map[store.Level]string{
+		store.LevelNone:    "  durability  none: nothing survives the end of this process\n",
+		store.LevelProcess: "  durability  process: commits survive the end of this process, but not necessarily a crash of the machine or of the store\n",
+		store.LevelMachine: "  durability  machine: commits survive a crash of the machine\n",
+		"":                 "",
 	} {
 		if got := durabilityLine(level); got != want {
 			t.Errorf("%q: %q", level, got)

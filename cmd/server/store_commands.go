@@ -14,8 +14,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // storeCommands are the subcommands that look into a store without a server.
@@ -82,7 +82,7 @@ func (c *storeCommand) parse(f *flag.FlagSet, args []string, others ...string) (
 }
 
 // on opens the store for f. An interrupt ends ctx.
-func (c *storeCommand) on(f func(ctx context.Context, store holdfast.Store) error) (err error) {
+func (c *storeCommand) on(f func(ctx context.Context, store store.Store) error) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	store, err := server.OpenStore(c.store)
@@ -93,8 +93,8 @@ func (c *storeCommand) on(f func(ctx context.Context, store holdfast.Store) erro
 	return f(ctx, store)
 }
 
-func (c *storeCommand) key() holdfast.ThreadKey {
-	return holdfast.ThreadKey{Tenant: c.tenant, Thread: c.thread}
+func (c *storeCommand) key() store.ThreadKey {
+	return store.ThreadKey{Tenant: c.tenant, Thread: c.thread}
 }
 
 func count(n int, noun string) string {
@@ -114,7 +114,7 @@ func (c *storeCommand) inspect(args []string) error {
 	if c.thread == "" && *checkpoint != "" {
 		return errors.New("--checkpoint needs --thread")
 	}
-	return c.on(func(ctx context.Context, store holdfast.Store) error {
+	return c.on(func(ctx context.Context, store store.Store) error {
 		if c.thread == "" {
 			return listThreads(ctx, c.stdout, store)
 		}
@@ -127,7 +127,7 @@ func (c *storeCommand) inspect(args []string) error {
 	})
 }
 
-func listThreads(ctx context.Context, w io.Writer, store holdfast.Store) error {
+func listThreads(ctx context.Context, w io.Writer, store store.Store) error {
 	table := newTable(w)
 	fmt.Fprintln(table, "TENANT\tTHREAD\tSTATUS\tITERATION\tMESSAGES\tBYTES\tLAST ACTIVE")
 	err := server.InspectStore(ctx, store, func(s *server.Summary) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // check prints a line for each problem, a line for each state that another version of
@@ -26,14 +27,14 @@ func (c *storeCommand) check(args []string) error {
 	if err != nil {
 		return err
 	}
-	var only *holdfast.ThreadKey
+	var only *store.ThreadKey
 	if c.thread != "" {
 		key := c.key()
 		only = &key
 	}
 	var done server.Checked
 	states := &stateReport{w: c.stdout, threads: map[server.PendingMigration]int{}}
-	err = c.on(func(ctx context.Context, store holdfast.Store) (err error) {
+	err = c.on(func(ctx context.Context, store store.Store) (err error) {
 		done, err = server.CheckStore(ctx, store, only, func(p server.Problem) {
 			fmt.Fprintf(c.stdout, "%s: %s: %s\n", printable(p.Key.String()), p.What, printable(p.Detail))
 		})
@@ -72,7 +73,7 @@ type stateReport struct {
 	threads map[server.PendingMigration]int
 }
 
-func (r *stateReport) thread(key holdfast.ThreadKey, needs []server.PendingMigration) {
+func (r *stateReport) thread(key store.ThreadKey, needs []server.PendingMigration) {
 	for _, m := range needs {
 		r.threads[m]++
 		text, _ := need(m)

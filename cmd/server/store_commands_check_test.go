@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // aged makes a store whose threads t1 and t2 have states of the given versions, written
@@ -56,14 +57,14 @@ func kept(name string, version int, migrations ...int) holdfast.MiddlewareKind {
 	type visits struct {
 		N int `json:"n"`
 	}
-	spec := holdfast.StateSpec[visits]{Name: name, Version: version, Migrations: map[int]holdfast.Migration{}}
+	spec := state.Spec[visits]{Name: name, Version: version, Migrations: map[int]state.Migration{}}
 	for _, from := range migrations {
 		spec.Migrations[from] = func(old json.RawMessage) (json.RawMessage, error) { return old, nil }
 	}
-	key := holdfast.RegisterState(spec)
+	key := state.Register(spec)
 	return holdfast.MiddlewareKind{Name: name, New: func(json.RawMessage) (holdfast.Middleware, error) {
 		return holdfast.Middleware{
-			Name: name, States: []holdfast.AnyState{key},
+			Name: name, States: []holdfast.State{key},
 			AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResult) {
 				if _, err := key.Update(ctx, func(v visits) visits { v.N++; return v }); err != nil {
 					panic(err) // the server logs it, and the test does not find the state

@@ -8,8 +8,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // export writes a thread as JSON, to a new file or to standard output.
@@ -22,7 +22,7 @@ func (c *storeCommand) export(args []string) error {
 	if c.thread == "" {
 		return errors.New("which thread? --thread ID; holdfast inspect lists them")
 	}
-	return c.on(func(ctx context.Context, store holdfast.Store) error {
+	return c.on(func(ctx context.Context, store store.Store) error {
 		if *file == "" {
 			return server.ExportThread(ctx, store, c.key(), c.stdout)
 		}
@@ -61,7 +61,7 @@ func (c *storeCommand) importThread(args []string) error {
 	}
 	defer file.Close()
 	c.store.Create = true
-	return c.on(func(ctx context.Context, store holdfast.Store) error {
+	return c.on(func(ctx context.Context, store store.Store) error {
 		key, err := server.ImportThread(ctx, store, c.key(), bufio.NewReader(file))
 		if err != nil {
 			return err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // replay runs a thread again from a checkpoint, and prints the result. It does so in a
@@ -28,16 +30,16 @@ func (c *storeCommand) replay(args []string) error {
 	if err != nil {
 		return err
 	}
-	return c.on(func(ctx context.Context, store holdfast.Store) error {
-		in, err := server.InspectThread(ctx, store, c.key(), *checkpoint)
+	return c.on(func(ctx context.Context, db store.Store) error {
+		in, err := server.InspectThread(ctx, db, c.key(), *checkpoint)
 		if err != nil {
 			return err
 		}
-		copied, err := server.CopyThread(ctx, store, c.key())
+		copied, err := server.CopyThread(ctx, db, c.key())
 		if err != nil {
 			return err
 		}
-		cfg.OpenStore = func() (holdfast.Store, error) { return copied, nil }
+		cfg.OpenStore = func() (store.Store, error) { return copied, nil }
 		cfg.KeepCheckpoints = max(cfg.KeepCheckpoints, len(in.Checkpoints)+1)
 		who := holdfast.Principal{Tenant: c.tenant, User: in.User}
 		fork, err := runReplay(ctx, cfg, who, c.thread, *checkpoint, &replayPrinter{ctx: ctx, w: c.stdout, store: copied, tenant: c.tenant})
@@ -45,7 +47,7 @@ func (c *storeCommand) replay(args []string) error {
 			return err
 		}
 		return errors.Join(err, writeNew(*file, func(w io.Writer) error {
-			return server.ExportThread(ctx, copied, holdfast.ThreadKey{Tenant: c.tenant, Thread: fork}, w)
+			return server.ExportThread(ctx, copied, store.ThreadKey{Tenant: c.tenant, Thread: fork}, w)
 		}))
 	})
 }
@@ -98,15 +100,15 @@ func runReplay(ctx context.Context, cfg server.Config, who holdfast.Principal, t
 type replayPrinter struct {
 	ctx    context.Context
 	w      io.Writer
-	store  holdfast.Store
+	store  store.Store
 	tenant string
 	shown  int    // messages
 	state  string // the shared state
 	err    error
 }
 
-func (p *replayPrinter) show(d holdfast.CheckpointDetail) {
-	in, err := server.InspectThread(p.ctx, p.store, holdfast.ThreadKey{Tenant: p.tenant, Thread: d.ThreadID}, d.ID)
+func (p *replayPrinter) show(d threads.Detail) {
+	in, err := server.InspectThread(p.ctx, p.store, store.ThreadKey{Tenant: p.tenant, Thread: d.ThreadID}, d.ID)
 	if err != nil {
 		p.err = errors.Join(p.err, err)
 		return

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // looked is the result of madeStore's tool.
@@ -142,23 +143,23 @@ func TestCheckCommand(t *testing.T) {
 // damage removes the thread's newest checkpoint.
 func damage(t *testing.T, path string) {
 	t.Helper()
-	store, err := server.OpenStore(server.StoreAt{URL: path})
+	db, err := server.OpenStore(server.StoreAt{URL: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := holdfast.ThreadKey{Tenant: server.LocalPrincipal().Tenant, Thread: "t"}
-	head, err := store.Head(t.Context(), key)
+	key := store.ThreadKey{Tenant: server.LocalPrincipal().Tenant, Thread: "t"}
+	head, err := db.Head(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = store.Commit(t.Context(), &holdfast.Commit{
+	err = db.Commit(t.Context(), &store.Commit{
 		Key: key, ID: "damage", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt,
-		Delete: []holdfast.ValueID{{Kind: holdfast.KindCheckpoint, ID: "000000000003"}},
+		Delete: []store.ValueID{{Kind: store.KindCheckpoint, ID: "000000000003"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Close(); err != nil {
+	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -196,7 +197,7 @@ func TestStoreCommandMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if code, _, errOut := runCommand(t, env(nil), "check", path); code != exitUsage || !strings.Contains(errOut, holdfast.ErrStoreLocked.Error()) {
+	if code, _, errOut := runCommand(t, env(nil), "check", path); code != exitUsage || !strings.Contains(errOut, store.ErrStoreLocked.Error()) {
 		t.Errorf("a store that is in use: %d %q", code, errOut)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // Options configure the quota. In an agents file they are under example.quota.
@@ -43,9 +44,9 @@ type spentV1 struct {
 
 // spentKey reads and writes the state. A renamed member would be misread, hence version 2
 // and a migration to it.
-var spentKey = holdfast.RegisterState(holdfast.StateSpec[Spent]{
+var spentKey = state.Register(state.Spec[Spent]{
 	Name: "example.quota", Version: 2,
-	Migrations: map[int]holdfast.Migration{1: holdfast.Migrate(func(old spentV1) (Spent, error) {
+	Migrations: map[int]state.Migration{1: state.Migrate(func(old spentV1) (Spent, error) {
 		return Spent{ByTool: map[string]int{"lookup": old.Lookups}}, nil
 	})},
 })
@@ -56,7 +57,7 @@ func Quota(o Options) holdfast.Middleware {
 	q := &quota{paid: slices.Clone(o.Tools), limit: cmp.Or(o.PerThread, 3)}
 	return holdfast.Middleware{
 		Name:           "example.quota",
-		States:         []holdfast.AnyState{spentKey},
+		States:         []holdfast.State{spentKey},
 		Batch:          q.batch,
 		AfterIteration: q.after,
 	}

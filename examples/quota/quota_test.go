@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 var lookups = Options{Tools: []string{"lookup"}, PerThread: 2}
@@ -89,8 +90,8 @@ func TestACrashDoesNotCountTwice(t *testing.T) {
 
 // oldQuota is the previous deployment, with version 1 of the state.
 func oldQuota() holdfast.Middleware {
-	old := holdfast.RegisterState(holdfast.StateSpec[spentV1]{Name: "example.quota"})
-	return holdfast.Middleware{Name: "example.quota", States: []holdfast.AnyState{old}, BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
+	old := state.Register(state.Spec[spentV1]{Name: "example.quota"})
+	return holdfast.Middleware{Name: "example.quota", States: []holdfast.State{old}, BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
 		_, err := old.Update(ctx, func(s spentV1) spentV1 { return spentV1{Lookups: s.Lookups + 1} })
 		return err
 	}}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
@@ -239,7 +240,7 @@ func TestDecodeInputNamesThePlace(t *testing.T) {
 	} {
 		_, err := agui.DecodeInput([]byte(body))
 		e := holdfast.AsError(err)
-		if err == nil || e.Code != holdfast.CodeInvalidInput || e.Details["field"] != field {
+		if err == nil || e.Code != codes.InvalidInput || e.Details["field"] != field {
 			t.Errorf("%s\n got %v at %v, want %s", body, err, e, field)
 		}
 		if err != nil && strings.Contains(e.Message+e.Hint, "secret") {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
@@ -22,7 +23,7 @@ func FuzzDecodeInput(f *testing.F) {
 		in, err := agui.DecodeInput(body)
 		if err != nil {
 			var e *holdfast.Error
-			if !errors.As(err, &e) || e.Code != holdfast.CodeInvalidInput || e.Hint == "" {
+			if !errors.As(err, &e) || e.Code != codes.InvalidInput || e.Hint == "" {
 				t.Fatalf("%v", err)
 			}
 			return

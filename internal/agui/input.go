@@ -1,9 +1,5 @@
 package agui
 
-// The input of a run: a lenient decoder for what clients post, with errors that tell
-// them what to correct, and the canonical form and hash by which a request that is
-// sent again is recognized.
-
 import (
 	"bytes"
 	"crypto/sha256"
@@ -17,7 +13,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
+
+// The input of a run: a lenient decoder for what clients post, with errors that tell
+// them what to correct, and the canonical form and hash by which a request that is
+// sent again is recognized.
 
 // RunAgentInput is what a client posts. State, ForwardedProps and everything else that
 // belongs to the application remain JSON text.
@@ -79,7 +80,7 @@ func DecodeInput(body []byte) (*RunAgentInput, error) {
 }
 
 func invalid(field, message, hint string) *holdfast.Error {
-	e := holdfast.Errorf(holdfast.CodeInvalidInput, "%s", message).WithHint("%s", hint)
+	e := holdfast.Errorf(codes.InvalidInput, "%s", message).WithHint("%s", hint)
 	if field != "" {
 		e = e.With("field", field)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// stores are the packages that implement holdfast.Store. A new one is a line here.
+// stores are the packages that implement store.Store. A new one is a line here.
 var stores = []string{
 	"internal/memstore",
 	"internal/redisstore",
@@ -28,7 +28,7 @@ var roleFiles = map[string]string{
 	"Presence":  "presence.go",
 	"Notifier":  "notify.go",
 	"Ledger":    "ledger.go",
-	"Durable": "durability.go",
+	"Durable":   "durability.go",
 	"Store":     "store.go", // what it asks for beside its roles
 }
 
@@ -37,7 +37,7 @@ var roleFiles = map[string]string{
 func TestStoreFiles(t *testing.T) {
 	t.Parallel()
 	methods := map[string][]string{} // by interface
-	for _, i := range interfaces(t, "../..") {
+	for _, i := range interfaces(t, "../../store") {
 		methods[i.name] = i.methods
 		if i.name == "Store" {
 			checkRoles(t, i.embedded)
@@ -45,7 +45,7 @@ func TestStoreFiles(t *testing.T) {
 	}
 	for _, role := range slices.Sorted(maps.Keys(roleFiles)) {
 		if len(methods[role]) == 0 {
-			t.Errorf("roleFiles has %s, but the root package declares no such interface with methods of its own", role)
+			t.Errorf("roleFiles has %s, but package store declares no such interface with methods of its own", role)
 		}
 	}
 	for _, store := range stores {

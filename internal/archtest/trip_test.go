@@ -20,8 +20,8 @@ import (
 // itself: a field, a variable, a struct that holds it, what a function returns that
 // was handed cargo. A file is entered when a function in it is handed cargo, as an
 // argument or as the receiver. Calls through interfaces end the trip, and so does a
-// go statement: what runs from then on is the run. The root package is no station,
-// since its types are the words that all others speak in.
+// go statement: what runs from then on is the run. The root package and those of its
+// words are no stations, since their types are what all others speak in.
 const (
 	tripPackage = "internal/loop"
 	tripStart   = "Engine.takeOver"
@@ -101,13 +101,16 @@ func (d declaredFunc) name() string {
 	return d.decl.Name.Name
 }
 
+// words are the packages that all others speak in.
+var words = []string{"", "codes", "state", "store", "threads"}
+
 func newTrip(all []*code) *trip {
 	tr := &trip{declaredFunc: map[*types.Func]declaredFunc{}, cargo: map[types.Object]bool{}}
 	for _, c := range all {
 		for _, f := range c.files {
 			for _, d := range f.Decls {
 				// What does nothing, as a crash point does in a server that is shipped, is no station.
-				if fn, ok := d.(*ast.FuncDecl); ok && c.name != "" && fn.Body != nil && len(fn.Body.List) > 0 {
+				if fn, ok := d.(*ast.FuncDecl); ok && !slices.Contains(words, c.name) && fn.Body != nil && len(fn.Body.List) > 0 {
 					tr.declaredFunc[c.info.Defs[fn.Name].(*types.Func)] = declaredFunc{c, fn}
 				}
 			}

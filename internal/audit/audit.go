@@ -13,8 +13,10 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // What Check checks is what the rest of the engine relies on: a head that can be read, an
@@ -24,7 +26,7 @@ import (
 
 // Problem is something about a stored thread that must not be.
 type Problem struct {
-	Key holdfast.ThreadKey // of the thread
+	Key store.ThreadKey // of the thread
 	// What names the kind of problem. It does not change between versions.
 	What string
 	// Detail describes it for a person.
@@ -34,7 +36,7 @@ type Problem struct {
 // Check checks what is always true of a stored thread. It needs no engine and writes
 // nothing. A thread of a newer version is one problem and is not looked into. The error is
 // ErrConflict for a thread that keeps changing, or the store's.
-func Check(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) ([]Problem, error) {
+func Check(ctx context.Context, store store.Store, key store.ThreadKey) ([]Problem, error) {
 	all, err := readAll(ctx, store, key)
 	if err != nil {
 		return nil, err
@@ -47,25 +49,25 @@ const maxReads = 5
 
 // everything is all that a store holds of a thread at one moment.
 type everything struct {
-	key      holdfast.ThreadKey
-	head     *holdfast.Head
-	messages []holdfast.StoredMessage
-	records  []holdfast.Record
-	values   map[holdfast.Kind][]holdfast.Value // by ascending ids
+	key      store.ThreadKey
+	head     *store.Head
+	messages []store.Message
+	records  []store.Record
+	values   map[store.Kind][]store.Value // by ascending ids
 }
 
 // readAll reads a thread. Reads of a store are not one transaction, so it reads again if
 // the head has moved.
-func readAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*everything, error) {
+func readAll(ctx context.Context, db store.Reader, key store.ThreadKey) (*everything, error) {
 	for range maxReads {
-		all, err := tryReadAll(ctx, store, key)
-		if errors.Is(err, holdfast.ErrCursor) {
+		all, err := tryReadAll(ctx, db, key)
+		if errors.Is(err, store.ErrCursor) {
 			continue // the log was trimmed between two reads
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read thread %s: %w", key, err)
 		}
-		after, err := store.Head(ctx, key)
+		after, err := db.Head(ctx, key)
 		if err != nil {
 			return nil, fmt.Errorf("read thread %s: %w", key, err)
 		}
@@ -73,24 +75,24 @@ func readAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey)
 			return all, nil
 		}
 	}
-	return nil, fmt.Errorf("thread %s changes while it is read: %w", key, holdfast.ErrConflict)
+	return nil, fmt.Errorf("thread %s changes while it is read: %w", key, store.ErrConflict)
 }
 
 // tryReadAll reads a thread once.
-func tryReadAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*everything, error) {
-	head, err := store.Head(ctx, key)
+func tryReadAll(ctx context.Context, db store.Reader, key store.ThreadKey) (*everything, error) {
+	head, err := db.Head(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	all := &everything{key: key, head: head, values: map[holdfast.Kind][]holdfast.Value{}}
-	if all.messages, err = store.Messages(ctx, key); err != nil {
+	all := &everything{key: key, head: head, values: map[store.Kind][]store.Value{}}
+	if all.messages, err = db.Messages(ctx, key); err != nil {
 		return nil, err
 	}
-	if all.records, err = readLog(ctx, store, key, head.Next); err != nil {
+	if all.records, err = readLog(ctx, db, key, head.Next); err != nil {
 		return nil, err
 	}
-	for _, kind := range holdfast.Kinds() {
-		values, err := store.Values(ctx, key, kind, "", 0)
+	for _, kind := range store.Kinds() {
+		values, err := db.Values(ctx, key, kind, "", 0)
 		if err != nil {
 			return nil, err
 		}
@@ -101,11 +103,11 @@ func tryReadAll(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 }
 
 // readLog reads the live log up to the record before next.
-func readLog(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, next uint64) ([]holdfast.Record, error) {
-	var records []holdfast.Record
-	after := holdfast.Cursor{}
+func readLog(ctx context.Context, db store.Reader, key store.ThreadKey, next uint64) ([]store.Record, error) {
+	var records []store.Record
+	after := store.Cursor{}
 	for after.Number+1 < next {
-		page, err := store.Records(ctx, key, after, 4096)
+		page, err := db.Records(ctx, key, after, 4096)
 		if err != nil || len(page) == 0 {
 			return records, err
 		}
@@ -145,7 +147,7 @@ func (all *everything) check() []Problem {
 	a.work()
 	a.log()
 	if a.tooNew {
-		i := slices.IndexFunc(a.problems, func(p Problem) bool { return p.What == holdfast.CodeVersionTooNew })
+		i := slices.IndexFunc(a.problems, func(p Problem) bool { return p.What == codes.VersionTooNew })
 		return a.problems[i : i+1]
 	}
 	return a.problems
@@ -159,9 +161,9 @@ func (a *audit) add(what, format string, args ...any) {
 // cannotRead adds the problem of a value that could not be read.
 func (a *audit) cannotRead(what, name string, err error) {
 	switch {
-	case errors.Is(err, holdfast.ErrVersionTooNew):
+	case errors.Is(err, store.ErrVersionTooNew):
 		a.tooNew = true
-		a.add(holdfast.CodeVersionTooNew, "%s was written by a newer version: %v", name, err)
+		a.add(codes.VersionTooNew, "%s was written by a newer version: %v", name, err)
 	case errors.Is(err, thread.ErrNegative):
 		a.add(what+"_invalid", "%s: %v", name, err)
 	default:
@@ -181,7 +183,7 @@ func (a *audit) owner() {
 
 // readRuns reads how the runs began and ended.
 func (a *audit) readRuns() {
-	for _, v := range a.values[holdfast.KindRun] {
+	for _, v := range a.values[store.KindRun] {
 		rec := &thread.Run{}
 		if err := thread.Decode(v.Data, rec); err != nil {
 			a.cannotRead("run", "run "+v.ID, err)
@@ -189,7 +191,7 @@ func (a *audit) readRuns() {
 		}
 		a.runs[v.ID] = rec
 	}
-	for _, v := range a.values[holdfast.KindOutcome] {
+	for _, v := range a.values[store.KindOutcome] {
 		if err := thread.Decode(v.Data, &thread.RunEnd{}); err != nil {
 			a.cannotRead("outcome", "the outcome of run "+v.ID, err)
 		}
@@ -198,7 +200,7 @@ func (a *audit) readRuns() {
 
 // readCheckpoints reads the listed checkpoints.
 func (a *audit) readCheckpoints() {
-	for _, v := range a.values[holdfast.KindCheckpoint] {
+	for _, v := range a.values[store.KindCheckpoint] {
 		cp, err := thread.DecodeCheckpoint(v.Data)
 		if err != nil {
 			a.cannotRead("checkpoint", "checkpoint "+v.ID, err)
@@ -223,27 +225,27 @@ func (a *audit) refersTo(name string, st *thread.State) {
 			a.add("count_wrong", "%s counts %d messages, the history has %d", name, st.Count, len(path))
 		}
 	}
-	if st.Shared != "" && !a.has(holdfast.KindBlob, st.Shared) {
+	if st.Shared != "" && !a.has(store.KindBlob, st.Shared) {
 		a.add("state_missing", "%s refers to the shared state %s, which is not there", name, st.Shared)
 	}
-	if st.Schema != "" && !a.has(holdfast.KindBlob, thread.SchemaBlob(st.Schema)) {
+	if st.Schema != "" && !a.has(store.KindBlob, thread.SchemaBlob(st.Schema)) {
 		a.add("schema_missing", "%s refers to the schema %s of middleware states, which is not there", name, st.Schema)
 	}
-	if st.Run() != "" && !a.has(holdfast.KindRun, st.Run()) {
+	if st.Run() != "" && !a.has(store.KindRun, st.Run()) {
 		a.add("run_missing", "%s names the run %s, which is not there", name, st.Run())
 	}
 }
 
 // has reports whether the thread has the value.
-func (a *audit) has(kind holdfast.Kind, id string) bool {
-	_, found := slices.BinarySearchFunc(a.values[kind], id, func(v holdfast.Value, id string) int { return cmp.Compare(v.ID, id) })
+func (a *audit) has(kind store.Kind, id string) bool {
+	_, found := slices.BinarySearchFunc(a.values[kind], id, func(v store.Value, id string) int { return cmp.Compare(v.ID, id) })
 	return found
 }
 
 // checkpointList checks the listed checkpoints. Only the oldest may be missing, because
 // they were pruned.
 func (a *audit) checkpointList() {
-	if last := a.st.LastCheckpoint; last != "" && !a.has(holdfast.KindCheckpoint, last) {
+	if last := a.st.LastCheckpoint; last != "" && !a.has(store.KindCheckpoint, last) {
 		a.add("checkpoint_missing", "the newest checkpoint %s is not there", last)
 	}
 	for _, cp := range a.checkpoints {
@@ -256,7 +258,7 @@ func (a *audit) checkpointList() {
 		case parent == "" || cp.ParentThread != "":
 		case parent >= cp.ID:
 			a.add("checkpoint_order", "%s follows %s, which was taken later", name, parent)
-		case parent >= a.checkpoints[0].ID && !a.has(holdfast.KindCheckpoint, parent):
+		case parent >= a.checkpoints[0].ID && !a.has(store.KindCheckpoint, parent):
 			a.add("checkpoint_parent_missing", "%s follows checkpoint %s, which is not there", name, parent)
 		}
 		a.refersTo(name, cp.State)
@@ -266,7 +268,7 @@ func (a *audit) checkpointList() {
 // work checks the values of calls that are under way: intents, pending writes, and the
 // results that may be used again.
 func (a *audit) work() {
-	for _, v := range a.values[holdfast.KindIntent] {
+	for _, v := range a.values[store.KindIntent] {
 		if err := thread.Decode(v.Data, &thread.Intent{}); err != nil {
 			a.cannotRead("intent", "the intent of call "+v.ID, err)
 		}
@@ -274,7 +276,7 @@ func (a *audit) work() {
 			a.add("intent_unknown_call", "an intent names the call %s, which no message makes", v.ID)
 		}
 	}
-	for _, v := range a.values[holdfast.KindPending] {
+	for _, v := range a.values[store.KindPending] {
 		p := thread.PendingWrite{}
 		if err := thread.Decode(v.Data, &p); err != nil {
 			a.cannotRead("pending", "the pending write of call "+v.ID, err)
@@ -287,7 +289,7 @@ func (a *audit) work() {
 			a.add("pending_message_missing", "the pending write of call %s names message %s, which is not its result", v.ID, p.Message)
 		}
 	}
-	for _, v := range a.values[holdfast.KindReuse] {
+	for _, v := range a.values[store.KindReuse] {
 		if err := thread.Decode(v.Data, &thread.RecordedResult{}); err != nil {
 			a.cannotRead("reuse", "the recorded result "+v.ID, err)
 		}

@@ -15,14 +15,17 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // wantSound fails the test if Check finds a problem.
-func wantSound(t *testing.T, store holdfast.Store, id string) {
+func wantSound(t *testing.T, store store.Store, id string) {
 	t.Helper()
 	if problems := looptest.Must(Check(t.Context(), store, looptest.KeyOf(id)))(t); len(problems) > 0 {
 		t.Errorf("thread %s: %+v", id, problems)
@@ -47,19 +50,19 @@ func TestAuditAfterTravels(t *testing.T) {
 	all := looptest.Checkpoints(t, e, "t")
 	for n, cp := range all {
 		fork := fmt.Sprint("f", n)
-		looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0}))(t)
+		looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp.ID, Thread: fork, ReuseResults: n == 0}))(t)
 		wantSound(t, store, fork)
 		looptest.Resumed(t, e, fork, "r2")
 		wantSound(t, store, fork)
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, fork, holdfast.Travel{Message: "u1"}))(t)
+		looptest.Must(e.Rewind(t.Context(), looptest.Alice, fork, threads.Travel{Message: "u1"}))(t)
 		wantSound(t, store, fork)
 		looptest.Resumed(t, e, fork, "r3")
 		wantSound(t, store, fork)
 	}
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[1].ID}))(t)
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID}))(t)
 	wantSound(t, store, "t")
 	looptest.Resumed(t, e, "t", "r4")
-	looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", holdfast.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}))(t)
+	looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}))(t)
 	wantSound(t, store, "t")
 	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 2, false))(t)
 	wantSound(t, store, "t")
@@ -82,7 +85,7 @@ func TestAuditOfArchivedThreads(t *testing.T) {
 			}
 		}
 		first := looptest.Checkpoints(t, e, "t")[1]
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: first.ID}))(t)
+		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: first.ID}))(t)
 		looptest.Resumed(t, e, "t", "r9")
 		wantSound(t, store, "t")
 		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
@@ -163,10 +166,10 @@ func TestProblemsAreDocumented(t *testing.T) {
 }
 
 // damage is a way to spoil a finished thread behind the loop's back.
-type damage func(t *testing.T, all *everything, c *holdfast.Commit)
+type damage func(t *testing.T, all *everything, c *store.Commit)
 
 func changeState(change func(*thread.State)) damage {
-	return func(t *testing.T, all *everything, c *holdfast.Commit) {
+	return func(t *testing.T, all *everything, c *store.Commit) {
 		st := looptest.Must(thread.DecodeState(all.head.State))(t)
 		change(st)
 		c.State = st.Encode()
@@ -180,33 +183,33 @@ func running(st *thread.State, run string) {
 	}
 }
 
-func put(kind holdfast.Kind, id, data string) damage {
-	return func(_ *testing.T, _ *everything, c *holdfast.Commit) {
-		c.Put = append(c.Put, holdfast.Value{Kind: kind, ID: id, Data: []byte(data)})
+func put(kind store.Kind, id, data string) damage {
+	return func(_ *testing.T, _ *everything, c *store.Commit) {
+		c.Put = append(c.Put, store.Value{Kind: kind, ID: id, Data: []byte(data)})
 	}
 }
 
 // drop deletes the nth value of a kind.
-func drop(kind holdfast.Kind, n int) damage {
-	return func(_ *testing.T, all *everything, c *holdfast.Commit) {
+func drop(kind store.Kind, n int) damage {
+	return func(_ *testing.T, all *everything, c *store.Commit) {
 		values := all.values[kind]
 		n = (n + len(values)) % len(values)
-		c.Delete = append(c.Delete, holdfast.ValueID{Kind: kind, ID: values[n].ID})
+		c.Delete = append(c.Delete, store.ValueID{Kind: kind, ID: values[n].ID})
 	}
 }
 
 func forget(n int) damage {
-	return func(_ *testing.T, all *everything, c *holdfast.Commit) {
+	return func(_ *testing.T, all *everything, c *store.Commit) {
 		c.Forget = append(c.Forget, all.messages[(n+len(all.messages))%len(all.messages)].ID)
 	}
 }
 
 // says appends a message to the tree, and has the history end there.
 func says(m holdfast.Message) damage {
-	return func(t *testing.T, all *everything, c *holdfast.Commit) {
+	return func(t *testing.T, all *everything, c *store.Commit) {
 		st := looptest.Must(thread.DecodeState(all.head.State))(t)
 		stored := agui.FromDomain(m)
-		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: st.Leaf, Data: stored.AppendJSON(nil)})
+		c.Messages = append(c.Messages, store.Message{ID: m.ID, Parent: st.Leaf, Data: stored.AppendJSON(nil)})
 		st.Leaf = m.ID
 		st.Count++
 		c.State = st.Encode()
@@ -214,18 +217,18 @@ func says(m holdfast.Message) damage {
 }
 
 func appends(events ...agui.Event) damage {
-	return func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+	return func(_ *testing.T, _ *everything, c *store.Commit) {
 		c.Records = append(c.Records, thread.EncodeEvents(events)...)
 	}
 }
 
 // spoil changes one checkpoint.
 func spoil(n int, change func(*thread.Checkpoint)) damage {
-	return func(t *testing.T, all *everything, c *holdfast.Commit) {
-		v := all.values[holdfast.KindCheckpoint][n]
+	return func(t *testing.T, all *everything, c *store.Commit) {
+		v := all.values[store.KindCheckpoint][n]
 		cp := looptest.Must(thread.DecodeCheckpoint(v.Data))(t)
 		change(cp)
-		c.Put = append(c.Put, holdfast.Value{Kind: v.Kind, ID: v.ID, Data: thread.MustJSON(cp)})
+		c.Put = append(c.Put, store.Value{Kind: v.Kind, ID: v.ID, Data: thread.MustJSON(cp)})
 	}
 }
 
@@ -235,7 +238,7 @@ func TestAuditFindsDamage(t *testing.T) {
 		want string
 		do   damage
 	}{
-		"a head that is not JSON":          {"head_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.State = []byte("{") }},
+		"a head that is not JSON":          {"head_unreadable", func(_ *testing.T, _ *everything, c *store.Commit) { c.State = []byte("{") }},
 		"a negative counter":               {"head_invalid", changeState(func(st *thread.State) { st.Iteration = -1 })},
 		"a leaf that is not there":         {"leaf_missing", changeState(func(st *thread.State) { st.Leaf = "nope" })},
 		"a wrong count":                    {"count_wrong", changeState(func(st *thread.State) { st.Count = 99 })},
@@ -245,43 +248,43 @@ func TestAuditFindsDamage(t *testing.T) {
 		"running without an owner":         {"owner_missing", changeState(func(st *thread.State) { running(st, st.Run()) })},
 		"running at another record": {"boundary_wrong", changeState(func(st *thread.State) {
 			running(st, st.Run())
-			st.Boundary = holdfast.Cursor{Number: 2, Tag: "zz"}
+			st.Boundary = store.Cursor{Number: 2, Tag: "zz"}
 		})},
-		"an owner of an idle thread": {"owner_left", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Process = "p1" }},
+		"an owner of an idle thread": {"owner_left", func(_ *testing.T, _ *everything, c *store.Commit) { c.Process = "p1" }},
 		"a hole":                     {"message_hole", forget(2)},
-		"a message that is not one": {"message_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
-			c.Messages = []holdfast.StoredMessage{{ID: "bad", Data: []byte("[]")}}
+		"a message that is not one": {"message_unreadable", func(_ *testing.T, _ *everything, c *store.Commit) {
+			c.Messages = []store.Message{{ID: "bad", Data: []byte("[]")}}
 		}},
 		"a result of nothing": {"result_without_call", says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: "nope"})},
 		"a call without a result": {"call_without_result", says(holdfast.Message{
 			ID: "m1", Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c1", Name: "look", Arguments: json.RawMessage("{}")}},
 		})},
-		"a second result": {"call_answered_twice", func(t *testing.T, all *everything, c *holdfast.Commit) {
+		"a second result": {"call_answered_twice", func(t *testing.T, all *everything, c *store.Commit) {
 			m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
 			says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: m.ToolCallID})(t, all, c)
 		}},
 		"a queued message that is not one": {"message_unreadable", changeState(func(st *thread.State) { st.Queued = []json.RawMessage{[]byte("[]")} })},
-		"an unreadable checkpoint":         {"checkpoint_unreadable", put(holdfast.KindCheckpoint, "000000000002", "{")},
+		"an unreadable checkpoint":         {"checkpoint_unreadable", put(store.KindCheckpoint, "000000000002", "{")},
 		"a checkpoint with another's name": {"checkpoint_misnamed", spoil(1, func(cp *thread.Checkpoint) { cp.ID = "000000000001" })},
-		"the newest checkpoint lost":       {"checkpoint_missing", drop(holdfast.KindCheckpoint, -1)},
-		"a checkpoint in between lost":     {"checkpoint_parent_missing", drop(holdfast.KindCheckpoint, 1)},
+		"the newest checkpoint lost":       {"checkpoint_missing", drop(store.KindCheckpoint, -1)},
+		"a checkpoint in between lost":     {"checkpoint_parent_missing", drop(store.KindCheckpoint, 1)},
 		"a parent that is younger":         {"checkpoint_order", spoil(1, func(cp *thread.Checkpoint) { cp.Parent = "000000000003" })},
 		"a checkpoint's leaf lost":         {"leaf_missing", spoil(1, func(cp *thread.Checkpoint) { cp.State.Leaf = "nope" })},
 		"a checkpoint's state lost":        {"state_missing", spoil(1, func(cp *thread.Checkpoint) { cp.State.Shared = "nope" })},
-		"the shared state lost":            {"state_missing", drop(holdfast.KindBlob, 0)},
-		"the run lost":                     {"run_missing", drop(holdfast.KindRun, 0)},
-		"an unreadable run":                {"run_unreadable", put(holdfast.KindRun, "r0", "{")},
-		"an unreadable outcome":            {"outcome_unreadable", put(holdfast.KindOutcome, "r1", "{")},
-		"an intent of nothing":             {"intent_unknown_call", put(holdfast.KindIntent, "nope", "{}")},
-		"an unreadable intent":             {"intent_unreadable", put(holdfast.KindIntent, "nope", "{")},
-		"a pending write of nothing":       {"pending_unknown_call", put(holdfast.KindPending, "nope", "{}")},
-		"a pending write without its message": {"pending_message_missing", func(t *testing.T, all *everything, c *holdfast.Commit) {
+		"the shared state lost":            {"state_missing", drop(store.KindBlob, 0)},
+		"the run lost":                     {"run_missing", drop(store.KindRun, 0)},
+		"an unreadable run":                {"run_unreadable", put(store.KindRun, "r0", "{")},
+		"an unreadable outcome":            {"outcome_unreadable", put(store.KindOutcome, "r1", "{")},
+		"an intent of nothing":             {"intent_unknown_call", put(store.KindIntent, "nope", "{}")},
+		"an unreadable intent":             {"intent_unreadable", put(store.KindIntent, "nope", "{")},
+		"a pending write of nothing":       {"pending_unknown_call", put(store.KindPending, "nope", "{}")},
+		"a pending write without its message": {"pending_message_missing", func(t *testing.T, all *everything, c *store.Commit) {
 			m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
-			put(holdfast.KindPending, m.ToolCallID, fmt.Sprintf(`{"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t, all, c)
+			put(store.KindPending, m.ToolCallID, fmt.Sprintf(`{"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t, all, c)
 		}},
-		"an unreadable pending write":   {"pending_unreadable", put(holdfast.KindPending, "nope", "{")},
-		"an unreadable recorded result": {"reuse_unreadable", put(holdfast.KindReuse, "nope", "{")},
-		"an event nobody knows": {"event_unreadable", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
+		"an unreadable pending write":   {"pending_unreadable", put(store.KindPending, "nope", "{")},
+		"an unreadable recorded result": {"reuse_unreadable", put(store.KindReuse, "nope", "{")},
+		"an event nobody knows": {"event_unreadable", func(_ *testing.T, _ *everything, c *store.Commit) {
 			c.Records = [][]byte{[]byte(`{"type":"NONSENSE"}`)}
 		}},
 		"an event after the end": {"stream_illegal", appends(agui.TextMessageEnd{MessageID: "m"})},
@@ -290,11 +293,11 @@ func TestAuditFindsDamage(t *testing.T) {
 			agui.ToolCallResultRef{ToolCallResult: agui.ToolCallResult{MessageID: "m", ToolCallID: "c"}}, agui.ToolCallEnd{ToolCallID: "c"},
 			agui.RunFinished{ThreadID: "t", RunID: "r2"},
 		)},
-		"a log cut at its beginning": {"log_gap", func(_ *testing.T, all *everything, c *holdfast.Commit) { c.Trim = 3 }},
-		"a log that is gone":         {"log_missing", func(_ *testing.T, all *everything, c *holdfast.Commit) { c.Trim = all.head.Next - 1 }},
-		"another fence":              {"log_tag", func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.Fence.Nonce = "other" }},
-		"an unreadable archive":      {"archive_unreadable", put(holdfast.KindLog, "r1", "{")},
-		"an archive of nothing":      {"archive_damaged", put(holdfast.KindLog, "r1", `{"run":"r1"}`)},
+		"a log cut at its beginning": {"log_gap", func(_ *testing.T, all *everything, c *store.Commit) { c.Trim = 3 }},
+		"a log that is gone":         {"log_missing", func(_ *testing.T, all *everything, c *store.Commit) { c.Trim = all.head.Next - 1 }},
+		"another fence":              {"log_tag", func(_ *testing.T, _ *everything, c *store.Commit) { c.Fence.Nonce = "other" }},
+		"an unreadable archive":      {"archive_unreadable", put(store.KindLog, "r1", "{")},
+		"an archive of nothing":      {"archive_damaged", put(store.KindLog, "r1", `{"run":"r1"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, e := finishedThread(t)
@@ -304,17 +307,17 @@ func TestAuditFindsDamage(t *testing.T) {
 }
 
 // spoiled damages a thread and audits it.
-func spoiled(t *testing.T, e *looptest.Engine, store holdfast.Store, id string, do damage) []Problem {
+func spoiled(t *testing.T, e *looptest.Engine, db store.Store, id string, do damage) []Problem {
 	t.Helper()
-	all := looptest.Must(readAll(t.Context(), store, looptest.KeyOf(id)))(t)
-	commit := &holdfast.Commit{
+	all := looptest.Must(readAll(t.Context(), db, looptest.KeyOf(id)))(t)
+	commit := &store.Commit{
 		Key: all.key, ID: testID("c"), Expect: all.head.Position(), User: all.head.User, Fence: all.head.Fence, Process: all.head.Process, UpdatedAt: all.head.UpdatedAt,
 	}
 	do(t, all, commit)
-	if err := store.Commit(t.Context(), commit); err != nil {
+	if err := db.Commit(t.Context(), commit); err != nil {
 		t.Fatal(err)
 	}
-	return looptest.Must(Check(t.Context(), store, looptest.KeyOf(id)))(t)
+	return looptest.Must(Check(t.Context(), db, looptest.KeyOf(id)))(t)
 }
 
 func wantProblem(t *testing.T, problems []Problem, want string) {
@@ -328,21 +331,21 @@ func wantProblem(t *testing.T, problems []Problem, want string) {
 // the messages.
 func TestAuditFindsDamagedArchives(t *testing.T) {
 	change := func(change func(*thread.ArchivedLog)) damage {
-		return func(t *testing.T, all *everything, c *holdfast.Commit) {
-			v := all.values[holdfast.KindLog][0]
+		return func(t *testing.T, all *everything, c *store.Commit) {
+			v := all.values[store.KindLog][0]
 			a := &thread.ArchivedLog{}
 			if err := thread.Decode(v.Data, a); err != nil {
 				t.Fatal(err)
 			}
 			change(a)
-			c.Put = append(c.Put, holdfast.Value{Kind: v.Kind, ID: v.ID, Data: thread.MustJSON(a)})
+			c.Put = append(c.Put, store.Value{Kind: v.Kind, ID: v.ID, Data: thread.MustJSON(a)})
 		}
 	}
 	for name, c := range map[string]struct {
 		want string
 		do   damage
 	}{
-		"lost": {"log_missing", drop(holdfast.KindLog, 0)},
+		"lost": {"log_missing", drop(store.KindLog, 0)},
 		"too short": {"archive_gap", change(func(a *thread.ArchivedLog) {
 			a.Entries = slices.DeleteFunc(a.Entries, func(n thread.LogEntry) bool { return n.Kind != "" })
 		})},
@@ -374,13 +377,13 @@ func lengths(a *thread.ArchivedLog) []int {
 
 // TestAuditFindsACycle: a message that comes before itself does not hang the audit.
 func TestAuditFindsACycle(t *testing.T) {
-	store, e := finishedThread(t)
-	all := looptest.Must(readAll(t.Context(), store, looptest.KeyOf("t")))(t)
+	db, e := finishedThread(t)
+	all := looptest.Must(readAll(t.Context(), db, looptest.KeyOf("t")))(t)
 	first := all.messages[0]
-	wantProblem(t, spoiled(t, e, store, "t", forget(0)), "message_hole")
+	wantProblem(t, spoiled(t, e, db, "t", forget(0)), "message_hole")
 	first.Parent = all.messages[3].ID
-	wantProblem(t, spoiled(t, e, store, "t", func(_ *testing.T, _ *everything, c *holdfast.Commit) {
-		c.Messages = []holdfast.StoredMessage{first}
+	wantProblem(t, spoiled(t, e, db, "t", func(_ *testing.T, _ *everything, c *store.Commit) {
+		c.Messages = []store.Message{first}
 	}), "message_cycle")
 }
 
@@ -389,15 +392,15 @@ func TestAuditOfANewerVersion(t *testing.T) {
 	for name, do := range map[string]damage{
 		"head":       changeState(func(st *thread.State) { st.Format = thread.Format + 1 }),
 		"checkpoint": spoil(0, func(cp *thread.Checkpoint) { cp.Format = thread.Format + 1 }),
-		"run":        put(holdfast.KindRun, "r0", fmt.Sprintf(`{"format":%d}`, thread.Format+1)),
+		"run":        put(store.KindRun, "r0", fmt.Sprintf(`{"format":%d}`, thread.Format+1)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, e := finishedThread(t)
-			problems := spoiled(t, e, store, "t", func(t *testing.T, all *everything, c *holdfast.Commit) {
-				drop(holdfast.KindBlob, 0)(t, all, c) // is not looked for
+			db, e := finishedThread(t)
+			problems := spoiled(t, e, db, "t", func(t *testing.T, all *everything, c *store.Commit) {
+				drop(store.KindBlob, 0)(t, all, c) // is not looked for
 				do(t, all, c)
 			})
-			if len(problems) != 1 || problems[0].What != holdfast.CodeVersionTooNew {
+			if len(problems) != 1 || problems[0].What != codes.VersionTooNew {
 				t.Errorf("got %v", problems)
 			}
 		})
@@ -405,9 +408,9 @@ func TestAuditOfANewerVersion(t *testing.T) {
 }
 
 // restless is a store whose threads change with every look.
-type restless struct{ holdfast.Store }
+type restless struct{ store.Store }
 
-func (r restless) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
+func (r restless) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
 	h, err := r.Store.Head(ctx, key)
 	if err == nil {
 		h.ETag = fmt.Sprint("c", looptest.Serial.Add(1))
@@ -416,11 +419,11 @@ func (r restless) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.H
 }
 
 func TestAuditOfWhatIsNotThere(t *testing.T) {
-	store, _ := finishedThread(t)
-	if _, err := Check(t.Context(), store, looptest.KeyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) || !strings.Contains(err.Error(), "acme/nope") {
+	db, _ := finishedThread(t)
+	if _, err := Check(t.Context(), db, looptest.KeyOf("nope")); !errors.Is(err, store.ErrNotFound) || !strings.Contains(err.Error(), "acme/nope") {
 		t.Errorf("an unknown thread: %v", err)
 	}
-	if _, err := Check(t.Context(), restless{store}, looptest.KeyOf("t")); !errors.Is(err, holdfast.ErrConflict) {
+	if _, err := Check(t.Context(), restless{db}, looptest.KeyOf("t")); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a thread that keeps changing: %v", err)
 	}
 }

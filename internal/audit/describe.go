@@ -12,6 +12,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // A stored thread as a person reads it: one line of it, or all of it, now or at a
@@ -19,18 +22,18 @@ import (
 
 // Summary is a thread in one line.
 type Summary struct {
-	Key       holdfast.ThreadKey // tenant and id
-	User      string             // its owner
-	Status    string             // "unreadable" if its head cannot be read
-	Iteration int                // that runs, or runs next
-	Messages  int                // how many its history has
-	Bytes     int64              // that it takes in the store
-	UpdatedAt time.Time          // when it was last active
+	Key       store.ThreadKey // tenant and id
+	User      string          // its owner
+	Status    string          // "unreadable" if its head cannot be read
+	Iteration int             // that runs, or runs next
+	Messages  int             // how many its history has
+	Bytes     int64           // that it takes in the store
+	UpdatedAt time.Time       // when it was last active
 }
 
 // Summarize describes a stored thread in one line. It needs no engine and writes nothing.
 // The error is the store's.
-func Summarize(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*Summary, error) {
+func Summarize(ctx context.Context, store store.Reader, key store.ThreadKey) (*Summary, error) {
 	head, err := store.Head(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
@@ -61,18 +64,18 @@ type Inspection struct {
 	Parent, ParentCheckpoint string
 	// Shown is the checkpoint that History, State, Middleware and Open belong to; nil for
 	// the head.
-	Shown   *holdfast.Checkpoint
+	Shown   *threads.Checkpoint
 	History []InspectedMessage // the first message first
 	State   json.RawMessage    // the shared state; nil if there is none
 	// Middleware is the middleware's states, without what must not be shown.
 	Middleware  json.RawMessage
-	Open        []holdfast.OpenCall     // calls without a result
-	Checkpoints []holdfast.Checkpoint   // the newest last
-	Intents     []InspectedIntent       // calls that were about to start
-	Pending     []holdfast.PendingWrite // results that no checkpoint holds
-	Runs        []InspectedRun          // in the order in which they started
-	Size        map[string]int64        // bytes by kind of data, as the store counts them
-	Problems    []Problem               // see Check
+	Open        []threads.OpenCall     // calls without a result
+	Checkpoints []threads.Checkpoint   // the newest last
+	Intents     []InspectedIntent      // calls that were about to start
+	Pending     []threads.PendingWrite // results that no checkpoint holds
+	Runs        []InspectedRun         // in the order in which they started
+	Size        map[string]int64       // bytes by kind of data, as the store counts them
+	Problems    []Problem              // see Check
 }
 
 // InspectedMessage is a message of the history. CallID is the call that a result belongs
@@ -102,17 +105,17 @@ type InspectedRun struct {
 // Inspect describes a stored thread, or what it was at the checkpoint if that is not empty.
 // It needs no engine and writes nothing. What cannot be read of a damaged thread is left
 // out and is among its problems. A checkpoint that is not there is a not_found error.
-func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, checkpoint string) (*Inspection, error) {
-	all, err := readAll(ctx, store, key)
+func Inspect(ctx context.Context, db store.Store, key store.ThreadKey, checkpoint string) (*Inspection, error) {
+	all, err := readAll(ctx, db, key)
 	if err != nil {
 		return nil, err
 	}
-	summary, err := Summarize(ctx, store, key)
+	summary, err := Summarize(ctx, db, key)
 	if err != nil {
 		return nil, err
 	}
 	in := &Inspection{Summary: *summary, Owner: all.head.Process, ETag: all.head.ETag, Problems: all.check()}
-	if in.Size, err = store.Size(ctx, key); err != nil {
+	if in.Size, err = db.Size(ctx, key); err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
 	in.values(all)
@@ -130,8 +133,8 @@ func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, 
 		}
 		return in, nil
 	}
-	data, err := store.Value(ctx, key, holdfast.KindCheckpoint, checkpoint)
-	if errors.Is(err, holdfast.ErrNotFound) {
+	data, err := db.Value(ctx, key, store.KindCheckpoint, checkpoint)
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, thread.CheckpointNotFound(key.Thread, checkpoint)
 	}
 	if err != nil {
@@ -149,32 +152,32 @@ func Inspect(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, 
 
 // values describes what belongs to the whole thread.
 func (in *Inspection) values(all *everything) {
-	for _, v := range all.values[holdfast.KindCheckpoint] {
+	for _, v := range all.values[store.KindCheckpoint] {
 		if cp, err := thread.DecodeCheckpoint(v.Data); err == nil {
 			in.Checkpoints = append(in.Checkpoints, cp.Public(all.key.Thread))
 		}
 	}
-	for _, v := range all.values[holdfast.KindIntent] {
+	for _, v := range all.values[store.KindIntent] {
 		var i thread.Intent
 		if thread.Decode(v.Data, &i) == nil {
 			in.Intents = append(in.Intents, InspectedIntent{CallID: v.ID, Tool: i.Tool, Key: i.Key, At: i.At})
 		}
 	}
-	for _, v := range all.values[holdfast.KindPending] {
+	for _, v := range all.values[store.KindPending] {
 		var p thread.PendingWrite
 		if thread.Decode(v.Data, &p) == nil {
-			in.Pending = append(in.Pending, holdfast.PendingWrite{CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed,
+			in.Pending = append(in.Pending, threads.PendingWrite{CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed,
 				Iteration: p.Iteration, ThreadID: all.key.Thread, CompletedAt: p.CompletedAt})
 		}
 	}
 	ends := map[string]thread.RunEnd{}
-	for _, v := range all.values[holdfast.KindOutcome] {
+	for _, v := range all.values[store.KindOutcome] {
 		var o thread.RunEnd
 		if thread.Decode(v.Data, &o) == nil {
 			ends[v.ID] = o
 		}
 	}
-	for _, v := range all.values[holdfast.KindRun] {
+	for _, v := range all.values[store.KindRun] {
 		var r thread.Run
 		if thread.Decode(v.Data, &r) == nil {
 			o := ends[v.ID]
@@ -186,7 +189,7 @@ func (in *Inspection) values(all *everything) {
 
 // at describes the history, the shared state and the open calls of a state.
 func (in *Inspection) at(all *everything, st *thread.State) {
-	byID := make(map[string]*holdfast.StoredMessage, len(all.messages))
+	byID := make(map[string]*store.Message, len(all.messages))
 	for i := range all.messages {
 		byID[all.messages[i].ID] = &all.messages[i]
 	}
@@ -194,7 +197,7 @@ func (in *Inspection) at(all *everything, st *thread.State) {
 		in.History = append(in.History, inspected(byID[id]))
 	}
 	slices.Reverse(in.History)
-	for _, v := range all.values[holdfast.KindBlob] {
+	for _, v := range all.values[store.KindBlob] {
 		if v.ID == st.Shared {
 			in.State = v.Data
 		}
@@ -203,7 +206,7 @@ func (in *Inspection) at(all *everything, st *thread.State) {
 		in.Middleware = shown
 	}
 	for _, c := range st.Calls {
-		open := holdfast.OpenCall{ID: c.ID, Tool: c.Name}
+		open := threads.OpenCall{ID: c.ID, Tool: c.Name}
 		if c.Waits() {
 			open.Interrupt = c.Interrupt.ID
 		}
@@ -212,7 +215,7 @@ func (in *Inspection) at(all *everything, st *thread.State) {
 }
 
 // inspected returns a message as a person reads it.
-func inspected(s *holdfast.StoredMessage) InspectedMessage {
+func inspected(s *store.Message) InspectedMessage {
 	m, err := agui.DecodeMessage(s.Data)
 	if err != nil {
 		return InspectedMessage{ID: s.ID, Role: "unreadable", Text: string(s.Data)}
@@ -236,8 +239,8 @@ func (all *everything) middlewareState(st *thread.State) (json.RawMessage, error
 	if st.Schema == "" && len(st.States) == 0 {
 		return nil, nil
 	}
-	var info holdfast.SchemaInfo
-	for _, v := range all.values[holdfast.KindBlob] {
+	var info state.SchemaInfo
+	for _, v := range all.values[store.KindBlob] {
 		if st.Schema != "" && v.ID == thread.SchemaBlob(st.Schema) {
 			if err := json.Unmarshal(v.Data, &info); err != nil {
 				return nil, errors.Join(thread.ErrUnreadable, err)

@@ -12,7 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A thread as a document: everything that a store holds of it, as JSON that people can
@@ -33,21 +34,21 @@ type Document struct {
 	Tenant  string `json:"tenant"`  // that the thread belonged to
 	Thread  string `json:"thread"`  // its id
 
-	Head     DocumentHead                      `json:"head"`     // without the state
-	State    Bytes                             `json:"state"`    // of the head
-	Messages []DocumentMessage                 `json:"messages"` // the whole tree
-	Values   map[holdfast.Kind][]DocumentValue `json:"values"`   // by ascending ids
-	Records  []DocumentRecord                  `json:"records"`  // the live log
+	Head     DocumentHead                   `json:"head"`     // without the state
+	State    Bytes                          `json:"state"`    // of the head
+	Messages []DocumentMessage              `json:"messages"` // the whole tree
+	Values   map[store.Kind][]DocumentValue `json:"values"`   // by ascending ids
+	Records  []DocumentRecord               `json:"records"`  // the live log
 }
 
-// DocumentHead is a head without its state. Its fields are those of [holdfast.Head].
+// DocumentHead is a head without its state. Its fields are those of [store.Head].
 type DocumentHead struct {
-	User      string         `json:"user"`              // who owns the thread
-	Fence     holdfast.Fence `json:"fence"`             // of the last acquisition
-	Process   string         `json:"process,omitempty"` // that runs it; empty if none does
-	ETag      string         `json:"etag"`              // id of the last commit
-	Next      uint64         `json:"next"`              // number of the next record
-	UpdatedAt time.Time      `json:"updatedAt"`         // when it was last active
+	User      string      `json:"user"`              // who owns the thread
+	Fence     store.Fence `json:"fence"`             // of the last acquisition
+	Process   string      `json:"process,omitempty"` // that runs it; empty if none does
+	ETag      string      `json:"etag"`              // id of the last commit
+	Next      uint64      `json:"next"`              // number of the next record
+	UpdatedAt time.Time   `json:"updatedAt"`         // when it was last active
 }
 
 // DocumentMessage is a message in the tree.
@@ -65,8 +66,8 @@ type DocumentValue struct {
 
 // DocumentRecord is a record of the live log.
 type DocumentRecord struct {
-	Cursor holdfast.Cursor `json:"cursor"` // number and tag
-	Data   Bytes           `json:"data"`   // an AG-UI event
+	Cursor store.Cursor `json:"cursor"` // number and tag
+	Data   Bytes        `json:"data"`   // an AG-UI event
 }
 
 // Bytes are stored data. In a document, data that is JSON stands as it is; any other is an
@@ -115,14 +116,14 @@ func (b Bytes) base64() ([]byte, bool) {
 // Export returns all that a store holds of a thread. It needs no engine and writes nothing.
 // A thread of a newer version is refused with ErrVersionTooNew, because there may be more of
 // it than this version knows.
-func Export(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey) (*Document, error) {
-	all, err := readAll(ctx, store, key)
+func Export(ctx context.Context, db store.Store, key store.ThreadKey) (*Document, error) {
+	all, err := readAll(ctx, db, key)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range all.check() {
-		if p.What == holdfast.CodeVersionTooNew {
-			return nil, fmt.Errorf("export thread %s: %s: %w", key, p.Detail, holdfast.ErrVersionTooNew)
+		if p.What == codes.VersionTooNew {
+			return nil, fmt.Errorf("export thread %s: %s: %w", key, p.Detail, store.ErrVersionTooNew)
 		}
 	}
 	return all.document(), nil
@@ -135,7 +136,7 @@ func (all *everything) document() *Document {
 		Kind: documentKind, Version: documentVersion, Tenant: all.key.Tenant, Thread: all.key.Thread,
 		Head:     DocumentHead{User: h.User, Fence: h.Fence, Process: h.Process, ETag: h.ETag, Next: h.Next, UpdatedAt: h.UpdatedAt},
 		State:    h.State,
-		Messages: []DocumentMessage{}, Values: map[holdfast.Kind][]DocumentValue{}, Records: []DocumentRecord{},
+		Messages: []DocumentMessage{}, Values: map[store.Kind][]DocumentValue{}, Records: []DocumentRecord{},
 	}
 	for _, m := range all.messages {
 		d.Messages = append(d.Messages, DocumentMessage{ID: m.ID, Parent: m.Parent, Data: m.Data})
@@ -185,37 +186,37 @@ func (d *Document) check() error {
 	case d.Kind != documentKind:
 		return fmt.Errorf("%w: its kind is %q, not %q: it is not an exported thread", errDocument, d.Kind, documentKind)
 	case d.Version > documentVersion:
-		return fmt.Errorf("%w: it has version %d, this program reads up to %d: %w", errDocument, d.Version, documentVersion, holdfast.ErrVersionTooNew)
-	case d.Version < 1 || d.Thread == "" || d.Head.Next < 1 || d.Head.Fence == (holdfast.Fence{}):
+		return fmt.Errorf("%w: it has version %d, this program reads up to %d: %w", errDocument, d.Version, documentVersion, store.ErrVersionTooNew)
+	case d.Version < 1 || d.Thread == "" || d.Head.Next < 1 || d.Head.Fence == (store.Fence{}):
 		return fmt.Errorf("%w: its version, thread or head is missing", errDocument)
 	}
 	return nil
 }
 
 // everything returns the thread that the document holds, under the given key.
-func (d *Document) everything(key holdfast.ThreadKey) (*everything, error) {
+func (d *Document) everything(key store.ThreadKey) (*everything, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
 	h := d.Head
 	all := &everything{
-		key: key, values: map[holdfast.Kind][]holdfast.Value{},
-		head: &holdfast.Head{Key: key, User: h.User, Fence: h.Fence, Process: h.Process, ETag: h.ETag, Next: h.Next, UpdatedAt: h.UpdatedAt, State: d.State},
+		key: key, values: map[store.Kind][]store.Value{},
+		head: &store.Head{Key: key, User: h.User, Fence: h.Fence, Process: h.Process, ETag: h.ETag, Next: h.Next, UpdatedAt: h.UpdatedAt, State: d.State},
 	}
 	for _, m := range d.Messages {
-		all.messages = append(all.messages, holdfast.StoredMessage{ID: m.ID, Parent: m.Parent, Data: m.Data})
+		all.messages = append(all.messages, store.Message{ID: m.ID, Parent: m.Parent, Data: m.Data})
 	}
 	for _, r := range d.Records {
-		all.records = append(all.records, holdfast.Record{Cursor: r.Cursor, Data: r.Data})
+		all.records = append(all.records, store.Record{Cursor: r.Cursor, Data: r.Data})
 	}
 	for kind, values := range d.Values {
-		if !slices.Contains(holdfast.Kinds(), kind) {
+		if !slices.Contains(store.Kinds(), kind) {
 			return nil, fmt.Errorf("%w: it has values of the kind %q, which is not known", errDocument, kind)
 		}
 		for _, v := range values {
-			all.values[kind] = append(all.values[kind], holdfast.Value{Kind: kind, ID: v.ID, Data: v.Data})
+			all.values[kind] = append(all.values[kind], store.Value{Kind: kind, ID: v.ID, Data: v.Data})
 		}
-		slices.SortFunc(all.values[kind], func(a, b holdfast.Value) int { return cmp.Compare(a.ID, b.ID) })
+		slices.SortFunc(all.values[kind], func(a, b store.Value) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	return all, nil
 }

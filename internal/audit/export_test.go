@@ -14,17 +14,20 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 func testID(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) }
 
 // written is a document as text.
-func written(t *testing.T, store holdfast.Store, key holdfast.ThreadKey) string {
+func written(t *testing.T, store store.Store, key store.ThreadKey) string {
 	t.Helper()
 	var text bytes.Buffer
 	if err := looptest.Must(Export(t.Context(), store, key))(t).Write(&text); err != nil {
@@ -34,7 +37,7 @@ func written(t *testing.T, store holdfast.Store, key holdfast.ThreadKey) string 
 }
 
 // copied imports a document's text.
-func copied(t *testing.T, store holdfast.Store, key holdfast.ThreadKey, text string) error {
+func copied(t *testing.T, store store.Store, key store.ThreadKey, text string) error {
 	t.Helper()
 	d, err := ReadDocument(strings.NewReader(text))
 	if err != nil {
@@ -45,12 +48,12 @@ func copied(t *testing.T, store holdfast.Store, key holdfast.ThreadKey, text str
 
 // TestRoundTrip: a thread that went through other stores is the same.
 func TestRoundTrip(t *testing.T) {
-	store, e := finishedThread(t)
+	db, e := finishedThread(t)
 	all := looptest.Checkpoints(t, e, "t")
-	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "fork", ReuseResults: true}))(t)
-	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "went on"}))(t)
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID, Thread: "fork", ReuseResults: true}))(t)
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID, Thread: "went on"}))(t)
 	looptest.Resumed(t, e, "went on", "r2")
-	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Thread: "archived"}))(t)
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "archived"}))(t)
 	for n := range 2 {
 		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("archived", fmt.Sprint("q", n), looptest.UserSays(fmt.Sprint("q", n), "<more> & \u2028 🙂")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
@@ -60,11 +63,11 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	looptest.Must(e.Mark(t.Context(), looptest.Alice, "went on", holdfast.Mark{State: json.RawMessage(`{"base64":"aGk="}`)}))(t)
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "archived", holdfast.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Mark(t.Context(), looptest.Alice, "went on", threads.Mark{State: json.RawMessage(`{"base64":"aGk="}`)}))(t)
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "archived", threads.Travel{Message: "u1"}))(t)
 	for _, id := range []string{"t", "fork", "went on", "archived"} {
 		t.Run(id, func(t *testing.T) {
-			before := written(t, store, looptest.KeyOf(id))
+			before := written(t, db, looptest.KeyOf(id))
 			bolt := looptest.Must(boltstore.Open(filepath.Join(t.TempDir(), "x.db"), boltstore.Options{}))(t)
 			defer bolt.Close()
 			if err := copied(t, bolt, looptest.KeyOf(id), before); err != nil {
@@ -81,7 +84,7 @@ func TestRoundTrip(t *testing.T) {
 			if children := looptest.Must(back.Children(t.Context(), looptest.KeyOf("t"), "", 10))(t); id != "t" && len(children) != 1 {
 				t.Errorf("the copy is not a child of t: %v", children)
 			}
-			if err := copied(t, back, looptest.KeyOf(id), before); !errors.Is(err, holdfast.ErrConflict) || !strings.Contains(err.Error(), "there is a thread") {
+			if err := copied(t, back, looptest.KeyOf(id), before); !errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), "there is a thread") {
 				t.Errorf("imported twice: %v", err)
 			}
 		})
@@ -92,8 +95,8 @@ func TestRoundTrip(t *testing.T) {
 // archived or not.
 func TestCursorsSurvive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New()
-		e := looptest.Start(t, store, nil, looptest.Wordy())
+		db := memstore.New()
+		e := looptest.Start(t, db, nil, looptest.Wordy())
 		all := map[string][]agui.Frame{}
 		for _, run := range []string{"r1", "r2"} {
 			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", run, looptest.UserSays(run+"u", "go")))
@@ -103,13 +106,13 @@ func TestCursorsSurvive(t *testing.T) {
 			}
 		}
 		other := memstore.New()
-		if err := copied(t, other, looptest.KeyOf("t"), written(t, store, looptest.KeyOf("t"))); err != nil {
+		if err := copied(t, other, looptest.KeyOf("t"), written(t, db, looptest.KeyOf("t"))); err != nil {
 			t.Fatal(err)
 		}
 		two := looptest.Start(t, other, nil, looptest.Wordy())
 		for run, frames := range all {
 			for _, f := range frames[:len(frames)-1] {
-				after := looptest.Must(holdfast.ParseCursor(f.ID))(t)
+				after := looptest.Must(store.ParseCursor(f.ID))(t)
 				want, _ := looptest.FramesOf(t, looptest.Must(e.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t), nil)
 				got, _ := looptest.FramesOf(t, looptest.Must(two.Events(t.Context(), looptest.Alice, "t", run, after, agui.DialectV1))(t), nil)
 				if !slices.EqualFunc(got, want, func(a, b agui.Frame) bool { return a.ID == b.ID && bytes.Equal(a.Data, b.Data) }) {
@@ -143,21 +146,21 @@ func TestImportOfARunningThread(t *testing.T) {
 					{Finish: holdfast.FinishToolCalls},
 				}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})}
 			}
-			store := memstore.New()
-			e := looptest.Start(t, store, nil, agent(true))
+			db := memstore.New()
+			e := looptest.Start(t, db, nil, agent(true))
 			looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 			looptest.WaitFor(t, func() bool {
-				return len(looptest.Must(Inspect(t.Context(), store, looptest.KeyOf("t"), ""))(t).Pending) == 1
+				return len(looptest.Must(Inspect(t.Context(), db, looptest.KeyOf("t"), ""))(t).Pending) == 1
 			})
 			did := j.Take()
 			other := memstore.New()
-			if err := copied(t, other, looptest.KeyOf(name), written(t, store, looptest.KeyOf("t"))); err != nil {
+			if err := copied(t, other, looptest.KeyOf(name), written(t, db, looptest.KeyOf("t"))); err != nil {
 				t.Fatal(err)
 			}
 			wantSound(t, other, name)
 			two := looptest.Start(t, other, nil, agent(false))
 			info := looptest.Must(two.Thread(t.Context(), looptest.Alice, name))(t)
-			if info.Status != holdfast.StatusStopped || info.Code != holdfast.CodeCutOff {
+			if info.Status != threads.StatusStopped || info.Code != codes.CutOff {
 				t.Fatalf("the copy is %+v", info)
 			}
 			looptest.Succeeded(t, looptest.Resumed(t, two, name, "r2"))
@@ -168,7 +171,7 @@ func TestImportOfARunningThread(t *testing.T) {
 			}
 			wantSound(t, other, name)
 			for _, run := range []string{"r1", "r2"} {
-				events := looptest.Collect(t, looptest.Must(two.Events(t.Context(), looptest.Alice, name, run, holdfast.Cursor{}, agui.DialectV1))(t), nil)
+				events := looptest.Collect(t, looptest.Must(two.Events(t.Context(), looptest.Alice, name, run, store.Cursor{}, agui.DialectV1))(t), nil)
 				if started := events[0].(agui.RunStarted); started.ThreadID != name {
 					t.Errorf("run %s of %s says it is of thread %s", run, name, started.ThreadID)
 				}
@@ -179,8 +182,8 @@ func TestImportOfARunningThread(t *testing.T) {
 
 // TestDamagedDocuments: a document that cannot be imported says why, and leaves nothing.
 func TestDamagedDocuments(t *testing.T) {
-	store, _ := finishedThread(t)
-	good := written(t, store, looptest.KeyOf("t"))
+	db, _ := finishedThread(t)
+	good := written(t, db, looptest.KeyOf("t"))
 	for name, c := range map[string]struct {
 		want string
 		text string
@@ -198,7 +201,7 @@ func TestDamagedDocuments(t *testing.T) {
 		"a record less":       {"log_gap", without(t, good, func(d *Document) { d.Records = slices.Delete(d.Records, 3, 4) })},
 		"a later end":         {"log_gap", without(t, good, func(d *Document) { d.Head.Next += 1 << 40 })},
 		"an endless log":      {"50000000 is the most", without(t, good, endless)},
-		"a checkpoint less":   {"checkpoint_missing", without(t, good, func(d *Document) { d.Values[holdfast.KindCheckpoint] = nil })},
+		"a checkpoint less":   {"checkpoint_missing", without(t, good, func(d *Document) { d.Values[store.KindCheckpoint] = nil })},
 		"a cursor like no ID": {"cannot be imported", strings.Replace(good, `"cursor": "1-`, `"cursor": "one-`, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,12 +210,12 @@ func TestDamagedDocuments(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
-			if _, err := other.Head(t.Context(), looptest.KeyOf("t")); !errors.Is(err, holdfast.ErrNotFound) {
+			if _, err := other.Head(t.Context(), looptest.KeyOf("t")); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("something is left: %v", err)
 			}
 		})
 	}
-	if _, err := Export(t.Context(), store, looptest.KeyOf("nope")); !errors.Is(err, holdfast.ErrNotFound) {
+	if _, err := Export(t.Context(), db, looptest.KeyOf("nope")); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 }
@@ -237,19 +240,19 @@ func endless(d *Document) {
 	}
 	d.Head.Next += far
 	var rec thread.Run
-	_ = json.Unmarshal(d.Values[holdfast.KindRun][0].Data, &rec)
-	rec.After = holdfast.Cursor{Number: far, Tag: d.Records[0].Cursor.Tag}
-	d.Values[holdfast.KindRun][0].Data = thread.MustJSON(rec)
+	_ = json.Unmarshal(d.Values[store.KindRun][0].Data, &rec)
+	rec.After = store.Cursor{Number: far, Tag: d.Records[0].Cursor.Tag}
+	d.Values[store.KindRun][0].Data = thread.MustJSON(rec)
 }
 
 // failing is a store that cannot make the nth commit, whether it says so or not.
 type failing struct {
-	holdfast.Store
+	store.Store
 	left int
 	done bool // but makes it
 }
 
-func (f *failing) Commit(ctx context.Context, c *holdfast.Commit) error {
+func (f *failing) Commit(ctx context.Context, c *store.Commit) error {
 	if f.left--; f.left != 0 {
 		return f.Store.Commit(ctx, c)
 	}
@@ -263,11 +266,11 @@ func (f *failing) Commit(ctx context.Context, c *holdfast.Commit) error {
 
 // TestImportOrNothing: an import that fails in the middle leaves nothing.
 func TestImportOrNothing(t *testing.T) {
-	store, e := finishedThread(t)
+	db, e := finishedThread(t)
 	if err := e.Archive(t.Context(), looptest.KeyOf("t")); err != nil { // now the log begins late
 		t.Fatal(err)
 	}
-	text := written(t, store, looptest.KeyOf("t"))
+	text := written(t, db, looptest.KeyOf("t"))
 	for n := range 10 {
 		for _, done := range []bool{true, false} {
 			other := &failing{Store: memstore.New(), left: n, done: done}
@@ -279,7 +282,7 @@ func TestImportOrNothing(t *testing.T) {
 			} else if !errors.Is(err, looptest.ErrUnreachable) {
 				t.Error(err)
 			}
-			if _, err := other.Head(t.Context(), looptest.KeyOf("t")); !errors.Is(err, holdfast.ErrNotFound) {
+			if _, err := other.Head(t.Context(), looptest.KeyOf("t")); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("after %d commits something is left: %v", n, err)
 			}
 		}

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Import writes a document into a store as a new thread. A store takes only commits, so
@@ -22,7 +23,7 @@ import (
 // numbers and tags of the records survive, and so do cursors. A thread that runs is stopped
 // in the copy, with code cut_off, because its owner does not know the copy. A document that
 // Check finds damaged is refused, and nothing is written.
-func Import(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, d *Document, now time.Time, newID func(prefix string) string) error {
+func Import(ctx context.Context, store store.Store, key store.ThreadKey, d *Document, now time.Time, newID func(prefix string) string) error {
 	all, err := d.everything(key)
 	if err != nil {
 		return err
@@ -53,8 +54,8 @@ func Import(ctx context.Context, store holdfast.Store, key holdfast.ThreadKey, d
 
 // damagedDocument says why a document is refused.
 func damagedDocument(problems []Problem) error {
-	if problems[0].What == holdfast.CodeVersionTooNew {
-		return fmt.Errorf("%w: %s: %w", errDocument, problems[0].Detail, holdfast.ErrVersionTooNew)
+	if problems[0].What == codes.VersionTooNew {
+		return fmt.Errorf("%w: %s: %w", errDocument, problems[0].Detail, store.ErrVersionTooNew)
 	}
 	lines := make([]string, 0, len(problems))
 	for _, p := range problems {
@@ -67,11 +68,11 @@ func damagedDocument(problems []Problem) error {
 // continues it.
 func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix string) string) error {
 	h, reason := all.head, thread.CutOff(st.Iteration)
-	c := &holdfast.Commit{ID: newID("c")}
+	c := &store.Commit{ID: newID("c")}
 	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
-	h.Fence = holdfast.Fence{Epoch: h.Fence.Epoch + 1, Nonce: newID("")}
-	last := holdfast.Cursor{Number: h.Next, Tag: h.Fence.Tag()}
-	all.records = append(all.records, holdfast.Record{Cursor: last, Data: ev.AppendJSON(nil)})
+	h.Fence = store.Fence{Epoch: h.Fence.Epoch + 1, Nonce: newID("")}
+	last := store.Cursor{Number: h.Next, Tag: h.Fence.Tag()}
+	all.records = append(all.records, store.Record{Cursor: last, Data: ev.AppendJSON(nil)})
 	if err := st.Stop(reason); err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ const (
 
 // commits returns the commits that make the thread. Only the last one has the state: an
 // incomplete copy cannot be read, so nobody works with it.
-func (all *everything) commits(st *thread.State, newID func(prefix string) string) ([]*holdfast.Commit, error) {
+func (all *everything) commits(st *thread.State, newID func(prefix string) string) ([]*store.Commit, error) {
 	b := &copying{head: all.head, newID: newID}
 	trimmed := all.head.Next - 1
 	if len(all.records) > 0 {
@@ -106,7 +107,7 @@ func (all *everything) commits(st *thread.State, newID func(prefix string) strin
 	// A record gets its number from those before it, so the trimmed ones must exist for a
 	// moment.
 	for n := range trimmed {
-		b.record(holdfast.Record{Cursor: holdfast.Cursor{Number: n + 1}, Data: []byte("{}")})
+		b.record(store.Record{Cursor: store.Cursor{Number: n + 1}, Data: []byte("{}")})
 	}
 	b.trim(trimmed)
 	for _, r := range all.records {
@@ -116,7 +117,7 @@ func (all *everything) commits(st *thread.State, newID func(prefix string) strin
 		c := b.room(len(m.Data))
 		c.Messages = append(c.Messages, m)
 	}
-	for _, kind := range holdfast.Kinds() {
+	for _, kind := range store.Kinds() {
 		for _, v := range all.values[kind] {
 			c := b.room(len(v.Data))
 			c.Put = append(c.Put, v)
@@ -135,19 +136,19 @@ func (all *everything) commits(st *thread.State, newID func(prefix string) strin
 
 // copying makes the commits of an import one after the other.
 type copying struct {
-	head    *holdfast.Head
+	head    *store.Head
 	newID   func(prefix string) string
-	commits []*holdfast.Commit
+	commits []*store.Commit
 	tag     string // of the records of the last commit
 	bytes   int    // in the last commit
 }
 
 // begin begins the next commit, under a fence.
-func (b *copying) begin(fence holdfast.Fence) *holdfast.Commit {
-	c := &holdfast.Commit{Key: b.head.Key, ID: b.newID("c"), Expect: holdfast.Position{Next: 1}, User: b.head.User, Fence: fence, UpdatedAt: b.head.UpdatedAt}
+func (b *copying) begin(fence store.Fence) *store.Commit {
+	c := &store.Commit{Key: b.head.Key, ID: b.newID("c"), Expect: store.Position{Next: 1}, User: b.head.User, Fence: fence, UpdatedAt: b.head.UpdatedAt}
 	if n := len(b.commits); n > 0 {
 		before := b.commits[n-1]
-		c.Expect = holdfast.Position{Fence: before.Fence, Next: before.Expect.Next + uint64(len(before.Records)), ETag: before.ID}
+		c.Expect = store.Position{Fence: before.Fence, Next: before.Expect.Next + uint64(len(before.Records)), ETag: before.ID}
 	}
 	b.commits = append(b.commits, c)
 	b.bytes = 0
@@ -155,7 +156,7 @@ func (b *copying) begin(fence holdfast.Fence) *holdfast.Commit {
 }
 
 // room returns a commit with room for size bytes.
-func (b *copying) room(size int) *holdfast.Commit {
+func (b *copying) room(size int) *store.Commit {
 	if len(b.commits) == 0 || b.bytes > 0 && b.bytes+size > importBytes {
 		b.begin(b.head.Fence)
 	}
@@ -164,11 +165,11 @@ func (b *copying) room(size int) *holdfast.Commit {
 }
 
 // record appends a record. Its tag is that of its commit's fence.
-func (b *copying) record(r holdfast.Record) {
+func (b *copying) record(r store.Record) {
 	n := len(b.commits)
 	if n == 0 || b.tag != r.Tag || len(b.commits[n-1].Records) >= importRecords || b.bytes > importBytes {
-		fence := holdfast.Fence{Epoch: b.head.Fence.Epoch, Nonce: r.Tag}
-		if len(r.Tag) == holdfast.TagLength || r.Tag == "" {
+		fence := store.Fence{Epoch: b.head.Fence.Epoch, Nonce: r.Tag}
+		if len(r.Tag) == store.TagLength || r.Tag == "" {
 			fence.Nonce += b.newID("")
 		}
 		b.begin(fence)
@@ -188,24 +189,24 @@ func (b *copying) trim(number uint64) {
 }
 
 // commitAll makes the thread, or nothing.
-func commitAll(ctx context.Context, store holdfast.Committer, commits []*holdfast.Commit) error {
+func commitAll(ctx context.Context, db store.Committer, commits []*store.Commit) error {
 	for i, c := range commits {
-		err := store.Commit(ctx, c)
+		err := db.Commit(ctx, c)
 		if err == nil {
 			continue
 		}
-		if i == 0 && errors.Is(err, holdfast.ErrConflict) {
+		if i == 0 && errors.Is(err, store.ErrConflict) {
 			return fmt.Errorf("there is a thread %s already, choose another name for the copy: %w", c.Key, err)
 		}
 		// Remove what is there so far. Whether this commit was made is not known, so both
 		// positions are tried.
 		clean := context.WithoutCancel(ctx)
-		after := holdfast.Position{Fence: c.Fence, Next: c.Expect.Next + uint64(len(c.Records)), ETag: c.ID}
-		left := store.Delete(clean, c.Key, after)
+		after := store.Position{Fence: c.Fence, Next: c.Expect.Next + uint64(len(c.Records)), ETag: c.ID}
+		left := db.Delete(clean, c.Key, after)
 		if i > 0 && left != nil {
-			left = store.Delete(clean, c.Key, c.Expect)
+			left = db.Delete(clean, c.Key, c.Expect)
 		}
-		if errors.Is(left, holdfast.ErrConflict) || errors.Is(left, holdfast.ErrFenced) {
+		if errors.Is(left, store.ErrConflict) || errors.Is(left, store.ErrFenced) {
 			left = nil // somebody else's
 		}
 		return errors.Join(fmt.Errorf("import thread %s: %w", c.Key, err), left)
@@ -220,15 +221,15 @@ func (all *everything) rename(st *thread.State, old string) error {
 	for i := range all.records {
 		all.records[i].Data = renamedEvent(all.records[i].Data, all.key.Thread)
 	}
-	for i, v := range all.values[holdfast.KindCheckpoint] {
+	for i, v := range all.values[store.KindCheckpoint] {
 		cp, err := thread.DecodeCheckpoint(v.Data)
 		if err != nil {
 			return err
 		}
 		keepKeys(cp.State, old)
-		all.values[holdfast.KindCheckpoint][i].Data = thread.MustJSON(cp)
+		all.values[store.KindCheckpoint][i].Data = thread.MustJSON(cp)
 	}
-	for i, v := range all.values[holdfast.KindLog] {
+	for i, v := range all.values[store.KindLog] {
 		a := &thread.ArchivedLog{}
 		if err := thread.Decode(v.Data, a); err != nil {
 			return err
@@ -236,7 +237,7 @@ func (all *everything) rename(st *thread.State, old string) error {
 		for n := range a.Entries {
 			a.Entries[n].Data = renamedEvent(a.Entries[n].Data, all.key.Thread)
 		}
-		all.values[holdfast.KindLog][i].Data = thread.MustJSON(a)
+		all.values[store.KindLog][i].Data = thread.MustJSON(a)
 	}
 	return nil
 }

@@ -7,9 +7,11 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // TestInspectInTheMiddle: what is under way can be seen from the store alone.
@@ -53,7 +55,7 @@ func TestInspectADamagedThread(t *testing.T) {
 		messages int
 	}{
 		"a negative counter": {changeState(func(st *thread.State) { st.Iteration = -1 }), "unreadable", 6},
-		"no head":            {func(_ *testing.T, _ *everything, c *holdfast.Commit) { c.State = []byte("{") }, "unreadable", 0},
+		"no head":            {func(_ *testing.T, _ *everything, c *store.Commit) { c.State = []byte("{") }, "unreadable", 0},
 		"a newer version":    {changeState(func(st *thread.State) { st.Format = thread.Format + 1 }), "unreadable", 0},
 		"a hole":             {forget(2), "idle", 3},
 	} {
@@ -78,7 +80,7 @@ func TestInspectACheckpoint(t *testing.T) {
 	if in.Shown == nil || in.Shown.ID != all[1].ID || len(in.History) != 3 || string(in.State) != `{"last":"look"}` || in.Status != "idle" {
 		t.Errorf("%+v", in)
 	}
-	if _, err := Inspect(t.Context(), store, looptest.KeyOf("t"), "9"); looptest.Code(err) != holdfast.CodeNotFound || !strings.Contains(err.Error(), `"9"`) {
+	if _, err := Inspect(t.Context(), store, looptest.KeyOf("t"), "9"); looptest.Code(err) != codes.NotFound || !strings.Contains(err.Error(), `"9"`) {
 		t.Errorf("an unknown checkpoint: %v", err)
 	}
 }

@@ -3,9 +3,9 @@ package audit
 import (
 	"slices"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // log checks the thread's log: the live part and the archived part.
@@ -58,7 +58,7 @@ func (a *audit) liveLog(starts []uint64) {
 		a.add("log_tag", "the last record %s was not written under the head's fence, %s", last, a.head.Fence.Tag())
 	}
 	at := a.st.Boundary
-	if a.st.Running() && !slices.ContainsFunc(a.records, func(r holdfast.Record) bool { return r.Cursor == at }) {
+	if a.st.Running() && !slices.ContainsFunc(a.records, func(r store.Record) bool { return r.Cursor == at }) {
 		a.add("boundary_wrong", "the history ends at record %s, which the log does not hold", at)
 	}
 }
@@ -95,7 +95,7 @@ func (a *audit) archives(starts []uint64) []uint64 {
 	if err != nil {
 		texts = &thread.Texts{} // it was reported
 	}
-	for _, v := range a.values[holdfast.KindLog] {
+	for _, v := range a.values[store.KindLog] {
 		log := &thread.ArchivedLog{}
 		if err := thread.Decode(v.Data, log); err != nil {
 			a.cannotRead("archive", "the archive of run "+v.ID, err)

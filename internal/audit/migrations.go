@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Migrations says what the stored states of a thread need before the agents can continue
@@ -15,8 +16,8 @@ import (
 // every listed checkpoint, which a thread can go back to, and reports each state and
 // version once. Nothing is written. A thread of an agent that is not in schemas needs
 // nothing.
-func Migrations(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, schemas map[string]*holdfast.Schema) ([]holdfast.PendingMigration, error) {
-	head, err := store.Head(ctx, key)
+func Migrations(ctx context.Context, db store.Reader, key store.ThreadKey, schemas map[string]*state.Schema) ([]state.PendingMigration, error) {
+	head, err := db.Head(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
@@ -25,7 +26,7 @@ func Migrations(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
 	states := []*thread.State{st}
-	values, err := store.Values(ctx, key, holdfast.KindCheckpoint, "", 0)
+	values, err := db.Values(ctx, key, store.KindCheckpoint, "", 0)
 	if err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
@@ -34,20 +35,20 @@ func Migrations(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 			states = append(states, cp.State)
 		}
 	}
-	var out []holdfast.PendingMigration
-	seen := map[holdfast.StateVersionChange]bool{}
+	var out []state.PendingMigration
+	seen := map[state.VersionChange]bool{}
 	for _, st := range states {
 		s := schemas[st.Agent]
 		if s == nil || len(st.States) == 0 {
 			continue
 		}
-		info, err := thread.ReadSchema(ctx, store, key, st)
+		info, err := thread.ReadSchema(ctx, db, key, st)
 		if err != nil {
 			return nil, err
 		}
 		for _, m := range s.Migrations(s.Restore(info, st.Values(info), nil)) {
-			if !seen[m.StateVersionChange] {
-				seen[m.StateVersionChange] = true
+			if !seen[m.VersionChange] {
+				seen[m.VersionChange] = true
 				out = append(out, m)
 			}
 		}
@@ -58,9 +59,9 @@ func Migrations(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 // StoredStates returns the middleware's states as the thread's newest checkpoint has them;
 // nil for a thread without a checkpoint. Nothing of them is redacted; they are decoded and
 // migrated when they are read.
-func StoredStates(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey) (*holdfast.States, error) {
-	newest, err := store.Values(ctx, key, holdfast.KindCheckpoint, "", 1)
-	if errors.Is(err, holdfast.ErrNotFound) || err == nil && len(newest) == 0 {
+func StoredStates(ctx context.Context, db store.Reader, key store.ThreadKey) (*state.States, error) {
+	newest, err := db.Values(ctx, key, store.KindCheckpoint, "", 1)
+	if errors.Is(err, store.ErrNotFound) || err == nil && len(newest) == 0 {
 		return nil, nil
 	}
 	if err != nil {
@@ -70,7 +71,7 @@ func StoredStates(ctx context.Context, store holdfast.Reader, key holdfast.Threa
 	if err != nil {
 		return nil, fmt.Errorf("read checkpoint %s of thread %s: %w", newest[0].ID, key, err)
 	}
-	info, err := thread.ReadSchema(ctx, store, key, cp.State)
+	info, err := thread.ReadSchema(ctx, db, key, cp.State)
 	if err != nil {
 		return nil, err
 	}

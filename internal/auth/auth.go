@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // maxToken bounds how many bytes are hashed for a caller that is not known yet.
@@ -52,7 +53,7 @@ func (k *Keys) Len() int { return k.count }
 func (k *Keys) Authenticate(r *http.Request) (holdfast.Principal, error) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) == 0 {
-		return holdfast.Principal{}, holdfast.Errorf(holdfast.CodeUnauthenticated, "This server needs an API key.").
+		return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "This server needs an API key.").
 			WithHint("Send the header Authorization: Bearer YOUR_KEY. The operator of the server makes keys with: holdfast key --tenant TENANT --user USER")
 	}
 	if token, ok := bearer(headers); ok {
@@ -60,7 +61,7 @@ func (k *Keys) Authenticate(r *http.Request) (holdfast.Principal, error) {
 			return principal, nil
 		}
 	}
-	return holdfast.Principal{}, holdfast.Errorf(holdfast.CodeUnauthenticated, "The API key is not valid.").
+	return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "The API key is not valid.").
 		WithHint("Send the whole key, without quotes, as Authorization: Bearer YOUR_KEY. If it was replaced, ask the operator of the server for the new one.")
 }
 

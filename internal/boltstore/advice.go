@@ -7,7 +7,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
+
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
@@ -40,7 +41,7 @@ func openFailed(path string, err error) error {
 	advice := ""
 	switch n := noRoom(err); {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return fmt.Errorf("%w: it has %s open; stop it (is a server running already?) %s", holdfast.ErrStoreLocked, path, other)
+		return fmt.Errorf("%w: it has %s open; stop it (is a server running already?) %s", store.ErrStoreLocked, path, other)
 	case n != 0:
 		advice = "the file cannot grow: free space on its disk, " + other
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
+
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -118,19 +119,19 @@ func each(b *testing.B, workers int, newWorker func(w int) func() error) time.Du
 
 // committing returns a function that commits one record to a thread of its own.
 func committing(b *testing.B, s *Store, w int, record []byte) func() error {
-	head := holdfast.Head{Next: 1}
-	key := holdfast.ThreadKey{Tenant: "default", Thread: fmt.Sprintf("thread-%08d-4e5f-8a9b-0123456789ab", w)}
+	head := store.Head{Next: 1}
+	key := store.ThreadKey{Tenant: "default", Thread: fmt.Sprintf("thread-%08d-4e5f-8a9b-0123456789ab", w)}
 	n := 0
 	return func() error {
 		n++
-		c := &holdfast.Commit{
+		c := &store.Commit{
 			Key: key, ID: fmt.Sprintf("c%015x", n), Expect: head.Position(), User: "local", Process: "p-0123456789abcdef",
-			Fence: holdfast.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{record},
+			Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{record},
 		}
 		if err := s.Commit(b.Context(), c); err != nil {
 			return err
 		}
-		head = holdfast.Head{Fence: c.Fence, Next: head.Next + 1, ETag: c.ID}
+		head = store.Head{Fence: c.Fence, Next: head.Next + 1, ETag: c.ID}
 		return nil
 	}
 }

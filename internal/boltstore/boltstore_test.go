@@ -4,13 +4,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // open opens a store in a new folder; the test closes it.
-func open(t *testing.T) holdfast.Store {
+func open(t *testing.T) store.Store {
 	return openAt(t, filepath.Join(t.TempDir(), "data", "holdfast.db"))
 }
 
@@ -28,7 +28,7 @@ func openAt(t *testing.T, path string) *Store {
 	return s
 }
 
-func reopen(t *testing.T, s holdfast.Store) holdfast.Store {
+func reopen(t *testing.T, s store.Store) store.Store {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -43,6 +43,6 @@ func TestConformance(t *testing.T) {
 
 func TestAgainstReference(t *testing.T) {
 	t.Parallel()
-	reference := func(*testing.T) holdfast.Store { return memstore.New() }
+	reference := func(*testing.T) store.Store { return memstore.New() }
 	storetest.Compare(t, open, reference, storetest.Options{Reopen: reopen})
 }

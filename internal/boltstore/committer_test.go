@@ -9,26 +9,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-func threadKey(n int) holdfast.ThreadKey {
-	return holdfast.ThreadKey{Tenant: "acme", Thread: fmt.Sprint("t", n)}
+func threadKey(n int) store.ThreadKey {
+	return store.ThreadKey{Tenant: "acme", Thread: fmt.Sprint("t", n)}
 }
 
 // first is the first commit of a thread.
-func first(key holdfast.ThreadKey, records ...[]byte) *holdfast.Commit {
-	return &holdfast.Commit{
-		Key: key, ID: "c1", Expect: holdfast.Position{Next: 1}, User: "alice",
-		Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(), Records: records,
+func first(key store.ThreadKey, records ...[]byte) *store.Commit {
+	return &store.Commit{
+		Key: key, ID: "c1", Expect: store.Position{Next: 1}, User: "alice",
+		Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(), Records: records,
 	}
 }
 
 // following is the commit after c.
-func following(c *holdfast.Commit, records ...[]byte) *holdfast.Commit {
+func following(c *store.Commit, records ...[]byte) *store.Commit {
 	next := *c
 	next.ID = c.ID + "'"
-	next.Expect = holdfast.Position{Fence: c.Fence, Next: c.Expect.Next + uint64(len(c.Records)), ETag: c.ID}
+	next.Expect = store.Position{Fence: c.Fence, Next: c.Expect.Next + uint64(len(c.Records)), ETag: c.ID}
 	next.Records, next.State, next.Put = records, nil, nil
 	return &next
 }
@@ -108,7 +108,7 @@ func TestStoppedWaiting(t *testing.T) {
 	if err := s.Commit(t.Context(), c); err != nil {
 		t.Errorf("the retry: %v", err)
 	}
-	if records, err := s.Records(t.Context(), c.Key, holdfast.Cursor{}, 10); err != nil || len(records) != 1 {
+	if records, err := s.Records(t.Context(), c.Key, store.Cursor{}, 10); err != nil || len(records) != 1 {
 		t.Errorf("%d records, %v, want 1", len(records), err)
 	}
 }
@@ -122,13 +122,13 @@ func TestBatchOfAll(t *testing.T) {
 	stale := following(a)
 	stale.Expect.Fence.Nonce = "other"
 	orphan := following(b)
-	orphan.Messages = []holdfast.StoredMessage{{ID: "m", Parent: "unknown"}}
+	orphan.Messages = []store.Message{{ID: "m", Parent: "unknown"}}
 	ops := []operation{
 		s.newCommit(a), s.newCommit(stale), s.newCommit(b), s.newCommit(orphan), s.newCommit(a),
 		s.newCommit(following(a, []byte("a2"))), &post{key: threadKey(2), id: "i", entry: newEntry(s.codec, appendName(nil, "i"), nil)},
 		&post{key: threadKey(3), id: "i"}, s.newCommit(following(b, []byte("b2"))),
 	}
-	want := []error{nil, holdfast.ErrFenced, nil, holdfast.ErrInvalid, errAlready, nil, nil, holdfast.ErrNotFound, nil}
+	want := []error{nil, store.ErrFenced, nil, store.ErrInvalid, errAlready, nil, nil, store.ErrNotFound, nil}
 	var batch []*request
 	for _, op := range ops {
 		batch = append(batch, &request{op: op})
@@ -161,7 +161,7 @@ func TestDiskFull(t *testing.T) {
 	s.db.MaxSize = 1 << 20
 	large := following(c, random(20<<20))
 	err := s.Commit(t.Context(), large)
-	for _, refusal := range []error{holdfast.ErrFenced, holdfast.ErrConflict, holdfast.ErrInvalid, context.Canceled} {
+	for _, refusal := range []error{store.ErrFenced, store.ErrConflict, store.ErrInvalid, context.Canceled} {
 		if err == nil || errors.Is(err, refusal) {
 			t.Fatalf("on a full disk: %v, want an I/O error", err)
 		}
@@ -228,7 +228,7 @@ func TestClose(t *testing.T) {
 	if err := s.Commit(t.Context(), first(threadKey(3))); !errors.Is(err, errClosed) {
 		t.Errorf("a commit after Close: %v", err)
 	}
-	if _, err := s.Head(t.Context(), threadKey(1)); err == nil || errors.Is(err, holdfast.ErrNotFound) {
+	if _, err := s.Head(t.Context(), threadKey(1)); err == nil || errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a read after Close: %v", err)
 	}
 	if err := s.Close(); err != nil {
@@ -244,7 +244,7 @@ func TestSmallCommitsStaySmall(t *testing.T) {
 	// above it, and the roots.
 	const limit = 4*maxInline + 5*4096
 	s := openAt(t, filepath.Join(t.TempDir(), "holdfast.db"))
-	written := func(c *holdfast.Commit) int64 {
+	written := func(c *store.Commit) int64 {
 		before := s.db.Stats().TxStats
 		if err := s.Commit(t.Context(), c); err != nil {
 			t.Fatal(err)
@@ -255,8 +255,8 @@ func TestSmallCommitsStaySmall(t *testing.T) {
 	c := first(threadKey(1), random(1<<20))
 	c.State = random(5 << 20)
 	for i := range 50 {
-		c.Put = append(c.Put, holdfast.Value{Kind: "k", ID: fmt.Sprint(i), Data: random(3000 + 1000*i)})
-		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: fmt.Sprint(i), Data: random(2500)})
+		c.Put = append(c.Put, store.Value{Kind: "k", ID: fmt.Sprint(i), Data: random(3000 + 1000*i)})
+		c.Messages = append(c.Messages, store.Message{ID: fmt.Sprint(i), Data: random(2500)})
 	}
 	written(c)
 	c.Messages = nil
@@ -280,20 +280,20 @@ func TestSmallCommitsStaySmall(t *testing.T) {
 func TestNothingLeftOver(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, filepath.Join(t.TempDir(), "holdfast.db"))
-	large := func(kind holdfast.Kind, id string) holdfast.Value {
-		return holdfast.Value{Kind: kind, ID: id, Data: random(50_000)}
+	large := func(kind store.Kind, id string) store.Value {
+		return store.Value{Kind: kind, ID: id, Data: random(50_000)}
 	}
 	c := first(threadKey(1))
 	c.State = random(50_000)
-	c.Put = []holdfast.Value{large("deleted", "a"), large("cleared", "a"), large("trimmed", "a"), large("trimmed", "b"), large("replaced", "a")}
+	c.Put = []store.Value{large("deleted", "a"), large("cleared", "a"), large("trimmed", "a"), large("trimmed", "b"), large("replaced", "a")}
 	next := following(c)
 	next.State, next.InboxSeen = []byte("small"), 1
-	next.Put = []holdfast.Value{{Kind: "replaced", ID: "a"}}
-	next.Delete, next.Clear = []holdfast.ValueID{{Kind: "deleted", ID: "a"}}, []holdfast.Kind{"cleared"}
-	next.Keep = map[holdfast.Kind]int{"trimmed": 0}
+	next.Put = []store.Value{{Kind: "replaced", ID: "a"}}
+	next.Delete, next.Clear = []store.ValueID{{Kind: "deleted", ID: "a"}}, []store.Kind{"cleared"}
+	next.Keep = map[store.Kind]int{"trimmed": 0}
 	err := errors.Join(
 		s.Commit(t.Context(), c),
-		s.Post(t.Context(), c.Key, holdfast.InboxItem{ID: "i", Data: random(50_000)}),
+		s.Post(t.Context(), c.Key, store.InboxItem{ID: "i", Data: random(50_000)}),
 		s.Commit(t.Context(), next),
 	)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
+
 	bolt "go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 )
@@ -53,11 +54,11 @@ func commitForever(path string) error {
 	return <-failures
 }
 
-func commitOn(s *Store, key holdfast.ThreadKey) error {
+func commitOn(s *Store, key store.ThreadKey) error {
 	ctx := context.Background()
 	head, err := s.Head(ctx, key)
-	if errors.Is(err, holdfast.ErrNotFound) {
-		head, err = &holdfast.Head{Key: key, Next: 1}, nil
+	if errors.Is(err, store.ErrNotFound) {
+		head, err = &store.Head{Key: key, Next: 1}, nil
 	}
 	if err != nil {
 		return err
@@ -69,11 +70,11 @@ func commitOn(s *Store, key holdfast.ThreadKey) error {
 		if patient {
 			message = random(20_000) // to fill the disk
 		}
-		c := &holdfast.Commit{
-			Key: key, ID: id, Expect: head.Position(), Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
+		c := &store.Commit{
+			Key: key, ID: id, Expect: head.Position(), Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
 			Records: [][]byte{[]byte(id)}, State: bytes.Repeat([]byte(id), 1+rand.IntN(2000)),
-			Put: []holdfast.Value{{Kind: "k", ID: fmt.Sprintf("%08d", head.Next), Data: random(1 + rand.IntN(50_000))}}, Keep: map[holdfast.Kind]int{"k": 20},
-			Messages: []holdfast.StoredMessage{{ID: id, Data: message}},
+			Put: []store.Value{{Kind: "k", ID: fmt.Sprintf("%08d", head.Next), Data: random(1 + rand.IntN(50_000))}}, Keep: map[store.Kind]int{"k": 20},
+			Messages: []store.Message{{ID: id, Data: message}},
 		}
 		for err := s.Commit(ctx, c); err != nil; err = s.Commit(ctx, c) {
 			if !patient {
@@ -87,7 +88,7 @@ func commitOn(s *Store, key holdfast.ThreadKey) error {
 		if _, err := os.Stdout.WriteString(fmt.Sprintf("%s %d\n", key.Thread, head.Next)); err != nil {
 			return err
 		}
-		head = &holdfast.Head{Fence: c.Fence, Next: head.Next + 1, ETag: c.ID}
+		head = &store.Head{Fence: c.Fence, Next: head.Next + 1, ETag: c.ID}
 	}
 }
 
@@ -172,7 +173,7 @@ func survived(t *testing.T, path string, acknowledged map[string]uint64) {
 		key := threadKey(n)
 		last := acknowledged[key.Thread]
 		head, err := s.Head(t.Context(), key)
-		if errors.Is(err, holdfast.ErrNotFound) && last == 0 {
+		if errors.Is(err, store.ErrNotFound) && last == 0 {
 			continue
 		}
 		if err != nil {
@@ -187,9 +188,9 @@ func survived(t *testing.T, path string, acknowledged map[string]uint64) {
 
 // whole checks that the thread has all that its head says, so that no commit is
 // there in part.
-func whole(t *testing.T, s *Store, head *holdfast.Head) {
+func whole(t *testing.T, s *Store, head *store.Head) {
 	t.Helper()
-	records, err1 := s.Records(t.Context(), head.Key, holdfast.Cursor{}, 1<<30)
+	records, err1 := s.Records(t.Context(), head.Key, store.Cursor{}, 1<<30)
 	messages, err2 := s.Messages(t.Context(), head.Key)
 	values, err3 := s.Values(t.Context(), head.Key, "k", "", 0)
 	if err := errors.Join(err1, err2, err3); err != nil {

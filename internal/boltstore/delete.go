@@ -8,18 +8,20 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/store"
+
 	bolt "go.etcd.io/bbolt"
 )
 
-// Delete implements [holdfast.Committer].
-func (s *Store) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.Position) error {
+// Delete implements [store.Committer].
+func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
 	return s.submit(ctx, &removal{key: key, at: at})
 }
 
 // removal is the deletion of a thread on its way.
 type removal struct {
-	key    holdfast.ThreadKey
-	at     holdfast.Position
+	key    store.ThreadKey
+	at     store.Position
 	thread uint64
 	old    *hot
 }
@@ -39,7 +41,7 @@ func (r *removal) check(t *txn) error {
 		return err
 	}
 	if r.old.Position() != r.at {
-		return &holdfast.ConflictError{Key: r.key, Expected: r.at, Actual: r.old.Position()}
+		return &store.ConflictError{Key: r.key, Expected: r.at, Actual: r.old.Position()}
 	}
 	return nil
 }
@@ -78,8 +80,8 @@ func dropAll(b *bolt.Bucket, prefix []byte) error {
 	return nil
 }
 
-// Size implements [holdfast.Reader].
-func (s *Store) Size(ctx context.Context, key holdfast.ThreadKey) (map[string]int64, error) {
+// Size implements [store.Reader].
+func (s *Store) Size(ctx context.Context, key store.ThreadKey) (map[string]int64, error) {
 	size := map[string]int64{}
 	err := s.read(ctx, key, func(t *txn, thread uint64) error {
 		number := numberKey(thread)
@@ -99,9 +101,9 @@ func (s *Store) Size(ctx context.Context, key holdfast.ThreadKey) (map[string]in
 func kindOf(k []byte) string {
 	switch k[0] {
 	case sectionRecords:
-		return holdfast.SizeRecords
+		return store.SizeRecords
 	case sectionMessages:
-		return holdfast.SizeMessages
+		return store.SizeMessages
 	case sectionValues:
 		r := reader{b: k[1:]}
 		return r.name()
@@ -109,8 +111,8 @@ func kindOf(k []byte) string {
 	return ""
 }
 
-// Walk implements [holdfast.Directory], in the order of the names.
-func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []holdfast.Head, next string, err error) {
+// Walk implements [store.Directory], in the order of the names.
+func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []store.Head, next string, err error) {
 	err = s.view(ctx, func(t *txn) error {
 		return ascend(t.names, nil, append([]byte(after), 0), func(k, v []byte) (bool, error) {
 			if len(heads) >= max(limit, 1) {
@@ -131,8 +133,8 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []hold
 	return heads, next, err
 }
 
-// Children implements [holdfast.Directory].
-func (s *Store) Children(ctx context.Context, parent holdfast.ThreadKey, after string, limit int) ([]string, error) {
+// Children implements [store.Directory].
+func (s *Store) Children(ctx context.Context, parent store.ThreadKey, after string, limit int) ([]string, error) {
 	var ids []string
 	err := s.view(ctx, func(t *txn) error {
 		prefix := childPrefix(parent)

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // hot is the part of a thread that every commit rewrites; the State, which may
 // be large, is kept apart.
 type hot struct {
-	holdfast.Head        // without Key and State
-	messages      uint64 // in the thread's tree
-	posted        uint64 // the number of the last inbox item ever posted
+	store.Head        // without Key and State
+	messages   uint64 // in the thread's tree
+	posted     uint64 // the number of the last inbox item ever posted
 }
 
 func (h *hot) encode() []byte {
@@ -32,7 +32,7 @@ func (h *hot) encode() []byte {
 
 func decodeHot(b []byte) (*hot, error) {
 	r := reader{b: b}
-	h := &hot{Head: holdfast.Head{Next: r.uvarint()}, messages: r.uvarint(), posted: r.uvarint()}
+	h := &hot{Head: store.Head{Next: r.uvarint()}, messages: r.uvarint(), posted: r.uvarint()}
 	seconds := r.varint()
 	h.UpdatedAt = time.Unix(seconds, int64(r.uvarint())).UTC()
 	h.Fence.Epoch = r.uvarint()

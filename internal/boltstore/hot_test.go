@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 func FuzzHot(f *testing.F) {
 	f.Add(uint64(1), uint64(0), int64(-1), uint32(999_999_999), "nonce", "process", "etag", "user")
 	f.Add(uint64(1<<63), uint64(1<<64-1), int64(-62135596800), uint32(0), "", "\x00", "\xff", "日本語")
 	f.Fuzz(func(t *testing.T, next, count uint64, seconds int64, nanos uint32, nonce, process, etag, user string) {
-		h := hot{Head: holdfast.Head{
-			User: user, Fence: holdfast.Fence{Epoch: count, Nonce: nonce}, Process: process, ETag: etag, Next: next,
+		h := hot{Head: store.Head{
+			User: user, Fence: store.Fence{Epoch: count, Nonce: nonce}, Process: process, ETag: etag, Next: next,
 			UpdatedAt: time.Unix(seconds, int64(nanos%1e9)).UTC(),
 		}, messages: count / 2, posted: count / 3}
 		got, err := decodeHot(h.encode())
@@ -26,7 +27,7 @@ func FuzzHot(f *testing.F) {
 // FuzzHotGarbage: a damaged head is an error, nothing worse.
 func FuzzHotGarbage(f *testing.F) {
 	f.Add([]byte(nil))
-	f.Add((&hot{Head: holdfast.Head{ETag: "etag", Next: 1}}).encode())
+	f.Add((&hot{Head: store.Head{ETag: "etag", Next: 1}}).encode())
 	f.Add(bytes.Repeat([]byte{0xff}, 40))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if _, err := decodeHot(data); err != nil {
@@ -45,10 +46,10 @@ func FuzzNames(f *testing.F) {
 	f.Add("", "\x01a", "\x01", "a")
 	f.Fuzz(func(t *testing.T, a1, a2, b1, b2 string) {
 		same := a1 == b1 && a2 == b2
-		if got := bytes.Equal(nameKey(holdfast.ThreadKey{Tenant: a1, Thread: a2}), nameKey(holdfast.ThreadKey{Tenant: b1, Thread: b2})); got != same {
+		if got := bytes.Equal(nameKey(store.ThreadKey{Tenant: a1, Thread: a2}), nameKey(store.ThreadKey{Tenant: b1, Thread: b2})); got != same {
 			t.Errorf("threads %q/%q and %q/%q have the same key: %v", a1, a2, b1, b2, got)
 		}
-		if got := bytes.Equal(valueKey(7, holdfast.Kind(a1), a2), valueKey(7, holdfast.Kind(b1), b2)); got != same {
+		if got := bytes.Equal(valueKey(7, store.Kind(a1), a2), valueKey(7, store.Kind(b1), b2)); got != same {
 			t.Errorf("values %q %q and %q %q have the same key: %v", a1, a2, b1, b2, got)
 		}
 		one, other := activePrefix(holdfast.Principal{Tenant: a1, User: a2}), activePrefix(holdfast.Principal{Tenant: b1, User: b2})

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-var _ holdfast.Durable = (*Store)(nil)
+var _ store.Durable = (*Store)(nil)
 
 // littleSpace is when an operator should know that a disk gets full.
 const littleSpace = 1 << 30
@@ -35,32 +35,32 @@ var elsewhere = map[uint32]string{
 	0x01021997: "9p",
 }
 
-// Durability implements [holdfast.Durable]. Every commit is synced, so it looks at
+// Durability implements [store.Durable]. Every commit is synced, so it looks at
 // what a sync is worth where the file is.
-func (s *Store) Durability(ctx context.Context) (holdfast.Durability, error) {
+func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	if err := ctx.Err(); err != nil {
-		return holdfast.Durability{}, err
+		return store.Durability{}, err
 	}
 	at, known, err := statFileSystem(s.path)
 	switch {
 	case err != nil:
 		note := fmt.Sprintf("the file system of %s could not be looked at, so what a sync is worth there is unknown: %v", s.path, err)
-		return holdfast.Durability{Level: holdfast.LevelProcess, Notes: []string{note}}, nil
+		return store.Durability{Level: store.LevelProcess, Notes: []string{note}}, nil
 	case !known:
-		return holdfast.Durability{Level: holdfast.LevelMachine}, nil
+		return store.Durability{Level: store.LevelMachine}, nil
 	}
 	return at.judge(s.path), nil
 }
 
 // judge says what it means for a store to be at path, which is there.
-func (at fileSystem) judge(path string) holdfast.Durability {
-	d := holdfast.Durability{Level: holdfast.LevelMachine}
+func (at fileSystem) judge(path string) store.Durability {
+	d := store.Durability{Level: store.LevelMachine}
 	if name, ok := inMemory[at.kind]; ok {
-		d.Level = holdfast.LevelProcess
+		d.Level = store.LevelProcess
 		d.Notes = append(d.Notes, fmt.Sprintf("%s is in memory (%s): it is lost when the machine stops; put the store on a disk", path, name))
 	}
 	if name, ok := elsewhere[at.kind]; ok {
-		d.Level = holdfast.LevelProcess
+		d.Level = store.LevelProcess
 		d.Notes = append(d.Notes, fmt.Sprintf("%s is not on a local disk (%s): what syncs and locks are worth there depends on the mount; put the store on a local disk, or use Redis", path, name))
 	}
 	if at.free < littleSpace {

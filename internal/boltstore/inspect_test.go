@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // TestInspectFileSystems: only a local disk is worth the machine's level.
@@ -17,17 +17,17 @@ func TestInspectFileSystems(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		at    fileSystem
-		level holdfast.Level
+		level store.Level
 		note  string // "" is none
 	}{
-		{"ext4", fileSystem{0xef53, plenty}, holdfast.LevelMachine, ""},
-		{"xfs", fileSystem{0x58465342, plenty}, holdfast.LevelMachine, ""},
-		{"tmpfs", fileSystem{0x01021994, plenty}, holdfast.LevelProcess, "is in memory (tmpfs)"},
-		{"NFS", fileSystem{0x6969, plenty}, holdfast.LevelProcess, "not on a local disk (NFS)"},
-		{"CIFS", fileSystem{0xff534d42, plenty}, holdfast.LevelProcess, "depends on the mount"},
-		{"FUSE", fileSystem{0x65735546, plenty}, holdfast.LevelProcess, "(FUSE)"},
-		{"9p", fileSystem{0x01021997, plenty}, holdfast.LevelProcess, "(9p)"},
-		{"a full disk", fileSystem{0xef53, 12 << 20}, holdfast.LevelMachine, "only 12 MiB left"},
+		{"ext4", fileSystem{0xef53, plenty}, store.LevelMachine, ""},
+		{"xfs", fileSystem{0x58465342, plenty}, store.LevelMachine, ""},
+		{"tmpfs", fileSystem{0x01021994, plenty}, store.LevelProcess, "is in memory (tmpfs)"},
+		{"NFS", fileSystem{0x6969, plenty}, store.LevelProcess, "not on a local disk (NFS)"},
+		{"CIFS", fileSystem{0xff534d42, plenty}, store.LevelProcess, "depends on the mount"},
+		{"FUSE", fileSystem{0x65735546, plenty}, store.LevelProcess, "(FUSE)"},
+		{"9p", fileSystem{0x01021997, plenty}, store.LevelProcess, "(9p)"},
+		{"a full disk", fileSystem{0xef53, 12 << 20}, store.LevelMachine, "only 12 MiB left"},
 	} {
 		d := c.at.judge("x.db")
 		notes := strings.Join(d.Notes, "\n")
@@ -50,7 +50,7 @@ func TestInspectInMemory(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	d, err := openAt(t, filepath.Join(folder, "holdfast.db")).Durability(t.Context())
-	if err != nil || d.Level != holdfast.LevelProcess || !strings.Contains(strings.Join(d.Notes, "\n"), "tmpfs") {
+	if err != nil || d.Level != store.LevelProcess || !strings.Contains(strings.Join(d.Notes, "\n"), "tmpfs") {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -67,7 +67,7 @@ func TestInspectMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := s.Durability(t.Context())
-	if err != nil || d.Level != holdfast.LevelProcess || !strings.Contains(strings.Join(d.Notes, "\n"), "could not be looked at") {
+	if err != nil || d.Level != store.LevelProcess || !strings.Contains(strings.Join(d.Notes, "\n"), "could not be looked at") {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

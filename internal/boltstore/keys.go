@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The buckets of the file. Numbers in keys are big-endian, so that they sort.
@@ -67,7 +68,7 @@ func appendName(b []byte, name string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(name))), name...)
 }
 
-func nameKey(key holdfast.ThreadKey) []byte {
+func nameKey(key store.ThreadKey) []byte {
 	return append(appendName(nil, key.Tenant), key.Thread...)
 }
 
@@ -87,11 +88,11 @@ func messageIDKey(thread uint64, id string) []byte {
 	return append(sectionKey(thread, sectionMessageIDs), id...)
 }
 
-func kindPrefix(thread uint64, kind holdfast.Kind) []byte {
+func kindPrefix(thread uint64, kind store.Kind) []byte {
 	return appendName(sectionKey(thread, sectionValues), string(kind))
 }
 
-func valueKey(thread uint64, kind holdfast.Kind, id string) []byte {
+func valueKey(thread uint64, kind store.Kind, id string) []byte {
 	return append(kindPrefix(thread, kind), id...)
 }
 
@@ -109,12 +110,12 @@ func activeKey(owner holdfast.Principal, minute int64, thread uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendMinute(activePrefix(owner), minute), thread)
 }
 
-func childPrefix(parent holdfast.ThreadKey) []byte {
+func childPrefix(parent store.ThreadKey) []byte {
 	return appendName(appendName(nil, parent.Tenant), parent.Thread)
 }
 
 func childKey(tenant, parent, child string) []byte {
-	return append(childPrefix(holdfast.ThreadKey{Tenant: tenant, Thread: parent}), child...)
+	return append(childPrefix(store.ThreadKey{Tenant: tenant, Thread: parent}), child...)
 }
 
 // appendMinute turns the sign around, so that times before 1970 sort first.

@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The sections of a tenant in the ledger bucket. Their numbers are in the file and
@@ -70,30 +70,30 @@ func later(a, b int64) int64 {
 }
 
 // expiry is when the entry's account expires.
-func expiry(e *holdfast.Entry) int64 {
+func expiry(e *store.Entry) int64 {
 	if e.Expires.IsZero() {
 		return 0
 	}
 	return e.Expires.UnixMilli()
 }
 
-// Reserve implements [holdfast.Ledger].
-func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
+// Reserve implements [store.Ledger].
+func (s *Store) Reserve(ctx context.Context, r *store.Reservation) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
 	return s.submit(ctx, &reserve{r: r, now: r.Now.UnixMilli()})
 }
 
-// Settle implements [holdfast.Ledger].
+// Settle implements [store.Ledger].
 func (s *Store) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
-	if err := holdfast.ValidateActual(actual); err != nil {
+	if err := store.ValidateActual(actual); err != nil {
 		return err
 	}
 	return s.submit(ctx, &settlement{tenant: tenant, id: id, actual: actual})
 }
 
-// Used implements [holdfast.Ledger].
+// Used implements [store.Ledger].
 func (s *Store) Used(ctx context.Context, tenant string, accounts []string) ([]int64, error) {
 	used := make([]int64, len(accounts))
 	err := s.view(ctx, func(t *txn) error {
@@ -117,7 +117,7 @@ func (s *Store) Used(ctx context.Context, tenant string, accounts []string) ([]i
 
 // reserve is a reservation on its way.
 type reserve struct {
-	r   *holdfast.Reservation
+	r   *store.Reservation
 	now int64
 }
 
@@ -174,7 +174,7 @@ func (o *reserve) write(t *txn) error {
 }
 
 // add adds an entry to its account, and returns the account's number.
-func (o *reserve) add(t *txn, e *holdfast.Entry) (uint64, error) {
+func (o *reserve) add(t *txn, e *store.Entry) (uint64, error) {
 	tenant, until := o.r.Tenant, expiry(e)
 	a, live, err := t.account(tenant, e.Account, o.now)
 	if err != nil {
@@ -228,7 +228,7 @@ func (o *settlement) write(t *txn) error {
 		if !live || a.number != added.number {
 			continue
 		}
-		a.used = min(a.used-added.amount+o.actual[added.account], holdfast.MaxAmount)
+		a.used = min(a.used-added.amount+o.actual[added.account], store.MaxAmount)
 		if err := t.ledger.Put(ledgerNameKey(o.tenant, ledgerAccounts, added.account), a.encode()); err != nil {
 			return err
 		}

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
+
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -20,7 +21,7 @@ func TestLedgerDoesNotPileUp(t *testing.T) {
 	reserve := func(minute, n int) {
 		t.Helper()
 		end := now.Add(time.Minute)
-		r := &holdfast.Reservation{Tenant: "acme", ID: fmt.Sprintf("r%d/%d", minute, n), Now: now, Entries: []holdfast.Entry{
+		r := &store.Reservation{Tenant: "acme", ID: fmt.Sprintf("r%d/%d", minute, n), Now: now, Entries: []store.Entry{
 			{Account: fmt.Sprintf("minute %d", minute), Amount: 1, Expires: end},
 			{Account: fmt.Sprintf("thread %d", n), Amount: 1, Expires: end},
 		}}
@@ -81,11 +82,11 @@ func TestOpenWithoutLedger(t *testing.T) {
 	}
 	edit(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(bucketLedger)) })
 	s = openAt(t, path)
-	r := &holdfast.Reservation{Tenant: "acme", ID: "r", Entries: []holdfast.Entry{{Account: "a", Amount: 1}}, Now: time.Now()}
+	r := &store.Reservation{Tenant: "acme", ID: "r", Entries: []store.Entry{{Account: "a", Amount: 1}}, Now: time.Now()}
 	if err := s.Reserve(t.Context(), r); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Head(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
+	if _, err := s.Head(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
 		t.Errorf("Head: %v", err)
 	}
 }
@@ -97,7 +98,7 @@ func TestReservationsShareATransaction(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "holdfast.db"))
 	var batch []*request
 	for n := range 5 {
-		r := &holdfast.Reservation{Tenant: "acme", ID: fmt.Sprint(n % 4), Entries: []holdfast.Entry{{Account: "a", Amount: 4, Limit: 10}}, Now: time.Now()}
+		r := &store.Reservation{Tenant: "acme", ID: fmt.Sprint(n % 4), Entries: []store.Entry{{Account: "a", Amount: 4, Limit: 10}}, Now: time.Now()}
 		batch = append(batch, &request{op: &reserve{r: r, now: r.Now.UnixMilli()}})
 	}
 	before := txid(t, s)
@@ -109,7 +110,7 @@ func TestReservationsShareATransaction(t *testing.T) {
 		t.Errorf("the reservations took %d transactions", wrote)
 	}
 	for n, want := range []struct{ made, refused, again bool }{{made: true}, {made: true}, {refused: true}, {refused: true}, {again: true}} {
-		var limit *holdfast.LimitError
+		var limit *store.LimitError
 		if got := results[n]; (got == nil) != want.made || errors.As(got, &limit) != want.refused || errors.Is(got, errAlready) != want.again {
 			t.Errorf("reservation %d: %v, want %+v", n, got, want)
 		}

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
+
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -22,7 +23,7 @@ func TestOpenLocked(t *testing.T) {
 	first := openAt(t, path)
 	begun := time.Now()
 	_, err := Open(path, Options{})
-	if !errors.Is(err, holdfast.ErrStoreLocked) {
+	if !errors.Is(err, store.ErrStoreLocked) {
 		t.Fatalf("the second Open: %v, want ErrStoreLocked", err)
 	}
 	if took := time.Since(begun); took > 5*time.Second {
@@ -43,9 +44,9 @@ func TestOpenLocked(t *testing.T) {
 // commitTo makes a thread with one commit of everything.
 func commitTo(t *testing.T, s *Store, thread string) {
 	t.Helper()
-	err := s.Commit(t.Context(), &holdfast.Commit{
-		Key: holdfast.ThreadKey{Tenant: "acme", Thread: thread}, ID: "c1", Expect: holdfast.Position{Next: 1}, User: "alice",
-		Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(), State: []byte("state"), Records: [][]byte{[]byte("r")},
+	err := s.Commit(t.Context(), &store.Commit{
+		Key: store.ThreadKey{Tenant: "acme", Thread: thread}, ID: "c1", Expect: store.Position{Next: 1}, User: "alice",
+		Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(), State: []byte("state"), Records: [][]byte{[]byte("r")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -115,12 +116,12 @@ func TestOpenNewerFormat(t *testing.T) {
 	}
 	edit(t, path, setFormat("2"))
 	err := refused(t, path)
-	if !errors.Is(err, holdfast.ErrVersionTooNew) || !strings.Contains(err.Error(), "format 2") || !strings.Contains(err.Error(), "formats up to 1") {
+	if !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), "format 2") || !strings.Contains(err.Error(), "formats up to 1") {
 		t.Errorf("error is %v, want ErrVersionTooNew with both versions", err)
 	}
 	// The refusal has let go of the file.
 	edit(t, path, setFormat("1"))
-	if _, err := openAt(t, path).Head(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
+	if _, err := openAt(t, path).Head(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
 		t.Errorf("Head: %v", err)
 	}
 }
@@ -139,7 +140,7 @@ func TestOpenForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	edit(t, damaged, setFormat("one"))
-	if err := refused(t, damaged); !errors.Is(err, errDamaged) || errors.Is(err, holdfast.ErrVersionTooNew) {
+	if err := refused(t, damaged); !errors.Is(err, errDamaged) || errors.Is(err, store.ErrVersionTooNew) {
 		t.Errorf("error is %v, want errDamaged", err)
 	}
 

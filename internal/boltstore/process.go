@@ -14,7 +14,7 @@ type presence struct {
 	alive map[string]time.Time // until when, by process
 }
 
-// Announce implements [holdfast.Presence].
+// Announce implements [store.Presence].
 func (p *presence) Announce(ctx context.Context, process string, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (p *presence) Announce(ctx context.Context, process string, ttl time.Durati
 	return nil
 }
 
-// Retire implements [holdfast.Presence].
+// Retire implements [store.Presence].
 func (p *presence) Retire(ctx context.Context, process string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (p *presence) Retire(ctx context.Context, process string) error {
 	return nil
 }
 
-// Alive implements [holdfast.Presence].
+// Alive implements [store.Presence].
 func (p *presence) Alive(ctx context.Context, process string) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // read runs f on a thread that exists, in a read transaction.
-func (s *Store) read(ctx context.Context, key holdfast.ThreadKey, f func(t *txn, thread uint64) error) error {
+func (s *Store) read(ctx context.Context, key store.ThreadKey, f func(t *txn, thread uint64) error) error {
 	return s.view(ctx, func(t *txn) error {
 		thread, err := t.thread(key)
 		if err != nil {
@@ -22,9 +23,9 @@ func (s *Store) read(ctx context.Context, key holdfast.ThreadKey, f func(t *txn,
 	})
 }
 
-// Head implements [holdfast.Reader].
-func (s *Store) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
-	var head *holdfast.Head
+// Head implements [store.Reader].
+func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
+	var head *store.Head
 	err := s.read(ctx, key, func(t *txn, thread uint64) error {
 		h, err := t.hot(thread)
 		if err != nil {
@@ -44,14 +45,14 @@ func (s *Store) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Hea
 	return head, nil
 }
 
-// Messages implements [holdfast.Reader].
-func (s *Store) Messages(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.StoredMessage, error) {
-	var messages []holdfast.StoredMessage
+// Messages implements [store.Reader].
+func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Message, error) {
+	var messages []store.Message
 	err := s.read(ctx, key, func(t *txn, thread uint64) error {
 		prefix := sectionKey(thread, sectionMessages)
 		return ascend(t.data, prefix, prefix, func(k, v []byte) (bool, error) {
 			r := reader{b: v}
-			m := holdfast.StoredMessage{ID: r.name(), Parent: r.name()}
+			m := store.Message{ID: r.name(), Parent: r.name()}
 			if r.err != nil {
 				return false, r.err
 			}
@@ -64,12 +65,12 @@ func (s *Store) Messages(ctx context.Context, key holdfast.ThreadKey) ([]holdfas
 	return messages, err
 }
 
-// Records implements [holdfast.Reader].
-func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
-	var records []holdfast.Record
+// Records implements [store.Reader].
+func (s *Store) Records(ctx context.Context, key store.ThreadKey, after store.Cursor, limit int) ([]store.Record, error) {
+	var records []store.Record
 	err := s.read(ctx, key, func(t *txn, thread uint64) error {
 		if !t.holds(thread, after) {
-			return fmt.Errorf("thread %s, cursor %s: %w", key, after, holdfast.ErrCursor)
+			return fmt.Errorf("thread %s, cursor %s: %w", key, after, store.ErrCursor)
 		}
 		from := numberedKey(thread, sectionRecords, after.Number+1)
 		return ascend(t.data, sectionKey(thread, sectionRecords), from, func(k, v []byte) (bool, error) {
@@ -77,7 +78,7 @@ func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdf
 				return false, nil
 			}
 			r := reader{b: v}
-			rec := holdfast.Record{Cursor: holdfast.Cursor{Number: binary.BigEndian.Uint64(k[len(k)-8:]), Tag: r.name()}}
+			rec := store.Record{Cursor: store.Cursor{Number: binary.BigEndian.Uint64(k[len(k)-8:]), Tag: r.name()}}
 			if r.err != nil {
 				return false, r.err
 			}
@@ -90,8 +91,8 @@ func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdf
 	return records, err
 }
 
-func (t *txn) holds(thread uint64, c holdfast.Cursor) bool {
-	if c == (holdfast.Cursor{}) {
+func (t *txn) holds(thread uint64, c store.Cursor) bool {
+	if c == (store.Cursor{}) {
 		return true
 	}
 	v := t.data.Get(numberedKey(thread, sectionRecords, c.Number))
@@ -99,14 +100,14 @@ func (t *txn) holds(thread uint64, c holdfast.Cursor) bool {
 	return v != nil && r.name() == c.Tag && r.err == nil
 }
 
-// Value implements [holdfast.Reader].
-func (s *Store) Value(ctx context.Context, key holdfast.ThreadKey, kind holdfast.Kind, id string) ([]byte, error) {
+// Value implements [store.Reader].
+func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind, id string) ([]byte, error) {
 	var data []byte
 	err := s.read(ctx, key, func(t *txn, thread uint64) (err error) {
 		k := valueKey(thread, kind, id)
 		v := t.data.Get(k)
 		if v == nil {
-			return fmt.Errorf("thread %s, %s %q: %w", key, kind, id, holdfast.ErrNotFound)
+			return fmt.Errorf("thread %s, %s %q: %w", key, kind, id, store.ErrNotFound)
 		}
 		data, err = t.decode(k, v)
 		return err
@@ -114,9 +115,9 @@ func (s *Store) Value(ctx context.Context, key holdfast.ThreadKey, kind holdfast
 	return data, err
 }
 
-// Values implements [holdfast.Reader].
-func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfast.Kind, before string, limit int) ([]holdfast.Value, error) {
-	var values []holdfast.Value
+// Values implements [store.Reader].
+func (s *Store) Values(ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int) ([]store.Value, error) {
+	var values []store.Value
 	err := s.read(ctx, key, func(t *txn, thread uint64) error {
 		prefix := kindPrefix(thread, kind)
 		end := after(prefix)
@@ -128,21 +129,21 @@ func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfas
 				return false, nil
 			}
 			data, err := t.decode(k, v)
-			values = append(values, holdfast.Value{Kind: kind, ID: string(k[len(prefix):]), Data: data})
+			values = append(values, store.Value{Kind: kind, ID: string(k[len(prefix):]), Data: data})
 			return true, err
 		})
 	})
 	return values, err
 }
 
-// Inbox implements [holdfast.Reader].
-func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.InboxItem, error) {
-	var items []holdfast.InboxItem
+// Inbox implements [store.Reader].
+func (s *Store) Inbox(ctx context.Context, key store.ThreadKey) ([]store.InboxItem, error) {
+	var items []store.InboxItem
 	err := s.read(ctx, key, func(t *txn, thread uint64) error {
 		prefix := sectionKey(thread, sectionInbox)
 		return ascend(t.data, prefix, prefix, func(k, v []byte) (bool, error) {
 			r := reader{b: v}
-			it := holdfast.InboxItem{ID: r.name(), Number: binary.BigEndian.Uint64(k[len(prefix):])}
+			it := store.InboxItem{ID: r.name(), Number: binary.BigEndian.Uint64(k[len(prefix):])}
 			if r.err != nil {
 				return false, r.err
 			}
@@ -155,10 +156,10 @@ func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.I
 	return items, err
 }
 
-// Threads implements [holdfast.Directory]. It reads the owner's threads minute
+// Threads implements [store.Directory]. It reads the owner's threads minute
 // by minute, newest first, and orders those of one minute by their heads.
-func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]holdfast.Head, error) {
-	var heads []holdfast.Head
+func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
+	var heads []store.Head
 	err := s.view(ctx, func(t *txn) error {
 		prefix := activePrefix(owner)
 		end := after(prefix)
@@ -176,7 +177,7 @@ func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before ti
 			}
 			h, err := t.hot(binary.BigEndian.Uint64(k[len(prefix)+8:]))
 			if err == nil && (before.IsZero() || h.UpdatedAt.Before(before)) {
-				h.Key = holdfast.ThreadKey{Tenant: owner.Tenant, Thread: string(v)}
+				h.Key = store.ThreadKey{Tenant: owner.Tenant, Thread: string(v)}
 				heads = append(heads, h.Head)
 			}
 			return true, err
@@ -187,19 +188,19 @@ func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before ti
 	return heads[:min(len(heads), max(limit, 0))], err
 }
 
-func sortHeads(heads []holdfast.Head) {
-	slices.SortFunc(heads, func(a, b holdfast.Head) int {
+func sortHeads(heads []store.Head) {
+	slices.SortFunc(heads, func(a, b store.Head) int {
 		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.Key.Thread, b.Key.Thread))
 	})
 }
 
-// Owned implements [holdfast.Directory].
-func (s *Store) Owned(ctx context.Context) ([]holdfast.OwnedThread, error) {
-	var owned []holdfast.OwnedThread
+// Owned implements [store.Directory].
+func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
+	var owned []store.OwnedThread
 	err := s.view(ctx, func(t *txn) error {
 		return ascend(t.owned, nil, nil, func(_, v []byte) (bool, error) {
 			r := reader{b: v}
-			o := holdfast.OwnedThread{Key: holdfast.ThreadKey{Tenant: r.name(), Thread: r.name()}}
+			o := store.OwnedThread{Key: store.ThreadKey{Tenant: r.name(), Thread: r.name()}}
 			o.Process = string(r.b)
 			owned = append(owned, o)
 			return true, r.err

@@ -12,13 +12,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/store"
+
 	bolt "go.etcd.io/bbolt"
 )
 
-var _ holdfast.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // Format is the version of the file's layout. A file with a larger one is
 // refused.
@@ -47,8 +48,8 @@ type Store struct {
 }
 
 // Open opens the store in the file at path, and makes the file and its folder
-// if they are not there. The error wraps [holdfast.ErrStoreLocked] if another
-// process has the file open, and [holdfast.ErrVersionTooNew] if a newer version
+// if they are not there. The error wraps [store.ErrStoreLocked] if another
+// process has the file open, and [store.ErrVersionTooNew] if a newer version
 // of Holdfast wrote it; the file is not touched then. The caller must call
 // Close.
 func Open(path string, opts Options) (*Store, error) {
@@ -176,12 +177,12 @@ func checkFormat(tx *bolt.Tx) error {
 		return fmt.Errorf("the store's format is %q: %w", text, errDamaged)
 	}
 	if format > Format {
-		return fmt.Errorf("the store has format %d, this version of Holdfast reads formats up to %d: %w; install a newer version", format, Format, holdfast.ErrVersionTooNew)
+		return fmt.Errorf("the store has format %d, this version of Holdfast reads formats up to %d: %w; install a newer version", format, Format, store.ErrVersionTooNew)
 	}
 	return nil
 }
 
-// Close implements [holdfast.Store]. What is being written is finished first;
+// Close implements [store.Store]. What is being written is finished first;
 // what waits to be written is refused.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {

@@ -5,8 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/frame"
+	"github.com/holdfast-agents/holdfast/store"
+
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -42,7 +43,7 @@ func newTxn(tx *bolt.Tx, codec *frame.Codec) *txn {
 }
 
 // find returns the number of a thread, or false if there is none.
-func (t *txn) find(key holdfast.ThreadKey) (uint64, bool) {
+func (t *txn) find(key store.ThreadKey) (uint64, bool) {
 	b := t.names.Get(nameKey(key))
 	if len(b) != 8 {
 		return 0, false
@@ -50,11 +51,11 @@ func (t *txn) find(key holdfast.ThreadKey) (uint64, bool) {
 	return binary.BigEndian.Uint64(b), true
 }
 
-// thread is find with an error that wraps [holdfast.ErrNotFound].
-func (t *txn) thread(key holdfast.ThreadKey) (uint64, error) {
+// thread is find with an error that wraps [store.ErrNotFound].
+func (t *txn) thread(key store.ThreadKey) (uint64, error) {
 	n, ok := t.find(key)
 	if !ok {
-		return 0, fmt.Errorf("thread %s: %w", key, holdfast.ErrNotFound)
+		return 0, fmt.Errorf("thread %s: %w", key, store.ErrNotFound)
 	}
 	return n, nil
 }

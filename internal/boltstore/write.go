@@ -10,18 +10,19 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Commit implements [holdfast.Committer].
-func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
+// Commit implements [store.Committer].
+func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
 	return s.submit(ctx, s.newCommit(c))
 }
 
-// Post implements [holdfast.Committer].
-func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.InboxItem) error {
+// Post implements [store.Committer].
+func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxItem) error {
 	if err := item.Validate(); err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 // commit is a commit whose values are framed, which the caller's goroutine has
 // done so that the committer does not have to.
 type commit struct {
-	*holdfast.Commit
+	*store.Commit
 	state    entry
 	records  []entry
 	messages []entry
@@ -42,7 +43,7 @@ type commit struct {
 	old    *hot
 }
 
-func (s *Store) newCommit(c *holdfast.Commit) *commit {
+func (s *Store) newCommit(c *store.Commit) *commit {
 	p := &commit{Commit: c}
 	frame := func(own, raw []byte) entry {
 		e := newEntry(s.codec, own, raw)
@@ -78,7 +79,7 @@ func (c *commit) tell(l *wake.List) {
 // check compares the head with the one the commit builds on, and the messages
 // with the tree. A thread that does not exist has the zero fence.
 func (c *commit) check(t *txn) error {
-	c.old = &hot{Head: holdfast.Head{Next: 1}}
+	c.old = &hot{Head: store.Head{Next: 1}}
 	var known bool
 	if c.thread, known = t.find(c.Key); known {
 		var err error
@@ -90,7 +91,7 @@ func (c *commit) check(t *txn) error {
 	case c.old.ETag == c.ID:
 		return errAlready
 	case c.old.Position() != c.Expect:
-		return &holdfast.ConflictError{Key: c.Key, Expected: c.Expect, Actual: c.old.Position()}
+		return &store.ConflictError{Key: c.Key, Expected: c.Expect, Actual: c.old.Position()}
 	}
 	if err := c.checkMessages(t); err != nil {
 		return fmt.Errorf("commit to thread %s: %w", c.Key, err)
@@ -105,10 +106,10 @@ func (c *commit) checkMessages(t *txn) error {
 	}
 	for _, m := range c.Messages {
 		if known(m.ID) {
-			return fmt.Errorf("message %q is there already: %w", m.ID, holdfast.ErrInvalid)
+			return fmt.Errorf("message %q is there already: %w", m.ID, store.ErrInvalid)
 		}
 		if m.Parent != "" && !known(m.Parent) {
-			return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, holdfast.ErrInvalid)
+			return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, store.ErrInvalid)
 		}
 		added[m.ID] = true
 	}
@@ -126,7 +127,7 @@ func (c *commit) write(t *txn) error {
 			return err
 		}
 	}
-	head := &hot{Head: holdfast.Head{
+	head := &hot{Head: store.Head{
 		User: c.User, Fence: c.Fence, Process: c.Process, ETag: c.ID,
 		Next: c.old.Next + uint64(len(c.Records)), UpdatedAt: c.UpdatedAt,
 	}, messages: c.old.messages + uint64(len(c.Messages)), posted: c.old.posted}
@@ -266,7 +267,7 @@ func (c *commit) writeValues(t *txn) error {
 }
 
 // trim deletes all values of a kind but the newest.
-func (t *txn) trim(thread uint64, kind holdfast.Kind, keep int) error {
+func (t *txn) trim(thread uint64, kind store.Kind, keep int) error {
 	var doomed [][]byte
 	prefix := kindPrefix(thread, kind)
 	err := descend(t.data, prefix, after(prefix), func(k, _ []byte) (bool, error) {
@@ -324,7 +325,7 @@ func (c *commit) own(t *txn) error {
 
 // post is an inbox item on its way.
 type post struct {
-	key    holdfast.ThreadKey
+	key    store.ThreadKey
 	id     string
 	entry  entry
 	thread uint64

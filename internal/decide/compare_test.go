@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
@@ -58,8 +59,8 @@ func TestImport(t *testing.T) {
 		"cut call":            {[]agui.Message{cut, msg("user", "u", "x")}, "user:u", ""},
 		"double result":       {[]agui.Message{msg("assistant", "a", "", "c1"), result("r1", "c1"), result("r2", "c1")}, "assistant:a* tool:r1", ""},
 		"repeated call id":    {[]agui.Message{msg("assistant", "a", "", "c"), result("r1", "c"), msg("assistant", "b", "", "c"), result("r2", "c")}, "assistant:a* tool:r1 assistant:b* tool:r2", ""},
-		"result before call":  {[]agui.Message{result("r", "c"), msg("assistant", "a", "", "c"), msg("user", "u", "x")}, "", holdfast.CodeUnknownToolCall},
-		"ends in an answer":   {[]agui.Message{msg("user", "u", "x"), msg("assistant", "a", "y")}, "", holdfast.CodeNothingToRun},
+		"result before call":  {[]agui.Message{result("r", "c"), msg("assistant", "a", "", "c"), msg("user", "u", "x")}, "", codes.UnknownToolCall},
+		"ends in an answer":   {[]agui.Message{msg("user", "u", "x"), msg("assistant", "a", "y")}, "", codes.NothingToRun},
 		"instructions":        {[]agui.Message{msg("system", "s", "be brief"), msg("user", "u", "x")}, "user:u", ""},
 		"activities are ours": {[]agui.Message{msg("user", "u", "x"), {ID: "z", Role: "activity", Content: json.RawMessage(`{}`)}}, "user:u", ""},
 	} {
@@ -99,7 +100,7 @@ func TestClean(t *testing.T) {
 		"a shorter list":                      {sent: nil, want: "", parent: "a2", resync: true},
 		"an edited question":                  {sent: []agui.Message{msg("user", "u1", "ONE")}, diverged: true, parent: "a2", resync: true},
 		"an edited question, branch":          {sent: []agui.Message{msg("user", "u1", "ONE")}, branch: true, want: "user:", diverged: true, parent: "", resync: true},
-		"a known id with another role":        {sent: []agui.Message{msg("assistant", "u1", "one")}, err: holdfast.CodeInvalidInput},
+		"a known id with another role":        {sent: []agui.Message{msg("assistant", "u1", "one")}, err: codes.InvalidInput},
 	} {
 		got := Compare(h(), nil, c.sent, c.branch)
 		if c.err != "" {

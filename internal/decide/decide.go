@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Decide is the table of the design as code. The caller reads the thread, asks Decide,
@@ -46,9 +47,9 @@ const (
 type Situation struct {
 	// Exists is false for a thread that has no history.
 	Exists bool
-	Status holdfast.ThreadStatus // what the thread does
-	Run    string                // id of the running or last run
-	Agent  string                // that run's agent
+	Status threads.Status // what the thread does
+	Run    string         // id of the running or last run
+	Agent  string         // that run's agent
 	// Iteration is named in errors.
 	Iteration int
 	Outcome   holdfast.Outcome // of the last run; empty while it runs
@@ -110,16 +111,16 @@ func Decide(s Situation, req Request, now time.Time) Decision {
 		return decideFirst(req)
 	}
 	// An answer belongs to where the thread waits, so it cannot come with a branch.
-	resumes := s.Status == holdfast.StatusInterrupted && len(req.Resume) > 0
+	resumes := s.Status == threads.StatusInterrupted && len(req.Resume) > 0
 	if req.Compared.Diverged != nil && (!req.Policy.Branch || resumes) {
 		return reject(req.Compared.Diverged)
 	}
 	switch s.Status {
-	case holdfast.StatusRunning:
+	case threads.StatusRunning:
 		return decideRunning(s, req)
-	case holdfast.StatusInterrupted:
+	case threads.StatusInterrupted:
 		return decideInterrupted(s, req, now)
-	case holdfast.StatusStopped:
+	case threads.StatusStopped:
 		return decideStopped(s, req)
 	}
 	return decideIdle(s, req)
@@ -128,7 +129,7 @@ func Decide(s Situation, req Request, now time.Time) Decision {
 // unfinished reports whether the thread has work of its agent left, so that no other
 // agent can continue it.
 func unfinished(s Situation) bool {
-	return s.Exists && (s.Status != holdfast.StatusIdle || len(s.Pending) > 0)
+	return s.Exists && (s.Status != threads.StatusIdle || len(s.Pending) > 0)
 }
 
 // decideKnown is rule 1: the run id is one of the thread's.
@@ -140,7 +141,7 @@ func decideKnown(s Situation, req Request) Decision {
 		// A client that shows messages of its own run has seen a part of it. If it got
 		// the run from its first record, it would show that part twice.
 		if !same && req.Compared.ShowsCompletion && s.Run == req.RunID {
-			if s.Status == holdfast.StatusRunning {
+			if s.Status == threads.StatusRunning {
 				return Decision{Do: Attach}
 			}
 			return Decision{Do: Hydrate}

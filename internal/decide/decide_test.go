@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // The dimensions of a POST. Every combination is walked; the expectation comes
@@ -65,23 +67,23 @@ func situationOf(k threadKind, r resumeKind) Situation {
 	case noHistory:
 		return Situation{}
 	case running:
-		s.Status = holdfast.StatusRunning
+		s.Status = threads.StatusRunning
 	case interrupted:
-		s.Status = holdfast.StatusInterrupted
+		s.Status = threads.StatusInterrupted
 		s.Interrupts = []agui.Interrupt{{ID: "i1"}, {ID: "i2"}}
 		if r == tooLate || r == giveUp {
 			s.Interrupts[0].ExpiresAt = testNow.Add(-time.Minute).Format(time.RFC3339)
 		}
 	case stopped:
-		s.Status, s.Outcome = holdfast.StatusStopped, holdfast.OutcomeError
+		s.Status, s.Outcome = threads.StatusStopped, holdfast.OutcomeError
 	case pendingCalls:
-		s.Status, s.Outcome, s.Pending = holdfast.StatusIdle, holdfast.OutcomeSuccess, []string{"c1", "c2"}
+		s.Status, s.Outcome, s.Pending = threads.StatusIdle, holdfast.OutcomeSuccess, []string{"c1", "c2"}
 	case unanswered:
-		s.Status, s.Incomplete = holdfast.StatusIdle, true
+		s.Status, s.Incomplete = threads.StatusIdle, true
 	case cancelled:
-		s.Status, s.Outcome = holdfast.StatusIdle, holdfast.OutcomeCancelled
+		s.Status, s.Outcome = threads.StatusIdle, holdfast.OutcomeCancelled
 	case answered:
-		s.Status, s.Outcome = holdfast.StatusIdle, holdfast.OutcomeSuccess
+		s.Status, s.Outcome = threads.StatusIdle, holdfast.OutcomeSuccess
 	}
 	return s
 }
@@ -125,7 +127,7 @@ func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
 	switch k {
 	case noHistory:
 		if !isNew {
-			return holdfast.CodeNothingToRun
+			return codes.NothingToRun
 		}
 		return "fresh"
 	case running:
@@ -133,30 +135,30 @@ func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
 		case isNew && p.OnBusy == holdfast.PolicyCancelAndRun:
 			return "cancel"
 		case isNew:
-			return holdfast.CodeRunInProgress
+			return codes.RunInProgress
 		case r == noResume || r == repeats:
 			return "attach"
 		}
-		return holdfast.CodeInterruptAlreadyAnswered
+		return codes.InterruptAlreadyAnswered
 	case interrupted:
 		return wantInterrupted(isNew, r, p)
 	case stopped:
 		switch {
 		case r != noResume && r != repeats:
-			return holdfast.CodeInterruptAlreadyAnswered
+			return codes.InterruptAlreadyAnswered
 		case !isNew:
 			return "resume"
 		case p.OnUnfinished == holdfast.PolicyAbandon:
 			return "fresh/abandoned"
 		}
-		return holdfast.CodeMidExecution
+		return codes.MidExecution
 	case pendingCalls:
 		return map[newKind]string{nothing: "hydrate", users: "fresh/not_answered", someResults: "store", allResults: "fresh"}[n]
 	case unanswered:
 		return "fresh"
 	case answered:
 		if r == differs {
-			return holdfast.CodeInterruptAlreadyAnswered
+			return codes.InterruptAlreadyAnswered
 		}
 	}
 	if isNew {
@@ -170,7 +172,7 @@ func wantInterrupted(isNew bool, r resumeKind, p holdfast.Policy) string {
 	case covers, giveUp:
 		return "resume"
 	case tooLate:
-		return holdfast.CodeInterruptExpired
+		return codes.InterruptExpired
 	case noResume:
 		switch {
 		case !isNew:
@@ -178,10 +180,10 @@ func wantInterrupted(isNew bool, r resumeKind, p holdfast.Policy) string {
 		case p.OnInterrupted == holdfast.PolicyDecline:
 			return "fresh/declined"
 		}
-		return holdfast.CodeInterrupted
+		return codes.Interrupted
 	}
 	if isNew {
-		return holdfast.CodeInterrupted
+		return codes.Interrupted
 	}
 	return "hydrate"
 }
@@ -236,17 +238,17 @@ func checkFirstRules(t *testing.T, name string, s Situation, req Request) {
 	t.Helper()
 	other := req
 	other.Agent = "b"
-	if got := said(Decide(s, other, testNow)); unfinished(s) != (got == holdfast.CodeWrongAgent) {
+	if got := said(Decide(s, other, testNow)); unfinished(s) != (got == codes.WrongAgent) {
 		t.Errorf("%s, other agent: %s", name, got)
 	}
 	diverged := req
 	diverged.Compared.Diverged = errHistoryDiverged("m", nil)
-	if got := said(Decide(s, diverged, testNow)); s.Exists && got != holdfast.CodeHistoryDiverged {
+	if got := said(Decide(s, diverged, testNow)); s.Exists && got != codes.HistoryDiverged {
 		t.Errorf("%s, diverged: %s", name, got)
 	}
 	diverged.Policy.Branch = true
-	resumes := s.Status == holdfast.StatusInterrupted && len(req.Resume) > 0
-	if got := said(Decide(s, diverged, testNow)); resumes != (got == holdfast.CodeHistoryDiverged) {
+	resumes := s.Status == threads.StatusInterrupted && len(req.Resume) > 0
+	if got := said(Decide(s, diverged, testNow)); resumes != (got == codes.HistoryDiverged) {
 		t.Errorf("%s, branch flag: %s", name, got)
 	}
 	if !s.Exists {
@@ -257,7 +259,7 @@ func checkFirstRules(t *testing.T, name string, s Situation, req Request) {
 		known.Known = &KnownRun{Hash: hash}
 		want := "replay"
 		if hash != req.Hash && (req.Compared.hasNew() || len(req.Resume) > 0) {
-			want = holdfast.CodeRunIDReused
+			want = codes.RunIDReused
 		}
 		if got := said(Decide(known, req, testNow)); got != want {
 			t.Errorf("%s, known run, hash %s: got %s, want %s", name, hash, got, want)
@@ -279,7 +281,7 @@ func checkError(t *testing.T, name string, d Decision) {
 // TestDecideShowsAnswer: a client that has seen a part of its own run gets a
 // snapshot; from the first record it would show that part twice.
 func TestDecideShowsAnswer(t *testing.T) {
-	for status, want := range map[holdfast.ThreadStatus]Action{holdfast.StatusRunning: Attach, holdfast.StatusIdle: Hydrate} {
+	for status, want := range map[threads.Status]Action{threads.StatusRunning: Attach, threads.StatusIdle: Hydrate} {
 		s := Situation{Exists: true, Status: status, Run: "run-1", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{Hash: "h"}}
 		req := Request{RunID: "run-1", Hash: "other", Compared: Compared{ShowsCompletion: true}}
 		if got := Decide(s, req, testNow); got.Do != want {
@@ -306,7 +308,7 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("not a pure function: %s, then %s", said(d), said(again))
 		}
 		started := d.Do == Fresh || d.Do == Resume || d.Do == Keep
-		if started && s.Exists && s.Status == holdfast.StatusRunning {
+		if started && s.Exists && s.Status == threads.StatusRunning {
 			t.Fatalf("a second run is started on a running thread: %s", said(d))
 		}
 	})
@@ -319,7 +321,7 @@ func TestDecideRetriedAnswer(t *testing.T) {
 	given := agui.ResumeEntry{InterruptID: "i1", Status: agui.ResumeResolved, Payload: []byte(`{"allow":true}`)}
 	other := given
 	other.Payload = []byte(`{"allow":false}`)
-	for status, want := range map[holdfast.ThreadStatus]Action{holdfast.StatusRunning: Attach, holdfast.StatusIdle: Hydrate} {
+	for status, want := range map[threads.Status]Action{threads.StatusRunning: Attach, threads.StatusIdle: Hydrate} {
 		s := Situation{
 			Exists: true, Status: status, Run: "run-2", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{Hash: "h"},
 			Answers: map[string]string{"i1": AnswerHash(given)},
@@ -329,7 +331,7 @@ func TestDecideRetriedAnswer(t *testing.T) {
 			t.Errorf("%s: %s %v, want %s", status, got.Do, got.Err, want)
 		}
 		req.Resume = []agui.ResumeEntry{other}
-		if got := said(Decide(s, req, testNow)); got != holdfast.CodeRunIDReused {
+		if got := said(Decide(s, req, testNow)); got != codes.RunIDReused {
 			t.Errorf("%s, another answer: %s", status, got)
 		}
 	}

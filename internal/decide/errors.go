@@ -2,6 +2,7 @@ package decide
 
 import (
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -9,34 +10,34 @@ import (
 // needed to do it.
 
 func errWrongAgent(s Situation, asked string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeWrongAgent,
+	return holdfast.Errorf(codes.WrongAgent,
 		"This thread has an unfinished run of agent %q; it cannot go on with agent %q.", s.Agent, asked).
 		WithHint("Use agent %q for this thread, or start a new thread.", s.Agent).
 		With("runId", s.Run).With("agent", s.Agent)
 }
 
 func errRunIDReused(run string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeRunIDReused,
+	return holdfast.Errorf(codes.RunIDReused,
 		"Run %q exists in this thread and was started with other input.", run).
 		WithHint(`Send a new runId. To watch run %q, send it again with the same input, or with "messages": [].`, run).
 		With("runId", run)
 }
 
 func errNothingToRun() *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeNothingToRun,
+	return holdfast.Errorf(codes.NothingToRun,
 		"No messages provided and thread has no existing history or checkpoint.").
 		WithHint("Send at least one user message; the last message must be from the user or a tool.")
 }
 
 func errRunInProgress(s Situation) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeRunInProgress,
+	return holdfast.Errorf(codes.RunInProgress,
 		"Run %q is in progress on this thread, at iteration %d; new messages cannot be added to it.", s.Run, s.Iteration).
 		WithHint(`Wait for it to end; or attach to it with an empty-messages POST; or cancel it; or set forwardedProps.holdfast.onBusy to "cancel_and_run".`).
 		With("runId", s.Run).With("iteration", s.Iteration)
 }
 
 func errAlreadyAnswered(s Situation) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeInterruptAlreadyAnswered,
+	return holdfast.Errorf(codes.InterruptAlreadyAnswered,
 		"An interrupt named in resume has been answered before, with another answer, or is not open.").
 		WithHint(`The first answer counts. To see what came of it, %s.`, thread.HintEmptyPost).
 		With("runId", s.Run)
@@ -48,21 +49,21 @@ func errInterrupted(s Situation) *holdfast.Error {
 	for i, in := range s.Interrupts {
 		ids[i] = in.ID
 	}
-	return holdfast.Errorf(holdfast.CodeInterrupted,
+	return holdfast.Errorf(codes.Interrupted,
 		"This thread waits for an answer; new messages cannot be added before every open question is answered.").
 		WithHint(`Answer all of them in "resume" (you may send the messages along); or set forwardedProps.holdfast.onInterrupted to "decline".`).
 		With("runId", s.Run).With("interrupts", ids)
 }
 
 func errInterruptExpired(s Situation) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeInterruptExpired,
+	return holdfast.Errorf(codes.InterruptExpired,
 		"An interrupt named in resume has expired; it can only be cancelled.").
 		WithHint(`Send its entry in "resume" with "status": "cancelled".`).
 		With("runId", s.Run)
 }
 
 func errMidExecution(s Situation) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeMidExecution,
+	return holdfast.Errorf(codes.MidExecution,
 		"Cannot add new messages when resuming mid-execution. This thread is at iteration %d.", s.Iteration).
 		WithHint(`To resume execution, %s. To give the unfinished work up and go on with your message, set forwardedProps.holdfast.onUnfinished to "abandon": finished results are kept.`, thread.HintEmptyPost).
 		With("runId", s.Run).With("iteration", s.Iteration)
@@ -71,7 +72,7 @@ func errMidExecution(s Situation) *holdfast.Error {
 // errHistoryDiverged names the last common message and the newest 50 of those that the
 // client lacks.
 func errHistoryDiverged(lastCommon string, lacking []string) *holdfast.Error {
-	e := holdfast.Errorf(holdfast.CodeHistoryDiverged,
+	e := holdfast.Errorf(codes.HistoryDiverged,
 		"The messages sent are not a continuation of this thread's history.").
 		WithHint("Send only what is new, or read the history with GET /threads/{thread}/messages and continue it; to branch off from the last common message, set forwardedProps.holdfast.branch to true.").
 		With("lastCommonMessageId", lastCommon)
@@ -83,14 +84,14 @@ func errHistoryDiverged(lastCommon string, lacking []string) *holdfast.Error {
 }
 
 func errUnknownToolCall(call string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeUnknownToolCall,
+	return holdfast.Errorf(codes.UnknownToolCall,
 		"A tool message answers the call %q, which no assistant message before it makes.", call).
 		WithHint("Send the assistant message with this call before its result, or leave the result out.").
 		With("toolCallId", call)
 }
 
 func errRoleChanged(id, was, is string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeInvalidInput,
+	return holdfast.Errorf(codes.InvalidInput,
 		"Message %q has the role %q in this thread, but was sent as %q.", id, was, is).
 		WithHint("Give a new message a new id.").With("messageId", id)
 }

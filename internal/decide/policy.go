@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
@@ -33,7 +34,7 @@ func PolicyOf(a *holdfast.Agent, props json.RawMessage) (Policy, error) {
 		return p, nil
 	}
 	if err := json.Unmarshal(outer.Holdfast, &p); err != nil {
-		return p, holdfast.Errorf(holdfast.CodeInvalidInput, "forwardedProps.holdfast cannot be read.").
+		return p, holdfast.Errorf(codes.InvalidInput, "forwardedProps.holdfast cannot be read.").
 			WithHint(`It is an object with onBusy, onInterrupted, onUnfinished (strings), branch and allowStale (true or false).`).Wrap(err)
 	}
 	for _, c := range []struct{ name, value, other string }{
@@ -42,7 +43,7 @@ func PolicyOf(a *holdfast.Agent, props json.RawMessage) (Policy, error) {
 		{"onUnfinished", p.OnUnfinished, holdfast.PolicyAbandon},
 	} {
 		if c.value != "" && c.value != holdfast.PolicyReject && c.value != c.other {
-			return p, holdfast.Errorf(holdfast.CodeInvalidInput, "forwardedProps.holdfast.%s has an unknown value.", c.name).
+			return p, holdfast.Errorf(codes.InvalidInput, "forwardedProps.holdfast.%s has an unknown value.", c.name).
 				WithHint("Use %q or %q.", holdfast.PolicyReject, c.other)
 		}
 	}

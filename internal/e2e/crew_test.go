@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // eachStore runs a test on files and on Redis. It gets new stores from newStore.
@@ -107,7 +107,7 @@ func (c *crew) kill(name string) bool {
 }
 
 // stop kills all, and returns what they share.
-func (c *crew) stop() holdfast.Store {
+func (c *crew) stop() store.Store {
 	c.Helper()
 	for _, m := range []*member{c.p, c.standby} {
 		if m != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // TestDeploy stops the server as a deployment does, in the middle of a run: it
@@ -32,7 +32,7 @@ func TestDeploy(t *testing.T) {
 			return false
 		})
 		res.Body.Close()
-		if err != nil || last.ID != "" || last.Data["code"] != holdfast.CodeStreamCut {
+		if err != nil || last.ID != "" || last.Data["code"] != codes.StreamCut {
 			t.Fatalf("the stream ended with %s (%v)", last.Raw, err)
 		}
 		select {

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // keptThreads are one thread of each status.
@@ -51,7 +53,7 @@ func (k *keepers) deploy(args ...string) {
 func (k *keepers) fill() {
 	k.Helper()
 	k.by["idle"].wantEnd(k.by["idle"].says("work 0"), "success")
-	k.by["stopped"].wantEnd(k.by["stopped"].says("work 0, work 1, work 2, work 3"), holdfast.CodeMaxIterations)
+	k.by["stopped"].wantEnd(k.by["stopped"].says("work 0, work 1, work 2, work 3"), codes.MaxIterations)
 	asks := k.by["interrupted"]
 	end := asks.says("work 0, ask 1")
 	asks.wantEnd(end, "interrupt")
@@ -68,7 +70,7 @@ func (k *keepers) fill() {
 	k.awaitLines("held ", held+1)
 	// The model is asked before the checkpoint is stored that has the states.
 	for begun := time.Now(); ; time.Sleep(2 * time.Millisecond) {
-		var info holdfast.ThreadInfo
+		var info threads.Info
 		if getJSON(k.T, k.p.url+"/threads/running", &info); info.Iteration == 1 {
 			return
 		}
@@ -81,7 +83,7 @@ func (k *keepers) fill() {
 // question is what the interrupted thread asks.
 func (k *keepers) question() []any {
 	k.Helper()
-	var info holdfast.ThreadInfo
+	var info threads.Info
 	getJSON(k.T, k.p.url+"/threads/interrupted", &info)
 	if len(info.Interrupts) != 1 {
 		k.Fatalf("the interrupted thread is %+v", info)
@@ -143,7 +145,7 @@ func (k *keepers) wantRefused(code string) {
 // states are the states of a thread's newest checkpoint.
 func (k *keepers) states(thread string) map[string]string {
 	k.Helper()
-	var list struct{ Checkpoints []holdfast.Checkpoint }
+	var list struct{ Checkpoints []threads.Checkpoint }
 	getJSON(k.T, k.p.url+"/threads/"+thread+"/checkpoints?limit=1", &list)
 	if len(list.Checkpoints) != 1 {
 		k.Fatalf("%s has no checkpoint", thread)
@@ -244,14 +246,14 @@ func (k *keepers) metrics() string {
 }
 
 // heads are the heads of the threads as they are stored, while no worker runs.
-func (k *keepers) heads() map[string]*holdfast.Head {
+func (k *keepers) heads() map[string]*store.Head {
 	k.Helper()
 	k.p.kill()
 	s := openStore(k.T, k.store)
 	defer s.Close()
-	out := map[string]*holdfast.Head{}
+	out := map[string]*store.Head{}
 	for _, thread := range keptThreads {
-		head, err := s.Head(k.Context(), holdfast.ThreadKey{Tenant: "default", Thread: thread})
+		head, err := s.Head(k.Context(), store.ThreadKey{Tenant: "default", Thread: thread})
 		if err != nil {
 			k.Fatal(err)
 		}
@@ -262,7 +264,7 @@ func (k *keepers) heads() map[string]*holdfast.Head {
 
 // wantUntouched: what was refused is as it was, and the run that was taken over has
 // ended with the states that it had.
-func (k *keepers) wantUntouched(before, after map[string]*holdfast.Head) {
+func (k *keepers) wantUntouched(before, after map[string]*store.Head) {
 	k.Helper()
 	for _, thread := range keptThreads {
 		a, b := before[thread], after[thread]
@@ -279,7 +281,7 @@ func (k *keepers) wantUntouched(before, after map[string]*holdfast.Head) {
 }
 
 // storedStates are the states in a head, with what says how to read them.
-func storedStates(t *testing.T, h *holdfast.Head) string {
+func storedStates(t *testing.T, h *store.Head) string {
 	t.Helper()
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(h.State, &all); err != nil {
@@ -319,7 +321,7 @@ func TestDeployAtoBtoA(t *testing.T) {
 
 		before := k.heads()
 		k.p = k.start("--deployment=A")
-		k.wantRefused(holdfast.CodeStateTooNew)
+		k.wantRefused(codes.StateTooNew)
 		k.wantUntouched(before, k.heads())
 
 		k.p = k.start("--deployment=A", "--reset-newer")
@@ -346,7 +348,7 @@ func TestDeployMustFail(t *testing.T) {
 		k.fill()
 		before := k.heads()
 		k.p = k.start("--deployment=B", "--schema-changes=fail")
-		k.wantRefused(holdfast.CodeSchemaChanged)
+		k.wantRefused(codes.SchemaChanged)
 		k.wantUntouched(before, k.heads())
 		k.p = k.start("--deployment=A", "--schema-changes=fail")
 		k.goOn(false)

@@ -18,7 +18,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
@@ -110,7 +110,7 @@ func checkRefused(t *testing.T, res *http.Response) {
 		t.Fatalf("%s: %v", body, err)
 	}
 	refusal := answer.Error
-	if res.StatusCode != http.StatusServiceUnavailable || refusal.Code != holdfast.CodeStoreUnavailable || !strings.Contains(refusal.Hint, "Try again") {
+	if res.StatusCode != http.StatusServiceUnavailable || refusal.Code != codes.StoreUnavailable || !strings.Contains(refusal.Hint, "Try again") {
 		t.Errorf("a POST on a full disk: %d %s", res.StatusCode, body)
 	}
 	for _, internal := range []string{".db", "too large", "resize", "bolt", os.TempDir()} {

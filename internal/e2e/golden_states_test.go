@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // goldenStates are what a golden store holds of the states of middleware, and of what
@@ -168,7 +168,7 @@ func checkUpgraded(t *testing.T, p *process, k *talk) {
 		t.Fatalf("the stream of %s says %d times that it was upgraded", k.thread, len(said))
 	}
 	var change struct {
-		Value holdfast.SchemaChange
+		Value state.SchemaChange
 	}
 	if err := json.Unmarshal([]byte(said[0].Raw), &change); err != nil {
 		t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/threads"
+	"github.com/redis/go-redis/v9"
 )
 
 // TestTimeTravel goes through the whole life of a conversation that charges a card
@@ -77,7 +77,7 @@ func checkNoKeys(t *testing.T, store string) {
 // traveller is a person who uses the routes of the history.
 type traveller struct {
 	*killer
-	steps []holdfast.Checkpoint // of the first run, oldest first
+	steps []threads.Checkpoint // of the first run, oldest first
 }
 
 // ask sends a request and reads the answer into v.
@@ -148,9 +148,9 @@ func roles(messages []message) []string {
 	return out
 }
 
-func (k *traveller) checkpoints(thread, query string) []holdfast.Checkpoint {
+func (k *traveller) checkpoints(thread, query string) []threads.Checkpoint {
 	k.Helper()
-	var body struct{ Checkpoints []holdfast.Checkpoint }
+	var body struct{ Checkpoints []threads.Checkpoint }
 	k.ask(200, &body, "GET", "/threads/"+thread+"/checkpoints"+query, "")
 	return body.Checkpoints
 }
@@ -195,7 +195,7 @@ func (k *traveller) looksBack() {
 	if got := strings.Join(roles(detail.Messages), " "); got != oneCharge || detail.Iteration != 1 {
 		k.Errorf("after the first charge: %s, iteration %d", got, detail.Iteration)
 	}
-	var runs struct{ Runs []holdfast.RunInfo }
+	var runs struct{ Runs []threads.Run }
 	k.ask(200, &runs, "GET", "/threads/t/runs", "")
 	if len(runs.Runs) != 1 || runs.Runs[0].ID != "r1" || runs.Runs[0].Outcome != "success" {
 		k.Errorf("the runs are %+v", runs.Runs)
@@ -203,7 +203,7 @@ func (k *traveller) looksBack() {
 }
 
 // checkEffects: going back tells which charges have been made since.
-func (k *traveller) checkEffects(got holdfast.Traveled, amounts ...int) {
+func (k *traveller) checkEffects(got threads.Traveled, amounts ...int) {
 	k.Helper()
 	var seen []int
 	for _, e := range got.Effects {
@@ -221,10 +221,10 @@ func (k *traveller) checkEffects(got holdfast.Traveled, amounts ...int) {
 // forks goes on from the first charge in another thread, and charges anew there.
 func (k *traveller) forks() {
 	k.Helper()
-	var got holdfast.Traveled
+	var got threads.Traveled
 	body := fmt.Sprintf(`{"checkpointId":%q,"threadId":"f"}`, k.steps[1].ID)
 	k.ask(201, &got, "POST", "/threads/t/fork", body)
-	if got.Thread.Status != holdfast.StatusStopped || got.Thread.Parent != "t" || got.Thread.ParentCheckpoint != k.steps[1].ID {
+	if got.Thread.Status != threads.StatusStopped || got.Thread.Parent != "t" || got.Thread.ParentCheckpoint != k.steps[1].ID {
 		k.Errorf("the fork is %+v", got.Thread)
 	}
 	k.checkEffects(got, 2, 3)
@@ -247,7 +247,7 @@ func (k *traveller) forks() {
 // reuses does the same with the recorded results: nothing is charged.
 func (k *traveller) reuses() {
 	k.Helper()
-	var got holdfast.Traveled
+	var got threads.Traveled
 	k.ask(201, &got, "POST", "/threads/t/fork", fmt.Sprintf(`{"checkpointId":%q,"threadId":"g","reuseResults":true}`, k.steps[1].ID))
 	mark := k.journalSize()
 	k.says("g", "g1")
@@ -268,7 +268,7 @@ func (k *traveller) reuses() {
 // rewinds takes the thread itself back to its first charge, and says something else.
 func (k *traveller) rewinds() {
 	k.Helper()
-	var before holdfast.ThreadInfo
+	var before threads.Info
 	k.ask(200, &before, "GET", "/threads/t", "")
 	body := fmt.Sprintf(`{"messageId":%q}`, k.messages("t")[1].ID)
 	var refused struct {
@@ -278,13 +278,13 @@ func (k *traveller) rewinds() {
 		}
 	}
 	k.ask(409, &refused, "POST", "/threads/t/rewind", body, "If-Match", `"old"`)
-	if e := refused.Error; e.Code != holdfast.CodeCheckpointConflict || e.Details.Expected != "old" || e.Details.Actual != before.ETag {
+	if e := refused.Error; e.Code != codes.CheckpointConflict || e.Details.Expected != "old" || e.Details.Actual != before.ETag {
 		k.Errorf("an old ETag: %+v, want both ETags, the actual one is %s", e, before.ETag)
 	}
-	var got holdfast.Traveled
+	var got threads.Traveled
 	k.ask(200, &got, "POST", "/threads/t/rewind", body, "If-Match", `"`+before.ETag+`"`)
 	k.checkEffects(got, 2, 3)
-	if h := k.history("t"); h != oneCharge || got.Thread.Status != holdfast.StatusIdle || got.Thread.ETag == before.ETag {
+	if h := k.history("t"); h != oneCharge || got.Thread.Status != threads.StatusIdle || got.Thread.ETag == before.ETag {
 		k.Errorf("the thread has %s and is %+v", h, got.Thread)
 	}
 	k.says("t", "r2", userMessage("u2", "calculate 6 * 7"))
@@ -296,7 +296,7 @@ func (k *traveller) rewinds() {
 // edits gives the thread another shared state, in a checkpoint of its own.
 func (k *traveller) edits() {
 	k.Helper()
-	var made holdfast.Checkpoint
+	var made threads.Checkpoint
 	k.ask(201, &made, "POST", "/threads/t/checkpoints", `{"label":"edited","state":{"note":"by hand"}}`)
 	if newest := k.checkpoints("t", "?limit=1"); newest[0].ID != made.ID || newest[0].Metadata.Source != "update" || newest[0].Metadata.Label != "edited" {
 		k.Errorf("the newest checkpoint is %+v, made was %+v", newest[0], made)
@@ -314,7 +314,7 @@ func (k *traveller) prunes() {
 	k.Helper()
 	history, listed := k.history("t"), len(k.checkpoints("t", ""))
 	for _, dry := range []bool{true, false} {
-		var cleaned holdfast.Cleaned
+		var cleaned threads.Cleaned
 		k.ask(200, &cleaned, "POST", "/threads/t/prune", fmt.Sprintf(`{"keep":1,"dryRun":%v}`, dry))
 		// Five messages are on the branch that the thread went back from: two charges
 		// with their results, and the last answer.
@@ -335,12 +335,12 @@ func (k *traveller) prunes() {
 // deletes removes the thread and its forks.
 func (k *traveller) deletes() {
 	k.Helper()
-	var children struct{ Threads []holdfast.ThreadInfo }
+	var children struct{ Threads []threads.Info }
 	k.ask(200, &children, "GET", "/threads/t/children", "")
 	if len(children.Threads) != 2 {
 		k.Errorf("the children are %+v", children.Threads)
 	}
-	var cleaned holdfast.Cleaned
+	var cleaned threads.Cleaned
 	k.ask(200, &cleaned, "POST", "/maintenance/delete-inactive", `{"threshold":"1h"}`)
 	if cleaned.Threads != 0 {
 		k.Errorf("what is new was deleted: %+v", cleaned)

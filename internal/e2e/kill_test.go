@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/boltstore"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 const (
@@ -127,8 +128,8 @@ func (k *killer) finished(thread string) done {
 	s := openStore(k.T, k.store)
 	defer s.Close()
 	d := done{tools: map[string]bool{}}
-	messages, err := s.Messages(context.Background(), holdfast.ThreadKey{Tenant: "default", Thread: thread})
-	if errors.Is(err, holdfast.ErrNotFound) {
+	messages, err := s.Messages(context.Background(), store.ThreadKey{Tenant: "default", Thread: thread})
+	if errors.Is(err, store.ErrNotFound) {
 		k.Fatalf("thread %s: accepted and lost", thread)
 	}
 	if err != nil {
@@ -150,14 +151,14 @@ func (k *killer) finished(thread string) done {
 }
 
 // openStore opens what a server was told to use.
-func openStore(t *testing.T, store string) holdfast.Store {
+func openStore(t *testing.T, db string) store.Store {
 	t.Helper()
-	var s holdfast.Store
+	var s store.Store
 	var err error
-	if path, ok := strings.CutPrefix(store, "bolt:"); ok {
+	if path, ok := strings.CutPrefix(db, "bolt:"); ok {
 		s, err = boltstore.Open(path, boltstore.Options{})
 	} else {
-		s, err = redisstore.Open(t.Context(), store, redisstore.Options{})
+		s, err = redisstore.Open(t.Context(), db, redisstore.Options{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +271,7 @@ func (w *watcher) take(r record) {
 func (w *watcher) finish() {
 	w.Helper()
 	end := w.follow()
-	if w.recovery == "off" && end.Data["code"] == holdfast.CodeCutOff {
+	if w.recovery == "off" && end.Data["code"] == codes.CutOff {
 		w.run = "r2"
 		res, err := post(w.Context(), w.p.url, input(w.thread, w.run))
 		if err != nil || res.StatusCode != http.StatusOK {

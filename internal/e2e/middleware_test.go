@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // survivor is a script with what has to come of it, whoever dies meanwhile.
@@ -33,14 +34,14 @@ var survivors = map[string]survivor{
 	"breaker": {
 		text:    "delicate 0, work 1, fail 2, fail 3, work 4 + delicate 4, same x, work 6 + delicate 6, same x, work 8 + same x, work 9",
 		calls:   []string{"delicate/0", "work/1", "fail/2", "fail/3", "work/4", "delicate/4", "same/5", "work/6", "delicate/6", "same/7"},
-		answers: 9, code: holdfast.CodeCircuitOpen,
+		answers: 9, code: codes.CircuitOpen,
 		questions: map[string]int{"holdfast:permission": 1, "holdfast:continuation": 1},
 		last:      []string{"before", "model", "said", "settled", "batch"},
 	},
 	"errors": {
 		text:    "work 0, fail 1, fail 2, work 3, fail 4, fail 5, fail 6, work 7",
 		calls:   []string{"work/0", "fail/1", "fail/2", "work/3", "fail/4", "fail/5", "fail/6"},
-		answers: 7, code: holdfast.CodeTooManyErrors,
+		answers: 7, code: codes.TooManyErrors,
 		questions: map[string]int{"holdfast:continuation": 1},
 		last:      []string{"before"},
 	},
@@ -79,7 +80,7 @@ var deathMoments = []string{"before", "model", "said", "settled", "batch", "deci
 // killAtMoments has every iteration killed once, each at another moment.
 func killAtMoments(k *talk, s survivor, random *rand.Rand) (check func()) {
 	count := s.answers - 1
-	if s.code == holdfast.CodeTooManyErrors {
+	if s.code == codes.TooManyErrors {
 		count = s.answers
 	}
 	last := s.last[random.IntN(len(s.last))]
@@ -235,7 +236,7 @@ func (c *crew) spent(thread, account string) spent {
 // checkSpent: an account has counted all that the model has said. Of a call that was
 // cut off it is what was reserved; whether what a dying worker was told has still been
 // settled, nobody knows, nor whether a run of its had just reserved for its next call.
-func (c *crew) checkSpent(ledger holdfast.Ledger, thread, account string) {
+func (c *crew) checkSpent(ledger store.Ledger, thread, account string) {
 	c.Helper()
 	used, err := ledger.Used(c.Context(), "default", []string{account})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 	"github.com/redis/go-redis/v9"
 )
@@ -73,7 +73,7 @@ func (k *killer) fillRedis(server *redistest.Server, w *watcher) {
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
 		k.Fatal(err)
 	}
-	if res.StatusCode != http.StatusServiceUnavailable || answer.Error.Code != holdfast.CodeStoreUnavailable || !strings.Contains(answer.Error.Hint, "Try again") {
+	if res.StatusCode != http.StatusServiceUnavailable || answer.Error.Code != codes.StoreUnavailable || !strings.Contains(answer.Error.Hint, "Try again") {
 		k.Errorf("a POST on a full Redis: %d %+v", res.StatusCode, answer)
 	}
 	var history struct{ Messages []map[string]any }

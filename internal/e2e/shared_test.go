@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // spenders is how many runs spend one budget at the same time.
@@ -76,7 +77,7 @@ func (c *crew) spend() (exceeded int) {
 		w := &watcher{killer: &killer{T: c.T, p: c.p.process}, thread: fmt.Sprintf("spender-%d", i), run: "r1"}
 		end := w.follow()
 		switch outcome, _ := end.Data["outcome"].(map[string]any); {
-		case end.Data["code"] == holdfast.CodeBudgetExceeded:
+		case end.Data["code"] == codes.BudgetExceeded:
 			exceeded++
 		case outcome["type"] != "success":
 			c.Errorf("%s ended with %s", w.thread, end.Raw)
@@ -96,7 +97,7 @@ func works(n int) string {
 
 // checkBudget: neither the account nor what the models have said is above the limit,
 // except for one reserved call.
-func (c *crew) checkBudget(ledger holdfast.Ledger, account string, limit int64) {
+func (c *crew) checkBudget(ledger store.Ledger, account string, limit int64) {
 	c.Helper()
 	used, err := ledger.Used(c.Context(), "default", []string{account})
 	if err != nil {

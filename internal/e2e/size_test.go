@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // page is what a tool returns: JSON as services write it.
@@ -100,9 +101,9 @@ func storedBy(t *testing.T, n int) (size map[string]int64, messages int64) {
 	}
 	in := `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"go"}]}`
 	get(http.NewRequest("POST", web.URL+"/runs", strings.NewReader(in)))
-	var info holdfast.ThreadInfo
+	var info threads.Info
 	for deadline := time.Now().Add(30 * time.Second); ; {
-		info = holdfast.ThreadInfo{} // decoding adds to a map
+		info = threads.Info{} // decoding adds to a map
 		if err := json.Unmarshal(get(http.NewRequest("GET", web.URL+"/threads/t", nil)), &info); err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,8 @@
-// Package expiry says when something in a [holdfast.Ledger] is forgotten. The stores
+// Package expiry says when something in a [store.Ledger] is forgotten. The stores
 // share it, and store its numbers.
 package expiry
 
-import "github.com/holdfast-agents/holdfast"
+import "github.com/holdfast-agents/holdfast/store"
 
 // Time is when something expires, in milliseconds since 1970, or Never.
 type Time int64
@@ -11,7 +11,7 @@ type Time int64
 const Never Time = 0
 
 // Of returns when the entry has its account expire.
-func Of(e *holdfast.Entry) Time {
+func Of(e *store.Entry) Time {
 	if e.Expires.IsZero() {
 		return Never
 	}
@@ -19,7 +19,7 @@ func Of(e *holdfast.Entry) Time {
 }
 
 // OfReservation returns when the reservation expires: with the last of its entries.
-func OfReservation(r *holdfast.Reservation) Time {
+func OfReservation(r *store.Reservation) Time {
 	last := Of(&r.Entries[0])
 	for i := range r.Entries[1:] {
 		last = Later(last, Of(&r.Entries[1+i]))

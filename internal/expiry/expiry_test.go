@@ -4,16 +4,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/expiry"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // at is an entry that expires some milliseconds after 1970; 0 is never.
-func at(ms int64) holdfast.Entry {
+func at(ms int64) store.Entry {
 	if ms == 0 {
-		return holdfast.Entry{}
+		return store.Entry{}
 	}
-	return holdfast.Entry{Expires: time.UnixMilli(ms)}
+	return store.Entry{Expires: time.UnixMilli(ms)}
 }
 
 func TestOfReservation(t *testing.T) {
@@ -29,7 +29,7 @@ func TestOfReservation(t *testing.T) {
 		{[]int64{0, 5}, expiry.Never},
 		{[]int64{5, 0, 7}, expiry.Never},
 	} {
-		r := &holdfast.Reservation{}
+		r := &store.Reservation{}
 		for _, ms := range c.entries {
 			r.Entries = append(r.Entries, at(ms))
 		}

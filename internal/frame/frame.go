@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -60,7 +60,7 @@ func (c *Codec) Encode(dst, raw []byte) []byte {
 }
 
 // Decode returns what was encoded; the result shares no memory with data. If this version
-// does not know the codec, the error wraps [holdfast.ErrVersionTooNew].
+// does not know the codec, the error wraps [store.ErrVersionTooNew].
 func (c *Codec) Decode(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, fmt.Errorf("a value without a codec id: %w", errUnreadable)
@@ -78,6 +78,6 @@ func (c *Codec) Decode(data []byte) ([]byte, error) {
 		}
 		return raw, nil
 	default:
-		return nil, fmt.Errorf("a value is in codec %d, and this version knows only those up to %d: %w", data[0], zstd1, holdfast.ErrVersionTooNew)
+		return nil, fmt.Errorf("a value is in codec %d, and this version knows only those up to %d: %w", data[0], zstd1, store.ErrVersionTooNew)
 	}
 }

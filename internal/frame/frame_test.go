@@ -1,8 +1,5 @@
 package frame_test
 
-// What goes in comes out, for all sizes; what an earlier version wrote can be read; what
-// is damaged, newer or hostile is an error.
-
 import (
 	"bytes"
 	"errors"
@@ -11,10 +8,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/frame"
+	"github.com/holdfast-agents/holdfast/store"
 	"go.uber.org/goleak"
 )
+
+// What goes in comes out, for all sizes; what an earlier version wrote can be read; what
+// is damaged, newer or hostile is an error.
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -107,12 +107,12 @@ func TestUnreadable(t *testing.T) {
 	for name, data := range map[string][]byte{"nothing": nil, "cut": good[:len(good)-1], "damaged": damaged, "no zstd": {1, 2}, "empty zstd": {1}} {
 		if got, err := c.Decode(data); err == nil {
 			t.Errorf("%s: decoded to %d bytes, want an error", name, len(got))
-		} else if errors.Is(err, holdfast.ErrVersionTooNew) {
+		} else if errors.Is(err, store.ErrVersionTooNew) {
 			t.Errorf("%s: %v, but it is not newer", name, err)
 		}
 	}
 	for _, codec := range []byte{2, 99, 255} {
-		if _, err := c.Decode([]byte{codec, 1, 2, 3}); !errors.Is(err, holdfast.ErrVersionTooNew) {
+		if _, err := c.Decode([]byte{codec, 1, 2, 3}); !errors.Is(err, store.ErrVersionTooNew) {
 			t.Errorf("codec %d: %v, want ErrVersionTooNew", codec, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -166,7 +167,7 @@ func named(err error, middleware, hook string) error {
 
 // errMiddleware says that a hook failed.
 func errMiddleware(middleware, hook string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "The middleware %s failed in its %s hook.", middleware, hook).
+	return holdfast.Errorf(codes.MiddlewareFailed, "The middleware %s failed in its %s hook.", middleware, hook).
 		WithHint("The server's log has the cause. To try again, %s.", thread.HintEmptyPost).With("middleware", middleware).With("hook", hook)
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 func TestAccept(t *testing.T) {
@@ -47,7 +48,7 @@ func TestAccept(t *testing.T) {
 		switch {
 		case err != nil:
 			got = none
-			if e := holdfast.AsError(err); e.Code != holdfast.CodeNotAcceptable || !strings.Contains(e.Hint, typeJSON) {
+			if e := holdfast.AsError(err); e.Code != codes.NotAcceptable || !strings.Contains(e.Hint, typeJSON) {
 				t.Errorf("%q: %v", c.accept, e)
 			}
 		case asJSON:

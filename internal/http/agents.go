@@ -1,14 +1,15 @@
 package http
 
-// The routes that describe agents: which ones there are, and what each can do, in the
-// form of AG-UI's capabilities.
-
 import (
 	"encoding/json"
 	"net/http"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
+
+// The routes that describe agents: which ones there are, and what each can do, in the
+// form of AG-UI's capabilities.
 
 // Agents lists the agents that can be run.
 type Agents interface {
@@ -133,11 +134,11 @@ func (h *handler) getCapabilities(w http.ResponseWriter, r *http.Request, _ hold
 			return nil
 		}
 	}
-	return holdfast.Errorf(holdfast.CodeAgentNotFound, "There is no agent %q.", name).WithHint("GET /agents lists them.")
+	return holdfast.Errorf(codes.AgentNotFound, "There is no agent %q.", name).WithHint("GET /agents lists them.")
 }
 
 func errNoAgents() error {
-	return holdfast.Errorf(holdfast.CodeNotFound, "This server does not list its agents.").
+	return holdfast.Errorf(codes.NotFound, "This server does not list its agents.").
 		WithHint("POST /runs uses the default agent.")
 }
 

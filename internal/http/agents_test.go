@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 type agentList []AgentInfo
@@ -61,7 +62,7 @@ func TestCapabilities(t *testing.T) {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 	res, body = do(t, "GET", s.URL+"/agents/nobody/capabilities", "")
-	if res.StatusCode != 404 || !strings.Contains(body, holdfast.CodeAgentNotFound) || !strings.Contains(body, "GET /agents") {
+	if res.StatusCode != 404 || !strings.Contains(body, codes.AgentNotFound) || !strings.Contains(body, "GET /agents") {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // readObject reads a body that is one JSON object into v. An empty body means {}. An
@@ -68,7 +69,7 @@ func short(name string) string {
 }
 
 func invalid(field, message, hint string, args ...any) *holdfast.Error {
-	e := holdfast.Errorf(holdfast.CodeInvalidInput, "%s", message).WithHint(hint, args...)
+	e := holdfast.Errorf(codes.InvalidInput, "%s", message).WithHint(hint, args...)
 	if field != "" {
 		e = e.With("field", field)
 	}

@@ -1,8 +1,5 @@
 package http
 
-// Cross-origin requests: which pages of other origins may use the server, how the
-// list of them is read and checked, and the CORS headers that browsers ask for.
-
 import (
 	"fmt"
 	"net"
@@ -12,7 +9,11 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
+
+// Cross-origin requests: which pages of other origins may use the server, how the
+// list of them is read and checked, and the CORS headers that browsers ask for.
 
 // Origins are the origins whose pages may use a server from a browser (Fetch
 // standard, CORS protocol). The zero value allows none. Make one with [ParseOrigins].
@@ -141,7 +142,7 @@ func (h *handler) cors(w http.ResponseWriter, r *http.Request) (goOn bool) {
 	case !preflight:
 		return true
 	case !allowed:
-		h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenOrigin, "Pages of this origin may not use this server.").
+		h.fail(w, r, holdfast.Errorf(codes.ForbiddenOrigin, "Pages of this origin may not use this server.").
 			WithHint("An operator can add it to the allowed origins."))
 	default:
 		header.Set("Access-Control-Allow-Methods", h.methods)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 func TestParseOrigins(t *testing.T) {
@@ -80,7 +81,7 @@ func TestCORS(t *testing.T) {
 	nobodyKnown := func(c *Config) {
 		c.LoopbackOnly = false
 		c.Authenticate = func(*http.Request) (holdfast.Principal, error) {
-			return holdfast.Principal{}, holdfast.Errorf(holdfast.CodeUnauthenticated, "Who are you?").WithHint("Send a key.")
+			return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "Who are you?").WithHint("Send a key.")
 		}
 	}
 	const local, app, evil = "http://localhost:3000", "https://app.example.com", "https://evil.example"

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 var (
@@ -27,7 +27,7 @@ func TestDocs(t *testing.T) {
 	}
 	seen := &observed{done: make(chan string, 1)}
 	f := eventful()
-	f.events = func(holdfast.Cursor, agui.Dialect) (*agui.Reply, error) { return nil, nil }
+	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return nil, nil }
 	s := serve(t, f, func(c *Config) {
 		c.Agents, c.UI, c.Metrics, c.Observer = twoAgents, says("page"), says("metrics"), seen
 	})

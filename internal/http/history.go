@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Travel reads a thread's past and takes threads back to it.
@@ -14,15 +15,15 @@ type Travel interface {
 	// Checkpoints lists up to limit checkpoints, newest first: those before the given
 	// one (empty: starting with the newest) that were taken before until (zero: any
 	// time).
-	Checkpoints(ctx context.Context, who holdfast.Principal, thread, before string, until time.Time, limit int) ([]holdfast.Checkpoint, error)
+	Checkpoints(ctx context.Context, who holdfast.Principal, thread, before string, until time.Time, limit int) ([]threads.Checkpoint, error)
 	// Checkpoint returns a checkpoint with everything it holds.
-	Checkpoint(ctx context.Context, who holdfast.Principal, thread, id string) (*holdfast.CheckpointDetail, error)
+	Checkpoint(ctx context.Context, who holdfast.Principal, thread, id string) (*threads.Detail, error)
 	// Mark takes a manual checkpoint.
-	Mark(ctx context.Context, who holdfast.Principal, thread string, m holdfast.Mark) (*holdfast.Checkpoint, error)
+	Mark(ctx context.Context, who holdfast.Principal, thread string, m threads.Mark) (*threads.Checkpoint, error)
 	// Fork starts a new thread where another stands or stood.
-	Fork(ctx context.Context, who holdfast.Principal, thread string, to holdfast.Travel) (*holdfast.Traveled, error)
+	Fork(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error)
 	// Rewind takes a thread back.
-	Rewind(ctx context.Context, who holdfast.Principal, thread string, to holdfast.Travel) (*holdfast.Traveled, error)
+	Rewind(ctx context.Context, who holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error)
 }
 
 // listCheckpoints is GET /threads/{thread}/checkpoints?limit=&before=, newest first.
@@ -67,7 +68,7 @@ func (h *handler) getCheckpoint(w http.ResponseWriter, r *http.Request, who hold
 
 // postCheckpoint is POST /threads/{thread}/checkpoints.
 func (h *handler) postCheckpoint(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	var m holdfast.Mark
+	var m threads.Mark
 	err := h.readObject(w, r, &m, "label", "state")
 	if err == nil {
 		err = checkText("label", m.Label)
@@ -115,7 +116,7 @@ func (h *handler) postRewind(w http.ResponseWriter, r *http.Request, who holdfas
 }
 
 // travel reads where to go back to.
-func (h *handler) travel(w http.ResponseWriter, r *http.Request, known ...string) (to holdfast.Travel, err error) {
+func (h *handler) travel(w http.ResponseWriter, r *http.Request, known ...string) (to threads.Travel, err error) {
 	if err := h.readObject(w, r, &to, known...); err != nil {
 		return to, err
 	}

@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/threads"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // timeMachine is the part of the fake engine that knows the past. It records what it
@@ -26,76 +27,76 @@ func (m *timeMachine) ask(what string, args ...any) error {
 	return m.f.err
 }
 
-var someCheckpoint = holdfast.Checkpoint{
-	ID: "000000000001", ThreadID: "t", CreatedAt: time.Unix(0, 1).UTC(), ETag: "c1", Format: 2, Agent: "a", Run: "r", Status: holdfast.StatusIdle,
+var someCheckpoint = threads.Checkpoint{
+	ID: "000000000001", ThreadID: "t", CreatedAt: time.Unix(0, 1).UTC(), ETag: "c1", Format: 2, Agent: "a", Run: "r", Status: threads.StatusIdle,
 	Iteration: 1, Message: "m", Messages: 1,
-	Metadata: holdfast.CheckpointMetadata{Source: "fork", Step: 1, Parent: "000000000003", ParentThread: "p", Label: "mine"},
+	Metadata: threads.Metadata{Source: "fork", Step: 1, Parent: "000000000003", ParentThread: "p", Label: "mine"},
 }
 
-func (m *timeMachine) Checkpoints(_ context.Context, _ holdfast.Principal, thread, before string, until time.Time, limit int) ([]holdfast.Checkpoint, error) {
-	return []holdfast.Checkpoint{someCheckpoint}, m.ask("list", thread, before, until.Unix(), limit)
+func (m *timeMachine) Checkpoints(_ context.Context, _ holdfast.Principal, thread, before string, until time.Time, limit int) ([]threads.Checkpoint, error) {
+	return []threads.Checkpoint{someCheckpoint}, m.ask("list", thread, before, until.Unix(), limit)
 }
 
-func (m *timeMachine) Checkpoint(_ context.Context, _ holdfast.Principal, thread, id string) (*holdfast.CheckpointDetail, error) {
-	return &holdfast.CheckpointDetail{
+func (m *timeMachine) Checkpoint(_ context.Context, _ holdfast.Principal, thread, id string) (*threads.Detail, error) {
+	return &threads.Detail{
 		Checkpoint: someCheckpoint, History: []json.RawMessage{json.RawMessage(`{"id":"m","role":"user","content":"hi"}`)},
-		State: json.RawMessage(`{"n":1}`), Outcome: "error", Code: "c", OpenCalls: []holdfast.OpenCall{{ID: "c", Tool: "f", Interrupt: "i"}},
-		PendingWrites: []holdfast.PendingWrite{{
+		State: json.RawMessage(`{"n":1}`), Outcome: "error", Code: "c", OpenCalls: []threads.OpenCall{{ID: "c", Tool: "f", Interrupt: "i"}},
+		PendingWrites: []threads.PendingWrite{{
 			CallID: "c", Tool: "f", Message: "m2", Result: json.RawMessage(`"x"`), Failed: true, ThreadID: "t", CompletedAt: time.Unix(0, 1).UTC(),
 		}},
 	}, m.ask("load", thread, id)
 }
 
-func (m *timeMachine) Mark(_ context.Context, _ holdfast.Principal, thread string, mark holdfast.Mark) (*holdfast.Checkpoint, error) {
+func (m *timeMachine) Mark(_ context.Context, _ holdfast.Principal, thread string, mark threads.Mark) (*threads.Checkpoint, error) {
 	return &someCheckpoint, m.ask("mark", thread, mark.Label, string(mark.State), mark.ETag)
 }
 
-func (m *timeMachine) travelled() *holdfast.Traveled {
-	return &holdfast.Traveled{Thread: *m.f.info, Checkpoint: someCheckpoint, Effects: []holdfast.PastEffect{
+func (m *timeMachine) travelled() *threads.Traveled {
+	return &threads.Traveled{Thread: *m.f.info, Checkpoint: someCheckpoint, Effects: []threads.PastEffect{
 		{CallID: "c", Tool: "f", Arguments: json.RawMessage(`{"n":1}`), Effect: "once", Message: "m", Failed: true},
 	}}
 }
 
-func (m *timeMachine) Fork(_ context.Context, _ holdfast.Principal, thread string, to holdfast.Travel) (*holdfast.Traveled, error) {
+func (m *timeMachine) Fork(_ context.Context, _ holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
 	return m.travelled(), m.ask("fork", thread, to)
 }
 
-func (m *timeMachine) Rewind(_ context.Context, _ holdfast.Principal, thread string, to holdfast.Travel) (*holdfast.Traveled, error) {
+func (m *timeMachine) Rewind(_ context.Context, _ holdfast.Principal, thread string, to threads.Travel) (*threads.Traveled, error) {
 	return m.travelled(), m.ask("rewind", thread, to)
 }
 
-func (m *timeMachine) State(_ context.Context, _ holdfast.Principal, thread string) (*holdfast.ThreadState, error) {
-	return &holdfast.ThreadState{
+func (m *timeMachine) State(_ context.Context, _ holdfast.Principal, thread string) (*threads.State, error) {
+	return &threads.State{
 		State:           json.RawMessage(`{"n":1}`),
 		MiddlewareState: json.RawMessage(`{"schemaSignature":"a.b","schemaVersion":1,"stateVersions":{"a.b":1},"states":{"a.b":{}}}`),
 	}, m.ask("state", thread)
 }
 
-func (m *timeMachine) Runs(_ context.Context, _ holdfast.Principal, thread string) ([]holdfast.RunInfo, error) {
+func (m *timeMachine) Runs(_ context.Context, _ holdfast.Principal, thread string) ([]threads.Run, error) {
 	at := time.Unix(0, 1).UTC()
-	return []holdfast.RunInfo{{ID: "r2", Agent: "a", StartedAt: at}, {
+	return []threads.Run{{ID: "r2", Agent: "a", StartedAt: at}, {
 		ID: "r", Agent: "a", StartedAt: at, EndedAt: at, Outcome: "error", Code: "c", Continues: "r0", ContinuedBy: "r2", ParentRunID: "p",
 	}}, m.ask("runs", thread)
 }
 
-func (m *timeMachine) Children(_ context.Context, _ holdfast.Principal, thread string) ([]holdfast.ThreadInfo, error) {
-	return []holdfast.ThreadInfo{*m.f.info}, m.ask("children", thread)
+func (m *timeMachine) Children(_ context.Context, _ holdfast.Principal, thread string) ([]threads.Info, error) {
+	return []threads.Info{*m.f.info}, m.ask("children", thread)
 }
 
-func (m *timeMachine) Prune(_ context.Context, _ holdfast.Principal, thread string, keep int, dryRun bool) (*holdfast.Cleaned, error) {
-	return &holdfast.Cleaned{DryRun: dryRun, Threads: 1, Checkpoints: 2, Messages: 3}, m.ask("prune", thread, keep, dryRun)
+func (m *timeMachine) Prune(_ context.Context, _ holdfast.Principal, thread string, keep int, dryRun bool) (*threads.Cleaned, error) {
+	return &threads.Cleaned{DryRun: dryRun, Threads: 1, Checkpoints: 2, Messages: 3}, m.ask("prune", thread, keep, dryRun)
 }
 
 func (m *timeMachine) Delete(_ context.Context, _ holdfast.Principal, thread, etag string, children bool) (int, error) {
 	return 2, m.ask("delete", thread, etag, children)
 }
 
-func (m *timeMachine) DeleteOlderThan(_ context.Context, _ holdfast.Principal, before time.Time, dryRun bool) (*holdfast.Cleaned, error) {
-	return &holdfast.Cleaned{DryRun: dryRun}, m.ask("older", before.Unix(), dryRun)
+func (m *timeMachine) DeleteOlderThan(_ context.Context, _ holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error) {
+	return &threads.Cleaned{DryRun: dryRun}, m.ask("older", before.Unix(), dryRun)
 }
 
-func (m *timeMachine) DeleteInactive(_ context.Context, _ holdfast.Principal, before time.Time, dryRun bool) (*holdfast.Cleaned, error) {
-	return &holdfast.Cleaned{DryRun: dryRun, Kept: 1}, m.ask("inactive", before.Unix(), dryRun)
+func (m *timeMachine) DeleteInactive(_ context.Context, _ holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error) {
+	return &threads.Cleaned{DryRun: dryRun, Kept: 1}, m.ask("inactive", before.Unix(), dryRun)
 }
 
 // atNoon serves with a clock that is stopped at second 1,000,000.
@@ -188,7 +189,7 @@ func TestHistoryMistakes(t *testing.T) {
 
 // TestIfMatch: a thread's ETag, quoted or not, guards changes to it.
 func TestIfMatch(t *testing.T) {
-	f := &fake{info: &holdfast.ThreadInfo{ID: "t", Status: holdfast.StatusIdle, ETag: "c12"}}
+	f := &fake{info: &threads.Info{ID: "t", Status: threads.StatusIdle, ETag: "c12"}}
 	s := serve(t, f, nil)
 	res, _ := do(t, "GET", s.URL+"/threads/t", "")
 	etag := res.Header.Get("ETag")
@@ -209,7 +210,7 @@ func TestIfMatch(t *testing.T) {
 			}
 		}
 	}
-	f.err = holdfast.Errorf(holdfast.CodeCheckpointConflict, "moved").With("expected", "c1").With("actual", "c2")
+	f.err = holdfast.Errorf(codes.CheckpointConflict, "moved").With("expected", "c1").With("actual", "c2")
 	res, body := do(t, "DELETE", s.URL+"/threads/t", "", "If-Match", `"c1"`)
 	if res.StatusCode != http.StatusConflict || !strings.Contains(body, `"details":{"actual":"c2","expected":"c1"}`) {
 		t.Errorf("%d %s", res.StatusCode, body)

@@ -3,9 +3,6 @@
 // encodes the result. It knows neither how a run advances nor what is stored.
 package http
 
-// The handler of all routes: what it needs from the rest of the server, and what
-// happens to every request before and after its route.
-
 import (
 	"context"
 	"encoding/json"
@@ -15,33 +12,38 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
+
+// The handler of all routes: what it needs from the rest of the server, and what
+// happens to every request before and after its route.
 
 // Runs starts, cancels and streams runs.
 type Runs interface {
 	// Post decides what an input means for its thread and returns the stream to send.
 	Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error)
 	// Cancel asks a run to end.
-	Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*holdfast.ThreadInfo, error)
+	Cancel(ctx context.Context, who holdfast.Principal, thread, run string) (*threads.Info, error)
 	// Events streams a run after a cursor; nil if it has ended and nothing is
 	// missing.
-	Events(ctx context.Context, who holdfast.Principal, thread, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error)
+	Events(ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor, d agui.Dialect) (*agui.Reply, error)
 	// Attach streams a thread to a client that knows nothing about it.
 	Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error)
 }
 
 // Threads reads threads.
 type Threads interface {
-	Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]holdfast.ThreadInfo, error)
-	Thread(ctx context.Context, who holdfast.Principal, thread string) (*holdfast.ThreadInfo, error)
+	Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error)
+	Thread(ctx context.Context, who holdfast.Principal, thread string) (*threads.Info, error)
 	Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error)
 	// State returns the shared state and the states of the middleware.
-	State(ctx context.Context, who holdfast.Principal, thread string) (*holdfast.ThreadState, error)
+	State(ctx context.Context, who holdfast.Principal, thread string) (*threads.State, error)
 	// Runs lists a thread's runs, newest first.
-	Runs(ctx context.Context, who holdfast.Principal, thread string) ([]holdfast.RunInfo, error)
+	Runs(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Run, error)
 }
 
 // Config is what the handler needs. Every member must be set unless it is marked as
@@ -107,11 +109,11 @@ func newRouter(c Config) *chi.Mux {
 	r := chi.NewRouter()
 	r.Use(h.observe, h.admit)
 	r.NotFound(h.serve(func(_ *handler, _ http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-		return holdfast.Errorf(holdfast.CodeNotFound, "There is no %s.", r.URL.Path).
+		return holdfast.Errorf(codes.NotFound, "There is no %s.", r.URL.Path).
 			WithHint("POST /runs starts a run; GET /threads lists the threads; GET /openapi.json describes every route.")
 	}, true))
 	r.MethodNotAllowed(h.serve(func(_ *handler, _ http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-		return holdfast.Errorf(holdfast.CodeMethodNotAllowed, "%s does not take %s.", r.URL.Path, r.Method).
+		return holdfast.Errorf(codes.MethodNotAllowed, "%s does not take %s.", r.URL.Path, r.Method).
 			WithHint("The Allow header names what it takes.")
 	}, true))
 	for _, route := range routes {

@@ -16,10 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,8 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fake is an engine made of closures.
 type fake struct {
 	post   func(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error)
-	events func(after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error)
-	info   *holdfast.ThreadInfo
+	events func(after store.Cursor, d agui.Dialect) (*agui.Reply, error)
+	info   *threads.Info
 	err    error
 	asked  string // the thread that was last asked for
 	// attached is what Attach streams.
@@ -39,10 +41,10 @@ type fake struct {
 func (f *fake) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
 	return f.post(ctx, who, agent, in)
 }
-func (f *fake) Cancel(context.Context, holdfast.Principal, string, string) (*holdfast.ThreadInfo, error) {
+func (f *fake) Cancel(context.Context, holdfast.Principal, string, string) (*threads.Info, error) {
 	return f.info, f.err
 }
-func (f *fake) Events(_ context.Context, _ holdfast.Principal, _, _ string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
+func (f *fake) Events(_ context.Context, _ holdfast.Principal, _, _ string, after store.Cursor, d agui.Dialect) (*agui.Reply, error) {
 	return f.events(after, d)
 }
 func (f *fake) Attach(context.Context, holdfast.Principal, string, agui.Dialect) (*agui.Reply, error) {
@@ -51,10 +53,10 @@ func (f *fake) Attach(context.Context, holdfast.Principal, string, agui.Dialect)
 	}
 	return reply(f.attached...), nil
 }
-func (f *fake) Threads(context.Context, holdfast.Principal, time.Time, int) ([]holdfast.ThreadInfo, error) {
-	return []holdfast.ThreadInfo{*f.info}, f.err
+func (f *fake) Threads(context.Context, holdfast.Principal, time.Time, int) ([]threads.Info, error) {
+	return []threads.Info{*f.info}, f.err
 }
-func (f *fake) Thread(_ context.Context, _ holdfast.Principal, thread string) (*holdfast.ThreadInfo, error) {
+func (f *fake) Thread(_ context.Context, _ holdfast.Principal, thread string) (*threads.Info, error) {
 	f.asked = thread
 	return f.info, f.err
 }
@@ -82,7 +84,7 @@ func reply(batches ...any) *agui.Reply {
 func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	t.Helper()
 	if f.info == nil {
-		f.info = &holdfast.ThreadInfo{ID: "t", Status: holdfast.StatusIdle}
+		f.info = &threads.Info{ID: "t", Status: threads.StatusIdle}
 	}
 	f.timeMachine.f = f
 	c := Config{
@@ -152,7 +154,7 @@ func TestStreamOnTheWire(t *testing.T) {
 // TestCutStream: stock clients take a clean end for success, so they get an error;
 // clients that resume get a clean end and a time to come back.
 func TestCutStream(t *testing.T) {
-	cut := holdfast.Errorf(holdfast.CodeStreamCut, "attach with GET …")
+	cut := holdfast.Errorf(codes.StreamCut, "attach with GET …")
 	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
 		return reply([]agui.Frame{{ID: "1-x", Data: []byte(`{}`)}}, cut), nil
 	}}
@@ -187,7 +189,7 @@ func TestInternalsStayInside(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
-	s := serve(t, &fake{err: holdfast.Errorf(holdfast.CodeShuttingDown, "later").WithHint("wait")}, nil)
+	s := serve(t, &fake{err: holdfast.Errorf(codes.ShuttingDown, "later").WithHint("wait")}, nil)
 	for _, path := range []string{"/readyz", "/threads"} {
 		if res, _ := do(t, "GET", s.URL+path, ""); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %q", path, res.StatusCode, res.Header.Get("Retry-After"))
@@ -199,9 +201,9 @@ func TestRetryAfter(t *testing.T) {
 }
 
 func TestEventsCursor(t *testing.T) {
-	var got holdfast.Cursor
+	var got store.Cursor
 	var dialect agui.Dialect
-	f := &fake{events: func(after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
+	f := &fake{events: func(after store.Cursor, d agui.Dialect) (*agui.Reply, error) {
 		got, dialect = after, d
 		return nil, nil
 	}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // localOnly guards a server without keys. A request must name this machine as its
@@ -18,12 +19,12 @@ func (h *handler) localOnly(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if !isLoopback(r.Host) {
-		h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenHost, "This server has no API keys, so it answers only as localhost.").
+		h.fail(w, r, holdfast.Errorf(codes.ForbiddenHost, "This server has no API keys, so it answers only as localhost.").
 			WithHint("Use http://localhost with its port. To serve other hosts, configure API keys."))
 		return false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !h.mayUse(origin) {
-		h.fail(w, r, holdfast.Errorf(holdfast.CodeForbiddenOrigin, "This server has no API keys, so only pages from localhost may use it.").
+		h.fail(w, r, holdfast.Errorf(codes.ForbiddenOrigin, "This server has no API keys, so only pages from localhost may use it.").
 			WithHint("Serve the page from http://localhost, or add its origin to the allowed ones."))
 		return false
 	}

@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // page is GET / and GET /ui/*: the web UI, if there is one.
 func (h *handler) page(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	if h.UI == nil {
-		return holdfast.Errorf(holdfast.CodeNotFound, "This server has no web page.").
+		return holdfast.Errorf(codes.NotFound, "This server has no web page.").
 			WithHint("POST /runs starts a run; GET /openapi.json describes every route.")
 	}
 	h.UI.ServeHTTP(w, r)
@@ -19,7 +20,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request, _ holdfast.Princi
 // metrics is GET /metrics, if metrics are on.
 func (h *handler) metrics(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	if h.Metrics == nil {
-		return holdfast.Errorf(holdfast.CodeNotFound, "This server keeps no metrics.").
+		return holdfast.Errorf(codes.NotFound, "This server keeps no metrics.").
 			WithHint("An operator can turn them on in the server's configuration.")
 	}
 	h.Metrics.ServeHTTP(w, r)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 func says(text string) http.Handler {
@@ -20,7 +21,7 @@ func says(text string) http.Handler {
 // Prometheus scrapes metrics, without one.
 func TestMounted(t *testing.T) {
 	locked := func(*http.Request) (holdfast.Principal, error) {
-		return holdfast.Principal{}, holdfast.Errorf(holdfast.CodeUnauthenticated, "Who are you?").WithHint("Send a key.")
+		return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "Who are you?").WithHint("Send a key.")
 	}
 	s := serve(t, &fake{}, func(c *Config) { c.Authenticate, c.UI, c.Metrics = locked, says("page"), says("metrics") })
 	for path, want := range map[string]string{"/": "page /", "/ui/": "page /ui/", "/ui/a/b.js": "page /ui/a/b.js", "/metrics": "metrics /metrics"} {

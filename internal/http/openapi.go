@@ -1,10 +1,12 @@
 package http
 
-// The OpenAPI document: made from the table of routes, the table of error codes and
-// the schemas in components.json.
-
 import (
-	_ "embed" // for the schemas
+	"github.com/holdfast-agents/holdfast/codes"
+
+	// The OpenAPI document: made from the table of routes, the table of error codes and
+	// the schemas in components.json.
+
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,9 +14,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/holdfast-agents/holdfast"
 )
+
+// for the schemas
 
 // componentsJSON holds the schemas and the parameters, as OpenAPI's components object.
 // The schema of the error codes is made from the status table.
@@ -131,16 +133,16 @@ func errorResponse(text string) object {
 
 // errorsByStatus groups the route's error codes, including those that every route has.
 func (r *route) errorsByStatus(keys bool) map[int][]string {
-	codes := slices.Clone(r.errors)
+	known := slices.Clone(r.errors)
 	switch {
 	case !keys:
-		codes = append(codes, holdfast.CodeForbiddenHost, holdfast.CodeForbiddenOrigin)
+		known = append(known, codes.ForbiddenHost, codes.ForbiddenOrigin)
 	case !r.open:
-		codes = append(codes, holdfast.CodeUnauthenticated)
+		known = append(known, codes.Unauthenticated)
 	}
-	slices.Sort(codes)
+	slices.Sort(known)
 	out := map[int][]string{}
-	for _, c := range codes {
+	for _, c := range known {
 		out[status[c]] = append(out[status[c]], c)
 	}
 	return out
@@ -148,12 +150,12 @@ func (r *route) errorsByStatus(keys bool) map[int][]string {
 
 // errorCodes returns the schema of the codes, with the status of each.
 func errorCodes() object {
-	codes := slices.Sorted(maps.Keys(status))
+	known := slices.Sorted(maps.Keys(status))
 	var text strings.Builder
 	text.WriteString("Stable and machine-readable. Extensions may answer with codes of their own.")
-	for _, c := range codes {
+	for _, c := range known {
 		fmt.Fprintf(&text, "\n* `%s`: %d %s", c, status[c], http.StatusText(status[c]))
 	}
-	fmt.Fprintf(&text, "\n* `%s` and any other: 500 %s", holdfast.CodeInternal, http.StatusText(http.StatusInternalServerError))
-	return object{"type": "string", "description": text.String(), "examples": append(codes, holdfast.CodeInternal)}
+	fmt.Fprintf(&text, "\n* `%s` and any other: 500 %s", codes.Internal, http.StatusText(http.StatusInternalServerError))
+	return object{"type": "string", "description": text.String(), "examples": append(known, codes.Internal)}
 }

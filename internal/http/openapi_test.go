@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // document returns /openapi.json as clients see it.
@@ -151,7 +153,7 @@ func checkOperation(t *testing.T, doc map[string]any, path, method string, op ma
 // TestErrorsAreDocumented: every code in the status table is documented by some route,
 // and every documented code is in the table.
 func TestErrorsAreDocumented(t *testing.T) {
-	admitted := map[string]bool{holdfast.CodeMethodNotAllowed: true} // belongs to no route
+	admitted := map[string]bool{codes.MethodNotAllowed: true} // belongs to no route
 	for _, keys := range []bool{true, false} {
 		for _, r := range routes {
 			for code, names := range r.errorsByStatus(keys) {
@@ -224,12 +226,12 @@ func eventful() *fake {
 			Provider: "p", Model: "m", InputTokens: &n, OutputTokens: &n, TotalTokens: &n, ReasoningTokens: &n, CachedInput: &n, CacheWriteInput: &n,
 		}},
 	}))
-	f.info = &holdfast.ThreadInfo{
-		ID: "t", Agent: "a", Status: holdfast.StatusInterrupted, Run: "r", Outcome: "interrupt", Code: "c", Iteration: 1, Cursor: "1-x",
+	f.info = &threads.Info{
+		ID: "t", Agent: "a", Status: threads.StatusInterrupted, Run: "r", Outcome: "interrupt", Code: "c", Iteration: 1, Cursor: "1-x",
 		Interrupts: []string{"i"}, PendingToolCalls: []string{"c"}, UpdatedAt: time.Unix(0, 1).UTC(),
 		ETag: "c1", Parent: "p", ParentCheckpoint: "000000000001", Size: map[string]int64{"records": 7},
 	}
-	f.events = func(holdfast.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(), nil }
+	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(), nil }
 	return f
 }
 
@@ -289,11 +291,11 @@ func valid(t *testing.T, s *jsonschema.Schema, body string) {
 
 func TestErrorsMatchTheDocument(t *testing.T) {
 	schema := schemas(t)
-	f := &fake{err: holdfast.Errorf(holdfast.CodeNotFound, "No.").WithHint("Look elsewhere.").With("threadId", "t")}
+	f := &fake{err: holdfast.Errorf(codes.NotFound, "No.").WithHint("Look elsewhere.").With("threadId", "t")}
 	f.post = func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
 		return nil, f.err
 	}
-	f.events = func(holdfast.Cursor, agui.Dialect) (*agui.Reply, error) { return nil, f.err }
+	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return nil, f.err }
 	s := serve(t, f, nil)
 	for _, r := range routes {
 		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)

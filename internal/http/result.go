@@ -1,8 +1,5 @@
 package http
 
-// POST with Accept: application/json: waits for the end of a run and answers with one
-// object instead of a stream.
-
 import (
 	"context"
 	"encoding/json"
@@ -10,8 +7,12 @@ import (
 	"net/http"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
+
+// POST with Accept: application/json: waits for the end of a run and answers with one
+// object instead of a stream.
 
 // outcomeError is the outcome of a run that ended in RUN_ERROR; the other outcomes are
 // AG-UI's.
@@ -93,7 +94,7 @@ func drain(reply *agui.Reply) (last []byte, err error) {
 		}
 	}
 	if last == nil {
-		return nil, holdfast.Errorf(holdfast.CodeStreamCut, "The connection to the run was lost before its end.")
+		return nil, holdfast.Errorf(codes.StreamCut, "The connection to the run was lost before its end.")
 	}
 	return last, nil
 }
@@ -150,7 +151,7 @@ func outcome(last []byte) (*runResult, error) {
 func goesOn(err error, reply *agui.Reply) error {
 	e := holdfast.AsError(err)
 	message := e.Message
-	if e.Code == holdfast.CodeStreamCut {
+	if e.Code == codes.StreamCut {
 		message = "This connection ends before its run does; the run continues."
 	}
 	return holdfast.Errorf(e.Code, "%s", message).

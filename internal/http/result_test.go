@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
@@ -115,11 +116,11 @@ func TestJSONCannotWait(t *testing.T) {
 		status int
 		code   string
 	}{
-		"shutdown":            {posting(begun, holdfast.Errorf(holdfast.CodeStreamCut, "Attach with its cursor.")), 503, holdfast.CodeStreamCut},
-		"store gone":          {posting(begun, holdfast.Errorf(holdfast.CodeStoreUnavailable, "No store.").WithHint("Nothing was started.")), 503, holdfast.CodeStoreUnavailable},
-		"something else":      {posting(begun, errors.New("hunter2")), 500, holdfast.CodeInternal},
-		"an end without end":  {posting(begun), 503, holdfast.CodeStreamCut},
-		"history not to read": {&fake{post: posting(begun, records(agui.RunFinished{ThreadID: "t", RunID: "r"})).post, err: errors.New("hunter2")}, 500, holdfast.CodeInternal},
+		"shutdown":            {posting(begun, holdfast.Errorf(codes.StreamCut, "Attach with its cursor.")), 503, codes.StreamCut},
+		"store gone":          {posting(begun, holdfast.Errorf(codes.StoreUnavailable, "No store.").WithHint("Nothing was started.")), 503, codes.StoreUnavailable},
+		"something else":      {posting(begun, errors.New("hunter2")), 500, codes.Internal},
+		"an end without end":  {posting(begun), 503, codes.StreamCut},
+		"history not to read": {&fake{post: posting(begun, records(agui.RunFinished{ThreadID: "t", RunID: "r"})).post, err: errors.New("hunter2")}, 500, codes.Internal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, body := do(t, "POST", serve(t, c.f, nil).URL+"/runs", minimal, jsonHeaders...)
@@ -147,7 +148,7 @@ func TestJSONCannotWait(t *testing.T) {
 // run whose answer would not be acceptable is never started.
 func TestJSONBeforeAcceptance(t *testing.T) {
 	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
-		return nil, holdfast.Errorf(holdfast.CodeRunInProgress, "Busy.").WithHint("Wait.")
+		return nil, holdfast.Errorf(codes.RunInProgress, "Busy.").WithHint("Wait.")
 	}}
 	s := serve(t, f, nil)
 	if res, body := do(t, "POST", s.URL+"/runs", minimal, jsonHeaders...); res.StatusCode != http.StatusConflict || strings.Contains(body, "outcome") {

@@ -1,14 +1,14 @@
 package http
 
-// The table of routes. The router and the OpenAPI document are both made from it.
-
 import (
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
+
+// The table of routes. The router and the OpenAPI document are both made from it.
 
 // route is a method and a path, what serves them, and what /openapi.json says about
 // them. The router and the document come from the same table, so they cannot
@@ -58,13 +58,13 @@ var routes = []route{
 		method: "GET", path: "/threads/{thread}/runs/{run}/events", do: (*handler).getEvents, id: "getEvents",
 		summary: "Replay a run after a cursor and follow it.", params: []string{"LastEventID", "after", "protocolVersion", "HoldfastResume"},
 		answers: []answer{eventStream, {code: http.StatusNoContent, text: "The run has ended and nothing is missing."}},
-		errors:  slices.Concat(readErrors, []string{holdfast.CodeInvalidInput}),
+		errors:  slices.Concat(readErrors, []string{codes.InvalidInput}),
 	},
 	{
 		method: "GET", path: "/threads/{thread}/stream", do: (*handler).getStream, id: "attach",
 		summary: "Attach a client that knows nothing: snapshots, reopened items, then live events.",
 		params:  []string{"protocolVersion", "HoldfastResume"},
-		answers: []answer{eventStream}, errors: slices.Concat(readErrors, []string{holdfast.CodeInvalidInput}),
+		answers: []answer{eventStream}, errors: slices.Concat(readErrors, []string{codes.InvalidInput}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/runs/{run}/cancel", do: (*handler).postCancel, id: "cancelRun",
@@ -90,7 +90,7 @@ var routes = []route{
 		method: "DELETE", path: "/threads/{thread}", do: (*handler).deleteThread, id: "deleteThread", params: []string{"IfMatch", "children"},
 		summary: "Delete a thread that is not running, with everything stored about it.",
 		answers: []answer{{http.StatusOK, "How many threads were deleted.", typeJSON, "Deleted"}},
-		errors:  slices.Concat(readErrors, []string{holdfast.CodeInvalidInput, holdfast.CodeRunInProgress, holdfast.CodeCheckpointConflict}),
+		errors:  slices.Concat(readErrors, []string{codes.InvalidInput, codes.RunInProgress, codes.CheckpointConflict}),
 	},
 	{
 		method: "GET", path: "/threads/{thread}/messages", do: (*handler).getMessages, id: "getMessages",
@@ -116,13 +116,13 @@ var routes = []route{
 		method: "GET", path: "/threads/{thread}/checkpoints", do: (*handler).listCheckpoints, id: "listCheckpoints",
 		params: []string{"limit", "beforeCheckpoint"}, summary: "The checkpoints of a thread, newest first.",
 		answers: []answer{{http.StatusOK, "The checkpoints.", typeJSON, "CheckpointList"}},
-		errors:  slices.Concat(readErrors, []string{holdfast.CodeInvalidInput, holdfast.CodeHistoryNotKept}),
+		errors:  slices.Concat(readErrors, []string{codes.InvalidInput, codes.HistoryNotKept}),
 	},
 	{
 		method: "GET", path: "/threads/{thread}/checkpoints/{checkpoint}", do: (*handler).getCheckpoint, id: "getCheckpoint",
 		summary: "The thread as it was at a checkpoint: messages, shared state, open calls.",
 		answers: []answer{{http.StatusOK, "The checkpoint.", typeJSON, "CheckpointDetail"}},
-		errors:  slices.Concat(readErrors, []string{holdfast.CodeHistoryNotKept}),
+		errors:  slices.Concat(readErrors, []string{codes.HistoryNotKept}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/checkpoints", do: (*handler).postCheckpoint, id: "markCheckpoint", params: []string{"IfMatch"},
@@ -133,13 +133,13 @@ var routes = []route{
 		method: "POST", path: "/threads/{thread}/fork", do: (*handler).postFork, id: "forkThread", params: []string{"IfMatch"},
 		summary: "Start a new thread where this one stands or stood.", body: "Travel", bodyOptional: true,
 		answers: []answer{{http.StatusCreated, "The new thread.", typeJSON, "Traveled"}},
-		errors:  slices.Concat(changeErrors, []string{holdfast.CodeHistoryNotKept, holdfast.CodeThreadExists}),
+		errors:  slices.Concat(changeErrors, []string{codes.HistoryNotKept, codes.ThreadExists}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/rewind", do: (*handler).postRewind, id: "rewindThread", params: []string{"IfMatch"},
 		summary: "Take a thread that is not running back to a checkpoint or a message.", body: "Rewind",
 		answers: []answer{{http.StatusOK, "Where the thread is now.", typeJSON, "Traveled"}},
-		errors:  slices.Concat(changeErrors, []string{holdfast.CodeHistoryNotKept}),
+		errors:  slices.Concat(changeErrors, []string{codes.HistoryNotKept}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/prune", do: (*handler).postPrune, id: "pruneThread", body: "Prune", bodyOptional: true,
@@ -159,13 +159,13 @@ var routes = []route{
 	{
 		method: "GET", path: "/agents", do: (*handler).getAgents, id: "listAgents",
 		summary: "List the agents with their tools and capabilities, the default one first.",
-		answers: []answer{{http.StatusOK, "The agents.", typeJSON, "AgentList"}}, errors: []string{holdfast.CodeNotFound},
+		answers: []answer{{http.StatusOK, "The agents.", typeJSON, "AgentList"}}, errors: []string{codes.NotFound},
 	},
 	{
 		method: "GET", path: "/agents/{agent}/capabilities", do: (*handler).getCapabilities, id: "getCapabilities",
 		summary: "What the agent can do, as AG-UI capabilities.",
 		answers: []answer{{http.StatusOK, "The capabilities.", typeJSON, "Capabilities"}},
-		errors:  []string{holdfast.CodeAgentNotFound, holdfast.CodeNotFound},
+		errors:  []string{codes.AgentNotFound, codes.NotFound},
 	},
 	{
 		method: "GET", path: "/healthz", do: (*handler).health, open: true, id: "health", summary: "Whether the process is alive.",
@@ -174,11 +174,11 @@ var routes = []route{
 	{
 		method: "GET", path: "/readyz", do: (*handler).readiness, open: true, id: "ready", summary: "Whether a run could be started.",
 		answers: []answer{{http.StatusOK, "It could.", typeJSON, "Health"}},
-		errors:  []string{holdfast.CodeShuttingDown, holdfast.CodeStoreUnavailable},
+		errors:  []string{codes.ShuttingDown, codes.StoreUnavailable},
 	},
 	{
 		method: "GET", path: "/metrics", do: (*handler).metrics, open: true, id: "metrics", summary: "Prometheus metrics, if they are on.",
-		answers: []answer{{http.StatusOK, "The metrics.", "text/plain", ""}}, errors: []string{holdfast.CodeNotFound},
+		answers: []answer{{http.StatusOK, "The metrics.", "text/plain", ""}}, errors: []string{codes.NotFound},
 	},
 	{
 		method: "GET", path: "/openapi.json", do: (*handler).openAPI, open: true, id: "openapi", summary: "This document.",
@@ -186,19 +186,19 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/", do: (*handler).page, open: true, id: "home", summary: "The web UI, if there is one.",
-		answers: pageAnswers, errors: []string{holdfast.CodeNotFound},
+		answers: pageAnswers, errors: []string{codes.NotFound},
 	},
 	{
 		method: "HEAD", path: "/", do: (*handler).page, open: true, id: "headHome", summary: "The web UI's headers.",
-		answers: headAnswers, errors: []string{holdfast.CodeNotFound},
+		answers: headAnswers, errors: []string{codes.NotFound},
 	},
 	{
 		method: "GET", path: "/ui/*", do: (*handler).page, open: true, id: "page", summary: "A file of the web UI, if there is one.",
-		answers: pageAnswers, errors: []string{holdfast.CodeNotFound},
+		answers: pageAnswers, errors: []string{codes.NotFound},
 	},
 	{
 		method: "HEAD", path: "/ui/*", do: (*handler).page, open: true, id: "headPage", summary: "The headers of a file of the web UI.",
-		answers: headAnswers, errors: []string{holdfast.CodeNotFound},
+		answers: headAnswers, errors: []string{codes.NotFound},
 	},
 }
 
@@ -212,21 +212,21 @@ var (
 
 	// storedErrors are about stored data.
 	storedErrors = []string{
-		holdfast.CodeStoreUnavailable, holdfast.CodeVersionTooNew, holdfast.CodeCheckpointInvalid, holdfast.CodeCheckpointUnreadable,
+		codes.StoreUnavailable, codes.VersionTooNew, codes.CheckpointInvalid, codes.CheckpointUnreadable,
 	}
-	listErrors   = slices.Concat(storedErrors, []string{holdfast.CodeInvalidInput})
-	cleanErrors  = slices.Concat(listErrors, []string{holdfast.CodePayloadTooLarge, holdfast.CodeUnsupportedMediaType})
-	readErrors   = slices.Concat(storedErrors, []string{holdfast.CodeNotFound, holdfast.CodeShuttingDown})
+	listErrors   = slices.Concat(storedErrors, []string{codes.InvalidInput})
+	cleanErrors  = slices.Concat(listErrors, []string{codes.PayloadTooLarge, codes.UnsupportedMediaType})
+	readErrors   = slices.Concat(storedErrors, []string{codes.NotFound, codes.ShuttingDown})
 	changeErrors = slices.Concat(readErrors, []string{
-		holdfast.CodeCheckpointConflict, holdfast.CodeInvalidInput, holdfast.CodePayloadTooLarge, holdfast.CodeRunInProgress, holdfast.CodeUnsupportedMediaType,
+		codes.CheckpointConflict, codes.InvalidInput, codes.PayloadTooLarge, codes.RunInProgress, codes.UnsupportedMediaType,
 	})
 	runErrors = slices.Concat(storedErrors, []string{
-		holdfast.CodeNotAcceptable, holdfast.CodeAgentNotFound, holdfast.CodeCheckpointConflict, holdfast.CodeCheckpointStale,
-		holdfast.CodeHistoryDiverged, holdfast.CodeInterruptAlreadyAnswered, holdfast.CodeInterruptExpired, holdfast.CodeInterrupted,
-		holdfast.CodeInvalidInput, holdfast.CodeSchemaChanged, holdfast.CodeStateTooNew, holdfast.CodeMidExecution,
-		holdfast.CodeNotFound, holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge,
-		holdfast.CodeRunIDReused, holdfast.CodeRunInProgress, holdfast.CodeShuttingDown, holdfast.CodeStreamCut, holdfast.CodeThreadTooLarge,
-		holdfast.CodeTooManyRuns, holdfast.CodeUnknownToolCall, holdfast.CodeUnsupportedMediaType, holdfast.CodeWrongAgent,
+		codes.NotAcceptable, codes.AgentNotFound, codes.CheckpointConflict, codes.CheckpointStale,
+		codes.HistoryDiverged, codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted,
+		codes.InvalidInput, codes.SchemaChanged, codes.StateTooNew, codes.MidExecution,
+		codes.NotFound, codes.NothingToRun, codes.PayloadTooLarge,
+		codes.RunIDReused, codes.RunInProgress, codes.ShuttingDown, codes.StreamCut, codes.ThreadTooLarge,
+		codes.TooManyRuns, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.WrongAgent,
 	})
 )
 

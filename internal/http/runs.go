@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // postRun is POST /runs and POST /agents/{agent}/runs.
@@ -47,7 +50,7 @@ const bodyTimeout = 30 * time.Second
 // body reads a bounded JSON body.
 func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != typeJSON {
-		return nil, holdfast.Errorf(holdfast.CodeUnsupportedMediaType, "The body must be JSON.").
+		return nil, holdfast.Errorf(codes.UnsupportedMediaType, "The body must be JSON.").
 			WithHint("Send Content-Type: application/json.")
 	}
 	// A body must arrive in reasonable time; what follows may take as long as it needs.
@@ -58,10 +61,10 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, holdfast.Errorf(holdfast.CodePayloadTooLarge, "The body is larger than %d bytes.", h.MaxBody).
+		return nil, holdfast.Errorf(codes.PayloadTooLarge, "The body is larger than %d bytes.", h.MaxBody).
 			WithHint("Send only what is new: the server keeps the history of a thread.").With("limit", h.MaxBody)
 	case err != nil:
-		return nil, holdfast.Errorf(holdfast.CodeInvalidInput, "The body could not be read to its end.").
+		return nil, holdfast.Errorf(codes.InvalidInput, "The body could not be read to its end.").
 			WithHint("Send the request again.").Wrap(err)
 	}
 	return body, nil
@@ -105,14 +108,14 @@ func (h *handler) getStream(w http.ResponseWriter, r *http.Request, who holdfast
 // streamParams reads the cursor and the dialect. Last-Event-ID takes precedence over
 // ?after=, because a browser sends it when it reconnects to the same URL. The dialect
 // is 1.0 unless ?protocolVersion= says "none".
-func streamParams(r *http.Request) (holdfast.Cursor, agui.Dialect, error) {
+func streamParams(r *http.Request) (store.Cursor, agui.Dialect, error) {
 	id := r.Header.Get("Last-Event-ID")
 	if id == "" {
 		id = r.URL.Query().Get("after")
 	}
-	cursor, err := holdfast.ParseCursor(id)
+	cursor, err := store.ParseCursor(id)
 	if err != nil {
-		return cursor, 0, holdfast.Errorf(holdfast.CodeInvalidInput, "The cursor cannot be read.").
+		return cursor, 0, holdfast.Errorf(codes.InvalidInput, "The cursor cannot be read.").
 			WithHint(`It is the id of the last event received, like "12-x7k2ab"; leave it out to start at the beginning of the run.`).Wrap(err)
 	}
 	switch r.URL.Query().Get("protocolVersion") {
@@ -130,7 +133,7 @@ func (h *handler) postCancel(w http.ResponseWriter, r *http.Request, who holdfas
 		return err
 	}
 	code := http.StatusOK
-	if info.Status == holdfast.StatusRunning {
+	if info.Status == threads.StatusRunning {
 		code = http.StatusAccepted
 	}
 	writeJSON(w, code, info)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
@@ -49,7 +50,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Rep
 // so they get a RUN_ERROR, which is a notice, not a record, and has no id.
 func (h *handler) cut(s *sse, r *http.Request, err error, resumes bool) {
 	e := holdfast.AsError(err)
-	if e.Code != holdfast.CodeStreamCut {
+	if e.Code != codes.StreamCut {
 		h.Log.Warn("stream cut", "path", r.URL.Path, "error", err)
 	}
 	if !resumes {

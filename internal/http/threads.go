@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // How many threads or checkpoints a list has.
@@ -23,7 +24,7 @@ func (h *handler) listThreads(w http.ResponseWriter, r *http.Request, who holdfa
 	var before time.Time
 	if s := r.URL.Query().Get("before"); s != "" {
 		if before, err = time.Parse(time.RFC3339Nano, s); err != nil {
-			return holdfast.Errorf(holdfast.CodeInvalidInput, "before must be a time.").
+			return holdfast.Errorf(codes.InvalidInput, "before must be a time.").
 				WithHint("Use the updatedAt of the last thread you got, like 2026-01-31T12:00:00Z.")
 		}
 	}
@@ -42,7 +43,7 @@ func limitParam(r *http.Request) (int, error) {
 	}
 	limit, err := strconv.Atoi(s)
 	if err != nil || limit < 1 || limit > maxLimit {
-		return 0, holdfast.Errorf(holdfast.CodeInvalidInput, "limit must be a number from 1 to %d.", maxLimit).
+		return 0, holdfast.Errorf(codes.InvalidInput, "limit must be a number from 1 to %d.", maxLimit).
 			WithHint("Leave it out to get %d.", defaultLimit)
 	}
 	return limit, nil

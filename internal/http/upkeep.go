@@ -6,23 +6,24 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Upkeep removes what is no longer needed.
 type Upkeep interface {
 	// Prune keeps a thread's newest checkpoints, and what they and the head need.
-	Prune(ctx context.Context, who holdfast.Principal, thread string, keep int, dryRun bool) (*holdfast.Cleaned, error)
+	Prune(ctx context.Context, who holdfast.Principal, thread string, keep int, dryRun bool) (*threads.Cleaned, error)
 	// Delete removes a thread and, if children is set, those that were forked from it.
 	// It returns how many it removed.
 	Delete(ctx context.Context, who holdfast.Principal, thread, etag string, children bool) (int, error)
 	// Children lists the threads that were forked from this one.
-	Children(ctx context.Context, who holdfast.Principal, thread string) ([]holdfast.ThreadInfo, error)
+	Children(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Info, error)
 	// DeleteOlderThan removes from the caller's threads the checkpoints that were taken
 	// before the given time, but never a thread's newest.
-	DeleteOlderThan(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*holdfast.Cleaned, error)
+	DeleteOlderThan(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error)
 	// DeleteInactive deletes the caller's idle threads that were last active before the
 	// given time.
-	DeleteInactive(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*holdfast.Cleaned, error)
+	DeleteInactive(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error)
 }
 
 // defaultKeep is how many checkpoints a prune keeps unless it says otherwise.
@@ -44,7 +45,7 @@ func (h *handler) postPrune(w http.ResponseWriter, r *http.Request, who holdfast
 	return answerCleaned(w, cleaned, err)
 }
 
-func answerCleaned(w http.ResponseWriter, cleaned *holdfast.Cleaned, err error) error {
+func answerCleaned(w http.ResponseWriter, cleaned *threads.Cleaned, err error) error {
 	if err != nil {
 		return err
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The side of the Writer that commits. One goroutine takes the group that has gathered,
@@ -115,7 +115,7 @@ func (w *Writer) noteOutage() {
 
 // write commits one group at the position pos. It keeps trying while the store cannot be
 // reached; each try has the same commit id, so nothing is written twice.
-func (w *Writer) write(b *group, pos holdfast.Position, process string) error {
+func (w *Writer) write(b *group, pos store.Position, process string) error {
 	c := &b.commit
 	if len(b.items) == 0 && emptyCommit(c) && !b.closing {
 		return nil
@@ -127,7 +127,7 @@ func (w *Writer) write(b *group, pos holdfast.Position, process string) error {
 		return err
 	}
 	w.mu.Lock()
-	w.committed = holdfast.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
+	w.committed = store.Position{Fence: c.Fence, Next: pos.Next + uint64(len(c.Records)), ETag: c.ID}
 	w.acked = c.UpdatedAt // when it was sent; the acknowledgment came later
 	w.mu.Unlock()
 	w.bytes.Add(thread.BytesOf(c))
@@ -145,14 +145,14 @@ func (w *Writer) write(b *group, pos holdfast.Position, process string) error {
 
 // commit tries until the store answers, which may be a refusal, or until GiveUp has
 // passed. A commit in flight is not cancelled with its run.
-func (w *Writer) commit(c *holdfast.Commit) error {
+func (w *Writer) commit(c *store.Commit) error {
 	w.deadline.Reset(w.GiveUp)
 	defer w.deadline.Stop()
 	ctx := w.ctx
 	pause := 10 * time.Millisecond
 	for {
 		err := w.Commit(ctx, c)
-		if err == nil || errors.Is(err, holdfast.ErrFenced) || errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrInvalid) {
+		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInvalid) {
 			w.setHealthy(true)
 			return err
 		}

@@ -3,7 +3,7 @@ package journal
 import (
 	"sync"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Feed keeps the newest records of a run in memory, so that live watchers do not ask the
@@ -13,7 +13,7 @@ type Feed struct {
 	limit int
 
 	mu      sync.Mutex
-	records []holdfast.Record
+	records []store.Record
 	bytes   int
 	wake    chan struct{} // closed at the next change
 	ended   bool
@@ -23,7 +23,7 @@ type Feed struct {
 func NewFeed(limit int) *Feed { return &Feed{limit: limit, wake: make(chan struct{})} }
 
 // Append adds records and wakes the watchers.
-func (f *Feed) Append(records []holdfast.Record) {
+func (f *Feed) Append(records []store.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.records = append(f.records, records...)
@@ -37,7 +37,7 @@ func (f *Feed) Append(records []holdfast.Record) {
 			f.bytes -= len(f.records[drop].Data)
 			drop++
 		}
-		f.records = append(make([]holdfast.Record, 0, 2*(len(f.records)-drop)), f.records[drop:]...)
+		f.records = append(make([]store.Record, 0, 2*(len(f.records)-drop)), f.records[drop:]...)
 	}
 	close(f.wake)
 	f.wake = make(chan struct{})
@@ -57,7 +57,7 @@ func (f *Feed) End() {
 // means that the Feed does not reach back to the cursor, so the store must be asked.
 // wake is closed when there is more; it is nil if nothing more will come. The records are
 // only ever appended to, so the slice can be read without the lock.
-func (f *Feed) After(c holdfast.Cursor) (records []holdfast.Record, behind bool, wake <-chan struct{}) {
+func (f *Feed) After(c store.Cursor) (records []store.Record, behind bool, wake <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if wake = f.wake; f.ended {

@@ -1,19 +1,19 @@
 package journal
 
 import (
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // group is what becomes one commit.
 type group struct {
-	items   []item          // become its records
-	bytes   int             // of deltas
-	commit  holdfast.Commit // everything but records and position
-	closing bool            // the last group: the Writer ends after it
-	done    chan struct{}   // closed when it is committed or has failed
-	err     error           // set before done is closed
+	items   []item        // become its records
+	bytes   int           // of deltas
+	commit  store.Commit  // everything but records and position
+	closing bool          // the last group: the Writer ends after it
+	done    chan struct{} // closed when it is committed or has failed
+	err     error         // set before done is closed
 }
 
 // item becomes one record. A delta stays text until it is committed, so that those that
@@ -47,7 +47,7 @@ func (w *Writer) append(ev agui.Event) {
 }
 
 // emptyCommit reports whether the commit changes nothing besides the log.
-func emptyCommit(c *holdfast.Commit) bool {
+func emptyCommit(c *store.Commit) bool {
 	return c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 && len(c.Clear) == 0 && c.InboxSeen == 0
 }
 

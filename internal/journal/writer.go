@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The side of the Writer that a run calls: what it adds waits in the next group, and
@@ -29,10 +29,10 @@ type Config struct {
 	Now     func() time.Time           // the clock
 	NewID   func(prefix string) string // makes ids of commits
 	// Commit tries once to commit.
-	Commit func(context.Context, *holdfast.Commit) error
+	Commit func(context.Context, *store.Commit) error
 	// Shown gets the records that the store has acknowledged, before a call that waits
 	// for them returns. It must not block.
-	Shown func([]holdfast.Record)
+	Shown func([]store.Record)
 	// Back is called when the store answers again, with how long it did not.
 	Back func(outage time.Duration)
 	// GiveUp is how long the Writer tries to reach the store.
@@ -55,10 +55,10 @@ type Config struct {
 // its goroutine.
 type Writer struct {
 	Config
-	key  holdfast.ThreadKey
+	key  store.ThreadKey
 	user string
 	// Fence is the one under which the run owns the thread. It does not change.
-	Fence holdfast.Fence
+	Fence store.Fence
 	// ctx is shared by all commits, because a context with a timeout for each would cost
 	// more than the commit itself; deadline cancels it, and with it the Writer.
 	ctx      context.Context
@@ -71,7 +71,7 @@ type Writer struct {
 	seq       agui.Sequencer
 	next      *group // what will be committed next
 	last      uint64 // number of the last record emitted
-	committed holdfast.Position
+	committed store.Position
 	acked     time.Time     // when the store last acknowledged a commit
 	err       error         // why nothing can be written any more
 	unhealthy chan struct{} // closed when commits work again; nil while they do
@@ -87,7 +87,7 @@ type Writer struct {
 
 // New returns the Writer of a run whose first commit has left head. seq is the sequence
 // machine after that commit's records.
-func New(cfg Config, head *holdfast.Head, seq agui.Sequencer) *Writer {
+func New(cfg Config, head *store.Head, seq agui.Sequencer) *Writer {
 	w := &Writer{
 		Config: cfg, key: head.Key, user: head.User, Fence: head.Fence,
 		seq: seq, last: head.Next - 1, committed: head.Position(), acked: head.UpdatedAt, idle: make(chan struct{}),
@@ -138,7 +138,7 @@ func (w *Writer) Emit(events ...agui.Event) error { return w.Step(events, nil) }
 
 // Step appends events and, in the same commit, whatever f adds. f gets the position of
 // the last record of the events; it must not call the Writer.
-func (w *Writer) Step(events []agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
+func (w *Writer) Step(events []agui.Event, f func(c *store.Commit, last store.Cursor)) error {
 	return w.Add(events, AtOnce, f)
 }
 
@@ -162,7 +162,7 @@ const company = 5 * time.Millisecond
 
 // Add is Step with a choice of urgency. It returns an error for an event that may not
 // come next, or the error that ended the Writer.
-func (w *Writer) Add(events []agui.Event, u Urgency, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
+func (w *Writer) Add(events []agui.Event, u Urgency, f func(c *store.Commit, last store.Cursor)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -179,7 +179,7 @@ func (w *Writer) Add(events []agui.Event, u Urgency, f func(c *holdfast.Commit, 
 		w.append(ev)
 	}
 	if f != nil {
-		f(&w.next.commit, holdfast.Cursor{Number: w.last, Tag: w.Fence.Tag()})
+		f(&w.next.commit, store.Cursor{Number: w.last, Tag: w.Fence.Tag()})
 	}
 	switch u {
 	case AtOnce:
@@ -240,9 +240,9 @@ func (w *Writer) Close(ctx context.Context, process string) error {
 // Finish is Step for the run's last event. After the same commit nobody owns the thread:
 // a commit of its own for that would have no record, so it would not wake those who wait
 // for the thread to be free. Finish returns once no goroutine of the Writer runs any more.
-func (w *Writer) Finish(ctx context.Context, ev agui.Event, f func(c *holdfast.Commit, last holdfast.Cursor)) error {
+func (w *Writer) Finish(ctx context.Context, ev agui.Event, f func(c *store.Commit, last store.Cursor)) error {
 	var b *group
-	err := w.Step([]agui.Event{ev}, func(c *holdfast.Commit, last holdfast.Cursor) {
+	err := w.Step([]agui.Event{ev}, func(c *store.Commit, last store.Cursor) {
 		f(c, last)
 		b = w.next
 		b.closing, w.Process = true, ""

@@ -9,23 +9,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // slowStore takes a second for each commit, and refuses those that it is told to.
 type slowStore struct {
-	commits []holdfast.Commit
+	commits []store.Commit
 	refuse  []error // the next answers; nil accepts
 	shown   []string
 	back    []time.Duration
 }
 
-func (s *slowStore) commit(ctx context.Context, c *holdfast.Commit) error {
+func (s *slowStore) commit(ctx context.Context, c *store.Commit) error {
 	select {
 	case <-time.After(time.Second):
 	case <-ctx.Done():
@@ -62,7 +61,7 @@ func writer(t *testing.T, s *slowStore, change func(*Config)) *Writer {
 	cfg := Config{
 		Process: "p1", Now: time.Now, Commit: s.commit, GiveUp: 30 * time.Second, Limit: 1000,
 		NewID: func(prefix string) string { serial++; return fmt.Sprint(prefix, serial) },
-		Shown: func(records []holdfast.Record) {
+		Shown: func(records []store.Record) {
 			for _, r := range records {
 				s.shown = append(s.shown, fmt.Sprint(r.Number, " ", agui.TypeOf(r.Data)))
 			}
@@ -76,7 +75,7 @@ func writer(t *testing.T, s *slowStore, change func(*Config)) *Writer {
 	if _, err := seq.Next(agui.RunStarted{ThreadID: "t", RunID: "r"}); err != nil {
 		t.Fatal(err)
 	}
-	head := &holdfast.Head{Key: holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"}, ETag: "c0", Next: 2}
+	head := &store.Head{Key: store.ThreadKey{Tenant: "acme", Thread: "t"}, Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, ETag: "c0", Next: 2}
 	w := New(cfg, head, seq)
 	if err := w.Emit(agui.TextMessageStart{MessageID: "m", Role: "assistant"}); err != nil {
 		t.Fatal(err)
@@ -111,7 +110,7 @@ func TestWhatArrivesMeanwhileIsOneCommit(t *testing.T) {
 			t.Fatalf("got %d commits, the last with %s", len(s.commits), texts(s.commits[len(s.commits)-1].Records))
 		}
 		first, second := s.commits[0], s.commits[1]
-		if want := (holdfast.Position{Fence: first.Fence, Next: 3, ETag: first.ID}); second.Expect != want {
+		if want := (store.Position{Fence: first.Fence, Next: 3, ETag: first.ID}); second.Expect != want {
 			t.Errorf("the second commit expects %+v, want %+v", second.Expect, want)
 		}
 		if want := "2 TEXT_MESSAGE_START, 3 TEXT_MESSAGE_CONTENT"; strings.Join(s.shown, ", ") != want {
@@ -156,8 +155,8 @@ func TestRefusalsEndTheWriter(t *testing.T) {
 		tries  int
 		change func(*Config)
 	}{
-		"fenced":       {holdfast.ErrFenced, holdfast.ErrFenced, 1, nil},
-		"conflict":     {holdfast.ErrConflict, holdfast.ErrConflict, 1, nil},
+		"fenced":       {store.ErrFenced, store.ErrFenced, 1, nil},
+		"conflict":     {store.ErrConflict, store.ErrConflict, 1, nil},
 		"at once":      {errors.New("away"), ErrClosed, 1, func(c *Config) { c.StopAtOnce = true }},
 		"after a time": {errors.New("away"), ErrClosed, 3, func(c *Config) { c.GiveUp = 3500 * time.Millisecond }},
 	} {
@@ -190,7 +189,7 @@ func TestFinishGivesTheThreadUp(t *testing.T) {
 		s := &slowStore{}
 		w := writer(t, s, nil)
 		ended := false
-		err := w.Finish(t.Context(), agui.RunFinished{ThreadID: "t", RunID: "r"}, func(c *holdfast.Commit, last holdfast.Cursor) {
+		err := w.Finish(t.Context(), agui.RunFinished{ThreadID: "t", RunID: "r"}, func(c *store.Commit, last store.Cursor) {
 			ended = last.Number == 4 && last.Tag == "abcdef"
 		})
 		if err != nil || !ended {

@@ -7,12 +7,13 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Events streams a run after the cursor: exactly the missing rest or, if the log does not
 // have the cursor's record, a new start that says so. A nil reply means that the run has
 // ended and nothing is missing.
-func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run string, after holdfast.Cursor, d agui.Dialect) (*agui.Reply, error) {
+func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run string, after store.Cursor, d agui.Dialect) (*agui.Reply, error) {
 	t, err := e.Current(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -21,11 +22,11 @@ func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run str
 	if err != nil {
 		return nil, err
 	}
-	if after.Number < rec.After.Number || after == (holdfast.Cursor{}) {
+	if after.Number < rec.After.Number || after == (store.Cursor{}) {
 		after = rec.After
 	}
 	if _, err := e.read.Records(ctx, t.Key, rec, after, 1); err != nil {
-		if !errors.Is(err, holdfast.ErrCursor) {
+		if !errors.Is(err, store.ErrCursor) {
 			return nil, thread.ReadError(err)
 		}
 		return e.attached(ctx, t, viewer{dialect: d, resync: true})

@@ -9,6 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A run begins with one commit: conditional on the head that the request was decided
@@ -21,7 +23,7 @@ import (
 type beginning struct {
 	*host
 	p   *plan
-	c   *holdfast.Commit
+	c   *store.Commit
 	seq agui.Sequencer // after the commit's records
 	r   *run           // what is launched
 	st  *thread.State  // the run's, a copy of the thread's
@@ -39,7 +41,7 @@ func (b *beginning) place() holdfast.Iteration {
 func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	t := p.Thread
 	if t.Head == nil {
-		t.Head = &holdfast.Head{Key: t.Key, User: who.User, Next: 1}
+		t.Head = &store.Head{Key: t.Key, User: who.User, Next: 1}
 		t.State = thread.New()
 		t.History = thread.NewHistory()
 	}
@@ -99,9 +101,9 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if b.p.d.Do == decide.Keep {
 		thread.PutRunEnd(b.c, b.p.rec.ID, b.st.RunEnd(b.cfg.Now(), last))
 	}
-	b.st.Boundary = holdfast.Cursor{Number: last, Tag: b.c.Fence.Tag()}
+	b.st.Boundary = store.Cursor{Number: last, Tag: b.c.Fence.Tag()}
 	thread.AddCheckpoint(b.c, b.st, thread.SourceInput, -1, b.cfg.Now(), b.cfg.KeepCheckpoints)
-	b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: b.p.rec.ID, Data: thread.MustJSON(b.p.rec)})
+	b.c.Put = append(b.c.Put, store.Value{Kind: store.KindRun, ID: b.p.rec.ID, Data: thread.MustJSON(b.p.rec)})
 	b.st.Bytes += thread.BytesOf(b.c)
 	b.c.State = b.st.Encode()
 	return b.r, nil
@@ -125,7 +127,7 @@ func (b *beginning) states(ctx context.Context) error {
 	if b.p.d.Do == decide.Fresh && !b.onlyResults() {
 		restored.states = b.schemas[b.p.agent.Name].NewRun(restored.states)
 	}
-	b.r.live = holdfast.NewLiveStates(restored.states)
+	b.r.live = state.NewLive(restored.states)
 	b.st.Follow(b.r.live)
 	b.c.Put = append(b.c.Put, restored.put...)
 	b.r.change = restored.change
@@ -243,7 +245,7 @@ func (b *beginning) fresh() {
 	if len(state) > 0 && !bytes.Equal(state, []byte("{}")) && !bytes.Equal(state, b.r.shared) {
 		b.r.shared = state
 		b.st.Shared = b.cfg.NewID("s")
-		b.c.Put = append(b.c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: b.st.Shared, Data: state})
+		b.c.Put = append(b.c.Put, store.Value{Kind: store.KindBlob, ID: b.st.Shared, Data: state})
 	}
 	thread.ClearMarks(b.c)
 }
@@ -304,7 +306,7 @@ func (b *beginning) add(m agui.Message) {
 		m.ID = b.cfg.NewID("msg")
 	}
 	data := m.AppendJSON(nil)
-	b.c.Messages = append(b.c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: b.st.Leaf, Data: data})
+	b.c.Messages = append(b.c.Messages, store.Message{ID: m.ID, Parent: b.st.Leaf, Data: data})
 	b.st.Leaf = m.ID
 	b.r.hist.Add(m, data)
 	b.st.Count = len(b.r.hist.Path)

@@ -20,20 +20,21 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // longThread stores a thread of n messages, with calls and results, that stopped.
-func longThread(b *testing.B, store holdfast.Store, n int) []holdfast.StoredMessage {
+func longThread(b *testing.B, db store.Store, n int) []store.Message {
 	b.Helper()
-	key := holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
-	c := &holdfast.Commit{
-		Key: key, ID: "c0", Expect: holdfast.Position{Next: 1}, User: looptest.Alice.User, Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
+	key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
+	c := &store.Commit{
+		Key: key, ID: "c0", Expect: store.Position{Next: 1}, User: looptest.Alice.User, Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
 		Records: [][]byte{agui.RunStarted{ThreadID: "t", RunID: "r0"}.AppendJSON(nil)},
 	}
 	parent := ""
 	add := func(m holdfast.Message) {
 		stored := agui.FromDomain(m)
-		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: m.ID, Parent: parent, Data: stored.AppendJSON(nil)})
+		c.Messages = append(c.Messages, store.Message{ID: m.ID, Parent: parent, Data: stored.AppendJSON(nil)})
 		parent = m.ID
 	}
 	add(holdfast.Message{ID: "u", Role: holdfast.RoleUser, Text: "go"})
@@ -50,10 +51,10 @@ func longThread(b *testing.B, store holdfast.Store, n int) []holdfast.StoredMess
 		b.Fatal(err)
 	}
 	st.Leaf, st.Iteration, st.Count = parent, len(c.Messages)/2, len(c.Messages)
-	st.Boundary = holdfast.Cursor{Number: 1, Tag: c.Fence.Tag()}
+	st.Boundary = store.Cursor{Number: 1, Tag: c.Fence.Tag()}
 	c.State = st.Encode()
-	c.Put = []holdfast.Value{{Kind: holdfast.KindRun, ID: "r0", Data: thread.MustJSON(thread.Run{Format: thread.Format, ID: "r0", Agent: "a", User: looptest.Alice.User})}}
-	if err := store.Commit(b.Context(), c); err != nil {
+	c.Put = []store.Value{{Kind: store.KindRun, ID: "r0", Data: thread.MustJSON(thread.Run{Format: thread.Format, ID: "r0", Agent: "a", User: looptest.Alice.User})}}
+	if err := db.Commit(b.Context(), c); err != nil {
 		b.Fatal(err)
 	}
 	return c.Messages
@@ -64,16 +65,16 @@ func longThread(b *testing.B, store holdfast.Store, n int) []holdfast.StoredMess
 func BenchmarkResume(b *testing.B) {
 	for _, kind := range []string{"memory", "bolt"} {
 		b.Run(kind, func(b *testing.B) {
-			var store holdfast.Store = memstore.New()
+			var db store.Store = memstore.New()
 			if kind == "bolt" {
 				bolt, err := boltstore.Open(filepath.Join(b.TempDir(), "s.db"), boltstore.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
 				defer bolt.Close()
-				store = bolt
+				db = bolt
 			}
-			longThread(b, store, 1001)
+			longThread(b, db, 1001)
 			asked := make(chan int, 1)
 			model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 				asked <- len(req.Messages)
@@ -82,9 +83,9 @@ func BenchmarkResume(b *testing.B) {
 				}
 			})
 			e, err := loop.New(loop.Config{
-				Store: store, Agents: []holdfast.Agent{{Name: "a", Model: model}}, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
+				Store: db, Agents: []holdfast.Agent{{Name: "a", Model: model}}, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: time.Hour,
 				MaxRuns: 1, MaxParallelTools: 1, ModelTries: 1, StoreTimeout: time.Minute, BufferBytes: 1 << 20, TailBytes: 1 << 16, KeepAlive: time.Hour,
-				Ended: func(holdfast.ThreadKey) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
+				Ended: func(store.ThreadKey) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
 				NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 			})
 			if err != nil {
@@ -130,11 +131,11 @@ func BenchmarkResume(b *testing.B) {
 
 // counting counts the commits that are more than appends of tokens.
 type counting struct {
-	holdfast.Store
+	store.Store
 	commits []string
 }
 
-func (c *counting) Commit(ctx context.Context, commit *holdfast.Commit) error {
+func (c *counting) Commit(ctx context.Context, commit *store.Commit) error {
 	if commit.State != nil {
 		c.commits = append(c.commits, fmt.Sprintf("%d messages", len(commit.Messages)))
 	}

@@ -5,10 +5,11 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // putIntents adds to a commit the intents of the calls that are about to start.
-func (r *run) putIntents(c *holdfast.Commit) {
+func (r *run) putIntents(c *store.Commit) {
 	for i := range r.st.Calls {
 		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() {
 			r.marks.note(c)

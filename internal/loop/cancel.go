@@ -6,6 +6,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // cancelAndWait cancels the thread's run and waits for its end. It then returns
@@ -35,8 +37,8 @@ func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
 }
 
 // postCancel leaves the request to cancel a run in the thread's inbox.
-func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run string) error {
-	item := holdfast.InboxItem{ID: "cancel/" + run, Data: thread.MustJSON(inboxItem{Type: "cancel", Run: run})}
+func (e *Engine) postCancel(ctx context.Context, key store.ThreadKey, run string) error {
+	item := store.InboxItem{ID: "cancel/" + run, Data: thread.MustJSON(inboxItem{Type: "cancel", Run: run})}
 	if err := e.cfg.Store.Post(ctx, key, item); err != nil {
 		return thread.ReadError(err)
 	}
@@ -46,13 +48,13 @@ func (e *Engine) postCancel(ctx context.Context, key holdfast.ThreadKey, run str
 // Cancel asks the owner of a run to end it, and returns the thread as it is. If the run
 // has ended, nothing changes. The request is stored first, so it outlives the owner. A
 // thread or run that the user does not have is reported as not found.
-func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run string) (*holdfast.ThreadInfo, error) {
+func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run string) (*threads.Info, error) {
 	t, err := e.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := e.cfg.Store.Value(ctx, t.Key, holdfast.KindRun, run); err != nil {
-		if errors.Is(err, holdfast.ErrNotFound) {
+	if _, err := e.cfg.Store.Value(ctx, t.Key, store.KindRun, run); err != nil {
+		if errors.Is(err, store.ErrNotFound) {
 			return nil, thread.RunNotFound(id, run)
 		}
 		return nil, thread.ReadError(err)
@@ -70,13 +72,13 @@ func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run str
 
 // posted makes the thread's run read its inbox; for the zero key, all runs of this
 // process. It does not block.
-func (e *Engine) posted(key holdfast.ThreadKey) {
+func (e *Engine) posted(key store.ThreadKey) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r := e.runs[key]; r != nil {
 		r.inbox.Go(r.readInbox)
 	}
-	if key == (holdfast.ThreadKey{}) {
+	if key == (store.ThreadKey{}) {
 		for _, r := range e.runs {
 			r.inbox.Go(r.readInbox)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -46,7 +47,7 @@ func (a *completion) retry(err error) error {
 	r := a.r
 	var ask *holdfast.Interrupt
 	if a.shown && errors.As(err, &ask) {
-		return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "A middleware asked a person after the model had begun to answer.").
+		return holdfast.Errorf(codes.MiddlewareFailed, "A middleware asked a person after the model had begun to answer.").
 			WithHint("A Model hook asks before its first delta.").Wrap(errors.New(err.Error())) // no question any more
 	}
 	var failed *holdfast.ModelError

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Frequency says which of a run's checkpoints are listed. The head moves in every commit
@@ -22,7 +23,7 @@ const (
 // Config is what an Engine needs. Every field must be set, except where it says
 // otherwise.
 type Config struct {
-	Store  holdfast.Store   // holds all threads
+	Store  store.Store      // holds all threads
 	Agents []holdfast.Agent // the first is the default
 	// Recover continues runs that a crash cut off. Without it they end with RUN_ERROR
 	// cut_off and wait for an empty-messages POST.
@@ -75,7 +76,7 @@ type Config struct {
 	MaxBytes int64
 	// Ended is called when a run of the thread has ended in this process. It must not
 	// block. It may be nil.
-	Ended func(holdfast.ThreadKey)
+	Ended func(store.ThreadKey)
 	Log   *slog.Logger     // where failures and takeovers are logged
 	Now   func() time.Time // the clock
 	// NewID returns a random id, unique and unguessable; prefix says what it is for.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -127,13 +128,13 @@ func FuzzConversation(f *testing.F) {
 		for len(c.code) > 0 {
 			reply, err := e.Post(t.Context(), looptest.Alice, "", c.input())
 			if err != nil {
-				if pub := holdfast.AsError(err); pub.Code == holdfast.CodeInternal || pub.Code == holdfast.CodeStoreUnavailable || pub.Hint == "" {
+				if pub := holdfast.AsError(err); pub.Code == codes.Internal || pub.Code == codes.StoreUnavailable || pub.Hint == "" {
 					t.Fatalf("refused with %v", err)
 				}
 				continue
 			}
 			for _, ev := range looptest.Collect(t, reply, nil) {
-				if failed, ok := ev.(agui.RunError); ok && failed.Code == holdfast.CodeInternal {
+				if failed, ok := ev.(agui.RunError); ok && failed.Code == codes.Internal {
 					t.Fatalf("%+v", failed)
 				}
 			}

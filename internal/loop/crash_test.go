@@ -9,11 +9,14 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // TestCrash: a process dies while two tools run, one of them finished. Another
@@ -77,7 +80,7 @@ func TestCrash(t *testing.T) {
 		if a, b := <-keys, <-keys; a != b {
 			t.Errorf("the key changed: %s, %s", a, b)
 		}
-		events, err := two.Events(t.Context(), looptest.Alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+		events, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		looptest.Succeeded(t, looptest.Collect(t, events, err))
 	})
 }
@@ -118,7 +121,7 @@ func TestCallIDsOfAbandonedAnswers(t *testing.T) {
 		first.Dead.Store(true)
 		two := looptest.Start(t, shared, nil, agent(false))
 		time.Sleep(10 * time.Second)
-		reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+		reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		events := looptest.Collect(t, reply, err)
 		looptest.Succeeded(t, events)
 		seen := map[string]int{}
@@ -190,7 +193,7 @@ func TestGivesUp(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		info, err := last.Thread(t.Context(), looptest.Alice, "t")
-		if err != nil || info.Status != holdfast.StatusStopped || info.Code != holdfast.CodeRecoveryGaveUp {
+		if err != nil || info.Status != threads.StatusStopped || info.Code != codes.RecoveryGaveUp {
 			t.Fatalf("%+v, %v", info, err)
 		}
 		reply, err := last.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))

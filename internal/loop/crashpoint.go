@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/holdfast-agents/holdfast/store"
+
 	"github.com/holdfast-agents/holdfast"
 )
 
@@ -25,7 +27,7 @@ var crashes = newCrasher(os.Getenv("HOLDFAST_CRASH"), os.Getenv("HOLDFAST_CRASH_
 // crashPoint is called before and after each try to commit. The process dies at the point
 // that HOLDFAST_CRASH names, like "after answer 2" for the commit with the second answer.
 // Without it the points are listed in the file HOLDFAST_CRASH_LIST.
-func crashPoint(when string, c *holdfast.Commit) { crashes.pass(when, c) }
+func crashPoint(when string, c *store.Commit) { crashes.pass(when, c) }
 
 // crasher counts the points that are passed, and acts at them.
 type crasher struct {
@@ -53,7 +55,7 @@ func newCrasher(at, list string) *crasher {
 }
 
 // pass passes the points of a commit.
-func (x *crasher) pass(when string, c *holdfast.Commit) {
+func (x *crasher) pass(when string, c *store.Commit) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if (x.at == "" && x.list == "") || x.tried[when+c.ID] {
@@ -95,14 +97,14 @@ func die() {
 // crashLabels names what a commit holds. Which things of a run share a commit depends on
 // timing, so such a commit is named after each thing in it: a run passes the same points
 // whatever the machine's speed.
-func crashLabels(c *holdfast.Commit) []string {
+func crashLabels(c *store.Commit) []string {
 	claims := c.Fence != c.Expect.Fence
 	switch {
-	case crashPuts(c, holdfast.KindRun) > 0:
+	case crashPuts(c, store.KindRun) > 0:
 		return []string{"begin"}
 	case c.Trim > 0:
 		return []string{"archive"}
-	case claims && crashPuts(c, holdfast.KindOutcome) > 0:
+	case claims && crashPuts(c, store.KindOutcome) > 0:
 		return []string{"cut"}
 	case claims && c.Process != "":
 		return []string{"takeover"}
@@ -116,13 +118,13 @@ func crashLabels(c *holdfast.Commit) []string {
 	add("delta", crashStreams(c))
 	add("answer", crashMessages(c, holdfast.RoleAssistant))
 	add("result", crashMessages(c, holdfast.RoleTool))
-	add("checkpoint", crashPuts(c, holdfast.KindCheckpoint))
-	add("finish", crashPuts(c, holdfast.KindOutcome))
+	add("checkpoint", crashPuts(c, store.KindCheckpoint))
+	add("finish", crashPuts(c, store.KindOutcome))
 	return labels
 }
 
 // crashPuts counts the values of a kind.
-func crashPuts(c *holdfast.Commit, kind holdfast.Kind) (n int) {
+func crashPuts(c *store.Commit, kind store.Kind) (n int) {
 	for _, v := range c.Put {
 		if v.Kind == kind {
 			n++
@@ -133,7 +135,7 @@ func crashPuts(c *holdfast.Commit, kind holdfast.Kind) (n int) {
 
 // crashStreams counts the messages and calls that begin to stream in. Their deltas are not
 // counted, because how many records they become depends on timing.
-func crashStreams(c *holdfast.Commit) (n int) {
+func crashStreams(c *store.Commit) (n int) {
 	for _, r := range c.Records {
 		var ev struct{ Type string }
 		crashDecode(r, &ev)
@@ -145,7 +147,7 @@ func crashStreams(c *holdfast.Commit) (n int) {
 }
 
 // crashMessages counts the messages with a role.
-func crashMessages(c *holdfast.Commit, role holdfast.Role) (n int) {
+func crashMessages(c *store.Commit, role holdfast.Role) (n int) {
 	for _, m := range c.Messages {
 		var v struct{ Role holdfast.Role }
 		crashDecode(m.Data, &v)

@@ -2,8 +2,8 @@
 
 package loop
 
-import "github.com/holdfast-agents/holdfast"
+import "github.com/holdfast-agents/holdfast/store"
 
 // crashPoint does nothing: only a build with the tag crashpoints can be killed at a
 // commit.
-func crashPoint(string, *holdfast.Commit) {}
+func crashPoint(string, *store.Commit) {}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A call is in doubt when its intent is stored, its result is not, and its process is
@@ -116,7 +117,7 @@ func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 }
 
 // confirmOwner makes sure, immediately before a call with effects starts, that this
-// process still owns the thread; otherwise it returns [holdfast.ErrFenced]. A commit that
+// process still owns the thread; otherwise it returns [store.ErrFenced]. A commit that
 // the store has just acknowledged is proof enough. A process that was suspended reads the
 // head.
 func (b *batch) confirmOwner(call thread.Call) error {
@@ -131,7 +132,7 @@ func (b *batch) confirmOwner(call thread.Call) error {
 		case err == nil && head.Fence == b.w.Fence:
 			return nil
 		case err == nil:
-			return holdfast.ErrFenced
+			return store.ErrFenced
 		}
 		select {
 		case <-ctx.Done():

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // doubtful runs an agent with one tool until its process dies in the middle of the
@@ -120,7 +121,7 @@ func TestPersonDecides(t *testing.T) {
 					t.Errorf("the tool was started for %q", did)
 				}
 				looptest.WantTexts(t, e, "t", "user:go", "assistant:", c.result, "assistant:done")
-				intents := looptest.Must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindIntent, "", 0))(t)
+				intents := looptest.Must(e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}, store.KindIntent, "", 0))(t)
 				if len(intents) != 0 {
 					t.Errorf("%d intents are left", len(intents))
 				}
@@ -131,13 +132,13 @@ func TestPersonDecides(t *testing.T) {
 
 // TestIntent: what is about to be done is stored before it is.
 func TestIntent(t *testing.T) {
-	store := memstore.New()
-	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+	db := memstore.New()
+	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	pay := holdfast.NewTool("pay", "pays", func(ctx context.Context, args struct {
 		N int `json:"n"`
 	}) (string, error) {
 		call := holdfast.CallFrom(ctx)
-		data, err := store.Value(ctx, key, holdfast.KindIntent, call.ID)
+		data, err := db.Value(ctx, key, store.KindIntent, call.ID)
 		if err != nil {
 			return "", err
 		}
@@ -145,13 +146,13 @@ func TestIntent(t *testing.T) {
 		if err := thread.Decode(data, &in); err != nil {
 			return "", err
 		}
-		head, err := store.Head(ctx, key)
+		head, err := db.Head(ctx, key)
 		if err != nil || in.Arguments != `{"n":   7}` || in.Key != call.Key || in.Fence != head.Fence || in.Tool != "pay" || in.Format != thread.Format {
 			t.Errorf("the intent is %+v, %v", in, err)
 		}
 		return "paid", nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{"n":   7}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
+	e := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{"n":   7}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}})
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
@@ -160,17 +161,17 @@ func TestIntent(t *testing.T) {
 // thieving is a store in which, right after the intents of calls were committed, the
 // process is suspended for an hour, and another one takes the thread.
 type thieving struct {
-	holdfast.Store
+	store.Store
 	suspended atomic.Int64
 }
 
 func (s *thieving) now() time.Time { return time.Now().Add(time.Duration(s.suspended.Load())) }
 
-func (s *thieving) Commit(ctx context.Context, c *holdfast.Commit) error {
+func (s *thieving) Commit(ctx context.Context, c *store.Commit) error {
 	if err := s.Store.Commit(ctx, c); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(c.Put, func(v holdfast.Value) bool { return v.Kind == holdfast.KindIntent }) {
+	if !slices.ContainsFunc(c.Put, func(v store.Value) bool { return v.Kind == store.KindIntent }) {
 		return nil
 	}
 	s.suspended.Store(int64(time.Hour))
@@ -178,9 +179,9 @@ func (s *thieving) Commit(ctx context.Context, c *holdfast.Commit) error {
 	if err != nil {
 		return err
 	}
-	return s.Store.Commit(ctx, &holdfast.Commit{
+	return s.Store.Commit(ctx, &store.Commit{
 		Key: c.Key, ID: "thief", Expect: head.Position(), User: head.User, Process: "another", UpdatedAt: time.Now(),
-		Fence: holdfast.Fence{Epoch: head.Fence.Epoch + 1, Nonce: "thief"}, Records: [][]byte{[]byte(`{"type":"CUSTOM"}`)},
+		Fence: store.Fence{Epoch: head.Fence.Epoch + 1, Nonce: "thief"}, Records: [][]byte{[]byte(`{"type":"CUSTOM"}`)},
 	})
 }
 

@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The Engine is the runs of one process and what keeps them: the lease that shows that
@@ -39,7 +39,7 @@ type Engine struct {
 	stopListening func() // ends the store's calls of posted
 
 	mu     sync.Mutex
-	runs   map[holdfast.ThreadKey]*run
+	runs   map[store.ThreadKey]*run
 	closed chan struct{} // closed when streams must end
 }
 
@@ -55,7 +55,7 @@ func New(cfg Config) (*Engine, error) {
 		seed:          maphash.MakeSeed(),
 		slots:         make(chan struct{}, cfg.MaxRuns),
 		turns:         make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
-		runs:          make(map[holdfast.ThreadKey]*run),
+		runs:          make(map[store.ThreadKey]*run),
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
@@ -137,7 +137,7 @@ func (e *Engine) Running() int {
 }
 
 // Lock serializes what this process decides about one thread, until unlock is called.
-func (e *Engine) Lock(key holdfast.ThreadKey) (unlock func()) {
+func (e *Engine) Lock(key store.ThreadKey) (unlock func()) {
 	m := &e.locks[maphash.Comparable(e.seed, key)%uint64(len(e.locks))]
 	m.Lock()
 	return m.Unlock
@@ -145,7 +145,7 @@ func (e *Engine) Lock(key holdfast.ThreadKey) (unlock func()) {
 
 // feedOf returns the feed of the thread's run while it lives in this process; nil
 // otherwise.
-func (e *Engine) feedOf(key holdfast.ThreadKey) *journal.Feed {
+func (e *Engine) feedOf(key store.ThreadKey) *journal.Feed {
 	if r := e.local(key); r != nil {
 		return r.feed
 	}
@@ -153,7 +153,7 @@ func (e *Engine) feedOf(key holdfast.ThreadKey) *journal.Feed {
 }
 
 // local returns the thread's run if it lives in this process; nil otherwise.
-func (e *Engine) local(key holdfast.ThreadKey) *run {
+func (e *Engine) local(key store.ThreadKey) *run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.runs[key]
@@ -162,7 +162,7 @@ func (e *Engine) local(key holdfast.ThreadKey) *run {
 // begun is a run whose first commit in this process was accepted.
 type begun struct {
 	run *run
-	c   *holdfast.Commit
+	c   *store.Commit
 	seq agui.Sequencer // after the commit's records
 }
 

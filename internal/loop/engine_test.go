@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 func TestFreshRun(t *testing.T) {
@@ -35,20 +37,20 @@ func TestFreshRun(t *testing.T) {
 	})
 	t.Run("the same id with other input is refused", func(t *testing.T) {
 		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u9", "other")))
-		if looptest.Code(err) != holdfast.CodeRunIDReused {
+		if looptest.Code(err) != codes.RunIDReused {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("somebody else's thread is not found", func(t *testing.T) {
 		for _, who := range []holdfast.Principal{{Tenant: "acme", User: "bob"}, {Tenant: "other", User: "alice"}} {
-			if _, err := e.Thread(t.Context(), who, "t"); looptest.Code(err) != holdfast.CodeNotFound {
+			if _, err := e.Thread(t.Context(), who, "t"); looptest.Code(err) != codes.NotFound {
 				t.Errorf("%v: %v", who, err)
 			}
 			if list, err := e.Threads(t.Context(), who, time.Time{}, 10); err != nil || len(list) > 0 {
 				t.Errorf("%v lists %v, %v", who, list, err)
 			}
 		}
-		if _, err := e.Post(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "", looptest.RunInput("t", "r2", looptest.UserSays("b", "mine"))); looptest.Code(err) != holdfast.CodeNotFound {
+		if _, err := e.Post(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "", looptest.RunInput("t", "r2", looptest.UserSays("b", "mine"))); looptest.Code(err) != codes.NotFound {
 			t.Errorf("bob posts: %v", err)
 		}
 	})
@@ -72,13 +74,13 @@ func TestRepeatedCallIDs(t *testing.T) {
 		}
 	}
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:pong", "assistant:", "tool:pong", "assistant:done")
-	key := holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
-	for _, kind := range []holdfast.Kind{holdfast.KindPending, holdfast.KindIntent} {
+	key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
+	for _, kind := range []store.Kind{store.KindPending, store.KindIntent} {
 		if left, err := e.Store.Values(t.Context(), key, kind, "", 0); err != nil || len(left) > 0 {
 			t.Errorf("the final checkpoint left %s values: %v %v", kind, left, err)
 		}
 	}
-	if list, err := e.Store.Values(t.Context(), key, holdfast.KindCheckpoint, "", 0); err != nil || len(list) != 4 {
+	if list, err := e.Store.Values(t.Context(), key, store.KindCheckpoint, "", 0); err != nil || len(list) != 4 {
 		t.Errorf("%d checkpoints, want input, two of the loop and the final one (%v)", len(list), err)
 	}
 }
@@ -86,9 +88,9 @@ func TestRepeatedCallIDs(t *testing.T) {
 // TestNoPendingWriteOutlivesItsCheckpoint: a result and the checkpoint that
 // holds it may be one commit.
 func TestNoPendingWriteOutlivesItsCheckpoint(t *testing.T) {
-	c := &holdfast.Commit{Put: []holdfast.Value{{Kind: holdfast.KindPending, ID: "c"}, {Kind: holdfast.KindBlob, ID: "s"}}}
+	c := &store.Commit{Put: []store.Value{{Kind: store.KindPending, ID: "c"}, {Kind: store.KindBlob, ID: "s"}}}
 	thread.ClearMarks(c)
-	if len(c.Put) != 1 || c.Put[0].Kind != holdfast.KindBlob || len(c.Clear) != 2 {
+	if len(c.Put) != 1 || c.Put[0].Kind != store.KindBlob || len(c.Clear) != 2 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -109,7 +111,7 @@ func TestAttachAnywhere(t *testing.T) {
 		t.Fatal(len(all), err)
 	}
 	for i := range all {
-		cursor, err := holdfast.ParseCursor(all[i].ID)
+		cursor, err := store.ParseCursor(all[i].ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +131,7 @@ func TestAttachAnywhere(t *testing.T) {
 			t.Errorf("after record %d: got %d frames, want %d", i+1, len(rest), len(all)-i-1)
 		}
 	}
-	foreign, err := e.Events(t.Context(), looptest.Alice, "t", "r1", holdfast.Cursor{Number: 3, Tag: "nobody"}, agui.DialectV1)
+	foreign, err := e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{Number: 3, Tag: "nobody"}, agui.DialectV1)
 	started, ok := looptest.Collect(t, foreign, err)[0].(agui.RunStarted)
 	if !ok || !strings.Contains(string(started.Metadata), `"resync":true`) {
 		t.Errorf("a foreign cursor is not answered by a resync: %s", started.Metadata)
@@ -162,7 +164,7 @@ func TestPolicies(t *testing.T) {
 	}
 	t.Run("decline", func(t *testing.T) {
 		post("decline", "r1", nil, looptest.UserSays("u1", "go"))
-		if _, err := post("decline", "r2", nil, looptest.UserSays("u2", "never mind")); looptest.Code(err) != holdfast.CodeInterrupted {
+		if _, err := post("decline", "r2", nil, looptest.UserSays("u2", "never mind")); looptest.Code(err) != codes.Interrupted {
 			t.Fatal(err)
 		}
 		if _, err := post("decline", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`), looptest.UserSays("u2", "never mind")); err != nil {
@@ -188,7 +190,7 @@ func TestPolicies(t *testing.T) {
 		post("branch", "r1", props(`{"holdfast":{}}`), looptest.UserSays("u1", "go"))
 		post("branch", "r2", props(`{"holdfast":{"onInterrupted":"decline"}}`), looptest.UserSays("u2", "one"))
 		edited := []agui.Message{looptest.UserSays("u1", "go back")}
-		if _, err := post("branch", "r3", nil, edited...); looptest.Code(err) != holdfast.CodeHistoryDiverged {
+		if _, err := post("branch", "r3", nil, edited...); looptest.Code(err) != codes.HistoryDiverged {
 			t.Fatal(err)
 		}
 		if _, err := post("branch", "r3", props(`{"holdfast":{"branch":true,"onInterrupted":"decline"}}`), edited...); err != nil {
@@ -200,7 +202,7 @@ func TestPolicies(t *testing.T) {
 		}
 	})
 	t.Run("unknown policy", func(t *testing.T) {
-		if _, err := post("branch", "r9", props(`{"holdfast":{"onBusy":"panic"}}`), looptest.UserSays("u9", "x")); looptest.Code(err) != holdfast.CodeInvalidInput {
+		if _, err := post("branch", "r9", props(`{"holdfast":{"onBusy":"panic"}}`), looptest.UserSays("u9", "x")); looptest.Code(err) != codes.InvalidInput {
 			t.Error(err)
 		}
 	})
@@ -211,7 +213,7 @@ func TestPolicies(t *testing.T) {
 func TestIterationLimit(t *testing.T) {
 	limit := holdfast.Middleware{Name: "test.limit", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
 		if it.Granted >= 2 {
-			return holdfast.Errorf(holdfast.CodeMaxIterations, "the limit of 2 iterations is reached at iteration %d", it.Number)
+			return holdfast.Errorf(codes.MaxIterations, "the limit of 2 iterations is reached at iteration %d", it.Number)
 		}
 		return nil
 	}}
@@ -221,11 +223,11 @@ func TestIterationLimit(t *testing.T) {
 		Tools: []holdfast.Tool{looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })},
 	})
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
-	if failed, ok := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunError); !ok || failed.Code != holdfast.CodeMaxIterations {
+	if failed, ok := looptest.LastOf(looptest.Collect(t, reply, err)).(agui.RunError); !ok || failed.Code != codes.MaxIterations {
 		t.Fatalf("%+v", failed)
 	}
 	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello?")))
-	if looptest.Code(err) != holdfast.CodeMidExecution || holdfast.AsError(err).Details["iteration"] != 2 {
+	if looptest.Code(err) != codes.MidExecution || holdfast.AsError(err).Details["iteration"] != 2 {
 		t.Fatalf("scenario 4: %v", err)
 	}
 	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
@@ -253,10 +255,10 @@ func TestMaxRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t2", "r", looptest.UserSays("u", "go"))); looptest.Code(err) != holdfast.CodeTooManyRuns {
+		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t2", "r", looptest.UserSays("u", "go"))); looptest.Code(err) != codes.TooManyRuns {
 			t.Fatal(err)
 		}
-		if _, err := e.Thread(t.Context(), looptest.Alice, "t2"); looptest.Code(err) != holdfast.CodeNotFound {
+		if _, err := e.Thread(t.Context(), looptest.Alice, "t2"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("the refused run left a thread: %v", err)
 		}
 		close(hold)
@@ -291,10 +293,10 @@ func TestShutdownHandsOver(t *testing.T) {
 		if err := one.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-cut; looptest.Code(err) != holdfast.CodeStreamCut {
+		if err := <-cut; looptest.Code(err) != codes.StreamCut {
 			t.Errorf("the stream ended with %v", err)
 		}
-		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t3", "r", looptest.UserSays("u", "x"))); looptest.Code(err) != holdfast.CodeShuttingDown {
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t3", "r", looptest.UserSays("u", "x"))); looptest.Code(err) != codes.ShuttingDown {
 			t.Errorf("a post after the shutdown: %v", err)
 		}
 		two := looptest.Start(t, shared, nil, agent)

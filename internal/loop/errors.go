@@ -5,9 +5,11 @@ import (
 	"errors"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The errors of the engine, and the results that it reports to the observer. Each error
@@ -18,29 +20,29 @@ import (
 func attachPath(id string) string { return "GET /threads/" + id + "/stream" }
 
 func errAgentNotFound(name string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeAgentNotFound, "There is no agent %q.", name).
+	return holdfast.Errorf(codes.AgentNotFound, "There is no agent %q.", name).
 		WithHint("Leave the name out (POST /runs) to use the default agent.")
 }
 
 func errTooManyRuns(limit int) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeTooManyRuns, "All %d runs that this server may run at a time are in use.", limit).
+	return holdfast.Errorf(codes.TooManyRuns, "All %d runs that this server may run at a time are in use.", limit).
 		WithHint("Try again after the time in the Retry-After header; operators raise the limit with --max-runs.")
 }
 
 func errShuttingDown() *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeShuttingDown, "This server is shutting down; nothing new is started.").
+	return holdfast.Errorf(codes.ShuttingDown, "This server is shutting down; nothing new is started.").
 		WithHint("Try again; another replica, or this one after its restart, will serve you.")
 }
 
 // errStreamCut is a notice to one watcher, not a record: the run continues.
 func errStreamCut(threadID, run string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeStreamCut,
+	return holdfast.Errorf(codes.StreamCut,
 		"This connection ends before its run does; the run goes on. Attach again with %s, or with GET /threads/%s/runs/%s/events and the id of the last event received.",
 		attachPath(threadID), threadID, run)
 }
 
 func errGaveUp(takeovers int) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeRecoveryGaveUp,
+	return holdfast.Errorf(codes.RecoveryGaveUp,
 		"The run was taken over %d times without progress and is given up. Finished results are kept. To try once more, %s.", takeovers, thread.HintEmptyPost)
 }
 
@@ -52,7 +54,7 @@ func publicError(err error) *holdfast.Error {
 		if text == "" {
 			text = "The model could not answer."
 		}
-		return holdfast.Errorf(holdfast.CodeModelFailed, "%s", text).WithHint("To try again, %s.", thread.HintEmptyPost).Wrap(err)
+		return holdfast.Errorf(codes.ModelFailed, "%s", text).WithHint("To try again, %s.", thread.HintEmptyPost).Wrap(err)
 	}
 	return holdfast.AsError(err)
 }
@@ -61,9 +63,9 @@ func publicError(err error) *holdfast.Error {
 func takeoverResult(err error) observe.TakeoverResult {
 	var pub *holdfast.Error
 	switch {
-	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced):
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
 		return observe.TakeoverLost
-	case errors.As(err, &pub) && pub.Code == holdfast.CodeTooManyRuns:
+	case errors.As(err, &pub) && pub.Code == codes.TooManyRuns:
 		return observe.TakeoverRefused
 	}
 	return observe.TakeoverFailed
@@ -74,7 +76,7 @@ func modelResult(ctx context.Context, err error) observe.ModelResult {
 	switch {
 	case err == nil:
 		return observe.ModelSuccess
-	case ctx.Err() != nil, errors.Is(err, journal.ErrClosed), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrConflict):
+	case ctx.Err() != nil, errors.Is(err, journal.ErrClosed), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrConflict):
 		return observe.ModelCancelled
 	case errors.Is(err, holdfast.ErrTruncated):
 		return observe.ModelTruncated
@@ -97,7 +99,7 @@ func toolResult(ctx context.Context, f *finished) observe.ToolResult {
 }
 
 func errThreadTooLarge(has, limit int64) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeThreadTooLarge, "This thread takes %d bytes, %d are allowed; nothing was lost.", has, limit).
+	return holdfast.Errorf(codes.ThreadTooLarge, "This thread takes %d bytes, %d are allowed; nothing was lost.", has, limit).
 		WithHint("Prune it (POST /threads/{thread}/prune), fork it at a message, or begin a new thread.").
 		With("bytes", has).With("limit", limit)
 }

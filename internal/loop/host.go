@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // host is what the runs of a process share: the configuration, what was made of the
@@ -49,7 +50,7 @@ func newHost(cfg Config) (*host, error) {
 	}
 	h.cfg.Observer = observe.Join(cfg.Observer)
 	if cfg.Ended == nil {
-		h.cfg.Ended = func(holdfast.ThreadKey) {}
+		h.cfg.Ended = func(store.ThreadKey) {}
 	}
 	for i := range cfg.Agents {
 		if err := h.add(&cfg.Agents[i]); err != nil {
@@ -110,7 +111,7 @@ func (h *host) Agent(name string) (*holdfast.Agent, error) {
 
 // Commit tries once to commit, and reports that to the observer. Every commit of the
 // engine goes through it. The error is the store's.
-func (h *host) Commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error {
+func (h *host) Commit(ctx context.Context, at holdfast.Iteration, c *store.Commit) error {
 	began := h.cfg.Now()
 	crashPoint("before", c)
 	err := h.cfg.Store.Commit(ctx, c)

@@ -3,7 +3,7 @@ package loop
 import (
 	"encoding/json"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // inboxItem is what a request, possibly in another process, leaves for a run's owner.
@@ -21,7 +21,7 @@ func (r *run) readInbox() {
 }
 
 // wantsCancel reports whether one of the items cancels this run, and notes what was read.
-func (r *run) wantsCancel(items []holdfast.InboxItem) bool {
+func (r *run) wantsCancel(items []store.InboxItem) bool {
 	for _, it := range items {
 		r.inboxSeen.Store(it.Number)
 		var in inboxItem

@@ -1,8 +1,8 @@
 package loop
 
 import (
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // marks tracks whether the store holds intents or pending writes of a run, so that a
@@ -12,11 +12,11 @@ type marks struct {
 	// put into a commit before in.
 	none bool
 	// in is the newest commit that puts any; nil if none does since they were cleared.
-	in *holdfast.Commit
+	in *store.Commit
 }
 
 // note is called for a commit that puts intents or pending writes.
-func (m *marks) note(c *holdfast.Commit) {
+func (m *marks) note(c *store.Commit) {
 	if m.in != nil && m.in != c {
 		m.none = false
 	}
@@ -24,7 +24,7 @@ func (m *marks) note(c *holdfast.Commit) {
 }
 
 // clear has the commit remove them, because its checkpoint holds the results.
-func (m *marks) clear(c *holdfast.Commit) {
+func (m *marks) clear(c *store.Commit) {
 	cleared := c.Clear
 	thread.ClearMarks(c)
 	if m.none && (m.in == nil || m.in == c) {

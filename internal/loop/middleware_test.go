@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
@@ -51,7 +52,7 @@ func TestHookFailures(t *testing.T) {
 			return holdfast.Middleware{Run: func(next holdfast.RunCall) holdfast.RunCall {
 				return func(ctx context.Context, it *holdfast.Iteration) (string, error) {
 					if err := fail(); err != nil {
-						return "", holdfast.Errorf(holdfast.CodeMiddlewareFailed, "test.broken run").Wrap(err)
+						return "", holdfast.Errorf(codes.MiddlewareFailed, "test.broken run").Wrap(err)
 					}
 					return next(ctx, it)
 				}
@@ -68,7 +69,7 @@ func TestHookFailures(t *testing.T) {
 				return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 					return func(yield func(holdfast.Delta, error) bool) {
 						if err := fail(); err != nil {
-							yield(holdfast.Delta{}, holdfast.Errorf(holdfast.CodeMiddlewareFailed, "test.broken model").Wrap(err))
+							yield(holdfast.Delta{}, holdfast.Errorf(codes.MiddlewareFailed, "test.broken model").Wrap(err))
 							return
 						}
 						next(ctx, req)(yield)
@@ -80,7 +81,7 @@ func TestHookFailures(t *testing.T) {
 			return holdfast.Middleware{Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
 				return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 					if err := fail(); err != nil {
-						return holdfast.ToolResult{}, &holdfast.EndRun{Err: holdfast.Errorf(holdfast.CodeMiddlewareFailed, "test.broken tool").Wrap(err)}
+						return holdfast.ToolResult{}, &holdfast.EndRun{Err: holdfast.Errorf(codes.MiddlewareFailed, "test.broken tool").Wrap(err)}
 					}
 					return next(ctx, tool, call)
 				}
@@ -98,7 +99,7 @@ func TestHookFailures(t *testing.T) {
 				})
 				m.Name = "test.broken"
 				e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = hookFailures(seen) }, looptest.Pinger(1, m))
-				said := looptest.Failed(t, looptest.Started(t, e, "t"), holdfast.CodeMiddlewareFailed)
+				said := looptest.Failed(t, looptest.Started(t, e, "t"), codes.MiddlewareFailed)
 				if !strings.Contains(said.Message, "test.broken") || !strings.Contains(said.Message, hook) || strings.Contains(said.Message, "secret") {
 					t.Errorf("the error says %q", said.Message)
 				}
@@ -140,7 +141,7 @@ func TestRunHookEnds(t *testing.T) {
 	})
 	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("saw", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{saw}, Middleware: []holdfast.Middleware{around}})
 	looptest.Failed(t, looptest.Started(t, e, "refused"), "closed")
-	looptest.Failed(t, looptest.Started(t, e, "swallowed"), holdfast.CodeMiddlewareFailed)
+	looptest.Failed(t, looptest.Started(t, e, "swallowed"), codes.MiddlewareFailed)
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:yes a", "assistant:done")
 }

@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // The tests of docs/papers.md that no other file has.
@@ -24,20 +27,20 @@ import (
 // TestStatesThatAreRefused: no run continues from a state that is newer, damaged or
 // impossible, and the state stays as it is.
 func TestStatesThatAreRefused(t *testing.T) {
-	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	for name, c := range map[string]struct {
 		change func(st *thread.State) []byte
 		code   string
 	}{
-		"newer":    {func(st *thread.State) []byte { st.Format = thread.Format + 1; return st.Encode() }, holdfast.CodeVersionTooNew},
-		"damaged":  {func(st *thread.State) []byte { return st.Encode()[1:] }, holdfast.CodeCheckpointUnreadable},
-		"negative": {func(st *thread.State) []byte { st.Iteration = -1; return st.Encode() }, holdfast.CodeCheckpointInvalid},
-		"claims":   {func(st *thread.State) []byte { st.Takeovers = -1; return st.Encode() }, holdfast.CodeCheckpointInvalid},
+		"newer":    {func(st *thread.State) []byte { st.Format = thread.Format + 1; return st.Encode() }, codes.VersionTooNew},
+		"damaged":  {func(st *thread.State) []byte { return st.Encode()[1:] }, codes.CheckpointUnreadable},
+		"negative": {func(st *thread.State) []byte { st.Iteration = -1; return st.Encode() }, codes.CheckpointInvalid},
+		"claims":   {func(st *thread.State) []byte { st.Takeovers = -1; return st.Encode() }, codes.CheckpointInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, _ := looptest.Travelled(t)
 			head := looptest.Must(e.Store.Head(t.Context(), key))(t)
-			c0 := &holdfast.Commit{Key: key, ID: "broken", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt}
+			c0 := &store.Commit{Key: key, ID: "broken", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt}
 			c0.State = c.change(looptest.Must(thread.DecodeState(head.State))(t))
 			if err := e.Store.Commit(t.Context(), c0); err != nil {
 				t.Fatal(err)
@@ -73,11 +76,11 @@ func TestLatestIsOverwritten(t *testing.T) {
 	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = 1 }, looptest.Traveller(&looptest.Notebook{}))
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
-	all := looptest.Must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}, holdfast.KindCheckpoint, "", 0))(t)
+	all := looptest.Must(e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}, store.KindCheckpoint, "", 0))(t)
 	if len(all) != 1 {
 		t.Fatalf("%d checkpoints are kept, want the latest", len(all))
 	}
-	if cp := looptest.Must(thread.DecodeCheckpoint(all[0].Data))(t); cp.State.Iteration != 3 || cp.State.Status() != holdfast.StatusIdle {
+	if cp := looptest.Must(thread.DecodeCheckpoint(all[0].Data))(t); cp.State.Iteration != 3 || cp.State.Status() != threads.StatusIdle {
 		t.Errorf("the latest is %+v", cp.State)
 	}
 }
@@ -108,15 +111,15 @@ func TestScenarios(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("new", "r1"))
 	var pub *holdfast.Error
-	if !errors.As(err, &pub) || pub.Code != holdfast.CodeNothingToRun ||
+	if !errors.As(err, &pub) || pub.Code != codes.NothingToRun ||
 		pub.Message != "No messages provided and thread has no existing history or checkpoint." {
 		t.Errorf("1, no checkpoint and no messages: %v", err)
 	}
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("new", "r1", looptest.UserSays("u1", "go")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err)) // 2, no checkpoint and messages
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
 	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r4", looptest.UserSays("u4", "more")))
-	if !errors.As(err, &pub) || pub.Code != holdfast.CodeMidExecution || !strings.Contains(pub.Message, "at iteration 1") {
+	if !errors.As(err, &pub) || pub.Code != codes.MidExecution || !strings.Contains(pub.Message, "at iteration 1") {
 		t.Errorf("4, a checkpoint and messages: %v", err)
 	}
 	events := looptest.Resumed(t, e, "t", "r3") // 3, a checkpoint and no messages
@@ -208,29 +211,29 @@ func TestPendingWrites(t *testing.T) {
 // TestHandMadeOlderStore: a run continues from the middle of a thread that has no formats,
 // counts, ETags, pending writes or anything else that came later.
 func TestHandMadeOlderStore(t *testing.T) {
-	store := memstore.New()
-	key := holdfast.ThreadKey{Tenant: "acme", Thread: "old"}
+	db := memstore.New()
+	key := store.ThreadKey{Tenant: "acme", Thread: "old"}
 	const open = `{"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error","code":"cut_off","text":"cut","iteration":1,` +
 		`"boundary":"1-abcdef","calls":[{"id":"c1","name":"charge","run":"r1"}],"checkpoints":1,"lastCheckpoint":"000000000001"}`
-	err := store.Commit(t.Context(), &holdfast.Commit{
-		Key: key, ID: "c0", Expect: holdfast.Position{Next: 1}, User: "alice", Fence: holdfast.Fence{Epoch: 1, Nonce: "abcdefgh"},
+	err := db.Commit(t.Context(), &store.Commit{
+		Key: key, ID: "c0", Expect: store.Position{Next: 1}, User: "alice", Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"},
 		UpdatedAt: time.Now(), State: []byte(open),
 		Records: [][]byte{[]byte(`{"type":"RUN_STARTED","threadId":"old","runId":"r1","protocolVersion":"1.0"}`)},
-		Messages: []holdfast.StoredMessage{
+		Messages: []store.Message{
 			{ID: "u1", Data: []byte(`{"id":"u1","role":"user","content":"go"}`)},
 			{ID: "m0", Parent: "u1", Data: []byte(`{"id":"m0","role":"assistant","content":"","toolCalls":[{"id":"c0","type":"function","function":{"name":"look","arguments":"{\"n\":1}"}}]}`)},
 			{ID: "t0", Parent: "m0", Data: []byte(`{"id":"t0","role":"tool","toolCallId":"c0","content":"look 1"}`)},
 			{ID: "m1", Parent: "t0", Data: []byte(`{"id":"m1","role":"assistant","content":"","toolCalls":[{"id":"c1","type":"function","function":{"name":"charge","arguments":"{\"n\":2}"}}]}`)},
 		},
-		Put: []holdfast.Value{
-			{Kind: holdfast.KindRun, ID: "r1", Data: []byte(`{"id":"r1","agent":"a","user":"alice","hash":"x"}`)},
-			{Kind: holdfast.KindCheckpoint, ID: "000000000001", Data: []byte(`{"id":"000000000001","source":"loop","step":1,"state":` + open + `}`)},
+		Put: []store.Value{
+			{Kind: store.KindRun, ID: "r1", Data: []byte(`{"id":"r1","agent":"a","user":"alice","hash":"x"}`)},
+			{Kind: store.KindCheckpoint, ID: "000000000001", Data: []byte(`{"id":"000000000001","source":"loop","step":1,"state":` + open + `}`)},
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := looptest.Start(t, store, nil, looptest.Traveller(&looptest.Notebook{}))
+	e := looptest.Start(t, db, nil, looptest.Traveller(&looptest.Notebook{}))
 	if cp := looptest.Checkpoints(t, e, "old"); len(cp) != 1 || cp[0].Format != 1 || cp[0].Iteration != 1 {
 		t.Errorf("its checkpoints are %+v", cp)
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // The beginning of the road: a POST is decided here and, if it starts anything, begun.
@@ -34,7 +36,7 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 	}
 	for range maxDecisions {
 		reply, err := e.try(ctx, who, agent, in)
-		if errors.Is(err, errDecideAgain) || errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
+		if errors.Is(err, errDecideAgain) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
 			continue
 		}
 		return reply, err
@@ -81,7 +83,7 @@ type plan struct {
 // of what is to start, all under the thread's lock.
 func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*plan, error) {
 	defer e.turn(ctx)()
-	defer e.Lock(holdfast.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
+	defer e.Lock(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
 	t, err := e.read.Load(ctx, who, in.ThreadID)
 	if err != nil {
 		return nil, err
@@ -141,7 +143,7 @@ func (e *Engine) turn(ctx context.Context) (end func()) {
 // agentFor returns the agent that was asked for. A request that names none goes to the one
 // that has unfinished work on the thread.
 func (e *Engine) agentFor(t *thread.Thread, name string) (*holdfast.Agent, error) {
-	if name == "" && t.Head != nil && (t.State.Status() != holdfast.StatusIdle || len(t.State.Calls) > 0) {
+	if name == "" && t.Head != nil && (t.State.Status() != threads.StatusIdle || len(t.State.Calls) > 0) {
 		return e.Agent(t.State.Agent)
 	}
 	return e.Agent(name)
@@ -158,8 +160,8 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (d
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
 		Incomplete: decide.Completable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
-	raw, err := e.cfg.Store.Value(ctx, t.Key, holdfast.KindRun, run)
-	if errors.Is(err, holdfast.ErrNotFound) {
+	raw, err := e.cfg.Store.Value(ctx, t.Key, store.KindRun, run)
+	if errors.Is(err, store.ErrNotFound) {
 		return s, nil
 	}
 	if err != nil {

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // asksAt is a middleware that asks before an iteration.
@@ -58,7 +60,7 @@ func TestHookAsks(t *testing.T) {
 			if again := looptest.OpenOf(t, hydrated); again[0].ID != open[0].ID {
 				t.Errorf("shown again it is another question: %+v", again)
 			}
-			if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r9", looptest.UserSays("u2", "hello?"))); looptest.Code(err) != holdfast.CodeInterrupted {
+			if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r9", looptest.UserSays("u2", "hello?"))); looptest.Code(err) != codes.Interrupted {
 				t.Errorf("a new message: %v", err)
 			}
 			events := looptest.Posted(t, e, c.answer(open[0]))
@@ -85,11 +87,11 @@ func TestHookAsksAgain(t *testing.T) {
 	j.Take()
 	var at string
 	for _, cp := range looptest.Checkpoints(t, e, "t") {
-		if cp.Status == holdfast.StatusInterrupted {
+		if cp.Status == threads.StatusInterrupted {
 			at = cp.ID
 		}
 	}
-	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: at}))(t)
+	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
 	if len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0] == open[0].ID {
 		t.Fatalf("back there, the open questions are %q", got.Thread.Interrupts)
 	}
@@ -157,7 +159,7 @@ func TestModelHookAsks(t *testing.T) {
 			e := looptest.Start(t, memstore.New(), nil, looptest.Pinger(0, m))
 			events := looptest.Started(t, e, "t")
 			if late {
-				looptest.Failed(t, events, holdfast.CodeMiddlewareFailed)
+				looptest.Failed(t, events, codes.MiddlewareFailed)
 				return
 			}
 			looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", "true", looptest.OpenOf(t, events)...)))

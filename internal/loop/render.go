@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // render turns records into frames, up to the run's end.
-func (w *watching) render(ctx context.Context, records []holdfast.Record) (frames []agui.Frame, ended bool, err error) {
+func (w *watching) render(ctx context.Context, records []store.Record) (frames []agui.Frame, ended bool, err error) {
 	frames = make([]agui.Frame, 0, len(records))
 	for i := range records {
 		w.after = records[i].Cursor
@@ -52,7 +52,7 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	}
 	if agui.TypeOf(data) == agui.TypeStateSnapshot {
 		data, err := w.streams.read.StateSnapshot(ctx, w.key, ref)
-		if errors.Is(err, holdfast.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil // it was pruned; what follows does not need it
 		}
 		return data, err

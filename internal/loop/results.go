@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // save commits what came of a call: its result as a message and a pending write, with the
@@ -45,16 +46,16 @@ func (r *run) save(f finished) error {
 	}
 	r.st.CloseCall(f.call.ID)
 	r.results++
-	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *holdfast.Commit) {
+	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *store.Commit) {
 		c.Put = append(c.Put, put...)
 		if f.reused != "" {
-			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindReuse, ID: f.reused})
+			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindReuse, ID: f.reused})
 		}
 		if r.host.cfg.NoPendingWrites && r.repeatable(f.call) {
 			return
 		}
 		r.marks.note(c)
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
+		c.Put = append(c.Put, store.Value{Kind: store.KindPending, ID: f.call.ID, Data: thread.MustJSON(thread.PendingWrite{
 			Format: thread.Format, CallID: f.call.ID, Tool: f.call.Name, Message: m.ID, Failed: f.result.Failed,
 			Iteration: r.st.Iteration, CompletedAt: r.host.cfg.Now(),
 		})})
@@ -84,11 +85,11 @@ func (r *run) repeatable(call thread.Call) bool {
 func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 	c := r.st.Call(call.ID)
 	c.Interrupt, c.Answer, c.InDoubt = r.interrupt(ask, call.ID), nil, call.InDoubt
-	return r.w.Step(nil, func(c *holdfast.Commit, _ holdfast.Cursor) {
+	return r.w.Step(nil, func(c *store.Commit, _ store.Cursor) {
 		if !call.InDoubt {
 			// The call ended with the question, so it is not in doubt. It starts again with
 			// the answer.
-			c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindIntent, ID: call.ID})
+			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindIntent, ID: call.ID})
 		}
 		c.State = r.st.Encode()
 	})

@@ -9,11 +9,15 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // A run while this process owns it. Its goroutine iterates (iterate.go) and is the only
@@ -26,7 +30,7 @@ import (
 type run struct {
 	host   *host
 	list   lister
-	key    holdfast.ThreadKey
+	key    store.ThreadKey
 	rec    *thread.Run
 	agent  *holdfast.Agent
 	tools  map[string]holdfast.Tool
@@ -50,14 +54,14 @@ type run struct {
 	// at is where the run stands, for hooks and tools.
 	at atomic.Pointer[holdfast.Iteration]
 	// live holds the middleware's states.
-	live *holdfast.LiveStates
+	live *state.Live
 	// change is what had changed in their schema when the run began here; nil if nothing.
-	change *holdfast.SchemaChange
+	change *state.SchemaChange
 	// number is st.Iteration, for other goroutines.
 	number atomic.Int64
 	// recorded are the results that calls may get instead of running, by
 	// thread.CallHash.
-	recorded map[string][]holdfast.Value
+	recorded map[string][]store.Value
 	// warned means that the run has said that its thread is large.
 	warned bool
 	// results counts the results that no checkpoint holds yet.
@@ -86,15 +90,16 @@ func (r *run) ground(g thread.Ground) { r.hist, r.shared, r.recorded = g.History
 
 // prepare sets up what the run needs to start. first are the records of its first commit
 // in this process, and head is the head after it.
-func (r *run) prepare(list lister, head *holdfast.Head, first []holdfast.Record) {
+func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.list, r.key = list, head.Key
 	r.feed = journal.NewFeed(r.host.cfg.TailBytes)
 	r.feed.Append(first)
 	r.done = make(chan struct{})
 	r.started = r.host.cfg.Now()
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
+	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
-		States: r.live, Ledger: r.host.cfg.Store, Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
+		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
 	})
 	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
 	r.st.Follow(r.live)
@@ -114,7 +119,7 @@ func (r *run) writerConfig() journal.Config {
 	cfg := &r.host.cfg
 	return journal.Config{
 		Process: r.host.process, Now: cfg.Now, NewID: cfg.NewID, Shown: r.feed.Append, Back: r.storeBack,
-		Commit: func(ctx context.Context, c *holdfast.Commit) error { return r.host.Commit(ctx, r.place(), c) },
+		Commit: func(ctx context.Context, c *store.Commit) error { return r.host.Commit(ctx, r.place(), c) },
 		GiveUp: cfg.StoreTimeout, Limit: cfg.BufferBytes, Window: cfg.DeltaWindow, StopAtOnce: cfg.StopOnStoreFailure,
 	}
 }
@@ -190,7 +195,7 @@ func (r *run) guard() (err error) {
 		return err
 	}
 	if end == nil {
-		return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "A middleware has ended the run without a reason.").
+		return holdfast.Errorf(codes.MiddlewareFailed, "A middleware has ended the run without a reason.").
 			WithHint("A Run hook calls next, or returns an error that says why it does not.")
 	}
 	return r.finish(end)
@@ -228,7 +233,7 @@ func (r *run) principal() holdfast.Principal {
 // checkpoint lists the state between two iterations. It does not wait: what follows is
 // committed with it or after it.
 func (r *run) checkpoint() error {
-	return r.w.Add(nil, journal.Soon, func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.Add(nil, journal.Soon, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
 		if r.host.cfg.Frequency == PerIteration {
 			r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
@@ -240,7 +245,7 @@ func (r *run) checkpoint() error {
 }
 
 // listCheckpoint adds a checkpoint of the state to a commit.
-func (r *run) listCheckpoint(c *holdfast.Commit, source string, step int) {
+func (r *run) listCheckpoint(c *store.Commit, source string, step int) {
 	thread.AddCheckpoint(c, r.st, source, step, r.host.cfg.Now(), r.host.cfg.KeepCheckpoints)
 }
 
@@ -258,12 +263,12 @@ func (r *run) close(ev agui.Event, moved error) error {
 		return moved
 	}
 	r.st.Ending = nil
-	err := r.w.Finish(context.WithoutCancel(r.ctx), ev, func(c *holdfast.Commit, last holdfast.Cursor) {
+	err := r.w.Finish(context.WithoutCancel(r.ctx), ev, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
 		r.st.Bytes += r.w.Written()
 		r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		// A thread that is stopped or waits still needs them.
-		if r.st.Status() == holdfast.StatusIdle {
+		if r.st.Status() == threads.StatusIdle {
 			r.marks.clear(c)
 		}
 		c.InboxSeen = r.inboxSeen.Load()
@@ -285,7 +290,7 @@ func (r *run) end(cause error) error {
 		cause = c
 	}
 	switch {
-	case errors.Is(cause, errStopped), errors.Is(cause, holdfast.ErrFenced), errors.Is(cause, holdfast.ErrConflict), errors.Is(cause, journal.ErrClosed):
+	case errors.Is(cause, errStopped), errors.Is(cause, store.ErrFenced), errors.Is(cause, store.ErrConflict), errors.Is(cause, journal.ErrClosed):
 		return cause
 	case errors.Is(cause, errCancelled):
 		return r.endCancelled()
@@ -302,17 +307,17 @@ func (r *run) now() int64 { return r.host.cfg.Now().UnixMilli() }
 
 // append adds messages to the tree, each following the one before from the leaf on, in one
 // commit with the events and with whatever more adds. It does not wait.
-func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urgency, more func(c *holdfast.Commit)) error {
-	stored := make([]holdfast.StoredMessage, len(messages))
+func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urgency, more func(c *store.Commit)) error {
+	stored := make([]store.Message, len(messages))
 	for i, m := range messages {
-		stored[i] = holdfast.StoredMessage{ID: m.ID, Parent: r.st.Leaf, Data: m.AppendJSON(nil)}
+		stored[i] = store.Message{ID: m.ID, Parent: r.st.Leaf, Data: m.AppendJSON(nil)}
 		r.st.Leaf = m.ID
 		r.hist.Add(m, stored[i].Data)
 		r.remember(&m)
 	}
 	r.st.Count = len(r.hist.Path)
 	r.st.Takeovers = 0
-	return r.w.Add(events, u, func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.Add(events, u, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
 		c.Messages = append(c.Messages, stored...)
 		if more != nil {

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // When a run begins, resumes or is taken over, the middleware's states are restored from
@@ -30,15 +33,15 @@ const (
 
 // restored is the states with which a run continues.
 type restored struct {
-	states *holdfast.States
+	states *state.States
 	// change is what is said about them; nil if nothing is.
-	change *holdfast.SchemaChange
+	change *state.SchemaChange
 	// put is the schema, if the thread does not hold it yet.
-	put []holdfast.Value
+	put []store.Value
 }
 
 // restore restores the states in st for a run of the agent. It sets st.Schema.
-func (h *host) restore(ctx context.Context, key holdfast.ThreadKey, st *thread.State, agent string) (*restored, error) {
+func (h *host) restore(ctx context.Context, key store.ThreadKey, st *thread.State, agent string) (*restored, error) {
 	s := h.schemas[agent]
 	out := &restored{}
 	if st.Schema == s.Ref {
@@ -66,13 +69,13 @@ func (h *host) restore(ctx context.Context, key holdfast.ThreadKey, st *thread.S
 	out.states = s.Adopt(states)
 	if !s.Empty() || st.Schema != "" {
 		st.Schema = s.Ref
-		out.put = []holdfast.Value{{Kind: holdfast.KindBlob, ID: thread.SchemaBlob(s.Ref), Data: thread.MustJSON(s.Info())}}
+		out.put = []store.Value{{Kind: store.KindBlob, ID: thread.SchemaBlob(s.Ref), Data: thread.MustJSON(s.Info())}}
 	}
 	return out, nil
 }
 
 // storedSchema reads the schema that the states in st were written under.
-func (h *host) storedSchema(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (info holdfast.SchemaInfo, err error) {
+func (h *host) storedSchema(ctx context.Context, key store.ThreadKey, st *thread.State) (info state.SchemaInfo, err error) {
 	if st.Schema == "" {
 		return info, nil
 	}
@@ -89,7 +92,7 @@ func (h *host) storedSchema(ctx context.Context, key holdfast.ThreadKey, st *thr
 
 // missingStep returns what is called for a state that is read with defaults because the
 // migration that it needs does not exist; nil in the mode in which that is an error.
-func (h *host) missingStep(key holdfast.ThreadKey) func(name string, from, to int) {
+func (h *host) missingStep(key store.ThreadKey) func(name string, from, to int) {
 	switch h.cfg.SchemaMode {
 	case SchemaFail:
 		return nil
@@ -102,7 +105,7 @@ func (h *host) missingStep(key holdfast.ThreadKey) func(name string, from, to in
 }
 
 // refuseNewer refuses states of a version that is not known here, or sets them aside.
-func (h *host) refuseNewer(s *thread.Schema, states *holdfast.States, change *holdfast.SchemaChange) (*holdfast.States, error) {
+func (h *host) refuseNewer(s *thread.Schema, states *state.States, change *state.SchemaChange) (*state.States, error) {
 	if len(change.TooNew) == 0 {
 		return states, nil
 	}
@@ -116,14 +119,14 @@ func (h *host) refuseNewer(s *thread.Schema, states *holdfast.States, change *ho
 	return s.SetAside(states, names), nil
 }
 
-func errStateTooNew(c holdfast.StateVersionChange) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeStateTooNew, "The state %q has version %d, but this server knows it only up to version %d.", c.Name, c.From, c.To).
+func errStateTooNew(c state.VersionChange) *holdfast.Error {
+	return holdfast.Errorf(codes.StateTooNew, "The state %q has version %d, but this server knows it only up to version %d.", c.Name, c.From, c.To).
 		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset to reset that state and keep its newer value aside.").
 		With("state", c.Name).With("version", c.From).With("known", c.To)
 }
 
 // judge returns an error if the mode does not allow the change.
-func (h *host) judge(change *holdfast.SchemaChange) error {
+func (h *host) judge(change *state.SchemaChange) error {
 	if h.cfg.SchemaMode != SchemaFail || change.Upgrade {
 		return nil
 	}
@@ -131,7 +134,7 @@ func (h *host) judge(change *holdfast.SchemaChange) error {
 	for _, c := range change.Changed {
 		versions = append(versions, c.Name)
 	}
-	return holdfast.Errorf(holdfast.CodeSchemaChanged, "The thread was written with other middleware states than this server has (removed: %s; added: %s; other version: %s).",
+	return holdfast.Errorf(codes.SchemaChanged, "The thread was written with other middleware states than this server has (removed: %s; added: %s; other version: %s).",
 		listOr(change.Removed), listOr(change.Added), listOr(versions)).
 		WithHint("Nothing was changed. Run the version that wrote it, or start with --schema-changes=warn.").
 		With("removed", change.Removed).With("added", change.Added).With("changed", versions)
@@ -142,11 +145,11 @@ func listOr(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
-	return holdfast.ShortNames(names)
+	return state.ShortNames(names)
 }
 
 // announceSchema logs what has changed, and reports it to the observer.
-func (h *host) announceSchema(at holdfast.Iteration, change *holdfast.SchemaChange) {
+func (h *host) announceSchema(at holdfast.Iteration, change *state.SchemaChange) {
 	if change == nil {
 		return
 	}
@@ -158,11 +161,11 @@ func (h *host) announceSchema(at holdfast.Iteration, change *holdfast.SchemaChan
 	}
 	if n := len(change.Removed); n > 0 {
 		log.Warn("the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)",
-			"count", n, "states", holdfast.ShortNames(change.Removed))
+			"count", n, "states", state.ShortNames(change.Removed))
 	}
 	if n := len(change.Added); n > 0 {
 		log.Info("there is middleware that the checkpoint does not know; its state begins with the initial value",
-			"count", n, "states", holdfast.ShortNames(change.Added))
+			"count", n, "states", state.ShortNames(change.Added))
 	}
 	for _, c := range change.Changed {
 		log.Info("a state has another version than in the checkpoint", "state", c.Name, "from", c.From, "to", c.To)
@@ -170,16 +173,16 @@ func (h *host) announceSchema(at holdfast.Iteration, change *holdfast.SchemaChan
 }
 
 // schemaEvent returns the event for a change; nothing without one.
-func (h *host) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
+func (h *host) schemaEvent(change *state.SchemaChange) []agui.Event {
 	if change == nil {
 		return nil
 	}
 	now := h.cfg.Now()
 	listed := *change // a list without entries is a list
 	listed.Removed, listed.Added = append([]string{}, change.Removed...), append([]string{}, change.Added...)
-	listed.Changed = append([]holdfast.StateVersionChange{}, change.Changed...)
+	listed.Changed = append([]state.VersionChange{}, change.Changed...)
 	value := struct {
-		holdfast.SchemaChange
+		state.SchemaChange
 		Timestamp string `json:"timestamp"`
 	}{listed, now.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
 	return []agui.Event{agui.Custom{Base: agui.Base{Timestamp: now.UnixMilli()}, Name: "holdfast.schema_changed", Value: thread.MustJSON(value)}}
@@ -187,7 +190,7 @@ func (h *host) schemaEvent(change *holdfast.SchemaChange) []agui.Event {
 
 // ShownStates returns the middleware's states in st as the thread's owner may see them;
 // nil if there are none.
-func (h *host) ShownStates(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (json.RawMessage, error) {
+func (h *host) ShownStates(ctx context.Context, key store.ThreadKey, st *thread.State) (json.RawMessage, error) {
 	if st.Schema == "" && len(st.States) == 0 {
 		return nil, nil
 	}

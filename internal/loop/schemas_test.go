@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/audit"
 	"github.com/holdfast-agents/holdfast/internal/loop"
@@ -23,6 +24,9 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // tally is a state of the tests.
@@ -32,10 +36,10 @@ type tally struct {
 }
 
 // stateful is a middleware that counts iterations in a state.
-func stateful(spec holdfast.StateSpec[tally]) (holdfast.Middleware, *holdfast.StateKey[tally]) {
-	key := holdfast.RegisterState(spec)
+func stateful(spec state.Spec[tally]) (holdfast.Middleware, *state.Key[tally]) {
+	key := state.Register(spec)
 	return holdfast.Middleware{
-		Name: "test.stateful", States: []holdfast.AnyState{key},
+		Name: "test.stateful", States: []holdfast.State{key},
 		AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResult) {
 			if _, err := key.Update(ctx, func(s tally) tally { s.Iterations++; return s }); err != nil {
 				panic(err)
@@ -61,8 +65,8 @@ func counted(t *testing.T, e *looptest.Engine, id, name string) string {
 // TestScopes: a state of the thread keeps counting; a state of a run starts over with new
 // messages, and not with a resume.
 func TestScopes(t *testing.T) {
-	forThread, _ := stateful(holdfast.StateSpec[tally]{Name: "test.thread"})
-	forRun, _ := stateful(holdfast.StateSpec[tally]{Name: "test.run", Scope: holdfast.ScopeRun})
+	forThread, _ := stateful(state.Spec[tally]{Name: "test.thread"})
+	forRun, _ := stateful(state.Spec[tally]{Name: "test.run", Scope: state.ScopeRun})
 	fails := 1
 	flaky := holdfast.Middleware{Name: "test.flaky", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
 		if fails--; it.Number == 1 && fails <= 0 && it.Granted > 0 {
@@ -78,7 +82,7 @@ func TestScopes(t *testing.T) {
 			t.Errorf("%s: thread %s, run %s; want %s, %s", when, a, b, thread, run)
 		}
 	}
-	looptest.Failed(t, looptest.Started(t, e, "t"), holdfast.CodeMiddlewareFailed)
+	looptest.Failed(t, looptest.Started(t, e, "t"), codes.MiddlewareFailed)
 	want("stopped", `{"iterations":1}`, `{"iterations":1}`)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 	want("resumed", `{"iterations":2}`, `{"iterations":2}`)
@@ -90,7 +94,7 @@ func TestScopes(t *testing.T) {
 // TestStatesTravel: a rewind brings back what the states were, a fork begins with it,
 // and neither changes the other.
 func TestStatesTravel(t *testing.T) {
-	m, _ := stateful(holdfast.StateSpec[tally]{Name: "test.count"})
+	m, _ := stateful(state.Spec[tally]{Name: "test.count"})
 	store := memstore.New()
 	e := looptest.Start(t, store, nil, looptest.Pinger(3, m))
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
@@ -100,7 +104,7 @@ func TestStatesTravel(t *testing.T) {
 			at = cp.ID
 		}
 	}
-	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: at, Thread: "f"}))(t)
+	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at, Thread: "f"}))(t)
 	if got := counted(t, e, fork.Thread.ID, "test.count"); got != `{"iterations":1}` {
 		t.Errorf("the fork begins with %s", got)
 	}
@@ -109,7 +113,7 @@ func TestStatesTravel(t *testing.T) {
 	if a, b := counted(t, e, "f", "test.count"), counted(t, e, "t", "test.count"); a != `{"iterations":4}` || b != a {
 		t.Errorf("the fork has %s, the thread %s", a, b)
 	}
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: at}))(t)
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
 	if got := counted(t, e, "t", "test.count"); got != `{"iterations":1}` {
 		t.Errorf("back there it is %s", got)
 	}
@@ -128,7 +132,7 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
 		first := &looptest.Mortal{Store: shared}
-		m, _ := stateful(holdfast.StateSpec[tally]{Name: "test.count"})
+		m, _ := stateful(state.Spec[tally]{Name: "test.count"})
 		saw := make(chan string, 10)
 		watch := func(dies bool) holdfast.Middleware {
 			return holdfast.Middleware{Name: "test.watch", AfterIteration: func(ctx context.Context, it *holdfast.Iteration, done *holdfast.IterationResult) {
@@ -174,7 +178,7 @@ func TestIterationsAreClosedOnce(t *testing.T) {
 }
 
 // logged is an engine whose log can be read.
-func logged(t *testing.T, store holdfast.Store, change func(*looptest.Config), agents ...holdfast.Agent) (*looptest.Engine, *logText) {
+func logged(t *testing.T, store store.Store, change func(*looptest.Config), agents ...holdfast.Agent) (*looptest.Engine, *logText) {
 	t.Helper()
 	out := &logText{}
 	e := looptest.Start(t, store, func(c *looptest.Config) {
@@ -217,7 +221,7 @@ func (l *logText) Reset() {
 
 // changes notes how schemas have changed.
 func changes(j *looptest.Notebook) observe.Observer {
-	return observe.Observer{SchemaChanged: func(_ holdfast.Iteration, change *holdfast.SchemaChange) {
+	return observe.Observer{SchemaChanged: func(_ holdfast.Iteration, change *state.SchemaChange) {
 		j.Note(fmt.Sprintf("upgrade=%t removed=%v added=%v changed=%v", change.Upgrade, change.Removed, change.Added, change.Changed))
 	}}
 }
@@ -236,15 +240,15 @@ func schemaRecords(events []agui.Event) []string {
 // TestDeployments: a thread goes from one deployment to the next and back. What has
 // changed is said once, in log, stream and metrics, and nothing is lost.
 func TestDeployments(t *testing.T) {
-	kept := func(version int, migrations map[int]holdfast.Migration) holdfast.Middleware {
-		m, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.kept", Version: version, Migrations: migrations})
+	kept := func(version int, migrations map[int]state.Migration) holdfast.Middleware {
+		m, _ := stateful(state.Spec[tally]{Name: "acme.kept", Version: version, Migrations: migrations})
 		return m
 	}
 	named := func(name string) holdfast.Middleware {
-		m, _ := stateful(holdfast.StateSpec[tally]{Name: name})
+		m, _ := stateful(state.Spec[tally]{Name: name})
 		return m
 	}
-	double := holdfast.Migrate(func(old tally) (tally, error) { old.Iterations *= 10; return old, nil })
+	double := state.Migrate(func(old tally) (tally, error) { old.Iterations *= 10; return old, nil })
 	store, turn := memstore.New(), 0
 	deploy := func(middleware ...holdfast.Middleware) (events []agui.Event, log string, told []string) {
 		turn++
@@ -266,7 +270,7 @@ func TestDeployments(t *testing.T) {
 	events, log, told = deploy(kept(1, nil), named("acme.gone"))
 	quiet("unchanged", events, log, told)
 
-	events, log, told = deploy(kept(2, map[int]holdfast.Migration{1: double}), named("acme.fresh"))
+	events, log, told = deploy(kept(2, map[int]state.Migration{1: double}), named("acme.fresh"))
 	for _, want := range []string{
 		`level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r3 iteration=0 count=1 states=gone`,
 		`level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value" thread=t run=r3 iteration=0 count=1 states=fresh`,
@@ -295,7 +299,7 @@ func TestDeployments(t *testing.T) {
 	// Back: the state that was migrated is newer than this version knows.
 	e, _ = logged(t, store, nil, looptest.Pinger(0, kept(1, nil), named("acme.gone")))
 	before := stateOfHead(t, store)
-	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r4", looptest.UserSays("u4", "go"))); looptest.Code(err) != holdfast.CodeStateTooNew ||
+	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r4", looptest.UserSays("u4", "go"))); looptest.Code(err) != codes.StateTooNew ||
 		!strings.Contains(err.Error(), `"acme.kept" has version 2`) || !strings.Contains(err.Error(), "up to version 1") {
 		t.Errorf("got %v", err)
 	}
@@ -323,16 +327,16 @@ func TestDeployments(t *testing.T) {
 	sound(t, store, "t")
 }
 
-func stateOfHead(t *testing.T, store holdfast.Store) []byte {
+func stateOfHead(t *testing.T, db store.Store) []byte {
 	t.Helper()
-	return looptest.Must(store.Head(t.Context(), holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}))(t).State
+	return looptest.Must(db.Head(t.Context(), store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}))(t).State
 }
 
 // TestSchemaModes: fail refuses before anything is written, silent says nothing, and a
 // thread that is older than schemas is upgraded in every mode.
 func TestSchemaModes(t *testing.T) {
-	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.one"})
-	two, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.two"})
+	one, _ := stateful(state.Spec[tally]{Name: "acme.one"})
+	two, _ := stateful(state.Spec[tally]{Name: "acme.two"})
 	modes := func(mode loop.SchemaMode) func(*looptest.Config) {
 		return func(c *looptest.Config) { c.SchemaMode = mode }
 	}
@@ -344,7 +348,7 @@ func TestSchemaModes(t *testing.T) {
 		e = looptest.Start(t, store, modes(loop.SchemaFail), looptest.Pinger(0, two))
 		before := stateOfHead(t, store)
 		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
-		if looptest.Code(err) != holdfast.CodeSchemaChanged || !strings.Contains(err.Error(), "removed: one; added: two; other version: none") {
+		if looptest.Code(err) != codes.SchemaChanged || !strings.Contains(err.Error(), "removed: one; added: two; other version: none") {
 			t.Errorf("got %v", err)
 		}
 		if !bytes.Equal(before, stateOfHead(t, store)) {
@@ -399,8 +403,8 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := memstore.New()
 				first := &looptest.Mortal{Store: shared}
-				one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.one"})
-				two, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.two"})
+				one, _ := stateful(state.Spec[tally]{Name: "acme.one"})
+				two, _ := stateful(state.Spec[tally]{Name: "acme.two"})
 				hangs := looptest.Pinger(1, one)
 				inner := hangs.Model
 				hangs.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -419,10 +423,10 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 				b, log := logged(t, shared, func(c *looptest.Config) { c.SchemaMode = mode }, looptest.Pinger(1, two))
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
-				reply, err := b.Events(t.Context(), looptest.Alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1)
+				reply, err := b.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 				events := looptest.Collect(t, reply, err)
 				if mode == loop.SchemaFail {
-					looptest.Failed(t, events, holdfast.CodeSchemaChanged)
+					looptest.Failed(t, events, codes.SchemaChanged)
 					return
 				}
 				looptest.Succeeded(t, events)
@@ -442,12 +446,12 @@ func TestTakeoverSaysWhatChanged(t *testing.T) {
 // TestAgentsKeepTheirStates: two agents take turns on a thread. Nothing is said, and
 // each finds its own states.
 func TestAgentsKeepTheirStates(t *testing.T) {
-	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.one", Redact: func(tally) any { return "hidden" }})
-	two, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.two"})
+	one, _ := stateful(state.Spec[tally]{Name: "acme.one", Redact: func(tally) any { return "hidden" }})
+	two, _ := stateful(state.Spec[tally]{Name: "acme.two"})
 	a, b := looptest.Pinger(0, one), looptest.Pinger(0, two)
 	b.Name = "b"
-	store := memstore.New()
-	e, log := logged(t, store, nil, a, b)
+	db := memstore.New()
+	e, log := logged(t, db, nil, a, b)
 	for i, agent := range []string{"a", "b", "a", "b"} {
 		reply, err := e.Post(t.Context(), looptest.Alice, agent, looptest.RunInput("t", fmt.Sprintf("r%d", i), looptest.UserSays(fmt.Sprintf("u%d", i), "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
@@ -459,10 +463,10 @@ func TestAgentsKeepTheirStates(t *testing.T) {
 	if one, two := counted(t, e, "t", "acme.one"), counted(t, e, "t", "acme.two"); one != `"[redacted]"` || two != `{"iterations":2}` {
 		t.Errorf("one %s, two %s", one, two)
 	}
-	if st := string(stateOfHead(t, store)); !strings.Contains(st, `"acme.one":{"iterations":2}`) {
+	if st := string(stateOfHead(t, db)); !strings.Contains(st, `"acme.one":{"iterations":2}`) {
 		t.Errorf("the head has %s", st)
 	}
-	in, err := audit.Inspect(t.Context(), store, holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, "")
+	in, err := audit.Inspect(t.Context(), db, store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, "")
 	if err != nil || !strings.Contains(string(in.Middleware), `"acme.one":"[redacted]"`) || !strings.Contains(string(in.Middleware), `"acme.two":{"iterations":2}`) {
 		t.Errorf("inspected it is %s, %v", in.Middleware, err)
 	}
@@ -471,16 +475,16 @@ func TestAgentsKeepTheirStates(t *testing.T) {
 // TestSchemaBytes: once a thread has its schema, a checkpoint spends at most 16 bytes
 // on saying which.
 func TestSchemaBytes(t *testing.T) {
-	m, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.count"})
-	store := memstore.New()
-	e := looptest.Start(t, store, nil, looptest.Pinger(3, m))
+	m, _ := stateful(state.Spec[tally]{Name: "acme.count"})
+	db := memstore.New()
+	e := looptest.Start(t, db, nil, looptest.Pinger(3, m))
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
-	key := holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
-	blobs := looptest.Must(store.Values(t.Context(), key, holdfast.KindBlob, "", 0))(t)
+	key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
+	blobs := looptest.Must(db.Values(t.Context(), key, store.KindBlob, "", 0))(t)
 	if len(blobs) != 1 {
 		t.Errorf("the schema is stored %d times", len(blobs))
 	}
-	for _, v := range looptest.Must(store.Values(t.Context(), key, holdfast.KindCheckpoint, "", 0))(t) {
+	for _, v := range looptest.Must(db.Values(t.Context(), key, store.KindCheckpoint, "", 0))(t) {
 		var cp struct {
 			State map[string]json.RawMessage `json:"state"`
 		}
@@ -501,25 +505,25 @@ func TestSchemaBytes(t *testing.T) {
 
 // TestMigrationsNeeded: before a deployment, what stored threads need is known.
 func TestMigrationsNeeded(t *testing.T) {
-	version := func(v int, migrations map[int]holdfast.Migration) holdfast.Agent {
-		m, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.count", Version: v, Migrations: migrations})
+	version := func(v int, migrations map[int]state.Migration) holdfast.Agent {
+		m, _ := stateful(state.Spec[tally]{Name: "acme.count", Version: v, Migrations: migrations})
 		return looptest.Pinger(0, m)
 	}
-	same := holdfast.Migrate(func(old tally) (tally, error) { return old, nil })
-	store := memstore.New()
-	e := looptest.Start(t, store, nil, version(2, nil))
+	same := state.Migrate(func(old tally) (tally, error) { return old, nil })
+	db := memstore.New()
+	e := looptest.Start(t, db, nil, version(2, nil))
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	for name, c := range map[string]struct {
 		agent holdfast.Agent
 		want  string
 	}{
 		"the same": {version(2, nil), "[]"},
-		"one step": {version(3, map[int]holdfast.Migration{2: same}), "[{{acme.count 2 3} 0}]"},
-		"a hole":   {version(4, map[int]holdfast.Migration{2: same}), "[{{acme.count 2 4} 3}]"},
+		"one step": {version(3, map[int]state.Migration{2: same}), "[{{acme.count 2 3} 0}]"},
+		"a hole":   {version(4, map[int]state.Migration{2: same}), "[{{acme.count 2 4} 3}]"},
 		"too new":  {version(1, nil), "[{{acme.count 2 1} 0}]"},
 	} {
 		schemas := looptest.Must(thread.Schemas([]holdfast.Agent{c.agent}))(t)
-		got := looptest.Must(audit.Migrations(t.Context(), store, holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, schemas))(t)
+		got := looptest.Must(audit.Migrations(t.Context(), db, store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, schemas))(t)
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: got %v, want %s", name, got, c.want)
 		}
@@ -528,8 +532,8 @@ func TestMigrationsNeeded(t *testing.T) {
 
 // TestTwoStatesOfOneName are refused when the engine is made, with both types.
 func TestTwoStatesOfOneName(t *testing.T) {
-	one, _ := stateful(holdfast.StateSpec[tally]{Name: "acme.same"})
-	two := holdfast.Middleware{Name: "test.other", States: []holdfast.AnyState{holdfast.RegisterState(holdfast.StateSpec[journalState]{Name: "acme.same"})}}
+	one, _ := stateful(state.Spec[tally]{Name: "acme.same"})
+	two := holdfast.Middleware{Name: "test.other", States: []holdfast.State{state.Register(state.Spec[journalState]{Name: "acme.same"})}}
 	_, err := loop.New(loop.Config{Agents: []holdfast.Agent{looptest.Pinger(0, one, two)}, NewID: func(string) string { return "x" }})
 	if err == nil || !strings.Contains(err.Error(), "loop_test.tally") || !strings.Contains(err.Error(), "loop_test.journalState") || !strings.Contains(err.Error(), `agent "a"`) {
 		t.Errorf("got %v", err)

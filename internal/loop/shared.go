@@ -9,11 +9,12 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // applyUpdates computes the shared state after a successful call, and returns the event
 // and the value that store it.
-func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []holdfast.Value, error) {
+func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []store.Value, error) {
 	if f.result.Failed || len(f.updates) == 0 {
 		return nil, nil, nil
 	}
@@ -33,8 +34,8 @@ func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []holdfas
 	}
 	r.shared = state
 	r.st.Shared = thread.SharedAfter(message)
-	blob := holdfast.Value{Kind: holdfast.KindBlob, ID: r.st.Shared, Data: state}
-	return []agui.Event{agui.StateRef{ID: r.st.Shared}}, []holdfast.Value{blob}, nil
+	blob := store.Value{Kind: store.KindBlob, ID: r.st.Shared, Data: state}
+	return []agui.Event{agui.StateRef{ID: r.st.Shared}}, []store.Value{blob}, nil
 }
 
 // updates collects the updates of the shared state that a call makes. A tool that was

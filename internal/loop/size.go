@@ -3,15 +3,15 @@ package loop
 import (
 	"context"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // measured compares the size of a thread with its bounds, or with MaxBytes alone if
 // warned is set. It reports whether the thread is over a bound, and returns an error if
 // that is MaxBytes. st.Bytes counts what was ever written; the store is asked only when
 // that is over a bound.
-func (h *host) measured(ctx context.Context, key holdfast.ThreadKey, st *thread.State, warned bool) (over bool, err error) {
+func (h *host) measured(ctx context.Context, key store.ThreadKey, st *thread.State, warned bool) (over bool, err error) {
 	bound := h.cfg.MaxBytes
 	if warn := h.cfg.WarnBytes; warn > 0 && !warned && (bound <= 0 || warn < bound) {
 		bound = warn

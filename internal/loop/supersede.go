@@ -3,10 +3,10 @@ package loop
 import (
 	"encoding/json"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Superseding takes back an answer that cannot be finished. Nothing is removed from the
@@ -19,7 +19,7 @@ func (r *run) supersede(name string, value any) error {
 	if err := r.w.CloseOpen(); err != nil {
 		return err
 	}
-	return r.w.Step(r.st.Superseded(r.now(), name, value), func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.Step(r.st.Superseded(r.now(), name, value), func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
 		c.State = r.st.Encode()
 	})
@@ -43,7 +43,7 @@ func (a *completion) keepPartial() error {
 		return nil
 	}
 	// The snapshot shows the mark, and removes calls that were still being written.
-	return r.w.Step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *holdfast.Commit, last holdfast.Cursor) {
+	return r.w.Step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
 		c.State = r.st.Encode()
 	})

@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A run whose process has died is an orphan: its thread claims to run, and its owner's
@@ -105,21 +108,21 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 func (o *orphan) restoreStates(ctx context.Context) (err error) {
 	o.states, err = o.restore(ctx, o.t.Key, o.run.st, o.run.agent.Name)
 	var refused *holdfast.Error
-	if errors.As(err, &refused) && refused.Code != holdfast.CodeStoreUnavailable {
+	if errors.As(err, &refused) && refused.Code != codes.StoreUnavailable {
 		o.refused = refused
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	o.run.live = holdfast.NewLiveStates(o.states.states)
+	o.run.live = state.NewLive(o.states.states)
 	o.run.st.Follow(o.run.live)
 	return nil
 }
 
 // commit returns the commit of the takeover: it closes what the owner left open, says why,
 // and brings every watcher to the committed state.
-func (o *orphan) commit() (*holdfast.Commit, error) {
+func (o *orphan) commit() (*store.Commit, error) {
 	st := o.run.st
 	st.Takeovers++
 	c := o.acquisition(o.t, o.process)
@@ -135,17 +138,17 @@ func (o *orphan) commit() (*holdfast.Commit, error) {
 	}
 	c.Put = o.states.put
 	c.Records = thread.EncodeEvents(events)
-	st.Boundary = holdfast.Cursor{Number: o.t.Head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
+	st.Boundary = store.Cursor{Number: o.t.Head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
 	c.State = st.Encode()
 	return c, nil
 }
 
 // acquisition prepares a commit after which process owns the thread, or nobody if process
 // is empty. The position that was read is its condition.
-func (h *host) acquisition(t *thread.Thread, process string) *holdfast.Commit {
-	return &holdfast.Commit{
+func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {
+	return &store.Commit{
 		Key: t.Key, ID: h.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
-		Fence:   holdfast.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: h.cfg.NewID("")},
+		Fence:   store.Fence{Epoch: t.Head.Fence.Epoch + 1, Nonce: h.cfg.NewID("")},
 		Process: process, UpdatedAt: h.cfg.Now(),
 	}
 }
@@ -160,7 +163,7 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
 	c := h.acquisition(t, "")
 	c.Records = [][]byte{ev.AppendJSON(nil)}
-	st.Boundary, st.Takeovers = holdfast.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}, 0
+	st.Boundary, st.Takeovers = store.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}, 0
 	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, t.Head.Next))
 	c.State = st.Encode()
@@ -214,14 +217,14 @@ func (e *Engine) takeOverAll() {
 
 // ensureOwnerOf is ensureOwner for a thread that has not been read. Losing to another
 // process is no error.
-func (e *Engine) ensureOwnerOf(ctx context.Context, key holdfast.ThreadKey) error {
+func (e *Engine) ensureOwnerOf(ctx context.Context, key store.ThreadKey) error {
 	defer e.Lock(key)()
 	t, err := e.read.Head(ctx, key)
 	if err != nil {
 		return err
 	}
 	_, err = e.ensureOwner(ctx, t)
-	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
 		return nil // another process was faster
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // talker speaks for a second, calls a tool, and speaks again.
@@ -115,7 +116,7 @@ func TestStopOnStoreFailure(t *testing.T) {
 		other := looptest.Start(t, store.Store, nil, talker(&started))
 		time.Sleep(20 * time.Second)
 		looptest.Succeeded(t, looptest.Resumed(t, other, "t", "r2"))
-		if info := looptest.Must(other.Thread(t.Context(), looptest.Alice, "t"))(t); info.Status != holdfast.StatusIdle || started.Load() != 1 {
+		if info := looptest.Must(other.Thread(t.Context(), looptest.Alice, "t"))(t); info.Status != threads.StatusIdle || started.Load() != 1 {
 			t.Errorf("the thread is %+v, %d tools started", info, started.Load())
 		}
 	})

@@ -11,6 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // The end of the road: a watcher gets a run's log as a stream. The handler of a POST is a
@@ -32,24 +34,24 @@ type viewer struct {
 // streams makes streams of logs. It knows no run, only the feeds of those that live here.
 type streams struct {
 	read  thread.Reader
-	store holdfast.Notifier
+	store store.Notifier
 	// live returns the feed of the thread's run while it lives in this process.
-	live      func(holdfast.ThreadKey) *journal.Feed
+	live      func(store.ThreadKey) *journal.Feed
 	closed    <-chan struct{} // when streams must end
 	keepAlive time.Duration
 }
 
 // follow streams a run's records after the cursor until the run ends.
-func (s *streams) follow(key holdfast.ThreadKey, rec *thread.Run, after holdfast.Cursor, v viewer) *watching {
+func (s *streams) follow(key store.ThreadKey, rec *thread.Run, after store.Cursor, v viewer) *watching {
 	return &watching{streams: s, key: key, rec: rec, after: after, viewer: v}
 }
 
 // watching is one stream: a prelude of committed state, then the log after a cursor.
 type watching struct {
 	*streams
-	key     holdfast.ThreadKey
+	key     store.ThreadKey
 	rec     *thread.Run
-	after   holdfast.Cursor
+	after   store.Cursor
 	prelude [][]byte
 	// feed is the run's while it lives in this process; nil otherwise.
 	feed *journal.Feed
@@ -144,7 +146,7 @@ func (w *watching) wait(ctx context.Context, changed, wake <-chan struct{}, idle
 
 // read returns what follows the cursor. changed is the feed's wake-up if the run lives in
 // this process.
-func (w *watching) read(ctx context.Context) (records []holdfast.Record, changed <-chan struct{}, err error) {
+func (w *watching) read(ctx context.Context) (records []store.Record, changed <-chan struct{}, err error) {
 	if w.feed == nil {
 		w.feed = w.live(w.key)
 	}
@@ -204,7 +206,7 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, v viewer) (*watc
 
 // lastEvent returns the event with which the last run of a thread ended.
 func lastEvent(t *thread.Thread, rec *thread.Run) agui.Event {
-	if t.State.Status() == holdfast.StatusStopped {
+	if t.State.Status() == threads.StatusStopped {
 		return agui.RunError{Message: t.State.Text(), Code: t.State.Code()}
 	}
 	outcome := &agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: t.State.PendingFrontend()}
@@ -225,7 +227,7 @@ func (s *streams) streamOf(ctx context.Context, p *plan) (*watching, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := s.read.Records(ctx, p.Key, rec, rec.After, 1); !errors.Is(err, holdfast.ErrCursor) {
+		if _, err := s.read.Records(ctx, p.Key, rec, rec.After, 1); !errors.Is(err, store.ErrCursor) {
 			return s.follow(p.Key, rec, rec.After, v), nil
 		}
 		// Its log was pruned: what is left of it is in the thread's history.

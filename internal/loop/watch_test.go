@@ -16,10 +16,13 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 	"go.uber.org/goleak"
 )
 
@@ -91,7 +94,7 @@ func TestAttachAtEveryMoment(t *testing.T) {
 		}
 		synctest.Wait()
 		info, err := e.Thread(t.Context(), looptest.Alice, "t")
-		if err != nil || info.Status == holdfast.StatusRunning {
+		if err != nil || info.Status == threads.StatusRunning {
 			t.Fatalf("the run has not ended: %+v %v", info, err)
 		}
 		wg.Wait()
@@ -137,7 +140,7 @@ func TestCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if info, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil || info.Status != holdfast.StatusRunning {
+		if info, err := e.Cancel(t.Context(), looptest.Alice, "t", "r1"); err != nil || info.Status != threads.StatusRunning {
 			t.Fatalf("%+v %v", info, err)
 		}
 		events := looptest.Collect(t, reply, nil)
@@ -179,7 +182,7 @@ func TestCancelAndRun(t *testing.T) {
 		}
 		synctest.Wait()
 		in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "stop"))
-		if _, err := e.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != holdfast.CodeRunInProgress {
+		if _, err := e.Post(t.Context(), looptest.Alice, "", in); looptest.Code(err) != codes.RunInProgress {
 			t.Fatal(err)
 		}
 		in.ForwardedProps = json.RawMessage(`{"holdfast":{"onBusy":"cancel_and_run"}}`)
@@ -230,20 +233,20 @@ func TestInterruptBesideFrontendCall(t *testing.T) {
 
 // TestNewerFormat: what a newer version wrote is refused and left alone.
 func TestNewerFormat(t *testing.T) {
-	store := memstore.New()
-	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "x"})})
-	key := holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
-	err := store.Commit(t.Context(), &holdfast.Commit{
-		Key: key, ID: "c1", Expect: holdfast.Position{Next: 1}, User: looptest.Alice.User, Fence: holdfast.Fence{Epoch: 1, Nonce: "n"},
+	db := memstore.New()
+	e := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "x"})})
+	key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
+	err := db.Commit(t.Context(), &store.Commit{
+		Key: key, ID: "c1", Expect: store.Position{Next: 1}, User: looptest.Alice.User, Fence: store.Fence{Epoch: 1, Nonce: "n"},
 		UpdatedAt: time.Now(), State: []byte(`{"format":999}`), Records: [][]byte{[]byte(`{}`)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u", "x"))); looptest.Code(err) != holdfast.CodeVersionTooNew {
+	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u", "x"))); looptest.Code(err) != codes.VersionTooNew {
 		t.Errorf("got %v", err)
 	}
-	if head, err := store.Head(t.Context(), key); err != nil || head.ETag != "c1" {
+	if head, err := db.Head(t.Context(), key); err != nil || head.ETag != "c1" {
 		t.Errorf("the thread was touched: %+v %v", head, err)
 	}
 }
@@ -265,7 +268,7 @@ func TestAgentIsGone(t *testing.T) {
 		two := looptest.Start(t, shared, nil, holdfast.Agent{Name: "new", Model: never})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if info, err := two.Thread(t.Context(), looptest.Alice, "t"); err != nil || info.Code != holdfast.CodeAgentNotFound {
+		if info, err := two.Thread(t.Context(), looptest.Alice, "t"); err != nil || info.Code != codes.AgentNotFound {
 			t.Errorf("%+v %v", info, err)
 		}
 	})

@@ -24,6 +24,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Engine is an engine and its keeper, on one store.
@@ -31,7 +33,7 @@ type Engine struct {
 	*loop.Engine
 	*upkeep.Keeper
 	// Store is the store that both work on.
-	Store holdfast.Store
+	Store store.Store
 }
 
 // Config is what a test may change.
@@ -56,7 +58,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 // New returns both, not started.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{Store: cfg.Store}
-	cfg.Ended = func(key holdfast.ThreadKey) { e.ArchiveSoon(key) }
+	cfg.Ended = func(key store.ThreadKey) { e.ArchiveSoon(key) }
 	var err error
 	if e.Engine, err = loop.New(cfg.Config); err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ var Serial atomic.Int64
 
 // Start starts an engine on a store. change may adjust its configuration. The engine is shut
 // down at the end of the test.
-func Start(t *testing.T, store holdfast.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
+func Start(t *testing.T, store store.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
 	t.Helper()
 	cfg := Config{ArchiveAfter: time.Minute, Config: loop.Config{
 		Store: store, Agents: agents, Recover: true, Frequency: loop.PerIteration, KeepCheckpoints: 100, Lease: 3 * time.Second,
@@ -313,8 +315,8 @@ func WaitFor(t *testing.T, done func() bool) {
 }
 
 // KeyOf returns the key of Alice's thread id.
-func KeyOf(id string) holdfast.ThreadKey {
-	return holdfast.ThreadKey{Tenant: Alice.Tenant, Thread: id}
+func KeyOf(id string) store.ThreadKey {
+	return store.ThreadKey{Tenant: Alice.Tenant, Thread: id}
 }
 
 // Notebook collects what tools did, as "tool key".
@@ -364,7 +366,7 @@ func Traveller(j *Notebook) holdfast.Agent {
 }
 
 // Checkpoints lists the thread's checkpoints, oldest first.
-func Checkpoints(t *testing.T, e *Engine, id string) []holdfast.Checkpoint {
+func Checkpoints(t *testing.T, e *Engine, id string) []threads.Checkpoint {
 	t.Helper()
 	list := Must(e.Checkpoints(t.Context(), Alice, id, "", time.Time{}, 100))(t)
 	slices.Reverse(list)
@@ -503,12 +505,12 @@ func Recorder(name string, j *Notebook) holdfast.Middleware {
 
 // Mortal is a store as one process sees it. When it is dead, it answers nothing.
 type Mortal struct {
-	holdfast.Store
+	store.Store
 	Dead atomic.Bool // set by the test
 }
 
-// Commit implements [holdfast.Committer] until the store is dead.
-func (m *Mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
+// Commit implements [store.Committer] until the store is dead.
+func (m *Mortal) Commit(ctx context.Context, c *store.Commit) error {
 	if m.Dead.Load() {
 		return ErrUnreachable
 	}

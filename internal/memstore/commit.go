@@ -1,19 +1,19 @@
 package memstore
 
-// The Committer role: Commit, Post and Delete, each of them under the store's one
-// lock. A commit is checked as a whole before it changes anything.
-
 import (
 	"bytes"
 	"context"
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Commit implements [holdfast.Committer].
-func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
+// The Committer role: Commit, Post and Delete, each of them under the store's one
+// lock. A commit is checked as a whole before it changes anything.
+
+// Commit implements [store.Committer].
+func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -25,16 +25,16 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 	t := s.threads[c.Key]
 	if t == nil {
 		t = &thread{
-			head:   holdfast.Head{Key: c.Key, Next: 1},
+			head:   store.Head{Key: c.Key, Next: 1},
 			known:  map[string]bool{},
-			values: map[holdfast.Kind]map[string][]byte{},
+			values: map[store.Kind]map[string][]byte{},
 		}
 	}
 	if t.head.ETag == c.ID {
 		return nil
 	}
 	if t.head.Position() != c.Expect {
-		return &holdfast.ConflictError{Key: c.Key, Expected: c.Expect, Actual: t.head.Position()}
+		return &store.ConflictError{Key: c.Key, Expected: c.Expect, Actual: t.head.Position()}
 	}
 	if err := t.check(c); err != nil {
 		return fmt.Errorf("commit to thread %s: %w", c.Key, err)
@@ -48,14 +48,14 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 }
 
 // check returns an error if the tree cannot take the commit's messages.
-func (t *thread) check(c *holdfast.Commit) error {
+func (t *thread) check(c *store.Commit) error {
 	added := map[string]bool{}
 	for _, m := range c.Messages {
 		if t.known[m.ID] || added[m.ID] {
-			return fmt.Errorf("message %q already exists: %w", m.ID, holdfast.ErrInvalid)
+			return fmt.Errorf("message %q already exists: %w", m.ID, store.ErrInvalid)
 		}
 		if m.Parent != "" && !t.known[m.Parent] && !added[m.Parent] {
-			return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, holdfast.ErrInvalid)
+			return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, store.ErrInvalid)
 		}
 		added[m.ID] = true
 	}
@@ -63,13 +63,13 @@ func (t *thread) check(c *holdfast.Commit) error {
 }
 
 // apply makes the changes of a commit that was checked.
-func (t *thread) apply(c *holdfast.Commit) {
+func (t *thread) apply(c *store.Commit) {
 	for i, data := range c.Records {
-		cursor := holdfast.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()}
-		t.records = append(t.records, holdfast.Record{Cursor: cursor, Data: bytes.Clone(data)})
+		cursor := store.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()}
+		t.records = append(t.records, store.Record{Cursor: cursor, Data: bytes.Clone(data)})
 	}
 	for _, id := range c.Forget {
-		t.messages = slices.DeleteFunc(t.messages, func(m holdfast.StoredMessage) bool { return m.ID == id })
+		t.messages = slices.DeleteFunc(t.messages, func(m store.Message) bool { return m.ID == id })
 		delete(t.known, id)
 	}
 	for _, m := range c.Messages {
@@ -85,7 +85,7 @@ func (t *thread) apply(c *holdfast.Commit) {
 		t.parent = c.Parent
 	}
 	t.setValues(c)
-	t.inbox = slices.DeleteFunc(t.inbox, func(it holdfast.InboxItem) bool { return it.Number <= c.InboxSeen })
+	t.inbox = slices.DeleteFunc(t.inbox, func(it store.InboxItem) bool { return it.Number <= c.InboxSeen })
 	h := &t.head
 	h.User, h.Fence, h.Process, h.ETag = c.User, c.Fence, c.Process, c.ID
 	h.UpdatedAt = c.UpdatedAt.Round(0).UTC() // the wall clock only, as a file would store it
@@ -96,7 +96,7 @@ func (t *thread) apply(c *holdfast.Commit) {
 }
 
 // setValues clears, puts, deletes and trims, in this order.
-func (t *thread) setValues(c *holdfast.Commit) {
+func (t *thread) setValues(c *store.Commit) {
 	for _, kind := range c.Clear {
 		delete(t.values, kind)
 	}
@@ -118,8 +118,8 @@ func (t *thread) setValues(c *holdfast.Commit) {
 	}
 }
 
-// Post implements [holdfast.Committer].
-func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.InboxItem) error {
+// Post implements [store.Committer].
+func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxItem) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -134,14 +134,14 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 }
 
 // post adds the item unless the inbox already has it.
-func (s *Store) post(key holdfast.ThreadKey, item holdfast.InboxItem) error {
+func (s *Store) post(key store.ThreadKey, item store.InboxItem) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, err := s.thread(key)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(t.inbox, func(it holdfast.InboxItem) bool { return it.ID == item.ID }) {
+	if slices.ContainsFunc(t.inbox, func(it store.InboxItem) bool { return it.ID == item.ID }) {
 		return nil
 	}
 	t.posted++
@@ -150,15 +150,15 @@ func (s *Store) post(key holdfast.ThreadKey, item holdfast.InboxItem) error {
 	return nil
 }
 
-// Delete implements [holdfast.Committer].
-func (s *Store) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.Position) error {
+// Delete implements [store.Committer].
+func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.threads[key]; t != nil && t.head.Position() != at {
-		return &holdfast.ConflictError{Key: key, Expected: at, Actual: t.head.Position()}
+		return &store.ConflictError{Key: key, Expected: at, Actual: t.head.Position()}
 	}
 	delete(s.threads, key)
 	return nil

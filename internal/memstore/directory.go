@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Threads implements [holdfast.Directory].
-func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]holdfast.Head, error) {
+// Threads implements [store.Directory].
+func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var heads []holdfast.Head
+	var heads []store.Head
 	for key, t := range s.threads {
 		active := before.IsZero() || t.head.UpdatedAt.Before(before)
 		if key.Tenant == owner.Tenant && t.head.User == owner.User && active {
@@ -27,37 +28,37 @@ func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before ti
 			heads = append(heads, h)
 		}
 	}
-	slices.SortFunc(heads, func(a, b holdfast.Head) int {
+	slices.SortFunc(heads, func(a, b store.Head) int {
 		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.Key.Thread, b.Key.Thread))
 	})
 	return heads[:min(len(heads), max(limit, 0))], nil
 }
 
-// Owned implements [holdfast.Directory].
-func (s *Store) Owned(ctx context.Context) ([]holdfast.OwnedThread, error) {
+// Owned implements [store.Directory].
+func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var owned []holdfast.OwnedThread
+	var owned []store.OwnedThread
 	for key, t := range s.threads {
 		if t.head.Process != "" {
-			owned = append(owned, holdfast.OwnedThread{Key: key, Process: t.head.Process})
+			owned = append(owned, store.OwnedThread{Key: key, Process: t.head.Process})
 		}
 	}
 	return owned, nil
 }
 
-// Walk implements [holdfast.Directory], in the order of the keys.
-func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []holdfast.Head, next string, err error) {
+// Walk implements [store.Directory], in the order of the keys.
+func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []store.Head, next string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keys := slices.Collect(maps.Keys(s.threads))
-	slices.SortFunc(keys, func(a, b holdfast.ThreadKey) int { return cmp.Compare(place(a), place(b)) })
+	slices.SortFunc(keys, func(a, b store.ThreadKey) int { return cmp.Compare(place(a), place(b)) })
 	for _, key := range keys {
 		if place(key) <= after {
 			continue
@@ -73,10 +74,10 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []hold
 }
 
 // place returns the key as a text that is unique to it.
-func place(key holdfast.ThreadKey) string { return fmt.Sprintf("%q/%q", key.Tenant, key.Thread) }
+func place(key store.ThreadKey) string { return fmt.Sprintf("%q/%q", key.Tenant, key.Thread) }
 
-// Children implements [holdfast.Directory].
-func (s *Store) Children(ctx context.Context, parent holdfast.ThreadKey, after string, limit int) ([]string, error) {
+// Children implements [store.Directory].
+func (s *Store) Children(ctx context.Context, parent store.ThreadKey, after string, limit int) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -3,12 +3,12 @@ package memstore
 import (
 	"context"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-var _ holdfast.Durable = (*Store)(nil)
+var _ store.Durable = (*Store)(nil)
 
-// Durability implements [holdfast.Durable].
-func (s *Store) Durability(context.Context) (holdfast.Durability, error) {
-	return holdfast.Durability{Level: holdfast.LevelNone}, nil
+// Durability implements [store.Durable].
+func (s *Store) Durability(context.Context) (store.Durability, error) {
+	return store.Durability{Level: store.LevelNone}, nil
 }

@@ -1,15 +1,15 @@
 package memstore
 
-// The Ledger role: accounts and reservations, by tenant. Time passes for a tenant
-// when a reservation is made; that is also when what has expired is removed.
-
 import (
 	"context"
 	"maps"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/expiry"
+	"github.com/holdfast-agents/holdfast/store"
 )
+
+// The Ledger role: accounts and reservations, by tenant. Time passes for a tenant
+// when a reservation is made; that is also when what has expired is removed.
 
 // ledger is what one tenant has counted.
 type ledger struct {
@@ -46,8 +46,8 @@ func (l *ledger) live(name string, now int64) *account {
 	return nil
 }
 
-// Reserve implements [holdfast.Ledger].
-func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
+// Reserve implements [store.Ledger].
+func (s *Store) Reserve(ctx context.Context, r *store.Reservation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
 
 // add makes a reservation that fits in every account. It follows sweep, so that
 // no expired account is left.
-func (l *ledger) add(r *holdfast.Reservation) {
+func (l *ledger) add(r *store.Reservation) {
 	h := &reservation{expires: expiry.OfReservation(r)}
 	for i := range r.Entries {
 		e := &r.Entries[i]
@@ -124,12 +124,12 @@ func (l *ledger) sweep() {
 	maps.DeleteFunc(l.held, func(_ string, h *reservation) bool { return over(h.expires) })
 }
 
-// Settle implements [holdfast.Ledger].
+// Settle implements [store.Ledger].
 func (s *Store) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := holdfast.ValidateActual(actual); err != nil {
+	if err := store.ValidateActual(actual); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -140,14 +140,14 @@ func (s *Store) Settle(ctx context.Context, tenant, id string, actual map[string
 	}
 	for _, added := range l.held[id].added {
 		if a := l.live(added.name, l.now); a != nil && a == added.account {
-			a.used = min(a.used-added.n+actual[added.name], holdfast.MaxAmount)
+			a.used = min(a.used-added.n+actual[added.name], store.MaxAmount)
 		}
 	}
 	delete(l.held, id)
 	return nil
 }
 
-// Used implements [holdfast.Ledger].
+// Used implements [store.Ledger].
 func (s *Store) Used(ctx context.Context, tenant string, accounts []string) ([]int64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -1,13 +1,13 @@
 package memstore
 
-import "github.com/holdfast-agents/holdfast"
+import "github.com/holdfast-agents/holdfast/store"
 
-// Watch implements [holdfast.Notifier].
-func (s *Store) Watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
+// Watch implements [store.Notifier].
+func (s *Store) Watch(key store.ThreadKey) (<-chan struct{}, func()) {
 	return s.waiters.Watch(key)
 }
 
-// OnPost implements [holdfast.Notifier].
-func (s *Store) OnPost(f func(holdfast.ThreadKey)) func() {
+// OnPost implements [store.Notifier].
+func (s *Store) OnPost(f func(store.ThreadKey)) func() {
 	return s.waiters.OnPost(f)
 }

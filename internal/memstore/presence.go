@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Announce implements [holdfast.Presence].
+// Announce implements [store.Presence].
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -16,7 +16,7 @@ func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration)
 	return nil
 }
 
-// Retire implements [holdfast.Presence].
+// Retire implements [store.Presence].
 func (s *Store) Retire(ctx context.Context, process string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 	return nil
 }
 
-// Alive implements [holdfast.Presence].
+// Alive implements [store.Presence].
 func (s *Store) Alive(ctx context.Context, process string) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

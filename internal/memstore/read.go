@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // read finds the thread and lets f copy from it under the lock.
-func (s *Store) read(ctx context.Context, key holdfast.ThreadKey, f func(t *thread) error) error {
+func (s *Store) read(ctx context.Context, key store.ThreadKey, f func(t *thread) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -23,9 +23,9 @@ func (s *Store) read(ctx context.Context, key holdfast.ThreadKey, f func(t *thre
 	return f(t)
 }
 
-// Head implements [holdfast.Reader].
-func (s *Store) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
-	var h holdfast.Head
+// Head implements [store.Reader].
+func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
+	var h store.Head
 	err := s.read(ctx, key, func(t *thread) error {
 		h = t.head
 		h.State = bytes.Clone(h.State)
@@ -37,9 +37,9 @@ func (s *Store) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Hea
 	return &h, nil
 }
 
-// Messages implements [holdfast.Reader].
-func (s *Store) Messages(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.StoredMessage, error) {
-	var messages []holdfast.StoredMessage
+// Messages implements [store.Reader].
+func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Message, error) {
+	var messages []store.Message
 	err := s.read(ctx, key, func(t *thread) error {
 		messages = slices.Clone(t.messages)
 		for i := range messages {
@@ -50,12 +50,12 @@ func (s *Store) Messages(ctx context.Context, key holdfast.ThreadKey) ([]holdfas
 	return messages, err
 }
 
-// Records implements [holdfast.Reader].
-func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
-	var records []holdfast.Record
+// Records implements [store.Reader].
+func (s *Store) Records(ctx context.Context, key store.ThreadKey, after store.Cursor, limit int) ([]store.Record, error) {
+	var records []store.Record
 	err := s.read(ctx, key, func(t *thread) error {
 		if !t.holds(after) {
-			return fmt.Errorf("thread %s, cursor %s: %w", key, after, holdfast.ErrCursor)
+			return fmt.Errorf("thread %s, cursor %s: %w", key, after, store.ErrCursor)
 		}
 		rest := t.records[max(after.Number, t.trimmed)-t.trimmed:]
 		records = slices.Clone(rest[:min(len(rest), max(limit, 0))])
@@ -69,20 +69,20 @@ func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdf
 
 // holds reports whether the log has the record that the cursor names; the zero
 // cursor is before all of them.
-func (t *thread) holds(c holdfast.Cursor) bool {
-	if c == (holdfast.Cursor{}) {
+func (t *thread) holds(c store.Cursor) bool {
+	if c == (store.Cursor{}) {
 		return true
 	}
 	return c.Number > t.trimmed && c.Number-t.trimmed <= uint64(len(t.records)) && t.records[c.Number-t.trimmed-1].Tag == c.Tag
 }
 
-// Value implements [holdfast.Reader].
-func (s *Store) Value(ctx context.Context, key holdfast.ThreadKey, kind holdfast.Kind, id string) ([]byte, error) {
+// Value implements [store.Reader].
+func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind, id string) ([]byte, error) {
 	var data []byte
 	err := s.read(ctx, key, func(t *thread) error {
 		v, ok := t.values[kind][id]
 		if !ok {
-			return fmt.Errorf("thread %s, %s %q: %w", key, kind, id, holdfast.ErrNotFound)
+			return fmt.Errorf("thread %s, %s %q: %w", key, kind, id, store.ErrNotFound)
 		}
 		data = bytes.Clone(v)
 		return nil
@@ -90,9 +90,9 @@ func (s *Store) Value(ctx context.Context, key holdfast.ThreadKey, kind holdfast
 	return data, err
 }
 
-// Values implements [holdfast.Reader].
-func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfast.Kind, before string, limit int) ([]holdfast.Value, error) {
-	var values []holdfast.Value
+// Values implements [store.Reader].
+func (s *Store) Values(ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int) ([]store.Value, error) {
+	var values []store.Value
 	err := s.read(ctx, key, func(t *thread) error {
 		for _, id := range t.newest(kind) {
 			if before != "" && id >= before {
@@ -101,16 +101,16 @@ func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfas
 			if limit > 0 && len(values) == limit {
 				break
 			}
-			values = append(values, holdfast.Value{Kind: kind, ID: id, Data: bytes.Clone(t.values[kind][id])})
+			values = append(values, store.Value{Kind: kind, ID: id, Data: bytes.Clone(t.values[kind][id])})
 		}
 		return nil
 	})
 	return values, err
 }
 
-// Inbox implements [holdfast.Reader].
-func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.InboxItem, error) {
-	var items []holdfast.InboxItem
+// Inbox implements [store.Reader].
+func (s *Store) Inbox(ctx context.Context, key store.ThreadKey) ([]store.InboxItem, error) {
+	var items []store.InboxItem
 	err := s.read(ctx, key, func(t *thread) error {
 		items = slices.Clone(t.inbox)
 		for i := range items {
@@ -121,17 +121,17 @@ func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.I
 	return items, err
 }
 
-// Size implements [holdfast.Reader].
-func (s *Store) Size(ctx context.Context, key holdfast.ThreadKey) (map[string]int64, error) {
+// Size implements [store.Reader].
+func (s *Store) Size(ctx context.Context, key store.ThreadKey) (map[string]int64, error) {
 	size := map[string]int64{}
 	// Each value counts one byte more, as in stores that put a codec id before it.
 	add := func(what string, data []byte) { size[what] += 1 + int64(len(data)) }
 	err := s.read(ctx, key, func(t *thread) error {
 		for i := range t.records {
-			add(holdfast.SizeRecords, t.records[i].Data)
+			add(store.SizeRecords, t.records[i].Data)
 		}
 		for i := range t.messages {
-			add(holdfast.SizeMessages, t.messages[i].Data)
+			add(store.SizeMessages, t.messages[i].Data)
 		}
 		for kind, values := range t.values {
 			for _, data := range values {

@@ -1,5 +1,5 @@
 // Package memstore keeps threads in memory, for as long as the process lives. It is
-// the executable specification of [holdfast.Store]: maps, one mutex, and nothing
+// the executable specification of [store.Store]: maps, one mutex, and nothing
 // beyond what it takes to say what a store does.
 package memstore
 
@@ -10,38 +10,38 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-var _ holdfast.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // Store is a store in memory. All its methods may be called concurrently.
 type Store struct {
 	waiters wake.List
 	mu      sync.Mutex
-	threads map[holdfast.ThreadKey]*thread
+	threads map[store.ThreadKey]*thread
 	alive   map[string]time.Time // when each process's lease runs out
 	ledgers map[string]*ledger   // by tenant
 }
 
 // thread is everything about one thread.
 type thread struct {
-	head     holdfast.Head
-	messages []holdfast.StoredMessage
-	known    map[string]bool   // the ids of the messages
-	records  []holdfast.Record // record n is at index n-1-trimmed
-	trimmed  uint64            // how many records were removed from the front
+	head     store.Head
+	messages []store.Message
+	known    map[string]bool // the ids of the messages
+	records  []store.Record  // record n is at index n-1-trimmed
+	trimmed  uint64          // how many records were removed from the front
 	parent   string
-	values   map[holdfast.Kind]map[string][]byte
-	inbox    []holdfast.InboxItem
+	values   map[store.Kind]map[string][]byte
+	inbox    []store.InboxItem
 	posted   uint64 // the number of the last item posted
 }
 
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		threads: map[holdfast.ThreadKey]*thread{},
+		threads: map[store.ThreadKey]*thread{},
 		alive:   map[string]time.Time{},
 		ledgers: map[string]*ledger{},
 	}
@@ -51,16 +51,16 @@ func New() *Store {
 func (s *Store) Close() error { return nil }
 
 // newest returns the ids of a kind's values, the largest first.
-func (t *thread) newest(kind holdfast.Kind) []string {
+func (t *thread) newest(kind store.Kind) []string {
 	ids := slices.Sorted(maps.Keys(t.values[kind]))
 	slices.Reverse(ids)
 	return ids
 }
 
 // thread returns an existing thread. The caller holds the lock.
-func (s *Store) thread(key holdfast.ThreadKey) (*thread, error) {
+func (s *Store) thread(key store.ThreadKey) (*thread, error) {
 	if t := s.threads[key]; t != nil {
 		return t, nil
 	}
-	return nil, fmt.Errorf("thread %s: %w", key, holdfast.ErrNotFound)
+	return nil, fmt.Errorf("thread %s: %w", key, store.ErrNotFound)
 }

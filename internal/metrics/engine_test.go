@@ -15,8 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/loop"
@@ -24,6 +22,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/tools"
+	"github.com/holdfast-agents/holdfast/store"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,11 +32,11 @@ var alice = holdfast.Principal{Tenant: "acme", User: "alice"}
 
 // mortal is a store as one process sees it; while away is set, it does not respond.
 type mortal struct {
-	holdfast.Store
+	store.Store
 	away atomic.Bool
 }
 
-func (m *mortal) Commit(ctx context.Context, c *holdfast.Commit) error {
+func (m *mortal) Commit(ctx context.Context, c *store.Commit) error {
 	if m.away.Load() {
 		return fmt.Errorf("write: %w", net.ErrClosed)
 	}
@@ -57,7 +57,7 @@ type demo struct {
 	store *mortal
 }
 
-func start(t *testing.T, shared holdfast.Store, change func(*loop.Config)) *demo {
+func start(t *testing.T, shared store.Store, change func(*loop.Config)) *demo {
 	t.Helper()
 	agents := []holdfast.Agent{{Name: "demo", Model: scripted.New(scripted.Options{}), Tools: tools.Builtin(time.Now, 0, nil)}}
 	d := &demo{m: metrics.New(agents), store: &mortal{Store: shared}}

@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // named is a tool that does nothing.
@@ -25,21 +27,21 @@ func named(name string) holdfast.Tool {
 // differently on them.
 func TestErrorTypes(t *testing.T) {
 	for kind, errs := range map[string][]error{
-		"conflict":        {holdfast.ErrConflict},
-		"fenced":          {holdfast.ErrFenced},
-		"invalid":         {holdfast.ErrInvalid},
-		"version_too_new": {holdfast.ErrVersionTooNew},
+		"conflict":        {store.ErrConflict},
+		"fenced":          {store.ErrFenced},
+		"invalid":         {store.ErrInvalid},
+		"version_too_new": {store.ErrVersionTooNew},
 		"cancelled":       {context.Canceled},
 		"timeout":         {context.DeadlineExceeded, os.ErrDeadlineExceeded, &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}},
 		"unavailable": {
 			&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, io.EOF, net.ErrClosed, &os.PathError{Op: "write", Path: "holdfast.db", Err: syscall.ENOSPC},
-			holdfast.Errorf(holdfast.CodeStoreUnavailable, "away"),
+			holdfast.Errorf(codes.StoreUnavailable, "away"),
 		},
 		"other": {errors.New("OOM command not allowed")},
 	} {
 		for _, err := range errs {
 			m := metrics.New(nil)
-			m.Observer().Committed(holdfast.Iteration{}, &holdfast.Commit{}, 0, fmt.Errorf("commit: %w", err))
+			m.Observer().Committed(holdfast.Iteration{}, &store.Commit{}, 0, fmt.Errorf("commit: %w", err))
 			want(t, m, map[string]string{fmt.Sprintf(`holdfast_checkpoint_errors_total{error_type=%q}`, kind): "1", "holdfast_checkpoint_duration_seconds_count": "0"})
 		}
 	}
@@ -49,11 +51,11 @@ func TestErrorTypes(t *testing.T) {
 // as one operation.
 func TestPendingWrites(t *testing.T) {
 	m := metrics.New(nil)
-	put := []holdfast.Value{{Kind: holdfast.KindPending, ID: "1"}, {Kind: holdfast.KindIntent, ID: "2"}, {Kind: holdfast.KindPending, ID: "3"}}
-	cleared := []holdfast.Kind{holdfast.KindPending, holdfast.KindIntent, holdfast.KindPending}
-	m.Observer().Committed(holdfast.Iteration{}, &holdfast.Commit{Put: put}, 0, nil)
-	m.Observer().Committed(holdfast.Iteration{}, &holdfast.Commit{Put: put}, 0, io.EOF)
-	m.Observer().Committed(holdfast.Iteration{}, &holdfast.Commit{Clear: cleared}, 0, nil)
+	put := []store.Value{{Kind: store.KindPending, ID: "1"}, {Kind: store.KindIntent, ID: "2"}, {Kind: store.KindPending, ID: "3"}}
+	cleared := []store.Kind{store.KindPending, store.KindIntent, store.KindPending}
+	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Put: put}, 0, nil)
+	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Put: put}, 0, io.EOF)
+	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Clear: cleared}, 0, nil)
 	want(t, m, map[string]string{
 		`holdfast_pending_writes_saved_total`:   "2",
 		`holdfast_pending_writes_errors_total`:  "2",

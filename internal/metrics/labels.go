@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 const (
@@ -22,19 +24,19 @@ const (
 )
 
 // codes returns the error codes of the root package. An extension's code is other.
-func codes() []string {
+func known() []string {
 	return []string{
-		holdfast.CodeAgentNotFound, holdfast.CodeBudgetExceeded, holdfast.CodeCheckpointConflict, holdfast.CodeCheckpointInvalid, holdfast.CodeCheckpointStale,
-		holdfast.CodeCheckpointUnreadable, holdfast.CodeCircuitOpen, holdfast.CodeCutOff, holdfast.CodeForbiddenHost,
-		holdfast.CodeForbiddenOrigin, holdfast.CodeHistoryDiverged, holdfast.CodeHistoryNotKept, holdfast.CodeInternal, holdfast.CodeInterruptAlreadyAnswered,
-		holdfast.CodeInterruptExpired, holdfast.CodeInterrupted, holdfast.CodeInvalidInput, holdfast.CodeMaxIterations,
-		holdfast.CodeMethodNotAllowed, holdfast.CodeMiddlewareFailed, holdfast.CodeRateLimited, holdfast.CodeSchemaChanged,
-		holdfast.CodeStateMigration, holdfast.CodeStateTooNew, holdfast.CodeStateUnreadable, holdfast.CodeStateUnwritable, holdfast.CodeTooManyErrors,
-		holdfast.CodeMidExecution, holdfast.CodeModelFailed, holdfast.CodeNotAcceptable, holdfast.CodeNotFound,
-		holdfast.CodeNothingToRun, holdfast.CodePayloadTooLarge, holdfast.CodeRecoveryGaveUp, holdfast.CodeRunIDReused,
-		holdfast.CodeRunInProgress, holdfast.CodeStoreUnavailable, holdfast.CodeStreamCut, holdfast.CodeThreadExists, holdfast.CodeThreadTooLarge, holdfast.CodeTooManyRuns,
-		holdfast.CodeShuttingDown, holdfast.CodeUnauthenticated, holdfast.CodeUnknownToolCall, holdfast.CodeUnsupportedMediaType, holdfast.CodeVersionTooNew,
-		holdfast.CodeWrongAgent,
+		codes.AgentNotFound, codes.BudgetExceeded, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
+		codes.CheckpointUnreadable, codes.CircuitOpen, codes.CutOff, codes.ForbiddenHost,
+		codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept, codes.Internal, codes.InterruptAlreadyAnswered,
+		codes.InterruptExpired, codes.Interrupted, codes.InvalidInput, codes.MaxIterations,
+		codes.MethodNotAllowed, codes.MiddlewareFailed, codes.RateLimited, codes.SchemaChanged,
+		codes.StateMigration, codes.StateTooNew, codes.StateUnreadable, codes.StateUnwritable, codes.TooManyErrors,
+		codes.MidExecution, codes.ModelFailed, codes.NotAcceptable, codes.NotFound,
+		codes.NothingToRun, codes.PayloadTooLarge, codes.RecoveryGaveUp, codes.RunIDReused,
+		codes.RunInProgress, codes.StoreUnavailable, codes.StreamCut, codes.ThreadExists, codes.ThreadTooLarge, codes.TooManyRuns,
+		codes.ShuttingDown, codes.Unauthenticated, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.VersionTooNew,
+		codes.WrongAgent,
 	}
 }
 
@@ -52,20 +54,20 @@ func errorType(err error) string {
 		public  *holdfast.Error
 	)
 	switch {
-	case errors.Is(err, holdfast.ErrConflict):
+	case errors.Is(err, store.ErrConflict):
 		return "conflict"
-	case errors.Is(err, holdfast.ErrFenced):
+	case errors.Is(err, store.ErrFenced):
 		return "fenced"
-	case errors.Is(err, holdfast.ErrInvalid):
+	case errors.Is(err, store.ErrInvalid):
 		return "invalid"
-	case errors.Is(err, holdfast.ErrVersionTooNew):
+	case errors.Is(err, store.ErrVersionTooNew):
 		return "version_too_new"
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "timeout"
 	case network != nil, errors.As(err, &system), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, net.ErrClosed), errors.As(err, &public) && public.Code == holdfast.CodeStoreUnavailable:
+		errors.Is(err, net.ErrClosed), errors.As(err, &public) && public.Code == codes.StoreUnavailable:
 		return "unavailable"
 	}
 	return other

@@ -241,7 +241,7 @@ func (m *Metrics) zero() {
 		}
 	}
 	m.steps.toolCalls.WithLabelValues(frontendTool, string(observe.ToolFrontend))
-	for _, code := range append(codes(), other) {
+	for _, code := range append(known(), other) {
 		m.runs.errors.WithLabelValues(code)
 	}
 	for _, result := range observe.TakeoverResults() {

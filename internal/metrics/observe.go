@@ -1,14 +1,17 @@
 package metrics
 
-// What the engine and the HTTP surface report, and which metrics each report changes.
-
 import (
 	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
+
+// What the engine and the HTTP surface report, and which metrics each report changes.
 
 // Observer counts what an engine says.
 func (m *Metrics) Observer() observe.Observer {
@@ -41,7 +44,7 @@ func (m *Metrics) runEnded(at holdfast.Iteration, outcome holdfast.Outcome, code
 func (m *Metrics) ended(at holdfast.Iteration, outcome holdfast.Outcome, code string) {
 	m.runs.total.WithLabelValues(m.agent(at.Agent), oneOf(observe.Outcomes(), outcome)).Inc()
 	if code != "" {
-		m.runs.errors.WithLabelValues(oneOf(codes(), code)).Inc()
+		m.runs.errors.WithLabelValues(oneOf(known(), code)).Inc()
 	}
 }
 
@@ -109,7 +112,7 @@ func (m *Metrics) hookFailed(_ holdfast.Iteration, middleware, hook string) {
 }
 
 // schemaChanged counts the run once for each kind of difference.
-func (m *Metrics) schemaChanged(_ holdfast.Iteration, change *holdfast.SchemaChange) {
+func (m *Metrics) schemaChanged(_ holdfast.Iteration, change *state.SchemaChange) {
 	for kind, n := range map[string]int{"removed": len(change.Removed), "added": len(change.Added), "version": len(change.Changed)} {
 		if n > 0 {
 			m.hooks.schemas.WithLabelValues(kind).Inc()
@@ -130,10 +133,10 @@ func (m *Metrics) iterationDone(_ holdfast.Iteration, results int) {
 
 // committed times a successful commit and counts a failed one, each with its pending
 // writes.
-func (m *Metrics) committed(_ holdfast.Iteration, c *holdfast.Commit, took time.Duration, err error) {
+func (m *Metrics) committed(_ holdfast.Iteration, c *store.Commit, took time.Duration, err error) {
 	pending := 0
 	for i := range c.Put {
-		if c.Put[i].Kind == holdfast.KindPending {
+		if c.Put[i].Kind == store.KindPending {
 			pending++
 		}
 	}
@@ -145,7 +148,7 @@ func (m *Metrics) committed(_ holdfast.Iteration, c *holdfast.Commit, took time.
 	m.store.duration.Observe(took.Seconds())
 	m.store.records.Add(float64(len(c.Records)))
 	m.store.saved.Add(float64(pending))
-	if slices.Contains(c.Clear, holdfast.KindPending) {
+	if slices.Contains(c.Clear, store.KindPending) {
 		m.store.deleted.Inc()
 	}
 }
@@ -161,7 +164,7 @@ func (m *Metrics) leaseRenewed(err error) {
 }
 
 // cleaned counts what retention has removed.
-func (m *Metrics) cleaned(done holdfast.Cleaned) {
+func (m *Metrics) cleaned(done threads.Cleaned) {
 	m.store.cleaned.WithLabelValues("threads").Add(float64(done.Threads))
 	m.store.cleaned.WithLabelValues("checkpoints").Add(float64(done.Checkpoints))
 	m.store.cleaned.WithLabelValues("messages").Add(float64(done.Messages))

@@ -1,8 +1,5 @@
 package redisstore
 
-// What the commit scripts are given. A script reads its arguments in the order in
-// which this file writes them; commit.lua and append.lua are the other half of it.
-
 import (
 	"fmt"
 	"maps"
@@ -10,9 +7,12 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
+
+// What the commit scripts are given. A script reads its arguments in the order in
+// which this file writes them; commit.lua and append.lua are the other half of it.
 
 // call is a script with its keys and arguments.
 type call struct {
@@ -22,13 +22,13 @@ type call struct {
 }
 
 // appends reports whether c only appends to the log and cannot be a retry.
-func appends(c *holdfast.Commit) bool {
+func appends(c *store.Commit) bool {
 	return len(c.Records) > 0 && c.State == nil && len(c.Messages) == 0 && len(c.Put) == 0 && len(c.Delete) == 0 &&
 		len(c.Clear) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" && len(c.Forget) == 0 && c.ID != c.Expect.ETag
 }
 
 // appendCall writes a commit as append.lua reads it.
-func (s *Store) appendCall(tag string, c *holdfast.Commit) call {
+func (s *Store) appendCall(tag string, c *store.Commit) call {
 	next := c.Expect.Next + uint64(len(c.Records))
 	return call{s.scripts.append, []string{s.keys.thread(tag), s.keys.log(tag)}, []any{
 		appendPosition(nil, c.Expect), appendHead(nil, c, next), strconv.FormatUint(next-1, 10) + "-0", s.encodeEntry(c),
@@ -46,7 +46,7 @@ type arguments struct {
 
 // commitCall writes a commit as commit.lua reads it. What the commit does not have
 // takes no argument.
-func (s *Store) commitCall(tag string, c *holdfast.Commit) call {
+func (s *Store) commitCall(tag string, c *store.Commit) call {
 	a := &arguments{names: s.keys, tag: tag, keys: []string{s.keys.thread(tag), s.keys.log(tag)}}
 	next := c.Expect.Next + uint64(len(c.Records))
 	a.list = make([]any, 3, 32)
@@ -88,7 +88,7 @@ func (a *arguments) add(values ...any) { a.list = append(a.list, values...) }
 
 // fields adds further fields of the thread's hash and returns how many: the parent,
 // and the kinds that Delete would not know about.
-func (a *arguments) fields(c *holdfast.Commit) int {
+func (a *arguments) fields(c *store.Commit) int {
 	n := 0
 	if c.Parent != "" {
 		a.add(fieldParent, c.Parent)
@@ -114,37 +114,37 @@ func (a *arguments) place(key string) int {
 
 // kind adds one argument: the place of the kind's hash, whether the history lists its
 // values, and a number.
-func (a *arguments) kind(k holdfast.Kind, n int) {
+func (a *arguments) kind(k store.Kind, n int) {
 	listed := 0
-	if k == holdfast.KindCheckpoint {
+	if k == store.KindCheckpoint {
 		listed = 1
 	}
 	a.add(fmt.Sprint(a.place(a.names.values(a.tag, k)), listed, n))
 }
 
 // touchesHistory reports whether c may change the list of checkpoints.
-func touchesHistory(c *holdfast.Commit) bool {
-	const k = holdfast.KindCheckpoint
+func touchesHistory(c *store.Commit) bool {
+	const k = store.KindCheckpoint
 	_, keeps := c.Keep[k]
 	return keeps || slices.Contains(c.Clear, k) ||
-		slices.ContainsFunc(c.Put, func(v holdfast.Value) bool { return v.Kind == k }) ||
-		slices.ContainsFunc(c.Delete, func(v holdfast.ValueID) bool { return v.Kind == k })
+		slices.ContainsFunc(c.Put, func(v store.Value) bool { return v.Kind == k }) ||
+		slices.ContainsFunc(c.Delete, func(v store.ValueID) bool { return v.Kind == k })
 }
 
 // valueArgs adds what is cleared, put, deleted and kept, by kind. It returns how many
 // keys are cleared and how many kinds are put and deleted.
-func (s *Store) valueArgs(a *arguments, c *holdfast.Commit, historyAt int) (cleared, put, deleted int) {
+func (s *Store) valueArgs(a *arguments, c *store.Commit, historyAt int) (cleared, put, deleted int) {
 	var places []int
 	for _, k := range slices.Compact(slices.Sorted(slices.Values(c.Clear))) {
 		places = append(places, a.place(s.keys.values(a.tag, k)))
-		if k == holdfast.KindCheckpoint {
+		if k == store.KindCheckpoint {
 			places = append(places, historyAt)
 		}
 	}
 	if len(places) > 0 {
 		a.add(fmt.Sprint(places))
 	}
-	values := map[holdfast.Kind][]any{}
+	values := map[store.Kind][]any{}
 	for _, v := range c.Put {
 		values[v.Kind] = append(values[v.Kind], v.ID, s.codec.Encode(nil, v.Data))
 	}
@@ -152,7 +152,7 @@ func (s *Store) valueArgs(a *arguments, c *holdfast.Commit, historyAt int) (clea
 		a.kind(k, len(values[k])/2)
 		a.add(values[k]...)
 	}
-	ids := map[holdfast.Kind][]any{}
+	ids := map[store.Kind][]any{}
 	for _, v := range c.Delete {
 		ids[v.Kind] = append(ids[v.Kind], v.ID)
 	}

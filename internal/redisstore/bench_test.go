@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -33,15 +33,15 @@ func BenchmarkCommit(b *testing.B) {
 	b.Run("fenced", func(b *testing.B) {
 		rounds++
 		round := rounds
-		heads := make([]holdfast.Head, benchClients)
+		heads := make([]store.Head, benchClients)
 		spread(b, func(client int) error {
 			h := &heads[client]
 			if h.Next == 0 {
-				*h = holdfast.Head{Key: holdfast.ThreadKey{Thread: fmt.Sprint(round, "-", client)}, Next: 1}
+				*h = store.Head{Key: store.ThreadKey{Thread: fmt.Sprint(round, "-", client)}, Next: 1}
 			}
-			c := &holdfast.Commit{
+			c := &store.Commit{
 				Key: h.Key, ID: fmt.Sprintf("c%016x", h.Next), Expect: h.Position(), User: "u",
-				Fence: holdfast.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, Process: "p", UpdatedAt: time.Now(), Records: [][]byte{record},
+				Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, Process: "p", UpdatedAt: time.Now(), Records: [][]byte{record},
 			}
 			if err := s.Commit(context.Background(), c); err != nil {
 				return err
@@ -61,7 +61,7 @@ func BenchmarkCommit(b *testing.B) {
 				next[client]++
 				i := next[client]
 				pipe.XAdd(context.Background(), &redis.XAddArgs{Stream: s.keys.log(tag), ID: fmt.Sprint(i, "-0"), Values: []any{"", record}})
-				c := &holdfast.Commit{ID: fmt.Sprintf("c%016x", i), User: "u", Fence: holdfast.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, Process: "p", UpdatedAt: time.Now()}
+				c := &store.Commit{ID: fmt.Sprintf("c%016x", i), User: "u", Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, Process: "p", UpdatedAt: time.Now()}
 				pipe.HSet(context.Background(), s.keys.thread(tag), "h", appendHead(nil, c, uint64(i)))
 				_, err := pipe.Exec(context.Background())
 				return err

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Commit implements [holdfast.Committer] with one script, preceded by the hints that
+// Commit implements [store.Committer] with one script, preceded by the hints that
 // announce the thread: in the first commit of a run, and once a minute.
-func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
+func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -46,16 +46,16 @@ func (s *Store) Commit(ctx context.Context, c *holdfast.Commit) error {
 // conflict is the error for a refused commit, with the actual position beside the
 // expected one. The position is read after the refusal, which stands whatever has
 // happened since.
-func (s *Store) conflict(ctx context.Context, key holdfast.ThreadKey, expected holdfast.Position, code int) error {
-	refused := holdfast.ErrConflict
+func (s *Store) conflict(ctx context.Context, key store.ThreadKey, expected store.Position, code int) error {
+	refused := store.ErrConflict
 	if code == codeFenced {
-		refused = holdfast.ErrFenced
+		refused = store.ErrFenced
 	}
-	actual := holdfast.Position{Next: 1}
+	actual := store.Position{Next: 1}
 	if head, err := s.Head(ctx, key); err == nil {
 		actual = head.Position()
 	}
-	conflict := &holdfast.ConflictError{Key: key, Expected: expected, Actual: actual}
+	conflict := &store.ConflictError{Key: key, Expected: expected, Actual: actual}
 	if !errors.Is(conflict, refused) {
 		return fmt.Errorf("commit to thread %s: %w", key, refused)
 	}
@@ -63,18 +63,18 @@ func (s *Store) conflict(ctx context.Context, key holdfast.ThreadKey, expected h
 }
 
 // refusal says which message of the commit the tree cannot take.
-func refusal(c *holdfast.Commit, n int) error {
+func refusal(c *store.Commit, n int) error {
 	switch n % 8 {
 	case codeDouble:
-		return fmt.Errorf("message %q already exists: %w", c.Messages[n/8-1].ID, holdfast.ErrInvalid)
+		return fmt.Errorf("message %q already exists: %w", c.Messages[n/8-1].ID, store.ErrInvalid)
 	default:
 		m := c.Messages[n/8-1]
-		return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, holdfast.ErrInvalid)
+		return fmt.Errorf("message %q has the unknown parent %q: %w", m.ID, m.Parent, store.ErrInvalid)
 	}
 }
 
-// Post implements [holdfast.Committer].
-func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.InboxItem) error {
+// Post implements [store.Committer].
+func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxItem) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -96,16 +96,16 @@ func (s *Store) Post(ctx context.Context, key holdfast.ThreadKey, item holdfast.
 	return nil
 }
 
-// Delete implements [holdfast.Committer]. The hints are removed last: one that is left
+// Delete implements [store.Committer]. The hints are removed last: one that is left
 // behind names a thread that its reader does not find.
-func (s *Store) Delete(ctx context.Context, key holdfast.ThreadKey, at holdfast.Position) error {
+func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
 	tag := tag(key)
 	fields, err := s.client.HMGet(ctx, s.keys.thread(tag), "v", "h", fieldParent).Result()
 	if err != nil {
 		return failed("delete thread "+key.String(), err)
 	}
 	head, err := decodeHead(key, fields[:2])
-	if errors.Is(err, holdfast.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // TestForgottenScripts: Redis forgets its scripts when it restarts, or when
@@ -24,7 +24,7 @@ func TestForgottenScripts(t *testing.T) {
 		if err := s.client.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Post(t.Context(), aThread("t"), holdfast.InboxItem{ID: "i"}); err != nil {
+		if err := s.Post(t.Context(), aThread("t"), store.InboxItem{ID: "i"}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -59,17 +59,17 @@ func TestIterationCost(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, redistest.Start(t).URL(), "hf:")
 	key := aThread("t")
-	iteration := func(n int) func(c *holdfast.Commit) {
-		return func(c *holdfast.Commit) {
+	iteration := func(n int) func(c *store.Commit) {
+		return func(c *store.Commit) {
 			c.State = []byte("state")
-			c.Messages = []holdfast.StoredMessage{{ID: fmt.Sprint("tool", n), Parent: fmt.Sprint("answer", n-1)}, {ID: fmt.Sprint("answer", n), Parent: fmt.Sprint("tool", n)}}
+			c.Messages = []store.Message{{ID: fmt.Sprint("tool", n), Parent: fmt.Sprint("answer", n-1)}, {ID: fmt.Sprint("answer", n), Parent: fmt.Sprint("tool", n)}}
 			if n == 0 {
 				c.Messages = c.Messages[1:]
 				c.Messages[0].Parent = ""
 			}
-			c.Clear = []holdfast.Kind{holdfast.KindPending, holdfast.KindIntent}
-			c.Put = []holdfast.Value{{Kind: holdfast.KindCheckpoint, ID: fmt.Sprintf("%08d", n)}, {Kind: holdfast.KindIntent, ID: fmt.Sprint("call", n)}}
-			c.Keep = map[holdfast.Kind]int{holdfast.KindCheckpoint: 1000}
+			c.Clear = []store.Kind{store.KindPending, store.KindIntent}
+			c.Put = []store.Value{{Kind: store.KindCheckpoint, ID: fmt.Sprintf("%08d", n)}, {Kind: store.KindIntent, ID: fmt.Sprint("call", n)}}
+			c.Keep = map[store.Kind]int{store.KindCheckpoint: 1000}
 		}
 	}
 	for n := range 200 {
@@ -101,11 +101,11 @@ func TestTooNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, headErr := s.Head(t.Context(), key)
-	c := &holdfast.Commit{Key: key, ID: "new", Expect: h.Position(), Fence: h.Fence, UpdatedAt: time.Now()}
+	c := &store.Commit{Key: key, ID: "new", Expect: h.Position(), Fence: h.Fence, UpdatedAt: time.Now()}
 	for what, err := range map[string]error{
-		"Head": headErr, "Commit": s.Commit(t.Context(), c), "Post": s.Post(t.Context(), key, holdfast.InboxItem{ID: "i"}),
+		"Head": headErr, "Commit": s.Commit(t.Context(), c), "Post": s.Post(t.Context(), key, store.InboxItem{ID: "i"}),
 	} {
-		if !errors.Is(err, holdfast.ErrVersionTooNew) {
+		if !errors.Is(err, store.ErrVersionTooNew) {
 			t.Errorf("%s: %v, want ErrVersionTooNew", what, err)
 		}
 	}

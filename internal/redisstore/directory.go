@@ -1,9 +1,5 @@
 package redisstore
 
-// The Directory role. Lists are read from hints and checked against the heads; a hint
-// that has been wrong for long is corrected on the way. Walk looks at the keys
-// themselves, and needs no hint.
-
 import (
 	"cmp"
 	"context"
@@ -15,18 +11,23 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
 
-// Threads implements [holdfast.Directory]. It reads the owner's threads by the minutes of
+// The Directory role. Lists are read from hints and checked against the heads; a hint
+// that has been wrong for long is corrected on the way. Walk looks at the keys
+// themselves, and needs no hint.
+
+// Threads implements [store.Directory]. It reads the owner's threads by the minutes of
 // their hints, newest first, until there are enough that no other can precede, and
 // orders them by their heads.
-func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]holdfast.Head, error) {
+func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
 	page := &redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(max(limit, 0) + 16)}
 	if !before.IsZero() {
 		page.Max = strconv.FormatInt(minuteOf(before), 10)
 	}
-	var heads []holdfast.Head
+	var heads []store.Head
 	for limit > 0 {
 		entries, err := s.client.ZRevRangeByScoreWithScores(ctx, s.keys.active(owner), page).Result()
 		if err != nil {
@@ -47,32 +48,32 @@ func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before ti
 		// Threads in the last minute that was read, or before it, may have others ahead
 		// of them.
 		last := int64(entries[len(entries)-1].Score)
-		sure := slices.DeleteFunc(slices.Clone(heads), func(h holdfast.Head) bool { return minuteOf(h.UpdatedAt) <= last })
+		sure := slices.DeleteFunc(slices.Clone(heads), func(h store.Head) bool { return minuteOf(h.UpdatedAt) <= last })
 		if len(sure) >= limit {
 			heads = sure
 			break
 		}
 		page.Offset += page.Count
 	}
-	slices.SortFunc(heads, func(a, b holdfast.Head) int {
+	slices.SortFunc(heads, func(a, b store.Head) int {
 		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.Key.Thread, b.Key.Thread))
 	})
 	// A thread that moved during the reading appears twice.
-	heads = slices.CompactFunc(heads, func(a, b holdfast.Head) bool { return a.Key == b.Key })
+	heads = slices.CompactFunc(heads, func(a, b store.Head) bool { return a.Key == b.Key })
 	return heads[:min(len(heads), max(limit, 0))], nil
 }
 
 // confirm reads the heads of the threads in the hints, returns those that belong to the
 // owner, and corrects hints that have been wrong for long.
-func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries []redis.Z) ([]holdfast.Head, error) {
+func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries []redis.Z) ([]store.Head, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
 	pipe := s.client.Pipeline()
 	replies := make([]*redis.SliceCmd, len(entries))
-	keyOf := func(i int) holdfast.ThreadKey {
+	keyOf := func(i int) store.ThreadKey {
 		thread, _ := entries[i].Member.(string)
-		return holdfast.ThreadKey{Tenant: owner.Tenant, Thread: thread}
+		return store.ThreadKey{Tenant: owner.Tenant, Thread: thread}
 	}
 	for i := range entries {
 		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag(keyOf(i))), "v", "h")
@@ -80,14 +81,14 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, failed("list threads", err)
 	}
-	var heads []holdfast.Head
+	var heads []store.Head
 	mend := s.client.Pipeline()
 	for i, reply := range replies {
 		key := keyOf(i)
 		old := int64(entries[i].Score) < minuteOf(s.now().Add(-hintAge))
 		h, err := decodeHead(key, reply.Val())
 		switch {
-		case errors.Is(err, holdfast.ErrNotFound) || err == nil && h.User != owner.User:
+		case errors.Is(err, store.ErrNotFound) || err == nil && h.User != owner.User:
 			if old {
 				mend.ZRem(ctx, s.keys.active(owner), key.Thread)
 			}
@@ -109,9 +110,9 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 // left no thread behind.
 const processAge = time.Hour
 
-// Owned implements [holdfast.Directory]. The hints name the threads to look at;
+// Owned implements [store.Directory]. The hints name the threads to look at;
 // their heads say who owns them.
-func (s *Store) Owned(ctx context.Context) ([]holdfast.OwnedThread, error) {
+func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	processes, err := s.client.ZRangeWithScores(ctx, s.keys.processes(), 0, -1).Result()
 	if err != nil {
 		return nil, failed("list processes", err)
@@ -156,7 +157,7 @@ type claim struct {
 
 // confirmOwned returns what the heads say about the claimed threads. It adds to mend the
 // removal of hints that have been wrong for long.
-func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pipeliner) ([]holdfast.OwnedThread, error) {
+func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pipeliner) ([]store.OwnedThread, error) {
 	if len(claims) == 0 {
 		return nil, nil
 	}
@@ -169,8 +170,8 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 		return nil, failed("list owned threads", err)
 	}
 	old := s.now().Add(-hintAge).UnixMicro()
-	seen := map[holdfast.ThreadKey]bool{}
-	var owned []holdfast.OwnedThread
+	seen := map[store.ThreadKey]bool{}
+	var owned []store.OwnedThread
 	for i, c := range claims {
 		process := ""
 		if h, ok := parseHead(replies[i].Val()); ok {
@@ -182,16 +183,16 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 		key, ok := parseTag(c.tag)
 		if ok && process != "" && !seen[key] {
 			seen[key] = true
-			owned = append(owned, holdfast.OwnedThread{Key: key, Process: process})
+			owned = append(owned, store.OwnedThread{Key: key, Process: process})
 		}
 	}
 	return owned, nil
 }
 
-// Walk implements [holdfast.Directory]. It looks at the keys themselves, a page of the
+// Walk implements [store.Directory]. It looks at the keys themselves, a page of the
 // keyspace at a time, so it also finds what no hint names. A whole walk costs as much as
 // Redis has keys, which is for maintenance only.
-func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []holdfast.Head, next string, err error) {
+func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []store.Head, next string, err error) {
 	nodes, err := s.nodes(ctx)
 	if err != nil {
 		return nil, "", failed("list all threads", err)
@@ -224,7 +225,7 @@ func parseWalk(after string) (node int, cursor uint64, err error) {
 	node, err1 := strconv.Atoi(n)
 	cursor, err2 := strconv.ParseUint(c, 10, 64)
 	if err := errors.Join(err1, err2); err != nil || node < 0 {
-		return 0, 0, fmt.Errorf("%q is not a position in the list of all threads: %w", after, holdfast.ErrInvalid)
+		return 0, 0, fmt.Errorf("%q is not a position in the list of all threads: %w", after, store.ErrInvalid)
 	}
 	return node, cursor, nil
 }
@@ -259,9 +260,9 @@ func (s *Store) nodes(ctx context.Context) ([]redis.Cmdable, error) {
 
 // headsOf reads the heads of the threads with these keys; it leaves out what is gone or
 // is no thread.
-func (s *Store) headsOf(ctx context.Context, found []string) ([]holdfast.Head, error) {
+func (s *Store) headsOf(ctx context.Context, found []string) ([]store.Head, error) {
 	pipe := s.client.Pipeline()
-	var keys []holdfast.ThreadKey
+	var keys []store.ThreadKey
 	var replies []*redis.SliceCmd
 	for _, name := range found {
 		tag, isHead := s.keys.headTag(name)
@@ -278,10 +279,10 @@ func (s *Store) headsOf(ctx context.Context, found []string) ([]holdfast.Head, e
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, failed("list all threads", err)
 	}
-	var heads []holdfast.Head
+	var heads []store.Head
 	for i, reply := range replies {
 		h, err := decodeHead(keys[i], reply.Val())
-		if errors.Is(err, holdfast.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
 		if err != nil {
@@ -292,9 +293,9 @@ func (s *Store) headsOf(ctx context.Context, found []string) ([]holdfast.Head, e
 	return heads, nil
 }
 
-// Children implements [holdfast.Directory]. It leaves out hints that the heads do not
+// Children implements [store.Directory]. It leaves out hints that the heads do not
 // confirm.
-func (s *Store) Children(ctx context.Context, parent holdfast.ThreadKey, after string, limit int) ([]string, error) {
+func (s *Store) Children(ctx context.Context, parent store.ThreadKey, after string, limit int) ([]string, error) {
 	from := "-"
 	if after != "" {
 		from = "(" + after
@@ -320,14 +321,14 @@ func (s *Store) Children(ctx context.Context, parent holdfast.ThreadKey, after s
 }
 
 // realChildren returns those of the threads that name the parent.
-func (s *Store) realChildren(ctx context.Context, parent holdfast.ThreadKey, ids []string) ([]string, error) {
+func (s *Store) realChildren(ctx context.Context, parent store.ThreadKey, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	pipe := s.client.Pipeline()
 	replies := make([]*redis.StringCmd, len(ids))
 	for i, id := range ids {
-		child := holdfast.ThreadKey{Tenant: parent.Tenant, Thread: id}
+		child := store.ThreadKey{Tenant: parent.Tenant, Thread: id}
 		replies[i] = pipe.HGet(ctx, s.keys.thread(tag(child)), fieldParent)
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {

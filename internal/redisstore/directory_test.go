@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -16,7 +17,7 @@ func TestHintsAreMended(t *testing.T) {
 	s := openShared(t)
 	ctx := t.Context()
 	alice := holdfast.Principal{Tenant: "acme", User: "alice"}
-	advance(t, s, aThread("real"), func(c *holdfast.Commit) { c.Process = "p" })
+	advance(t, s, aThread("real"), func(c *store.Commit) { c.Process = "p" })
 	wrong := []redis.Z{{Score: 1, Member: "never"}, {Score: 1, Member: "real"}}
 	if err := s.client.ZAdd(ctx, s.keys.active(alice), wrong...).Err(); err != nil {
 		t.Fatal(err)
@@ -31,7 +32,7 @@ func TestHintsAreMended(t *testing.T) {
 			t.Errorf("threads are %v, %v, want the real one", threads, err)
 		}
 		owned, err := s.Owned(ctx)
-		if err != nil || len(owned) != 1 || owned[0] != (holdfast.OwnedThread{Key: aThread("real"), Process: "p"}) {
+		if err != nil || len(owned) != 1 || owned[0] != (store.OwnedThread{Key: aThread("real"), Process: "p"}) {
 			t.Errorf("owned are %v, %v, want the real one by p", owned, err)
 		}
 	}

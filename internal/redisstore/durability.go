@@ -1,8 +1,5 @@
 package redisstore
 
-// What a commit survives, as Redis is set up at the moment. Each finding is a note for
-// the operator that says what is at risk and how to change it.
-
 import (
 	"context"
 	"errors"
@@ -13,26 +10,29 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
 
-var _ holdfast.Durable = (*Store)(nil)
+// What a commit survives, as Redis is set up at the moment. Each finding is a note for
+// the operator that says what is at risk and how to change it.
 
-// Durability implements [holdfast.Durable]. What Redis does not show to this user becomes
+var _ store.Durable = (*Store)(nil)
+
+// Durability implements [store.Durable]. What Redis does not show to this user becomes
 // a note. In a cluster, the weakest master decides.
-func (s *Store) Durability(ctx context.Context) (holdfast.Durability, error) {
+func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	const what = "inspect the store"
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
 		d, err := inspectNode(ctx, s.client)
 		if err != nil {
-			return holdfast.Durability{}, failed(what, err)
+			return store.Durability{}, failed(what, err)
 		}
 		return d, nil
 	}
 	var mu sync.Mutex
-	nodes := map[string]holdfast.Durability{}
+	nodes := map[string]store.Durability{}
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
 		d, err := inspectNode(ctx, c)
 		if err != nil {
@@ -47,18 +47,18 @@ func (s *Store) Durability(ctx context.Context) (holdfast.Durability, error) {
 		err = errors.New("the cluster has no masters")
 	}
 	if err != nil {
-		return holdfast.Durability{}, failed(what, err)
+		return store.Durability{}, failed(what, err)
 	}
 	return weakest(nodes), nil
 }
 
 // weakest returns what holds for all nodes, which are given by their addresses.
-func weakest(nodes map[string]holdfast.Durability) holdfast.Durability {
-	all := holdfast.Durability{Level: holdfast.LevelMachine}
+func weakest(nodes map[string]store.Durability) store.Durability {
+	all := store.Durability{Level: store.LevelMachine}
 	saidBy := map[string][]string{}
 	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
 		d := nodes[addr]
-		if d.Level != holdfast.LevelMachine {
+		if d.Level != store.LevelMachine {
 			all.Level = d.Level
 		}
 		if all.Policy == "" || d.Evicts && !all.Evicts {
@@ -81,10 +81,10 @@ func weakest(nodes map[string]holdfast.Durability) holdfast.Durability {
 }
 
 // inspectNode looks at one server.
-func inspectNode(ctx context.Context, c redis.Cmdable) (holdfast.Durability, error) {
+func inspectNode(ctx context.Context, c redis.Cmdable) (store.Durability, error) {
 	f, err := look(ctx, c)
 	if err != nil {
-		return holdfast.Durability{}, err
+		return store.Durability{}, err
 	}
 	return f.judge()
 }
@@ -144,8 +144,8 @@ func (f *facts) setting(name, field string) string {
 }
 
 // judge returns what the facts mean.
-func (f *facts) judge() (holdfast.Durability, error) {
-	var d holdfast.Durability
+func (f *facts) judge() (store.Durability, error) {
+	var d store.Durability
 	note, err := f.version()
 	if err != nil {
 		return d, err
@@ -175,33 +175,33 @@ func appendNotes(notes []string, more ...string) []string {
 }
 
 // persistence returns what a commit survives, and a note on what it does not.
-func (f *facts) persistence() (holdfast.Level, string) {
+func (f *facts) persistence() (store.Level, string) {
 	save, saveKnown := f.config["save"]
 	switch fsync := f.config["appendfsync"]; f.appendOnly() {
 	case "yes":
 		switch {
 		case fsync == "always" && f.config["no-appendfsync-on-rewrite"] == "yes":
-			return holdfast.LevelProcess, "Redis does not sync its append-only file while it saves or rewrites it (no-appendfsync-on-rewrite yes): " +
+			return store.LevelProcess, "Redis does not sync its append-only file while it saves or rewrites it (no-appendfsync-on-rewrite yes): " +
 				"a crash of the machine may lose commits of that time; set it to no"
 		case fsync == "always":
-			return holdfast.LevelMachine, ""
+			return store.LevelMachine, ""
 		case fsync == "everysec":
-			return holdfast.LevelProcess, "Redis syncs its append-only file every second (appendfsync everysec): " +
+			return store.LevelProcess, "Redis syncs its append-only file every second (appendfsync everysec): " +
 				"a crash of the machine may lose the last second; with appendfsync always it does not"
 		case fsync == "no":
-			return holdfast.LevelProcess, "Redis leaves it to the operating system when its append-only file is synced (appendfsync no): " +
+			return store.LevelProcess, "Redis leaves it to the operating system when its append-only file is synced (appendfsync no): " +
 				"a crash of the machine may lose the last half minute, or more; with appendfsync always it does not"
 		}
-		return holdfast.LevelProcess, "Redis has an append-only file, but when it is synced could not be looked at: a crash of the machine may lose commits"
+		return store.LevelProcess, "Redis has an append-only file, but when it is synced could not be looked at: a crash of the machine may lose commits"
 	case "no":
 		if saveKnown && save == "" {
-			return holdfast.LevelProcess, `REDIS KEEPS NOTHING ON DISK (appendonly no, save ""): when Redis ends or crashes, ALL THREADS ARE LOST; ` +
+			return store.LevelProcess, `REDIS KEEPS NOTHING ON DISK (appendonly no, save ""): when Redis ends or crashes, ALL THREADS ARE LOST; ` +
 				"CONFIG SET appendonly yes, and write it to redis.conf"
 		}
-		return holdfast.LevelProcess, "REDIS HAS NO APPEND-ONLY FILE (appendonly no): a crash of Redis loses EVERYTHING SINCE ITS LAST SNAPSHOT, which may be an hour old, " +
+		return store.LevelProcess, "REDIS HAS NO APPEND-ONLY FILE (appendonly no): a crash of Redis loses EVERYTHING SINCE ITS LAST SNAPSHOT, which may be an hour old, " +
 			"if it saves any; CONFIG SET appendonly yes, and write it to redis.conf"
 	}
-	return holdfast.LevelProcess, "whether Redis keeps its data on disk could not be looked at: a crash of Redis may lose threads"
+	return store.LevelProcess, "whether Redis keeps its data on disk could not be looked at: a crash of Redis may lose threads"
 }
 
 // appendOnly returns yes, no, or "" if it is unknown.

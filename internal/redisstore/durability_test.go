@@ -1,7 +1,5 @@
 package redisstore
 
-// How durable Redis is, asked of real servers with settings of their own.
-
 import (
 	"context"
 	"slices"
@@ -10,13 +8,15 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
 
+// How durable Redis is, asked of real servers with settings of their own.
+
 // inspect inspects the Redis at the URL and returns the notes as one text.
-func inspect(t *testing.T, url string) (holdfast.Durability, string) {
+func inspect(t *testing.T, url string) (store.Durability, string) {
 	t.Helper()
 	d, err := openAt(t, url, "hf:").Durability(t.Context())
 	if err != nil {
@@ -42,15 +42,15 @@ func TestInspectPersistence(t *testing.T) {
 	r := redistest.Start(t)
 	for _, c := range []struct {
 		setting, value string
-		level          holdfast.Level
+		level          store.Level
 		note           string // "" for none
 	}{
-		{"save", "", holdfast.LevelProcess, "ALL THREADS ARE LOST"},
-		{"save", "3600 1", holdfast.LevelProcess, "EVERYTHING SINCE ITS LAST SNAPSHOT"},
-		{"appendonly", "yes", holdfast.LevelProcess, "may lose the last second"},
-		{"appendfsync", "no", holdfast.LevelProcess, "operating system"},
-		{"appendfsync", "always", holdfast.LevelMachine, ""},
-		{"no-appendfsync-on-rewrite", "yes", holdfast.LevelProcess, "no-appendfsync-on-rewrite"},
+		{"save", "", store.LevelProcess, "ALL THREADS ARE LOST"},
+		{"save", "3600 1", store.LevelProcess, "EVERYTHING SINCE ITS LAST SNAPSHOT"},
+		{"appendonly", "yes", store.LevelProcess, "may lose the last second"},
+		{"appendfsync", "no", store.LevelProcess, "operating system"},
+		{"appendfsync", "always", store.LevelMachine, ""},
+		{"no-appendfsync-on-rewrite", "yes", store.LevelProcess, "no-appendfsync-on-rewrite"},
 	} {
 		command(t, r, "CONFIG", "SET", c.setting, c.value)
 		d, notes := inspect(t, r.URL())
@@ -90,7 +90,7 @@ func TestInspectRefused(t *testing.T) {
 	r := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "allkeys-lfu")
 	command(t, r, "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-config")
 	d, notes := inspect(t, "redis://app:pw@"+r.Addr)
-	if d.Level != holdfast.LevelProcess || !d.Evicts || d.Policy != "allkeys-lfu" {
+	if d.Level != store.LevelProcess || !d.Evicts || d.Policy != "allkeys-lfu" {
 		t.Errorf("without CONFIG: %+v", d)
 	}
 	for _, want := range []string{"does not show all of its settings: NOPERM", "has an append-only file, but"} {
@@ -102,14 +102,14 @@ func TestInspectRefused(t *testing.T) {
 	command(t, r, "ACL", "SETUSER", "app", "-info")
 	d, notes = inspect(t, "redis://app:pw@"+r.Addr)
 	for _, want := range unknown {
-		if d.Level != holdfast.LevelProcess || d.Evicts || !strings.Contains(notes, want) {
+		if d.Level != store.LevelProcess || d.Evicts || !strings.Contains(notes, want) {
 			t.Errorf("without CONFIG and INFO %+v, want a note with %q", d, want)
 		}
 	}
 	// Miniredis does not know the commands, like some managed servers.
 	d, notes = inspect(t, "redis://"+miniredis.RunT(t).Addr())
 	for _, want := range unknown {
-		if d.Level != holdfast.LevelProcess || d.Evicts || !strings.Contains(notes, want) {
+		if d.Level != store.LevelProcess || d.Evicts || !strings.Contains(notes, want) {
 			t.Errorf("without the commands %+v, want a note with %q", d, want)
 		}
 	}
@@ -143,7 +143,7 @@ func TestInspectReplicas(t *testing.T) {
 func testInspectCluster(t *testing.T, r *redistest.Server) {
 	command(t, r, "CONFIG", "SET", "appendonly", "yes")
 	command(t, r, "CONFIG", "SET", "appendfsync", "always")
-	if d, notes := inspect(t, "redis+cluster://"+r.Addr); d.Level != holdfast.LevelMachine || d.Evicts || notes != "" {
+	if d, notes := inspect(t, "redis+cluster://"+r.Addr); d.Level != store.LevelMachine || d.Evicts || notes != "" {
 		t.Errorf("%+v", d)
 	}
 	command(t, r, "CONFIG", "SET", "maxmemory-policy", "allkeys-random")
@@ -155,10 +155,10 @@ func testInspectCluster(t *testing.T, r *redistest.Server) {
 // TestWeakest: the weakest node decides for the cluster, and notes name their nodes.
 func TestWeakest(t *testing.T) {
 	t.Parallel()
-	good := holdfast.Durability{Level: holdfast.LevelMachine, Policy: "noeviction"}
-	bad := holdfast.Durability{Level: holdfast.LevelProcess, Policy: "allkeys-lru", Evicts: true, Notes: []string{"n"}}
-	got := weakest(map[string]holdfast.Durability{"a:1": good, "b:1": bad, "c:1": good, "d:1": bad})
-	if got.Level != holdfast.LevelProcess || !got.Evicts || got.Policy != "allkeys-lru" || !slices.Equal(got.Notes, []string{"n (b:1, d:1)"}) {
+	good := store.Durability{Level: store.LevelMachine, Policy: "noeviction"}
+	bad := store.Durability{Level: store.LevelProcess, Policy: "allkeys-lru", Evicts: true, Notes: []string{"n"}}
+	got := weakest(map[string]store.Durability{"a:1": good, "b:1": bad, "c:1": good, "d:1": bad})
+	if got.Level != store.LevelProcess || !got.Evicts || got.Policy != "allkeys-lru" || !slices.Equal(got.Notes, []string{"n (b:1, d:1)"}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,9 +1,5 @@
 package redisstore
 
-// How a head, a log entry and a value are written, and how they are read back. The
-// scripts compare positions byte by byte, so the encoding of a head has one form; what
-// is written here is in users' stores and stays readable.
-
 import (
 	"encoding/binary"
 	"errors"
@@ -12,28 +8,32 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
 
+// How a head, a log entry and a value are written, and how they are read back. The
+// scripts compare positions byte by byte, so the encoding of a head has one form; what
+// is written here is in users' stores and stays readable.
+
 // appendPosition writes the position that a commit expects. A head begins with its
 // position, so one comparison of bytes compares all of it.
-func appendPosition(b []byte, p holdfast.Position) []byte {
+func appendPosition(b []byte, p store.Position) []byte {
 	b = appendFence(appendText(b, p.ETag), p.Fence)
 	b = strconv.AppendUint(b, p.Next, 10)
 	return append(b, ';')
 }
 
 // appendFence writes a fence: the nonce, then the epoch.
-func appendFence(b []byte, f holdfast.Fence) []byte {
+func appendFence(b []byte, f store.Fence) []byte {
 	b = appendText(b, f.Nonce)
 	return append(strconv.AppendUint(b, f.Epoch, 10), ',')
 }
 
 // appendHead writes the head after a commit: its position, user, process and time. The
 // time is in seconds since 1970 and nanoseconds, which can represent any time.
-func appendHead(b []byte, c *holdfast.Commit, next uint64) []byte {
-	b = appendPosition(b, holdfast.Position{ETag: c.ID, Fence: c.Fence, Next: next})
+func appendHead(b []byte, c *store.Commit, next uint64) []byte {
+	b = appendPosition(b, store.Position{ETag: c.ID, Fence: c.Fence, Next: next})
 	b = appendText(b, c.User)
 	b = appendText(b, c.Process)
 	b = strconv.AppendInt(b, c.UpdatedAt.Unix(), 10)
@@ -41,7 +41,7 @@ func appendHead(b []byte, c *holdfast.Commit, next uint64) []byte {
 }
 
 // decodeHead reads a head from the fields v and h of its thread.
-func decodeHead(key holdfast.ThreadKey, fields []any) (*holdfast.Head, error) {
+func decodeHead(key store.ThreadKey, fields []any) (*store.Head, error) {
 	format, _ := fields[0].(string)
 	text, exists := fields[1].(string)
 	if !exists {
@@ -61,8 +61,8 @@ func decodeHead(key holdfast.ThreadKey, fields []any) (*holdfast.Head, error) {
 }
 
 // parseHead is the reverse of appendHead.
-func parseHead(text string) (*holdfast.Head, bool) {
-	h := &holdfast.Head{}
+func parseHead(text string) (*store.Head, bool) {
+	h := &store.Head{}
 	ok := true
 	name := func() string {
 		number, rest, found := strings.Cut(text, ":")
@@ -98,7 +98,7 @@ func appendText(b []byte, text string) []byte {
 // encodeEntry makes one log entry of a commit's records: the tag, then one frame with
 // all records, each preceded by its length. Together they compress better, and they
 // are read together.
-func (s *Store) encodeEntry(c *holdfast.Commit) []byte {
+func (s *Store) encodeEntry(c *store.Commit) []byte {
 	if len(c.Records) == 0 {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (s *Store) encodeEntry(c *holdfast.Commit) []byte {
 }
 
 // decodeEntry is the reverse of encodeEntry; it returns at least one record.
-func (s *Store) decodeEntry(key holdfast.ThreadKey, entry *redis.XMessage) ([]holdfast.Record, error) {
+func (s *Store) decodeEntry(key store.ThreadKey, entry *redis.XMessage) ([]store.Record, error) {
 	value, _ := entry.Values[""].(string)
 	number, _, _ := strings.Cut(entry.ID, "-")
 	last, err := strconv.ParseUint(number, 10, 64)
@@ -127,14 +127,14 @@ func (s *Store) decodeEntry(key holdfast.ThreadKey, entry *redis.XMessage) ([]ho
 	if err != nil {
 		return nil, err
 	}
-	var records []holdfast.Record
+	var records []store.Record
 	for len(body) > 0 {
 		n, size := binary.Uvarint(body)
 		if size <= 0 || n > uint64(len(body)-size) {
 			return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
 		}
 		end := size + int(n)
-		records = append(records, holdfast.Record{Cursor: holdfast.Cursor{Tag: fence}, Data: body[size:end:end]})
+		records = append(records, store.Record{Cursor: store.Cursor{Tag: fence}, Data: body[size:end:end]})
 		body = body[end:]
 	}
 	if len(records) == 0 || uint64(len(records)) > last {
@@ -161,7 +161,7 @@ func cutName(s string) (name, rest string, ok bool) {
 }
 
 // decode returns the data in a frame.
-func (s *Store) decode(key holdfast.ThreadKey, framed string) ([]byte, error) {
+func (s *Store) decode(key store.ThreadKey, framed string) ([]byte, error) {
 	data, err := s.codec.Decode([]byte(framed))
 	if err != nil {
 		return nil, fmt.Errorf("thread %s: %w", key, err)

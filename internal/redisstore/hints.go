@@ -1,17 +1,18 @@
 package redisstore
 
-// Hints: what lets threads be found without looking at all of them. They are written
-// before the commit that they announce, each process writes each of them once, and
-// whoever reads one asks the head whether it is true.
-
 import (
 	"context"
 	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
+
+// Hints: what lets threads be found without looking at all of them. They are written
+// before the commit that they announce, each process writes each of them once, and
+// whoever reads one asks the head whether it is true.
 
 // hintAge is how old a hint must be before it is removed because no head confirms it:
 // until then its commit may still be on the way.
@@ -75,7 +76,7 @@ func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 // announceAndCommit writes the hints that are new and runs the commit script. The hint
 // exists before its commit, so whatever is committed can be found. A new fence means
 // that the thread was acquired, which is announced in any case.
-func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.Commit, do call) (int, error) {
+func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Commit, do call) (int, error) {
 	has, known := s.hints.get(tag)
 	want := hint{
 		owner:   holdfast.Principal{Tenant: c.Key.Tenant, User: c.User},
@@ -91,7 +92,7 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *holdfast.C
 	if moves || acquires || c.Parent != "" {
 		hints = func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
 			if c.Parent != "" {
-				parent := holdfast.ThreadKey{Tenant: c.Key.Tenant, Thread: c.Parent}
+				parent := store.ThreadKey{Tenant: c.Key.Tenant, Thread: c.Parent}
 				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.children(parent), redis.Z{Member: c.Key.Thread}))
 			}
 			if moves {
@@ -133,7 +134,7 @@ func (s *Store) execWithHints(ctx context.Context, hints hintWriter, do call) (i
 }
 
 // unlist removes the hints of a deleted thread.
-func (s *Store) unlist(ctx context.Context, head *holdfast.Head, parent string) error {
+func (s *Store) unlist(ctx context.Context, head *store.Head, parent string) error {
 	pipe := s.client.Pipeline()
 	owner := holdfast.Principal{Tenant: head.Key.Tenant, User: head.User}
 	pipe.ZRem(ctx, s.keys.active(owner), head.Key.Thread)
@@ -141,7 +142,7 @@ func (s *Store) unlist(ctx context.Context, head *holdfast.Head, parent string) 
 		pipe.ZRem(ctx, s.keys.owned(head.Process), tag(head.Key))
 	}
 	if parent != "" {
-		pipe.ZRem(ctx, s.keys.children(holdfast.ThreadKey{Tenant: head.Key.Tenant, Thread: parent}), head.Key.Thread)
+		pipe.ZRem(ctx, s.keys.children(store.ThreadKey{Tenant: head.Key.Tenant, Thread: parent}), head.Key.Thread)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return failed("unlist thread "+head.Key.String(), err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // keys makes the names of keys. {thread} is the escaped tenant and thread, in braces, so
@@ -52,7 +53,7 @@ const (
 )
 
 // knownKinds are those that Delete always deletes; others are listed in the thread.
-var knownKinds = holdfast.Kinds()
+var knownKinds = store.Kinds()
 
 func (k keys) processes() string { return k.prefix + "processes" }
 
@@ -60,16 +61,16 @@ func (k keys) inboxChannel() string { return k.prefix + "inbox" }
 
 // tag names a thread within keys. No two threads have the same tag, and none contains
 // a brace.
-func tag(key holdfast.ThreadKey) string {
+func tag(key store.ThreadKey) string {
 	return url.QueryEscape(key.Tenant) + "/" + url.QueryEscape(key.Thread)
 }
 
 // parseTag is the reverse of tag.
-func parseTag(s string) (holdfast.ThreadKey, bool) {
+func parseTag(s string) (store.ThreadKey, bool) {
 	tenant, thread, found := strings.Cut(s, "/")
 	t, err := url.QueryUnescape(tenant)
 	n, err2 := url.QueryUnescape(thread)
-	return holdfast.ThreadKey{Tenant: t, Thread: n}, found && err == nil && err2 == nil
+	return store.ThreadKey{Tenant: t, Thread: n}, found && err == nil && err2 == nil
 }
 
 func (k keys) thread(tag string) string { return k.prefix + "{" + tag + "}:t" }
@@ -80,7 +81,7 @@ func (k keys) inbox(tag string) string { return k.prefix + "{" + tag + "}:i" }
 
 func (k keys) history(tag string) string { return k.prefix + "{" + tag + "}:h" }
 
-func (k keys) values(tag string, kind holdfast.Kind) string {
+func (k keys) values(tag string, kind store.Kind) string {
 	return k.prefix + "{" + tag + "}:v:" + url.QueryEscape(string(kind))
 }
 
@@ -92,7 +93,7 @@ func (k keys) owned(process string) string {
 	return k.prefix + "owned:{" + url.QueryEscape(process) + "}"
 }
 
-func (k keys) children(parent holdfast.ThreadKey) string {
+func (k keys) children(parent store.ThreadKey) string {
 	return k.prefix + "children:{" + tag(parent) + "}"
 }
 

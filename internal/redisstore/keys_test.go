@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // TestKeysOfAThread: all keys of a thread have the same tag in braces, which puts them
@@ -12,9 +12,9 @@ import (
 func TestKeysOfAThread(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, shared.Server(t).Database(t), "hf:")
-	advance(t, s, aThread("a{b}:c"), func(c *holdfast.Commit) {
-		c.Messages = []holdfast.StoredMessage{{ID: "m"}}
-		c.Put = []holdfast.Value{{Kind: holdfast.KindCheckpoint, ID: "1"}, {Kind: holdfast.KindBlob, ID: "b"}}
+	advance(t, s, aThread("a{b}:c"), func(c *store.Commit) {
+		c.Messages = []store.Message{{ID: "m"}}
+		c.Put = []store.Value{{Kind: store.KindCheckpoint, ID: "1"}, {Kind: store.KindBlob, ID: "b"}}
 	})
 	keys, err := s.client.Keys(t.Context(), "*").Result()
 	if err != nil {

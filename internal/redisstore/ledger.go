@@ -6,12 +6,12 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/expiry"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Reserve implements [holdfast.Ledger].
-func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
+// Reserve implements [store.Ledger].
+func (s *Store) Reserve(ctx context.Context, r *store.Reservation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *Store) Reserve(ctx context.Context, r *holdfast.Reservation) error {
 }
 
 // refusedEntry turns the script's reply into an error.
-func refusedEntry(r *holdfast.Reservation, reply []int64) error {
+func refusedEntry(r *store.Reservation, reply []int64) error {
 	if len(reply) != 2 || reply[0] < 0 || reply[0] > int64(len(r.Entries)) {
 		return fmt.Errorf("make reservation %q: redis answers %v: %w", r.ID, reply, errDamaged)
 	}
@@ -41,18 +41,18 @@ func refusedEntry(r *holdfast.Reservation, reply []int64) error {
 		return nil
 	}
 	e := &r.Entries[reply[0]-1]
-	return &holdfast.LimitError{Account: e.Account, Used: reply[1], Amount: e.Amount, Limit: e.Ceiling()}
+	return &store.LimitError{Account: e.Account, Used: reply[1], Amount: e.Amount, Limit: e.Ceiling()}
 }
 
-// Settle implements [holdfast.Ledger].
+// Settle implements [store.Ledger].
 func (s *Store) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := holdfast.ValidateActual(actual); err != nil {
+	if err := store.ValidateActual(actual); err != nil {
 		return err
 	}
-	args := []any{s.keys.account(tenant, ""), holdfast.MaxAmount}
+	args := []any{s.keys.account(tenant, ""), store.MaxAmount}
 	for account, amount := range actual {
 		args = append(args, url.QueryEscape(account), amount)
 	}
@@ -63,7 +63,7 @@ func (s *Store) Settle(ctx context.Context, tenant, id string, actual map[string
 	return nil
 }
 
-// Used implements [holdfast.Ledger].
+// Used implements [store.Ledger].
 func (s *Store) Used(ctx context.Context, tenant string, accounts []string) ([]int64, error) {
 	keys := make([]string, 1, 1+len(accounts))
 	keys[0] = s.keys.clock(tenant)

@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-func reservation(id string, entries ...holdfast.Entry) *holdfast.Reservation {
-	return &holdfast.Reservation{Tenant: "acme", ID: id, Entries: entries, Now: time.Now()}
+func reservation(id string, entries ...store.Entry) *store.Reservation {
+	return &store.Reservation{Tenant: "acme", ID: id, Entries: entries, Now: time.Now()}
 }
 
-func reserve(t *testing.T, s *Store, id string, entries ...holdfast.Entry) {
+func reserve(t *testing.T, s *Store, id string, entries ...store.Entry) {
 	t.Helper()
 	if err := s.Reserve(t.Context(), reservation(id, entries...)); err != nil {
 		t.Fatal(err)
@@ -43,15 +43,15 @@ func TestLedgerKeysExpire(t *testing.T) {
 	s := openAt(t, shared.Server(t).Database(t), "hf:")
 	a, b := s.keys.account("acme", "a"), s.keys.account("acme", "b")
 	minute, hour := time.Now().Add(time.Minute), time.Now().Add(time.Hour)
-	reserve(t, s, "1", holdfast.Entry{Account: "a", Amount: 1, Expires: minute}, holdfast.Entry{Account: "b", Amount: 1, Expires: hour})
+	reserve(t, s, "1", store.Entry{Account: "a", Amount: 1, Expires: minute}, store.Entry{Account: "b", Amount: 1, Expires: hour})
 	wantTTL(t, s, a, minute)
 	wantTTL(t, s, b, hour)
 	wantTTL(t, s, s.keys.reservation("acme", "1"), hour)
-	reserve(t, s, "2", holdfast.Entry{Account: "a", Amount: 1, Expires: hour}, holdfast.Entry{Account: "b", Amount: 1})
+	reserve(t, s, "2", store.Entry{Account: "a", Amount: 1, Expires: hour}, store.Entry{Account: "b", Amount: 1})
 	wantTTL(t, s, a, hour)
 	wantTTL(t, s, b, time.Time{})
 	wantTTL(t, s, s.keys.reservation("acme", "2"), time.Time{})
-	reserve(t, s, "3", holdfast.Entry{Account: "a", Amount: 1, Expires: minute}, holdfast.Entry{Account: "b", Amount: 1, Expires: minute})
+	reserve(t, s, "3", store.Entry{Account: "a", Amount: 1, Expires: minute}, store.Entry{Account: "b", Amount: 1, Expires: minute})
 	if err := s.Settle(t.Context(), "acme", "2", map[string]int64{"a": 5}); err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +76,8 @@ func TestExpiredByRedis(t *testing.T) {
 	t.Parallel()
 	s := openShared(t)
 	soon := time.Now().Add(100 * time.Millisecond)
-	reserve(t, s, "1", holdfast.Entry{Account: "a", Amount: 1, Expires: soon}, holdfast.Entry{Account: "b", Amount: 1})
-	reserve(t, s, "2", holdfast.Entry{Account: "a", Amount: 1, Expires: soon})
+	reserve(t, s, "1", store.Entry{Account: "a", Amount: 1, Expires: soon}, store.Entry{Account: "b", Amount: 1})
+	reserve(t, s, "2", store.Entry{Account: "a", Amount: 1, Expires: soon})
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) { // Redis signals no expiry that this could wait for
 		used, err := s.Used(t.Context(), "acme", []string{"a", "b"})
 		if err == nil && used[0] == 0 && used[1] == 1 {
@@ -109,8 +109,8 @@ func TestLimitAcrossProcesses(t *testing.T) {
 	for process, s := range []*Store{here, there} {
 		for n := range each {
 			wg.Go(func() {
-				err := s.Reserve(t.Context(), reservation(fmt.Sprint(process, n), holdfast.Entry{Account: "a", Amount: 1, Limit: limit}))
-				var refused *holdfast.LimitError
+				err := s.Reserve(t.Context(), reservation(fmt.Sprint(process, n), store.Entry{Account: "a", Amount: 1, Limit: limit}))
+				var refused *store.LimitError
 				if err == nil {
 					made.Add(1)
 				} else if !errors.As(err, &refused) {
@@ -133,7 +133,7 @@ func TestLedgerForgottenScripts(t *testing.T) {
 		if err := s.client.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		reserve(t, s, fmt.Sprint(n), holdfast.Entry{Account: "a", Amount: 2})
+		reserve(t, s, fmt.Sprint(n), store.Entry{Account: "a", Amount: 2})
 		if err := s.Settle(t.Context(), "acme", fmt.Sprint(n), map[string]int64{"a": 1}); err != nil {
 			t.Error(err)
 		}

@@ -1,18 +1,18 @@
 package redisstore
 
-// The Notifier role. Watchers in this process are woken directly for its own commits,
-// and by Pub/Sub for those of other processes. Publishing every commit would cost more
-// than most commits, so a thread publishes only while somebody asks for it.
-
 import (
 	"context"
 	"sync"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
+
+// The Notifier role. Watchers in this process are woken directly for its own commits,
+// and by Pub/Sub for those of other processes. Publishing every commit would cost more
+// than most commits, so a thread publishes only while somebody asks for it.
 
 const (
 	// watchFor is how long a thread is asked to publish its commits, and watchTick how
@@ -21,13 +21,13 @@ const (
 	watchTick = time.Second
 )
 
-// Watch implements [holdfast.Notifier].
-func (s *Store) Watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
+// Watch implements [store.Notifier].
+func (s *Store) Watch(key store.ThreadKey) (<-chan struct{}, func()) {
 	return s.watchers.watch(key)
 }
 
-// OnPost implements [holdfast.Notifier].
-func (s *Store) OnPost(f func(holdfast.ThreadKey)) func() {
+// OnPost implements [store.Notifier].
+func (s *Store) OnPost(f func(store.ThreadKey)) func() {
 	return s.watchers.OnPost(f)
 }
 
@@ -65,7 +65,7 @@ func (w *watchers) stop() {
 }
 
 // watch returns what [Store.Watch] does.
-func (w *watchers) watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
+func (w *watchers) watch(key store.ThreadKey) (<-chan struct{}, func()) {
 	ch, stop := w.List.Watch(key)
 	w.change()
 	return ch, func() {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 func wantWake(t *testing.T, wake <-chan struct{}, what string) {
@@ -37,14 +37,14 @@ func TestWatchAcrossProcesses(t *testing.T) {
 	records, stop := there.Watch(key)
 	defer stop()
 	inbox := make(chan struct{}, 100)
-	defer there.OnPost(func(holdfast.ThreadKey) { inbox <- struct{}{} })()
+	defer there.OnPost(func(store.ThreadKey) { inbox <- struct{}{} })()
 	wantWake(t, records, "the subscription") // from now on nothing is missed
 	for n := range 3 {
 		drain(records)
 		advance(t, here, key, nil)
 		wantWake(t, records, "a commit")
 		drain(inbox)
-		if err := here.Post(t.Context(), key, holdfast.InboxItem{ID: fmt.Sprint(n)}); err != nil {
+		if err := here.Post(t.Context(), key, store.InboxItem{ID: fmt.Sprint(n)}); err != nil {
 			t.Fatal(err)
 		}
 		wantWake(t, inbox, "a post")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Announce implements [holdfast.Presence].
+// Announce implements [store.Presence].
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
 	if _, err := s.runScript(ctx, s.scripts.announce, []string{s.keys.processes()}, process, ttl.Microseconds()); err != nil {
 		return failed("announce the process", err)
@@ -13,7 +13,7 @@ func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration)
 	return nil
 }
 
-// Retire implements [holdfast.Presence].
+// Retire implements [store.Presence].
 func (s *Store) Retire(ctx context.Context, process string) error {
 	if _, err := s.runScript(ctx, s.scripts.retire, []string{s.keys.processes()}, process); err != nil {
 		return failed("retire the process", err)
@@ -21,7 +21,7 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 	return nil
 }
 
-// Alive implements [holdfast.Presence].
+// Alive implements [store.Presence].
 func (s *Store) Alive(ctx context.Context, process string) (bool, error) {
 	n, err := s.runScript(ctx, s.scripts.alive, []string{s.keys.processes()}, process)
 	if err != nil {

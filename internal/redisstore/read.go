@@ -1,8 +1,5 @@
 package redisstore
 
-// The Reader role. A read takes one round trip where it can, so the question whether
-// the thread exists goes along in the same pipeline.
-
 import (
 	"cmp"
 	"context"
@@ -13,12 +10,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
 
-// Head implements [holdfast.Reader].
-func (s *Store) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Head, error) {
+// The Reader role. A read takes one round trip where it can, so the question whether
+// the thread exists goes along in the same pipeline.
+
+// Head implements [store.Reader].
+func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
 	fields, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), "v", "h", "s").Result()
 	if err != nil {
 		return nil, failed("read the head of thread "+key.String(), err)
@@ -33,8 +33,8 @@ func (s *Store) Head(ctx context.Context, key holdfast.ThreadKey) (*holdfast.Hea
 	return h, nil
 }
 
-// Messages implements [holdfast.Reader].
-func (s *Store) Messages(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.StoredMessage, error) {
+// Messages implements [store.Reader].
+func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Message, error) {
 	fields, err := s.client.HGetAll(ctx, s.keys.thread(tag(key))).Result()
 	switch {
 	case err != nil:
@@ -42,7 +42,7 @@ func (s *Store) Messages(ctx context.Context, key holdfast.ThreadKey) ([]holdfas
 	case fields["h"] == "":
 		return nil, notFound(key)
 	}
-	var messages []holdfast.StoredMessage
+	var messages []store.Message
 	var order []int
 	for field, value := range fields {
 		id, isMessage := strings.CutPrefix(field, "m:")
@@ -59,7 +59,7 @@ func (s *Store) Messages(ctx context.Context, key holdfast.ThreadKey) ([]holdfas
 		if err != nil {
 			return nil, err
 		}
-		messages = append(messages, holdfast.StoredMessage{ID: id, Parent: parent, Data: data})
+		messages = append(messages, store.Message{ID: id, Parent: parent, Data: data})
 		order = append(order, n)
 	}
 	return inOrder(messages, order), nil
@@ -83,9 +83,9 @@ func inOrder[T any](list []T, numbers []int) []T {
 // of one or more records.
 const pageEntries = 128
 
-// Records implements [holdfast.Reader]. An entry's id is the number of its last record,
+// Records implements [store.Reader]. An entry's id is the number of its last record,
 // so the first entry from a number on is the one that has this record.
-func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
+func (s *Store) Records(ctx context.Context, key store.ThreadKey, after store.Cursor, limit int) ([]store.Record, error) {
 	tag := tag(key)
 	from := after.Number
 	count := int64(min(max(limit, 0)+1, pageEntries))
@@ -96,8 +96,8 @@ func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdf
 	if err == nil && !head.Val() {
 		return nil, notFound(key)
 	}
-	var found []holdfast.Record
-	held := after == holdfast.Cursor{}
+	var found []store.Record
+	held := after == store.Cursor{}
 	for {
 		if err != nil {
 			return nil, failed("read the log of thread "+key.String(), err)
@@ -117,7 +117,7 @@ func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdf
 			from = records[len(records)-1].Number + 1
 		}
 		if !held {
-			return nil, fmt.Errorf("thread %s, cursor %s: %w", key, after, holdfast.ErrCursor)
+			return nil, fmt.Errorf("thread %s, cursor %s: %w", key, after, store.ErrCursor)
 		}
 		if len(found) >= limit || int64(len(entries)) < count {
 			return found, nil
@@ -127,11 +127,11 @@ func (s *Store) Records(ctx context.Context, key holdfast.ThreadKey, after holdf
 	}
 }
 
-// Value implements [holdfast.Reader].
-func (s *Store) Value(ctx context.Context, key holdfast.ThreadKey, kind holdfast.Kind, id string) ([]byte, error) {
+// Value implements [store.Reader].
+func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind, id string) ([]byte, error) {
 	framed, err := s.client.HGet(ctx, s.keys.values(tag(key), kind), id).Result()
 	if errors.Is(err, redis.Nil) {
-		return nil, fmt.Errorf("thread %s, %s %q: %w", key, kind, id, holdfast.ErrNotFound)
+		return nil, fmt.Errorf("thread %s, %s %q: %w", key, kind, id, store.ErrNotFound)
 	}
 	if err != nil {
 		return nil, failed("read a value of thread "+key.String(), err)
@@ -139,10 +139,10 @@ func (s *Store) Value(ctx context.Context, key holdfast.ThreadKey, kind holdfast
 	return s.decode(key, framed)
 }
 
-// Values implements [holdfast.Reader]. It reads all values of the kind; only of
+// Values implements [store.Reader]. It reads all values of the kind; only of
 // checkpoints are there many, and the history gives pages of those.
-func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfast.Kind, before string, limit int) ([]holdfast.Value, error) {
-	if kind == holdfast.KindCheckpoint {
+func (s *Store) Values(ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int) ([]store.Value, error) {
+	if kind == store.KindCheckpoint {
 		return s.checkpoints(ctx, key, before, limit)
 	}
 	tag := tag(key)
@@ -155,7 +155,7 @@ func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfas
 	if !head.Val() {
 		return nil, notFound(key)
 	}
-	var values []holdfast.Value
+	var values []store.Value
 	for id, framed := range all.Val() {
 		if before != "" && id >= before {
 			continue
@@ -164,9 +164,9 @@ func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfas
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, holdfast.Value{Kind: kind, ID: id, Data: data})
+		values = append(values, store.Value{Kind: kind, ID: id, Data: data})
 	}
-	slices.SortFunc(values, func(a, b holdfast.Value) int { return cmp.Compare(b.ID, a.ID) })
+	slices.SortFunc(values, func(a, b store.Value) int { return cmp.Compare(b.ID, a.ID) })
 	if limit > 0 {
 		values = values[:min(len(values), limit)]
 	}
@@ -174,7 +174,7 @@ func (s *Store) Values(ctx context.Context, key holdfast.ThreadKey, kind holdfas
 }
 
 // checkpoints returns a page of the history, newest first.
-func (s *Store) checkpoints(ctx context.Context, key holdfast.ThreadKey, before string, limit int) ([]holdfast.Value, error) {
+func (s *Store) checkpoints(ctx context.Context, key store.ThreadKey, before string, limit int) ([]store.Value, error) {
 	tag := tag(key)
 	page := &redis.ZRangeBy{Min: "-", Max: "+", Count: int64(limit)}
 	if before != "" {
@@ -192,11 +192,11 @@ func (s *Store) checkpoints(ctx context.Context, key holdfast.ThreadKey, before 
 	case len(ids.Val()) == 0:
 		return nil, nil
 	}
-	framed, err := s.client.HMGet(ctx, s.keys.values(tag, holdfast.KindCheckpoint), ids.Val()...).Result()
+	framed, err := s.client.HMGet(ctx, s.keys.values(tag, store.KindCheckpoint), ids.Val()...).Result()
 	if err != nil {
 		return nil, failed("read checkpoints of thread "+key.String(), err)
 	}
-	var values []holdfast.Value
+	var values []store.Value
 	for i, id := range ids.Val() {
 		text, there := framed[i].(string)
 		if !there {
@@ -206,13 +206,13 @@ func (s *Store) checkpoints(ctx context.Context, key holdfast.ThreadKey, before 
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, holdfast.Value{Kind: holdfast.KindCheckpoint, ID: id, Data: data})
+		values = append(values, store.Value{Kind: store.KindCheckpoint, ID: id, Data: data})
 	}
 	return values, nil
 }
 
-// Inbox implements [holdfast.Reader].
-func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.InboxItem, error) {
+// Inbox implements [store.Reader].
+func (s *Store) Inbox(ctx context.Context, key store.ThreadKey) ([]store.InboxItem, error) {
 	tag := tag(key)
 	pipe := s.client.Pipeline()
 	head := pipe.HExists(ctx, s.keys.thread(tag), "h")
@@ -223,7 +223,7 @@ func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.I
 	if !head.Val() {
 		return nil, notFound(key)
 	}
-	var items []holdfast.InboxItem
+	var items []store.InboxItem
 	for id, value := range all.Val() {
 		number, framed, _ := strings.Cut(value, ":")
 		n, err := strconv.ParseUint(number, 10, 64)
@@ -234,14 +234,14 @@ func (s *Store) Inbox(ctx context.Context, key holdfast.ThreadKey) ([]holdfast.I
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, holdfast.InboxItem{ID: id, Number: n, Data: data})
+		items = append(items, store.InboxItem{ID: id, Number: n, Data: data})
 	}
-	slices.SortFunc(items, func(a, b holdfast.InboxItem) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(items, func(a, b store.InboxItem) int { return cmp.Compare(a.Number, b.Number) })
 	return items, nil
 }
 
-// Size implements [holdfast.Reader].
-func (s *Store) Size(ctx context.Context, key holdfast.ThreadKey) (map[string]int64, error) {
+// Size implements [store.Reader].
+func (s *Store) Size(ctx context.Context, key store.ThreadKey) (map[string]int64, error) {
 	tag := tag(key)
 	fields, err := s.client.HGetAll(ctx, s.keys.thread(tag)).Result()
 	switch {
@@ -254,14 +254,14 @@ func (s *Store) Size(ctx context.Context, key holdfast.ThreadKey) (map[string]in
 	size := map[string]int64{}
 	for name, value := range fields {
 		if strings.HasPrefix(name, "m:") {
-			size[holdfast.SizeMessages] += int64(len(value))
+			size[store.SizeMessages] += int64(len(value))
 		}
 		if escaped, ok := strings.CutPrefix(name, fieldKind); ok {
 			kind, err := url.QueryUnescape(escaped)
 			if err != nil {
 				return nil, fmt.Errorf("thread %s has the kind %q: %w", key, escaped, errDamaged)
 			}
-			kinds = append(kinds, holdfast.Kind(kind))
+			kinds = append(kinds, store.Kind(kind))
 		}
 	}
 	for _, k := range kinds {
@@ -273,7 +273,7 @@ func (s *Store) Size(ctx context.Context, key holdfast.ThreadKey) (map[string]in
 			size[string(k)] += int64(len(v))
 		}
 	}
-	if size[holdfast.SizeRecords], err = s.logSize(ctx, tag); err != nil {
+	if size[store.SizeRecords], err = s.logSize(ctx, tag); err != nil {
 		return nil, failed("measure thread "+key.String(), err)
 	}
 	for what, n := range size {

@@ -17,12 +17,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/frame"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
 
-var _ holdfast.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // Format is the version of a thread's layout, stored with each thread. A thread with
 // a higher one is refused.
@@ -191,7 +191,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	return s, nil
 }
 
-// Close implements [holdfast.Store].
+// Close implements [store.Store].
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		s.sender.stop()
@@ -208,13 +208,13 @@ func (s *Store) Close() error {
 func failed(what string, err error) error { return fmt.Errorf("%s: redis: %w", what, err) }
 
 // tooNew is the error for a thread that a newer version has written.
-func tooNew(key holdfast.ThreadKey) error {
-	return fmt.Errorf("thread %s was written in a format newer than %d: %w; install a newer version", key, Format, holdfast.ErrVersionTooNew)
+func tooNew(key store.ThreadKey) error {
+	return fmt.Errorf("thread %s was written in a format newer than %d: %w; install a newer version", key, Format, store.ErrVersionTooNew)
 }
 
 // notFound is the error for a thread that does not exist.
-func notFound(key holdfast.ThreadKey) error {
-	return fmt.Errorf("thread %s: %w", key, holdfast.ErrNotFound)
+func notFound(key store.ThreadKey) error {
+	return fmt.Errorf("thread %s: %w", key, store.ErrNotFound)
 }
 
 // errDamaged means that Redis holds something that no version of this package writes.

@@ -1,8 +1,5 @@
 package redisstore
 
-// The conformance suite on all kinds of Redis, and what the other tests share: a Redis,
-// stores in it, and commits.
-
 import (
 	"context"
 	"errors"
@@ -14,12 +11,15 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
 	"go.uber.org/goleak"
 )
+
+// The conformance suite on all kinds of Redis, and what the other tests share: a Redis,
+// stores in it, and commits.
 
 // shared is the Redis of all tests that do not need their own.
 var shared redistest.Shared
@@ -62,7 +62,7 @@ func openAt(t *testing.T, url, prefix string) *Store {
 
 // reopener opens the same keys again, as another process would.
 func reopener(url string) storetest.Options {
-	return storetest.Options{Reopen: func(t *testing.T, s holdfast.Store) holdfast.Store {
+	return storetest.Options{Reopen: func(t *testing.T, s store.Store) store.Store {
 		t.Helper()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -76,17 +76,17 @@ func reopener(url string) storetest.Options {
 // commands, because a walk through all threads costs as much as there are keys.
 func conform(t *testing.T, url, compareURL string) {
 	t.Run("Suite", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) holdfast.Store { return openAt(t, url, newPrefix()) }, reopener(url))
+		storetest.Run(t, func(t *testing.T) store.Store { return openAt(t, url, newPrefix()) }, reopener(url))
 	})
 	t.Run("Reference", func(t *testing.T) {
-		open := func(t *testing.T) holdfast.Store {
+		open := func(t *testing.T) store.Store {
 			s := openAt(t, compareURL, newPrefix())
 			if err := s.client.FlushDB(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
 			return s
 		}
-		storetest.Compare(t, open, func(*testing.T) holdfast.Store { return memstore.New() }, reopener(compareURL))
+		storetest.Compare(t, open, func(*testing.T) store.Store { return memstore.New() }, reopener(compareURL))
 	})
 }
 
@@ -131,29 +131,29 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func aThread(name string) holdfast.ThreadKey {
-	return holdfast.ThreadKey{Tenant: "acme", Thread: name}
+func aThread(name string) store.ThreadKey {
+	return store.ThreadKey{Tenant: "acme", Thread: name}
 }
 
 // advance makes a commit that follows the thread's head; change may add to it.
-func advance(t *testing.T, s *Store, key holdfast.ThreadKey, change func(c *holdfast.Commit)) {
+func advance(t *testing.T, s *Store, key store.ThreadKey, change func(c *store.Commit)) {
 	t.Helper()
 	if err := tryAdvance(t.Context(), s, key, change); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func tryAdvance(ctx context.Context, s *Store, key holdfast.ThreadKey, change func(c *holdfast.Commit)) error {
+func tryAdvance(ctx context.Context, s *Store, key store.ThreadKey, change func(c *store.Commit)) error {
 	h, err := s.Head(ctx, key)
-	if errors.Is(err, holdfast.ErrNotFound) {
-		h, err = &holdfast.Head{Key: key, Next: 1, Fence: holdfast.Fence{}}, nil
+	if errors.Is(err, store.ErrNotFound) {
+		h, err = &store.Head{Key: key, Next: 1, Fence: store.Fence{}}, nil
 	}
 	if err != nil {
 		return err
 	}
-	c := &holdfast.Commit{
+	c := &store.Commit{
 		Key: key, ID: fmt.Sprintf("c-%d-%d", h.Next, time.Now().UnixNano()), Expect: h.Position(), User: "alice",
-		Fence: holdfast.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{[]byte(`{"type":"X"}`)},
+		Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{[]byte(`{"type":"X"}`)},
 	}
 	if change != nil {
 		change(c)

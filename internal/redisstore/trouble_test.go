@@ -1,8 +1,5 @@
 package redisstore
 
-// Redis in trouble: it answers, but it is full, read-only, unable to save or loading.
-// Nothing may be half written then, and the same commit must succeed afterwards.
-
 import (
 	"errors"
 	"fmt"
@@ -12,10 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
+
+// Redis in trouble: it answers, but it is full, read-only, unable to save or loading.
+// Nothing may be half written then, and the same commit must succeed afterwards.
 
 // troubled is a store in a Redis that gets into trouble.
 type troubled struct {
@@ -121,17 +121,17 @@ func reloaded(r *troubled) {
 // live commits before, during and after the trouble.
 func (r *troubled) live(want string, begin, end func(*troubled), readable bool) {
 	for _, thread := range []string{"appended", "changed"} {
-		advance(r.T, r.store, aThread(thread), func(c *holdfast.Commit) {
-			c.Messages = []holdfast.StoredMessage{{ID: "m0", Data: []byte("m")}}
-			c.Put = []holdfast.Value{{Kind: holdfast.KindCheckpoint, ID: "c0", Data: []byte("v")}, {Kind: holdfast.KindIntent, ID: "i0", Data: []byte("v")}}
+		advance(r.T, r.store, aThread(thread), func(c *store.Commit) {
+			c.Messages = []store.Message{{ID: "m0", Data: []byte("m")}}
+			c.Put = []store.Value{{Kind: store.KindCheckpoint, ID: "c0", Data: []byte("v")}, {Kind: store.KindIntent, ID: "i0", Data: []byte("v")}}
 		})
 	}
 	commits := r.commits()
-	before := map[string]holdfast.Position{}
+	before := map[string]store.Position{}
 	for _, c := range commits {
 		before[c.Key.Thread] = c.Expect
 	}
-	entry := holdfast.Entry{Account: "a", Amount: 5}
+	entry := store.Entry{Account: "a", Amount: 5}
 	reserve(r.T, r.store, "held", entry)
 	begin(r)
 	for range 2 {
@@ -141,7 +141,7 @@ func (r *troubled) live(want string, begin, end func(*troubled), readable bool) 
 				r.at(c.Key, before[c.Key.Thread])
 			}
 		}
-		r.refused(want, r.store.Post(r.Context(), aThread("appended"), holdfast.InboxItem{ID: "i", Data: []byte("x")}))
+		r.refused(want, r.store.Post(r.Context(), aThread("appended"), store.InboxItem{ID: "i", Data: []byte("x")}))
 		r.refused(want, r.store.Reserve(r.Context(), reservation("new", entry)))
 		r.refused(want, r.store.Settle(r.Context(), "acme", "held", nil))
 	}
@@ -156,35 +156,35 @@ func (r *troubled) live(want string, begin, end func(*troubled), readable bool) 
 				r.Errorf("%s: the retry: %v", c.Key, err)
 			}
 		}
-		r.at(c.Key, holdfast.Position{Fence: c.Fence, Next: c.Expect.Next + 1, ETag: c.ID})
+		r.at(c.Key, store.Position{Fence: c.Fence, Next: c.Expect.Next + 1, ETag: c.ID})
 	}
 }
 
 // commits returns the first commit of a thread, one that only appends, and one that
 // changes everything, removals first.
-func (r *troubled) commits() []*holdfast.Commit {
+func (r *troubled) commits() []*store.Commit {
 	r.Helper()
-	commits := make([]*holdfast.Commit, 3)
+	commits := make([]*store.Commit, 3)
 	for i, thread := range []string{"new", "appended", "changed"} {
 		key := aThread(thread)
-		c := &holdfast.Commit{
-			Key: key, ID: "trouble", Expect: holdfast.Position{Next: 1}, User: "alice", Process: "p1",
-			Fence: holdfast.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{[]byte(`{"type":"Y"}`)},
+		c := &store.Commit{
+			Key: key, ID: "trouble", Expect: store.Position{Next: 1}, User: "alice", Process: "p1",
+			Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{[]byte(`{"type":"Y"}`)},
 		}
 		if head, err := r.store.Head(r.Context(), key); err == nil {
 			c.Expect = head.Position()
-		} else if !errors.Is(err, holdfast.ErrNotFound) {
+		} else if !errors.Is(err, store.ErrNotFound) {
 			r.Fatal(err)
 		}
 		commits[i] = c
 	}
-	commits[0].Messages = []holdfast.StoredMessage{{ID: "m1", Data: []byte("m")}}
+	commits[0].Messages = []store.Message{{ID: "m1", Data: []byte("m")}}
 	commits[0].State, commits[0].Parent = []byte("s"), "appended"
 	all := commits[2]
-	all.Messages, all.State = []holdfast.StoredMessage{{ID: "m1", Data: []byte("m")}}, []byte("s")
-	all.Forget, all.Clear, all.Trim = []string{"m0"}, []holdfast.Kind{holdfast.KindIntent}, 1
-	all.Delete = []holdfast.ValueID{{Kind: holdfast.KindCheckpoint, ID: "c0"}}
-	all.Put = []holdfast.Value{{Kind: holdfast.KindCheckpoint, ID: "c1", Data: []byte("v")}}
+	all.Messages, all.State = []store.Message{{ID: "m1", Data: []byte("m")}}, []byte("s")
+	all.Forget, all.Clear, all.Trim = []string{"m0"}, []store.Kind{store.KindIntent}, 1
+	all.Delete = []store.ValueID{{Kind: store.KindCheckpoint, ID: "c0"}}
+	all.Put = []store.Value{{Kind: store.KindCheckpoint, ID: "c1", Data: []byte("v")}}
 	return commits
 }
 
@@ -192,7 +192,7 @@ func (r *troubled) commits() []*holdfast.Commit {
 // contains what Redis said.
 func (r *troubled) refused(want string, err error) {
 	r.Helper()
-	for _, final := range []error{holdfast.ErrFenced, holdfast.ErrConflict, holdfast.ErrInvalid, holdfast.ErrNotFound, holdfast.ErrVersionTooNew} {
+	for _, final := range []error{store.ErrFenced, store.ErrConflict, store.ErrInvalid, store.ErrNotFound, store.ErrVersionTooNew} {
 		if err == nil || errors.Is(err, final) {
 			r.Fatalf("in trouble: %v, want an error of Redis", err)
 		}
@@ -204,11 +204,11 @@ func (r *troubled) refused(want string, err error) {
 }
 
 // at checks the thread's position, and that its log agrees with its head.
-func (r *troubled) at(key holdfast.ThreadKey, want holdfast.Position) {
+func (r *troubled) at(key store.ThreadKey, want store.Position) {
 	r.Helper()
 	head, err := r.store.Head(r.Context(), key)
 	if want.Next == 1 {
-		if !errors.Is(err, holdfast.ErrNotFound) {
+		if !errors.Is(err, store.ErrNotFound) {
 			r.Errorf("%s: %+v, %v, want none", key, head, err)
 		}
 		return
@@ -217,7 +217,7 @@ func (r *troubled) at(key holdfast.ThreadKey, want holdfast.Position) {
 		r.Errorf("%s is at %+v, %v, want %+v", key, head, err, want)
 		return
 	}
-	records, err := r.store.Records(r.Context(), key, holdfast.Cursor{}, 100)
+	records, err := r.store.Records(r.Context(), key, store.Cursor{}, 100)
 	messages, err2 := r.store.Messages(r.Context(), key)
 	last := want.Next - 1
 	if err := errors.Join(err, err2); err != nil || len(records) == 0 || records[len(records)-1].Number != last || len(messages) != 1 {

@@ -23,7 +23,7 @@ const (
 // holdfast is the path of the package with RegisterState, and of its module.
 const holdfast = "github.com/holdfast-agents/holdfast"
 
-// Analyzer checks the states that a package registers with holdfast.RegisterState,
+// Analyzer checks the states that a package registers with state.Register,
 // and what it does with their values.
 var Analyzer = &analysis.Analyzer{
 	Name:      "holdfaststate",

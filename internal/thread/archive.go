@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // ArchivedLog is the log of a run that has ended, stored apart from the live one.
@@ -60,7 +61,7 @@ type Texts struct {
 }
 
 // TextsOf collects the texts from a thread's messages. It returns ErrUnreadable.
-func TextsOf(stored []holdfast.StoredMessage) (*Texts, error) {
+func TextsOf(stored []store.Message) (*Texts, error) {
 	t := &Texts{items: map[itemKey]string{}, Contents: map[string]json.RawMessage{}}
 	for i := range stored {
 		m, err := agui.DecodeMessage(stored[i].Data)
@@ -90,7 +91,7 @@ func TextsOf(stored []holdfast.StoredMessage) (*Texts, error) {
 // ArchiveRun makes the archive of a run's records, of which there is at least one.
 // Deltas that do not add up to what the message table holds stay as they are: they
 // belong to answers that were taken back.
-func ArchiveRun(run string, records []holdfast.Record, t *Texts) *ArchivedLog {
+func ArchiveRun(run string, records []store.Record, t *Texts) *ArchivedLog {
 	a := &ArchivedLog{Format: Format, Run: run, First: records[0].Number}
 	whole := map[itemKey]string{}
 	for i := range records {
@@ -206,12 +207,12 @@ func (n *LogEntry) data(skip uint64, t *Texts) []byte {
 
 // RunLog is the records of one run.
 type RunLog struct {
-	Id      string            // the run's
-	Records []holdfast.Record // from its RUN_STARTED on
+	Id      string         // the run's
+	Records []store.Record // from its RUN_STARTED on
 }
 
 // ByRun splits a log where runs begin. Records before the first run are left out.
-func ByRun(records []holdfast.Record) []RunLog {
+func ByRun(records []store.Record) []RunLog {
 	var runs []RunLog
 	for i := range records {
 		if agui.TypeOf(records[i].Data) == agui.TypeRunStarted {

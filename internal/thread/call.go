@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A tool call between the model's message and its result. The head lists the open calls;
@@ -68,7 +69,7 @@ type Intent struct {
 	// Key is the call's idempotency key.
 	Key string `json:"key"`
 	// Fence is that of the owner that starts the call.
-	Fence holdfast.Fence `json:"fence"`
+	Fence store.Fence `json:"fence"`
 	// At is when the call starts.
 	At time.Time `json:"at"`
 }
@@ -94,11 +95,11 @@ type PendingWrite struct {
 
 // PutIntent adds the intent of a call to the commit c. A frontend's call has none: the
 // server does not start it.
-func PutIntent(c *holdfast.Commit, thread string, call *Call, h *History, fence holdfast.Fence, now time.Time) {
+func PutIntent(c *store.Commit, thread string, call *Call, h *History, fence store.Fence, now time.Time) {
 	if call.Frontend {
 		return
 	}
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindIntent, ID: call.ID, Data: MustJSON(Intent{
+	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call.ID, Data: MustJSON(Intent{
 		Format: Format, Tool: call.Name, Arguments: h.Arguments(call.ID), Key: CallKey(thread, call), Fence: fence, At: now,
 	})})
 }

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Checkpoint is a state that is listed, so that a thread can go back to it.
@@ -32,7 +33,7 @@ type Checkpoint struct {
 }
 
 // DecodeCheckpoint reads a stored checkpoint, in this format or an earlier one. It
-// returns ErrUnreadable, ErrNegative, or [holdfast.ErrVersionTooNew].
+// returns ErrUnreadable, ErrNegative, or [store.ErrVersionTooNew].
 func DecodeCheckpoint(data []byte) (*Checkpoint, error) {
 	cp := &Checkpoint{}
 	if err := Decode(data, cp); err != nil {
@@ -45,12 +46,12 @@ func DecodeCheckpoint(data []byte) (*Checkpoint, error) {
 }
 
 // Public returns what the thread's owner may see of the checkpoint.
-func (cp *Checkpoint) Public(thread string) holdfast.Checkpoint {
-	return holdfast.Checkpoint{
+func (cp *Checkpoint) Public(thread string) threads.Checkpoint {
+	return threads.Checkpoint{
 		ID: cp.ID, ThreadID: thread, CreatedAt: cp.CreatedAt, ETag: cp.ETag, Format: max(cp.Format, 1),
 		Agent: cp.State.Agent, Run: cp.State.Run(), Status: cp.State.Status(), Iteration: cp.State.Iteration,
 		Message: cp.State.Leaf, Messages: cp.State.Count,
-		Metadata: holdfast.CheckpointMetadata{Source: cp.Source, Step: cp.Step, Parent: cp.Parent, ParentThread: cp.ParentThread, Label: cp.Label},
+		Metadata: threads.Metadata{Source: cp.Source, Step: cp.Step, Parent: cp.Parent, ParentThread: cp.ParentThread, Label: cp.Label},
 	}
 }
 
@@ -64,23 +65,23 @@ const (
 
 // AddCheckpoint adds a checkpoint of st, as the child of the last one, to the commit c.
 // keep is how many checkpoints the thread keeps.
-func AddCheckpoint(c *holdfast.Commit, st *State, source string, step int, now time.Time, keep int) {
+func AddCheckpoint(c *store.Commit, st *State, source string, step int, now time.Time, keep int) {
 	PutCheckpoint(c, st, Checkpoint{Source: source, Step: step, Parent: st.LastCheckpoint}, now, keep)
 }
 
 // PutCheckpoint adds a checkpoint of st to the commit c and returns it. cp says where it
 // comes from; the rest of it is filled in here. keep is how many checkpoints the thread
 // keeps.
-func PutCheckpoint(c *holdfast.Commit, st *State, cp Checkpoint, now time.Time, keep int) *Checkpoint {
+func PutCheckpoint(c *store.Commit, st *State, cp Checkpoint, now time.Time, keep int) *Checkpoint {
 	st.takeStates()
 	st.Checkpoints++
 	st.LastCheckpoint = checkpointID(st.Checkpoints)
 	cp.Format, cp.ID, cp.CreatedAt, cp.ETag, cp.State = Format, st.LastCheckpoint, now, c.ID, st
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindCheckpoint, ID: cp.ID, Data: MustJSON(cp)})
+	c.Put = append(c.Put, store.Value{Kind: store.KindCheckpoint, ID: cp.ID, Data: MustJSON(cp)})
 	if c.Keep == nil {
-		c.Keep = map[holdfast.Kind]int{}
+		c.Keep = map[store.Kind]int{}
 	}
-	c.Keep[holdfast.KindCheckpoint] = keep
+	c.Keep[store.KindCheckpoint] = keep
 	return &cp
 }
 

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // MustJSON encodes one of this package's own stored values, which can always be encoded.
@@ -17,7 +17,7 @@ func MustJSON(v any) []byte {
 }
 
 // Decode reads one of this package's stored values into v. It returns ErrUnreadable, or
-// [holdfast.ErrVersionTooNew] for a format that this version does not know.
+// [store.ErrVersionTooNew] for a format that this version does not know.
 func Decode(b []byte, v any) error {
 	var f struct {
 		Format int `json:"format"`
@@ -26,7 +26,7 @@ func Decode(b []byte, v any) error {
 		return fmt.Errorf("read a stored value: %w: %w", ErrUnreadable, err)
 	}
 	if f.Format > Format {
-		return fmt.Errorf("a value has format %d, this server reads up to %d: %w", f.Format, Format, holdfast.ErrVersionTooNew)
+		return fmt.Errorf("a value has format %d, this server reads up to %d: %w", f.Format, Format, store.ErrVersionTooNew)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("read a stored value: %w: %w", ErrUnreadable, err)

@@ -3,7 +3,7 @@
 // and the rules it obeys. Every other package of the engine builds on it: decide
 // compares a request with it, loop and journal write it, upkeep and audit work on it
 // without a run. Reader is the only part that touches a store, and nothing here writes
-// to one: a change is a [holdfast.Commit] that the caller commits.
+// to one: a change is a [store.Commit] that the caller commits.
 package thread
 
 import (
@@ -15,6 +15,9 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // The state is what a run continues from. A request is decided by it, a run works on
@@ -37,8 +40,8 @@ type State struct {
 
 	// live holds the middleware's states while a run changes them; taken is the version
 	// of them that Work has.
-	live  *holdfast.LiveStates
-	taken *holdfast.States
+	live  *state.Live
+	taken *state.States
 }
 
 // Work is how far a thread has come: the iteration, what is open in it, and the
@@ -50,7 +53,7 @@ type Work struct {
 	GrantedAt int `json:"grantedAt,omitempty"`
 	// Boundary is the last record that the messages up to Leaf account for. The records
 	// after it belong to an answer that is not complete.
-	Boundary holdfast.Cursor `json:"boundary"`
+	Boundary store.Cursor `json:"boundary"`
 	// Calls are the calls of the last assistant message that have no result yet.
 	Calls []Call `json:"calls,omitempty"`
 	// Queued are user messages that follow the results of Calls.
@@ -222,14 +225,14 @@ func RawMessages(messages []agui.Message) []json.RawMessage {
 // storedState is the JSON form of a state. Its members have had this order since format
 // 1.
 type storedState struct {
-	Format  int                   `json:"format"`
-	Agent   string                `json:"agent"`
-	Leaf    string                `json:"leaf,omitempty"`
-	Status  holdfast.ThreadStatus `json:"phase"`
-	Run     string                `json:"run"`
-	Outcome holdfast.Outcome      `json:"outcome,omitempty"`
-	Code    string                `json:"code,omitempty"`
-	Text    string                `json:"text,omitempty"`
+	Format  int              `json:"format"`
+	Agent   string           `json:"agent"`
+	Leaf    string           `json:"leaf,omitempty"`
+	Status  threads.Status   `json:"phase"`
+	Run     string           `json:"run"`
+	Outcome holdfast.Outcome `json:"outcome,omitempty"`
+	Code    string           `json:"code,omitempty"`
+	Text    string           `json:"text,omitempty"`
 	*Work
 }
 
@@ -254,7 +257,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 }
 
 // DecodeState reads what Encode wrote, in this format or an earlier one. It returns
-// ErrUnreadable, ErrNegative, or [holdfast.ErrVersionTooNew].
+// ErrUnreadable, ErrNegative, or [store.ErrVersionTooNew].
 func DecodeState(b []byte) (*State, error) {
 	var s State
 	if err := s.UnmarshalJSON(b); err != nil {
@@ -271,13 +274,13 @@ func (s *State) Encode() []byte {
 }
 
 // Follow makes Encode store the middleware's states as live holds them at that moment.
-func (s *State) Follow(live *holdfast.LiveStates) { s.live = live }
+func (s *State) Follow(live *state.Live) { s.live = live }
 
 // validate returns an error for a state that no run may continue from.
 func (s *State) validate() error {
 	switch {
 	case s.Format > Format:
-		return fmt.Errorf("the head has format %d, this server reads up to %d: %w", s.Format, Format, holdfast.ErrVersionTooNew)
+		return fmt.Errorf("the head has format %d, this server reads up to %d: %w", s.Format, Format, store.ErrVersionTooNew)
 	case s.Iteration < 0, s.Takeovers < 0, s.Checkpoints < 0, s.Count < 0:
 		return fmt.Errorf("%w: iteration %d, claims %d, checkpoints %d, messages %d", ErrNegative, s.Iteration, s.Takeovers, s.Checkpoints, s.Count)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // fullState returns a state with every member set.
@@ -14,8 +16,8 @@ func fullState() *State {
 	n := int64(7)
 	return &State{
 		Format: Format, Agent: "a", Leaf: "m3",
-		standing: standing{holdfast.StatusInterrupted, "r1", holdfast.OutcomeInterrupt, "c", "t"},
-		Work: Work{Iteration: 3, GrantedAt: 1, Boundary: holdfast.Cursor{Number: 12, Tag: "abcdef"},
+		standing: standing{threads.StatusInterrupted, "r1", holdfast.OutcomeInterrupt, "c", "t"},
+		Work: Work{Iteration: 3, GrantedAt: 1, Boundary: store.Cursor{Number: 12, Tag: "abcdef"},
 			Calls:  []Call{{ID: "c1", Name: "pay", Run: "r1", Thread: "o", Again: true, InDoubt: true, Interrupt: &agui.Interrupt{ID: "i1", Reason: "input_required"}}},
 			Queued: []json.RawMessage{json.RawMessage(`{"id":"u2"}`)}, Answers: map[string]string{"i0": "h"}, Count: 3,
 			Origin: &Origin{Thread: "o", Checkpoint: "000000000001"}, Reuse: true, Bytes: 99, Shared: "s1", Checkpoints: 4, LastCheckpoint: "000000000004",

@@ -4,13 +4,14 @@ import (
 	"context"
 	"slices"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Info returns what the thread's owner may see of it.
-func (t *Thread) Info() *holdfast.ThreadInfo {
-	info := &holdfast.ThreadInfo{
+func (t *Thread) Info() *threads.Info {
+	info := &threads.Info{
 		ID: t.Key.Thread, Agent: t.State.Agent, Status: t.State.Status(), Run: t.State.Run(),
 		Outcome: t.State.Outcome(), Code: t.State.Code(), Iteration: t.State.Iteration, Cursor: t.Last().String(),
 		PendingToolCalls: t.State.PendingFrontend(), UpdatedAt: t.Head.UpdatedAt, ETag: t.Head.ETag,
@@ -26,8 +27,8 @@ func (t *Thread) Info() *holdfast.ThreadInfo {
 
 // PendingWrites returns the finished results that no checkpoint holds yet, in the order
 // in which they finished.
-func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]holdfast.PendingWrite, error) {
-	values, err := rd.Store.Values(ctx, t.Key, holdfast.KindPending, "", 0)
+func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]threads.PendingWrite, error) {
+	values, err := rd.Store.Values(ctx, t.Key, store.KindPending, "", 0)
 	if err != nil {
 		return nil, ReadError(err)
 	}
@@ -38,13 +39,13 @@ func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]holdfast.Pendi
 	if err != nil {
 		return nil, err
 	}
-	var list []holdfast.PendingWrite
+	var list []threads.PendingWrite
 	for _, v := range values {
 		var p PendingWrite
 		if err := Decode(v.Data, &p); err != nil {
 			return nil, ReadError(err)
 		}
-		w := holdfast.PendingWrite{
+		w := threads.PendingWrite{
 			CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed, Iteration: p.Iteration,
 			ThreadID: t.Key.Thread, CompletedAt: p.CompletedAt,
 		}
@@ -53,13 +54,13 @@ func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]holdfast.Pendi
 		}
 		list = append(list, w)
 	}
-	slices.SortFunc(list, func(a, b holdfast.PendingWrite) int { return hist.Index[a.Message] - hist.Index[b.Message] })
+	slices.SortFunc(list, func(a, b threads.PendingWrite) int { return hist.Index[a.Message] - hist.Index[b.Message] })
 	return list, nil
 }
 
 // StateSnapshot returns a STATE_SNAPSHOT of the shared state in the blob id. A thread
 // without shared state has an empty object.
-func (rd Reader) StateSnapshot(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
+func (rd Reader) StateSnapshot(ctx context.Context, key store.ThreadKey, id string) ([]byte, error) {
 	state, err := rd.Shared(ctx, key, id)
 	if err != nil {
 		return nil, err

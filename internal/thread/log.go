@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A run's log is what watchers of the run read. While it is fresh, its records are in
@@ -42,9 +42,9 @@ func DeltaOf(data []byte) (key itemKey, text string, ok bool) {
 // After returns up to limit records after a cursor; false if the archive does not have
 // the cursor's record. Successive deltas of an item become one record, which has the
 // number of the last of them.
-func (a *ArchivedLog) After(c holdfast.Cursor, limit int, t *Texts) ([]holdfast.Record, bool) {
-	var out []holdfast.Record
-	next, held := a.First, c == holdfast.Cursor{}
+func (a *ArchivedLog) After(c store.Cursor, limit int, t *Texts) ([]store.Record, bool) {
+	var out []store.Record
+	next, held := a.First, c == store.Cursor{}
 	for i := range a.Entries {
 		n := &a.Entries[i]
 		first := next
@@ -56,8 +56,8 @@ func (a *ArchivedLog) After(c holdfast.Cursor, limit int, t *Texts) ([]holdfast.
 		if c.Number >= next-1 || !held || len(out) >= limit {
 			continue
 		}
-		out = append(out, holdfast.Record{
-			Cursor: holdfast.Cursor{Number: next - 1, Tag: a.tag(next - 1)}, Data: n.data(skip, t),
+		out = append(out, store.Record{
+			Cursor: store.Cursor{Number: next - 1, Tag: a.tag(next - 1)}, Data: n.data(skip, t),
 		})
 	}
 	return out, held
@@ -82,28 +82,28 @@ func AppendDelta(buf []byte, kind agui.Type, id string, text []byte) []byte {
 
 // Records returns up to limit records of a run after a cursor, from the live log or from
 // the archive. after may be rec.After, the position before the run's first record, which
-// needs no record of its own. A cursor that is nowhere is [holdfast.ErrCursor].
-func (rd Reader) Records(ctx context.Context, key holdfast.ThreadKey, rec *Run, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
+// needs no record of its own. A cursor that is nowhere is [store.ErrCursor].
+func (rd Reader) Records(ctx context.Context, key store.ThreadKey, rec *Run, after store.Cursor, limit int) ([]store.Record, error) {
 	records, err := rd.Store.Records(ctx, key, after, limit)
 	// A run has at least one record, so there is always one after its beginning.
 	gone := err == nil && after == rec.After && (len(records) == 0 || records[0].Number != after.Number+1)
-	if !gone && !errors.Is(err, holdfast.ErrCursor) {
+	if !gone && !errors.Is(err, store.ErrCursor) {
 		return records, err
 	}
 	if gone {
-		err = fmt.Errorf("the log of run %s is not there: %w", rec.ID, holdfast.ErrCursor)
+		err = fmt.Errorf("the log of run %s is not there: %w", rec.ID, store.ErrCursor)
 	}
-	data, archiveErr := rd.Store.Value(ctx, key, holdfast.KindLog, rec.ID)
+	data, archiveErr := rd.Store.Value(ctx, key, store.KindLog, rec.ID)
 	switch {
 	case archiveErr == nil:
 		return rd.archived(ctx, key, rec, data, after, limit)
-	case !errors.Is(archiveErr, holdfast.ErrNotFound):
+	case !errors.Is(archiveErr, store.ErrNotFound):
 		return nil, archiveErr
 	case after != rec.After:
 		return nil, err
 	}
 	// Only the runs before this one are stored apart.
-	first, err2 := rd.Store.Records(ctx, key, holdfast.Cursor{}, limit)
+	first, err2 := rd.Store.Records(ctx, key, store.Cursor{}, limit)
 	if err2 != nil {
 		return nil, err2
 	}
@@ -114,7 +114,7 @@ func (rd Reader) Records(ctx context.Context, key holdfast.ThreadKey, rec *Run, 
 }
 
 // archived returns records of a run from data, its archived log.
-func (rd Reader) archived(ctx context.Context, key holdfast.ThreadKey, rec *Run, data []byte, after holdfast.Cursor, limit int) ([]holdfast.Record, error) {
+func (rd Reader) archived(ctx context.Context, key store.ThreadKey, rec *Run, data []byte, after store.Cursor, limit int) ([]store.Record, error) {
 	a := &ArchivedLog{}
 	if err := Decode(data, a); err != nil {
 		return nil, err
@@ -128,19 +128,19 @@ func (rd Reader) archived(ctx context.Context, key holdfast.ThreadKey, rec *Run,
 		return nil, err
 	}
 	if after == rec.After {
-		after = holdfast.Cursor{}
+		after = store.Cursor{}
 	}
 	records, held := a.After(after, limit, t)
 	if !held {
-		return nil, fmt.Errorf("thread %s, run %s, cursor %s: %w", key, rec.ID, after, holdfast.ErrCursor)
+		return nil, fmt.Errorf("thread %s, run %s, cursor %s: %w", key, rec.ID, after, store.ErrCursor)
 	}
 	return records, nil
 }
 
 // LiveLog returns all records of the thread that are not archived.
-func (rd Reader) LiveLog(ctx context.Context, t *Thread) ([]holdfast.Record, error) {
-	var all []holdfast.Record
-	after := holdfast.Cursor{}
+func (rd Reader) LiveLog(ctx context.Context, t *Thread) ([]store.Record, error) {
+	var all []store.Record
+	after := store.Cursor{}
 	for after.Number+1 < t.Head.Next {
 		page, err := rd.Store.Records(ctx, t.Key, after, 4096)
 		if err != nil || len(page) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Everything that reads a thread from the store reads it here: a request before it is
@@ -19,14 +20,14 @@ import (
 
 // Reader reads threads from Store. It is the one way from a store to a thread. Its errors
 // are safe to show: see ReadError.
-type Reader struct{ Store holdfast.Reader }
+type Reader struct{ Store store.Reader }
 
 // Thread is a thread as it was when it was read.
 type Thread struct {
-	Key     holdfast.ThreadKey // tenant and id
-	Head    *holdfast.Head     // nil for a thread that does not exist
-	State   *State             // from the head; nil without one
-	History *History           // nil if it was not read
+	Key     store.ThreadKey // tenant and id
+	Head    *store.Head     // nil for a thread that does not exist
+	State   *State          // from the head; nil without one
+	History *History        // nil if it was not read
 }
 
 // Load reads a thread with its history. A thread that does not exist has no head; one
@@ -56,7 +57,7 @@ type Ground struct {
 	History *History // up to the state's leaf
 	Shared  []byte   // the shared state; nil if there is none
 	// Recorded are the results by CallHash, the oldest first.
-	Recorded map[string][]holdfast.Value
+	Recorded map[string][]store.Value
 }
 
 // Resumable is everything that a run needs to continue from where its thread stands.
@@ -103,18 +104,18 @@ func (rd Reader) Resumable(ctx context.Context, t *Thread) (*Resumable, error) {
 
 // Last returns the position of the thread's last record. Every acquisition writes a
 // record, so the last one has the tag of the head's fence.
-func (t *Thread) Last() holdfast.Cursor {
+func (t *Thread) Last() store.Cursor {
 	if t.Head.Next <= 1 {
-		return holdfast.Cursor{}
+		return store.Cursor{}
 	}
-	return holdfast.Cursor{Number: t.Head.Next - 1, Tag: t.Head.Fence.Tag()}
+	return store.Cursor{Number: t.Head.Next - 1, Tag: t.Head.Fence.Tag()}
 }
 
 // find reads a thread's head for its owner. A thread that does not exist has no head.
 func (rd Reader) find(ctx context.Context, who holdfast.Principal, id string) (*Thread, error) {
-	t := &Thread{Key: holdfast.ThreadKey{Tenant: who.Tenant, Thread: id}}
+	t := &Thread{Key: store.ThreadKey{Tenant: who.Tenant, Thread: id}}
 	head, err := rd.Store.Head(ctx, t.Key)
-	if errors.Is(err, holdfast.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return t, nil
 	}
 	if err != nil {
@@ -133,7 +134,7 @@ func (rd Reader) find(ctx context.Context, who holdfast.Principal, id string) (*
 
 // Head reads a thread's head for the engine itself, whoever owns the thread. The error
 // is the store's own, or that of DecodeState.
-func (rd Reader) Head(ctx context.Context, key holdfast.ThreadKey) (*Thread, error) {
+func (rd Reader) Head(ctx context.Context, key store.ThreadKey) (*Thread, error) {
 	head, err := rd.Store.Head(ctx, key)
 	if err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (rd Reader) Existing(ctx context.Context, who holdfast.Principal, id string
 }
 
 // History reads the message tree and follows it from the leaf back to the first message.
-func (rd Reader) History(ctx context.Context, key holdfast.ThreadKey, leaf string) (*History, error) {
+func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) (*History, error) {
 	stored, err := rd.Store.Messages(ctx, key)
 	if err != nil {
 		return nil, ReadError(err)
@@ -205,11 +206,11 @@ func CheckStale(st *State, h *History) error {
 var ErrHole = errors.New("the message tree has a hole")
 
 // Shared reads the shared state in the blob id; nil for an empty id.
-func (rd Reader) Shared(ctx context.Context, key holdfast.ThreadKey, id string) ([]byte, error) {
+func (rd Reader) Shared(ctx context.Context, key store.ThreadKey, id string) ([]byte, error) {
 	if id == "" {
 		return nil, nil
 	}
-	b, err := rd.Store.Value(ctx, key, holdfast.KindBlob, id)
+	b, err := rd.Store.Value(ctx, key, store.KindBlob, id)
 	if err != nil {
 		return nil, ReadError(err)
 	}
@@ -217,7 +218,7 @@ func (rd Reader) Shared(ctx context.Context, key holdfast.ThreadKey, id string) 
 }
 
 // Size returns how many bytes the thread takes in the store.
-func (rd Reader) Size(ctx context.Context, key holdfast.ThreadKey) (total int64, err error) {
+func (rd Reader) Size(ctx context.Context, key store.ThreadKey) (total int64, err error) {
 	size, err := rd.Store.Size(ctx, key)
 	if err != nil {
 		return 0, ReadError(err)
@@ -230,9 +231,9 @@ func (rd Reader) Size(ctx context.Context, key holdfast.ThreadKey) (total int64,
 
 // Run reads how a run began. A run that the thread does not have is reported as not
 // found.
-func (rd Reader) Run(ctx context.Context, key holdfast.ThreadKey, id string) (*Run, error) {
-	raw, err := rd.Store.Value(ctx, key, holdfast.KindRun, id)
-	if errors.Is(err, holdfast.ErrNotFound) {
+func (rd Reader) Run(ctx context.Context, key store.ThreadKey, id string) (*Run, error) {
+	raw, err := rd.Store.Value(ctx, key, store.KindRun, id)
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, RunNotFound(key.Thread, id)
 	}
 	if err != nil {
@@ -246,9 +247,9 @@ func (rd Reader) Run(ctx context.Context, key holdfast.ThreadKey, id string) (*R
 }
 
 // RunEnd reads how a run ended; nil if it has not.
-func (rd Reader) RunEnd(ctx context.Context, key holdfast.ThreadKey, run string) (*RunEnd, error) {
-	raw, err := rd.Store.Value(ctx, key, holdfast.KindOutcome, run)
-	if errors.Is(err, holdfast.ErrNotFound) {
+func (rd Reader) RunEnd(ctx context.Context, key store.ThreadKey, run string) (*RunEnd, error) {
+	raw, err := rd.Store.Value(ctx, key, store.KindOutcome, run)
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
@@ -262,8 +263,8 @@ func (rd Reader) RunEnd(ctx context.Context, key holdfast.ThreadKey, run string)
 }
 
 // started returns the ids of the calls that have an intent and no result yet.
-func (rd Reader) started(ctx context.Context, key holdfast.ThreadKey) (map[string]bool, error) {
-	values, err := rd.Store.Values(ctx, key, holdfast.KindIntent, "", 0)
+func (rd Reader) started(ctx context.Context, key store.ThreadKey) (map[string]bool, error) {
+	values, err := rd.Store.Values(ctx, key, store.KindIntent, "", 0)
 	if err != nil {
 		return nil, ReadError(err)
 	}
@@ -276,16 +277,16 @@ func (rd Reader) started(ctx context.Context, key holdfast.ThreadKey) (map[strin
 
 // recorded reads the recorded results that are left to use. Only a thread that went back
 // has any.
-func (rd Reader) recorded(ctx context.Context, key holdfast.ThreadKey, st *State) (map[string][]holdfast.Value, error) {
+func (rd Reader) recorded(ctx context.Context, key store.ThreadKey, st *State) (map[string][]store.Value, error) {
 	if !st.Reuse {
 		return nil, nil
 	}
-	values, err := rd.Store.Values(ctx, key, holdfast.KindReuse, "", 0)
+	values, err := rd.Store.Values(ctx, key, store.KindReuse, "", 0)
 	if err != nil {
 		return nil, ReadError(err)
 	}
 	slices.Reverse(values) // oldest first
-	left := map[string][]holdfast.Value{}
+	left := map[string][]store.Value{}
 	for _, v := range values {
 		hash, _, _ := bytes.Cut([]byte(v.ID), []byte("/"))
 		left[string(hash)] = append(left[string(hash)], v)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Run is how a run began. It is written once, with the commit that accepts the run.
@@ -21,7 +23,7 @@ type Run struct {
 	// ParentRunID is the client's, for its own use.
 	ParentRunID string `json:"parentRunId,omitempty"`
 	// After is the last record before the run's first.
-	After holdfast.Cursor `json:"after"`
+	After store.Cursor `json:"after"`
 	// StartedAt is when the run was accepted.
 	StartedAt time.Time `json:"startedAt"`
 
@@ -46,17 +48,17 @@ type RunEnd struct {
 }
 
 // Public returns what the thread's owner may see of a run. o is zero for one that runs.
-func (rec *Run) Public(o RunEnd) holdfast.RunInfo {
-	return holdfast.RunInfo{
+func (rec *Run) Public(o RunEnd) threads.Run {
+	return threads.Run{
 		ID: rec.ID, Agent: rec.Agent, StartedAt: rec.StartedAt, EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code,
 		Continues: rec.Continues, ContinuedBy: o.ContinuedBy, ParentRunID: rec.ParentRunID,
 	}
 }
 
 // PutRunEnd adds to the commit c how the run ended.
-func PutRunEnd(c *holdfast.Commit, run string, o RunEnd) {
+func PutRunEnd(c *store.Commit, run string, o RunEnd) {
 	o.Format = Format
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindOutcome, ID: run, Data: MustJSON(o)})
+	c.Put = append(c.Put, store.Value{Kind: store.KindOutcome, ID: run, Data: MustJSON(o)})
 }
 
 // RunEnd returns how the thread's last run ended, at that time and with the number of

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The states of the middleware are part of the thread's state, so that each commit
@@ -23,7 +25,7 @@ const refLength = 7
 
 // schemaRef returns the name under which a thread keeps a schema. It is derived from the
 // content, so that a thread that changes back and forth keeps each schema once.
-func schemaRef(info holdfast.SchemaInfo) string {
+func schemaRef(info state.SchemaInfo) string {
 	sum := sha256.Sum256(MustJSON(info))
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:refLength]
 }
@@ -88,38 +90,38 @@ func setIn[V any](m *map[string]V, name string, v V) {
 
 // Values returns the middleware's states as they are stored. info is the schema that
 // they were written under.
-func (s *State) Values(info holdfast.SchemaInfo) []holdfast.StateValue {
-	var out []holdfast.StateValue
+func (s *State) Values(info state.SchemaInfo) []state.Value {
+	var out []state.Value
 	for name, data := range s.States {
 		version := s.StateVersions[name]
 		if version == 0 {
 			version = info.StateVersions[name]
 		}
-		out = append(out, holdfast.StateValue{
+		out = append(out, state.Value{
 			Name: name, Version: max(version, 1), Data: data,
 			Redacted: slices.Contains(s.Redacted, name) || slices.Contains(info.Redacted, name),
 		})
 	}
 	for name, kept := range s.NewerStates {
-		out = append(out, holdfast.StateValue{Name: name, Version: kept.Version, Data: kept.Data, Redacted: kept.Redacted, Aside: true})
+		out = append(out, state.Value{Name: name, Version: kept.Version, Data: kept.Data, Redacted: kept.Redacted, Aside: true})
 	}
 	return out
 }
 
 // Schema describes the states of one agent's middleware.
 type Schema struct {
-	*holdfast.Schema
+	*state.Schema
 	Ref string // under which a thread keeps it
 }
 
 // NewSchema returns the schema of an agent. It returns an error if the agent's
 // middleware registers two states of one name.
 func NewSchema(a *holdfast.Agent) (*Schema, error) {
-	var states []holdfast.AnyState
+	var states []holdfast.State
 	for _, m := range a.Middleware {
 		states = append(states, m.States...)
 	}
-	s, err := holdfast.NewSchema(states...)
+	s, err := state.NewSchema(states...)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +129,8 @@ func NewSchema(a *holdfast.Agent) (*Schema, error) {
 }
 
 // EmptySchema returns a schema without states.
-func EmptySchema() *holdfast.Schema {
-	s, err := holdfast.NewSchema()
+func EmptySchema() *state.Schema {
+	s, err := state.NewSchema()
 	if err != nil {
 		panic("thread: a schema without states is always valid: " + err.Error())
 	}
@@ -137,11 +139,11 @@ func EmptySchema() *holdfast.Schema {
 
 // ReadSchema reads the schema that the states in st were written under. A thread without
 // one has the zero schema.
-func ReadSchema(ctx context.Context, store holdfast.Reader, key holdfast.ThreadKey, st *State) (info holdfast.SchemaInfo, err error) {
+func ReadSchema(ctx context.Context, db store.Reader, key store.ThreadKey, st *State) (info state.SchemaInfo, err error) {
 	if st.Schema == "" {
 		return info, nil
 	}
-	raw, err := store.Value(ctx, key, holdfast.KindBlob, SchemaBlob(st.Schema))
+	raw, err := db.Value(ctx, key, store.KindBlob, SchemaBlob(st.Schema))
 	if err != nil {
 		return info, fmt.Errorf("read the schema of thread %s: %w", key, err)
 	}
@@ -152,8 +154,8 @@ func ReadSchema(ctx context.Context, store holdfast.Reader, key holdfast.ThreadK
 }
 
 // Schemas returns the schema of each agent by the agent's name.
-func Schemas(agents []holdfast.Agent) (map[string]*holdfast.Schema, error) {
-	out := make(map[string]*holdfast.Schema, len(agents))
+func Schemas(agents []holdfast.Agent) (map[string]*state.Schema, error) {
+	out := make(map[string]*state.Schema, len(agents))
 	for i := range agents {
 		s, err := NewSchema(&agents[i])
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // standing is where a thread stands: what it does, and how its last run ended. Its
@@ -20,7 +21,7 @@ import (
 // that was taken in mid-run into one that a thread can stand in. Whether the owner of a
 // running thread is alive is never stored: it follows from the owner's lease.
 type standing struct {
-	status  holdfast.ThreadStatus
+	status  threads.Status
 	run     string
 	outcome holdfast.Outcome
 	code    string
@@ -33,14 +34,14 @@ var ErrTransition = errors.New("no such transition")
 
 // New returns the state of a thread without history.
 func New() *State {
-	return &State{Format: Format, standing: standing{status: holdfast.StatusIdle}}
+	return &State{Format: Format, standing: standing{status: threads.StatusIdle}}
 }
 
 // Status returns what the thread does.
-func (s *standing) Status() holdfast.ThreadStatus { return s.status }
+func (s *standing) Status() threads.Status { return s.status }
 
 // Running reports whether a run is under way.
-func (s *standing) Running() bool { return s.status == holdfast.StatusRunning }
+func (s *standing) Running() bool { return s.status == threads.StatusRunning }
 
 // Run returns the id of the running or last run.
 func (s *standing) Run() string { return s.run }
@@ -69,7 +70,7 @@ func (s *State) Begin(run, agent string) error {
 	if err := s.allow(!s.Running(), "begin a run on"); err != nil {
 		return err
 	}
-	s.standing = standing{status: holdfast.StatusRunning, run: run}
+	s.standing = standing{status: threads.StatusRunning, run: run}
 	s.Agent, s.GrantedAt, s.Takeovers, s.Usage = agent, s.Iteration, 0, nil
 	return nil
 }
@@ -81,7 +82,7 @@ func (s *State) End(outcome holdfast.Outcome) error {
 	if err := s.allow(s.Running() && ends, "end with "+string(outcome)); err != nil {
 		return err
 	}
-	s.to(holdfast.StatusIdle, outcome, nil)
+	s.to(threads.StatusIdle, outcome, nil)
 	return nil
 }
 
@@ -91,7 +92,7 @@ func (s *State) Wait() error {
 	if err := s.allow(s.Running() && len(s.Interrupts()) > 0, "wait on"); err != nil {
 		return err
 	}
-	s.to(holdfast.StatusInterrupted, holdfast.OutcomeInterrupt, nil)
+	s.to(threads.StatusInterrupted, holdfast.OutcomeInterrupt, nil)
 	return nil
 }
 
@@ -101,13 +102,13 @@ func (s *State) Stop(cause *holdfast.Error) error {
 	if err := s.allow(s.Running(), "stop"); err != nil {
 		return err
 	}
-	s.to(holdfast.StatusStopped, holdfast.OutcomeError, cause)
+	s.to(threads.StatusStopped, holdfast.OutcomeError, cause)
 	return nil
 }
 
 // Rewind takes the state back to a message after which nothing is open.
 func (s *State) Rewind(leaf string) {
-	s.to(holdfast.StatusIdle, holdfast.OutcomeSuccess, nil)
+	s.to(threads.StatusIdle, holdfast.OutcomeSuccess, nil)
 	s.Leaf, s.Iteration = leaf, 0
 	s.Calls, s.Queued, s.Open, s.Question = nil, nil, false, nil
 }
@@ -118,14 +119,14 @@ func (s *State) Rewind(leaf string) {
 func (s *State) Rest(reason *holdfast.Error) {
 	switch {
 	case len(s.Interrupts()) > 0:
-		s.to(holdfast.StatusInterrupted, holdfast.OutcomeInterrupt, nil)
+		s.to(threads.StatusInterrupted, holdfast.OutcomeInterrupt, nil)
 	case s.Running():
-		s.to(holdfast.StatusStopped, holdfast.OutcomeError, reason)
+		s.to(threads.StatusStopped, holdfast.OutcomeError, reason)
 	}
 }
 
 // to sets where the thread stands. The run stays the thread's last one.
-func (s *State) to(status holdfast.ThreadStatus, outcome holdfast.Outcome, cause *holdfast.Error) {
+func (s *State) to(status threads.Status, outcome holdfast.Outcome, cause *holdfast.Error) {
 	s.standing = standing{status: status, run: s.run, outcome: outcome}
 	if cause != nil {
 		s.code, s.text = cause.Code, PublicText(cause)

@@ -7,18 +7,19 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // standings returns a state in each status.
-func standings() map[holdfast.ThreadStatus]func() *State {
-	in := func(status holdfast.ThreadStatus) func() *State {
+func standings() map[threads.Status]func() *State {
+	in := func(status threads.Status) func() *State {
 		return func() *State {
 			return &State{standing: standing{status: status, run: "r1"}, Work: Work{Iteration: 3, Takeovers: 1, Usage: []holdfast.Usage{{}}}}
 		}
 	}
-	return map[holdfast.ThreadStatus]func() *State{
-		holdfast.StatusIdle: in(holdfast.StatusIdle), holdfast.StatusRunning: in(holdfast.StatusRunning),
-		holdfast.StatusInterrupted: in(holdfast.StatusInterrupted), holdfast.StatusStopped: in(holdfast.StatusStopped),
+	return map[threads.Status]func() *State{
+		threads.StatusIdle: in(threads.StatusIdle), threads.StatusRunning: in(threads.StatusRunning),
+		threads.StatusInterrupted: in(threads.StatusInterrupted), threads.StatusStopped: in(threads.StatusStopped),
 	}
 }
 
@@ -31,18 +32,18 @@ func TestTransitions(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(*State)
 		move    func(*State) error
-		from    []holdfast.ThreadStatus
-		to      holdfast.ThreadStatus
+		from    []threads.Status
+		to      threads.Status
 		outcome holdfast.Outcome
 	}{
 		"begin": {nil, func(s *State) error { return s.Begin("r2", "a") },
-			[]holdfast.ThreadStatus{holdfast.StatusIdle, holdfast.StatusInterrupted, holdfast.StatusStopped}, holdfast.StatusRunning, ""},
-		"success":          {nil, func(s *State) error { return s.End(holdfast.OutcomeSuccess) }, []holdfast.ThreadStatus{holdfast.StatusRunning}, holdfast.StatusIdle, holdfast.OutcomeSuccess},
-		"cancelled":        {nil, func(s *State) error { return s.End(holdfast.OutcomeCancelled) }, []holdfast.ThreadStatus{holdfast.StatusRunning}, holdfast.StatusIdle, holdfast.OutcomeCancelled},
+			[]threads.Status{threads.StatusIdle, threads.StatusInterrupted, threads.StatusStopped}, threads.StatusRunning, ""},
+		"success":          {nil, func(s *State) error { return s.End(holdfast.OutcomeSuccess) }, []threads.Status{threads.StatusRunning}, threads.StatusIdle, holdfast.OutcomeSuccess},
+		"cancelled":        {nil, func(s *State) error { return s.End(holdfast.OutcomeCancelled) }, []threads.Status{threads.StatusRunning}, threads.StatusIdle, holdfast.OutcomeCancelled},
 		"no end":           {nil, func(s *State) error { return s.End(holdfast.OutcomeError) }, nil, "", ""},
-		"wait":             {open, (*State).Wait, []holdfast.ThreadStatus{holdfast.StatusRunning}, holdfast.StatusInterrupted, holdfast.OutcomeInterrupt},
+		"wait":             {open, (*State).Wait, []threads.Status{threads.StatusRunning}, threads.StatusInterrupted, holdfast.OutcomeInterrupt},
 		"wait for nothing": {nil, (*State).Wait, nil, "", ""},
-		"stop":             {nil, func(s *State) error { return s.Stop(CutOff(3)) }, []holdfast.ThreadStatus{holdfast.StatusRunning}, holdfast.StatusStopped, holdfast.OutcomeError},
+		"stop":             {nil, func(s *State) error { return s.Stop(CutOff(3)) }, []threads.Status{threads.StatusRunning}, threads.StatusStopped, holdfast.OutcomeError},
 	} {
 		for from, state := range standings() {
 			s := state()
@@ -62,7 +63,7 @@ func TestTransitions(t *testing.T) {
 }
 
 func TestBeginCountsFromHere(t *testing.T) {
-	s := standings()[holdfast.StatusStopped]()
+	s := standings()[threads.StatusStopped]()
 	if err := s.Begin("r2", "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestBeginCountsFromHere(t *testing.T) {
 }
 
 func TestStopSaysWhy(t *testing.T) {
-	s := standings()[holdfast.StatusRunning]()
+	s := standings()[threads.StatusRunning]()
 	if err := s.Stop(holdfast.Errorf("broken", "It broke.").WithHint("Mend it.")); err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +86,8 @@ func TestStopSaysWhy(t *testing.T) {
 func TestRest(t *testing.T) {
 	for from, state := range standings() {
 		want := from
-		if from == holdfast.StatusRunning {
-			want = holdfast.StatusStopped
+		if from == threads.StatusRunning {
+			want = threads.StatusStopped
 		}
 		s := state()
 		if s.Rest(CutOff(3)); s.Status() != want {
@@ -94,7 +95,7 @@ func TestRest(t *testing.T) {
 		}
 		s = state()
 		s.Question = &Question{Interrupt: &agui.Interrupt{ID: "i1"}}
-		if s.Rest(CutOff(3)); s.Status() != holdfast.StatusInterrupted {
+		if s.Rest(CutOff(3)); s.Status() != threads.StatusInterrupted {
 			t.Errorf("from %s with a question: %s", from, s.Status())
 		}
 	}
@@ -105,7 +106,7 @@ func TestRewindLeavesNothingOpen(t *testing.T) {
 		s := state()
 		s.Calls, s.Open, s.Question = []Call{{ID: "c1"}}, true, &Question{Interrupt: &agui.Interrupt{ID: "i1"}}
 		s.Rewind("m1")
-		if s.Status() != holdfast.StatusIdle || s.Leaf != "m1" || s.Iteration != 0 || len(s.Calls) > 0 || s.Open || s.Question != nil {
+		if s.Status() != threads.StatusIdle || s.Leaf != "m1" || s.Iteration != 0 || len(s.Calls) > 0 || s.Open || s.Question != nil {
 			t.Errorf("from %s: %+v", from, s)
 		}
 	}

@@ -5,19 +5,19 @@ import (
 	"errors"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // endedThread is a thread whose log is due to be archived.
 type endedThread struct {
-	key holdfast.ThreadKey
+	key store.ThreadKey
 	due time.Time // when to archive it
 }
 
 // ArchiveSoon has the thread's log archived once Config.ArchiveAfter has passed. It does
 // not block.
-func (k *Keeper) ArchiveSoon(key holdfast.ThreadKey) {
+func (k *Keeper) ArchiveSoon(key store.ThreadKey) {
 	select {
 	case k.finished <- endedThread{key, k.cfg.Now().Add(k.cfg.ArchiveAfter)}:
 	default: // too many wait; retention finds the thread later
@@ -40,7 +40,7 @@ func (k *Keeper) keepArchives() {
 		case <-time.After(t.due.Sub(k.cfg.Now())):
 		}
 		err := k.Archive(k.ctx, t.key)
-		if err != nil && k.ctx.Err() == nil && !errors.Is(err, holdfast.ErrConflict) && !errors.Is(err, holdfast.ErrFenced) && !errors.Is(err, holdfast.ErrNotFound) {
+		if err != nil && k.ctx.Err() == nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrFenced) && !errors.Is(err, store.ErrNotFound) {
 			k.cfg.Log.Warn("a log could not be archived; it stays as it is", "thread", t.key.Thread, "error", err)
 		}
 	}
@@ -48,7 +48,7 @@ func (k *Keeper) keepArchives() {
 
 // Archive stores the logs of all ended runs of a thread apart from its live log. A thread
 // that runs stays as it is.
-func (k *Keeper) Archive(ctx context.Context, key holdfast.ThreadKey) error {
+func (k *Keeper) Archive(ctx context.Context, key store.ThreadKey) error {
 	defer k.engine.Lock(key)()
 	t, err := k.read.Head(ctx, key)
 	if err != nil || t.State.Running() {
@@ -69,7 +69,7 @@ func (k *Keeper) Archive(ctx context.Context, key holdfast.ThreadKey) error {
 	c := k.amend(t)
 	c.Trim = t.Head.Next - 1
 	for _, run := range thread.ByRun(records) {
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindLog, ID: run.Id, Data: thread.MustJSON(thread.ArchiveRun(run.Id, run.Records, all))})
+		c.Put = append(c.Put, store.Value{Kind: store.KindLog, ID: run.Id, Data: thread.MustJSON(thread.ArchiveRun(run.Id, run.Records, all))})
 	}
 	return k.engine.Commit(ctx, t.Place(), c)
 }

@@ -13,29 +13,30 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // TestArchive: the log of a run that has ended keeps nothing that the messages hold, and a
 // watcher that has seen a part of it gets the rest, from between any two words.
 func TestArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New()
-		e := looptest.Start(t, store, nil, looptest.Wordy())
+		db := memstore.New()
+		e := looptest.Start(t, db, nil, looptest.Wordy())
 		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		frames, events := looptest.FramesOf(t, reply, err)
 		want := looptest.Reduce(events)
-		key := holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
-		live, err := store.Records(t.Context(), key, holdfast.Cursor{}, 1000)
+		key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
+		live, err := db.Records(t.Context(), key, store.Cursor{}, 1000)
 		if err != nil || len(live) != len(frames) {
 			t.Fatalf("%d records, %d frames: %v", len(live), len(frames), err)
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 
-		if left, err := store.Records(t.Context(), key, holdfast.Cursor{}, 1000); err != nil || len(left) > 0 {
+		if left, err := db.Records(t.Context(), key, store.Cursor{}, 1000); err != nil || len(left) > 0 {
 			t.Fatalf("the live log still has %d records: %v", len(left), err)
 		}
-		stored, err := store.Value(t.Context(), key, holdfast.KindLog, "r1")
+		stored, err := db.Value(t.Context(), key, store.KindLog, "r1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,12 +48,12 @@ func TestArchive(t *testing.T) {
 		if !strings.Contains(string(stored), "dulci") {
 			t.Error("the words of the answer that was given up are lost")
 		}
-		whole := looptest.Collect(t, looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", holdfast.Cursor{}, agui.DialectV1))(t), nil)
+		whole := looptest.Collect(t, looptest.Must(e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1))(t), nil)
 		if got := looptest.Reduce(whole); !slices.Equal(got, want) {
 			t.Errorf("the replay shows\n%q, want\n%q", got, want)
 		}
 		for n, f := range frames {
-			after, err := holdfast.ParseCursor(f.ID)
+			after, err := store.ParseCursor(f.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +72,7 @@ func TestArchive(t *testing.T) {
 				t.Fatalf("the rest after frame %d: %v", n, err)
 			}
 		}
-		other := holdfast.Cursor{Number: 5, Tag: "zzzzzz"}
+		other := store.Cursor{Number: 5, Tag: "zzzzzz"}
 		resync, err := e.Events(t.Context(), looptest.Alice, "t", "r1", other, agui.DialectV1)
 		if _, shown := looptest.FramesOf(t, resync, err); !slices.Equal(looptest.Reduce(shown), want) {
 			t.Errorf("a cursor of another log is shown %q", looptest.Reduce(shown))
@@ -113,11 +114,11 @@ func TestRunAfterArchive(t *testing.T) {
 // archived meanwhile.
 func TestArchiveUnderAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New()
-		e := looptest.Start(t, store, nil, looptest.Wordy())
+		db := memstore.New()
+		e := looptest.Start(t, db, nil, looptest.Wordy())
 		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		want := looptest.Reduce(looptest.Collect(t, reply, err))
-		other := looptest.Start(t, store, nil, looptest.Wordy())
+		other := looptest.Start(t, db, nil, looptest.Wordy())
 		reply, err = other.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +136,7 @@ func TestArchiveUnderAReader(t *testing.T) {
 		if got := looptest.Reduce(events); !slices.Equal(got, want) {
 			t.Errorf("the slow reader shows %q, want %q", got, want)
 		}
-		if _, err := store.Value(t.Context(), holdfast.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, holdfast.KindLog, "r1"); errors.Is(err, holdfast.ErrNotFound) {
+		if _, err := db.Value(t.Context(), store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}, store.KindLog, "r1"); errors.Is(err, store.ErrNotFound) {
 			t.Error("the log was not archived under the reader")
 		}
 	})
@@ -150,10 +151,10 @@ func FuzzArchive(f *testing.F) {
 		parts := strings.Split(text, "|")
 		whole := strings.Join(parts, "")
 		m := agui.FromDomain(holdfast.Message{ID: "m", Role: holdfast.RoleAssistant, Text: whole})
-		kept := looptest.Must(thread.TextsOf([]holdfast.StoredMessage{{ID: "m", Data: m.AppendJSON(nil)}}))(t)
-		records := []holdfast.Record{{Cursor: holdfast.Cursor{Number: 7, Tag: "a"}, Data: agui.TextMessageStart{MessageID: "m", Role: "assistant"}.AppendJSON(nil)}}
+		kept := looptest.Must(thread.TextsOf([]store.Message{{ID: "m", Data: m.AppendJSON(nil)}}))(t)
+		records := []store.Record{{Cursor: store.Cursor{Number: 7, Tag: "a"}, Data: agui.TextMessageStart{MessageID: "m", Role: "assistant"}.AppendJSON(nil)}}
 		for i, p := range parts {
-			records = append(records, holdfast.Record{Cursor: holdfast.Cursor{Number: uint64(8 + i), Tag: "a"}, Data: agui.TextMessageContent{MessageID: "m", Delta: p}.AppendJSON(nil)})
+			records = append(records, store.Record{Cursor: store.Cursor{Number: uint64(8 + i), Tag: "a"}, Data: agui.TextMessageContent{MessageID: "m", Delta: p}.AppendJSON(nil)})
 		}
 		a := thread.ArchiveRun("r", records, kept)
 		seen := int(skip) % len(records)

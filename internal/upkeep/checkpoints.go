@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Checkpoints are the states that a thread can go back to. This file lists and shows them,
@@ -20,7 +23,7 @@ func (k *Keeper) keepsHistory() bool { return k.cfg.KeepCheckpoints != 1 }
 // Checkpoints lists a thread's checkpoints, newest first: at most limit of those that come
 // before the one with the id before (empty: all) and were taken before until (zero: any
 // time).
-func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, id, before string, until time.Time, limit int) ([]holdfast.Checkpoint, error) {
+func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, id, before string, until time.Time, limit int) ([]threads.Checkpoint, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -28,9 +31,9 @@ func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, id, be
 	if !k.keepsHistory() {
 		return nil, errHistoryNotKept()
 	}
-	list := []holdfast.Checkpoint{}
+	list := []threads.Checkpoint{}
 	for len(list) < limit {
-		page, err := k.cfg.Store.Values(ctx, t.Key, holdfast.KindCheckpoint, before, limit)
+		page, err := k.cfg.Store.Values(ctx, t.Key, store.KindCheckpoint, before, limit)
 		if err != nil {
 			return nil, thread.ReadError(err)
 		}
@@ -52,12 +55,12 @@ func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, id, be
 }
 
 // checkpointAt reads one checkpoint. One that is not there is reported as not found.
-func (k *Keeper) checkpointAt(ctx context.Context, key holdfast.ThreadKey, id string) (*thread.Checkpoint, error) {
+func (k *Keeper) checkpointAt(ctx context.Context, key store.ThreadKey, id string) (*thread.Checkpoint, error) {
 	if !k.keepsHistory() {
 		return nil, errHistoryNotKept()
 	}
-	data, err := k.cfg.Store.Value(ctx, key, holdfast.KindCheckpoint, id)
-	if errors.Is(err, holdfast.ErrNotFound) {
+	data, err := k.cfg.Store.Value(ctx, key, store.KindCheckpoint, id)
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, thread.CheckpointNotFound(key.Thread, id)
 	}
 	if err != nil {
@@ -71,7 +74,7 @@ func (k *Keeper) checkpointAt(ctx context.Context, key holdfast.ThreadKey, id st
 }
 
 // Checkpoint shows the thread as it was at a checkpoint.
-func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadID, id string) (*holdfast.CheckpointDetail, error) {
+func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadID, id string) (*threads.Detail, error) {
 	t, err := k.read.Existing(ctx, who, threadID)
 	if err != nil {
 		return nil, err
@@ -84,7 +87,7 @@ func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadI
 	if err != nil {
 		return nil, err
 	}
-	d := &holdfast.CheckpointDetail{Checkpoint: cp.Public(threadID), History: []json.RawMessage{}, Outcome: cp.State.Outcome(), Code: cp.State.Code()}
+	d := &threads.Detail{Checkpoint: cp.Public(threadID), History: []json.RawMessage{}, Outcome: cp.State.Outcome(), Code: cp.State.Code()}
 	d.Messages = len(hist.Raw)
 	for _, m := range hist.Raw {
 		d.History = append(d.History, m)
@@ -96,7 +99,7 @@ func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadI
 		return nil, err
 	}
 	for _, c := range cp.State.Calls {
-		open := holdfast.OpenCall{ID: c.ID, Tool: c.Name}
+		open := threads.OpenCall{ID: c.ID, Tool: c.Name}
 		if c.Waits() {
 			open.Interrupt = c.Interrupt.ID
 		}
@@ -109,12 +112,12 @@ func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadI
 }
 
 // State returns the thread's shared state and the middleware's states.
-func (k *Keeper) State(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadState, error) {
+func (k *Keeper) State(ctx context.Context, who holdfast.Principal, id string) (*threads.State, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	s := &holdfast.ThreadState{}
+	s := &threads.State{}
 	if s.State, err = k.read.Shared(ctx, t.Key, t.State.Shared); err != nil {
 		return nil, err
 	}
@@ -124,17 +127,17 @@ func (k *Keeper) State(ctx context.Context, who holdfast.Principal, id string) (
 
 // Mark takes a checkpoint of a thread that does not run, by hand. It may replace the
 // thread's shared state in the same commit.
-func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m holdfast.Mark) (*holdfast.Checkpoint, error) {
+func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m threads.Mark) (*threads.Checkpoint, error) {
 	if len(m.State) > 0 && !json.Valid(m.State) {
-		return nil, holdfast.Errorf(holdfast.CodeInvalidInput, "state is not JSON.")
+		return nil, holdfast.Errorf(codes.InvalidInput, "state is not JSON.")
 	}
-	var made holdfast.Checkpoint
-	_, err := k.onStill(ctx, who, id, m.ETag, func(t *thread.Thread) (*holdfast.Commit, error) {
+	var made threads.Checkpoint
+	_, err := k.onStill(ctx, who, id, m.ETag, func(t *thread.Thread) (*store.Commit, error) {
 		c, st := k.amend(t), t.State.Clone()
 		c.UpdatedAt = k.cfg.Now()
 		if len(m.State) > 0 && string(m.State) != "null" {
 			st.Shared = k.cfg.NewID("s")
-			c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: st.Shared, Data: m.State})
+			c.Put = append(c.Put, store.Value{Kind: store.KindBlob, ID: st.Shared, Data: m.State})
 		}
 		cp := k.list(c, st, thread.Checkpoint{Source: thread.SourceUpdate, Step: st.Iteration, Parent: st.LastCheckpoint, Label: m.Label})
 		made = cp.Public(id)
@@ -148,12 +151,12 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 }
 
 // list adds a checkpoint of st, of which only the origin is set, to the commit c.
-func (k *Keeper) list(c *holdfast.Commit, st *thread.State, cp thread.Checkpoint) *thread.Checkpoint {
+func (k *Keeper) list(c *store.Commit, st *thread.State, cp thread.Checkpoint) *thread.Checkpoint {
 	return thread.PutCheckpoint(c, st, cp, k.cfg.Now(), k.cfg.KeepCheckpoints)
 }
 
 // errHistoryNotKept says that this server has no checkpoints to go back to.
 func errHistoryNotKept() *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeHistoryNotKept, "This server keeps only the latest checkpoint of a thread.").
+	return holdfast.Errorf(codes.HistoryNotKept, "This server keeps only the latest checkpoint of a thread.").
 		WithHint("Operators keep more with --retention=full. A rewind or a fork by messageId works all the same.")
 }

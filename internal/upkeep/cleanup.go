@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // cleanupPage is how many threads a clean-up lists at a time.
@@ -14,10 +17,10 @@ const cleanupPage = 100
 
 // DeleteOlderThan removes the checkpoints of the caller's threads that were taken before
 // cutoff, except each thread's newest. With dryRun it only counts.
-func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*holdfast.Cleaned, error) {
-	cleaned := &holdfast.Cleaned{DryRun: dryRun}
+func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*threads.Cleaned, error) {
+	cleaned := &threads.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, time.Time{}, func(id string) error {
-		_, err := k.onStill(ctx, who, id, "", func(t *thread.Thread) (*holdfast.Commit, error) {
+		_, err := k.onStill(ctx, who, id, "", func(t *thread.Thread) (*store.Commit, error) {
 			p := pruning{k: k, t: t}
 			c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool { return !cp.CreatedAt.Before(cutoff) })
 			if err != nil || c == nil || p.checkpoints == 0 {
@@ -39,14 +42,14 @@ func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cu
 // DeleteInactive deletes the caller's threads that are idle and were last active before
 // cutoff. A thread that is stopped or waits is unfinished work, and stays. With dryRun it
 // only counts.
-func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*holdfast.Cleaned, error) {
-	cleaned := &holdfast.Cleaned{DryRun: dryRun}
+func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*threads.Cleaned, error) {
+	cleaned := &threads.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, cutoff, func(id string) error {
 		t, err := k.read.Existing(ctx, who, id)
 		if err != nil {
 			return leaveOut(cleaned, err)
 		}
-		if t.State.Status() != holdfast.StatusIdle || !t.Head.UpdatedAt.Before(cutoff) {
+		if t.State.Status() != threads.StatusIdle || !t.Head.UpdatedAt.Before(cutoff) {
 			cleaned.Kept++
 			return nil
 		}
@@ -63,13 +66,13 @@ func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cut
 
 // leaveOut counts a thread that runs, has moved or is gone as kept. Other errors end the
 // clean-up.
-func leaveOut(c *holdfast.Cleaned, err error) error {
+func leaveOut(c *threads.Cleaned, err error) error {
 	var pub *holdfast.Error
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced):
-	case errors.As(err, &pub) && (pub.Code == holdfast.CodeRunInProgress || pub.Code == holdfast.CodeNotFound || pub.Code == holdfast.CodeCheckpointConflict):
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
+	case errors.As(err, &pub) && (pub.Code == codes.RunInProgress || pub.Code == codes.NotFound || pub.Code == codes.CheckpointConflict):
 	default:
 		return thread.ReadUnlessMoved(err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // effects returns a function that says what effect a tool of the agent declares;
@@ -35,8 +37,8 @@ func (k *Keeper) effects(agent string, frontend []string) func(tool string) stri
 }
 
 // effect describes the call for a person.
-func (p *past) effect(effect string) holdfast.PastEffect {
-	out := holdfast.PastEffect{CallID: p.call, Tool: p.made.name, Effect: effect, Arguments: json.RawMessage(p.made.arguments)}
+func (p *past) effect(effect string) threads.PastEffect {
+	out := threads.PastEffect{CallID: p.call, Tool: p.made.name, Effect: effect, Arguments: json.RawMessage(p.made.arguments)}
 	if !json.Valid(out.Arguments) {
 		out.Arguments = thread.MustJSON(p.made.arguments)
 	}
@@ -57,7 +59,7 @@ func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure
 		kept := thread.RecordedResult{Format: thread.Format, Tool: p.made.name, Content: p.result.Content, Failed: thread.MarkOf(p.result).Failed}
 		after, err := k.read.Shared(ctx, t.Key, thread.SharedAfter(p.result.ID))
 		switch {
-		case errors.Is(err, holdfast.ErrNotFound): // the call did not change it
+		case errors.Is(err, store.ErrNotFound): // the call did not change it
 		case err != nil:
 			return err
 		default:
@@ -65,7 +67,7 @@ func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure
 			state = after
 		}
 		id := fmt.Sprintf("%s/%06d", thread.CallHash(p.made.name, p.made.arguments), n)
-		d.kept = append(d.kept, holdfast.Value{Kind: holdfast.KindReuse, ID: id, Data: thread.MustJSON(kept)})
+		d.kept = append(d.kept, store.Value{Kind: store.KindReuse, ID: id, Data: thread.MustJSON(kept)})
 	}
 	return nil
 }

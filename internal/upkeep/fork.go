@@ -5,12 +5,15 @@ import (
 	"errors"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Fork begins a new thread where another one stands, or stood. It copies the path of the
 // history. The other thread does not change, and may be running.
-func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
+func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to threads.Travel) (*threads.Traveled, error) {
 	if to.Thread == id {
 		return nil, errThreadExists(id)
 	}
@@ -31,10 +34,10 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 	if err != nil {
 		return nil, err
 	}
-	out := &holdfast.Traveled{}
-	c := &holdfast.Commit{
-		Key: holdfast.ThreadKey{Tenant: t.Key.Tenant, Thread: to.Thread}, ID: k.cfg.NewID("c"), Expect: holdfast.Position{Next: 1},
-		User: t.Head.User, Fence: holdfast.Fence{Epoch: 1, Nonce: k.cfg.NewID("")}, UpdatedAt: k.cfg.Now(), Parent: id,
+	out := &threads.Traveled{}
+	c := &store.Commit{
+		Key: store.ThreadKey{Tenant: t.Key.Tenant, Thread: to.Thread}, ID: k.cfg.NewID("c"), Expect: store.Position{Next: 1},
+		User: t.Head.User, Fence: store.Fence{Epoch: 1, Nonce: k.cfg.NewID("")}, UpdatedAt: k.cfg.Now(), Parent: id,
 	}
 	if err := k.copyTo(ctx, c, t, d); err != nil {
 		return nil, err
@@ -44,7 +47,7 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 	child := &thread.Thread{Key: c.Key, Head: thread.HeadAfter(c), State: d.st}
 	out.Thread = *child.Info()
 	err = k.engine.Commit(ctx, child.Place(), c)
-	if errors.Is(err, holdfast.ErrConflict) || errors.Is(err, holdfast.ErrFenced) {
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
 		return nil, errThreadExists(to.Thread)
 	}
 	if err != nil {
@@ -56,11 +59,11 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 
 // copyTo adds to the commit c what a fork needs of the thread: the path, the blobs that
 // the state refers to, and the run to continue.
-func (k *Keeper) copyTo(ctx context.Context, c *holdfast.Commit, t *thread.Thread, d *departure) error {
+func (k *Keeper) copyTo(ctx context.Context, c *store.Commit, t *thread.Thread, d *departure) error {
 	parent := ""
 	for i := range d.hist.Path {
 		id := d.hist.Path[i].ID
-		c.Messages = append(c.Messages, holdfast.StoredMessage{ID: id, Parent: parent, Data: d.hist.Raw[i]})
+		c.Messages = append(c.Messages, store.Message{ID: id, Parent: parent, Data: d.hist.Raw[i]})
 		parent = id
 	}
 	for _, id := range d.st.Blobs() {
@@ -68,14 +71,14 @@ func (k *Keeper) copyTo(ctx context.Context, c *holdfast.Commit, t *thread.Threa
 		if err != nil {
 			return err
 		}
-		c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindBlob, ID: id, Data: data})
+		c.Put = append(c.Put, store.Value{Kind: store.KindBlob, ID: id, Data: data})
 	}
 	rec, err := k.read.Run(ctx, t.Key, d.st.Run())
 	if err != nil {
 		return err
 	}
-	rec.After = holdfast.Cursor{}
-	c.Put = append(c.Put, holdfast.Value{Kind: holdfast.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)})
+	rec.After = store.Cursor{}
+	c.Put = append(c.Put, store.Value{Kind: store.KindRun, ID: rec.ID, Data: thread.MustJSON(rec)})
 	thread.PutRunEnd(c, rec.ID, d.st.RunEnd(k.cfg.Now(), 0))
 	for i := range d.st.Calls {
 		if d.st.Calls[i].Thread == "" {
@@ -83,12 +86,12 @@ func (k *Keeper) copyTo(ctx context.Context, c *holdfast.Commit, t *thread.Threa
 		}
 	}
 	d.st.Origin = &thread.Origin{Thread: t.Key.Thread, Checkpoint: d.from}
-	d.st.Boundary, d.st.Checkpoints, d.st.Bytes = holdfast.Cursor{}, 0, 0
+	d.st.Boundary, d.st.Checkpoints, d.st.Bytes = store.Cursor{}, 0, 0
 	return nil
 }
 
 // errThreadExists says that a fork cannot have this id.
 func errThreadExists(id string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeThreadExists, "There is a thread %q already.", id).
+	return holdfast.Errorf(codes.ThreadExists, "There is a thread %q already.", id).
 		WithHint("Leave threadId out to get a new one.").With("threadId", id)
 }

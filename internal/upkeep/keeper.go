@@ -15,12 +15,14 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Config is what a Keeper needs. Every field must be set, except where it says otherwise.
 type Config struct {
-	Store  holdfast.Store // holds all threads
-	Engine Engine         // runs them
+	Store  store.Store // holds all threads
+	Engine Engine      // runs them
 	// KeepCheckpoints is how many checkpoints of a thread stay listed.
 	KeepCheckpoints int
 	// ArchiveAfter is how long after the end of a run its log stays in the live log.
@@ -33,15 +35,15 @@ type Config struct {
 	NewID func(prefix string) string
 	// Cleaned is called when retention has finished with a thread; usually nothing was
 	// due.
-	Cleaned func(holdfast.Cleaned)
+	Cleaned func(threads.Cleaned)
 }
 
 // Engine is what a Keeper needs of the engine that runs threads.
 type Engine interface {
 	// Lock serializes what this process decides about one thread, until unlock is called.
-	Lock(key holdfast.ThreadKey) (unlock func())
+	Lock(key store.ThreadKey) (unlock func())
 	// Commit tries once to commit, and reports that to the observer.
-	Commit(ctx context.Context, at holdfast.Iteration, c *holdfast.Commit) error
+	Commit(ctx context.Context, at holdfast.Iteration, c *store.Commit) error
 	// Current reads the head of the caller's thread, which must exist, and makes sure
 	// that a thread that claims to run has a living owner.
 	Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error)
@@ -49,7 +51,7 @@ type Engine interface {
 	Agent(name string) (*holdfast.Agent, error)
 	// ShownStates returns the middleware's states in st as the thread's owner may see
 	// them; nil if there are none.
-	ShownStates(ctx context.Context, key holdfast.ThreadKey, st *thread.State) (json.RawMessage, error)
+	ShownStates(ctx context.Context, key store.ThreadKey, st *thread.State) (json.RawMessage, error)
 }
 
 // Keeper looks after threads that do not run. A process has one.

@@ -6,7 +6,10 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Pruning removes what is no longer needed: checkpoints, and then everything that neither
@@ -16,9 +19,9 @@ import (
 // Prune keeps the newest checkpoints of a thread, keep of them but at least one, and
 // removes what neither they nor the head need: other branches of the history, versions of
 // the shared state, the logs of earlier runs. With dryRun it only counts.
-func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id string, keep int, dryRun bool) (*holdfast.Cleaned, error) {
-	cleaned := &holdfast.Cleaned{DryRun: dryRun, Threads: 1}
-	_, err := k.onStill(ctx, who, id, "", func(t *thread.Thread) (*holdfast.Commit, error) {
+func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id string, keep int, dryRun bool) (*threads.Cleaned, error) {
+	cleaned := &threads.Cleaned{DryRun: dryRun, Threads: 1}
+	_, err := k.onStill(ctx, who, id, "", func(t *thread.Thread) (*store.Commit, error) {
 		p := pruning{k: k, t: t}
 		c, err := p.commit(ctx, func(n int, _ *thread.Checkpoint) bool { return n < keep })
 		cleaned.Checkpoints, cleaned.Messages = p.checkpoints, len(p.forget)
@@ -45,10 +48,10 @@ type pruning struct {
 // commit returns the commit that removes the checkpoints for which stays returns false, and
 // everything that is not needed without them; nil if that is nothing. stays gets their
 // place, 0 being the newest, which always stays.
-func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Checkpoint) bool) (*holdfast.Commit, error) {
+func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Checkpoint) bool) (*store.Commit, error) {
 	c := p.k.amend(p.t)
 	p.kept = []*thread.State{p.t.State}
-	all, err := p.k.cfg.Store.Values(ctx, p.t.Key, holdfast.KindCheckpoint, "", 0)
+	all, err := p.k.cfg.Store.Values(ctx, p.t.Key, store.KindCheckpoint, "", 0)
 	if err != nil {
 		return nil, thread.ReadError(err)
 	}
@@ -62,7 +65,7 @@ func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Check
 			continue
 		}
 		p.checkpoints++
-		c.Delete = append(c.Delete, holdfast.ValueID{Kind: holdfast.KindCheckpoint, ID: v.ID})
+		c.Delete = append(c.Delete, store.ValueID{Kind: store.KindCheckpoint, ID: v.ID})
 	}
 	if err := p.messages(ctx, c); err != nil {
 		return nil, err
@@ -77,7 +80,7 @@ func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Check
 }
 
 // messages has the commit forget the messages that lead to none of the leaves that stay.
-func (p *pruning) messages(ctx context.Context, c *holdfast.Commit) error {
+func (p *pruning) messages(ctx context.Context, c *store.Commit) error {
 	stored, err := p.k.cfg.Store.Messages(ctx, p.t.Key)
 	if err != nil {
 		return thread.ReadError(err)
@@ -103,19 +106,19 @@ func (p *pruning) messages(ctx context.Context, c *holdfast.Commit) error {
 
 // values has the commit delete the versions of the shared state, the schemas and the logs
 // that nothing that stays refers to.
-func (p *pruning) values(ctx context.Context, c *holdfast.Commit) error {
+func (p *pruning) values(ctx context.Context, c *store.Commit) error {
 	var blobs, runs []string
 	for _, st := range p.kept {
 		blobs, runs = append(blobs, st.Blobs()...), append(runs, st.Run())
 	}
-	for kind, needed := range map[holdfast.Kind][]string{holdfast.KindBlob: blobs, holdfast.KindLog: runs} {
+	for kind, needed := range map[store.Kind][]string{store.KindBlob: blobs, store.KindLog: runs} {
 		values, err := p.k.cfg.Store.Values(ctx, p.t.Key, kind, "", 0)
 		if err != nil {
 			return thread.ReadError(err)
 		}
 		for _, v := range values {
 			if !slices.Contains(needed, v.ID) {
-				c.Delete = append(c.Delete, holdfast.ValueID{Kind: kind, ID: v.ID})
+				c.Delete = append(c.Delete, store.ValueID{Kind: kind, ID: v.ID})
 			}
 		}
 	}
@@ -133,7 +136,7 @@ func (k *Keeper) Delete(ctx context.Context, who holdfast.Principal, id, etag st
 func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag string, children bool, seen map[string]bool) (int, error) {
 	seen[id] = true
 	deleted := 0
-	t, err := k.onStill(ctx, who, id, etag, func(*thread.Thread) (*holdfast.Commit, error) { return nil, nil })
+	t, err := k.onStill(ctx, who, id, etag, func(*thread.Thread) (*store.Commit, error) { return nil, nil })
 	if err != nil {
 		return 0, err
 	}
@@ -154,7 +157,7 @@ func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag st
 		}
 	}
 	if err := k.deleteAt(ctx, t); err != nil {
-		var conflict *holdfast.ConflictError
+		var conflict *store.ConflictError
 		if errors.As(err, &conflict) {
 			return deleted, errETag(t.Head.ETag, conflict.Actual.ETag)
 		}
@@ -177,19 +180,19 @@ func (k *Keeper) deleteAt(ctx context.Context, t *thread.Thread) error {
 const maxChildren = 1000
 
 // Children lists the threads of the caller that were forked from a thread.
-func (k *Keeper) Children(ctx context.Context, who holdfast.Principal, id string) ([]holdfast.ThreadInfo, error) {
+func (k *Keeper) Children(ctx context.Context, who holdfast.Principal, id string) ([]threads.Info, error) {
 	if _, err := k.read.Existing(ctx, who, id); err != nil {
 		return nil, err
 	}
-	ids, err := k.cfg.Store.Children(ctx, holdfast.ThreadKey{Tenant: who.Tenant, Thread: id}, "", maxChildren)
+	ids, err := k.cfg.Store.Children(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id}, "", maxChildren)
 	if err != nil {
 		return nil, thread.ReadError(err)
 	}
-	list := []holdfast.ThreadInfo{}
+	list := []threads.Info{}
 	for _, child := range ids {
 		info, err := k.info(ctx, who, child)
 		var pub *holdfast.Error
-		if errors.As(err, &pub) && pub.Code == holdfast.CodeNotFound {
+		if errors.As(err, &pub) && pub.Code == codes.NotFound {
 			continue // somebody else's, or gone meanwhile
 		}
 		if err != nil {

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Retention is what the server removes by itself. Each process walks through all threads
@@ -69,9 +70,9 @@ func (k *Keeper) retainPage(ctx context.Context, after string) (next string) {
 		switch {
 		case err == nil:
 			k.cfg.Cleaned(done)
-		case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced), errors.Is(err, holdfast.ErrNotFound), ctx.Err() != nil:
+		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), ctx.Err() != nil:
 			// somebody is working on it
-		case errors.Is(err, holdfast.ErrVersionTooNew):
+		case errors.Is(err, store.ErrVersionTooNew):
 			// a newer server looks after it
 		default:
 			k.cfg.Log.Warn("retention left a thread as it is", "thread", h.Key.Thread, "error", err)
@@ -81,8 +82,8 @@ func (k *Keeper) retainPage(ctx context.Context, after string) (next string) {
 }
 
 // retain does what is due for one thread.
-func (k *Keeper) retain(ctx context.Context, key holdfast.ThreadKey) (holdfast.Cleaned, error) {
-	var done holdfast.Cleaned
+func (k *Keeper) retain(ctx context.Context, key store.ThreadKey) (threads.Cleaned, error) {
+	var done threads.Cleaned
 	// Archive a log that its process did not archive before it died.
 	if err := k.Archive(ctx, key); err != nil {
 		return done, err
@@ -97,7 +98,7 @@ func (k *Keeper) retain(ctx context.Context, key holdfast.ThreadKey) (holdfast.C
 	if t.State.Running() {
 		return done, nil
 	}
-	if keep.Threads > 0 && t.State.Status() == holdfast.StatusIdle && now.Sub(head.UpdatedAt) > keep.Threads {
+	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && now.Sub(head.UpdatedAt) > keep.Threads {
 		done.Threads = 1
 		return done, k.cfg.Store.Delete(ctx, key, head.Position())
 	}
@@ -120,7 +121,7 @@ func (k *Keeper) retain(ctx context.Context, key holdfast.ThreadKey) (holdfast.C
 
 // largerThan reports whether a thread takes more than bound bytes; 0 means no bound. The
 // store is asked only if the estimate is more.
-func (k *Keeper) largerThan(ctx context.Context, key holdfast.ThreadKey, estimate, bound int64) (bool, error) {
+func (k *Keeper) largerThan(ctx context.Context, key store.ThreadKey, estimate, bound int64) (bool, error) {
 	if bound <= 0 || estimate <= bound {
 		return false, nil
 	}

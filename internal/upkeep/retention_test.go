@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // TestRetention: what is old is removed without a request; what somebody has yet to finish
@@ -27,7 +30,7 @@ func TestRetention(t *testing.T) {
 			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(id, "r", looptest.UserSays("u1", "go")))
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 		}
-		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "stopped", holdfast.Travel{Checkpoint: looptest.Checkpoints(t, e, "stopped")[1].ID}))(t)
+		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "stopped", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "stopped")[1].ID}))(t)
 		time.Sleep(day)
 		if n := len(looptest.Checkpoints(t, e, "idle")); n != 4 {
 			t.Errorf("after a day %d checkpoints are left of 4", n)
@@ -39,7 +42,7 @@ func TestRetention(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * day)
-		if _, err := e.Thread(t.Context(), looptest.Alice, "idle"); looptest.Code(err) != holdfast.CodeNotFound {
+		if _, err := e.Thread(t.Context(), looptest.Alice, "idle"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("after eight days the idle thread is still there: %v", err)
 		}
 		looptest.Succeeded(t, looptest.Resumed(t, e, "stopped", "r2"))
@@ -50,14 +53,14 @@ func TestRetention(t *testing.T) {
 // another process.
 func TestRetentionArchives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New()
-		dead := looptest.Start(t, store, func(c *looptest.Config) { c.ArchiveAfter = 1000 * time.Hour }, looptest.Traveller(&looptest.Notebook{}))
+		db := memstore.New()
+		dead := looptest.Start(t, db, func(c *looptest.Config) { c.ArchiveAfter = 1000 * time.Hour }, looptest.Traveller(&looptest.Notebook{}))
 		reply, err := dead.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
-		looptest.Start(t, store, func(c *looptest.Config) { c.Retention.Every = time.Hour }, looptest.Traveller(&looptest.Notebook{}))
+		looptest.Start(t, db, func(c *looptest.Config) { c.Retention.Every = time.Hour }, looptest.Traveller(&looptest.Notebook{}))
 		time.Sleep(3 * time.Hour)
-		key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
-		if _, err := store.Value(t.Context(), key, holdfast.KindLog, "r"); err != nil {
+		key := store.ThreadKey{Tenant: "acme", Thread: "t"}
+		if _, err := db.Value(t.Context(), key, store.KindLog, "r"); err != nil {
 			t.Errorf("the log was not archived: %v", err)
 		}
 	})
@@ -80,7 +83,7 @@ func TestThreadMaxBytes(t *testing.T) {
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	events := looptest.Collect(t, reply, err)
 	ended, ok := looptest.LastOf(events).(agui.RunError)
-	if !ok || ended.Code != holdfast.CodeThreadTooLarge || !strings.Contains(ended.Message, "Prune it") {
+	if !ok || ended.Code != codes.ThreadTooLarge || !strings.Contains(ended.Message, "Prune it") {
 		t.Fatalf("the run ended with %+v", looptest.LastOf(events))
 	}
 	warned := 0
@@ -92,18 +95,18 @@ func TestThreadMaxBytes(t *testing.T) {
 	if warned != 1 {
 		t.Errorf("the stream warned %d times, want once", warned)
 	}
-	if info := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t); info.Status != holdfast.StatusStopped || info.Size["messages"] < 20_000 {
+	if info := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t); info.Status != threads.StatusStopped || info.Size["messages"] < 20_000 {
 		t.Errorf("the thread is %+v", info)
 	}
 	_, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
 	var pub *holdfast.Error
-	if !errors.As(err, &pub) || pub.Code != holdfast.CodeThreadTooLarge {
+	if !errors.As(err, &pub) || pub.Code != codes.ThreadTooLarge {
 		t.Errorf("going on: %v", err)
 	}
 	// Back at the beginning, and pruned, it fits again.
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
-	if err := e.Archive(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
+	if err := e.Archive(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
 		t.Fatal(err)
 	}
 	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r3"))
@@ -121,7 +124,7 @@ func TestPruneBytes(t *testing.T) {
 		for _, run := range []string{"r1", "r2"} {
 			in := looptest.RunInput("t", run, looptest.UserSays("u1", "go"))
 			if run == "r2" {
-				looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Message: "u1"}))(t)
+				looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 				in.Messages = nil
 			}
 			reply, err := e.Post(t.Context(), looptest.Alice, "", in)
@@ -131,7 +134,7 @@ func TestPruneBytes(t *testing.T) {
 		if n := len(looptest.Checkpoints(t, e, "t")); n != 1 {
 			t.Errorf("%d checkpoints are left, want the newest", n)
 		}
-		stored := looptest.Must(e.Store.Messages(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: "t"}))(t)
+		stored := looptest.Must(e.Store.Messages(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}))(t)
 		if len(stored) != len(looptest.WholeTrip) {
 			t.Errorf("%d messages are stored, want those of the history alone", len(stored))
 		}

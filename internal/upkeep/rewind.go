@@ -4,18 +4,21 @@ import (
 	"context"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Rewind takes a thread that does not run back to a checkpoint or a message. What came
 // after it stays in the tree as another branch until it is pruned.
-func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, to holdfast.Travel) (*holdfast.Traveled, error) {
+func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, to threads.Travel) (*threads.Traveled, error) {
 	if to.Checkpoint == "" && to.Message == "" {
-		return nil, holdfast.Errorf(holdfast.CodeInvalidInput, "A rewind needs checkpointId or messageId.").
+		return nil, holdfast.Errorf(codes.InvalidInput, "A rewind needs checkpointId or messageId.").
 			WithHint("GET /threads/{thread}/checkpoints lists the checkpoints.")
 	}
-	out := &holdfast.Traveled{}
-	_, err := k.onStill(ctx, who, id, to.ETag, func(t *thread.Thread) (*holdfast.Commit, error) {
+	out := &threads.Traveled{}
+	_, err := k.onStill(ctx, who, id, to.ETag, func(t *thread.Thread) (*store.Commit, error) {
 		d, err := k.depart(ctx, t, to)
 		if err != nil {
 			return nil, err
@@ -23,7 +26,7 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 		c := k.amend(t)
 		c.UpdatedAt = k.cfg.Now()
 		d.st.Boundary = t.Last()
-		c.Clear = []holdfast.Kind{holdfast.KindIntent, holdfast.KindPending, holdfast.KindReuse}
+		c.Clear = []store.Kind{store.KindIntent, store.KindPending, store.KindReuse}
 		k.arrive(c, d, thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from}, out)
 		out.Thread = *(&thread.Thread{Key: t.Key, Head: thread.HeadAfter(c), State: d.st}).Info()
 		return c, nil

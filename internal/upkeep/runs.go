@@ -7,20 +7,22 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Runs lists a thread's runs, newest first. A fork has the run that it continues, as it was
 // at that point.
-func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id string) ([]holdfast.RunInfo, error) {
+func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id string) ([]threads.Run, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	records, err := k.cfg.Store.Values(ctx, t.Key, holdfast.KindRun, "", 0)
+	records, err := k.cfg.Store.Values(ctx, t.Key, store.KindRun, "", 0)
 	if err != nil {
 		return nil, thread.ReadError(err)
 	}
-	outcomes, err := k.cfg.Store.Values(ctx, t.Key, holdfast.KindOutcome, "", 0)
+	outcomes, err := k.cfg.Store.Values(ctx, t.Key, store.KindOutcome, "", 0)
 	if err != nil {
 		return nil, thread.ReadError(err)
 	}
@@ -43,7 +45,7 @@ func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id string) ([
 	slices.SortFunc(runs, func(a, b thread.Run) int {
 		return cmp.Or(cmp.Compare(b.After.Number, a.After.Number), b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
 	})
-	list := make([]holdfast.RunInfo, len(runs))
+	list := make([]threads.Run, len(runs))
 	for i := range runs {
 		list[i] = runs[i].Public(ended[runs[i].ID])
 	}

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // asker asks a person once, and then answers after the gate has opened.
@@ -26,7 +28,7 @@ func asker(gate <-chan struct{}) holdfast.Agent {
 	return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("ask", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{ask}}
 }
 
-func briefly(runs []holdfast.RunInfo) []string {
+func briefly(runs []threads.Run) []string {
 	var out []string
 	for _, r := range runs {
 		out = append(out, fmt.Sprintf("%s %q %q>%q ended %v", r.ID, r.Outcome, r.Continues, r.ContinuedBy, !r.EndedAt.IsZero()))
@@ -64,7 +66,7 @@ func TestRuns(t *testing.T) {
 			t.Errorf("afterwards: %q, want %q", got, want)
 		}
 		for _, who := range []holdfast.Principal{{Tenant: "acme", User: "bob"}, {Tenant: "other", User: "alice"}} {
-			if _, err := e.Runs(t.Context(), who, "t"); looptest.Code(err) != holdfast.CodeNotFound {
+			if _, err := e.Runs(t.Context(), who, "t"); looptest.Code(err) != codes.NotFound {
 				t.Errorf("%v lists alice's runs: %v", who, err)
 			}
 		}
@@ -75,7 +77,7 @@ func TestRuns(t *testing.T) {
 func TestRunsOfAFork(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	all := looptest.Checkpoints(t, e, "t")
-	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[1].ID, Thread: "t2"}))(t)
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID, Thread: "t2"}))(t)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t2", "f1"))
 	want := []string{`f1 "success" "r1">"" ended true`, `r1 "error" "">"f1" ended true`}
 	if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t2"))(t)); !slices.Equal(got, want) {

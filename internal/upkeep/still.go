@@ -5,13 +5,15 @@ import (
 	"errors"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // amend prepares a commit to a thread that does not run, by somebody who does not own it.
 // The fence stays the same, because no record is written under a new one.
-func (k *Keeper) amend(t *thread.Thread) *holdfast.Commit {
-	return &holdfast.Commit{
+func (k *Keeper) amend(t *thread.Thread) *store.Commit {
+	return &store.Commit{
 		Key: t.Key, ID: k.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
 		Fence: t.Head.Fence, Process: t.Head.Process, UpdatedAt: t.Head.UpdatedAt,
 	}
@@ -23,16 +25,16 @@ const maxTries = 8
 // onStill calls f with a thread that does not run, and commits what f returns, if anything.
 // If etag is not empty, the thread must have it; otherwise a thread that has moved
 // meanwhile is read again, so f may be called more than once.
-func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*holdfast.Commit, error)) (*thread.Thread, error) {
+func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*store.Commit, error)) (*thread.Thread, error) {
 	for range maxTries {
 		t, err := k.tryStill(ctx, who, id, etag, f)
-		var conflict *holdfast.ConflictError
+		var conflict *store.ConflictError
 		switch {
 		case err == nil:
 			return t, nil
 		case errors.As(err, &conflict) && etag != "":
 			return nil, errETag(etag, conflict.Actual.ETag)
-		case errors.Is(err, holdfast.ErrConflict), errors.Is(err, holdfast.ErrFenced):
+		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
 			continue
 		}
 		return nil, err
@@ -41,7 +43,7 @@ func (k *Keeper) onStill(ctx context.Context, who holdfast.Principal, id, etag s
 }
 
 // tryStill is one try of onStill, under the thread's lock.
-func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*holdfast.Commit, error)) (*thread.Thread, error) {
+func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag string, f func(t *thread.Thread) (*store.Commit, error)) (*thread.Thread, error) {
 	t, err := k.engine.Current(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -71,14 +73,14 @@ func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag 
 
 // errETag says that the thread has changed since the caller read it.
 func errETag(expected, actual string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeCheckpointConflict,
+	return holdfast.Errorf(codes.CheckpointConflict,
 		"Concurrent modification detected. Expected ETag: %s, Actual ETag: %s.", expected, actual).
 		WithHint("Read the thread again; nothing was changed.").With("expected", expected).With("actual", actual)
 }
 
 // errStillRunning says that the thread runs, so it cannot be changed from outside.
 func errStillRunning(t *thread.Thread) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeRunInProgress, "Run %q is in progress on this thread.", t.State.Run()).
+	return holdfast.Errorf(codes.RunInProgress, "Run %q is in progress on this thread.", t.State.Run()).
 		WithHint("Wait for its end, or cancel it: POST /threads/{thread}/runs/{run}/cancel.").
 		With("runId", t.State.Run()).With("threadId", t.Key.Thread)
 }

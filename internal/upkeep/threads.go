@@ -7,21 +7,24 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Threads lists the caller's threads, last active first: at most limit of those that were
 // last active before the given time (zero: all).
-func (k *Keeper) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]holdfast.ThreadInfo, error) {
+func (k *Keeper) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error) {
 	heads, err := k.cfg.Store.Threads(ctx, who, before, limit)
 	if err != nil {
 		return nil, thread.ReadError(err)
 	}
-	list := make([]holdfast.ThreadInfo, 0, len(heads))
+	list := make([]threads.Info, 0, len(heads))
 	for i := range heads {
 		info, err := k.info(ctx, who, heads[i].Key.Thread)
 		var pub *holdfast.Error
-		if errors.As(err, &pub) && pub.Code == holdfast.CodeNotFound {
+		if errors.As(err, &pub) && pub.Code == codes.NotFound {
 			continue // the store's list is only a hint
 		}
 		if err != nil {
@@ -33,13 +36,13 @@ func (k *Keeper) Threads(ctx context.Context, who holdfast.Principal, before tim
 }
 
 // Thread describes one thread, with its size in bytes.
-func (k *Keeper) Thread(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadInfo, error) {
+func (k *Keeper) Thread(ctx context.Context, who holdfast.Principal, id string) (*threads.Info, error) {
 	info, err := k.info(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	info.Size, err = k.cfg.Store.Size(ctx, holdfast.ThreadKey{Tenant: who.Tenant, Thread: id})
-	if errors.Is(err, holdfast.ErrNotFound) { // deleted meanwhile
+	info.Size, err = k.cfg.Store.Size(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
+	if errors.Is(err, store.ErrNotFound) { // deleted meanwhile
 		return nil, thread.NotFound(id)
 	}
 	if err != nil {
@@ -49,7 +52,7 @@ func (k *Keeper) Thread(ctx context.Context, who holdfast.Principal, id string) 
 }
 
 // info describes one thread.
-func (k *Keeper) info(ctx context.Context, who holdfast.Principal, id string) (*holdfast.ThreadInfo, error) {
+func (k *Keeper) info(ctx context.Context, who holdfast.Principal, id string) (*threads.Info, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err

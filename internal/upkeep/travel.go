@@ -6,8 +6,11 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Going back. A rewind takes a thread back to a checkpoint or a message; a fork begins a
@@ -28,7 +31,7 @@ type departure struct {
 	redo  []thread.Call
 	reuse bool // record results
 	// kept are the recorded results, as values.
-	kept []holdfast.Value
+	kept []store.Value
 	// frontend are the names of the tools that the last run's client declared.
 	frontend []string
 }
@@ -44,7 +47,7 @@ type past struct {
 type madeCall struct{ name, arguments string }
 
 // depart reads the state to go back to, and what has happened since.
-func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to holdfast.Travel) (*departure, error) {
+func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel) (*departure, error) {
 	d := &departure{reuse: to.ReuseResults}
 	switch {
 	case to.Checkpoint != "":
@@ -90,12 +93,12 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to holdfast.Trave
 func (d *departure) toMessage(t *thread.Thread, id string) error {
 	i, ok := t.History.Index[id]
 	if !ok {
-		return holdfast.Errorf(holdfast.CodeNotFound, "There is no message %q in the history of thread %q.", id, t.Key.Thread).
+		return holdfast.Errorf(codes.NotFound, "There is no message %q in the history of thread %q.", id, t.Key.Thread).
 			WithHint("GET /threads/{thread}/messages shows the history.")
 	}
 	i, whole := t.History.WholeFrom(i)
 	if !whole {
-		return holdfast.Errorf(holdfast.CodeInvalidInput, "Message %q makes calls that have no result yet.", id).
+		return holdfast.Errorf(codes.InvalidInput, "Message %q makes calls that have no result yet.", id).
 			WithHint("Go to the message before it, or to a checkpoint.").With("messageId", id)
 	}
 	d.st = t.State.Clone()
@@ -159,8 +162,8 @@ func (d *departure) restAt(k *Keeper) {
 }
 
 // arrive completes the commit that takes a thread back, and says in out what it did.
-func (k *Keeper) arrive(c *holdfast.Commit, d *departure, cp thread.Checkpoint, out *holdfast.Traveled) {
-	out.Effects = []holdfast.PastEffect{}
+func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out *threads.Traveled) {
+	out.Effects = []threads.PastEffect{}
 	effects := k.effects(d.st.Agent, d.frontend)
 	for _, p := range d.past {
 		if effect := effects(p.made.name); effect != string(holdfast.EffectPure) {
@@ -181,5 +184,5 @@ func (k *Keeper) arrive(c *holdfast.Commit, d *departure, cp thread.Checkpoint, 
 
 // errWentBack is why a thread that went back into the middle of a run is stopped.
 func errWentBack(iteration int) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeMidExecution, "The thread went back to iteration %d of a run. To go on from there, %s.", iteration, thread.HintEmptyPost)
+	return holdfast.Errorf(codes.MidExecution, "The thread went back to iteration %d of a run. To go on from there, %s.", iteration, thread.HintEmptyPost)
 }

@@ -13,10 +13,13 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 func TestHistoryLists(t *testing.T) {
@@ -47,10 +50,10 @@ func TestHistoryLists(t *testing.T) {
 		t.Errorf("after the first iteration there were %d messages, the state %s, iteration %d", len(detail.History), detail.State, detail.Iteration)
 	}
 	_, err := e.Checkpoint(t.Context(), looptest.Alice, "t", "nope")
-	if looptest.Code(err) != holdfast.CodeNotFound {
+	if looptest.Code(err) != codes.NotFound {
 		t.Errorf("an unknown checkpoint: %v", err)
 	}
-	if _, err := e.Checkpoints(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "t", "", time.Time{}, 10); looptest.Code(err) != holdfast.CodeNotFound {
+	if _, err := e.Checkpoints(t.Context(), holdfast.Principal{Tenant: "acme", User: "bob"}, "t", "", time.Time{}, 10); looptest.Code(err) != codes.NotFound {
 		t.Errorf("bob lists alice's: %v", err)
 	}
 }
@@ -58,11 +61,11 @@ func TestHistoryLists(t *testing.T) {
 func TestRewindAndGoOn(t *testing.T) {
 	e, j := looptest.Travelled(t)
 	all := looptest.Checkpoints(t, e, "t")
-	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[1].ID}))(t)
+	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID}))(t)
 	if len(got.Effects) != 1 || got.Effects[0].Tool != "charge" || got.Effects[0].Effect != "once" || string(got.Effects[0].Arguments) != `{"n": 2}` {
 		t.Errorf("what has happened since is %+v, want the charge", got.Effects)
 	}
-	if m := got.Checkpoint.Metadata; m.Source != "fork" || m.Parent != all[1].ID || got.Thread.Status != holdfast.StatusStopped {
+	if m := got.Checkpoint.Metadata; m.Source != "fork" || m.Parent != all[1].ID || got.Thread.Status != threads.StatusStopped {
 		t.Errorf("the thread is %+v at %+v", got.Thread, m)
 	}
 	looptest.WantTexts(t, e, "t", looptest.WholeTrip[:3]...)
@@ -71,7 +74,7 @@ func TestRewindAndGoOn(t *testing.T) {
 	}
 	// New messages do not fit in the middle of a run; continuing it does.
 	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")))
-	if looptest.Code(err) != holdfast.CodeMidExecution {
+	if looptest.Code(err) != codes.MidExecution {
 		t.Errorf("new messages: %v", err)
 	}
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r3"))
@@ -84,16 +87,16 @@ func TestRewindAndGoOn(t *testing.T) {
 func TestRewindToTheEndIsIdle(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	all := looptest.Checkpoints(t, e, "t")
-	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[3].ID}))(t)
-	if got.Thread.Status != holdfast.StatusIdle || len(got.Effects) != 0 {
+	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[3].ID}))(t)
+	if got.Thread.Status != threads.StatusIdle || len(got.Effects) != 0 {
 		t.Errorf("at its last checkpoint the thread is %+v", got)
 	}
 }
 
 func TestRewindToAMessage(t *testing.T) {
 	e, j := looptest.Travelled(t)
-	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Message: "u1"}))(t)
-	if got.Thread.Status != holdfast.StatusIdle || len(got.Effects) != 1 {
+	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+	if got.Thread.Status != threads.StatusIdle || len(got.Effects) != 1 {
 		t.Errorf("back at the question the thread is %+v", got)
 	}
 	looptest.WantTexts(t, e, "t", "user:go")
@@ -102,10 +105,10 @@ func TestRewindToAMessage(t *testing.T) {
 	if did := j.Take(); len(did) != 2 {
 		t.Errorf("answering anew did %q", did)
 	}
-	if _, err := e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Message: "nope"}); looptest.Code(err) != holdfast.CodeNotFound {
+	if _, err := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "nope"}); looptest.Code(err) != codes.NotFound {
 		t.Errorf("an unknown message: %v", err)
 	}
-	if _, err := e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{}); looptest.Code(err) != holdfast.CodeInvalidInput {
+	if _, err := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{}); looptest.Code(err) != codes.InvalidInput {
 		t.Errorf("to nowhere: %v", err)
 	}
 }
@@ -114,7 +117,7 @@ func TestReuseResults(t *testing.T) {
 	for name, where := range map[string]string{"in place": "t", "in a fork": "f"} {
 		t.Run(name, func(t *testing.T) {
 			e, j := looptest.Travelled(t)
-			to := holdfast.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[0].ID, ReuseResults: true, Thread: "f"}
+			to := threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[0].ID, ReuseResults: true, Thread: "f"}
 			if where == "t" {
 				looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", to))(t)
 			} else {
@@ -134,7 +137,7 @@ func TestReuseResults(t *testing.T) {
 				ForwardedProps: json.RawMessage(`{"holdfast":{"branch":true}}`),
 			})
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
-			left := looptest.Must(e.Store.Values(t.Context(), holdfast.ThreadKey{Tenant: "acme", Thread: where}, holdfast.KindReuse, "", 0))(t)
+			left := looptest.Must(e.Store.Values(t.Context(), store.ThreadKey{Tenant: "acme", Thread: where}, store.KindReuse, "", 0))(t)
 			if len(left) != 0 {
 				t.Errorf("%d recorded results are left", len(left))
 			}
@@ -146,7 +149,7 @@ func TestForkLeavesTheOther(t *testing.T) {
 	e, j := looptest.Travelled(t)
 	before := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
 	all := looptest.Checkpoints(t, e, "t")
-	got := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: all[2].ID}))(t)
+	got := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[2].ID}))(t)
 	fork := got.Thread.ID
 	if fork == "" || got.Thread.Parent != "t" || got.Thread.ParentCheckpoint != all[2].ID || len(got.Effects) != 0 {
 		t.Fatalf("the fork is %+v", got)
@@ -165,12 +168,12 @@ func TestForkLeavesTheOther(t *testing.T) {
 	if len(children) != 1 || children[0].ID != fork {
 		t.Errorf("the children are %v", children)
 	}
-	if _, err := e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Thread: fork}); looptest.Code(err) != holdfast.CodeThreadExists {
+	if _, err := e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: fork}); looptest.Code(err) != codes.ThreadExists {
 		t.Errorf("forking onto a thread: %v", err)
 	}
 	// Without a place it begins where the thread stands.
-	whole := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Thread: "whole"}))(t)
-	if whole.Thread.Status != holdfast.StatusIdle {
+	whole := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "whole"}))(t)
+	if whole.Thread.Status != threads.StatusIdle {
 		t.Errorf("the fork of the whole thread is %+v", whole.Thread)
 	}
 	looptest.WantTexts(t, e, "whole", looptest.WholeTrip...)
@@ -178,11 +181,11 @@ func TestForkLeavesTheOther(t *testing.T) {
 	if n != 3 {
 		t.Errorf("%d threads were deleted with the children, want 3", n)
 	}
-	if _, err := e.Children(t.Context(), looptest.Alice, "t"); looptest.Code(err) != holdfast.CodeNotFound {
+	if _, err := e.Children(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
 		t.Errorf("the children of nobody: %v", err)
 	}
 	for _, id := range []string{"t", fork, "whole"} {
-		if _, err := e.Thread(t.Context(), looptest.Alice, id); looptest.Code(err) != holdfast.CodeNotFound {
+		if _, err := e.Thread(t.Context(), looptest.Alice, id); looptest.Code(err) != codes.NotFound {
 			t.Errorf("%s is still there: %v", id, err)
 		}
 	}
@@ -219,8 +222,8 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 			answered = cp.ID
 		}
 	}
-	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: answered}))(t)
-	if got.Thread.Status != holdfast.StatusInterrupted || len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0] == asked[0].ID {
+	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: answered}))(t)
+	if got.Thread.Status != threads.StatusInterrupted || len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0] == asked[0].ID {
 		t.Fatalf("back where the person had said yes, the thread is %+v", got.Thread)
 	}
 	if len(got.Effects) != 1 || got.Effects[0].Tool != "pay" {
@@ -277,8 +280,8 @@ func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 			t.Fatalf("the first run did %q", did)
 		}
 		looptest.Succeeded(t, looptest.Resumed(t, other, "t", "r2"))
-		got := looptest.Must(other.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: input}))(t)
-		if got.Thread.Status != holdfast.StatusStopped {
+		got := looptest.Must(other.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: input}))(t)
+		if got.Thread.Status != threads.StatusStopped {
 			t.Fatalf("the thread is %+v", got.Thread)
 		}
 		looptest.Succeeded(t, looptest.Resumed(t, other, "t", "r3"))
@@ -293,15 +296,15 @@ func TestETags(t *testing.T) {
 	cp := looptest.Checkpoints(t, e, "t")[1].ID
 	for name, do := range map[string]func(etag string) error{
 		"rewind": func(tag string) error {
-			_, err := e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: cp, ETag: tag})
+			_, err := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp, ETag: tag})
 			return err
 		},
 		"fork": func(tag string) error {
-			_, err := e.Fork(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: cp, ETag: tag})
+			_, err := e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: cp, ETag: tag})
 			return err
 		},
 		"mark": func(tag string) error {
-			_, err := e.Mark(t.Context(), looptest.Alice, "t", holdfast.Mark{ETag: tag})
+			_, err := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{ETag: tag})
 			return err
 		},
 		"delete": func(tag string) error { _, err := e.Delete(t.Context(), looptest.Alice, "t", tag, false); return err },
@@ -309,7 +312,7 @@ func TestETags(t *testing.T) {
 		now := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).ETag
 		err := do("old")
 		var pub *holdfast.Error
-		if !errors.As(err, &pub) || pub.Code != holdfast.CodeCheckpointConflict || pub.Details["expected"] != "old" || pub.Details["actual"] != now {
+		if !errors.As(err, &pub) || pub.Code != codes.CheckpointConflict || pub.Details["expected"] != "old" || pub.Details["actual"] != now {
 			t.Errorf("%s with an old ETag: %v", name, err)
 		}
 		if after := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).ETag; after != now {
@@ -320,23 +323,23 @@ func TestETags(t *testing.T) {
 
 func TestMark(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	cp := looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", holdfast.Mark{Label: "before lunch", State: json.RawMessage(`{"edited":true}`)}))(t)
+	cp := looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: "before lunch", State: json.RawMessage(`{"edited":true}`)}))(t)
 	if cp.Metadata.Source != "update" || cp.Metadata.Label != "before lunch" {
 		t.Errorf("the checkpoint is %+v", cp)
 	}
 	if state := looptest.Must(e.State(t.Context(), looptest.Alice, "t"))(t); string(state.State) != `{"edited":true}` {
 		t.Errorf("the state is %s", state.State)
 	}
-	if _, err := e.Mark(t.Context(), looptest.Alice, "t", holdfast.Mark{State: json.RawMessage(`{`)}); looptest.Code(err) != holdfast.CodeInvalidInput {
+	if _, err := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{State: json.RawMessage(`{`)}); looptest.Code(err) != codes.InvalidInput {
 		t.Errorf("a state that is not JSON: %v", err)
 	}
 }
 
 func TestPruneTakesBranches(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
-	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	before := looptest.Must(e.Store.Messages(t.Context(), key))(t)
 	dry := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 2, true))(t)
 	if after := looptest.Must(e.Store.Messages(t.Context(), key))(t); len(after) != len(before) {
@@ -349,7 +352,7 @@ func TestPruneTakesBranches(t *testing.T) {
 	if left := looptest.Checkpoints(t, e, "t"); len(left) != 2 {
 		t.Errorf("%d checkpoints are left, want 2", len(left))
 	}
-	if blobs := looptest.Must(e.Store.Values(t.Context(), key, holdfast.KindBlob, "", 0))(t); len(blobs) > 2 {
+	if blobs := looptest.Must(e.Store.Values(t.Context(), key, store.KindBlob, "", 0))(t); len(blobs) > 2 {
 		t.Errorf("%d versions of the state are left", len(blobs))
 	}
 	looptest.WantTexts(t, e, "t", looptest.WholeTrip...)
@@ -373,16 +376,16 @@ func TestLatestKeepsNoHistory(t *testing.T) {
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	_, listErr := e.Checkpoints(t.Context(), looptest.Alice, "t", "", time.Time{}, 10)
 	_, loadErr := e.Checkpoint(t.Context(), looptest.Alice, "t", "x")
-	_, rewindErr := e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: "x"})
+	_, rewindErr := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: "x"})
 	for _, err := range []error{listErr, loadErr, rewindErr} {
-		if looptest.Code(err) != holdfast.CodeHistoryNotKept {
+		if looptest.Code(err) != codes.HistoryNotKept {
 			t.Errorf("got %v, want history_not_kept", err)
 		}
 	}
 	if did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t); did.Checkpoints != 0 {
 		t.Errorf("pruning did %+v", did)
 	}
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Message: "u1"}))(t)
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
 	looptest.WantTexts(t, e, "t", "user:go")
 }
 
@@ -396,7 +399,7 @@ func TestCleanUps(t *testing.T) {
 			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(id, "r", looptest.UserSays("u1", "go")))
 			looptest.Succeeded(t, looptest.Collect(t, reply, err))
 			if id == "stopped" {
-				looptest.Must(e.Rewind(t.Context(), looptest.Alice, id, holdfast.Travel{Checkpoint: looptest.Checkpoints(t, e, id)[1].ID}))(t)
+				looptest.Must(e.Rewind(t.Context(), looptest.Alice, id, threads.Travel{Checkpoint: looptest.Checkpoints(t, e, id)[1].ID}))(t)
 			}
 		}
 		week := time.Now().Add(-7 * 24 * time.Hour)
@@ -418,7 +421,7 @@ func TestCleanUps(t *testing.T) {
 		if did := looptest.Must(e.DeleteInactive(t.Context(), looptest.Alice, week, false))(t); did.Threads != 1 {
 			t.Errorf("deleting inactive threads did %+v", did)
 		}
-		if _, err := e.Thread(t.Context(), looptest.Alice, "old"); looptest.Code(err) != holdfast.CodeNotFound {
+		if _, err := e.Thread(t.Context(), looptest.Alice, "old"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("old is still there: %v", err)
 		}
 		looptest.Must(e.Thread(t.Context(), looptest.Alice, "new"))(t)
@@ -435,11 +438,11 @@ func TestNothingIsDoneToARunningThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, deleteErr := e.Delete(t.Context(), looptest.Alice, "t", "", false)
-	_, rewindErr := e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Message: "u1"})
-	_, markErr := e.Mark(t.Context(), looptest.Alice, "t", holdfast.Mark{})
+	_, rewindErr := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"})
+	_, markErr := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{})
 	_, pruneErr := e.Prune(t.Context(), looptest.Alice, "t", 1, false)
 	for _, err := range []error{deleteErr, rewindErr, markErr, pruneErr} {
-		if looptest.Code(err) != holdfast.CodeRunInProgress {
+		if looptest.Code(err) != codes.RunInProgress {
 			t.Errorf("got %v, want run_in_progress", err)
 		}
 	}
@@ -451,18 +454,18 @@ func TestNothingIsDoneToARunningThread(t *testing.T) {
 // the request asks for it.
 func TestStale(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
-	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
+	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	head := looptest.Must(e.Store.Head(t.Context(), key))(t)
 	st := looptest.Must(thread.DecodeState(head.State))(t)
 	st.Count += 2
-	c := &holdfast.Commit{Key: key, ID: "stale", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt}
+	c := &store.Commit{Key: key, ID: "stale", Expect: head.Position(), User: head.User, Fence: head.Fence, UpdatedAt: head.UpdatedAt}
 	c.State = st.Encode()
 	if err := e.Store.Commit(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
-	if looptest.Code(err) != holdfast.CodeCheckpointStale || !strings.Contains(err.Error(), "Conversation has 3 messages but checkpoint expects 5") {
+	if looptest.Code(err) != codes.CheckpointStale || !strings.Contains(err.Error(), "Conversation has 3 messages but checkpoint expects 5") {
 		t.Fatalf("got %v", err)
 	}
 	in := looptest.RunInput("t", "r2")
@@ -475,11 +478,11 @@ func TestStale(t *testing.T) {
 // continues, still ends where it ended.
 func TestResumedRunKeepsItsEnd(t *testing.T) {
 	e, _ := looptest.Travelled(t)
-	key := holdfast.ThreadKey{Tenant: "acme", Thread: "t"}
+	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	before := looptest.Must((thread.Reader{Store: e.Store}).RunEnd(t.Context(), key, "r1"))(t)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "more")))
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
-	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[1].ID}))(t)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r3"))
 	after := looptest.Must((thread.Reader{Store: e.Store}).RunEnd(t.Context(), key, "r1"))(t)
 	if after.Last != before.Last || after.Outcome != before.Outcome || after.ContinuedBy != "r3" {
@@ -498,7 +501,7 @@ func TestRewindTearsNothingApart(t *testing.T) {
 	looptest.Collect(t, reply, err)
 	raw := looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
 	asks := looptest.Must(agui.DecodeMessage(raw[len(raw)-1]))(t)
-	if _, err := e.Rewind(t.Context(), looptest.Alice, "t", holdfast.Travel{Message: asks.ID}); looptest.Code(err) != holdfast.CodeInvalidInput {
+	if _, err := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: asks.ID}); looptest.Code(err) != codes.InvalidInput {
 		t.Errorf("to a message with open calls: %v", err)
 	}
 	h := thread.NewHistory()

@@ -6,25 +6,25 @@ package wake
 import (
 	"sync"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // List says who waits for what. The zero List is empty. Its methods may be called
 // concurrently.
 type List struct {
 	mu      sync.Mutex
-	waiting map[holdfast.ThreadKey]map[chan struct{}]bool
-	posts   map[*func(holdfast.ThreadKey)]bool
+	waiting map[store.ThreadKey]map[chan struct{}]bool
+	posts   map[*func(store.ThreadKey)]bool
 }
 
-// Watch is what [holdfast.Notifier] asks for. The channel holds one wake-up, so that none
+// Watch is what [store.Notifier] asks for. The channel holds one wake-up, so that none
 // is lost while its reader is busy.
-func (l *List) Watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
+func (l *List) Watch(key store.ThreadKey) (<-chan struct{}, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ch := make(chan struct{}, 1)
 	if l.waiting == nil {
-		l.waiting = map[holdfast.ThreadKey]map[chan struct{}]bool{}
+		l.waiting = map[store.ThreadKey]map[chan struct{}]bool{}
 	}
 	if l.waiting[key] == nil {
 		l.waiting[key] = map[chan struct{}]bool{}
@@ -41,7 +41,7 @@ func (l *List) Watch(key holdfast.ThreadKey) (<-chan struct{}, func()) {
 }
 
 // Committed wakes those who watch the thread.
-func (l *List) Committed(key holdfast.ThreadKey) {
+func (l *List) Committed(key store.ThreadKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for ch := range l.waiting[key] {
@@ -53,22 +53,22 @@ func (l *List) Committed(key holdfast.ThreadKey) {
 }
 
 // Threads returns the threads that somebody watches.
-func (l *List) Threads() []holdfast.ThreadKey {
+func (l *List) Threads() []store.ThreadKey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	keys := make([]holdfast.ThreadKey, 0, len(l.waiting))
+	keys := make([]store.ThreadKey, 0, len(l.waiting))
 	for k := range l.waiting {
 		keys = append(keys, k)
 	}
 	return keys
 }
 
-// OnPost is what [holdfast.Notifier] asks for.
-func (l *List) OnPost(f func(holdfast.ThreadKey)) (stop func()) {
+// OnPost is what [store.Notifier] asks for.
+func (l *List) OnPost(f func(store.ThreadKey)) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.posts == nil {
-		l.posts = map[*func(holdfast.ThreadKey)]bool{}
+		l.posts = map[*func(store.ThreadKey)]bool{}
 	}
 	l.posts[&f] = true
 	return func() {
@@ -79,9 +79,9 @@ func (l *List) OnPost(f func(holdfast.ThreadKey)) (stop func()) {
 }
 
 // Posted calls every function that was registered with OnPost, without holding a lock.
-func (l *List) Posted(key holdfast.ThreadKey) {
+func (l *List) Posted(key store.ThreadKey) {
 	l.mu.Lock()
-	called := make([]func(holdfast.ThreadKey), 0, len(l.posts))
+	called := make([]func(store.ThreadKey), 0, len(l.posts))
 	for f := range l.posts {
 		called = append(called, *f)
 	}

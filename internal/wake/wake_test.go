@@ -4,11 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
-func key(thread string) holdfast.ThreadKey { return holdfast.ThreadKey{Thread: thread} }
+func key(thread string) store.ThreadKey { return store.ThreadKey{Thread: thread} }
 
 // waiting reports whether a wake-up is waiting, and takes it.
 func waiting(ch <-chan struct{}) bool {
@@ -42,7 +42,7 @@ func TestWatch(t *testing.T) {
 		t.Error("the watcher that stopped is woken, or the other one is not")
 	}
 	stopTwo()
-	if got := l.Threads(); !slices.Equal(got, []holdfast.ThreadKey{key("b")}) {
+	if got := l.Threads(); !slices.Equal(got, []store.ThreadKey{key("b")}) {
 		t.Errorf("the watched threads are %v, want only b", got)
 	}
 }
@@ -51,11 +51,11 @@ func TestWatch(t *testing.T) {
 func TestOnPost(t *testing.T) {
 	t.Parallel()
 	var l wake.List
-	var first, second []holdfast.ThreadKey
-	stop := l.OnPost(func(k holdfast.ThreadKey) {
+	var first, second []store.ThreadKey
+	stop := l.OnPost(func(k store.ThreadKey) {
 		first = append(first, k)
 		if len(first) == 1 {
-			l.OnPost(func(k holdfast.ThreadKey) { second = append(second, k) })
+			l.OnPost(func(k store.ThreadKey) { second = append(second, k) })
 		}
 	})
 	l.Posted(key("a"))
@@ -63,10 +63,10 @@ func TestOnPost(t *testing.T) {
 	stop()
 	stop()
 	l.Posted(key("c"))
-	if want := []holdfast.ThreadKey{key("a"), key("b")}; !slices.Equal(first, want) {
+	if want := []store.ThreadKey{key("a"), key("b")}; !slices.Equal(first, want) {
 		t.Errorf("the first function was called with %v, want %v", first, want)
 	}
-	if want := []holdfast.ThreadKey{key("b"), key("c")}; !slices.Equal(second, want) {
+	if want := []store.ThreadKey{key("b"), key("c")}; !slices.Equal(second, want) {
 		t.Errorf("the second function was called with %v, want %v", second, want)
 	}
 }

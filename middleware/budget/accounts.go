@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The units of limits, which are the last part of an account's name.
@@ -73,7 +74,7 @@ func (b *budgeter) allowances(it *holdfast.Iteration, thread ThreadState, run Ru
 		}{{unitTokens, s.limit.Tokens}, {unitCost, int64(s.limit.Cost)}} {
 			if u.base > 0 {
 				account := name + "/" + u.unit
-				limit := min(u.base+raised[account], holdfast.MaxAmount)
+				limit := min(u.base+raised[account], store.MaxAmount)
 				all = append(all, allowance{scope: s.name, unit: u.unit, account: account, limit: limit, base: u.base, expires: expires})
 			}
 		}
@@ -96,6 +97,6 @@ func raise(raised map[string]int64, account string, by int64) map[string]int64 {
 	if next == nil {
 		next = map[string]int64{}
 	}
-	next[account] = min(next[account]+by, holdfast.MaxAmount)
+	next[account] = min(next[account]+by, store.MaxAmount)
 	return next
 }

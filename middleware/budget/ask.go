@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // reason distinguishes our questions, and the answers to them, from those of others.
@@ -28,7 +30,7 @@ func answerSchema(unit string) json.RawMessage {
 
 // exceeded returns what happens instead of a call for which there is not enough left: the
 // end of the run, or a question.
-func (c *spending) exceeded(full *holdfast.LimitError) error {
+func (c *spending) exceeded(full *store.LimitError) error {
 	i := slices.IndexFunc(c.limits, func(l allowance) bool { return l.account == full.Account })
 	if i < 0 {
 		return full // the ledger names an account that is not ours
@@ -70,7 +72,7 @@ func (b *budgeter) describe(at *Reached) string {
 
 func (b *budgeter) ended(at *Reached) *holdfast.Error {
 	n := b.notice(at)
-	e := holdfast.Errorf(holdfast.CodeBudgetExceeded, "%s", b.describe(at)).
+	e := holdfast.Errorf(codes.BudgetExceeded, "%s", b.describe(at)).
 		With("scope", n.Scope).With("unit", n.Unit).With("used", n.Used).With("limit", n.Limit).With("needed", n.Needed)
 	if at.Needed > at.Limit {
 		return e.WithHint("Not even one call fits: raise the limit, or lower the budget's reserveTokens.")
@@ -124,5 +126,5 @@ func raisedBy(answer *holdfast.Answer, at *Reached) (by int64, allowed bool) {
 		return int64(by), err == nil && by > 0
 	}
 	by, err := strconv.ParseInt(said.Raise.String(), 10, 64)
-	return by, err == nil && by > 0 && by <= holdfast.MaxAmount
+	return by, err == nil && by > 0 && by <= store.MaxAmount
 }

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // What happens at a limit: the question, its answers, warnings, and a store that does not
@@ -74,7 +77,7 @@ func TestBudgetAsks(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !tt.allowed {
-			hooktest.WantCode(t, err, holdfast.CodeBudgetExceeded, "has used")
+			hooktest.WantCode(t, err, codes.BudgetExceeded, "has used")
 		}
 	}
 }
@@ -96,7 +99,7 @@ func TestBudgetAnswersCountOnce(t *testing.T) {
 	h.At.Answer = &holdfast.Answer{Reason: "someone:else", Payload: json.RawMessage(`{"allow":true}`)}
 	hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))))
 	h.At.Answer = &holdfast.Answer{Reason: "holdfast:budget", Declined: true}
-	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), holdfast.CodeBudgetExceeded, "has used 150")
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), codes.BudgetExceeded, "has used 150")
 	hooktest.WantQuestion(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1)))) // the answer was taken
 }
 
@@ -121,7 +124,7 @@ func TestBudgetRaisesLast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.States, h.At.Run = holdfast.NewLiveStates(thread), "r2"
+		h.States, h.At.Run = state.NewLive(thread), "r2"
 		h.Next()
 		err = h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1)))
 		if tt.lasts && err != nil {
@@ -134,8 +137,8 @@ func TestBudgetRaisesLast(t *testing.T) {
 }
 
 // middlewareThreadState returns the states with which the next run begins.
-func middlewareThreadState(h *hooktest.Run) (*holdfast.States, error) {
-	schema, err := holdfast.NewSchema(budget.New(budget.Options{Run: budget.Limit{Tokens: 1}}).States...)
+func middlewareThreadState(h *hooktest.Run) (*state.States, error) {
+	schema, err := state.NewSchema(budget.New(budget.Options{Run: budget.Limit{Tokens: 1}}).States...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +180,7 @@ func TestBudgetWithoutAStore(t *testing.T) {
 		store.Reserves = -1
 		begun := time.Now()
 		err := h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1)))
-		hooktest.WantCode(t, err, holdfast.CodeStoreUnavailable, "The budget could not be checked")
+		hooktest.WantCode(t, err, codes.StoreUnavailable, "The budget could not be checked")
 		if d := time.Since(begun); d != 30*time.Second || !errors.Is(err, hooktest.ErrNoStore) {
 			t.Errorf("after %s: %v", d, err)
 		}
@@ -193,10 +196,10 @@ func TestBudgetWithoutAStore(t *testing.T) {
 }
 
 // confused is a ledger that names an account nobody asked about.
-type confused struct{ holdfast.Ledger }
+type confused struct{ store.Ledger }
 
-func (confused) Reserve(context.Context, *holdfast.Reservation) error {
-	return &holdfast.LimitError{Account: "?", Limit: 1}
+func (confused) Reserve(context.Context, *store.Reservation) error {
+	return &store.LimitError{Account: "?", Limit: 1}
 }
 
 func TestBudgetOfAConfusedLedger(t *testing.T) {
@@ -204,7 +207,7 @@ func TestBudgetOfAConfusedLedger(t *testing.T) {
 	h := hooktest.New(t)
 	h.Ledger = confused{h.Ledger}
 	err := h.Ask(budget.New(calls(func(o *budget.Options) { o.Run.Tokens = 100 })), hooktest.Says())
-	if full := new(holdfast.LimitError); !errors.As(err, &full) {
+	if full := new(store.LimitError); !errors.As(err, &full) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -241,16 +244,16 @@ func TestBudgetCannotBegin(t *testing.T) {
 		t.Errorf("without a run: %v", err)
 	}
 	h := hooktest.New(t)
-	schema, err := holdfast.NewSchema(m.States...)
+	schema, err := state.NewSchema(m.States...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"holdfast.budget", "holdfast.budget_run"} {
-		h.States = holdfast.NewLiveStates(schema.Restore(schema.Info(), []holdfast.StateValue{{Name: name, Version: 1, Data: []byte(`{"account":[]}`)}}, nil))
-		hooktest.WantCode(t, first(h.Context()), holdfast.CodeStateUnreadable, name)
+		h.States = state.NewLive(schema.Restore(schema.Info(), []state.Value{{Name: name, Version: 1, Data: []byte(`{"account":[]}`)}}, nil))
+		hooktest.WantCode(t, first(h.Context()), codes.StateUnreadable, name)
 	}
-	h.States, h.At.Principal.Tenant = holdfast.NewLiveStates(nil), strings.Repeat("x", holdfast.MaxName+1)
-	if err := first(h.Context()); !errors.Is(err, holdfast.ErrInvalid) {
+	h.States, h.At.Principal.Tenant = state.NewLive(nil), strings.Repeat("x", store.MaxName+1)
+	if err := first(h.Context()); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }

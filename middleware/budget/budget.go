@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // New makes a middleware that bounds what calls of the model use. It panics if the options
@@ -30,7 +31,7 @@ func New(o Options) holdfast.Middleware {
 	}
 	b := &budgeter{Options: o.withDefaults(), prices: o.Prices}
 	return holdfast.Middleware{
-		Name: "holdfast.budget", States: []holdfast.AnyState{threadState, runState}, Model: b.model,
+		Name: "holdfast.budget", States: []holdfast.State{threadState, runState}, Model: b.model,
 	}
 }
 
@@ -49,7 +50,7 @@ func (b *budgeter) model(next holdfast.ModelCall) holdfast.ModelCall {
 
 // begin reserves what the call may use. An error is why there is no call.
 func (b *budgeter) begin(ctx context.Context, req *holdfast.ModelRequest) (*spending, error) {
-	ledger, err := holdfast.LedgerFrom(ctx)
+	ledger, err := store.LedgerFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +90,14 @@ func (b *budgeter) expected(last string, input, output int64) Money {
 }
 
 func (c *spending) reserve(now time.Time) error {
-	r := &holdfast.Reservation{Tenant: c.tenant, ID: c.id, Now: now}
+	r := &store.Reservation{Tenant: c.tenant, ID: c.id, Now: now}
 	for _, l := range c.limits {
-		r.Entries = append(r.Entries, holdfast.Entry{
+		r.Entries = append(r.Entries, store.Entry{
 			Account: l.account, Amount: ofUnit(l.unit, c.input+c.output, c.cost), Limit: l.limit, Expires: l.expires,
 		})
 	}
 	err := insist(c.ctx, reservePatience, func(ctx context.Context) error { return c.ledger.Reserve(ctx, r) })
-	var full *holdfast.LimitError
+	var full *store.LimitError
 	switch {
 	case err == nil:
 		return nil

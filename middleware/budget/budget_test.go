@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // What calls of the model reserve and settle, checked against a ledger in memory, without
@@ -87,7 +90,7 @@ func TestBudgetOfTokens(t *testing.T) {
 		called = true
 		return hooktest.Says()(ctx, req)
 	})
-	hooktest.WantCode(t, err, holdfast.CodeBudgetExceeded, "The run has used 200 of its budget of 250 tokens; 100 more are needed for the next call.", `"messages": []`)
+	hooktest.WantCode(t, err, codes.BudgetExceeded, "The run has used 200 of its budget of 250 tokens; 100 more are needed for the next call.", `"messages": []`)
 	if called {
 		t.Error("the model was called")
 	}
@@ -114,7 +117,7 @@ func TestBudgetOfMoney(t *testing.T) {
 	h.WantUsed(account, int64(money(t, "6.02")))
 	h.Next()
 	err := h.Ask(m, hooktest.Costing(hooktest.Usage(0, 0)))
-	hooktest.WantCode(t, err, holdfast.CodeBudgetExceeded, "The thread has used 6.02 of its budget of 10.00 USD; 4.06 more are needed for the next call.")
+	hooktest.WantCode(t, err, codes.BudgetExceeded, "The thread has used 6.02 of its budget of 10.00 USD; 4.06 more are needed for the next call.")
 	h.WantNotices(`holdfast.budget_exceeded {"scope":"thread","unit":"cost","used":6.02,"limit":10.00,"needed":4.06,"currency":"USD"}`)
 }
 
@@ -123,7 +126,7 @@ func TestBudgetTooSmallForOneCall(t *testing.T) {
 	t.Parallel()
 	h := hooktest.New(t)
 	m := budget.New(calls(func(o *budget.Options) { o.User.Tokens = 99 }))
-	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), holdfast.CodeBudgetExceeded, "The user has used 0 of its budget of 99 tokens", "Not even one call fits", "reserveTokens")
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), codes.BudgetExceeded, "The user has used 0 of its budget of 99 tokens", "Not even one call fits", "reserveTokens")
 }
 
 // TestBudgetWindows: the budgets of a user and a tenant are reset with their windows, and
@@ -141,7 +144,7 @@ func TestBudgetWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Next()
-	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), holdfast.CodeBudgetExceeded, "The tenant has used 60 of its budget of 150 tokens")
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))), codes.BudgetExceeded, "The tenant has used 60 of its budget of 150 tokens")
 	h.WantUsed("budget/tenant/2026-03-04T00:00:00Z/tokens", 60)
 	h.WantUsed("budget/user/ann/all/tokens", 60)
 	now = now.Add(time.Hour)
@@ -177,7 +180,7 @@ func TestBudgetAccounts(t *testing.T) {
 		other.WantUsed(name, 2)
 	}
 	long := hooktest.New(t)
-	long.At.Thread = strings.Repeat("💰", holdfast.MaxName/4)
+	long.At.Thread = strings.Repeat("💰", store.MaxName/4)
 	if err := long.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))); err != nil {
 		t.Error(err)
 	}
@@ -193,12 +196,12 @@ func TestBudgetAfterACrash(t *testing.T) {
 	next() // the process dies here
 	defer stop()
 	h.WantUsed("budget/thread/th/tokens", 100)
-	h.States = holdfast.NewLiveStates(nil)
+	h.States = state.NewLive(nil)
 	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))); err != nil {
 		t.Fatal(err)
 	}
 	h.WantUsed("budget/thread/th/tokens", 170)
-	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))); holdfast.AsError(err).Code != holdfast.CodeBudgetExceeded {
+	if err := h.Ask(m, hooktest.Costing(hooktest.Usage(1, 1))); holdfast.AsError(err).Code != codes.BudgetExceeded {
 		t.Errorf("got %v", err)
 	}
 }
@@ -239,7 +242,7 @@ func TestBudgetWithoutReports(t *testing.T) {
 		"input":                  {reports(holdfast.Usage{InputTokens: tokens(7)}), 47, false},
 		"output":                 {reports(holdfast.Usage{OutputTokens: tokens(7)}), 67, false},
 		"a total beyond its sum": {reports(holdfast.Usage{InputTokens: tokens(7), OutputTokens: tokens(3), TotalTokens: tokens(30)}), 30, false},
-		"nonsense":               {hooktest.Costing(hooktest.Usage(1<<62, 1<<62)), holdfast.MaxAmount, false},
+		"nonsense":               {hooktest.Costing(hooktest.Usage(1<<62, 1<<62)), store.MaxAmount, false},
 		"a cut":                  {hooktest.Breaking(context.Canceled, holdfast.Delta{Text: "x"}), 100, true},
 		"a cut before anything":  {hooktest.Breaking(context.Canceled), 100, true},
 		"a failure":              {hooktest.Breaking(&holdfast.ModelError{Retryable: true}), 100, true},
@@ -248,7 +251,7 @@ func TestBudgetWithoutReports(t *testing.T) {
 		"a late refusal":         {hooktest.Breaking(&holdfast.ModelError{}, holdfast.Delta{Text: "x"}), 100, true},
 	} {
 		h := hooktest.New(t)
-		m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = holdfast.MaxAmount }))
+		m := budget.New(calls(func(o *budget.Options) { o.Run.Tokens = store.MaxAmount }))
 		_ = h.Ask(m, tt.model)
 		h.Next()
 		h.Notices = h.Notices[:min(len(h.Notices), 1)]
@@ -304,11 +307,11 @@ func TestBudgetUnknownPrice(t *testing.T) {
 	}
 	h := hooktest.New(t)
 	m := budget.New(options(func(*budget.Options) {}))
-	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))), holdfast.CodeMiddlewareFailed, "The model p/m has no price", "unknownPrice")
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(hooktest.Usage(50, 20))), codes.MiddlewareFailed, "The model p/m has no price", "unknownPrice")
 	h.WantUsed("budget/run/th/r1/cost", int64(money(t, "0.6")))
 	h.Next()
 	nameless := &holdfast.Usage{InputTokens: tokens(50), OutputTokens: tokens(20)}
-	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(nameless)), holdfast.CodeMiddlewareFailed, "does not say its name")
+	hooktest.WantCode(t, h.Ask(m, hooktest.Costing(nameless)), codes.MiddlewareFailed, "does not say its name")
 
 	h = hooktest.New(t)
 	m = budget.New(options(func(o *budget.Options) { o.UnknownPrice = "ignore" }))

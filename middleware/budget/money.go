@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Money is an amount in millionths of a currency's unit, which is exact, unlike a float. In
@@ -33,8 +33,8 @@ func ParseMoney(text string) (Money, error) {
 	}
 	fraction += strings.Repeat("0", moneyDecimals-len(fraction))
 	micros, err := strconv.ParseInt(whole+fraction, 10, 64)
-	if err != nil || micros > holdfast.MaxAmount {
-		return 0, fmt.Errorf("%.40q is too much money; the most that is counted is %s", text, Money(holdfast.MaxAmount))
+	if err != nil || micros > store.MaxAmount {
+		return 0, fmt.Errorf("%.40q is too much money; the most that is counted is %s", text, Money(store.MaxAmount))
 	}
 	return Money(micros), nil
 }

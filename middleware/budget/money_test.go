@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 func TestParseMoney(t *testing.T) {
@@ -70,7 +70,7 @@ func FuzzParseMoney(f *testing.F) {
 			return
 		}
 		exact, ok := new(big.Rat).SetString(text)
-		if !ok || exact.Cmp(big.NewRat(int64(money), 1_000_000)) != 0 || money < 0 || int64(money) > holdfast.MaxAmount {
+		if !ok || exact.Cmp(big.NewRat(int64(money), 1_000_000)) != 0 || money < 0 || int64(money) > store.MaxAmount {
 			t.Errorf("%q was read as %d millionths", text, money)
 		}
 		if again, err := budget.ParseMoney(money.String()); err != nil || again != money {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/middleware/internal/glob"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // tokensOfOnePrice is the number of tokens that a price is for.
@@ -61,8 +62,8 @@ func (c *tokenCost) add(tokens int64, perMillion Money) {
 func (c *tokenCost) money() Money {
 	c.total.Add(&c.total, big.NewInt(tokensOfOnePrice-1))
 	c.total.Quo(&c.total, big.NewInt(tokensOfOnePrice))
-	if !c.total.IsInt64() || c.total.Int64() > holdfast.MaxAmount {
-		return Money(holdfast.MaxAmount)
+	if !c.total.IsInt64() || c.total.Int64() > store.MaxAmount {
+		return Money(store.MaxAmount)
 	}
 	return Money(c.total.Int64())
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
@@ -47,17 +48,17 @@ func TestBudgetEndsARun(t *testing.T) {
 		func(int64) holdfast.Delta { return works(hooktest.Usage(40, 10)) }))
 	events := s.Post("t", "r1", nil)
 	end := events.Last()
-	if end.Type != "RUN_ERROR" || end.Code != holdfast.CodeBudgetExceeded || !strings.HasPrefix(end.Message, "The thread has used 150 of its budget of 220 tokens; 100 more are needed for the next call. Raise") {
+	if end.Type != "RUN_ERROR" || end.Code != codes.BudgetExceeded || !strings.HasPrefix(end.Message, "The thread has used 150 of its budget of 220 tokens; 100 more are needed for the next call. Raise") {
 		t.Errorf("got %+v", end)
 	}
 	if got := events.Notices("holdfast.budget_exceeded"); len(got) != 1 || got[0] != `{"scope":"thread","unit":"tokens","used":150,"limit":220,"needed":100}` {
 		t.Errorf("notices: %s", got)
 	}
-	if end := s.Post("t", "r2", map[string]any{}).Last(); end.Code != holdfast.CodeBudgetExceeded {
+	if end := s.Post("t", "r2", map[string]any{}).Last(); end.Code != codes.BudgetExceeded {
 		t.Errorf("resumed: %+v", end)
 	}
 	s.Fork("t", "t2")
-	if end := s.Post("t2", "r3", map[string]any{}).Last(); end.Code != holdfast.CodeBudgetExceeded || !strings.Contains(end.Message, "used 150 of") {
+	if end := s.Post("t2", "r3", map[string]any{}).Last(); end.Code != codes.BudgetExceeded || !strings.Contains(end.Message, "used 150 of") {
 		t.Errorf("forked: %+v", end)
 	}
 }
@@ -86,7 +87,7 @@ func TestBudgetAsksAPerson(t *testing.T) {
 	}
 	q := asked(c.Say("go"), "The run has used 0.50 of its budget of 1.00 USD; 1.00 more are needed for the next call. May it go on?")
 	c.Restart()
-	if end := c.Decline(q).Last(); end.Code != holdfast.CodeBudgetExceeded {
+	if end := c.Decline(q).Last(); end.Code != codes.BudgetExceeded {
 		t.Errorf("declined: %+v", end)
 	}
 	q = asked(c.GoOn(), "has used 0.50 of its budget of 1.00 USD")
@@ -119,7 +120,7 @@ func TestBudgetOfManyRuns(t *testing.T) {
 			var group sync.WaitGroup
 			for i := range 8 {
 				group.Go(func() {
-					if end := servers[i%2].Post(fmt.Sprint("t", i), "r", nil).Last(); end.Code != holdfast.CodeBudgetExceeded {
+					if end := servers[i%2].Post(fmt.Sprint("t", i), "r", nil).Last(); end.Code != codes.BudgetExceeded {
 						t.Errorf("run %d: %+v", i, end)
 					}
 				})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // settle replaces what was reserved for the call by what it has used, even if the call was
@@ -29,8 +30,8 @@ func (c *spending) note(ctx context.Context, tokens int64, cost Money, told bool
 	was, _ := runState.Load(ctx)
 	warnings := c.warnings(ctx, was.Warned)
 	_, _ = runState.Update(ctx, func(r RunState) RunState {
-		r.Tokens = min(r.Tokens+tokens, holdfast.MaxAmount)
-		r.Cost = min(r.Cost+cost, Money(holdfast.MaxAmount))
+		r.Tokens = min(r.Tokens+tokens, store.MaxAmount)
+		r.Cost = min(r.Cost+cost, Money(store.MaxAmount))
 		if c.usage != nil && priced(c.prices, c.name()) {
 			r.Model = c.name()
 		}

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
 	"github.com/holdfast-agents/holdfast/middleware/internal/pause"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 type spending struct {
 	*budgeter
 	ctx    context.Context
-	ledger holdfast.Ledger
+	ledger store.Ledger
 	tenant string
 	// id is that of this call alone. If a call dies with its process, its reservation stays
 	// counted beside that of the call that repeats it, because the money may be spent.
@@ -42,7 +44,7 @@ func ofUnit(unit string, tokens int64, cost Money) int64 {
 	if unit == unitCost {
 		return int64(cost)
 	}
-	return min(tokens, holdfast.MaxAmount)
+	return min(tokens, store.MaxAmount)
 }
 
 // insist repeats f until the store answers or patience runs out.
@@ -77,7 +79,7 @@ func (c *spending) checkPrice() error {
 	if name == "" {
 		name = "that does not say its name"
 	}
-	return holdfast.Errorf(holdfast.CodeMiddlewareFailed, "The model %s has no price, so what it costs cannot be counted against the budget.", name).
+	return holdfast.Errorf(codes.MiddlewareFailed, "The model %s has no price, so what it costs cannot be counted against the budget.", name).
 		WithHint(`Add it to the budget's prices, or set its unknownPrice to ignore. Then POST the same threadId with "messages": [] and a new runId.`).
 		With("model", name)
 }
@@ -97,7 +99,7 @@ func (c *spending) spent() (tokens int64, cost Money, told bool) {
 	if !known && c.UnknownPrice != UnknownPriceIgnore {
 		cost = c.cost
 	}
-	return min(max(*u.InputTokens+*u.OutputTokens, reported(u.TotalTokens)), holdfast.MaxAmount), cost, true
+	return min(max(*u.InputTokens+*u.OutputTokens, reported(u.TotalTokens)), store.MaxAmount), cost, true
 }
 
 // completed returns the usage with missing numbers filled in, from the total or from what
@@ -120,7 +122,7 @@ func (c *spending) completed() holdfast.Usage {
 		output = max(total-input, 0)
 	}
 	// However wrong a report is, it is no more than an account can hold.
-	input, output = min(input, holdfast.MaxAmount/2), min(output, holdfast.MaxAmount/2)
+	input, output = min(input, store.MaxAmount/2), min(output, store.MaxAmount/2)
 	u.InputTokens, u.OutputTokens = &input, &output
 	return u
 }

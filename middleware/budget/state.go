@@ -1,6 +1,6 @@
 package budget
 
-import "github.com/holdfast-agents/holdfast"
+import "github.com/holdfast-agents/holdfast/state"
 
 // ThreadState is what a budget remembers in a thread.
 type ThreadState struct {
@@ -50,10 +50,10 @@ type Reached struct {
 }
 
 var (
-	threadState = holdfast.RegisterState(holdfast.StateSpec[ThreadState]{
-		Name: "holdfast.budget", Version: 1, Scope: holdfast.ScopeThread,
+	threadState = state.Register(state.Spec[ThreadState]{
+		Name: "holdfast.budget", Version: 1, Scope: state.ScopeThread,
 	})
-	runState = holdfast.RegisterState(holdfast.StateSpec[RunState]{
-		Name: "holdfast.budget_run", Version: 1, Scope: holdfast.ScopeRun,
+	runState = state.Register(state.Spec[RunState]{
+		Name: "holdfast.budget_run", Version: 1, Scope: state.ScopeRun,
 	})
 )

@@ -8,6 +8,8 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A shop lets its agent look up orders and refund small amounts by itself, but never
@@ -29,7 +31,7 @@ func ExampleNew() {
 	}
 
 	// A server calls the hooks; this is what they decide about three calls.
-	ctx := holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{States: holdfast.NewLiveStates(nil)})
+	ctx := state.ContextWith(context.Background(), state.NewLive(nil))
 	batch := holdfast.NewBatch(&holdfast.Iteration{Agent: agent.Name}, []holdfast.ToolCall{
 		{ID: "c1", Name: "refund", Arguments: json.RawMessage(`{"amount":12}`)},
 		{ID: "c2", Name: "refund", Arguments: json.RawMessage(`{"amount":120}`)},
@@ -74,14 +76,14 @@ func ExampleForget() {
 		Account string `json:"account"`
 	}
 	forget := holdfast.NewTool("forget_permission", "Has the person asked again.", func(ctx context.Context, args arguments) (string, error) {
-		ledger, err := holdfast.LedgerFrom(ctx)
+		ledger, err := store.LedgerFrom(ctx)
 		if err != nil {
 			return "", err
 		}
 		at := holdfast.IterationFrom(ctx)
 		return "forgotten", permission.Forget(ctx, ledger, at.Principal.Tenant, args.Account)
 	})
-	ctx := holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{Ledger: memstore.New()})
+	ctx := store.ContextWithLedger(context.Background(), memstore.New())
 	result, err := forget.Call(ctx, holdfast.ToolCall{Arguments: json.RawMessage(`{"account":"permission/ann/9f2c"}`)})
 	fmt.Println(result.Text, err)
 	// Output: forgotten <nil>

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // What is remembered of answers: in the run, in the thread and, in the ledger, for the
@@ -81,7 +83,7 @@ func TestPermissionWithoutALedger(t *testing.T) {
 	t.Parallel()
 	p := newPermissionRun(t, refundRules)
 	p.start(permissionAnswered(p.call(`refund {}`), `{"allow":true,"remember":"user"}`))
-	for name, ledger := range map[string]holdfast.Ledger{"broken": &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1}, "none": nil} {
+	for name, ledger := range map[string]store.Ledger{"broken": &hooktest.Failing{Reserves: -1, Settles: -1, Reads: -1}, "none": nil} {
 		p.Ledger, p.Notices = ledger, nil
 		if got := p.batch(holdfast.ToolCall{ID: "later", Name: "refund", Thread: "t"}); got[0] != "ask" {
 			t.Errorf("%s: got %q", name, got)
@@ -156,7 +158,7 @@ func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 		p.Restore(`{"states":{"` + name + `":{"remembered":"x"}}}`)
 		var known *holdfast.Error
 		b := holdfast.NewBatch(&p.At, []holdfast.ToolCall{p.call("refund {}")})
-		if err := p.m.Batch(p.Context(), b); !errors.As(err, &known) || known.Code != holdfast.CodeStateUnreadable {
+		if err := p.m.Batch(p.Context(), b); !errors.As(err, &known) || known.Code != codes.StateUnreadable {
 			t.Errorf("%s: the batch: %v", name, err)
 		}
 		for _, call := range []holdfast.ToolCall{p.call("refund {}"), permissionAnswered(p.call("refund {}"), `{"allow":true,"remember":"thread"}`)} {
@@ -165,7 +167,7 @@ func TestPermissionStatesThatCannotBeRead(t *testing.T) {
 				t.Errorf("%s: the call got through", name)
 				return holdfast.ToolResult{}, nil
 			}
-			if _, err := p.m.Tool(next)(p.Context(), nil, call); !errors.As(err, &end) || end.Err.Code != holdfast.CodeStateUnreadable {
+			if _, err := p.m.Tool(next)(p.Context(), nil, call); !errors.As(err, &end) || end.Err.Code != codes.StateUnreadable {
 				t.Errorf("%s: the tool: %v", name, err)
 			}
 		}
@@ -199,11 +201,11 @@ func TestPermissionClock(t *testing.T) {
 }
 
 type permissionLedgerLog struct {
-	holdfast.Ledger
-	made []holdfast.Reservation
+	store.Ledger
+	made []store.Reservation
 }
 
-func (l *permissionLedgerLog) Reserve(ctx context.Context, r *holdfast.Reservation) error {
+func (l *permissionLedgerLog) Reserve(ctx context.Context, r *store.Reservation) error {
 	l.made = append(l.made, *r)
 	return l.Ledger.Reserve(ctx, r)
 }

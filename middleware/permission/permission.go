@@ -29,7 +29,7 @@ func New(o Options) holdfast.Middleware {
 	}
 	return holdfast.Middleware{
 		Name:           "holdfast.tool_permission",
-		States:         []holdfast.AnyState{threadState, runState},
+		States:         []holdfast.State{threadState, runState},
 		Batch:          p.batch,
 		Tool:           p.tool,
 		AfterIteration: forgetApproved,

@@ -1,6 +1,6 @@
 package permission
 
-import "github.com/holdfast-agents/holdfast"
+import "github.com/holdfast-agents/holdfast/state"
 
 // ThreadState is what tool permission remembers in a thread.
 type ThreadState struct {
@@ -31,10 +31,10 @@ type Remembered struct {
 	Allow bool `json:"allow"`
 }
 
-var threadState = holdfast.RegisterState(holdfast.StateSpec[ThreadState]{
-	Name: "holdfast.tool_permission", Version: 1, Scope: holdfast.ScopeThread,
+var threadState = state.Register(state.Spec[ThreadState]{
+	Name: "holdfast.tool_permission", Version: 1, Scope: state.ScopeThread,
 })
 
-var runState = holdfast.RegisterState(holdfast.StateSpec[RunState]{
-	Name: "holdfast.tool_permission_run", Version: 1, Scope: holdfast.ScopeRun,
+var runState = state.Register(state.Spec[RunState]{
+	Name: "holdfast.tool_permission_run", Version: 1, Scope: state.ScopeRun,
 })

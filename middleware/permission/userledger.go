@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A user's answer is an account of the ledger with two possible reservations, one for yes
@@ -32,7 +33,7 @@ func accountOf(user string, r Remembered) string {
 // findForUser looks for a user's answer. If it cannot be read it counts as unknown, so
 // that the person is asked.
 func findForUser(ctx context.Context, who holdfast.Principal, about Remembered) (known, allow bool) {
-	ledger, err := holdfast.LedgerFrom(ctx)
+	ledger, err := store.LedgerFrom(ctx)
 	if err != nil {
 		return false, false
 	}
@@ -44,7 +45,7 @@ func findForUser(ctx context.Context, who holdfast.Principal, about Remembered) 
 }
 
 func (p *permissions) rememberForUser(ctx context.Context, who holdfast.Principal, r Remembered) error {
-	ledger, err := holdfast.LedgerFrom(ctx)
+	ledger, err := store.LedgerFrom(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,16 +53,16 @@ func (p *permissions) rememberForUser(ctx context.Context, who holdfast.Principa
 	if r.Allow {
 		amount = amountAllow
 	}
-	return ledger.Reserve(ctx, &holdfast.Reservation{
+	return ledger.Reserve(ctx, &store.Reservation{
 		Tenant: who.Tenant, ID: reservations(account)[r.Allow], Now: p.now(),
-		Entries: []holdfast.Entry{{Account: account, Amount: amount}},
+		Entries: []store.Entry{{Account: account, Amount: amount}},
 	})
 }
 
 // Forget takes back an answer that was remembered for a user, so that the next call is
 // asked about again. The account is the one in [NoticeRemembered]. Forgetting what was
 // never remembered is not an error.
-func Forget(ctx context.Context, ledger holdfast.Ledger, tenant, account string) error {
+func Forget(ctx context.Context, ledger store.Ledger, tenant, account string) error {
 	if !strings.HasPrefix(account, accounts) {
 		return fmt.Errorf("%q is not the account of a remembered permission: those begin with %s", account, accounts)
 	}

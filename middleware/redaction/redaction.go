@@ -31,7 +31,7 @@ func New(o Options) holdfast.Middleware {
 	}
 	return holdfast.Middleware{
 		Name:           "holdfast.redaction",
-		States:         []holdfast.AnyState{state},
+		States:         []holdfast.State{value},
 		Model:          r.model,
 		Tool:           r.tool,
 		AfterIteration: tell,
@@ -76,7 +76,7 @@ func (r *redactor) model(next holdfast.ModelCall) holdfast.ModelCall {
 
 // tell sends the notice of an iteration.
 func tell(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResult) {
-	now, err := state.Load(ctx)
+	now, err := value.Load(ctx)
 	if err != nil || len(now.Untold) == 0 {
 		return
 	}
@@ -86,7 +86,7 @@ func tell(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResul
 	}
 	// Both fail only at the end of the run, and then the counts stay.
 	_ = holdfast.Notify(ctx, NoticeRedacted, notice{Where: now.Where, Names: slices.Sorted(maps.Keys(now.Untold)), Count: n})
-	_, _ = state.Update(ctx, func(s State) State { return State{Counts: s.Counts} })
+	_, _ = value.Update(ctx, func(s State) State { return State{Counts: s.Counts} })
 }
 
 type notice struct {
@@ -101,7 +101,7 @@ func (h *hiding) count(ctx context.Context, where string) {
 	if len(h.counts) == 0 {
 		return
 	}
-	_, _ = state.Update(ctx, func(s State) State {
+	_, _ = value.Update(ctx, func(s State) State {
 		if !slices.Contains(s.Where, where) {
 			s.Where = append(slices.Clone(s.Where), where)
 		}

@@ -14,6 +14,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // What is found in texts and in streams that are cut in any way, and what is left alone.
@@ -357,8 +359,9 @@ func TestRedactionOfLongSecrets(t *testing.T) {
 func TestRedactionCounts(t *testing.T) {
 	t.Parallel()
 	var notices []string
-	states := holdfast.NewLiveStates(nil)
-	ctx := holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{States: states, Ledger: memstore.New(),
+	states := state.NewLive(nil)
+	ctx := store.ContextWithLedger(state.ContextWith(t.Context(), states), memstore.New())
+	ctx = holdfast.ContextWithRun(ctx, &holdfast.RunContext{
 		Notify: func(_ context.Context, name string, value any) error {
 			b, err := json.Marshal(value)
 			notices = append(notices, name+" "+string(b))

@@ -3,7 +3,7 @@ package redaction
 import (
 	"maps"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // State is what was hidden in a run.
@@ -16,8 +16,8 @@ type State struct {
 	Where []string `json:"where,omitempty"`
 }
 
-var state = holdfast.RegisterState(holdfast.StateSpec[State]{
-	Name: "holdfast.redaction", Version: 1, Scope: holdfast.ScopeRun,
+var value = state.Register(state.Spec[State]{
+	Name: "holdfast.redaction", Version: 1, Scope: state.ScopeRun,
 })
 
 // added returns the sum of two counts in a new map.

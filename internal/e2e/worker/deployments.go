@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // keeperIterations is how many iterations the agent keeper may use.
@@ -32,10 +33,10 @@ type counted struct {
 }
 
 // counting is a middleware that changes a state after each iteration.
-func counting[T any](spec holdfast.StateSpec[T], count func(T) T) holdfast.Middleware {
-	key := holdfast.RegisterState(spec)
+func counting[T any](spec state.Spec[T], count func(T) T) holdfast.Middleware {
+	key := state.Register(spec)
 	return holdfast.Middleware{
-		Name: spec.Name, States: []holdfast.AnyState{key},
+		Name: spec.Name, States: []holdfast.State{key},
 		AfterIteration: func(ctx context.Context, _ *holdfast.Iteration, _ *holdfast.IterationResult) {
 			if _, err := key.Update(ctx, count); err != nil {
 				panic(err)
@@ -47,16 +48,16 @@ func counting[T any](spec holdfast.StateSpec[T], count func(T) T) holdfast.Middl
 // keeper counts its iterations, in each deployment in another way.
 func (w *worker) keeper(deployment string) (holdfast.Agent, error) {
 	onlyHere := func(name string) holdfast.Middleware {
-		return counting(holdfast.StateSpec[counted]{Name: name}, func(s counted) counted { s.Count++; return s })
+		return counting(state.Spec[counted]{Name: name}, func(s counted) counted { s.Count++; return s })
 	}
 	switch deployment {
 	case "A":
-		kept := counting(holdfast.StateSpec[keptOne]{Name: "acme.kept"}, func(s keptOne) keptOne { s.Iterations++; return s })
+		kept := counting(state.Spec[keptOne]{Name: "acme.kept"}, func(s keptOne) keptOne { s.Iterations++; return s })
 		return w.agent("keeper", kept, onlyHere("acme.gone")), nil
 	case "B":
-		kept := counting(holdfast.StateSpec[keptThree]{Name: "acme.kept", Version: 3, Migrations: map[int]holdfast.Migration{
-			1: holdfast.Migrate(func(old keptOne) (keptTwo, error) { return keptTwo{Count: old.Iterations}, nil }),
-			2: holdfast.Migrate(func(old keptTwo) (keptThree, error) { return keptThree{Count: old.Count, Unit: "iteration"}, nil }),
+		kept := counting(state.Spec[keptThree]{Name: "acme.kept", Version: 3, Migrations: map[int]state.Migration{
+			1: state.Migrate(func(old keptOne) (keptTwo, error) { return keptTwo{Count: old.Iterations}, nil }),
+			2: state.Migrate(func(old keptTwo) (keptThree, error) { return keptThree{Count: old.Count, Unit: "iteration"}, nil }),
 		}}, func(s keptThree) keptThree { s.Count++; return s })
 		return w.agent("keeper", kept, onlyHere("acme.fresh")), nil
 	}

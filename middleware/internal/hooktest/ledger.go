@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // ErrNoStore is what a [Failing] ledger fails with.
@@ -13,7 +13,7 @@ var ErrNoStore = errors.New("nobody answers")
 // Failing is a ledger whose store does not answer for so many calls of each method, or
 // never if the number is negative.
 type Failing struct {
-	holdfast.Ledger
+	store.Ledger
 	Reserves, Settles, Reads int
 }
 
@@ -26,7 +26,7 @@ func fails(left *int) bool {
 }
 
 // Reserve fails, or reserves.
-func (f *Failing) Reserve(ctx context.Context, r *holdfast.Reservation) error {
+func (f *Failing) Reserve(ctx context.Context, r *store.Reservation) error {
 	if fails(&f.Reserves) {
 		return ErrNoStore
 	}

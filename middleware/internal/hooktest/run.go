@@ -14,13 +14,15 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Run is a run without a server. Tests may change its fields between two hooks.
 type Run struct {
 	// States, Ledger and At are what a hook sees of the run.
-	States *holdfast.LiveStates
-	Ledger holdfast.Ledger
+	States *state.Live
+	Ledger store.Ledger
 	At     holdfast.Iteration
 	// Notices are the notices so far, each "name value".
 	Notices []string
@@ -33,7 +35,7 @@ type Run struct {
 
 // New returns a run of agent "a" on thread "th", for the user "ann" of the tenant "acme".
 func New(t *testing.T) *Run {
-	return &Run{t: t, Ledger: memstore.New(), States: holdfast.NewLiveStates(nil), At: holdfast.Iteration{
+	return &Run{t: t, Ledger: memstore.New(), States: state.NewLive(nil), At: holdfast.Iteration{
 		Agent: "a", Thread: "th", Run: "r1", Principal: holdfast.Principal{Tenant: "acme", User: "ann"},
 	}}
 }
@@ -41,8 +43,12 @@ func New(t *testing.T) *Run {
 // Context returns the context of a hook that is called now.
 func (r *Run) Context() context.Context {
 	at := r.At
-	return holdfast.ContextWithRun(r.t.Context(), &holdfast.RunContext{
-		States: r.States, Ledger: r.Ledger, Iteration: func() holdfast.Iteration { return at },
+	ctx := state.ContextWith(r.t.Context(), r.States)
+	if r.Ledger != nil {
+		ctx = store.ContextWithLedger(ctx, r.Ledger)
+	}
+	return holdfast.ContextWithRun(ctx, &holdfast.RunContext{
+		Iteration: func() holdfast.Iteration { return at },
 		Notify: func(_ context.Context, name string, value any) error {
 			text, err := json.Marshal(value)
 			r.mu.Lock()
@@ -56,11 +62,11 @@ func (r *Run) Context() context.Context {
 // Restore replaces the states by stored ones.
 func (r *Run) Restore(stored string) {
 	r.t.Helper()
-	var s holdfast.States
+	var s state.States
 	if err := json.Unmarshal([]byte(stored), &s); err != nil {
 		r.t.Fatal(err)
 	}
-	r.States = holdfast.NewLiveStates(&s)
+	r.States = state.NewLive(&s)
 }
 
 // Crash replaces the states by what is stored of them, as after the death of the
@@ -88,7 +94,7 @@ func (r *Run) State(name string) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	i := slices.IndexFunc(values, func(v holdfast.StateValue) bool { return v.Name == name })
+	i := slices.IndexFunc(values, func(v state.Value) bool { return v.Name == name })
 	if i < 0 {
 		return ""
 	}

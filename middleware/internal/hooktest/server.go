@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A server with one agent that is talked to over HTTP, as a client would, and can be
@@ -53,12 +54,12 @@ func In(store string) func(*server.Config) {
 }
 
 // Sharing has servers keep their threads in a store that none of them closes.
-func Sharing(store holdfast.Store) func(*server.Config) {
-	return func(c *server.Config) { c.OpenStore = func() (holdfast.Store, error) { return kept{store}, nil } }
+func Sharing(db store.Store) func(*server.Config) {
+	return func(c *server.Config) { c.OpenStore = func() (store.Store, error) { return kept{db}, nil } }
 }
 
 // kept is a store that outlives its servers.
-type kept struct{ holdfast.Store }
+type kept struct{ store.Store }
 
 func (kept) Close() error { return nil }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Name joins parts to the name of an account or a reservation. Different lists of parts
@@ -29,7 +31,7 @@ func Name(parts ...string) string {
 }
 
 // maxName leaves room for what callers append to a name.
-const maxName = holdfast.MaxName - 64
+const maxName = store.MaxName - 64
 
 // Window returns the window that contains the time. Windows begin at multiples of their
 // length, in UTC: days at midnight, weeks on Monday.
@@ -41,12 +43,12 @@ func Window(now time.Time, length time.Duration) (begin, end time.Time) {
 // Refused reports whether the ledger has refused, so that trying again is no use. Any other
 // error is that of a store that did not answer.
 func Refused(err error) bool {
-	var limit *holdfast.LimitError
-	return errors.As(err, &limit) || errors.Is(err, holdfast.ErrInvalid)
+	var limit *store.LimitError
+	return errors.As(err, &limit) || errors.Is(err, store.ErrInvalid)
 }
 
 // Unchecked returns the error of a run that cannot continue until the store answers.
 func Unchecked(what string) *holdfast.Error {
-	return holdfast.Errorf(holdfast.CodeStoreUnavailable, "The %s could not be checked, because the store does not answer; the model was not called.", what).
+	return holdfast.Errorf(codes.StoreUnavailable, "The %s could not be checked, because the store does not answer; the model was not called.", what).
 		WithHint(`To try again, POST the same threadId with "messages": [] and a new runId.`)
 }

@@ -7,19 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/middleware/internal/ledgers"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 func TestName(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	long := strings.Repeat("x", holdfast.MaxName)
+	long := strings.Repeat("x", store.MaxName)
 	for _, parts := range [][]string{
 		{"rate", "a", "b"}, {"rate", "a/b"}, {"rate", "a%2Fb"}, {"rate", ""}, {"rate"}, {"rate", "💰"}, {"rate", long}, {"rate", long + "y"}, {"rate", "b", long},
 	} {
 		name := ledgers.Name(parts...)
-		if seen[name] || len(name) > holdfast.MaxName-64 || !strings.HasPrefix(name, "rate") {
+		if seen[name] || len(name) > store.MaxName-64 || !strings.HasPrefix(name, "rate") {
 			t.Errorf("%.40q: %d bytes, %.40q", parts, len(name), name)
 		}
 		seen[name] = true
@@ -46,7 +47,7 @@ func TestWindow(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{&holdfast.LimitError{}, holdfast.ErrInvalid, fmt.Errorf("reserve: %w", holdfast.ErrInvalid)} {
+	for _, err := range []error{&store.LimitError{}, store.ErrInvalid, fmt.Errorf("reserve: %w", store.ErrInvalid)} {
 		if !ledgers.Refused(err) {
 			t.Errorf("%v is no refusal", err)
 		}
@@ -61,7 +62,7 @@ func TestRefused(t *testing.T) {
 func TestUnchecked(t *testing.T) {
 	t.Parallel()
 	err := ledgers.Unchecked("budget")
-	if err.Code != holdfast.CodeStoreUnavailable || !strings.HasPrefix(err.Message, "The budget could not be checked") || err.Hint == "" {
+	if err.Code != codes.StoreUnavailable || !strings.HasPrefix(err.Message, "The budget could not be checked") || err.Hint == "" {
 		t.Errorf("got %+v", err)
 	}
 }

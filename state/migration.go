@@ -1,10 +1,13 @@
-package holdfast
+package state
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // Migration turns the JSON of one version of a state into that of the next.
@@ -35,7 +38,7 @@ func (s *stored) migrated(def *stateDef) (json.RawMessage, error) {
 		step := def.migrations[v]
 		if step == nil {
 			if s.missing == nil {
-				return nil, Errorf(CodeStateMigration,
+				return nil, holdfast.Errorf(codes.StateMigration,
 					"The state %q has version %d and version %d is needed, but there is no migration from %d to %d.",
 					def.name, s.version, def.version, v, v+1).
 					WithHint("Add the migration, or run with --schema-changes=warn to read it with defaults.")
@@ -45,7 +48,7 @@ func (s *stored) migrated(def *stateDef) (json.RawMessage, error) {
 		}
 		next, err := runMigration(step, data)
 		if err != nil {
-			return nil, Errorf(CodeStateMigration, "The migration of state %q from version %d to %d failed (stored: %d, needed: %d).",
+			return nil, holdfast.Errorf(codes.StateMigration, "The migration of state %q from version %d to %d failed (stored: %d, needed: %d).",
 				def.name, v, v+1, s.version, def.version).WithHint("Nothing was changed. Fix the migration and try again.").Wrap(err)
 		}
 		data = next
@@ -66,8 +69,8 @@ func runMigration(step Migration, data json.RawMessage) (next json.RawMessage, e
 	return next, err
 }
 
-func errStateTooNew(name string, got, known int) *Error {
-	return Errorf(CodeStateTooNew, "The state %q has version %d, but this server knows it only up to version %d.", name, got, known).
+func errStateTooNew(name string, got, known int) *holdfast.Error {
+	return holdfast.Errorf(codes.StateTooNew, "The state %q has version %d, but this server knows it only up to version %d.", name, got, known).
 		WithHint("It was left as it is. Run a version that knows it, or start with --on-newer-state=reset " +
 			"to reset that state and keep its newer value aside.")
 }

@@ -1,4 +1,4 @@
-package holdfast_test
+package store_test
 
 import (
 	"encoding/json"
@@ -6,34 +6,35 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 func TestParseCursor(t *testing.T) {
 	tests := []struct {
 		give string
-		want holdfast.Cursor
+		want store.Cursor
 		ok   bool
 	}{
-		{"", holdfast.Cursor{}, true},
-		{"1-a", holdfast.Cursor{Number: 1, Tag: "a"}, true},
-		{"12-x7k2ab", holdfast.Cursor{Number: 12, Tag: "x7k2ab"}, true},
-		{"18446744073709551615-x7k2ab", holdfast.Cursor{Number: 1<<64 - 1, Tag: "x7k2ab"}, true},
-		{"18446744073709551616-x7k2ab", holdfast.Cursor{}, false},
-		{"12", holdfast.Cursor{}, false},
-		{"12-", holdfast.Cursor{}, false},
-		{"-x7k2ab", holdfast.Cursor{}, false},
-		{"0-x7k2ab", holdfast.Cursor{}, false},
-		{"012-x7k2ab", holdfast.Cursor{}, false},
-		{"+12-x7k2ab", holdfast.Cursor{}, false},
-		{"-12-x7k2ab", holdfast.Cursor{}, false},
-		{"1.5-x7k2ab", holdfast.Cursor{}, false},
-		{" 12-x7k2ab", holdfast.Cursor{}, false},
-		{"12-abcdefghijklm", holdfast.Cursor{}, false},
-		{"here", holdfast.Cursor{}, false},
+		{"", store.Cursor{}, true},
+		{"1-a", store.Cursor{Number: 1, Tag: "a"}, true},
+		{"12-x7k2ab", store.Cursor{Number: 12, Tag: "x7k2ab"}, true},
+		{"18446744073709551615-x7k2ab", store.Cursor{Number: 1<<64 - 1, Tag: "x7k2ab"}, true},
+		{"18446744073709551616-x7k2ab", store.Cursor{}, false},
+		{"12", store.Cursor{}, false},
+		{"12-", store.Cursor{}, false},
+		{"-x7k2ab", store.Cursor{}, false},
+		{"0-x7k2ab", store.Cursor{}, false},
+		{"012-x7k2ab", store.Cursor{}, false},
+		{"+12-x7k2ab", store.Cursor{}, false},
+		{"-12-x7k2ab", store.Cursor{}, false},
+		{"1.5-x7k2ab", store.Cursor{}, false},
+		{" 12-x7k2ab", store.Cursor{}, false},
+		{"12-abcdefghijklm", store.Cursor{}, false},
+		{"here", store.Cursor{}, false},
 	}
 	for _, tt := range tests {
-		got, err := holdfast.ParseCursor(tt.give)
-		if got != tt.want || (err == nil) != tt.ok || (err != nil && !errors.Is(err, holdfast.ErrCursorSyntax)) {
+		got, err := store.ParseCursor(tt.give)
+		if got != tt.want || (err == nil) != tt.ok || (err != nil && !errors.Is(err, store.ErrCursorSyntax)) {
 			t.Errorf("%q: got %+v, %v", tt.give, got, err)
 		}
 	}
@@ -44,7 +45,7 @@ func FuzzParseCursor(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		c, err := holdfast.ParseCursor(s)
+		c, err := store.ParseCursor(s)
 		if err != nil {
 			return
 		}
@@ -57,7 +58,7 @@ func FuzzParseCursor(f *testing.F) {
 
 func TestCursorInJSON(t *testing.T) {
 	type event struct {
-		Cursor holdfast.Cursor `json:"cursor"`
+		Cursor store.Cursor `json:"cursor"`
 	}
 	for _, want := range []string{`{"cursor":"12-x7k2ab"}`, `{"cursor":""}`} {
 		var e event
@@ -68,24 +69,24 @@ func TestCursorInJSON(t *testing.T) {
 			t.Errorf("got %s, %v, want %s", got, err, want)
 		}
 	}
-	if err := json.Unmarshal([]byte(`{"cursor":"x"}`), new(event)); !errors.Is(err, holdfast.ErrCursorSyntax) {
+	if err := json.Unmarshal([]byte(`{"cursor":"x"}`), new(event)); !errors.Is(err, store.ErrCursorSyntax) {
 		t.Errorf("got %v", err)
 	}
-	if got := string(holdfast.Cursor{Number: 7, Tag: "t"}.Append([]byte("id: "))); got != "id: 7-t" {
+	if got := string(store.Cursor{Number: 7, Tag: "t"}.Append([]byte("id: "))); got != "id: 7-t" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestFenceTag(t *testing.T) {
 	for nonce, want := range map[string]string{"": "", "abc": "abc", "abcdef": "abcdef", "abcdefghij": "abcdef"} {
-		if got := (holdfast.Fence{Nonce: nonce}).Tag(); got != want {
+		if got := (store.Fence{Nonce: nonce}).Tag(); got != want {
 			t.Errorf("%q: got %q, want %q", nonce, got, want)
 		}
 	}
 }
 
 func TestThreadKeyString(t *testing.T) {
-	if got := (holdfast.ThreadKey{Tenant: "acme", Thread: "t1"}).String(); got != "acme/t1" {
+	if got := (store.ThreadKey{Tenant: "acme", Thread: "t1"}).String(); got != "acme/t1" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -107,5 +108,12 @@ func TestPlainText(t *testing.T) {
 		if got := tt.give.PlainText(); got != tt.want {
 			t.Errorf("%+v: got %q", tt.give, got)
 		}
+	}
+}
+
+func TestCursorText(t *testing.T) {
+	t.Parallel()
+	if got := (store.Cursor{Number: 12, Tag: "x7k2ab"}).String(); got != "12-x7k2ab" {
+		t.Errorf("got %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package holdfast_test
+package state_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // The place of a key's value depends on how many keys the process made before it, so
@@ -44,25 +45,25 @@ type benchBreaker struct {
 
 var (
 	benchFirst   = registerCounts("bench.first", 10)
-	benchTripped = holdfast.RegisterState(holdfast.StateSpec[benchBreaker]{Name: "bench.breaker"})
-	benchLate    = sync.OnceValue(func() []*holdfast.StateKey[benchCount] { return registerCounts("bench.late", 1000) })
+	benchTripped = state.Register(state.Spec[benchBreaker]{Name: "bench.breaker"})
+	benchLate    = sync.OnceValue(func() []*state.Key[benchCount] { return registerCounts("bench.late", 1000) })
 )
 
-func registerCounts(name string, n int) []*holdfast.StateKey[benchCount] {
-	keys := make([]*holdfast.StateKey[benchCount], n)
+func registerCounts(name string, n int) []*state.Key[benchCount] {
+	keys := make([]*state.Key[benchCount], n)
 	for i := range keys {
-		keys[i] = holdfast.RegisterState(holdfast.StateSpec[benchCount]{Name: fmt.Sprintf("%s.state-%04d", name, i)})
+		keys[i] = state.Register(state.Spec[benchCount]{Name: fmt.Sprintf("%s.state-%04d", name, i)})
 	}
 	return keys
 }
 
-func schemaOf[T any](tb testing.TB, keys ...*holdfast.StateKey[T]) *holdfast.Schema {
+func schemaOf[T any](tb testing.TB, keys ...*state.Key[T]) *state.Schema {
 	tb.Helper()
-	states := make([]holdfast.AnyState, len(keys))
+	states := make([]holdfast.State, len(keys))
 	for i, k := range keys {
 		states[i] = k
 	}
-	s, err := holdfast.NewSchema(states...)
+	s, err := state.NewSchema(states...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func schemaOf[T any](tb testing.TB, keys ...*holdfast.StateKey[T]) *holdfast.Sch
 }
 
 // counted are states in which each key has a value.
-func counted(s *holdfast.States, keys []*holdfast.StateKey[benchCount]) *holdfast.States {
+func counted(s *state.States, keys []*state.Key[benchCount]) *state.States {
 	for i, k := range keys {
 		s = k.With(s, benchCount{N: i, Note: "what it was for"})
 	}
@@ -78,7 +79,7 @@ func counted(s *holdfast.States, keys []*holdfast.StateKey[benchCount]) *holdfas
 }
 
 // valuesOf returns the stored form.
-func valuesOf(tb testing.TB, s *holdfast.States) []holdfast.StateValue {
+func valuesOf(tb testing.TB, s *state.States) []state.Value {
 	tb.Helper()
 	values, err := s.Values()
 	if err != nil {
@@ -90,7 +91,7 @@ func valuesOf(tb testing.TB, s *holdfast.States) []holdfast.StateValue {
 // sink keeps reads from being optimized away.
 var sink int
 
-func benchRead(b *testing.B, k *holdfast.StateKey[benchCount], s *holdfast.States) {
+func benchRead(b *testing.B, k *state.Key[benchCount], s *state.States) {
 	b.ReportAllocs()
 	sum := 0
 	for range b.N { // [testing.B.Loop] would be a third of the measured time
@@ -157,7 +158,7 @@ func BenchmarkStatesUpdate(b *testing.B) {
 			floor = &next
 		}
 	})
-	update := func(k *holdfast.StateKey[benchCount], s *holdfast.States) func(*testing.B) {
+	update := func(k *state.Key[benchCount], s *state.States) func(*testing.B) {
 		return func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
@@ -177,8 +178,8 @@ func BenchmarkStatesUpdate(b *testing.B) {
 // for later ones. The papers: about 150 ns for the first.
 func BenchmarkStatesFirstRead(b *testing.B) {
 	schema := schemaOf(b, benchTripped)
-	state := benchBreaker{map[string]benchCall{"search": {"9af832660a7ac441", 2}}}
-	values := valuesOf(b, benchTripped.With(schema.New(), state))
+	value := benchBreaker{map[string]benchCall{"search": {"9af832660a7ac441", 2}}}
+	values := valuesOf(b, benchTripped.With(schema.New(), value))
 	b.Run("json-alone", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -191,7 +192,7 @@ func BenchmarkStatesFirstRead(b *testing.B) {
 	})
 	b.Run("breaker", func(b *testing.B) {
 		b.ReportAllocs()
-		fresh := make([]*holdfast.States, 4096)
+		fresh := make([]*state.States, 4096)
 		for i := 0; i < b.N; i++ {
 			if i%len(fresh) == 0 {
 				b.StopTimer()
@@ -232,10 +233,10 @@ func BenchmarkStatesCompare(b *testing.B) {
 	values := valuesOf(b, counted(schema.New(), keys))
 	for _, c := range []struct {
 		name   string
-		states *holdfast.States
+		states *state.States
 	}{
 		{"changed", schema.Restore(older.Info(), values, nil)},
-		{"equal", schema.Restore(holdfast.SchemaInfo{Signature: info.Signature, Version: info.Version, StateVersions: info.StateVersions}, values, nil)},
+		{"equal", schema.Restore(state.SchemaInfo{Signature: info.Signature, Version: info.Version, StateVersions: info.StateVersions}, values, nil)},
 		{"same", counted(schema.New(), keys)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -250,10 +251,10 @@ func BenchmarkStatesCompare(b *testing.B) {
 
 // builtIn makes as many states as a run with the built-in middleware has, with a few
 // entries each.
-func builtIn(n int) ([]*holdfast.StateKey[benchBreaker], benchBreaker) {
-	keys := make([]*holdfast.StateKey[benchBreaker], n)
+func builtIn(n int) ([]*state.Key[benchBreaker], benchBreaker) {
+	keys := make([]*state.Key[benchBreaker], n)
 	for i := range keys {
-		keys[i] = holdfast.RegisterState(holdfast.StateSpec[benchBreaker]{Name: fmt.Sprintf("bench.form.state-%03d", i)})
+		keys[i] = state.Register(state.Spec[benchBreaker]{Name: fmt.Sprintf("bench.form.state-%03d", i)})
 	}
 	value := benchBreaker{map[string]benchCall{}}
 	for _, tool := range []string{"search", "read_file", "write_file"} {
@@ -262,7 +263,7 @@ func builtIn(n int) ([]*holdfast.StateKey[benchBreaker], benchBreaker) {
 	return keys, value
 }
 
-var benchForm = sync.OnceValues(func() ([]*holdfast.StateKey[benchBreaker], benchBreaker) { return builtIn(100) })
+var benchForm = sync.OnceValues(func() ([]*state.Key[benchBreaker], benchBreaker) { return builtIn(100) })
 
 // Bar: 500 µs, the papers' figure. Each turn writes all values again, so no encoding
 // is cached.
@@ -303,7 +304,7 @@ func BenchmarkStatesDecode(b *testing.B) {
 		b.Run(fmt.Sprintf("%d-states", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				var form holdfast.States
+				var form state.States
 				if err := form.UnmarshalJSON(text); err != nil {
 					b.Fatal(err)
 				}

@@ -1,4 +1,4 @@
-package holdfast_test
+package state_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/state"
 	"pgregory.net/rapid"
 )
 
@@ -22,7 +23,7 @@ type failures struct {
 	Consecutive int `json:"consecutiveFailures"`
 }
 
-func formText(tb testing.TB, s *holdfast.States) string {
+func formText(tb testing.TB, s *state.States) string {
 	tb.Helper()
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -31,9 +32,9 @@ func formText(tb testing.TB, s *holdfast.States) string {
 	return string(b)
 }
 
-func fromForm(tb testing.TB, text string) *holdfast.States {
+func fromForm(tb testing.TB, text string) *state.States {
 	tb.Helper()
-	s := &holdfast.States{}
+	s := &state.States{}
 	if err := json.Unmarshal([]byte(text), s); err != nil {
 		tb.Fatal(err)
 	}
@@ -44,14 +45,14 @@ func fromForm(tb testing.TB, text string) *holdfast.States {
 // stored text is kept until they are written.
 func TestStatesRoundTrip(t *testing.T) {
 	t.Parallel()
-	trips := holdfast.RegisterState(holdfast.StateSpec[breaker]{Name: "acme.breaker"})
-	fails := holdfast.RegisterState(holdfast.StateSpec[failures]{Name: "acme.failures"})
+	trips := state.Register(state.Spec[breaker]{Name: "acme.breaker"})
+	fails := state.Register(state.Spec[failures]{Name: "acme.failures"})
 	schema := schemaWith(t, trips, fails)
 	value := breaker{map[string]string{"tool1": "signature1"}, map[string]int{"tool1": 5, "tool2": 3}}
 	original := fails.With(trips.With(schema.New(), value), failures{2})
 
 	form := fromForm(t, formText(t, original))
-	for name, s := range map[string]*holdfast.States{
+	for name, s := range map[string]*state.States{
 		"as it was read": form,
 		"restored":       schema.Restore(form.Info(), valuesOf(t, form), nil),
 	} {
@@ -68,7 +69,7 @@ func TestStatesRoundTrip(t *testing.T) {
 
 	// The spaces show that this is the stored text.
 	raw := `{ "lastSignaturePerTool" : {}, "consecutiveCountPerTool": {"tool1": 5}, "unknown": 1 }`
-	s := schema.Restore(schema.Info(), []holdfast.StateValue{{Name: "acme.breaker", Version: 1, Data: json.RawMessage(raw)}}, nil)
+	s := schema.Restore(schema.Info(), []state.Value{{Name: "acme.breaker", Version: 1, Data: json.RawMessage(raw)}}, nil)
 	if got := mustGet(t, trips, s); got.Count["tool1"] != 5 {
 		t.Errorf("%+v", got)
 	}
@@ -88,8 +89,8 @@ func TestStatesRoundTrip(t *testing.T) {
 // members.
 func TestStatesForm(t *testing.T) {
 	t.Parallel()
-	a := holdfast.RegisterState(holdfast.StateSpec[failures]{Name: "acme.a", Version: 2})
-	b := holdfast.RegisterState(holdfast.StateSpec[failures]{Name: "acme.b"})
+	a := state.Register(state.Spec[failures]{Name: "acme.a", Version: 2})
+	b := state.Register(state.Spec[failures]{Name: "acme.b"})
 	schema := schemaWith(t, b, a)
 	text := formText(t, a.With(schema.New(), failures{1}))
 	want := `{"schemaSignature":"acme.a,acme.b","schemaVersion":1,"stateVersions":{"acme.a":2,"acme.b":1},"states":{"acme.a":{"consecutiveFailures":1}}}`
@@ -105,7 +106,7 @@ func TestStatesForm(t *testing.T) {
 	if got := formText(t, nil); got != "null" {
 		t.Errorf("no states: %s", got)
 	}
-	if err := json.Unmarshal([]byte(`{"states": 1}`), &holdfast.States{}); err == nil {
+	if err := json.Unmarshal([]byte(`{"states": 1}`), &state.States{}); err == nil {
 		t.Error("states that are not an object were read")
 	}
 }
@@ -114,7 +115,7 @@ func TestStatesForm(t *testing.T) {
 // versions are not lost without a schema.
 func TestStatesOlderThanSchemas(t *testing.T) {
 	t.Parallel()
-	k := holdfast.RegisterState(holdfast.StateSpec[failures]{Name: "acme.failures", Version: 3})
+	k := state.Register(state.Spec[failures]{Name: "acme.failures", Version: 3})
 	s := fromForm(t, `{"states": {"acme.other": {"x": 1}}}`)
 	if info := s.Info(); info.Version != 0 || info.Signature != "" {
 		t.Errorf("%+v", info)
@@ -132,19 +133,19 @@ func TestStatesOlderThanSchemas(t *testing.T) {
 // TestStatesMetadata: new states have the schema's, and updates keep it.
 func TestStatesMetadata(t *testing.T) {
 	t.Parallel()
-	k := holdfast.RegisterState(holdfast.StateSpec[failures]{Name: "acme.failures", Version: 2})
+	k := state.Register(state.Spec[failures]{Name: "acme.failures", Version: 2})
 	schema := schemaWith(t, k)
 	original := schema.New()
-	want := holdfast.SchemaInfo{Signature: "acme.failures", Version: 1, StateVersions: map[string]int{"acme.failures": 2}}
+	want := state.SchemaInfo{Signature: "acme.failures", Version: 1, StateVersions: map[string]int{"acme.failures": 2}}
 	updated := k.With(original, failures{1})
-	for name, s := range map[string]*holdfast.States{
+	for name, s := range map[string]*state.States{
 		"new": original, "updated": updated, "without": k.Without(updated), "a new run": schema.NewRun(updated), "read": fromForm(t, formText(t, updated)),
 	} {
 		if got := s.Info(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if info := (*holdfast.States)(nil).Info(); info.Version != 0 {
+	if info := (*state.States)(nil).Info(); info.Version != 0 {
 		t.Errorf("no states: %+v", info)
 	}
 }
@@ -153,15 +154,15 @@ func TestStatesMetadata(t *testing.T) {
 // out.
 func TestStatesThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	k := holdfast.RegisterState(holdfast.StateSpec[dubious]{Name: "acme.dubious"})
+	k := state.Register(state.Spec[dubious]{Name: "acme.dubious"})
 	schema := schemaWith(t, k)
 	s := k.With(schema.New(), dubious{func() {}})
 	_, err := s.Values()
-	wantError(t, err, holdfast.CodeStateUnwritable, `"acme.dubious"`)
+	wantError(t, err, codes.StateUnwritable, `"acme.dubious"`)
 	_, err = s.MarshalJSON()
-	wantError(t, err, holdfast.CodeStateUnwritable, `"acme.dubious"`)
+	wantError(t, err, codes.StateUnwritable, `"acme.dubious"`)
 	_, err = schema.Shown(s)
-	wantError(t, err, holdfast.CodeStateUnwritable, `"acme.dubious"`)
+	wantError(t, err, codes.StateUnwritable, `"acme.dubious"`)
 }
 
 // TestStatesOfThousandsOfTypes: each has its own place, whatever the order.
@@ -194,16 +195,16 @@ func TestStatesOfThousandsOfTypes(t *testing.T) {
 func TestStatesAreLikeAMap(t *testing.T) {
 	t.Parallel()
 	keys := slices.Concat(benchFirst[:3], registerCounts("acme.model", 20)[14:])
-	schemas := []*holdfast.Schema{schemaOf(t, keys...), schemaOf(t, keys[:5]...), schemaOf(t, keys[4:]...), schemaOf[benchCount](t)}
+	schemas := []*state.Schema{schemaOf(t, keys...), schemaOf(t, keys[:5]...), schemaOf(t, keys[4:]...), schemaOf[benchCount](t)}
 	rapid.Check(t, func(r *rapid.T) {
 		type generation struct {
-			states *holdfast.States
+			states *state.States
 			model  map[string]int
 		}
 		now := generation{nil, map[string]int{}}
 		all := []generation{now}
-		key := func() *holdfast.StateKey[benchCount] { return rapid.SampledFrom(keys).Draw(r, "key") }
-		schema := func() *holdfast.Schema { return rapid.SampledFrom(schemas).Draw(r, "schema") }
+		key := func() *state.Key[benchCount] { return rapid.SampledFrom(keys).Draw(r, "key") }
+		schema := func() *state.Schema { return rapid.SampledFrom(schemas).Draw(r, "schema") }
 		check := func(g generation) {
 			for _, k := range keys {
 				n, has := g.model[k.StateName()]
@@ -216,7 +217,7 @@ func TestStatesAreLikeAMap(t *testing.T) {
 				r.Fatalf("%d values of %d, %v", len(values), len(g.model), err)
 			}
 		}
-		set := func(s *holdfast.States, change func(map[string]int)) {
+		set := func(s *state.States, change func(map[string]int)) {
 			now = generation{s, maps.Clone(now.model)}
 			change(now.model)
 			all = append(all, now)
@@ -245,7 +246,7 @@ func TestStatesAreLikeAMap(t *testing.T) {
 // FuzzStatesJSON: no JSON makes reading or writing panic, and writing again what was
 // read gives the same text.
 func FuzzStatesJSON(f *testing.F) {
-	k := holdfast.RegisterState(holdfast.StateSpec[breaker]{Name: "acme.breaker", Version: 2})
+	k := state.Register(state.Spec[breaker]{Name: "acme.breaker", Version: 2})
 	schema := schemaWith(f, k)
 	for _, seed := range []string{
 		`null`, `{}`, `{"states": null}`, `{"states": {"acme.breaker": null, "": 1, "\ud800": "<>"}}`,
@@ -256,7 +257,7 @@ func FuzzStatesJSON(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var s holdfast.States
+		var s state.States
 		if json.Unmarshal(text, &s) != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package holdfast_test
+package state_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 type visits struct {
@@ -21,7 +23,7 @@ type visits struct {
 }
 
 // mustGet reads a state that must be readable.
-func mustGet[T any](tb testing.TB, k *holdfast.StateKey[T], s *holdfast.States) T {
+func mustGet[T any](tb testing.TB, k *state.Key[T], s *state.States) T {
 	tb.Helper()
 	v, err := k.Get(s)
 	if err != nil {
@@ -31,9 +33,9 @@ func mustGet[T any](tb testing.TB, k *holdfast.StateKey[T], s *holdfast.States) 
 }
 
 // schemaWith makes the schema of keys of several types.
-func schemaWith(tb testing.TB, states ...holdfast.AnyState) *holdfast.Schema {
+func schemaWith(tb testing.TB, states ...holdfast.State) *state.Schema {
 	tb.Helper()
-	s, err := holdfast.NewSchema(states...)
+	s, err := state.NewSchema(states...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -41,9 +43,9 @@ func schemaWith(tb testing.TB, states ...holdfast.AnyState) *holdfast.Schema {
 }
 
 // storedAs returns states with one stored value, written under a schema without names.
-func storedAs(tb testing.TB, k holdfast.AnyState, version int, data string) *holdfast.States {
+func storedAs(tb testing.TB, k holdfast.State, version int, data string) *state.States {
 	tb.Helper()
-	return schemaWith(tb, k).Restore(holdfast.SchemaInfo{Version: 1}, []holdfast.StateValue{
+	return schemaWith(tb, k).Restore(state.SchemaInfo{Version: 1}, []state.Value{
 		{Name: k.StateName(), Version: version, Data: json.RawMessage(data)},
 	}, nil)
 }
@@ -60,7 +62,7 @@ func wantError(tb testing.TB, err error, code string, parts ...string) {
 			tb.Errorf("the error %q does not say %q", e.Error(), p)
 		}
 	}
-	if e.Code != holdfast.CodeStateUnwritable && e.Hint == "" {
+	if e.Code != codes.StateUnwritable && e.Hint == "" {
 		tb.Errorf("the error %q has no hint", e.Error())
 	}
 }
@@ -74,25 +76,25 @@ func panicText(f func()) (text string) {
 
 func TestRegisterStatePanicsOnMistakes(t *testing.T) {
 	t.Parallel()
-	register := func(spec holdfast.StateSpec[visits]) func() {
-		return func() { holdfast.RegisterState(spec) }
+	register := func(spec state.Spec[visits]) func() {
+		return func() { state.Register(spec) }
 	}
 	for want, f := range map[string]func(){
-		`the name "" is not owner.name`:                              register(holdfast.StateSpec[visits]{}),
-		`the name "visits" is not owner.name`:                        register(holdfast.StateSpec[visits]{Name: "visits"}),
-		`the name "acme.Visits" is not owner.name`:                   register(holdfast.StateSpec[visits]{Name: "acme.Visits"}),
-		`the name "acme.a,b" is not owner.name`:                      register(holdfast.StateSpec[visits]{Name: "acme.a,b"}),
-		`is longer than 128 bytes`:                                   register(holdfast.StateSpec[visits]{Name: "acme." + strings.Repeat("x", 124)}),
-		`("acme.visits"): version -1 is negative`:                    register(holdfast.StateSpec[visits]{Name: "acme.visits", Version: -1}),
-		`("acme.visits"): unknown scope "tenant"; use ScopeThread`:   register(holdfast.StateSpec[visits]{Name: "acme.visits", Scope: "tenant"}),
-		`("acme.map"): map[string]int is not a struct; a state is`:   func() { holdfast.RegisterState(holdfast.StateSpec[map[string]int]{Name: "acme.map"}) },
-		`("acme.p"): *holdfast_test.visits is not a struct; a state`: func() { holdfast.RegisterState(holdfast.StateSpec[*visits]{Name: "acme.p"}) },
+		`the name "" is not owner.name`:                              register(state.Spec[visits]{}),
+		`the name "visits" is not owner.name`:                        register(state.Spec[visits]{Name: "visits"}),
+		`the name "acme.Visits" is not owner.name`:                   register(state.Spec[visits]{Name: "acme.Visits"}),
+		`the name "acme.a,b" is not owner.name`:                      register(state.Spec[visits]{Name: "acme.a,b"}),
+		`is longer than 128 bytes`:                                   register(state.Spec[visits]{Name: "acme." + strings.Repeat("x", 124)}),
+		`("acme.visits"): version -1 is negative`:                    register(state.Spec[visits]{Name: "acme.visits", Version: -1}),
+		`("acme.visits"): unknown scope "tenant"; use ScopeThread`:   register(state.Spec[visits]{Name: "acme.visits", Scope: "tenant"}),
+		`("acme.map"): map[string]int is not a struct; a state is`:   func() { state.Register(state.Spec[map[string]int]{Name: "acme.map"}) },
+		`("acme.p"): *state_test.visits is not a struct; a state`: func() { state.Register(state.Spec[*visits]{Name: "acme.p"}) },
 	} {
 		if got := panicText(f); !strings.HasPrefix(got, "holdfast.RegisterState") || !strings.Contains(got, want) {
 			t.Errorf("panic %q, want %q", got, want)
 		}
 	}
-	if k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme." + strings.Repeat("x", 123)}); len(k.StateName()) != 128 {
+	if k := state.Register(state.Spec[visits]{Name: "acme." + strings.Repeat("x", 123)}); len(k.StateName()) != 128 {
 		t.Error("a name of 128 bytes is good")
 	}
 }
@@ -101,9 +103,9 @@ func TestRegisterStatePanicsOnMistakes(t *testing.T) {
 // version, has its initial value.
 func TestStateInitialValue(t *testing.T) {
 	t.Parallel()
-	plain := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
-	three := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.three", Version: 3, Initial: func() visits { return visits{Count: 3} }})
-	for name, s := range map[string]*holdfast.States{
+	plain := state.Register(state.Spec[visits]{Name: "acme.visits"})
+	three := state.Register(state.Spec[visits]{Name: "acme.three", Version: 3, Initial: func() visits { return visits{Count: 3} }})
+	for name, s := range map[string]*state.States{
 		"no states":      nil,
 		"empty states":   {},
 		"new states":     schemaWith(t, plain, three).New(),
@@ -124,14 +126,14 @@ func TestStateInitialValue(t *testing.T) {
 // there returns the same states.
 func TestStateWithAndWithout(t *testing.T) {
 	t.Parallel()
-	k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
-	other := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.other"})
+	k := state.Register(state.Spec[visits]{Name: "acme.visits"})
+	other := state.Register(state.Spec[visits]{Name: "acme.other"})
 	empty := schemaWith(t, k, other).New()
 	one := k.With(empty, visits{Count: 1})
 	two := k.With(one, visits{Count: 2})
 	none := k.Without(two)
 	for i, c := range []struct {
-		s    *holdfast.States
+		s    *state.States
 		want int
 		has  bool
 	}{{nil, 0, false}, {empty, 0, false}, {one, 1, true}, {two, 2, true}, {none, 0, false}, {k.With(nil, visits{Count: 4}), 4, true}} {
@@ -171,7 +173,7 @@ func TestStateDefaults(t *testing.T) {
 		l.Since, l.note = time.Unix(1, 0).UTC(), map[string]bool{"kept": true}
 		return l
 	}
-	k := holdfast.RegisterState(holdfast.StateSpec[limits]{Name: "acme.limits", Initial: initial})
+	k := state.Register(state.Spec[limits]{Name: "acme.limits", Initial: initial})
 
 	if got := mustGet(t, k, storedAs(t, k, 1, `{}`)); !reflect.DeepEqual(got, initial()) {
 		t.Errorf("nothing was stored: %+v", got)
@@ -186,7 +188,7 @@ func TestStateDefaults(t *testing.T) {
 	written := limits{Tools: map[string]int{}, Order: []visits{}, Extra: &visits{}, Any: map[string]any{}, Since: time.Unix(2, 0).UTC()}
 	written.Pair = [2]map[string]bool{{}, {}}
 	values := valuesOf(t, k.With(nil, written))
-	got := mustGet(t, k, schemaWith(t, k).Restore(holdfast.SchemaInfo{}, values, nil))
+	got := mustGet(t, k, schemaWith(t, k).Restore(state.SchemaInfo{}, values, nil))
 	if got.note = nil; !reflect.DeepEqual(got, written) {
 		t.Errorf("everything was stored:\n%+v\n%+v", got, written)
 	}
@@ -199,28 +201,28 @@ func TestStateDefaults(t *testing.T) {
 // other states remain readable.
 func TestStateOfAnotherType(t *testing.T) {
 	t.Parallel()
-	k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
+	k := state.Register(state.Spec[visits]{Name: "acme.visits"})
 	for stored, want := range map[string]string{
-		`42`:               `stored as number, but holdfast_test.visits is expected`,
-		`["x"]`:            `stored as array, but holdfast_test.visits is expected`,
-		`{"count": "two"}`: `stored as string in count, but holdfast_test.visits is expected`,
+		`42`:               `stored as number, but state_test.visits is expected`,
+		`["x"]`:            `stored as array, but state_test.visits is expected`,
+		`{"count": "two"}`: `stored as string in count, but state_test.visits is expected`,
 	} {
 		s := storedAs(t, k, 1, stored)
 		for range 2 { // the error does not go away
 			_, err := k.Get(s)
-			wantError(t, err, holdfast.CodeStateUnreadable, `"acme.visits"`, want)
+			wantError(t, err, codes.StateUnreadable, `"acme.visits"`, want)
 		}
 		if v := valuesOf(t, s); string(v[0].Data) != stored {
 			t.Errorf("the stored value has become %s", v[0].Data)
 		}
 	}
 	_, err := k.Get(storedAs(t, k, 1, `{"count": `))
-	wantError(t, err, holdfast.CodeStateUnreadable, `"acme.visits"`, "holdfast_test.visits")
+	wantError(t, err, codes.StateUnreadable, `"acme.visits"`, "state_test.visits")
 
 	// Two keys of one name, which no agent can have: the second one's error names both
 	// types.
-	twin := holdfast.RegisterState(holdfast.StateSpec[limits]{Name: "acme.visits"})
-	var s holdfast.States
+	twin := state.Register(state.Spec[limits]{Name: "acme.visits"})
+	var s state.States
 	if err := json.Unmarshal([]byte(`{"states": {"acme.visits": {"count": 1}}}`), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -228,20 +230,20 @@ func TestStateOfAnotherType(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	_, err = twin.Get(&s)
-	wantError(t, err, holdfast.CodeStateUnreadable, "holdfast_test.visits", "holdfast_test.limits")
+	wantError(t, err, codes.StateUnreadable, "state_test.visits", "state_test.limits")
 }
 
 // run returns a context with a run that has these states.
-func run(s *holdfast.States) (context.Context, *holdfast.LiveStates) {
-	live := holdfast.NewLiveStates(s)
-	return holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{States: live}), live
+func run(s *state.States) (context.Context, *state.Live) {
+	live := state.NewLive(s)
+	return state.ContextWith(context.Background(), live), live
 }
 
 // TestStateUpdateInParallel: no update is lost, and a read never sees half of one.
 func TestStateUpdateInParallel(t *testing.T) {
 	t.Parallel()
-	a := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.a"})
-	b := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.b"})
+	a := state.Register(state.Spec[visits]{Name: "acme.a"})
+	b := state.Register(state.Spec[visits]{Name: "acme.b"})
 	ctx, live := run(nil)
 	add := func(v visits) visits {
 		return visits{v.Count + 1, fmt.Sprint(v.Count + 1)}
@@ -250,7 +252,7 @@ func TestStateUpdateInParallel(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 200 {
-				for _, k := range []*holdfast.StateKey[visits]{a, b} {
+				for _, k := range []*state.Key[visits]{a, b} {
 					if _, err := k.Update(ctx, add); err != nil {
 						t.Error(err)
 					}
@@ -274,11 +276,11 @@ type dubious struct {
 // TestStateUpdateFails: nothing changes, and no value is returned.
 func TestStateUpdateFails(t *testing.T) {
 	t.Parallel()
-	k := holdfast.RegisterState(holdfast.StateSpec[dubious]{Name: "acme.dubious"})
+	k := state.Register(state.Spec[dubious]{Name: "acme.dubious"})
 	ctx, live := run(k.With(nil, dubious{1}))
 	before := live.Now()
 	v, err := k.Update(ctx, func(dubious) dubious { return dubious{make(chan int)} })
-	wantError(t, err, holdfast.CodeStateUnwritable, `"acme.dubious" cannot be written as JSON`, "chan int")
+	wantError(t, err, codes.StateUnwritable, `"acme.dubious" cannot be written as JSON`, "chan int")
 	if v.Value != nil || live.Now() != before {
 		t.Errorf("%+v, changed: %v", v, live.Now() != before)
 	}
@@ -291,7 +293,7 @@ func TestStateUpdateFails(t *testing.T) {
 
 	ctx, live = run(storedAs(t, k, 2, `{}`))
 	_, err = k.Update(ctx, func(v dubious) dubious { return v })
-	wantError(t, err, holdfast.CodeStateTooNew)
+	wantError(t, err, codes.StateTooNew)
 	if got := valuesOf(t, live.Now()); got[0].Version != 2 {
 		t.Errorf("%+v", got)
 	}
@@ -299,7 +301,7 @@ func TestStateUpdateFails(t *testing.T) {
 
 func TestStateOutsideARun(t *testing.T) {
 	t.Parallel()
-	k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits"})
+	k := state.Register(state.Spec[visits]{Name: "acme.visits"})
 	for _, ctx := range []context.Context{context.Background(), holdfast.ContextWithRun(context.Background(), &holdfast.RunContext{})} {
 		if _, err := k.Load(ctx); !errors.Is(err, holdfast.ErrNoRun) {
 			t.Errorf("Load: %v", err)
@@ -314,18 +316,18 @@ func TestStateOutsideARun(t *testing.T) {
 func TestStateFirstReadsInParallel(t *testing.T) {
 	t.Parallel()
 	var steps atomic.Int32
-	k := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.visits", Version: 2, Migrations: map[int]holdfast.Migration{
+	k := state.Register(state.Spec[visits]{Name: "acme.visits", Version: 2, Migrations: map[int]state.Migration{
 		1: func(json.RawMessage) (json.RawMessage, error) {
 			steps.Add(1)
 			return json.RawMessage(`{"count": 2}`), nil
 		},
 	}})
 	known := storedAs(t, k, 1, `{}`)
-	var unknown holdfast.States
+	var unknown state.States
 	if err := json.Unmarshal([]byte(`{"states": {"acme.visits": {}}}`), &unknown); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*holdfast.States{known, &unknown} {
+	for _, s := range []*state.States{known, &unknown} {
 		steps.Store(0)
 		var wg sync.WaitGroup
 		for range 16 {

@@ -1,12 +1,10 @@
-package holdfast
-
-// What the API says about a thread's past: its checkpoints and what they hold, the
-// request to go back to one of them (Travel), a checkpoint made by hand (Mark), and
-// the report of a clean-up. These types carry data only; the engine fills them in.
+package threads
 
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/holdfast-agents/holdfast"
 )
 
 // Checkpoint is a listed head of a thread.
@@ -27,7 +25,7 @@ type Checkpoint struct {
 	Run string `json:"runId"`
 	// Status is what the thread was doing. Going back to a checkpoint that was taken
 	// during a run leaves the thread stopped at that point.
-	Status ThreadStatus `json:"status"`
+	Status Status `json:"status"`
 	// Iteration is the next iteration, counted from 0.
 	Iteration int `json:"iteration"`
 	// Message is the id of the last message of the history; empty if there is none.
@@ -36,11 +34,11 @@ type Checkpoint struct {
 	// before they were counted.
 	Messages int `json:"messageCount,omitempty"`
 	// Metadata says where the checkpoint comes from.
-	Metadata CheckpointMetadata `json:"metadata"`
+	Metadata Metadata `json:"metadata"`
 }
 
-// CheckpointMetadata says where a checkpoint comes from.
-type CheckpointMetadata struct {
+// Metadata says where a checkpoint comes from.
+type Metadata struct {
 	// Source is "input" (a run was accepted), "loop" (an iteration or a run ended),
 	// "update" (made by hand) or "fork" (the thread began at another checkpoint, or
 	// went back to one).
@@ -56,14 +54,14 @@ type CheckpointMetadata struct {
 	Label string `json:"label,omitempty"`
 }
 
-// CheckpointDetail is a checkpoint with everything it holds.
-type CheckpointDetail struct {
+// Detail is a checkpoint with everything it holds.
+type Detail struct {
 	Checkpoint
 	// History is the messages up to the checkpoint, as AG-UI 1.0 JSON.
 	History []json.RawMessage `json:"messages"`
 	// State is the shared state; null if there was none.
 	State json.RawMessage `json:"state"`
-	// MiddlewareState is the states of the middleware as [States.MarshalJSON] writes
+	// MiddlewareState is the states of the middleware as [state.States.MarshalJSON] writes
 	// them, redacted where a state asks for it.
 	MiddlewareState json.RawMessage `json:"middlewareState,omitempty"`
 	// OpenCalls are the tool calls without a result at that time.
@@ -73,17 +71,9 @@ type CheckpointDetail struct {
 	PendingWrites []PendingWrite `json:"pendingWrites,omitempty"`
 	// Outcome is how the run had ended: success, interrupt, cancelled or error; empty
 	// if it had not ended.
-	Outcome Outcome `json:"outcome,omitempty"`
+	Outcome holdfast.Outcome `json:"outcome,omitempty"`
 	// Code is the error code of a run that had ended in error.
 	Code string `json:"code,omitempty"`
-}
-
-// ThreadState is the current states of a thread.
-type ThreadState struct {
-	// State is what the application shares with the agent; null if there is none.
-	State json.RawMessage `json:"state"`
-	// MiddlewareState has the form that [CheckpointDetail] describes.
-	MiddlewareState json.RawMessage `json:"middlewareState,omitempty"`
 }
 
 // OpenCall is a tool call without a result.
@@ -119,52 +109,6 @@ type PendingWrite struct {
 	CompletedAt time.Time `json:"completedAt"`
 }
 
-// Travel asks to go back: in place (rewind) or in a new thread (fork).
-type Travel struct {
-	// Checkpoint is the checkpoint to go back to. If both it and Message are empty, a
-	// fork begins where the thread stands.
-	Checkpoint string `json:"checkpointId,omitempty"`
-	// Message, instead of Checkpoint, is the last message to keep; the results that
-	// follow it are kept too.
-	Message string `json:"messageId,omitempty"`
-	// Thread is the id of a fork; if it is empty, the server makes one.
-	Thread string `json:"threadId,omitempty"`
-	// ReuseResults: the next call of the same tool with the same arguments gets the
-	// recorded result, once, instead of running.
-	ReuseResults bool `json:"reuseResults,omitempty"`
-	// ETag, if set, must match the thread's; otherwise the request is refused.
-	ETag string `json:"-"`
-}
-
-// Traveled says where a thread is after [Travel].
-type Traveled struct {
-	// Thread is the thread as it is now: the same one after a rewind, the new one
-	// after a fork.
-	Thread ThreadInfo `json:"thread"`
-	// Checkpoint is the one that the journey ended in; its source is "fork".
-	Checkpoint Checkpoint `json:"checkpoint"`
-	// Effects are the calls after that point that have already changed something
-	// outside, which nothing undoes.
-	Effects []PastEffect `json:"effects"`
-}
-
-// PastEffect is a call of a tool that is not pure.
-type PastEffect struct {
-	// CallID is the id of the call.
-	CallID string `json:"toolCallId"`
-	// Tool is the name of the tool that was called.
-	Tool string `json:"toolName"`
-	// Arguments is what the tool was called with.
-	Arguments json.RawMessage `json:"arguments"`
-	// Effect is the [Effect] that the tool declares; "frontend" for a frontend's
-	// tool, "unknown" for one that no longer exists.
-	Effect string `json:"effect"`
-	// Message is the id of the result; empty if the call was started but has none.
-	Message string `json:"messageId,omitempty"`
-	// Failed marks a result that reports an error.
-	Failed bool `json:"failed,omitempty"`
-}
-
 // Mark asks for a manual checkpoint.
 type Mark struct {
 	// Label is a name for the checkpoint; it may be empty.
@@ -173,20 +117,4 @@ type Mark struct {
 	State json.RawMessage `json:"state,omitempty"`
 	// ETag, if set, must match the thread's; otherwise the request is refused.
 	ETag string `json:"-"`
-}
-
-// Cleaned says what a clean-up removed, or what a dry run would remove.
-type Cleaned struct {
-	// DryRun: nothing was removed.
-	DryRun bool `json:"dryRun"`
-	// Threads is the number of threads that were deleted or made smaller.
-	Threads int `json:"threads"`
-	// Checkpoints is the number of checkpoints removed from threads that remain.
-	Checkpoints int `json:"checkpoints"`
-	// Messages is the number of messages removed from threads that remain, since they
-	// could no longer be reached.
-	Messages int `json:"messages"`
-	// Kept is the number of threads that were left alone because they are running,
-	// stopped or waiting, or have moved in the meantime.
-	Kept int `json:"kept"`
 }

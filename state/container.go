@@ -1,8 +1,4 @@
-package holdfast
-
-// The container of middleware states: an immutable array of values in places that
-// StateKeys own, so that a read is an index and a write shares all the rest, plus the
-// JSON form in which the states are shown and exported.
+package state
 
 import (
 	"encoding/json"
@@ -16,10 +12,13 @@ import (
 // be a power of 2.
 const nodeWidth = 32
 
+// containerVersion is the version of the form below.
+const containerVersion = 1
+
 type node [nodeWidth]cell
 
 // States holds the values of middleware states. It never changes: a write through a
-// [StateKey] returns a new States that shares all other values. A nil *States has no
+// [Key] returns a new States that shares all other values. A nil *States has no
 // values. Reads need no lock, and reading a registered state is an array index.
 type States struct {
 	first node
@@ -105,8 +104,8 @@ func (s *States) Info() SchemaInfo {
 	return *s.info
 }
 
-// StateValue is the stored form of one state.
-type StateValue struct {
+// Value is the stored form of one state.
+type Value struct {
 	// Name is the state's "owner.name".
 	Name string
 	// Version is the version of the state's type under which Data was written.
@@ -123,12 +122,12 @@ type StateValue struct {
 
 // Values returns the stored form of all states that have a value, sorted by name,
 // including those that this program does not know. It fails if a value set by
-// [StateKey.With] cannot be written as JSON.
-func (s *States) Values() ([]StateValue, error) {
+// [Key.With] cannot be written as JSON.
+func (s *States) Values() ([]Value, error) {
 	if s == nil {
 		return nil, nil
 	}
-	var out []StateValue
+	var out []Value
 	var failed error
 	s.each(func(c cell) {
 		data, err := c.encode()
@@ -136,20 +135,20 @@ func (s *States) Values() ([]StateValue, error) {
 			failed = err
 			return
 		}
-		v := StateValue{Name: c.definition().name, Version: c.definition().version, Data: data}
+		v := Value{Name: c.definition().name, Version: c.definition().version, Data: data}
 		if kept := c.stored(); kept != nil {
 			v.Version = kept.version
 		}
 		out = append(out, v)
 	})
 	for name, kept := range s.named {
-		out = append(out, StateValue{Name: name, Version: kept.version, Data: kept.data, Redacted: kept.redacted})
+		out = append(out, Value{Name: name, Version: kept.version, Data: kept.data, Redacted: kept.redacted})
 	}
 	for name, kept := range s.newer {
-		out = append(out, StateValue{Name: name, Version: kept.version, Data: kept.data, Aside: true, Redacted: kept.redacted})
+		out = append(out, Value{Name: name, Version: kept.version, Data: kept.data, Aside: true, Redacted: kept.redacted})
 	}
 	// Of two values of the same name, the one that was set aside stays second.
-	slices.SortStableFunc(out, func(a, b StateValue) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
 	return out, failed
 }
 
@@ -167,9 +166,6 @@ func (s *States) each(f func(cell)) {
 		}
 	}
 }
-
-// containerVersion is the version of the form below.
-const containerVersion = 1
 
 // statesJSON is the form in which states are shown and exported. A reader may ignore
 // members that it does not know.
@@ -197,7 +193,7 @@ func (s *States) MarshalJSON() ([]byte, error) {
 	return marshalForm(s.Info(), values)
 }
 
-func formOf(info SchemaInfo, values []StateValue) statesJSON {
+func formOf(info SchemaInfo, values []Value) statesJSON {
 	form := statesJSON{States: map[string]json.RawMessage{}}
 	if info.Version > 0 {
 		form.Signature, form.Version, form.Versions = &info.Signature, info.Version, maps.Clone(info.StateVersions)
@@ -245,6 +241,6 @@ func setIn[V any](m *map[string]V, name string, v V) {
 	(*m)[name] = v
 }
 
-func marshalForm(info SchemaInfo, values []StateValue) ([]byte, error) {
+func marshalForm(info SchemaInfo, values []Value) ([]byte, error) {
 	return json.Marshal(formOf(info, values))
 }

@@ -1,13 +1,11 @@
-package holdfast
-
-// The ledger: counters that threads and processes share, for budgets and rate limits.
-// Here are the interface that a store implements and the checks that every
-// implementation makes first.
+package store
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/holdfast-agents/holdfast"
 )
 
 // Ledger counts what threads and processes share: budgets and rate limits. It is
@@ -154,4 +152,21 @@ func validateAmounts(account string, amounts ...int64) error {
 		}
 	}
 	return nil
+}
+
+type ledgerKey struct{}
+
+// ContextWithLedger returns a context that carries the ledger of a run's store.
+func ContextWithLedger(ctx context.Context, l Ledger) context.Context {
+	return context.WithValue(ctx, ledgerKey{}, l)
+}
+
+// LedgerFrom returns the ledger of the run in the context. Outside a run it returns
+// [holdfast.ErrNoRun].
+func LedgerFrom(ctx context.Context) (Ledger, error) {
+	l, _ := ctx.Value(ledgerKey{}).(Ledger)
+	if l == nil {
+		return nil, holdfast.ErrNoRun
+	}
+	return l, nil
 }

@@ -1,35 +1,29 @@
-package holdfast
-
-// State keys: how a middleware declares a typed state (RegisterState), reads and
-// writes it, and how a stored value is decoded and migrated when it is first read.
+package state
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
-	"strings"
-	"sync"
 	"sync/atomic"
 )
 
-// StateScope says how long a middleware's state lives.
-type StateScope string
+// Scope says how long a middleware's state lives.
+type Scope string
 
-// The scopes. For what a whole tenant shares, see [Ledger].
+// The scopes. For what a whole tenant shares, see [store.Ledger].
 const (
 	// ScopeThread: the state lives as long as the thread. A fork starts with the value
 	// at its checkpoint.
-	ScopeThread StateScope = "thread"
+	ScopeThread Scope = "thread"
 	// ScopeRun: a run with new messages starts with the initial value. A run that is
 	// resumed, recovered or answered keeps its value.
-	ScopeRun StateScope = "run"
+	ScopeRun Scope = "run"
 )
 
-// StateSpec describes a state that a middleware keeps in the thread.
-type StateSpec[T any] struct {
+// Spec describes a state that a middleware keeps in the thread.
+type Spec[T any] struct {
 	// Name is "owner.name": lower case letters, digits, _ and -, with at least one
 	// dot. Checkpoints and logs identify the state by it, so it must never change.
 	Name string
@@ -38,7 +32,7 @@ type StateSpec[T any] struct {
 	// new version. 0 means 1.
 	Version int
 	// Scope is how long the state lives; empty means ScopeThread.
-	Scope StateScope
+	Scope Scope
 	// Initial makes the value that is read before any was written; nil means the zero
 	// T. Members that a stored value lacks take their value from it too, so a member
 	// that Initial sets must not be omitempty.
@@ -52,17 +46,16 @@ type StateSpec[T any] struct {
 	Redact func(T) any
 }
 
-// StateKey reads and writes one state: it is to [States] what a field name is to a
+// Key reads and writes one state: it is to [States] what a field name is to a
 // struct. Keep it in a variable of the package that owns the state.
-type StateKey[T any] struct {
+type Key[T any] struct {
 	def      *stateDef
 	node, at int // its place
 	initial  func() T
 }
 
-// AnyState is a [StateKey] of any type, for [Middleware].States.
-type AnyState interface {
-	// StateName returns the name that the state was registered with.
+// declared is a key of any type.
+type declared interface {
 	StateName() string
 	definition() *stateDef
 }
@@ -71,7 +64,7 @@ type AnyState interface {
 type stateDef struct {
 	name       string
 	version    int
-	scope      StateScope
+	scope      Scope
 	typ        string
 	migrations map[int]Migration
 	slot       int
@@ -87,10 +80,10 @@ var slots atomic.Int64
 
 var stateNames = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
 
-// RegisterState makes the key of a state. It panics if the name, the version, the
+// Register makes the key of a state. It panics if the name, the version, the
 // scope or T is invalid, because that is a mistake in the program. Two states with
 // the same name are detected when they meet in one agent: see [NewSchema].
-func RegisterState[T any](spec StateSpec[T]) *StateKey[T] {
+func Register[T any](spec Spec[T]) *Key[T] {
 	t := reflect.TypeFor[T]()
 	switch {
 	case !stateNames.MatchString(spec.Name):
@@ -113,7 +106,7 @@ func RegisterState[T any](spec StateSpec[T]) *StateKey[T] {
 	if def.scope == "" {
 		def.scope = ScopeThread
 	}
-	key := &StateKey[T]{def: def, initial: spec.Initial}
+	key := &Key[T]{def: def, initial: spec.Initial}
 	key.node, key.at = place(def.slot)
 	def.restored = func(kept *stored) cell {
 		e := &entry[T]{key: key, kept: kept}
@@ -133,14 +126,14 @@ func RegisterState[T any](spec StateSpec[T]) *StateKey[T] {
 }
 
 // StateName returns the name that the state was registered with.
-func (k *StateKey[T]) StateName() string { return k.def.name }
+func (k *Key[T]) StateName() string { return k.def.name }
 
-func (k *StateKey[T]) definition() *stateDef { return k.def }
+func (k *Key[T]) definition() *stateDef { return k.def }
 
 // Get returns the state's value, or its initial value if it has none. It fails, and
 // changes nothing, if the stored value cannot be read: it has another type or a
 // version newer than this program knows, or a migration is missing or failed.
-func (k *StateKey[T]) Get(s *States) (T, error) {
+func (k *Key[T]) Get(s *States) (T, error) {
 	if n := s.node(k.node); n != nil {
 		if e, ok := n[k.at&(nodeWidth-1)].(*entry[T]); ok && !e.pending.Load() {
 			return e.value, nil
@@ -151,10 +144,10 @@ func (k *StateKey[T]) Get(s *States) (T, error) {
 
 // find is Get for a value that is absent, not decoded yet or without a place. It is a
 // separate function so that reading a decoded value needs no stack frame for it.
-func (k *StateKey[T]) find(s *States) (T, error) { return k.of(s.cell(k.def)) }
+func (k *Key[T]) find(s *States) (T, error) { return k.of(s.cell(k.def)) }
 
 // of returns the value of a cell of this state.
-func (k *StateKey[T]) of(c cell) (value T, err error) {
+func (k *Key[T]) of(c cell) (value T, err error) {
 	if c == nil {
 		if k.initial != nil {
 			value = k.initial()
@@ -175,13 +168,13 @@ func (k *StateKey[T]) of(c cell) (value T, err error) {
 }
 
 // With returns states in which this one has the given value; s does not change.
-func (k *StateKey[T]) With(s *States, value T) *States {
+func (k *Key[T]) With(s *States, value T) *States {
 	return s.with(k.def, &entry[T]{key: k, value: value})
 }
 
 // Without returns states in which this one has its initial value again. If there is
 // no value to forget, it returns s.
-func (k *StateKey[T]) Without(s *States) *States {
+func (k *Key[T]) Without(s *States) *States {
 	if s.cell(k.def) == nil {
 		return s
 	}
@@ -189,11 +182,11 @@ func (k *StateKey[T]) Without(s *States) *States {
 }
 
 // Has reports whether a value was written and not forgotten since.
-func (k *StateKey[T]) Has(s *States) bool { return s.cell(k.def) != nil }
+func (k *Key[T]) Has(s *States) bool { return s.cell(k.def) != nil }
 
 // Load is Get for a hook or a tool: it reads the state of the run in the context.
-// Outside a run it returns [ErrNoRun].
-func (k *StateKey[T]) Load(ctx context.Context) (T, error) {
+// Outside a run it returns [holdfast.ErrNoRun].
+func (k *Key[T]) Load(ctx context.Context) (T, error) {
 	live, err := liveStates(ctx)
 	if err != nil {
 		var zero T
@@ -207,7 +200,7 @@ func (k *StateKey[T]) Load(ctx context.Context) (T, error) {
 // compute. The change is stored with the run's next commit: at the latest, with the
 // result of the call that makes it or with the iteration's checkpoint. If the new
 // value cannot be written as JSON, nothing changes.
-func (k *StateKey[T]) Update(ctx context.Context, f func(T) T) (T, error) {
+func (k *Key[T]) Update(ctx context.Context, f func(T) T) (T, error) {
 	var zero T
 	live, err := liveStates(ctx)
 	if err != nil {
@@ -232,157 +225,11 @@ func (k *StateKey[T]) Update(ctx context.Context, f func(T) T) (T, error) {
 }
 
 // Reset forgets the state's value in the run of the context: it has its initial value
-// again. Outside a run it returns [ErrNoRun].
-func (k *StateKey[T]) Reset(ctx context.Context) error {
+// again. Outside a run it returns [holdfast.ErrNoRun].
+func (k *Key[T]) Reset(ctx context.Context) error {
 	live, err := liveStates(ctx)
 	if err != nil {
 		return err
 	}
 	return live.update(func(s *States) (*States, error) { return k.Without(s), nil })
 }
-
-// cell is an entry of any type: a value in its place.
-type cell interface {
-	definition() *stateDef
-	encode() (json.RawMessage, error)
-	stored() *stored
-}
-
-// entry is a value: either one written by this program, or a stored one that is
-// decoded when it is first read.
-type entry[T any] struct {
-	key     *StateKey[T]
-	kept    *stored                         // the stored value; nil if the value was written
-	pending atomic.Bool                     // kept is not decoded yet
-	text    atomic.Pointer[json.RawMessage] // value as JSON, once that was needed
-	value   T
-}
-
-func (e *entry[T]) definition() *stateDef { return e.key.def }
-
-func (e *entry[T]) stored() *stored { return e.kept }
-
-func (e *entry[T]) encode() (json.RawMessage, error) {
-	if e.kept != nil {
-		return e.kept.data, nil
-	}
-	if text := e.text.Load(); text != nil {
-		return *text, nil
-	}
-	b, err := json.Marshal(&e.value)
-	if err != nil {
-		return nil, Errorf(CodeStateUnwritable, "The state %q cannot be written as JSON.", e.key.def.name).Wrap(err)
-	}
-	text := json.RawMessage(b)
-	e.text.Store(&text)
-	return text, nil
-}
-
-// decode reads the stored value. Of several readers the first decodes; the others
-// wait.
-func (e *entry[T]) decode() (err error) {
-	e.kept.mu.Lock()
-	defer e.kept.mu.Unlock()
-	if e.pending.Load() {
-		e.value, err = e.key.read(e.kept)
-		e.pending.Store(err != nil)
-	}
-	return err
-}
-
-// read migrates and decodes a stored value.
-func (k *StateKey[T]) read(kept *stored) (value T, err error) {
-	data, err := kept.migrated(k.def)
-	if err != nil {
-		return value, err
-	}
-	return k.decode(data)
-}
-
-// decode reads JSON into the initial value, so that missing members keep their
-// defaults.
-func (k *StateKey[T]) decode(data json.RawMessage) (value T, err error) {
-	if isNull(data) {
-		return k.of(nil)
-	}
-	err = json.Unmarshal(data, &value)
-	if err == nil && k.initial != nil {
-		alone := value
-		value = k.initial()
-		forget(reflect.ValueOf(&value).Elem(), reflect.ValueOf(&alone).Elem())
-		err = json.Unmarshal(data, &value)
-	}
-	if err != nil {
-		err = errUnreadable(k.def, err)
-	}
-	return value, err
-}
-
-// isNull reports whether the JSON says that there is no value.
-func isNull(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }
-
-// forget removes from an initial value the maps, slices and pointers that the stored
-// one also has. Decoding would merge them: deleted entries would reappear, and a map
-// that all initial values share would be written to.
-func forget(initial, stored reflect.Value) {
-	switch initial.Kind() {
-	case reflect.Struct:
-		for i := range initial.NumField() {
-			forget(initial.Field(i), stored.Field(i))
-		}
-	case reflect.Array:
-		for i := range initial.Len() {
-			forget(initial.Index(i), stored.Index(i))
-		}
-	case reflect.Map, reflect.Slice, reflect.Pointer, reflect.Interface:
-		if initial.CanSet() && !stored.IsNil() {
-			initial.SetZero()
-		}
-	}
-}
-
-func errUnreadable(def *stateDef, err error) *Error {
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
-		what := mismatch.Value
-		if mismatch.Field != "" {
-			what += " in " + mismatch.Field
-		}
-		return errStateType(def, what).Wrap(err)
-	}
-	return Errorf(CodeStateUnreadable, "The stored state %q is not JSON that can be read as %s.", def.name, def.typ).
-		WithHint("It was left as it is. The server's log has the cause.").Wrap(err)
-}
-
-func errStateType(def *stateDef, got string) *Error {
-	return Errorf(CodeStateUnreadable, "The state %q is stored as %s, but %s is expected.", def.name, got, def.typ).
-		WithHint("It was left as it is. If its type has changed, raise its version and add a migration.")
-}
-
-// stored is a state as it was read from the store. It is kept unchanged until the
-// state is written.
-type stored struct {
-	version int
-	data    json.RawMessage
-	// redacted: the program that wrote it asked not to show it.
-	redacted bool
-	// missing, if set, is called when a migration does not exist; if it is nil, reading
-	// fails.
-	missing func(name string, from, to int)
-	// mu is held while migrating and decoding.
-	mu sync.Mutex
-	// read is the cell of the key that first read a state unknown to the schema.
-	read atomic.Pointer[cell]
-}
-
-// cell returns the cell of a state that has no place in its container.
-func (s *stored) cell(def *stateDef) cell {
-	if s.read.Load() == nil {
-		c := def.restored(s)
-		s.read.CompareAndSwap(nil, &c)
-	}
-	return *s.read.Load()
-}
-
-// shortName returns the last part of a state's name, for logs.
-func shortName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

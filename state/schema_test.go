@@ -1,4 +1,4 @@
-package holdfast_test
+package state_test
 
 import (
 	"encoding/json"
@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 // key makes a state without anything special.
-func key(name string, version int) *holdfast.StateKey[visits] {
-	return holdfast.RegisterState(holdfast.StateSpec[visits]{Name: name, Version: version})
+func key(name string, version int) *state.Key[visits] {
+	return state.Register(state.Spec[visits]{Name: name, Version: version})
 }
 
 // TestSchemaIsDeterministic: whatever the order of registration and use, the
@@ -22,8 +24,8 @@ func key(name string, version int) *holdfast.StateKey[visits] {
 func TestSchemaIsDeterministic(t *testing.T) {
 	t.Parallel()
 	c, a, b := key("acme.c", 3), key("acme.a", 1), key("acme.b", 0)
-	want := holdfast.SchemaInfo{Signature: "acme.a,acme.b,acme.c", Version: 1, StateVersions: map[string]int{"acme.a": 1, "acme.b": 1, "acme.c": 3}}
-	for _, order := range [][]holdfast.AnyState{{a, b, c}, {c, b, a}, {b, c, a, b, a}} {
+	want := state.SchemaInfo{Signature: "acme.a,acme.b,acme.c", Version: 1, StateVersions: map[string]int{"acme.a": 1, "acme.b": 1, "acme.c": 3}}
+	for _, order := range [][]holdfast.State{{a, b, c}, {c, b, a}, {b, c, a, b, a}} {
 		if got := schemaWith(t, order...).Info(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v", got)
 		}
@@ -36,12 +38,12 @@ func TestSchemaIsDeterministic(t *testing.T) {
 // TestSchemaWithADuplicateName: the error names both types.
 func TestSchemaWithADuplicateName(t *testing.T) {
 	t.Parallel()
-	twin := holdfast.RegisterState(holdfast.StateSpec[failures]{Name: "acme.a"})
-	_, err := holdfast.NewSchema(key("acme.a", 1), twin)
+	twin := state.Register(state.Spec[failures]{Name: "acme.a"})
+	_, err := state.NewSchema(key("acme.a", 1), twin)
 	if err == nil {
 		t.Fatal("two states of one name were taken")
 	}
-	for _, part := range []string{`"acme.a"`, "holdfast_test.visits", "holdfast_test.failures"} {
+	for _, part := range []string{`"acme.a"`, "state_test.visits", "state_test.failures"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %s", err, part)
 		}
@@ -53,22 +55,22 @@ func TestSchemaCompare(t *testing.T) {
 	a, b, b2, c, z := key("acme.a", 1), key("acme.b", 1), key("acme.b", 2), key("acme.c", 1), key("acme.z", 1)
 	old := schemaWith(t, a, b)
 	for name, test := range map[string]struct {
-		schema *holdfast.Schema
-		from   *holdfast.States
-		want   holdfast.SchemaChange
+		schema *state.Schema
+		from   *state.States
+		want   state.SchemaChange
 	}{
-		"none":       {old, nil, holdfast.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
-		"older":      {old, fromForm(t, `{"states": {"acme.a": {}}}`), holdfast.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
-		"the same":   {old, old.New(), holdfast.SchemaChange{}},
-		"unchanged":  {schemaWith(t, b, a), old.New(), holdfast.SchemaChange{}},
-		"removed":    {schemaWith(t, b), old.New(), holdfast.SchemaChange{Removed: []string{"acme.a"}}},
-		"the last":   {schemaWith(t, a), old.New(), holdfast.SchemaChange{Removed: []string{"acme.b"}}},
-		"added":      {schemaWith(t, a, b, c, z), old.New(), holdfast.SchemaChange{Added: []string{"acme.c", "acme.z"}}},
-		"all new":    {old, schemaWith(t).New(), holdfast.SchemaChange{Added: []string{"acme.a", "acme.b"}}},
-		"all gone":   {schemaWith(t), old.New(), holdfast.SchemaChange{Removed: []string{"acme.a", "acme.b"}}},
-		"version":    {schemaWith(t, a, b2), old.New(), holdfast.SchemaChange{Changed: []holdfast.StateVersionChange{{Name: "acme.b", From: 1, To: 2}}}},
-		"everything": {schemaWith(t, b2, z), old.New(), holdfast.SchemaChange{Removed: []string{"acme.a"}, Added: []string{"acme.z"}, Changed: []holdfast.StateVersionChange{{Name: "acme.b", From: 1, To: 2}}}},
-		"not sorted": {old, fromForm(t, `{"schemaSignature": "acme.b,,acme.a,acme.b", "stateVersions": {"acme.a": 1, "acme.b": 1}}`), holdfast.SchemaChange{}},
+		"none":       {old, nil, state.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
+		"older":      {old, fromForm(t, `{"states": {"acme.a": {}}}`), state.SchemaChange{Upgrade: true, New: "acme.a,acme.b"}},
+		"the same":   {old, old.New(), state.SchemaChange{}},
+		"unchanged":  {schemaWith(t, b, a), old.New(), state.SchemaChange{}},
+		"removed":    {schemaWith(t, b), old.New(), state.SchemaChange{Removed: []string{"acme.a"}}},
+		"the last":   {schemaWith(t, a), old.New(), state.SchemaChange{Removed: []string{"acme.b"}}},
+		"added":      {schemaWith(t, a, b, c, z), old.New(), state.SchemaChange{Added: []string{"acme.c", "acme.z"}}},
+		"all new":    {old, schemaWith(t).New(), state.SchemaChange{Added: []string{"acme.a", "acme.b"}}},
+		"all gone":   {schemaWith(t), old.New(), state.SchemaChange{Removed: []string{"acme.a", "acme.b"}}},
+		"version":    {schemaWith(t, a, b2), old.New(), state.SchemaChange{Changed: []state.VersionChange{{Name: "acme.b", From: 1, To: 2}}}},
+		"everything": {schemaWith(t, b2, z), old.New(), state.SchemaChange{Removed: []string{"acme.a"}, Added: []string{"acme.z"}, Changed: []state.VersionChange{{Name: "acme.b", From: 1, To: 2}}}},
+		"not sorted": {old, fromForm(t, `{"schemaSignature": "acme.b,,acme.a,acme.b", "stateVersions": {"acme.a": 1, "acme.b": 1}}`), state.SchemaChange{}},
 	} {
 		got := test.schema.Compare(test.from)
 		test.want.Old, test.want.New = test.from.Info().Signature, test.schema.Info().Signature
@@ -82,7 +84,7 @@ func TestSchemaCompare(t *testing.T) {
 			t.Errorf("%s: it is reported again: %+v", name, again)
 		}
 	}
-	if got := holdfast.ShortNames([]string{"holdfast.breaker", "acme.team.budget"}); got != "breaker, budget" {
+	if got := state.ShortNames([]string{"holdfast.breaker", "acme.team.budget"}); got != "breaker, budget" {
 		t.Error(got)
 	}
 }
@@ -94,7 +96,7 @@ func TestRollbackLosesNothing(t *testing.T) {
 	a, b := key("acme.a", 1), key("acme.b", 4)
 	older, newer := schemaWith(t, a), schemaWith(t, a, b)
 	raw := `{ "count" : 7, "of a later version": [1e3, "<"] }`
-	s := newer.Restore(newer.Info(), []holdfast.StateValue{{Name: "acme.b", Version: 4, Data: json.RawMessage(raw)}}, nil)
+	s := newer.Restore(newer.Info(), []state.Value{{Name: "acme.b", Version: 4, Data: json.RawMessage(raw)}}, nil)
 	for i := range 20 {
 		s = older.NewRun(older.Adopt(older.Restore(s.Info(), valuesOf(t, s), nil)))
 		s = a.With(s, visits{Count: i})
@@ -112,8 +114,8 @@ func TestRollbackLosesNothing(t *testing.T) {
 // TestNewRun: states of scope run are reset; the others keep their values.
 func TestNewRun(t *testing.T) {
 	t.Parallel()
-	perRun := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.run", Scope: holdfast.ScopeRun, Initial: func() visits { return visits{Last: "none"} }})
-	thread := holdfast.RegisterState(holdfast.StateSpec[visits]{Name: "acme.thread", Scope: holdfast.ScopeThread})
+	perRun := state.Register(state.Spec[visits]{Name: "acme.run", Scope: state.ScopeRun, Initial: func() visits { return visits{Last: "none"} }})
+	thread := state.Register(state.Spec[visits]{Name: "acme.thread", Scope: state.ScopeThread})
 	schema := schemaWith(t, perRun, thread)
 	s := perRun.With(thread.With(schema.New(), visits{Count: 1}), visits{Count: 2})
 	next := schema.NewRun(s)
@@ -134,15 +136,15 @@ type counterV3 struct {
 	Unit  string `json:"unit"`
 }
 
-func counterSteps(count *[]string) map[int]holdfast.Migration {
+func counterSteps(count *[]string) map[int]state.Migration {
 	type v1 struct{ N int }
 	type v2 struct{ Total int }
-	return map[int]holdfast.Migration{
-		1: holdfast.Migrate(func(old v1) (v2, error) {
+	return map[int]state.Migration{
+		1: state.Migrate(func(old v1) (v2, error) {
 			*count = append(*count, "1-2")
 			return v2{old.N}, nil
 		}),
-		2: holdfast.Migrate(func(old v2) (counterV3, error) {
+		2: state.Migrate(func(old v2) (counterV3, error) {
 			*count = append(*count, "2-3")
 			if old.Total < 0 {
 				return counterV3{}, errors.New("a negative total")
@@ -155,7 +157,7 @@ func counterSteps(count *[]string) map[int]holdfast.Migration {
 func TestMigrations(t *testing.T) {
 	t.Parallel()
 	var steps []string
-	k := holdfast.RegisterState(holdfast.StateSpec[counterV3]{Name: "acme.counter", Version: 3, Migrations: counterSteps(&steps)})
+	k := state.Register(state.Spec[counterV3]{Name: "acme.counter", Version: 3, Migrations: counterSteps(&steps)})
 	for version, test := range map[int]struct{ stored, steps string }{
 		1: {`{"N": 5}`, "1-2 2-3"},
 		2: {`{"Total": 5}`, "2-3"},
@@ -189,11 +191,11 @@ func TestMigrationsThatFail(t *testing.T) {
 	t.Parallel()
 	var steps []string
 	good := counterSteps(&steps)
-	with := func(step holdfast.Migration) map[int]holdfast.Migration {
-		return map[int]holdfast.Migration{1: good[1], 2: step}
+	with := func(step state.Migration) map[int]state.Migration {
+		return map[int]state.Migration{1: good[1], 2: step}
 	}
 	for name, test := range map[string]struct {
-		steps  map[int]holdfast.Migration
+		steps  map[int]state.Migration
 		stored string
 		want   []string
 	}{
@@ -202,17 +204,17 @@ func TestMigrationsThatFail(t *testing.T) {
 		"panics":       {with(func(json.RawMessage) (json.RawMessage, error) { panic("oh no") }), `{}`, []string{"from version 2 to 3 failed", "panic: oh no"}},
 		"no JSON":      {with(func(json.RawMessage) (json.RawMessage, error) { return nil, nil }), `{}`, []string{"from version 2 to 3 failed", "it did not return JSON"}},
 		"missing":      {with(nil), `{}`, []string{"has version 1 and version 3 is needed", "no migration from 2 to 3"}},
-		"first absent": {map[int]holdfast.Migration{2: good[2]}, `{}`, []string{"no migration from 1 to 2"}},
+		"first absent": {map[int]state.Migration{2: good[2]}, `{}`, []string{"no migration from 1 to 2"}},
 		"spoils": {with(func(old json.RawMessage) (json.RawMessage, error) {
 			clear(old)
 			return nil, errors.New("half way")
 		}), `{"N": 1}`, []string{"half way"}},
 	} {
-		k := holdfast.RegisterState(holdfast.StateSpec[counterV3]{Name: "acme.counter", Version: 3, Migrations: test.steps})
+		k := state.Register(state.Spec[counterV3]{Name: "acme.counter", Version: 3, Migrations: test.steps})
 		s := storedAs(t, k, 1, test.stored)
 		for range 2 {
 			_, err := k.Get(s)
-			wantError(t, err, holdfast.CodeStateMigration, append(test.want, `"acme.counter"`)...)
+			wantError(t, err, codes.StateMigration, append(test.want, `"acme.counter"`)...)
 		}
 		if got := valuesOf(t, s)[0]; string(got.Data) != test.stored || got.Version != 1 {
 			t.Errorf("%s: the stored value has become %+v", name, got)
@@ -225,10 +227,10 @@ func TestMigrationsThatFail(t *testing.T) {
 func TestMissingMigrationInLenientMode(t *testing.T) {
 	t.Parallel()
 	var steps, told []string
-	k := holdfast.RegisterState(holdfast.StateSpec[counterV3]{
+	k := state.Register(state.Spec[counterV3]{
 		Name: "acme.counter", Version: 4, Migrations: counterSteps(&steps), Initial: func() counterV3 { return counterV3{Unit: "tries"} },
 	})
-	s := schemaWith(t, k).Restore(holdfast.SchemaInfo{}, []holdfast.StateValue{
+	s := schemaWith(t, k).Restore(state.SchemaInfo{}, []state.Value{
 		{Name: "acme.counter", Version: 2, Data: json.RawMessage(`{"Total": 5}`)},
 	}, func(name string, from, to int) { told = append(told, fmt.Sprint(name, from, to)) })
 	for range 2 {
@@ -245,19 +247,19 @@ func TestMissingMigrationInLenientMode(t *testing.T) {
 func TestMigrationsNeeded(t *testing.T) {
 	t.Parallel()
 	var steps []string
-	good := holdfast.RegisterState(holdfast.StateSpec[counterV3]{Name: "acme.good", Version: 3, Migrations: counterSteps(&steps)})
-	gap := holdfast.RegisterState(holdfast.StateSpec[counterV3]{Name: "acme.gap", Version: 5, Migrations: counterSteps(&steps)})
+	good := state.Register(state.Spec[counterV3]{Name: "acme.good", Version: 3, Migrations: counterSteps(&steps)})
+	gap := state.Register(state.Spec[counterV3]{Name: "acme.gap", Version: 5, Migrations: counterSteps(&steps)})
 	fine, newer := key("acme.fine", 2), key("acme.newer", 1)
 	schema := schemaWith(t, newer, good, fine, gap)
-	values := []holdfast.StateValue{
+	values := []state.Value{
 		{Name: "acme.good", Version: 1, Data: json.RawMessage(`{}`)}, {Name: "acme.gap", Version: 1, Data: json.RawMessage(`{}`)},
 		{Name: "acme.fine", Version: 2, Data: json.RawMessage(`{}`)}, {Name: "acme.newer", Version: 9, Data: json.RawMessage(`{}`)},
 		{Name: "acme.unknown", Version: 1, Data: json.RawMessage(`{}`)},
 	}
-	want := []holdfast.PendingMigration{
-		{StateVersionChange: holdfast.StateVersionChange{Name: "acme.gap", From: 1, To: 5}, Missing: 3},
-		{StateVersionChange: holdfast.StateVersionChange{Name: "acme.good", From: 1, To: 3}},
-		{StateVersionChange: holdfast.StateVersionChange{Name: "acme.newer", From: 9, To: 1}},
+	want := []state.PendingMigration{
+		{VersionChange: state.VersionChange{Name: "acme.gap", From: 1, To: 5}, Missing: 3},
+		{VersionChange: state.VersionChange{Name: "acme.good", From: 1, To: 3}},
+		{VersionChange: state.VersionChange{Name: "acme.newer", From: 9, To: 1}},
 	}
 	s := schema.Restore(schema.Info(), values, nil)
 	if got := schema.Migrations(s); !reflect.DeepEqual(got, want) {
@@ -278,14 +280,14 @@ func TestNewerState(t *testing.T) {
 	one, three, z := key("acme.a", 1), key("acme.a", 3), key("acme.z", 1)
 	older, newer := schemaWith(t, z, one), schemaWith(t, three)
 	s := three.With(newer.New(), visits{Count: 3})
-	kept := func(s *holdfast.States) *holdfast.States { return older.Restore(s.Info(), valuesOf(t, s), nil) }
+	kept := func(s *state.States) *state.States { return older.Restore(s.Info(), valuesOf(t, s), nil) }
 
 	s = kept(s)
 	_, err := one.Get(s)
-	wantError(t, err, holdfast.CodeStateTooNew, `"acme.a" has version 3`, "up to version 1")
-	tooNew := []holdfast.StateVersionChange{{Name: "acme.a", From: 3, To: 1}}
-	for name, states := range map[string]*holdfast.States{
-		"by its schema": s, "by its value": older.Adopt(s), "by both, differently": older.Restore(holdfast.SchemaInfo{Signature: "acme.a", Version: 1, StateVersions: map[string]int{"acme.a": 2}}, valuesOf(t, s), nil),
+	wantError(t, err, codes.StateTooNew, `"acme.a" has version 3`, "up to version 1")
+	tooNew := []state.VersionChange{{Name: "acme.a", From: 3, To: 1}}
+	for name, states := range map[string]*state.States{
+		"by its schema": s, "by its value": older.Adopt(s), "by both, differently": older.Restore(state.SchemaInfo{Signature: "acme.a", Version: 1, StateVersions: map[string]int{"acme.a": 2}}, valuesOf(t, s), nil),
 	} {
 		if c := older.Compare(states); !reflect.DeepEqual(c.TooNew, tooNew) || !reflect.DeepEqual(c.Changed, tooNew) {
 			t.Errorf("%s: %+v", name, c)
@@ -303,7 +305,7 @@ func TestNewerState(t *testing.T) {
 			t.Errorf("next to the value that was set aside: %d", got)
 		}
 	}
-	want := []holdfast.StateValue{
+	want := []state.Value{
 		{Name: "acme.a", Version: 1, Data: json.RawMessage(`{"count":1}`)},
 		{Name: "acme.a", Version: 3, Data: json.RawMessage(`{"count":3}`), Aside: true},
 		{Name: "acme.z", Version: 1, Data: json.RawMessage(`{"count":0}`)},
@@ -326,13 +328,13 @@ func TestNewerState(t *testing.T) {
 func TestSeveralNewerStates(t *testing.T) {
 	t.Parallel()
 	schema := schemaWith(t, key("acme.c", 1), key("acme.a", 1), key("acme.b", 1))
-	var values []holdfast.StateValue
+	var values []state.Value
 	for _, name := range []string{"acme.b", "acme.c", "acme.a"} {
-		values = append(values, holdfast.StateValue{Name: name, Version: 2, Data: json.RawMessage(`{}`)})
+		values = append(values, state.Value{Name: name, Version: 2, Data: json.RawMessage(`{}`)})
 	}
 	s := schema.Restore(schema.Info(), values, nil)
 	c := schema.Compare(s)
-	names := func(changes []holdfast.StateVersionChange) (out []string) {
+	names := func(changes []state.VersionChange) (out []string) {
 		for _, c := range changes {
 			out = append(out, c.Name)
 		}
@@ -357,7 +359,7 @@ type credentials struct {
 // nor by one that does not, nor after many runs of that one.
 func TestShown(t *testing.T) {
 	t.Parallel()
-	secret := holdfast.RegisterState(holdfast.StateSpec[credentials]{Name: "acme.secret", Redact: func(c credentials) any {
+	secret := state.Register(state.Spec[credentials]{Name: "acme.secret", Redact: func(c credentials) any {
 		switch {
 		case c.Panic:
 			panic("oh")
@@ -366,7 +368,7 @@ func TestShown(t *testing.T) {
 		}
 		return map[string]int{"length": len(c.Token)}
 	}})
-	open, secret2 := key("acme.open", 1), holdfast.RegisterState(holdfast.StateSpec[credentials]{Name: "acme.secret", Version: 2})
+	open, secret2 := key("acme.open", 1), state.Register(state.Spec[credentials]{Name: "acme.secret", Version: 2})
 	schema := schemaWith(t, secret, open)
 	if got := schema.Info().Redacted; !slices.Equal(got, []string{"acme.secret"}) {
 		t.Errorf("%q", got)
@@ -376,13 +378,13 @@ func TestShown(t *testing.T) {
 	other, none := schemaWith(t, open), schemaWith(t)
 	unknown := none.Adopt(none.Restore(schema.Info(), stored, nil))
 	carried := other.Restore(unknown.Info(), valuesOf(t, unknown), nil)
-	newer := []holdfast.StateValue{{Name: "acme.secret", Version: 2, Data: json.RawMessage(`{"token":"tiger"}`)}}
-	redactedInfo := holdfast.SchemaInfo{Signature: "acme.secret", Version: 1, StateVersions: map[string]int{"acme.secret": 3}, Redacted: []string{"acme.secret"}}
-	v3 := []holdfast.StateValue{{Name: "acme.secret", Version: 3, Data: newer[0].Data}}
+	newer := []state.Value{{Name: "acme.secret", Version: 2, Data: json.RawMessage(`{"token":"tiger"}`)}}
+	redactedInfo := state.SchemaInfo{Signature: "acme.secret", Version: 1, StateVersions: map[string]int{"acme.secret": 3}, Redacted: []string{"acme.secret"}}
+	v3 := []state.Value{{Name: "acme.secret", Version: 3, Data: newer[0].Data}}
 	tooNew := schema.Restore(schema.Info(), newer, nil)
 	for name, test := range map[string]struct {
-		schema *holdfast.Schema
-		states *holdfast.States
+		schema *state.Schema
+		states *state.States
 		want   string
 	}{
 		"written":        {schema, s, `"acme.secret":{"length":5}`},
@@ -408,5 +410,18 @@ func TestShown(t *testing.T) {
 	}
 	if again := valuesOf(t, carried); !again[1].Redacted {
 		t.Errorf("%+v", again)
+	}
+}
+
+type foreign struct{}
+
+func (foreign) StateName() string { return "acme.foreign" }
+
+// TestSchemaOfForeignStates: only keys that this package has made have a place in the
+// container.
+func TestSchemaOfForeignStates(t *testing.T) {
+	t.Parallel()
+	if _, err := state.NewSchema(foreign{}); err == nil || !strings.Contains(err.Error(), "acme.foreign") || !strings.Contains(err.Error(), "state_test.foreign") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -1,0 +1,36 @@
+package store
+
+import "context"
+
+// Durable is a [Store] that can say what its commits survive.
+type Durable interface {
+	// Inspect looks at how the store is currently set up.
+	Durability(ctx context.Context) (Durability, error)
+}
+
+// Durability is what a commit that has returned survives.
+type Durability struct {
+	// Level is the strongest level that holds.
+	Level Level
+	// Notes are what an operator should know: why the level is not higher, or what is
+	// at risk.
+	Notes []string
+	// Evicts: the store may discard data when it is full, so it must not be used.
+	Evicts bool
+	// Policy is the store's own name for its eviction policy; empty if it has none.
+	Policy string
+}
+
+// Level is a level of durability; each one includes those before it.
+type Level string
+
+// The levels.
+const (
+	// LevelNone: nothing survives the end of this process.
+	LevelNone Level = "none"
+	// LevelProcess: commits survive the end of this process, but not necessarily a
+	// crash of the machine or of the store.
+	LevelProcess Level = "process"
+	// LevelMachine: commits survive a crash of the machine.
+	LevelMachine Level = "machine"
+)

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Store keeps threads. Every implementation passes the same conformance suite,
+// agenttest/storetest, and package memstore is its executable specification.
+//
+// A store moves bytes and compares fences; it never parses the values it is given.
+// All methods may be called concurrently. Values returned by a store belong to the
+// caller; values passed to it must not be changed afterwards.
+type Store interface {
+	Committer
+	Reader
+	Directory
+	Presence
+	Notifier
+	Ledger
+	// Close waits for writes in progress and releases the store.
+	Close() error
+}
+
+// Committer writes.
+type Committer interface {
+	// Commit writes all of c or nothing. It returns ErrFenced if the thread's
+	// fence is not c.Expect.Fence, and ErrConflict if the head has otherwise
+	// moved; a commit that expects no fence has none to lose, so it gets
+	// ErrConflict. A commit whose ID is already the head's ETag has succeeded
+	// before (its reply was lost) and returns nil without writing. ErrInvalid is
+	// for a commit that no head can take: see [Commit.Validate] and
+	// Commit.Messages. After any other error, including that of a cancelled
+	// context, it is unknown whether c was written: try again with the same ID.
+	Commit(ctx context.Context, c *Commit) error
+	// Post puts an item into the thread's inbox: a cancel or an answer, for the
+	// owner to consume. It is the one unfenced write. An item whose ID is already
+	// in the inbox is not added again. Returns ErrNotFound for an unknown thread.
+	Post(ctx context.Context, key ThreadKey, item InboxItem) error
+	// Delete removes the thread with everything in it, if its head is still at the
+	// given position; ErrFenced and ErrConflict are as for Commit. A missing thread
+	// has been deleted before, which is not an error.
+	Delete(ctx context.Context, key ThreadKey, at Position) error
+}
+
+// Reader reads one thread. Its methods return ErrNotFound for an unknown
+// thread, run or blob.
+type Reader interface {
+	// Head returns where the thread stands.
+	Head(ctx context.Context, key ThreadKey) (*Head, error)
+	// Messages returns every message of the thread's tree in commit order: a
+	// parent before its children.
+	Messages(ctx context.Context, key ThreadKey) ([]Message, error)
+	// Records returns up to limit records after the cursor, in order. It returns
+	// ErrCursor if the log has no record with the cursor's number and tag. An empty
+	// result means that the cursor is at the end.
+	Records(ctx context.Context, key ThreadKey, after Cursor, limit int) ([]Record, error)
+	// Value returns the value of one kind and id: a run, a blob, a checkpoint.
+	Value(ctx context.Context, key ThreadKey, kind Kind, id string) ([]byte, error)
+	// Values returns up to limit values of one kind with ids before the given
+	// one, newest (largest id) first. An empty before starts at the newest; limit 0
+	// means no limit.
+	Values(ctx context.Context, key ThreadKey, kind Kind, before string, limit int) ([]Value, error)
+	// Inbox returns the items that are not consumed yet, oldest first.
+	Inbox(ctx context.Context, key ThreadKey) ([]InboxItem, error)
+	// Size returns how many bytes the thread takes in stored form, by what they are:
+	// a Kind, SizeRecords or SizeMessages. What takes none is left out. It may read
+	// the whole thread.
+	Size(ctx context.Context, key ThreadKey) (map[string]int64, error)
+}
+
+// The keys of [Reader.Size]'s result that are not kinds of values.
+const (
+	SizeRecords  = "records"
+	SizeMessages = "messages"
+)
+
+// Directory finds threads. Its answers are hints: the head decides.
+type Directory interface {
+	// Threads returns up to limit heads (without State) of a principal's threads
+	// that were last active before the given time (zero: all), the most recently
+	// active first, and those of the same instant by thread id.
+	Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]Head, error)
+	// Owned returns the threads whose head names an owning process: those that
+	// are running, and those that a process left behind when it died.
+	Owned(ctx context.Context) ([]OwnedThread, error)
+	// Walk returns about limit heads (without State) of all threads of all
+	// principals, in an order of the store's choice, and the position from which the
+	// next call continues; next is "" after the last. A thread that exists during the
+	// whole walk is returned at least once. A page may be empty even if more follow.
+	Walk(ctx context.Context, after string, limit int) (heads []Head, next string, err error)
+	// Children returns the ids of up to limit threads whose first commit named this
+	// one as their Parent, in order, starting after the given id.
+	Children(ctx context.Context, parent ThreadKey, after string, limit int) ([]string, error)
+}
+
+// Presence is the lease: one per process, not one per run.
+type Presence interface {
+	// Announce grants the process a lease of ttl from now, or extends its lease.
+	Announce(ctx context.Context, process string, ttl time.Duration) error
+	// Retire ends the process's lease now.
+	Retire(ctx context.Context, process string) error
+	// Alive reports whether the process holds a lease that has not expired.
+	Alive(ctx context.Context, process string) (bool, error)
+}
+
+// Notifier wakes those who wait for a thread.
+type Notifier interface {
+	// Watch returns a channel that receives after a commit with records. One
+	// wake-up may stand for several commits, and a wake-up may be spurious, but none
+	// is lost between the call and stop. The caller must call stop.
+	Watch(key ThreadKey) (wake <-chan struct{}, stop func())
+	// OnPost calls f after each Post to any thread. The zero key means that posts
+	// may have been missed, so any inbox may have items. Posts are rare and runs are
+	// many, hence one listener for all threads instead of one for each. f must not
+	// block. The caller must call stop.
+	OnPost(f func(ThreadKey)) (stop func())
+}
