@@ -30,6 +30,7 @@ func run() error {
 	tokens := flag.Int64("tokens", 1_000_000, "how many tokens the tenant of the agent spender may use")
 	cost := flag.String("cost", "1000", "what the calls of the agent spender may cost its tenant")
 	schemas := flag.String("schema-changes", "", "as the server's flag of this name")
+	archiveAfter := flag.Duration("archive-after", time.Minute, "as the server's flag of this name")
 	reset := flag.Bool("reset-newer", false, "begin states of unknown versions anew")
 	flag.Parse()
 	file, err := os.OpenFile(*path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -47,8 +48,8 @@ func run() error {
 		return err
 	}
 	return server.ListenAndServe(server.Config{
-		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset,
-		Agents: append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender}, w.limited()...),
-		Limits: map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}},
+		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
+		Agents: append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders()}, w.limited()...),
+		Limits: map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}, "orders": {MaxIterations: orderIterations}},
 	})
 }
