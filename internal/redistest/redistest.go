@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,7 +52,9 @@ func start(t testing.TB, dir string, args []string) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{Addr: "127.0.0.1:" + port}
-	s.args = append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--daemonize", "no"}, args...)
+	s.args = append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--databases", strconv.Itoa(databases), "--save", "", "--daemonize", "no",
+	}, args...)
 	s.Run(t)
 	return s
 }
@@ -59,6 +62,9 @@ func start(t testing.TB, dir string, args []string) *Server {
 // Shared is one server for all tests of a package that do not change its settings. Each
 // of them writes under a prefix of its own, or to a [Server.Database]. The zero Shared
 // starts the server when the first test asks for it; TestMain must call Stop.
+//
+// Redis sends what is published to the subscribers of all databases. A test of who is
+// notified needs a server of its own.
 type Shared struct {
 	mu     sync.Mutex
 	server *Server
@@ -158,13 +164,16 @@ func (s *Server) kill() error {
 // URL returns the server's URL, in the form that configures a store.
 func (s *Server) URL() string { return "redis://" + s.Addr }
 
+// databases is how many databases a server has. An empty one costs it nothing.
+const databases = 1024
+
 // Database returns the URL of a database that no other call has returned. A server has
-// 16 of them; more fail the test.
-func (s *Server) Database(t *testing.T) string {
+// 1024 of them; more fail the test.
+func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	n := s.databases.Add(1) - 1
-	if n > 15 {
-		t.Fatal("the server has only 16 databases")
+	if n >= databases {
+		t.Fatalf("the server has only %d databases", databases)
 	}
 	return fmt.Sprintf("%s/%d", s.URL(), n)
 }
