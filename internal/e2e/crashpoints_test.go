@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,44 +22,30 @@ import (
 // tool is idempotent, one is once, and a pure one ends last.
 const crashScript = `use update_plan {"title": "A plan", "steps": []} and charge_card {"amount": 1, "currency": "EUR"} and wait {"seconds": 0.08}`
 
-const (
-	// crashesAtOnce is how many points are tried at a time.
-	crashesAtOnce = 4
-	// crashLimit is the longest that a server may take over a run; then it is
-	// killed, so that a run that never ends is a failure and not a wait.
-	crashLimit = time.Minute
-)
+// crashLimit is the longest that a server may take over a run; then it is killed, so
+// that a run that never ends is a failure and not a wait.
+const crashLimit = time.Minute
 
 // TestCrashPoints kills the server before and after each commit of a run, by the
 // commit's own hand, and once more in the takeover. Each time the run completes,
 // nothing that was finished is run again, the card is charged at most once, the
 // history is well formed and the stream is legal.
 func TestCrashPoints(t *testing.T) {
-	crashing := buildCrashing(t)
-	redisStore := func(t *testing.T) string { return redistest.Start(t).Database(t) }
-	for name, newStore := range map[string]func(*testing.T) string{"bolt": newBolt, "redis": redisStore} {
-		t.Run(name, func(t *testing.T) {
-			trials := crashTrials(learnPoints(t, crashing, newStore(t)))
-			next := make(chan crashTrial)
-			var wg sync.WaitGroup
-			for range crashesAtOnce {
-				wg.Go(func() {
-					for c := range next {
-						t.Run(c.String(), func(t *testing.T) { c.run(t, crashing, newStore(t)) })
-					}
-				})
-			}
-			for _, c := range trials {
-				next <- c
-			}
-			close(next)
-			wg.Wait()
-		})
-	}
+	t.Parallel()
+	eachStore(t, func(t *testing.T, newStore func(*testing.T) string) {
+		crashing := buildCrashing(t)
+		for _, c := range crashTrials(learnPoints(t, crashing, newStore(t))) {
+			t.Run(c.String(), func(t *testing.T) {
+				t.Parallel()
+				c.run(t, crashing, newStore(t))
+			})
+		}
+	})
 }
 
 // TestReleaseHasNoCrashPoints: the program that people run cannot be told to die.
 func TestReleaseHasNoCrashPoints(t *testing.T) {
+	t.Parallel()
 	for path, want := range map[string]bool{binary: false, buildCrashing(t): true} {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -72,12 +57,12 @@ func TestReleaseHasNoCrashPoints(t *testing.T) {
 	}
 }
 
-// buildCrashing builds the program with crash points.
+// buildCrashing is the program with crash points.
 func buildCrashing(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "holdfast-crashing")
-	if out, err := exec.Command("go", "build", "-tags", "crashpoints", "-o", path, "../../cmd/server").CombinedOutput(); err != nil {
-		t.Fatalf("build the server with crash points: %v\n%s", err, out)
+	path, err := crashing()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
@@ -94,16 +79,10 @@ func newCrashKiller(t *testing.T, store, recovery string) *killer {
 // ready or dead.
 func (k *killer) startCrashing(crashing, env string) *process {
 	k.Helper()
-	p := &process{t: k.T, url: "http://" + k.addr, out: &lockedBuffer{}, done: make(chan struct{})}
-	p.cmd = exec.Command(crashing, append([]string{"--addr", k.addr, "--store", k.store}, k.args...)...)
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = p.out, p.out, append(os.Environ(), env)
-	if err := p.cmd.Start(); err != nil {
-		k.Fatal(err)
-	}
-	go func() {
-		defer close(p.done)
-		_ = p.cmd.Wait() // died looks at how it ended
-	}()
+	cmd := exec.Command(crashing, append([]string{"--addr", k.addr, "--store", k.store}, k.args...)...)
+	cmd.Env = append(os.Environ(), env)
+	p := run(k.T, cmd)
+	p.url = "http://" + k.addr
 	k.killAfter(p, crashLimit)
 	for begun := time.Now(); time.Since(begun) < 20*time.Second; {
 		if res, err := http.Get(p.url + "/readyz"); err == nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// eachStore runs a test on files and on Redis. It gets new stores from newStore.
+// eachStore runs a test on files and on Redis, side by side. It gets new stores from
+// newStore.
 func eachStore(t *testing.T, test func(t *testing.T, newStore func(*testing.T) string)) {
 	t.Run("bolt", func(t *testing.T) {
 		t.Parallel()
@@ -24,7 +25,7 @@ func eachStore(t *testing.T, test func(t *testing.T, newStore func(*testing.T) s
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		test(t, redistest.Start(t).Database)
+		test(t, newRedis)
 	})
 }
 

@@ -44,12 +44,7 @@ type crowded struct {
 // fillDisk starts conversations until the server cannot accept another one.
 func fillDisk(t *testing.T, args ...string) *crowded {
 	t.Helper()
-	c := &crowded{killer: newKiller(t, newBolt(t), "per_iteration", "on")}
-	if len(args) > 0 {
-		c.p.kill()
-		c.args = append(c.args, args...)
-		c.p = start(t, c.addr, c.store, c.args...)
-	}
+	c := &crowded{killer: newKiller(t, newBolt(t), "per_iteration", "on", args...)}
 	limitFileSize(t, c.p.cmd.Process.Pid, 512<<10)
 	for i := range 100 {
 		w := &watcher{killer: c.killer, thread: fmt.Sprintf("t%d", i), run: "r1"}
@@ -83,16 +78,11 @@ func (c *crowded) watch(w *watcher, body io.ReadCloser) {
 // it cannot store. It says so in its log only.
 func (c *crowded) awaitTrouble(ended <-chan struct{}) {
 	c.Helper()
-	deadline := time.After(20 * time.Second)
-	for !strings.Contains(c.p.out.String(), "failed to checkpoint") {
-		select {
-		case <-ended:
-			return
-		case <-deadline:
-			c.Fatalf("the conversation hangs, and the server does not say why: %s", c.p.out)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	c.p.awaitOutput(says("failed to checkpoint"), ended)
+}
+
+func says(what string) (found func(text string) bool) {
+	return func(text string) bool { return strings.Contains(text, what) }
 }
 
 // checkRefused: the answer says what to do, and nothing of the server's inside.
@@ -217,16 +207,7 @@ func TestDiskFullForLong(t *testing.T) {
 // unless it has ended.
 func (c *crowded) awaitGivenUp(thread string, ended <-chan struct{}) {
 	c.Helper()
-	deadline := time.After(20 * time.Second)
-	for !strings.Contains(c.p.out.String(), `msg="run left to be recovered" thread=`+thread+" ") {
-		select {
-		case <-ended:
-			return
-		case <-deadline:
-			c.Fatalf("the run of %s is not given up: %s", thread, c.p.out)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	c.p.awaitOutput(says(`msg="run left to be recovered" thread=`+thread+" "), ended)
 }
 
 // stored is what the server says is finished.
@@ -257,33 +238,7 @@ func startFull(t *testing.T, k *killer) *process {
 	shell := append([]string{"-c", `ulimit -S -f 1 && exec "$0" "$@"`, binary, "--addr", k.addr, "--store", k.store}, k.args...)
 	p := run(t, exec.Command("sh", shell...))
 	p.url = "http://" + k.addr
-	deadline := time.After(20 * time.Second)
-	for !strings.Contains(p.out.String(), "free space on its disk") {
-		select {
-		case <-p.done:
-			t.Fatalf("the server ended: %s", p.out)
-		case <-deadline:
-			t.Fatalf("the server does not try to go on: %s", p.out)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	return p
-}
-
-// run runs a command as the process of a server.
-func run(t *testing.T, cmd *exec.Cmd) *process {
-	t.Helper()
-	p := &process{t: t, cmd: cmd, out: &lockedBuffer{}, done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(p.done)
-		// A killed process has no exit code worth a look.
-		_ = p.cmd.Wait()
-	}()
-	t.Cleanup(p.kill)
+	p.awaitOutput(says("free space on its disk"), nil)
 	return p
 }
 

@@ -1,5 +1,8 @@
 // Package e2e tests the built program from outside: over HTTP, with the
 // official client, and with kill -9 in the middle.
+//
+// This file has what the tests share: the programs, which are built once, a running
+// server, and the streams that it sends.
 package e2e
 
 import (
@@ -7,41 +10,82 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
-// binary is the program under test and workerBinary one with agents of the tests,
-// built once for all of them.
-var binary, workerBinary string
+// binary is the program under test, crashing the same with crash points, and
+// workerBinary one with agents of the tests. They are built once for all tests, and
+// without the race detector: a program that is killed reports no race, and the packages
+// it is made of run under the detector in tests of their own.
+var (
+	binary, workerBinary string
+	crashing             func() (path string, err error)
+)
+
+// sharedRedis is for all tests that do not depend on who is woken.
+var sharedRedis redistest.Shared
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "holdfast-e2e-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		binary, workerBinary = filepath.Join(dir, "holdfast"), filepath.Join(dir, "worker")
-		for _, program := range [][]string{{binary, "../../cmd/server"}, {workerBinary, "./worker"}} {
-			build := exec.Command("go", "build", "-o", program[0], program[1])
-			build.Stderr = os.Stderr
-			if err := build.Run(); err != nil {
-				fmt.Fprintf(os.Stderr, "build %s: %v\n", program[1], err)
-				return 1
-			}
-		}
-		return m.Run()
-	}())
+	flag.Parse()
+	code, err := runTests(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runTests(m *testing.M) (code int, err error) {
+	dir, err := os.MkdirTemp("", "holdfast-e2e-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, sharedRedis.Stop(), os.RemoveAll(dir)) }()
+	binary, workerBinary = filepath.Join(dir, "server"), filepath.Join(dir, "worker")
+	if err := build("-o", dir, "../../cmd/server", "./worker"); err != nil {
+		return 1, err
+	}
+	crashing = sync.OnceValues(func() (string, error) {
+		path := filepath.Join(dir, "crashing")
+		return path, build("-tags", "crashpoints", "-o", path, "../../cmd/server")
+	})
+	if err := waitTogether(); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+func build(args ...string) error {
+	if out, err := exec.Command("go", append([]string{"build"}, args...)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %q: %w\n%s", args, err, out)
+	}
+	return nil
+}
+
+// waitTogether has more tests run at a time than there are processors, unless
+// -parallel says how many: most of the time they wait for a model that takes its time,
+// for a lease that must run out, or for a process.
+func waitTogether() error {
+	parallel := flag.Lookup("test.parallel")
+	if parallel.Value.String() != parallel.DefValue {
+		return nil
+	}
+	return parallel.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0)))
 }
 
 // process is a running server.
@@ -49,25 +93,61 @@ type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	url  string
-	out  *lockedBuffer
+	out  *output
 	done chan struct{}
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+// output is what a process has written.
+type output struct {
+	mu    sync.Mutex
+	b     bytes.Buffer
+	grown chan struct{} // closed with the next write
 }
 
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
+func newOutput() *output { return &output{grown: make(chan struct{})} }
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.grown)
+	o.grown = make(chan struct{})
+	return o.b.Write(p)
 }
 
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+func (o *output) String() string {
+	text, _ := o.read()
+	return text
+}
+
+func (o *output) read() (text string, grown <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String(), o.grown
+}
+
+// awaitOutput waits until the process has written what is looked for, or until stop is
+// closed, which may be nil.
+func (p *process) awaitOutput(found func(text string) bool, stop <-chan struct{}) {
+	p.t.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		text, grown := p.out.read()
+		if found(text) {
+			return
+		}
+		select {
+		case <-grown:
+		case <-stop:
+			return
+		case <-p.done:
+			if found(p.out.String()) {
+				return
+			}
+			p.t.Fatalf("the server has ended, and has not said what it should: %s", p.out)
+		case <-late:
+			p.t.Fatalf("the server does not say what it should: %s", p.out)
+		}
+	}
 }
 
 // start runs the server on a store and waits until it is ready.
@@ -102,15 +182,22 @@ func (p *process) ready() *process {
 
 func launch(t *testing.T, program, addr, store string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, url: "http://" + addr, out: &lockedBuffer{}, done: make(chan struct{})}
-	p.cmd = exec.Command(program, append([]string{"--addr", addr, "--store", store}, args...)...)
+	p := run(t, exec.Command(program, append([]string{"--addr", addr, "--store", store}, args...)...))
+	p.url = "http://" + addr
+	return p
+}
+
+// run runs a command as the process of a server.
+func run(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, out: newOutput(), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		defer close(p.done)
-		// A killed process has no exit code worth a look.
+		// A killed process has no exit code worth a look; died looks at how it ended.
 		_ = p.cmd.Wait()
 	}()
 	t.Cleanup(p.kill)

@@ -127,6 +127,7 @@ func (g *goldenStates) checkUsed(t *testing.T, store string) {
 // middleware has some. It is said once for each thread, in the log, the stream and
 // the metric, and not again.
 func TestGoldenUpgrade(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"v1", "v2"} {
 		for kind, open := range goldenStores {
 			t.Run(format+"/"+kind, func(t *testing.T) {

@@ -34,6 +34,7 @@ type golden struct {
 // TestGoldenStores: stores that an earlier version left behind, one of its runs
 // cut off in the middle, are read and gone on with.
 func TestGoldenStores(t *testing.T) {
+	t.Parallel()
 	if *writeGolden {
 		for kind := range goldenStores {
 			writeGoldenStore(t, kind, goldenFormats[len(goldenFormats)-1])

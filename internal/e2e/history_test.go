@@ -10,23 +10,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/redistest"
-	"github.com/holdfast-agents/holdfast/threads"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // TestTimeTravel goes through the whole life of a conversation that charges a card
 // three times: it is looked at, forked, gone on with, taken back, edited, pruned and
 // deleted, over HTTP. Afterwards nothing of it is stored any more.
 func TestTimeTravel(t *testing.T) {
+	t.Parallel()
 	t.Run("bolt", func(t *testing.T) {
 		t.Parallel()
 		timeTravel(t, newBolt(t))
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		store := redistest.Start(t).Database(t)
+		store := newRedis(t)
 		timeTravel(t, store)
 		checkNoKeys(t, store)
 	})

@@ -24,6 +24,16 @@ import (
 const (
 	moments    = 20
 	iterations = 10
+	// parts is in how many parts the moments are tried side by side.
+	parts = 4
+)
+
+// fastModel makes the demo model pause for half a millisecond between two words. The
+// server is killed at most killDelay after a word that the watcher has seen: six words
+// later, if the machine is idle.
+const (
+	fastModel = "--demo-delay=500us"
+	killDelay = 3 * time.Millisecond
 )
 
 // TestKill9 kills the server at 20 different moments of a run with parallel
@@ -31,14 +41,18 @@ const (
 // run completes, the history is well formed, nothing that was finished is run
 // again, and the watcher has every record once.
 func TestKill9(t *testing.T) {
+	t.Parallel()
 	testKill9(t, newBolt)
 }
+
+func newRedis(t *testing.T) string { return sharedRedis.Server(t).Database(t) }
 
 func newBolt(t *testing.T) string { return "bolt:" + filepath.Join(t.TempDir(), "holdfast.db") }
 
 // TestKill9OnRedis is the same with the threads in Redis.
 func TestKill9OnRedis(t *testing.T) {
-	testKill9(t, redistest.Start(t).Database)
+	t.Parallel()
+	testKill9(t, newRedis)
 }
 
 func testKill9(t *testing.T, newStore func(*testing.T) string) {
@@ -46,16 +60,33 @@ func testKill9(t *testing.T, newStore func(*testing.T) string) {
 		for _, recovery := range []string{"on", "off"} {
 			t.Run(frequency+"/recover="+recovery, func(t *testing.T) {
 				t.Parallel()
-				k := newKiller(t, newStore(t), frequency, recovery)
-				total := k.rehearse()
-				for i := range moments {
-					k.trial(i, 1+i*total/moments)
-				}
+				rehearsal := newKiller(t, newStore(t), frequency, recovery, fastModel)
+				total := rehearsal.rehearse()
+				rehearsal.p.kill()
+				eachMoment(t, func(t *testing.T) func(i int) {
+					k := newKiller(t, newStore(t), frequency, recovery, fastModel)
+					return func(i int) { k.trial(i, 1+i*total/moments) }
+				})
 			})
 		}
 	}
 }
 
+// eachMoment tries all moments, some of them one after the other with the same
+// servers, and as many parts of them side by side as parts says.
+func eachMoment(t *testing.T, begin func(t *testing.T) (try func(i int))) {
+	for part := range parts {
+		t.Run(fmt.Sprintf("part %d", part), func(t *testing.T) {
+			t.Parallel()
+			try := begin(t)
+			for i := part; i < moments; i += parts {
+				try(i)
+			}
+		})
+	}
+}
+
+// killer kills a server, and starts it again on the same store.
 type killer struct {
 	*testing.T
 	recovery string
@@ -66,9 +97,10 @@ type killer struct {
 	p        *process
 }
 
-func newKiller(t *testing.T, store, frequency, recovery string) *killer {
+func newKiller(t *testing.T, store, frequency, recovery string, args ...string) *killer {
 	k := &killer{T: t, recovery: recovery, addr: redistest.FreeAddr(t), store: store, journal: filepath.Join(t.TempDir(), "journal")}
 	k.args = []string{"--recover=" + recovery, "--checkpoint-frequency=" + frequency, "--demo-delay=2ms", "--lease=300ms", "--demo-journal=" + k.journal}
+	k.args = append(k.args, args...)
 	k.p = start(t, k.addr, k.store, k.args...)
 	return k
 }
@@ -91,10 +123,21 @@ func (k *killer) rehearse() int {
 	return n
 }
 
-// trial runs one thread and kills the server once the watcher has seen so many
-// records.
+// trial runs one thread, kills the server at a moment, and starts it again.
 func (k *killer) trial(i, after int) {
 	w := &watcher{killer: k, thread: fmt.Sprintf("t%d", i), run: "r1"}
+	finished, mark := k.killAt(w, after)
+	k.p = start(k.T, k.addr, k.store, k.args...)
+	w.finish()
+	w.checkLog()
+	k.checkHistory(w.thread)
+	k.checkRepeats(w.thread, finished, k.journalFrom(mark))
+}
+
+// killAt runs a plan and kills the server once the watcher has seen so many records. It
+// returns what was finished then, and how long the journal was.
+func (k *killer) killAt(w *watcher, after int) (finished done, mark int64) {
+	k.Helper()
 	res, err := post(k.Context(), k.p.url, input(w.thread, w.run, k.plan()))
 	if err != nil {
 		k.Fatal(err)
@@ -104,16 +147,10 @@ func (k *killer) trial(i, after int) {
 		w.take(r)
 		return len(w.seen) >= after
 	})
-	time.Sleep(rand.N(12 * time.Millisecond))
+	time.Sleep(rand.N(killDelay))
 	k.p.kill()
 	res.Body.Close()
-	finished := k.finished(w.thread)
-	mark := k.journalSize()
-	k.p = start(k.T, k.addr, k.store, k.args...)
-	w.finish()
-	w.checkLog()
-	k.checkHistory(w.thread)
-	k.checkRepeats(w.thread, finished, k.journalFrom(mark))
+	return k.finished(w.thread), k.journalSize()
 }
 
 // done is what the store holds as finished.

@@ -12,6 +12,7 @@ import (
 // TestSecondProcess: two servers on one file would both believe to own every
 // run, so the second does not start and says why.
 func TestSecondProcess(t *testing.T) {
+	t.Parallel()
 	store := filepath.Join(t.TempDir(), "holdfast.db")
 	start(t, redistest.FreeAddr(t), "bolt:"+store)
 	second := launch(t, binary, redistest.FreeAddr(t), "bolt:"+store)

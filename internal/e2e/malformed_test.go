@@ -15,6 +15,7 @@ import (
 // TestMalformedInput: every bad input gets a 4xx with JSON that says what to do,
 // leaks nothing, and the server lives on.
 func TestMalformedInput(t *testing.T) {
+	t.Parallel()
 	p := start(t, redistest.FreeAddr(t), newBolt(t), "--demo-delay=0s")
 	const secret = "my-secret-prompt"
 	run := func(body string) *http.Request { return request(t, p, "POST", "/runs", "application/json", body) }

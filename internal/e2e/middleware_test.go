@@ -53,19 +53,21 @@ var survivors = map[string]survivor{
 // asked to go on at the same iteration, and the budget has counted what the model
 // has said.
 func TestMiddlewareStateSurvives(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("the seed is %d", seed)
 	eachStore(t, func(t *testing.T, newStore func(*testing.T) string) {
-		store := newStore(t)
 		for name, s := range survivors {
-			// Threads share nothing, so all are on one store.
 			for kind, kills := range map[string]func(*talk, survivor, *rand.Rand) func(){"at each moment": killAtMoments, "at random": killAtRandom} {
 				if kind == "at random" && name == "errors" {
 					continue
 				}
 				random := rand.New(rand.NewPCG(seed, uint64(len(name))))
 				thread := strings.ReplaceAll(name+" "+kind, " ", "-")
-				t.Run(name+" "+kind, func(t *testing.T) { s.survive(t, store, thread, func(k *talk) func() { return kills(k, s, random) }) })
+				t.Run(name+" "+kind, func(t *testing.T) {
+					t.Parallel()
+					s.survive(t, newStore(t), thread, func(k *talk) func() { return kills(k, s, random) })
+				})
 			}
 		}
 	})

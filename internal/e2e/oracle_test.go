@@ -12,6 +12,7 @@ import (
 // TestOfficialClient runs the scenarios of test/oracle: the official npm client,
 // current and older, against the real server.
 func TestOfficialClient(t *testing.T) {
+	t.Parallel()
 	needs(t, "node", "scripts/install-test-deps.sh installs it")
 	dir := filepath.Join("..", "..", "test", "oracle")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {

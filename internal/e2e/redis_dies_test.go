@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
@@ -16,21 +15,23 @@ func TestRedisDies(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	k := newKiller(t, redis.Database(t), "per_iteration", "on")
-	total := k.rehearse()
+	total, noticed := k.rehearse(), 0
 	for i := range 5 {
 		w := &watcher{killer: k, thread: fmt.Sprintf("t%d", i), run: "r1"}
 		res, err := post(t.Context(), k.p.url, input(w.thread, w.run, k.plan()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		mark := k.journalSize()
+		mark, logged := k.journalSize(), len(k.p.out.String())
 		died := false
 		err = readStream(res.Body, func(r record) bool {
 			w.take(r)
 			if !died && len(w.seen) >= 1+i*total/5 {
 				died = true
 				redis.Kill(t)
-				time.Sleep(200 * time.Millisecond)
+				if k.awaitFailure(w, logged) {
+					noticed++
+				}
 				redis.Run(t)
 			}
 			return false
@@ -43,6 +44,18 @@ func TestRedisDies(t *testing.T) {
 		k.checkHistory(w.thread)
 		k.checkOnce(k.journalFrom(mark))
 	}
+	if noticed == 0 {
+		t.Error("Redis died after the end of each run")
+	}
+}
+
+// awaitFailure waits until the server has logged, after so many bytes, that it cannot
+// store the run, for all these reasons. A watcher may lag behind on a busy machine: it
+// reports false if the run had ended before.
+func (k *killer) awaitFailure(w *watcher, logged int, reasons ...string) bool {
+	k.Helper()
+	failed := append([]string{`msg="failed to checkpoint`, "thread=" + w.thread + " "}, reasons...)
+	return k.awaitLog(logged, failed, []string{`msg="run ended" thread=` + w.thread + " "}) == 0
 }
 
 // checkOnce: no tool call and no model call was started twice.

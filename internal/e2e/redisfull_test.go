@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
@@ -21,20 +21,22 @@ func TestRedisFull(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	k := newKiller(t, redis.Database(t), "per_iteration", "on")
-	total := k.rehearse()
+	total, noticed := k.rehearse(), 0
 	for i := range 3 {
 		w := &watcher{killer: k, thread: fmt.Sprintf("t%d", i), run: "r1"}
 		res, err := post(t.Context(), k.p.url, input(w.thread, w.run, k.plan()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		mark := k.journalSize()
+		mark, logged := k.journalSize(), len(k.p.out.String())
 		full := false
 		err = readStream(res.Body, func(r record) bool {
 			w.take(r)
 			if !full && len(w.seen) >= 1+i*total/3 {
 				full = true
-				k.fillRedis(redis, w)
+				if k.fillRedis(redis, w, logged) {
+					noticed++
+				}
 			}
 			return false
 		})
@@ -46,11 +48,15 @@ func TestRedisFull(t *testing.T) {
 		k.checkHistory(w.thread)
 		k.checkOnce(k.journalFrom(mark))
 	}
+	if noticed == 0 {
+		t.Error("Redis was full after the end of each run")
+	}
 }
 
 // fillRedis leaves Redis without memory until the server has noticed, looks at
-// how it bears that, and gives the memory back.
-func (k *killer) fillRedis(server *redistest.Server, w *watcher) {
+// how it bears that, and gives the memory back. It reports false if the run had ended
+// before.
+func (k *killer) fillRedis(server *redistest.Server, w *watcher, logged int) bool {
 	k.Helper()
 	c := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer c.Close()
@@ -60,10 +66,12 @@ func (k *killer) fillRedis(server *redistest.Server, w *watcher) {
 			k.Fatal(err)
 		}
 	}
-	begun := len(k.p.out.String())
 	limit("1mb")
-	k.awaitLog(begun, `msg="failed to checkpoint`, "thread="+w.thread+" ", "OOM command not allowed")
-	k.awaitLog(begun, `msg="the lease could not be renewed"`)
+	defer limit("0")
+	if !k.awaitFailure(w, logged, "OOM command not allowed") {
+		return false
+	}
+	k.awaitLog(logged, []string{`msg="the lease could not be renewed"`})
 	res, err := post(k.Context(), k.p.url, input("new-"+w.thread, "r1", k.plan()))
 	if err != nil {
 		k.Fatal(err)
@@ -80,25 +88,25 @@ func (k *killer) fillRedis(server *redistest.Server, w *watcher) {
 	if code := getJSON(k.T, k.p.url+"/threads/"+w.thread+"/messages", &history); code != http.StatusOK || len(history.Messages) == 0 {
 		k.Errorf("GET messages: %d, %d messages", code, len(history.Messages))
 	}
-	limit("0")
+	return true
 }
 
-// awaitLog waits for a line with all these parts in what the server has logged
-// since it had logged so many bytes.
-func (k *killer) awaitLog(since int, parts ...string) {
+// awaitLog waits for a line in what the server has logged since it had logged so many
+// bytes. It has all parts of one of the lines that are awaited; awaitLog says of which.
+func (k *killer) awaitLog(since int, lines ...[]string) (which int) {
 	k.Helper()
-	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
-		for line := range strings.Lines(k.p.out.String()[since:]) {
-			found := 0
-			for _, part := range parts {
-				if strings.Contains(line, part) {
-					found++
-				}
-			}
-			if found == len(parts) {
-				return
+	k.p.awaitOutput(func(text string) bool {
+		for line := range strings.Lines(text[since:]) {
+			which = slices.IndexFunc(lines, func(parts []string) bool { return hasAll(line, parts) })
+			if which >= 0 {
+				return true
 			}
 		}
-	}
-	k.Fatalf("the server does not log %q: %s", parts, k.p.out)
+		return false
+	}, nil)
+	return which
+}
+
+func hasAll(line string, parts []string) bool {
+	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })
 }

@@ -21,6 +21,7 @@ const spenders = 8
 // have used no more than the limit, except for calls that were cut off; and the
 // account says what they have used.
 func TestBudgetIsShared(t *testing.T) {
+	t.Parallel()
 	for unit, limit := range map[string]int64{"tokens": 6000, "cost": 7000} {
 		t.Run(unit, func(t *testing.T) {
 			t.Parallel()

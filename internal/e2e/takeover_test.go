@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
@@ -15,32 +13,26 @@ import (
 // there with its cursor and has every record once.
 func TestTakeoverByAnother(t *testing.T) {
 	t.Parallel()
-	k := newKiller(t, redistest.Start(t).Database(t), "per_iteration", "on")
-	total := k.rehearse()
-	otherAddr := redistest.FreeAddr(t)
-	other := start(t, otherAddr, k.store, k.args...)
-	for i := range moments {
-		w := &watcher{killer: k, thread: fmt.Sprintf("t%d", i), run: "r1"}
-		res, err := post(t.Context(), k.p.url, input(w.thread, w.run, k.plan()))
-		if err != nil {
-			t.Fatal(err)
+	// The parts share no thread, so none wakes another's watchers.
+	redis := redistest.Start(t)
+	eachMoment(t, func(t *testing.T) func(i int) {
+		k := newKiller(t, redis.Database(t), "per_iteration", "on", fastModel)
+		total := k.rehearse()
+		otherAddr := redistest.FreeAddr(t)
+		other := start(t, otherAddr, k.store, k.args...)
+		return func(i int) {
+			w := &watcher{killer: k, thread: fmt.Sprintf("t%d", i), run: "r1"}
+			finished, mark := k.killAt(w, 1+i*total/moments)
+			// The dead one comes back only after the other one has done the work.
+			dead := k.addr
+			k.p, k.addr, otherAddr = other, otherAddr, dead
+			w.finish()
+			w.checkLog()
+			k.checkHistory(w.thread)
+			k.checkRepeats(w.thread, finished, k.journalFrom(mark))
+			other = start(t, otherAddr, k.store, k.args...)
 		}
-		// The error is the cut connection.
-		_ = readStream(res.Body, func(r record) bool { w.take(r); return len(w.seen) >= 1+i*total/moments })
-		time.Sleep(rand.N(12 * time.Millisecond))
-		k.p.kill()
-		res.Body.Close()
-		finished := k.finished(w.thread)
-		mark := k.journalSize()
-		// The dead one comes back only after the other one has done the work.
-		dead := k.addr
-		k.p, k.addr, otherAddr = other, otherAddr, dead
-		w.finish()
-		w.checkLog()
-		k.checkHistory(w.thread)
-		k.checkRepeats(w.thread, finished, k.journalFrom(mark))
-		other = start(t, otherAddr, k.store, k.args...)
-	}
+	})
 }
 
 // TestWatchElsewhere follows a run at a server that does not run it, from
