@@ -25,6 +25,7 @@ func TestRetention(t *testing.T) {
 		const day = 24 * time.Hour
 		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
 			c.Retention = upkeep.Retention{Every: time.Hour, Checkpoints: 2 * day, Threads: 7 * day}
+			c.Lease = time.Hour // it is renewed in each of the eight days
 		}, looptest.Traveller(&looptest.Notebook{}))
 		for _, id := range []string{"idle", "stopped"} {
 			reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(id, "r", looptest.UserSays("u1", "go")))

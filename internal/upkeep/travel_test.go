@@ -391,7 +391,8 @@ func TestLatestKeepsNoHistory(t *testing.T) {
 
 func TestCleanUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := looptest.Start(t, memstore.New(), nil, looptest.Traveller(&looptest.Notebook{}))
+		longLease := func(c *looptest.Config) { c.Lease = time.Hour } // it is renewed in each of the ten days
+		e := looptest.Start(t, memstore.New(), longLease, looptest.Traveller(&looptest.Notebook{}))
 		for _, id := range []string{"old", "stopped", "new"} {
 			if id == "new" {
 				time.Sleep(10 * 24 * time.Hour)
