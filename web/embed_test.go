@@ -8,12 +8,17 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/web"
 )
+
+// page is the handler. To make it compresses all files.
+var page = sync.OnceValue(web.Handler)
 
 func get(t *testing.T, method, target string, header http.Header) *http.Response {
 	t.Helper()
@@ -22,7 +27,7 @@ func get(t *testing.T, method, target string, header http.Header) *http.Response
 		r.Header[k] = v
 	}
 	w := httptest.NewRecorder()
-	web.Handler().ServeHTTP(w, r)
+	page().ServeHTTP(w, r)
 	return w.Result()
 }
 
@@ -58,6 +63,7 @@ func files(t *testing.T) map[string]string {
 }
 
 func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
+	t.Parallel()
 	for _, target := range []string{"/", "/ui/app.js", "/ui/none.js"} {
 		h := get(t, http.MethodGet, target, nil).Header
 		csp := h.Get("Content-Security-Policy")
@@ -76,6 +82,7 @@ func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
 }
 
 func TestMediaTypes(t *testing.T) {
+	t.Parallel()
 	for target, want := range map[string]string{
 		"/": "text/html; charset=utf-8", "/ui/app.js": "text/javascript; charset=utf-8",
 		"/ui/app.css": "text/css; charset=utf-8", "/ui/favicon.svg": "image/svg+xml",
@@ -87,6 +94,7 @@ func TestMediaTypes(t *testing.T) {
 }
 
 func TestOtherPathsAndMethods(t *testing.T) {
+	t.Parallel()
 	for _, target := range []string{"/index.html", "/ui/", "/ui/index.html", "/ui/../embed.go", "/ui/none.js", "/threads"} {
 		if r := get(t, http.MethodGet, target, nil); r.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d, want 404", target, r.StatusCode)
@@ -101,6 +109,7 @@ func TestOtherPathsAndMethods(t *testing.T) {
 }
 
 func TestHeadIsGetWithoutBody(t *testing.T) {
+	t.Parallel()
 	got, want := get(t, http.MethodHead, "/ui/app.css", nil), get(t, http.MethodGet, "/ui/app.css", nil)
 	if b := text(t, got); b != "" {
 		t.Errorf("HEAD has a body of %d bytes", len(b))
@@ -113,6 +122,7 @@ func TestHeadIsGetWithoutBody(t *testing.T) {
 }
 
 func TestGzipIsTheSameFile(t *testing.T) {
+	t.Parallel()
 	plain := text(t, get(t, http.MethodGet, "/ui/app.js", nil))
 	r := get(t, http.MethodGet, "/ui/app.js", http.Header{"Accept-Encoding": {"br, gzip;q=0.5"}})
 	if r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("Vary") != "Accept-Encoding" {
@@ -135,6 +145,7 @@ func TestGzipIsTheSameFile(t *testing.T) {
 }
 
 func TestRevalidation(t *testing.T) {
+	t.Parallel()
 	for _, accept := range []string{"", "gzip"} {
 		first := get(t, http.MethodGet, "/", http.Header{"Accept-Encoding": {accept}})
 		tag := first.Header.Get("ETag")
@@ -165,6 +176,7 @@ var (
 )
 
 func TestThePageNeedsNothingFromElsewhere(t *testing.T) {
+	t.Parallel()
 	served := files(t)
 	for at, content := range served {
 		content = strings.ReplaceAll(content, `xmlns="http://www.w3.org/2000/svg"`, "") // a name, not an address
@@ -187,6 +199,7 @@ func TestThePageNeedsNothingFromElsewhere(t *testing.T) {
 }
 
 func TestThePageIsSmall(t *testing.T) {
+	t.Parallel()
 	const most = 76 << 10
 	total := 0
 	for at, content := range files(t) {
@@ -213,9 +226,16 @@ func node(t *testing.T, args ...string) {
 	}
 }
 
-func TestDistIsWhatSrcGives(t *testing.T) { node(t, "build.mjs", "--check") }
+func TestDistIsWhatSrcGives(t *testing.T) {
+	t.Parallel()
+	node(t, "build.mjs", "--check")
+}
 
 func TestScripts(t *testing.T) {
-	node(t, "--test", "test/api.test.mjs", "test/markdown.test.mjs", "test/notices.test.mjs", "test/patch.test.mjs", "test/reduce.test.mjs",
-		"test/session.test.mjs", "test/sse.test.mjs", "test/states.test.mjs")
+	t.Parallel()
+	scripts, err := filepath.Glob("test/*.test.mjs")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	node(t, append([]string{"--test"}, scripts...)...)
 }
