@@ -10,6 +10,9 @@ run: ## run the server: embedded store in ./data, demo model, http://localhost:8
 build: ## build bin/holdfast
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast ./cmd/server
 
+# The detector waits a second at the end of each test program for the reports of other
+# threads, unless it is told to wait less.
+test: export GORACE = atexit_sleep_ms=50
 test: ## run all tests, with the race detector if there is a C compiler
 	go test -timeout=30m $(shell command -v gcc >/dev/null 2>&1 && echo -race) ./...
 
@@ -35,5 +38,6 @@ verify-web: ## check that web/dist matches web/src, and run the page's own tests
 	node web/build.mjs --check
 	node --test web/test/*.test.mjs
 
-browser: build ## test the page in a real browser, with reload and kill -9
-	node web/test/browser.mjs bin/holdfast
+browser: ## test the page in a real browser, with reload and kill -9
+	go build -o bin/holdfast-browser ./cmd/server
+	node web/test/browser.mjs bin/holdfast-browser
