@@ -74,7 +74,7 @@ func panicText(f func()) (text string) {
 	return
 }
 
-func TestRegisterStatePanicsOnMistakes(t *testing.T) {
+func TestRegisterPanicsOnMistakes(t *testing.T) {
 	t.Parallel()
 	register := func(spec state.Spec[visits]) func() {
 		return func() { state.Register(spec) }
@@ -90,7 +90,7 @@ func TestRegisterStatePanicsOnMistakes(t *testing.T) {
 		`("acme.map"): map[string]int is not a struct; a state is`:   func() { state.Register(state.Spec[map[string]int]{Name: "acme.map"}) },
 		`("acme.p"): *state_test.visits is not a struct; a state`: func() { state.Register(state.Spec[*visits]{Name: "acme.p"}) },
 	} {
-		if got := panicText(f); !strings.HasPrefix(got, "holdfast.RegisterState") || !strings.Contains(got, want) {
+		if got := panicText(f); !strings.HasPrefix(got, "state.Register") || !strings.Contains(got, want) {
 			t.Errorf("panic %q, want %q", got, want)
 		}
 	}
