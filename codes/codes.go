@@ -45,6 +45,7 @@ const (
 	MiddlewareFailed         = "middleware_failed"
 	SchemaChanged            = "schema_changed"
 	StateMigration           = "state_migration_failed"
+	StateNotListed           = "state_not_listed"
 	StateTooNew              = "state_too_new"
 	StateUnreadable          = "state_unreadable"
 	StateUnwritable          = "state_unwritable"

@@ -81,23 +81,25 @@ var slots atomic.Int64
 var stateNames = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
 
 // Register makes the key of a state. It panics if the name, the version, the
-// scope or T is invalid, because that is a mistake in the program. Two states with
-// the same name are detected when they meet in one agent: see [NewSchema].
+// scope or T is invalid, because that is a mistake in the program. The middleware that
+// owns the state lists the key in its States, which makes it part of an agent; a run
+// cannot use any other key. Two states with the same name are detected when they meet
+// in one agent: see [NewSchema].
 func Register[T any](spec Spec[T]) *Key[T] {
 	t := reflect.TypeFor[T]()
 	switch {
 	case !stateNames.MatchString(spec.Name):
-		panic(fmt.Sprintf("holdfast.RegisterState: the name %q is not owner.name: lower case letters, digits, _ and -, with a dot",
+		panic(fmt.Sprintf("state.Register: the name %q is not owner.name: lower case letters, digits, _ and -, with a dot",
 			spec.Name))
 	case len(spec.Name) > 128:
-		panic(fmt.Sprintf("holdfast.RegisterState: the name %q is longer than 128 bytes", spec.Name))
+		panic(fmt.Sprintf("state.Register: the name %q is longer than 128 bytes", spec.Name))
 	case t.Kind() != reflect.Struct:
-		panic(fmt.Sprintf("holdfast.RegisterState(%q): %v is not a struct; a state is a struct by value, so that nobody can change it in place",
+		panic(fmt.Sprintf("state.Register(%q): %v is not a struct; a state is a struct by value, so that nobody can change it in place",
 			spec.Name, t))
 	case spec.Version < 0:
-		panic(fmt.Sprintf("holdfast.RegisterState(%q): version %d is negative", spec.Name, spec.Version))
+		panic(fmt.Sprintf("state.Register(%q): version %d is negative", spec.Name, spec.Version))
 	case spec.Scope != "" && spec.Scope != ScopeThread && spec.Scope != ScopeRun:
-		panic(fmt.Sprintf("holdfast.RegisterState(%q): unknown scope %q; use ScopeThread or ScopeRun", spec.Name, spec.Scope))
+		panic(fmt.Sprintf("state.Register(%q): unknown scope %q; use ScopeThread or ScopeRun", spec.Name, spec.Scope))
 	}
 	def := &stateDef{
 		name: spec.Name, version: max(spec.Version, 1), scope: spec.Scope, typ: t.String(),
@@ -185,9 +187,10 @@ func (k *Key[T]) Without(s *States) *States {
 func (k *Key[T]) Has(s *States) bool { return s.cell(k.def) != nil }
 
 // Load is Get for a hook or a tool: it reads the state of the run in the context.
-// Outside a run it returns [holdfast.ErrNoRun].
+// Outside a run it returns [holdfast.ErrNoRun]; if no middleware of the run's agent
+// lists the key in its States, a [codes.StateNotListed].
 func (k *Key[T]) Load(ctx context.Context) (T, error) {
-	live, err := liveStates(ctx)
+	live, err := liveStates(ctx, k.def)
 	if err != nil {
 		var zero T
 		return zero, err
@@ -199,10 +202,11 @@ func (k *Key[T]) Load(ctx context.Context) (T, error) {
 // Concurrent updates run one at a time, and others may wait for f, so f should only
 // compute. The change is stored with the run's next commit: at the latest, with the
 // result of the call that makes it or with the iteration's checkpoint. If the new
-// value cannot be written as JSON, nothing changes.
+// value cannot be written as JSON, or no middleware of the run's agent lists the key,
+// nothing changes.
 func (k *Key[T]) Update(ctx context.Context, f func(T) T) (T, error) {
 	var zero T
-	live, err := liveStates(ctx)
+	live, err := liveStates(ctx, k.def)
 	if err != nil {
 		return zero, err
 	}
@@ -225,9 +229,9 @@ func (k *Key[T]) Update(ctx context.Context, f func(T) T) (T, error) {
 }
 
 // Reset forgets the state's value in the run of the context: it has its initial value
-// again. Outside a run it returns [holdfast.ErrNoRun].
+// again. Its errors are those of Load.
 func (k *Key[T]) Reset(ctx context.Context) error {
-	live, err := liveStates(ctx)
+	live, err := liveStates(ctx, k.def)
 	if err != nil {
 		return err
 	}

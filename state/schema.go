@@ -17,6 +17,7 @@ var redactedState = []byte(`"[redacted]"`)
 type Schema struct {
 	defs   []*stateDef // by name
 	byName map[string]*stateDef
+	listed []bool // by slot, up to the last state's
 	info   *SchemaInfo
 }
 
@@ -50,6 +51,7 @@ func NewSchema(states ...holdfast.State) (*Schema, error) {
 		if !taken {
 			s.byName[def.name] = def
 			s.defs = append(s.defs, def)
+			s.list(def)
 		}
 	}
 	slices.SortFunc(s.defs, func(a, b *stateDef) int { return strings.Compare(a.name, b.name) })
@@ -65,6 +67,15 @@ func NewSchema(states ...holdfast.State) (*Schema, error) {
 	s.info.Signature = strings.Join(names, ",")
 	return s, nil
 }
+
+// list makes a state usable in runs.
+func (s *Schema) list(def *stateDef) {
+	s.listed = append(s.listed, make([]bool, max(def.slot+1-len(s.listed), 0))...)
+	s.listed[def.slot] = true
+}
+
+// lists reports whether runs can use the state. Every Load asks, so it is an index.
+func (s *Schema) lists(def *stateDef) bool { return def.slot < len(s.listed) && s.listed[def.slot] }
 
 // Info returns what checkpoints say about the schema. Its map and its slice are
 // shared and must not be changed.

@@ -9,7 +9,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -127,7 +126,7 @@ func (b *beginning) states(ctx context.Context) error {
 	if b.p.d.Do == decide.Fresh && !b.onlyResults() {
 		restored.states = b.schemas[b.p.agent.Name].NewRun(restored.states)
 	}
-	b.r.live = state.NewLive(restored.states)
+	b.r.live = b.schemas[b.p.agent.Name].Live(restored.states)
 	b.st.Follow(b.r.live)
 	b.c.Put = append(b.c.Put, restored.put...)
 	b.r.change = restored.change

@@ -91,6 +91,31 @@ func TestScopes(t *testing.T) {
 	sound(t, store, "t")
 }
 
+// TestUnlistedStateEndsTheRun: a middleware forgot to list its state. The run says so, and
+// stores nothing of it; as soon as it is listed, the same thread goes on.
+func TestUnlistedStateEndsTheRun(t *testing.T) {
+	key := state.Register(state.Spec[tally]{Name: "test.forgotten", Redact: func(tally) any { return "hidden" }})
+	forgetful := holdfast.Middleware{Name: "test.forgetful", BeforeIteration: func(ctx context.Context, _ *holdfast.Iteration) error {
+		_, err := key.Update(ctx, func(tally) tally { return tally{Secret: "hunter2"} })
+		return err
+	}}
+	db := memstore.New()
+	e := looptest.Start(t, db, nil, looptest.Pinger(1, forgetful))
+	looptest.Failed(t, looptest.Started(t, e, "t"), codes.StateNotListed)
+	list := looptest.Checkpoints(t, e, "t")
+	if cp := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, "t", list[len(list)-1].ID))(t); cp.MiddlewareState != nil {
+		t.Errorf("there is state: %s", cp.MiddlewareState)
+	}
+	looptest.Must(0, e.Shutdown(t.Context()))(t)
+	forgetful.States = []holdfast.State{key}
+	e = looptest.Start(t, db, nil, looptest.Pinger(1, forgetful))
+	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
+	if got := counted(t, e, "t", "test.forgotten"); got != `"hidden"` {
+		t.Errorf("the listed state is shown as %s", got)
+	}
+	sound(t, db, "t")
+}
+
 // TestStatesTravel: a rewind brings back what the states were, a fork begins with it,
 // and neither changes the other.
 func TestStatesTravel(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
-	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -115,7 +114,7 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o.run.live = state.NewLive(o.states.states)
+	o.run.live = o.schemas[o.run.agent.Name].Live(o.states.states)
 	o.run.st.Follow(o.run.live)
 	return nil
 }

@@ -23,7 +23,7 @@ const (
 	frontendTool = "frontend"
 )
 
-// codes returns the error codes of the root package. An extension's code is other.
+// known returns the error codes of package codes. An extension's code is other.
 func known() []string {
 	return []string{
 		codes.AgentNotFound, codes.BudgetExceeded, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
@@ -31,7 +31,7 @@ func known() []string {
 		codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept, codes.Internal, codes.InterruptAlreadyAnswered,
 		codes.InterruptExpired, codes.Interrupted, codes.InvalidInput, codes.MaxIterations,
 		codes.MethodNotAllowed, codes.MiddlewareFailed, codes.RateLimited, codes.SchemaChanged,
-		codes.StateMigration, codes.StateTooNew, codes.StateUnreadable, codes.StateUnwritable, codes.TooManyErrors,
+		codes.StateMigration, codes.StateNotListed, codes.StateTooNew, codes.StateUnreadable, codes.StateUnwritable, codes.TooManyErrors,
 		codes.MidExecution, codes.ModelFailed, codes.NotAcceptable, codes.NotFound,
 		codes.NothingToRun, codes.PayloadTooLarge, codes.RecoveryGaveUp, codes.RunIDReused,
 		codes.RunInProgress, codes.StoreUnavailable, codes.StreamCut, codes.ThreadExists, codes.ThreadTooLarge, codes.TooManyRuns,

@@ -18,7 +18,7 @@ type registered struct {
 	States []registration
 }
 
-// registration is one call of RegisterState.
+// registration is one call of state.Register.
 type registration struct {
 	Name, Type, Package string
 	// At is file name, line and column.

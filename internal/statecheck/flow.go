@@ -66,7 +66,7 @@ func (c *checker) valueParams(specs []*spec) map[types.Object]bool {
 	}
 	for _, file := range c.files {
 		ast.Inspect(file, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 2 && c.calls(call, "StateKey", "Update") {
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 2 && c.calls(call, "Key", "Update") {
 				note(call.Args[1])
 			}
 			return true

@@ -68,7 +68,7 @@ func (f *flow) called(call *ast.CallExpr) {
 		f.tell(call, fmt.Sprintf("%s may write into the array behind %s, which belongs to a state: two values that grow from the same one overwrite each other", name, f.text(first)),
 			first, f.clip(name, first)...)
 	}
-	if len(call.Args) == 2 && f.calls(call, "StateKey", "With") {
+	if len(call.Args) == 2 && f.calls(call, "Key", "With") {
 		if p, ok := f.place(call.Args[1]); ok {
 			f.env.set(p, shared) // from here on it belongs to the states
 		}

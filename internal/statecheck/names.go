@@ -12,16 +12,16 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// stateNames is what RegisterState accepts.
+// stateNames is what state.Register accepts.
 var stateNames = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
 
-// maxName is the longest name that RegisterState accepts.
+// maxName is the longest name that state.Register accepts.
 const maxName = 128
 
 // containerMembers are the members of the JSON form of all states.
 var containerMembers = []string{"schemaSignature", "schemaVersion", "stateVersions", "states", "newerStates"}
 
-// checkName checks a name that is known: whether RegisterState would refuse it when the
+// checkName checks a name that is known: whether state.Register would refuse it when the
 // program starts, and whether it is reserved for the server.
 func (c *checker) checkName(s *spec) {
 	if !s.named {
@@ -34,9 +34,9 @@ func (c *checker) checkName(s *spec) {
 		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q has a comma, which separates the names in a schema's signature. Leave it out.", name))
 	case !stateNames.MatchString(name):
 		c.report(codeCollision, s.nameAt,
-			fmt.Sprintf("the name %q is not owner.name, and RegisterState panics. Use lower case letters, digits, _ and -, with at least one dot.", name), lowerCase(s)...)
+			fmt.Sprintf("the name %q is not owner.name, and state.Register panics. Use lower case letters, digits, _ and -, with at least one dot.", name), lowerCase(s)...)
 	case len(name) > maxName:
-		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q is longer than %d bytes, and RegisterState panics. Use a shorter one.", name, maxName))
+		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q is longer than %d bytes, and state.Register panics. Use a shorter one.", name, maxName))
 	case strings.HasPrefix(name, "holdfast.") && !c.isOurs():
 		c.report(codeCollision, s.nameAt, fmt.Sprintf("the name %q is reserved: names that start with \"holdfast.\" belong to the server's own middleware. Start it with a name of your own.", name))
 	}

@@ -186,7 +186,7 @@ func (f *flow) call(e *ast.CallExpr) standing {
 			return own // a string and its bytes are copies
 		}
 		return f.standing(e.Args[0])
-	case f.calls(e, "StateKey", "Get", "Load", "Update"):
+	case f.calls(e, "Key", "Get", "Load", "Update"):
 		return shared
 	}
 	switch f.library(e) {

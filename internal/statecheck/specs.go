@@ -1,6 +1,6 @@
 package statecheck
 
-// Finding what to check: the calls of RegisterState, the type, name and redaction of each
+// Finding what to check: the calls of state.Register, the type, name and redaction of each
 // state, and variables whose value is known.
 
 import (
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// spec is one call of RegisterState.
+// spec is one call of state.Register.
 type spec struct {
 	call *ast.CallExpr
 	typ  types.Type
@@ -48,7 +48,7 @@ func (c *checker) findSpecs() []*spec {
 	for _, f := range c.files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) != 1 || !c.calls(call, "", "RegisterState") {
+			if !ok || len(call.Args) != 1 || !c.calls(call, "", "Register") {
 				return true
 			}
 			if s := c.specOf(call); s != nil {
@@ -60,11 +60,11 @@ func (c *checker) findSpecs() []*spec {
 	return specs
 }
 
-// calls reports whether the call is to this function of the root package, or to this
+// calls reports whether the call is to this function of package state, or to this
 // method of one of its types.
 func (c *checker) calls(call *ast.CallExpr, receiver string, names ...string) bool {
 	fn := typeutil.StaticCallee(c.pass.TypesInfo, call)
-	if fn == nil || fn.Pkg() == nil || pathOf(fn.Pkg()) != holdfast {
+	if fn == nil || fn.Pkg() == nil || pathOf(fn.Pkg()) != statePath {
 		return false
 	}
 	if receiverName(fn) != receiver {

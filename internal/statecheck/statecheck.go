@@ -18,16 +18,21 @@ const (
 	codeDuplicate = "HF003"
 	codeLost      = "HF004"
 	codeCollision = "HF005"
+	codeUnlisted  = "HF006"
 )
 
-// holdfast is the path of the package with RegisterState, and of its module.
-const holdfast = "github.com/holdfast-agents/holdfast"
+const (
+	// holdfast is the path of the module.
+	holdfast = "github.com/holdfast-agents/holdfast"
+	// statePath is the path of the package with Register and Key.
+	statePath = holdfast + "/state"
+)
 
 // Analyzer checks the states that a package registers with state.Register,
 // and what it does with their values.
 var Analyzer = &analysis.Analyzer{
 	Name:      "holdfaststate",
-	Doc:       "find mistakes in the states of holdfast middleware\n\nA state must be a struct by value, never changed in place, with a name of its own and fields that survive JSON.",
+	Doc:       "find mistakes in the states of holdfast middleware\n\nA state must be a struct by value, listed by a middleware, never changed in place, with a name of its own and fields that survive JSON.",
 	Run:       run,
 	FactTypes: []analysis.Fact{new(registered)},
 }
@@ -60,7 +65,7 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	var specs []*spec
-	if c.usesHoldfast() {
+	if c.usesStates() {
 		c.allows = findAllows(pass.Fset, c.files)
 		c.inits, c.decls = c.findValues()
 		specs = c.findSpecs()
@@ -69,16 +74,17 @@ func run(pass *analysis.Pass) (any, error) {
 			c.checkName(s)
 		}
 		c.checkInPlace(specs)
+		c.checkListed(specs)
 	}
 	c.checkDuplicates(specs)
 	return nil, nil
 }
 
-// usesHoldfast reports whether the package refers to anything in the root package. A
-// package can use another's keys without importing the root package.
-func (c *checker) usesHoldfast() bool {
+// usesStates reports whether the package refers to anything in package state. A package
+// can use another's keys without importing package state.
+func (c *checker) usesStates() bool {
 	for _, obj := range c.pass.TypesInfo.Uses {
-		if obj.Pkg() != nil && pathOf(obj.Pkg()) == holdfast {
+		if obj.Pkg() != nil && pathOf(obj.Pkg()) == statePath {
 			return true
 		}
 	}

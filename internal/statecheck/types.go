@@ -42,7 +42,7 @@ type walker struct {
 	*checker
 	state string
 	// at is where a mistake is reported: the innermost field in this package, or
-	// the call of RegisterState.
+	// the call of state.Register.
 	at ast.Node
 	// seen holds what was walked: a type may refer to itself, and a second visit from
 	// the same place finds nothing new.

@@ -32,15 +32,15 @@ func TestVet(t *testing.T) {
 			t.Error("go vet succeeds")
 		}
 		for _, want := range []string{
-			"wrong.go:16:6: HF001: ", "wrong.go:23:2: HF002: ", "wrong.go:17:67: HF003: ", "wrong.go:12:2: HF004: ", "wrong.go:18:67: HF005: ",
+			"wrong.go:16:6: HF001: ", "wrong.go:23:2: HF002: ", "wrong.go:17:51: HF003: ", "wrong.go:12:2: HF004: ", "wrong.go:18:51: HF005: ", "wrong.go:22:11: HF006: ",
 			"State (example.com/wrong/other, other.go:7:11)",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("go vet does not say %q:\n%s", want, out)
 			}
 		}
-		if n := strings.Count(out, ": HF"); n != 5 {
-			t.Errorf("go vet finds %d mistakes, want 5:\n%s", n, out)
+		if n := strings.Count(out, ": HF"); n != 6 {
+			t.Errorf("go vet finds %d mistakes, want 6:\n%s", n, out)
 		}
 	})
 }
@@ -58,33 +58,33 @@ import (
 	"context"
 
 	"example.com/wrong/other"
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
-type state struct {
+type seen struct {
 	Seen map[string]int
 	Done chan int
 }
 
 var (
-	_ = holdfast.RegisterState(holdfast.StateSpec[*state]{Name: "acme.pointer"})
-	_ = holdfast.RegisterState(holdfast.StateSpec[other.State]{Name: "acme.state"})
-	_ = holdfast.RegisterState(holdfast.StateSpec[other.State]{Name: "holdfast.state"})
+	_ = state.Register(state.Spec[*seen]{Name: "acme.pointer"})
+	_ = state.Register(state.Spec[other.State]{Name: "acme.state"})
+	_ = state.Register(state.Spec[other.State]{Name: "holdfast.state"})
 )
 
 func hook(ctx context.Context) {
-	st, _ := holdfast.RegisterState(holdfast.StateSpec[state]{Name: "acme.seen"}).Load(ctx)
+	st, _ := state.Register(state.Spec[seen]{Name: "acme.seen"}).Load(ctx)
 	st.Seen["x"]++
 }
 `
 
 const otherGo = `package other
 
-import "github.com/holdfast-agents/holdfast"
+import "github.com/holdfast-agents/holdfast/state"
 
 type State struct{ N int }
 
-var Key = holdfast.RegisterState(holdfast.StateSpec[State]{Name: "acme.state"})
+var Key = state.Register(state.Spec[State]{Name: "acme.state"})
 `
 
 // wrongModule writes a module that uses this copy of the repository.

@@ -1,11 +1,11 @@
 package fields // want package:"registers .*"
 
-import "github.com/holdfast-agents/holdfast"
+import "github.com/holdfast-agents/holdfast/state"
 
-type state struct {
+type record struct {
 	ID    string
 	Key   string `json:"id"`
-	Other string `json:"id"` // want `HF005: the fields Key and Other of state are both "id" in JSON, so encoding/json silently drops both`
+	Other string `json:"id"` // want `HF005: the fields Key and Other of record are both "id" in JSON, so encoding/json silently drops both`
 	left
 	right
 	Tagged string
@@ -17,13 +17,13 @@ type state struct {
 type left struct{ Shared, Name string }
 
 type right struct {
-	Shared string // want `HF005: the fields Shared and Shared of state`
+	Shared string // want `HF005: the fields Shared and Shared of record`
 	Own    string
 }
 
 type sub struct {
 	A int `json:"n"`
-	B int `json:"n,omitempty"` // want `HF005: the fields A and B of state.Sub\[\]`
+	B int `json:"n,omitempty"` // want `HF005: the fields A and B of record.Sub\[\]`
 }
 
-var _ = holdfast.RegisterState(holdfast.StateSpec[state]{Name: "acme.fields"})
+var _ = state.Register(state.Spec[record]{Name: "acme.fields"})

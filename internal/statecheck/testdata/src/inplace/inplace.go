@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 type inner struct{ Tags []string }
@@ -16,7 +17,7 @@ type item struct {
 	Inner *inner
 }
 
-type state struct {
+type record struct {
 	N     int
 	Seen  map[string]int
 	Lists map[string][]int
@@ -26,23 +27,23 @@ type state struct {
 	Grid  [2][]int
 }
 
-var key = holdfast.RegisterState(holdfast.StateSpec[state]{Name: "acme.inplace", Redact: redact})
+var key = state.Register(state.Spec[record]{Name: "acme.inplace", Redact: redact})
 
-var other = holdfast.RegisterState(holdfast.StateSpec[state]{
+var other = state.Register(state.Spec[record]{
 	Name: "acme.other",
-	Redact: func(st state) any {
+	Redact: func(st record) any {
 		st.Seen["secret"] = 0 // want `HF002: the assignment to st.Seen\["secret"\] writes into a state in place.* st.Seen = maps.Clone\(st.Seen\)`
 		return st
 	},
 })
 
-func redact(st state) any {
+func redact(st record) any {
 	delete(st.Seen, "secret") // want `HF002: delete writes into st.Seen`
 	return st
 }
 
 func update(ctx context.Context) error {
-	_, err := key.Update(ctx, func(st state) state {
+	_, err := key.Update(ctx, func(st record) record {
 		st.N++
 		if st.Seen == nil {
 			st.Seen = map[string]int{}
@@ -69,19 +70,19 @@ func update(ctx context.Context) error {
 
 func named(ctx context.Context) {
 	_, _ = key.Update(ctx, bump)
-	later := func(st state) state {
+	later := func(st record) record {
 		st.Seen["later"] = 1 // want `HF002`
 		return st
 	}
 	_, _ = key.Update(ctx, later)
 }
 
-func bump(st state) state {
+func bump(st record) record {
 	st.Seen["a"]++ // want `HF002`
 	return st
 }
 
-func loaded(ctx context.Context, s *holdfast.States) *holdfast.States {
+func loaded(ctx context.Context, s *state.States) *state.States {
 	st, err := key.Load(ctx)
 	if err != nil {
 		return nil
@@ -107,12 +108,12 @@ func loaded(ctx context.Context, s *holdfast.States) *holdfast.States {
 	third := other
 	third.Seen["x"] = 1
 	third.Names[0] = "" // want `HF002`
-	next := state{Names: again.Names, Seen: map[string]int{}}
+	next := record{Names: again.Names, Seen: map[string]int{}}
 	next.Seen["y"] = 1
 	next.Names[0] = "z" // want `HF002`
 	s = key.With(s, next)
 	next.Seen["too late"] = 1 // want `HF002`
-	value, _ := key.Update(ctx, func(st state) state { return st })
+	value, _ := key.Update(ctx, func(st record) record { return st })
 	value.Seen["a"] = 1 // want `HF002`
 	go func() {
 		again.Seen["b"] = 1 // want `HF002`
@@ -149,17 +150,17 @@ func reset(ctx context.Context) {
 
 // Functions of the package that are handed a state's values are followed.
 func helpers(ctx context.Context) {
-	_, _ = key.Update(ctx, func(st state) state {
+	_, _ = key.Update(ctx, func(st record) record {
 		set(1, st.Seen)
 		return st.with("a")
 	})
 }
 
-func (st state) with(name string) state {
+func (st record) with(name string) record {
 	return st.deeper(name)
 }
 
-func (st state) deeper(name string) state {
+func (st record) deeper(name string) record {
 	st.Seen[name]++ // want `HF002`
 	return st
 }
@@ -167,3 +168,5 @@ func (st state) deeper(name string) state {
 func set(n int, m map[string]int) {
 	m["x"] = n // want `HF002: the assignment to m\["x"\]`
 }
+
+var _ = holdfast.Middleware{States: []holdfast.State{key, other}}

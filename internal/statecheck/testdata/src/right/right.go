@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 type id int
@@ -29,7 +30,7 @@ type tree struct {
 	Leaves      []tree
 }
 
-type state struct {
+type record struct {
 	base
 	Name    string `json:"name"`
 	N       int
@@ -54,10 +55,10 @@ type item struct {
 	Tags []string
 }
 
-var key = holdfast.RegisterState(holdfast.StateSpec[state]{
+var key = state.Register(state.Spec[record]{
 	Name:    "acme.right",
-	Initial: func() state { return state{Seen: map[string]int{}} },
-	Redact: func(st state) any {
+	Initial: func() record { return record{Seen: map[string]int{}} },
+	Redact: func(st record) any {
 		st.Seen = maps.Clone(st.Seen)
 		delete(st.Seen, "secret")
 		return st
@@ -67,7 +68,7 @@ var key = holdfast.RegisterState(holdfast.StateSpec[state]{
 // Tests of two versions of a state register one name twice: see right_test.go.
 
 func cloned(ctx context.Context) error {
-	_, err := key.Update(ctx, func(st state) state {
+	_, err := key.Update(ctx, func(st record) record {
 		st.N++
 		st.base.Created = time.Time{}
 		st.Nested[0] = map[int32]tree{1: {}}
@@ -89,7 +90,7 @@ func cloned(ctx context.Context) error {
 	return err
 }
 
-func appended(s *holdfast.States) *holdfast.States {
+func appended(s *state.States) *state.States {
 	st, err := key.Get(s)
 	if err != nil {
 		return s
@@ -102,7 +103,7 @@ func appended(s *holdfast.States) *holdfast.States {
 	return key.With(s, st)
 }
 
-func clippedFirst(s *holdfast.States) *holdfast.States {
+func clippedFirst(s *state.States) *state.States {
 	st, _ := key.Get(s)
 	st.Items = slices.Clip(st.Items)
 	st.Items = append(st.Items, item{})
@@ -130,14 +131,14 @@ func copied(ctx context.Context) ([]string, error) {
 	seen["x"] = 1
 	st.Seen = seen
 	st.Seen["y"] = 2
-	next := state{Seen: map[string]int{}, Items: st.Items}
+	next := record{Seen: map[string]int{}, Items: st.Items}
 	next.Seen["z"] = 3
 	return names, nil
 }
 
 // copyOnWrite clones where it first has to.
 func copyOnWrite(ctx context.Context, names []string) error {
-	_, err := key.Update(ctx, func(st state) state {
+	_, err := key.Update(ctx, func(st record) record {
 		mine := false
 		for _, name := range names {
 			if st.Seen[name] > 0 {
@@ -226,7 +227,7 @@ func reset(ctx context.Context, all bool) {
 
 // handed gives only copies to functions that write into them.
 func handed(ctx context.Context) {
-	_, _ = key.Update(ctx, func(st state) state {
+	_, _ = key.Update(ctx, func(st record) record {
 		put(maps.Clone(st.Seen), "a")
 		st.Seen = maps.Clone(st.Seen)
 		st = st.set("b")
@@ -238,18 +239,18 @@ func handed(ctx context.Context) {
 
 func put(m map[string]int, name string) { m[name]++ }
 
-func (st state) set(name string) state {
+func (st record) set(name string) record {
 	st.Seen[name]++
 	return st
 }
 
-func (st *state) count() { st.N++ }
+func (st *record) count() { st.N++ }
 
 func many(items ...item) { items = append([]item{}, items...); items[0].N = 1 }
 
 // generic helpers know neither type nor name.
-func register[T any](name string) *holdfast.StateKey[T] {
-	return holdfast.RegisterState(holdfast.StateSpec[T]{Name: name})
+func register[T any](name string) *state.Key[T] {
+	return state.Register(state.Spec[T]{Name: name})
 }
 
 var _ = register[item]("acme.item")
@@ -266,4 +267,6 @@ type loose struct {
 	Extra any
 }
 
-var _ = holdfast.RegisterState(holdfast.StateSpec[loose]{Name: "acme.loose"})
+var _ = state.Register(state.Spec[loose]{Name: "acme.loose"})
+
+var _ = holdfast.Middleware{States: []holdfast.State{key}}

@@ -1,10 +1,10 @@
 package right
 
-import "github.com/holdfast-agents/holdfast"
+import "github.com/holdfast-agents/holdfast/state"
 
 type older struct{ N int }
 
 // A test of a deployment registers the state as it was.
-var _ = holdfast.RegisterState(holdfast.StateSpec[older]{Name: "acme.right"})
+var _ = state.Register(state.Spec[older]{Name: "acme.right"})
 
-var _ = holdfast.RegisterState(holdfast.StateSpec[*older]{Name: "Bad"})
+var _ = state.Register(state.Spec[*older]{Name: "Bad"})

@@ -1,7 +1,7 @@
 package one // want package:"registers .*"
 
-import "github.com/holdfast-agents/holdfast"
+import "github.com/holdfast-agents/holdfast/state"
 
 type State struct{ N int }
 
-var Key = holdfast.RegisterState(holdfast.StateSpec[State]{Name: "acme.across"})
+var Key = state.Register(state.Spec[State]{Name: "acme.across"})

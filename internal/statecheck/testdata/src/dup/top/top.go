@@ -6,9 +6,9 @@ import (
 	_ "dup/both"
 	_ "dup/one"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/state"
 )
 
 type mine struct{ N int }
 
-var _ = holdfast.RegisterState(holdfast.StateSpec[mine]{Name: "acme.across"}) // want `HF003: the name "acme.across" is registered twice: here with mine, and with State \(dup/one`
+var _ = state.Register(state.Spec[mine]{Name: "acme.across"}) // want `HF003: the name "acme.across" is registered twice: here with mine, and with State \(dup/one`

@@ -1,7 +1,7 @@
 package two // want package:"registers .*"
 
-import "github.com/holdfast-agents/holdfast"
+import "github.com/holdfast-agents/holdfast/state"
 
 type Other struct{ N int }
 
-var key = holdfast.RegisterState(holdfast.StateSpec[Other]{Name: "acme.across"})
+var Key = state.Register(state.Spec[Other]{Name: "acme.across"})
