@@ -80,15 +80,15 @@ func TestRegisterStatePanicsOnMistakes(t *testing.T) {
 		return func() { state.Register(spec) }
 	}
 	for want, f := range map[string]func(){
-		`the name "" is not owner.name`:                              register(state.Spec[visits]{}),
-		`the name "visits" is not owner.name`:                        register(state.Spec[visits]{Name: "visits"}),
-		`the name "acme.Visits" is not owner.name`:                   register(state.Spec[visits]{Name: "acme.Visits"}),
-		`the name "acme.a,b" is not owner.name`:                      register(state.Spec[visits]{Name: "acme.a,b"}),
-		`is longer than 128 bytes`:                                   register(state.Spec[visits]{Name: "acme." + strings.Repeat("x", 124)}),
-		`("acme.visits"): version -1 is negative`:                    register(state.Spec[visits]{Name: "acme.visits", Version: -1}),
-		`("acme.visits"): unknown scope "tenant"; use ScopeThread`:   register(state.Spec[visits]{Name: "acme.visits", Scope: "tenant"}),
-		`("acme.map"): map[string]int is not a struct; a state is`:   func() { state.Register(state.Spec[map[string]int]{Name: "acme.map"}) },
-		`("acme.p"): *state_test.visits is not a struct; a state`: func() { state.Register(state.Spec[*visits]{Name: "acme.p"}) },
+		`the name "" is not owner.name`:                            register(state.Spec[visits]{}),
+		`the name "visits" is not owner.name`:                      register(state.Spec[visits]{Name: "visits"}),
+		`the name "acme.Visits" is not owner.name`:                 register(state.Spec[visits]{Name: "acme.Visits"}),
+		`the name "acme.a,b" is not owner.name`:                    register(state.Spec[visits]{Name: "acme.a,b"}),
+		`is longer than 128 bytes`:                                 register(state.Spec[visits]{Name: "acme." + strings.Repeat("x", 124)}),
+		`("acme.visits"): version -1 is negative`:                  register(state.Spec[visits]{Name: "acme.visits", Version: -1}),
+		`("acme.visits"): unknown scope "tenant"; use ScopeThread`: register(state.Spec[visits]{Name: "acme.visits", Scope: "tenant"}),
+		`("acme.map"): map[string]int is not a struct; a state is`: func() { state.Register(state.Spec[map[string]int]{Name: "acme.map"}) },
+		`("acme.p"): *state_test.visits is not a struct; a state`:  func() { state.Register(state.Spec[*visits]{Name: "acme.p"}) },
 	} {
 		if got := panicText(f); !strings.HasPrefix(got, "holdfast.RegisterState") || !strings.Contains(got, want) {
 			t.Errorf("panic %q, want %q", got, want)
