@@ -40,8 +40,9 @@ bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md
 web: ## make web/dist from web/src (needs Node, no packages)
 	node web/build.mjs
 
-verify-web: ## check that web/dist matches web/src, and run the page's own tests
+verify-web: ## check that web/dist matches web/src, check the types in web/src, and run the page's own tests
 	node web/build.mjs --check
+	node web/node_modules/typescript/bin/tsc -p web
 	node --test web/test/*.test.mjs
 
 browser: build ## test the page in a real browser, with reload and kill -9
