@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test check bench fuzz web verify-web browser
+.PHONY: help run build test short check lint api bench fuzz web verify-web browser
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -16,13 +16,22 @@ test: export GORACE = atexit_sleep_ms=50
 test: ## run all tests, with the race detector if there is a C compiler
 	go test -timeout=30m $(shell command -v gcc >/dev/null 2>&1 && echo -race) ./...
 
-check: ## what CI checks besides the tests
+short: ## the tests that take less than two minutes once all is compiled: none that starts servers
+	go test $(shell go list ./... | grep -v /internal/e2e)
+
+check: lint ## what CI checks besides the tests
 	test -z "$$(gofmt -l .)"
 	go vet ./...
 	go vet -tags crashpoints ./internal/loop
 	go build -o bin/holdfastvet ./cmd/holdfastvet
 	go vet -vettool=bin/holdfastvet ./...
 	go mod tidy -diff
+
+lint: ## run the pinned linter; staticcheck.conf says what it checks, and why
+	go tool -modfile=tools/go.mod staticcheck ./...
+
+api: ## write api/*.txt, the public API as text, after a change that is meant
+	go test ./internal/archtest -run 'TestAPI$$' -count=1 -update
 
 FUZZTIME ?= 10s
 fuzz: ## run every fuzz target for FUZZTIME
@@ -34,8 +43,9 @@ bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md
 web: ## make web/dist from web/src (needs Node, no packages)
 	node web/build.mjs
 
-verify-web: ## check that web/dist matches web/src, and run the page's own tests
+verify-web: ## check that web/dist matches web/src, check the types in web/src, and run the page's own tests
 	node web/build.mjs --check
+	node web/node_modules/typescript/bin/tsc -p web
 	node --test web/test/*.test.mjs
 
 browser: ## test the page in a real browser, with reload and kill -9

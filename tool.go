@@ -216,8 +216,11 @@ type funcTool[Args, Result any] struct {
 	f      func(context.Context, Args) (Result, error)
 }
 
+// Spec implements [Tool].
 func (t *funcTool[Args, Result]) Spec() ToolSpec { return t.spec }
 
+// Call implements [Tool]: it checks the arguments against the schema, calls the function
+// and encodes its result.
 func (t *funcTool[Args, Result]) Call(ctx context.Context, call ToolCall) (ToolResult, error) {
 	raw := call.Arguments
 	if len(raw) == 0 {

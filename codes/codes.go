@@ -1,3 +1,7 @@
+// Package codes lists the codes of the errors that the server returns: clients see them in
+// responses and in RUN_ERROR events, programs compare them with a [holdfast.Error]'s Code.
+//
+// [holdfast.Error]: https://pkg.go.dev/github.com/holdfast-agents/holdfast#Error
 package codes
 
 // The codes of the errors that the server itself returns.

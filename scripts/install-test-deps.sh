@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Go: Node.js, the official AG-UI client from the npm
-# registry, redis-server and Chromium. Skips what is already installed.
+# Installs what the tests need beyond Go: Node.js, redis-server and Chromium, and from the
+# npm registry the official AG-UI client and the page's type checker. Skips what is
+# already installed. Packages' install scripts are not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +22,9 @@ if [ ${#packages[@]} -gt 0 ]; then
 	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${packages[@]}"
 fi
 
-if ! cmp -s test/oracle/package-lock.json test/oracle/node_modules/.installed-lock; then
-	npm --prefix test/oracle ci --no-audit --no-fund
-	cp test/oracle/package-lock.json test/oracle/node_modules/.installed-lock
-fi
+for dir in test/oracle web; do
+	if ! cmp -s "$dir/package-lock.json" "$dir/node_modules/.installed-lock"; then
+		npm --prefix "$dir" ci --ignore-scripts --no-audit --no-fund
+		cp "$dir/package-lock.json" "$dir/node_modules/.installed-lock"
+	fi
+done

@@ -120,7 +120,7 @@ func openStore(cfg Config) (store.Store, error) {
 		return boltstore.Open(path, boltstore.Options{})
 	}
 	// The value may contain a password.
-	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, redis://HOST:6379/0 or memory:", kind)
+	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, memory: or redis://HOST:6379/0", kind)
 }
 
 // retentionEvery is how often retention looks at a page of threads.

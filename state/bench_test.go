@@ -138,8 +138,8 @@ func BenchmarkStatesRead(b *testing.B) {
 }
 
 type floorValue struct {
-	def   *int
-	text  *string
+	_     *int
+	_     *string
 	value benchCount
 }
 

@@ -7,6 +7,11 @@ import (
 	"strings"
 )
 
+// The container of state values. Copying it must be cheap, since every write makes a new
+// one, and reading must be an array index; hence nodes of a fixed width, of which a write
+// copies only the one that it changes. Stored values that no key of this program knows
+// are kept as they are and written again.
+
 // nodeWidth is how many states one node holds. A program with no more states than
 // that keeps all of them in the container itself; the server brings a dozen. It must
 // be a power of 2.

@@ -1,3 +1,10 @@
+// Package state is for middleware that remembers something in a thread. [Register] gives a
+// state a name, a version and a Go type; the [Key] that it returns reads and writes the
+// value in a hook's context. The values are saved with every checkpoint, so they survive
+// the process, and a rewind restores those of the checkpoint.
+//
+// A middleware lists its keys in [holdfast.Middleware].States. Values written by an older
+// version of a program are migrated when they are first read; see [Spec].
 package state
 
 import (
@@ -8,6 +15,9 @@ import (
 	"regexp"
 	"sync/atomic"
 )
+
+// Keys: registering a state, and reading and writing it, in a hook's context or in a
+// container. Registering gives each key a slot of its own, the index of its value.
 
 // Scope says how long a middleware's state lives.
 type Scope string

@@ -9,6 +9,10 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// The schema of an agent: which states its middleware keeps, at which versions. It is
+// saved with every checkpoint, and decides what becomes of a stored state whose version
+// is another, or that no middleware has any more.
+
 // redactedState stands for a state that cannot be shown.
 var redactedState = []byte(`"[redacted]"`)
 

@@ -12,6 +12,10 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 )
 
+// Values in a container. One that comes from a store stays JSON until somebody reads it:
+// only then is it migrated and decoded, once, and what fails then is reported to the
+// reader.
+
 // cell is an entry of any type: a value in its place.
 type cell interface {
 	definition() *stateDef

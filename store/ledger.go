@@ -8,6 +8,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// The ledger's contract and its vocabulary: reservations, entries, limits, and the checks
+// that hold for every store.
+
 // Ledger counts what threads and processes share: budgets and rate limits. It is
 // not part of [Commit], because what it counts belongs to a tenant, not to a thread,
 // and remains when threads are deleted. Any method may be repeated after an error or

@@ -1,3 +1,7 @@
+// Package store is the contract between Holdfast and what keeps its threads. [Store] is
+// the interface, divided into roles; the types beside it are what its methods take and
+// return. Whoever writes a store needs this package and the suite in
+// agenttest/storetest, which tests everything that the comments here promise.
 package store
 
 import (

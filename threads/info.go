@@ -1,3 +1,6 @@
+// Package threads has the read models of a thread: what callers are shown of its status,
+// its checkpoints and its size, and what they say to rewind, fork and prune it. The JSON
+// forms are those of the HTTP API.
 package threads
 
 import (

@@ -101,9 +101,29 @@ func limit(t *testing.T, what string, all []measured, p95, longest int) {
 	}
 }
 
-// sources measures what people have written: all but tests and what is generated,
-// for all systems and with all tags.
+// sources measures the functions and files that eachSource finds.
 func sources(t *testing.T, root string) (functions, files []measured) {
+	t.Helper()
+	eachSource(t, root, func(short string, fset *token.FileSet, f *ast.File) {
+		files = append(files, measured{what: short + " has %d lines", n: fset.File(f.Package).LineCount()})
+		for _, decl := range f.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			first, last := fset.Position(fn.Pos()).Line, fset.Position(fn.End()).Line
+			if fn.Doc != nil {
+				first = fset.Position(fn.Type.Func).Line
+			}
+			functions = append(functions, measured{what: fmt.Sprintf("%s:%d: %s has %%d lines", short, first, fn.Name.Name), n: last - first + 1})
+		}
+	})
+	return functions, files
+}
+
+// eachSource calls visit with every file that people have written: all but tests and
+// what is generated, for all systems and with all tags. short is its path from root.
+func eachSource(t *testing.T, root string, visit func(short string, fset *token.FileSet, f *ast.File)) {
 	t.Helper()
 	fset := token.NewFileSet()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -120,23 +140,10 @@ func sources(t *testing.T, root string) (functions, files []measured) {
 		if err != nil || ast.IsGenerated(f) {
 			return err
 		}
-		short := strings.TrimPrefix(filepath.ToSlash(path), root+"/")
-		files = append(files, measured{what: short + " has %d lines", n: fset.File(f.Package).LineCount()})
-		for _, decl := range f.Decls {
-			fn, ok := decl.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			first, last := fset.Position(fn.Pos()).Line, fset.Position(fn.End()).Line
-			if fn.Doc != nil {
-				first = fset.Position(fn.Type.Func).Line
-			}
-			functions = append(functions, measured{what: fmt.Sprintf("%s:%d: %s has %%d lines", short, first, fn.Name.Name), n: last - first + 1})
-		}
+		visit(strings.TrimPrefix(filepath.ToSlash(path), root+"/"), fset, f)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return functions, files
 }

@@ -149,7 +149,10 @@ func receiver(f *ast.FuncDecl) string {
 	if pointer, ok := of.(*ast.StarExpr); ok {
 		of = pointer.X
 	}
-	if generic, ok := of.(*ast.IndexExpr); ok {
+	switch generic := of.(type) {
+	case *ast.IndexExpr:
+		of = generic.X
+	case *ast.IndexListExpr:
 		of = generic.X
 	}
 	if named, ok := of.(*ast.Ident); ok {

@@ -79,11 +79,11 @@ func (a *audit) streams() {
 				events = append(events, ev)
 			}
 		}
-		if a.st.Running() && run.Id == a.st.Run() {
+		if a.st.Running() && run.ID == a.st.Run() {
 			events = append(events, agui.RunError{}) // the end that a cut-off would give it
 		}
 		if err := agui.Verify(slices.Values(events)); err != nil {
-			a.add("stream_illegal", "the log of run %s: %v", run.Id, err)
+			a.add("stream_illegal", "the log of run %s: %v", run.ID, err)
 		}
 	}
 }

@@ -157,7 +157,8 @@ func ascend(b *bolt.Bucket, prefix, from []byte, f func(k, v []byte) (bool, erro
 // descend is ascend backwards, over the keys before the key before.
 func descend(b *bolt.Bucket, prefix, before []byte, f func(k, v []byte) (bool, error)) error {
 	c := b.Cursor()
-	k, v := c.Seek(before)
+	var v []byte
+	k, _ := c.Seek(before)
 	if k == nil {
 		k, v = c.Last()
 	} else {

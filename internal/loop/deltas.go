@@ -9,6 +9,10 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
+// From the deltas of a model to events: this file takes an answer apart as it arrives,
+// opens and closes the messages, reasoning and calls that clients see, and collects what
+// the iteration needs of it: the text, the reasoning and the calls.
+
 // receive takes one delta of the model, or its error. It reports whether it was the last.
 func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
 	if err != nil {

@@ -10,6 +10,10 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The archived form of a run's log. Deltas are most of a log, and their text is also in
+// the thread's messages, so an archived log stores successive deltas as one entry that
+// refers to the complete text. Whoever reads the archive gets the records back.
+
 // ArchivedLog is the log of a run that has ended, stored apart from the live one.
 type ArchivedLog struct {
 	// Format is the format of this value.
@@ -169,7 +173,6 @@ func (a *ArchivedLog) Check(run string, t *Texts) string {
 			}
 		}
 		// The entries of a pruned message have no text.
-		// The entries of a pruned message have no text.
 		if whole, there := t.items[itemKey{n.Kind, n.ID}]; there && end > len(whole) {
 			return fmt.Sprintf("entry %d has %d bytes of %s, which has %d", i, end, n.ID, len(whole))
 		}
@@ -207,7 +210,7 @@ func (n *LogEntry) data(skip uint64, t *Texts) []byte {
 
 // RunLog is the records of one run.
 type RunLog struct {
-	Id      string         // the run's
+	ID      string         // the run's
 	Records []store.Record // from its RUN_STARTED on
 }
 
@@ -218,7 +221,7 @@ func ByRun(records []store.Record) []RunLog {
 		if agui.TypeOf(records[i].Data) == agui.TypeRunStarted {
 			if ev, err := agui.DecodeEvent(records[i].Data); err == nil {
 				if started, ok := ev.(agui.RunStarted); ok {
-					runs = append(runs, RunLog{Id: started.RunID})
+					runs = append(runs, RunLog{ID: started.RunID})
 				}
 			}
 		}

@@ -69,7 +69,7 @@ func (k *Keeper) Archive(ctx context.Context, key store.ThreadKey) error {
 	c := k.amend(t)
 	c.Trim = t.Head.Next - 1
 	for _, run := range thread.ByRun(records) {
-		c.Put = append(c.Put, store.Value{Kind: store.KindLog, ID: run.Id, Data: thread.MustJSON(thread.ArchiveRun(run.Id, run.Records, all))})
+		c.Put = append(c.Put, store.Value{Kind: store.KindLog, ID: run.ID, Data: thread.MustJSON(thread.ArchiveRun(run.ID, run.Records, all))})
 	}
 	return k.engine.Commit(ctx, t.Place(), c)
 }

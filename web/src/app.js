@@ -9,7 +9,7 @@ import { panel } from './panel.js';
 import { empty } from './reduce.js';
 import { Session } from './session.js';
 import { frames } from './sse.js';
-import { drawThreads, remember, standing, titleOf } from './threads.js';
+import { drawThreads, remember, titleOf } from './threads.js';
 
 const examples = [
   ['plan 4 steps', 'Tools in parallel, a plan in the shared state'],
