@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test check bench fuzz web verify-web browser
+.PHONY: help run build test check bench fuzz web verify-web browser screenshot
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -37,3 +37,6 @@ verify-web: ## check that web/dist matches web/src, and run the page's own tests
 
 browser: build ## test the page in a real browser, with reload and kill -9
 	node web/test/browser.mjs bin/holdfast
+
+screenshot: ## make docs/images/page.png, the picture in the README
+	scripts/screenshot.sh
