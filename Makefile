@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench fuzz web verify-web browser
+.PHONY: help run build test short check lint api bench fuzz web verify-web browser screenshot
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -51,3 +51,6 @@ verify-web: ## check that web/dist matches web/src, check the types in web/src, 
 browser: ## test the page in a real browser, with reload and kill -9
 	go build -o bin/holdfast-browser ./cmd/server
 	node web/test/browser.mjs bin/holdfast-browser
+
+screenshot: ## make docs/images/page.png, the picture in the README
+	scripts/screenshot.sh

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -37,6 +38,29 @@ func TestSettingsAreDocumented(t *testing.T) {
 		})
 		for name := range rows {
 			t.Errorf("%s has --%s, which is not a flag", file, name)
+		}
+	}
+}
+
+// TestDurabilityPage: every flag that docs/durability.md mentions exists, and those that
+// it is about have a section.
+func TestDurabilityPage(t *testing.T) {
+	text, err := os.ReadFile("../../docs/durability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := (&options{}).flags(io.Discard)
+	for _, m := range regexp.MustCompile("`--([a-z-]+[a-z])[=` ]").FindAllStringSubmatch(string(text), -1) {
+		if flags.Lookup(m[1]) == nil {
+			t.Errorf("docs/durability.md mentions --%s, which is not a flag", m[1])
+		}
+	}
+	headings := strings.Join(regexp.MustCompile("(?m)^### .*$").FindAllString(string(text), -1), "\n")
+	for _, name := range []string{
+		"checkpoint-frequency", "pending-writes", "retention", "recover", "on-store-failure", "store-timeout", "lease", "delta-window", "archive-after",
+	} {
+		if !strings.Contains(headings, "`--"+name+"`") {
+			t.Errorf("docs/durability.md has no section about --%s", name)
 		}
 	}
 }

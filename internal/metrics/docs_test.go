@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/holdfast-agents/holdfast"
@@ -158,4 +160,37 @@ func allCodes(t *testing.T) map[string]bool {
 		t.Fatalf("only %d codes were found in codes.go", len(codes))
 	}
 	return codes
+}
+
+// TestRulesOnThePage: the expressions and alerts in docs/metrics.md use metrics and labels
+// that the server has.
+func TestRulesOnThePage(t *testing.T) {
+	text, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := registered(t)
+	blocks := regexp.MustCompile("(?ms)^```(promql|yaml)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) != 2 {
+		t.Errorf("%d blocks, want one alert and one list of rules", len(blocks))
+	}
+	for _, b := range blocks {
+		if b[1] == "promql" {
+			checkExpr(t, "docs/metrics.md", b[2], known)
+			continue
+		}
+		var rules []struct {
+			Alert string `yaml:"alert"`
+			Expr  string `yaml:"expr"`
+		}
+		if err := yaml.Load([]byte(b[2]), &rules); err != nil || len(rules) == 0 {
+			t.Fatalf("%d rules, %v in\n%s", len(rules), err, b[2])
+		}
+		for _, r := range rules {
+			if r.Expr == "" {
+				t.Errorf("%s has no expression", r.Alert)
+			}
+			checkExpr(t, r.Alert, r.Expr, known)
+		}
+	}
 }

@@ -1,0 +1,154 @@
+package archtest
+
+// Every fenced block of the project's pages has a language, and a test that runs it or
+// compares it with code that runs. A block of a kind that is not listed here fails.
+
+import (
+	"encoding/json"
+	"errors"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// proofs says which test runs the blocks of which pages. Of the rows that match a block
+// the first counts. Without a test, why says what else makes sure that it is right.
+var proofs = []struct {
+	page, language string
+	test           string
+	why            string
+}{
+	{page: "docs/http.md", language: "sh json", test: "cmd/server.TestHTTPPage"},
+	{page: "docs/middleware.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
+	{page: "docs/checkpointing.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
+	{page: "docs/state-evolution.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
+	{page: "docs/middleware/*.md", language: "go yaml", test: "middleware/kinds.TestPages"},
+	{page: "docs/middleware/*.md", language: "json text", why: "notices, questions and texts for models; the middleware's own tests have them"},
+	{page: "docs/embedding.md", language: "go", test: "holdfast.TestProgramOnThePages"},
+	{page: "docs/extending.md", language: "go yaml", test: "holdfast.TestProgramOnThePages"},
+	{page: "README.md", language: "go", test: "holdfast.TestProgramOnThePages"},
+	{page: "README.md", language: "js", test: "cmd/server.TestClientInREADME"},
+	{page: "docs/configuration.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
+	{page: "docs/metrics.md", language: "yaml promql", test: "internal/metrics.TestRulesOnThePage"},
+	{page: "docs/protocol.md", language: "json", why: "the form of an error, without one error's words; TestErrors in internal/http has the form"},
+	{page: "docs/state-checks.md", language: "go", why: "right and wrong code side by side, which does not compile; internal/statecheck/testdata has it in full"},
+	{page: "docs/architecture.md", language: "text", why: "a drawing, and a list of packages that TestPages compares with the code"},
+	{page: "*", language: "console", test: "cmd/server.TestConsoleBlocks"},
+	{page: "docs/*", language: "console", test: "cmd/server.TestConsoleBlocks"},
+}
+
+// fenced matches a block with what follows the fence.
+var fenced = regexp.MustCompile("(?ms)^( *)```([^\n]*)\n(.*?)^ *```$")
+
+// TestBlocks: every block on the pages is of a known kind and is well formed, and the
+// test that runs it exists. The list has no rows for blocks that are gone.
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	used := make([]bool, len(proofs))
+	for _, page := range pagesWithBlocks(t) {
+		for _, block := range fenced.FindAllStringSubmatch(read(t, filepath.Join(root, page)), -1) {
+			language, text := block[2], block[3]
+			proof := proofOf(page, language)
+			if proof < 0 {
+				t.Errorf("%s has a block of the kind %q that no test runs: write the test, or say in proofs why there is none:\n%s", page, language, text)
+				continue
+			}
+			used[proof] = true
+			if err := wellFormed(language, text); err != nil {
+				t.Errorf("%s: %v in the %s block\n%s", page, err, language, text)
+			}
+		}
+	}
+	for i, p := range proofs {
+		switch {
+		case !used[i] && p.page != "*":
+			t.Errorf("%s has no block in %s", p.page, p.language)
+		case (p.test == "") == (p.why == ""):
+			t.Errorf("%s, %s: either a test or a reason", p.page, p.language)
+		case p.test != "" && !found(t, root, p.test):
+			t.Errorf("%s, %s: there is no %s", p.page, p.language, p.test)
+		}
+	}
+}
+
+// pagesWithBlocks returns every page, as a path from the root.
+func pagesWithBlocks(t *testing.T) []string {
+	t.Helper()
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*/*.md"} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			rel, err := filepath.Rel(root, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, filepath.ToSlash(rel))
+		}
+	}
+	if len(pages) < 20 {
+		t.Errorf("only %d pages were found", len(pages))
+	}
+	return pages
+}
+
+// proofOf returns the index of the row for a block, or -1.
+func proofOf(page, language string) int {
+	for i, p := range proofs {
+		if ok, _ := path.Match(p.page, page); !ok {
+			continue
+		}
+		for _, l := range strings.Fields(p.language) {
+			if l == language {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// wellFormed checks what can be checked of any block in the language.
+func wellFormed(language, text string) error {
+	switch language {
+	case "json":
+		// Several values may follow each other, like the events of a stream.
+		for d := json.NewDecoder(strings.NewReader(text)); ; {
+			if err := d.Decode(new(any)); err != nil {
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				return err
+			}
+		}
+	case "go":
+		return parseGo(text)
+	case "sh":
+		cmd := exec.Command("bash", "-n")
+		cmd.Stdin = strings.NewReader(text)
+		return cmd.Run()
+	}
+	return nil
+}
+
+// parseGo parses a part of a program: a file, declarations, statements, or what is in
+// braces. A line with just "…" stands for what was left out.
+func parseGo(text string) error {
+	text = strings.ReplaceAll(text, "\n…\n", "\n")
+	var err error
+	for _, form := range []string{
+		text, "package p\n" + text, "package p\nfunc f() {\n" + text + "\n}", "package p\nvar l = []any{\n" + text + "\n}", "package p\ntype t struct {\n" + text + "\n}",
+	} {
+		if _, err = parser.ParseFile(token.NewFileSet(), "", form, parser.SkipObjectResolution); err == nil {
+			return nil
+		}
+	}
+	return err
+}
