@@ -278,12 +278,12 @@ func ListenAndServe(cfg Config) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return s.Run(ctx)
+	return s.ListenAndServe(ctx)
 }
 
-// Run starts the server, waits until ctx is done or the listener fails, and
+// ListenAndServe starts the server, waits until ctx is done or the listener fails, and
 // shuts down within GracePeriod.
-func (s *Server) Run(ctx context.Context) error {
+func (s *Server) ListenAndServe(ctx context.Context) error {
 	if err := s.Start(ctx); err != nil {
 		return errors.Join(err, s.store.Close())
 	}
