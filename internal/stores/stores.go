@@ -46,5 +46,5 @@ func Open(url string, o Options) (store.Store, error) {
 		}
 		return boltstore.Open(path, boltstore.Options{})
 	}
-	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, redis://HOST:6379/0 or memory:", kind)
+	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, memory: or redis://HOST:6379/0", kind)
 }
