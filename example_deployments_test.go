@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
@@ -263,7 +264,7 @@ func (d *deployments) needed(name string, middleware []holdfast.Middleware) {
 
 // needs prints which states of which threads have another version than these agents.
 func needs(db store.Store, agents []holdfast.Agent) error {
-	return server.CheckStates(context.Background(), db, agents, nil, func(thread store.ThreadKey, states []server.PendingMigration) {
+	return offline.CheckStates(context.Background(), db, agents, nil, func(thread store.ThreadKey, states []state.PendingMigration) {
 		for _, s := range states {
 			switch {
 			case s.From > s.To:

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -43,7 +43,7 @@ func (h *Harness) StateJSON() json.RawMessage {
 // them redacted.
 func (h *Harness) states() *state.States {
 	h.t.Helper()
-	states, err := server.StoredStates(h.t.Context(), h.cfg.Store, store.ThreadKey{Tenant: h.on.who.Tenant, Thread: h.on.name})
+	states, err := offline.StoredStates(h.t.Context(), h.cfg.Store, store.ThreadKey{Tenant: h.on.who.Tenant, Thread: h.on.name})
 	if err != nil {
 		h.t.Fatalf("agenttest: the states cannot be read: %v", err)
 	}

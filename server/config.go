@@ -1,15 +1,12 @@
 package server
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -286,18 +283,4 @@ func (c *Config) validateAddr() error {
 		return fmt.Errorf("without authentication the server listens on loopback only, not on %q: use localhost:PORT, configure API keys (HOLDFAST_API_KEYS, or Config.Authenticate), or let everybody in with HOLDFAST_ALLOW_ANONYMOUS=1", c.Addr)
 	}
 	return nil
-}
-
-// newID returns a function that makes ids whose prefix says what they identify. They
-// are ordered by time, so that a store appends them next to each other. Without a
-// prefix an id is entirely random, for fences.
-func newID(now func() time.Time) func(prefix string) string {
-	return func(prefix string) string {
-		random := strings.ToLower(rand.Text())
-		if prefix == "" {
-			return random[:16]
-		}
-		id := strconv.FormatInt(now().UnixMilli(), 32)
-		return prefix + "_" + id + random[:10]
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -15,7 +16,7 @@ func inspect(cfg Config, db store.Store) (store.Level, error) {
 	if !ok {
 		return "", nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeOpenTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), stores.Timeout)
 	defer cancel()
 	d, err := i.Durability(ctx)
 	if err != nil {

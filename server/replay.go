@@ -9,9 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/audit"
-	"github.com/holdfast-agents/holdfast/internal/memstore"
-	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/internal/ids"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -31,7 +29,7 @@ func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread, che
 		return "", fmt.Errorf("fork thread %s: %w", thread, err)
 	}
 	fork = forked.Thread.ID
-	in := &agui.RunAgentInput{ThreadID: fork, RunID: newID(s.cfg.Now)("run"), ProtocolVersion: agui.ProtocolVersion}
+	in := &agui.RunAgentInput{ThreadID: fork, RunID: ids.New(s.cfg.Now)("run"), ProtocolVersion: agui.ProtocolVersion}
 	reply, err := s.engine.Post(ctx, who, "", in)
 	if err != nil {
 		return fork, fmt.Errorf("run fork %s: %w", fork, err)
@@ -76,19 +74,4 @@ func (s *Server) observe(ctx context.Context, who holdfast.Principal, thread str
 		observe(*detail)
 	}
 	return nil
-}
-
-// CopyThread returns an in-memory store with a copy of one thread, to try something
-// without leaving a trace. The caller must close it, or give it to a server through
-// [Config].OpenStore.
-func CopyThread(ctx context.Context, store store.Store, key store.ThreadKey) (store.Store, error) {
-	d, err := audit.Export(ctx, store, key)
-	if err != nil {
-		return nil, err
-	}
-	copied := memstore.New()
-	if err := audit.Import(ctx, copied, key, d, time.Now(), newID(time.Now)); err != nil {
-		return nil, err
-	}
-	return copied, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -97,7 +98,7 @@ func TestReplay(t *testing.T) {
 	if after := must(store.Head(t.Context(), localKey("t")))(t); after.ETag != before.ETag {
 		t.Error("the replay changed the thread")
 	}
-	if got, err := server.CheckStore(t.Context(), store, nil, func(p server.Problem) { t.Error(p) }); err != nil || got.Threads != 2 {
+	if got, err := offline.Check(t.Context(), store, nil, func(p offline.Problem) { t.Error(p) }); err != nil || got.Threads != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -132,28 +133,6 @@ func TestReplayThatFails(t *testing.T) {
 	}
 }
 
-// TestReplayInACopy: a copy can be replayed without touching the store.
-func TestReplayInACopy(t *testing.T) {
-	_, db, ran, fail := replaying(t)
-	c := config(t)
-	c.Agents = []holdfast.Agent{threeSteps(ran, fail)}
-	c.OpenStore = func() (store.Store, error) { return server.CopyThread(t.Context(), db, localKey("t")) }
-	s := must(server.New(c))(t)
-	if err := s.StartEngine(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}()
-	if _, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000001", func(threads.Detail) {}); err != nil || ran.Load() != 3 {
-		t.Errorf("%d tools, %v", ran.Load(), err)
-	}
-	if got, err := server.CheckStore(t.Context(), db, nil, func(p server.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if _, err := server.CopyThread(t.Context(), db, localKey("nope")); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("a copy of nothing: %v", err)
-	}
+func localKey(thread string) store.ThreadKey {
+	return store.ThreadKey{Tenant: server.LocalPrincipal().Tenant, Thread: thread}
 }

@@ -13,13 +13,13 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/ids"
+	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
@@ -29,9 +29,7 @@ import (
 
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
-	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
-	"github.com/holdfast-agents/holdfast/internal/redisstore"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
@@ -97,30 +95,11 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// storeOpenTimeout bounds how long a server waits for Redis before it starts.
-const storeOpenTimeout = 10 * time.Second
-
 func openStore(cfg Config) (store.Store, error) {
 	if cfg.OpenStore != nil {
 		return cfg.OpenStore()
 	}
-	kind, path, _ := strings.Cut(cfg.Store, ":")
-	if redisstore.Handles(cfg.Store) {
-		ctx, cancel := context.WithTimeout(context.Background(), storeOpenTimeout)
-		defer cancel()
-		return redisstore.Open(ctx, cfg.Store, redisstore.Options{Prefix: cfg.RedisPrefix, Now: cfg.Now, Log: cfg.Log})
-	}
-	switch kind {
-	case "memory":
-		return memstore.New(), nil
-	case "bolt":
-		if path == "" {
-			return nil, fmt.Errorf("the store %q has no path: write bolt:./data/holdfast.db", cfg.Store)
-		}
-		return boltstore.Open(path, boltstore.Options{})
-	}
-	// The value may contain a password.
-	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, memory: or redis://HOST:6379/0", kind)
+	return stores.Open(cfg.Store, stores.Options{RedisPrefix: cfg.RedisPrefix, Now: cfg.Now, Log: cfg.Log})
 }
 
 // retentionEvery is how often retention looks at a page of threads.
@@ -141,7 +120,7 @@ func (s *Server) loopConfig() loop.Config {
 		SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
 		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
-		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Observer: s.observer,
+		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer,
 	}
 }
 
@@ -152,7 +131,7 @@ func (s *Server) keeperConfig() upkeep.Config {
 		Retention: upkeep.Retention{
 			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter, PruneBytes: c.ThreadPruneBytes,
 		},
-		Log: c.Log, Now: c.Now, NewID: newID(c.Now), Cleaned: s.observer.Cleaned,
+		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Cleaned: s.observer.Cleaned,
 	}
 }
 
@@ -187,6 +166,9 @@ func (s *Server) authenticate() func(*http.Request) (holdfast.Principal, error) 
 		return LocalPrincipal(), nil
 	}
 }
+
+// LocalPrincipal is the one user that every caller is without Authenticate.
+func LocalPrincipal() holdfast.Principal { return holdfast.Principal{Tenant: "default", User: "local"} }
 
 // smallSendBuffer keeps the kernel from buffering minutes of a stream for a client
 // that does not read.
@@ -278,12 +260,12 @@ func ListenAndServe(cfg Config) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return s.Run(ctx)
+	return s.ListenAndServe(ctx)
 }
 
-// Run starts the server, waits until ctx is done or the listener fails, and
+// ListenAndServe starts the server, waits until ctx is done or the listener fails, and
 // shuts down within GracePeriod.
-func (s *Server) Run(ctx context.Context) error {
+func (s *Server) ListenAndServe(ctx context.Context) error {
 	if err := s.Start(ctx); err != nil {
 		return errors.Join(err, s.store.Close())
 	}

@@ -83,8 +83,8 @@ func post(t *testing.T, url, thread, text string) string {
 	return string(b)
 }
 
-// TestRun: Run serves until its context is done, and leaves nothing behind.
-func TestRun(t *testing.T) {
+// TestStartAndShutdown: a server serves until it is shut down, and leaves nothing behind.
+func TestStartAndShutdown(t *testing.T) {
 	c := config(t)
 	c.Store = "bolt:" + filepath.Join(t.TempDir(), "x", "holdfast.db")
 	s, err := server.New(c)

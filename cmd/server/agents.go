@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/auth"
+	"github.com/holdfast-agents/holdfast/apikey"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -30,7 +30,7 @@ func (o *options) authenticate() (func(*http.Request) (holdfast.Principal, error
 	if list == "" {
 		return nil, nil
 	}
-	keys, err := auth.Parse(list, os.ReadFile)
+	keys, err := apikey.Parse(list, os.ReadFile)
 	if err != nil {
 		return nil, fmt.Errorf("HOLDFAST_API_KEYS: %w", err)
 	}

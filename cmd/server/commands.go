@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/auth"
+	"github.com/holdfast-agents/holdfast/apikey"
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/server"
 )
@@ -112,7 +112,7 @@ func keyCommand(args []string, stdout, stderr io.Writer) error {
 	if err := parseCommand(flags, args, stderr); err != nil {
 		return err
 	}
-	key, entry, err := auth.NewKey(rand.Reader, tenant, user)
+	key, entry, err := apikey.New(rand.Reader, tenant, user)
 	if err != nil {
 		return fmt.Errorf("%w: use --tenant TENANT --user USER", err)
 	}

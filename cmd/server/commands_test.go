@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/auth"
+	"github.com/holdfast-agents/holdfast/apikey"
 )
 
 func runCommand(t *testing.T, getenv func(string) string, args ...string) (code int, stdout, stderr string) {
@@ -56,7 +56,7 @@ func TestKeyCommand(t *testing.T) {
 	}
 	key := regexp.MustCompile(`hf_[a-z2-7]{32}`).FindString(out)
 	entry := regexp.MustCompile(`acme/\S+:sha256:[0-9a-f]{64}`).FindString(out)
-	keys, err := auth.Parse(entry, os.ReadFile)
+	keys, err := apikey.Parse(entry, os.ReadFile)
 	if err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}

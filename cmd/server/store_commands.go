@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -37,7 +38,7 @@ type storeCommand struct {
 	// parts are what the agents file may name besides what comes with Holdfast.
 	parts server.Parts
 
-	store  server.StoreAt
+	store  offline.Location
 	tenant string
 	thread string
 }
@@ -85,7 +86,7 @@ func (c *storeCommand) parse(f *flag.FlagSet, args []string, others ...string) (
 func (c *storeCommand) on(f func(ctx context.Context, store store.Store) error) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	store, err := server.OpenStore(c.store)
+	store, err := offline.Open(c.store)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (c *storeCommand) inspect(args []string) error {
 		if c.thread == "" {
 			return listThreads(ctx, c.stdout, store)
 		}
-		in, err := server.InspectThread(ctx, store, c.key(), *checkpoint)
+		in, err := offline.Inspect(ctx, store, c.key(), *checkpoint)
 		if err != nil {
 			return err
 		}
@@ -130,7 +131,7 @@ func (c *storeCommand) inspect(args []string) error {
 func listThreads(ctx context.Context, w io.Writer, store store.Store) error {
 	table := newTable(w)
 	fmt.Fprintln(table, "TENANT\tTHREAD\tSTATUS\tITERATION\tMESSAGES\tBYTES\tLAST ACTIVE")
-	err := server.InspectStore(ctx, store, func(s *server.Summary) {
+	err := offline.List(ctx, store, func(s *offline.Summary) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", printable(s.Key.Tenant), printable(s.Key.Thread), s.Status, s.Iteration, s.Messages, s.Bytes, clock(s.UpdatedAt))
 	})
 	return errors.Join(err, table.Flush())

@@ -11,7 +11,9 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -32,16 +34,16 @@ func (c *storeCommand) check(args []string) error {
 		key := c.key()
 		only = &key
 	}
-	var done server.Checked
-	states := &stateReport{w: c.stdout, threads: map[server.PendingMigration]int{}}
+	var done offline.Checked
+	states := &stateReport{w: c.stdout, threads: map[state.PendingMigration]int{}}
 	err = c.on(func(ctx context.Context, store store.Store) (err error) {
-		done, err = server.CheckStore(ctx, store, only, func(p server.Problem) {
+		done, err = offline.Check(ctx, store, only, func(p offline.Problem) {
 			fmt.Fprintf(c.stdout, "%s: %s: %s\n", printable(p.Key.String()), p.What, printable(p.Detail))
 		})
 		if err != nil {
 			return err
 		}
-		return server.CheckStates(ctx, store, agents, only, states.thread)
+		return offline.CheckStates(ctx, store, agents, only, states.thread)
 	})
 	if err != nil {
 		return err
@@ -70,10 +72,10 @@ func (c *storeCommand) agents(file string) ([]holdfast.Agent, error) {
 // stateReport prints what stored states need, and counts them.
 type stateReport struct {
 	w       io.Writer
-	threads map[server.PendingMigration]int
+	threads map[state.PendingMigration]int
 }
 
-func (r *stateReport) thread(key store.ThreadKey, needs []server.PendingMigration) {
+func (r *stateReport) thread(key store.ThreadKey, needs []state.PendingMigration) {
 	for _, m := range needs {
 		r.threads[m]++
 		text, _ := need(m)
@@ -84,7 +86,7 @@ func (r *stateReport) thread(key store.ThreadKey, needs []server.PendingMigratio
 // summary prints a line for each state and version. lost reports whether there is a state
 // that cannot be continued.
 func (r *stateReport) summary() (lost bool) {
-	byState := func(a, b server.PendingMigration) int {
+	byState := func(a, b state.PendingMigration) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.From, b.From))
 	}
 	for _, m := range slices.SortedFunc(maps.Keys(r.threads), byState) {
@@ -96,7 +98,7 @@ func (r *stateReport) summary() (lost bool) {
 }
 
 // need says what a stored state needs; ok is false if this program cannot provide it.
-func need(m server.PendingMigration) (text string, ok bool) {
+func need(m state.PendingMigration) (text string, ok bool) {
 	switch {
 	case m.From > m.To:
 		return fmt.Sprintf("version %d, which is newer than this program knows (%d)", m.From, m.To), false

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -24,9 +24,9 @@ func (c *storeCommand) export(args []string) error {
 	}
 	return c.on(func(ctx context.Context, store store.Store) error {
 		if *file == "" {
-			return server.ExportThread(ctx, store, c.key(), c.stdout)
+			return offline.Export(ctx, store, c.key(), c.stdout)
 		}
-		return writeNew(*file, func(w io.Writer) error { return server.ExportThread(ctx, store, c.key(), w) })
+		return writeNew(*file, func(w io.Writer) error { return offline.Export(ctx, store, c.key(), w) })
 	})
 }
 
@@ -62,7 +62,7 @@ func (c *storeCommand) importThread(args []string) error {
 	defer file.Close()
 	c.store.Create = true
 	return c.on(func(ctx context.Context, store store.Store) error {
-		key, err := server.ImportThread(ctx, store, c.key(), bufio.NewReader(file))
+		key, err := offline.Import(ctx, store, c.key(), bufio.NewReader(file))
 		if err != nil {
 			return err
 		}

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/offline"
 )
 
 // printThread prints a thread in a form that people can read.
-func printThread(w io.Writer, in *server.Inspection) {
+func printThread(w io.Writer, in *offline.Inspection) {
 	table := newTable(w)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(table, "%s\t%s\n", name, printable(fmt.Sprintf(format, args...)))
@@ -62,12 +62,12 @@ func printThread(w io.Writer, in *server.Inspection) {
 // flush ends a table. If that cannot be written, there is nowhere to report it.
 func flush(table interface{ Flush() error }) { _ = table.Flush() }
 
-func printHistory(w io.Writer, in *server.Inspection) {
+func printHistory(w io.Writer, in *offline.Inspection) {
 	fmt.Fprintf(w, "\nhistory, %s\n", count(len(in.History), "message"))
 	printMessages(w, in.History)
 }
 
-func printMessages(w io.Writer, messages []server.InspectedMessage) {
+func printMessages(w io.Writer, messages []offline.Message) {
 	for _, m := range messages {
 		role := m.Role
 		if m.CallID != "" {
@@ -81,7 +81,7 @@ func printMessages(w io.Writer, messages []server.InspectedMessage) {
 }
 
 // printCalls prints what is not finished.
-func printCalls(w io.Writer, in *server.Inspection) {
+func printCalls(w io.Writer, in *offline.Inspection) {
 	if len(in.Open) > 0 {
 		fmt.Fprintln(w, "\nopen calls")
 	}
@@ -106,7 +106,7 @@ func printCalls(w io.Writer, in *server.Inspection) {
 	}
 }
 
-func printCheckpoints(w io.Writer, in *server.Inspection) {
+func printCheckpoints(w io.Writer, in *offline.Inspection) {
 	if len(in.Checkpoints) == 0 {
 		return
 	}
@@ -119,7 +119,7 @@ func printCheckpoints(w io.Writer, in *server.Inspection) {
 	flush(table)
 }
 
-func printRuns(w io.Writer, in *server.Inspection) {
+func printRuns(w io.Writer, in *offline.Inspection) {
 	if len(in.Runs) == 0 {
 		return
 	}
@@ -132,7 +132,7 @@ func printRuns(w io.Writer, in *server.Inspection) {
 	flush(table)
 }
 
-func printSizes(w io.Writer, in *server.Inspection) {
+func printSizes(w io.Writer, in *offline.Inspection) {
 	fmt.Fprintln(w, "\nbytes")
 	table := newTable(w)
 	for _, kind := range slices.Sorted(maps.Keys(in.Size)) {

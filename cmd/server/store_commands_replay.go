@@ -7,10 +7,9 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
-	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // replay runs a thread again from a checkpoint, and prints the result. It does so in a
@@ -31,24 +30,12 @@ func (c *storeCommand) replay(args []string) error {
 		return err
 	}
 	return c.on(func(ctx context.Context, db store.Store) error {
-		in, err := server.InspectThread(ctx, db, c.key(), *checkpoint)
-		if err != nil {
+		p := &replayPrinter{w: c.stdout}
+		made, err := offline.Replay(ctx, db, c.key(), *checkpoint, cfg, p.show)
+		if made == nil || *file == "" {
 			return err
 		}
-		copied, err := server.CopyThread(ctx, db, c.key())
-		if err != nil {
-			return err
-		}
-		cfg.OpenStore = func() (store.Store, error) { return copied, nil }
-		cfg.KeepCheckpoints = max(cfg.KeepCheckpoints, len(in.Checkpoints)+1)
-		who := holdfast.Principal{Tenant: c.tenant, User: in.User}
-		fork, err := runReplay(ctx, cfg, who, c.thread, *checkpoint, &replayPrinter{ctx: ctx, w: c.stdout, store: copied, tenant: c.tenant})
-		if fork == "" || *file == "" {
-			return err
-		}
-		return errors.Join(err, writeNew(*file, func(w io.Writer) error {
-			return server.ExportThread(ctx, copied, store.ThreadKey{Tenant: c.tenant, Thread: fork}, w)
-		}))
+		return errors.Join(err, writeNew(*file, func(w io.Writer) error { return offline.Export(ctx, made.Store, made.Key, w) }))
 	})
 }
 
@@ -72,48 +59,21 @@ func (c *storeCommand) replayConfig(file string) (server.Config, error) {
 		return server.Config{}, err
 	}
 	return server.Config{
-		Agents: agents, Limits: limits, MaxIterations: o.maxSteps, KeepCheckpoints: 1000,
+		Agents: agents, Limits: limits, MaxIterations: o.maxSteps,
 		Log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, nil
 }
 
-// runReplay replays on a server that does not listen. The store stays open: it is a copy
-// in memory, which has nothing to release.
-func runReplay(ctx context.Context, cfg server.Config, who holdfast.Principal, thread, checkpoint string, p *replayPrinter) (fork string, err error) {
-	s, err := server.New(cfg)
-	if err != nil {
-		return "", err
-	}
-	if err := s.StartEngine(ctx); err != nil {
-		return "", err
-	}
-	defer func() {
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.GracePeriod)
-		defer cancel()
-		err = errors.Join(err, s.Shutdown(grace))
-	}()
-	fork, err = s.Replay(ctx, who, thread, checkpoint, p.show)
-	return fork, errors.Join(err, p.err)
-}
-
 // replayPrinter prints checkpoints, each with what is new since the previous one.
 type replayPrinter struct {
-	ctx    context.Context
-	w      io.Writer
-	store  store.Store
-	tenant string
-	shown  int    // messages
-	state  string // the shared state
-	err    error
+	w     io.Writer
+	shown int    // messages
+	state string // the shared state
 }
 
-func (p *replayPrinter) show(d threads.Detail) {
-	in, err := server.InspectThread(p.ctx, p.store, store.ThreadKey{Tenant: p.tenant, Thread: d.ThreadID}, d.ID)
-	if err != nil {
-		p.err = errors.Join(p.err, err)
-		return
-	}
-	fmt.Fprintf(p.w, "checkpoint %s: %s, before iteration %d, %s, %s\n", d.ID, d.Metadata.Source, d.Iteration, d.Status, count(len(in.History), "message"))
+func (p *replayPrinter) show(in *offline.Inspection) {
+	cp := in.Shown
+	fmt.Fprintf(p.w, "checkpoint %s: %s, before iteration %d, %s, %s\n", cp.ID, cp.Metadata.Source, cp.Iteration, cp.Status, count(len(in.History), "message"))
 	printMessages(p.w, in.History[min(p.shown, len(in.History)):])
 	p.shown = len(in.History)
 	if state := string(in.State); state != p.state {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -143,7 +144,7 @@ func TestCheckCommand(t *testing.T) {
 // damage removes the thread's newest checkpoint.
 func damage(t *testing.T, path string) {
 	t.Helper()
-	db, err := server.OpenStore(server.StoreAt{URL: path})
+	db, err := offline.Open(offline.Location{URL: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestStoreCommandMistakes(t *testing.T) {
 	if _, err := os.Stat(missing); err == nil {
 		t.Error("looking for a store made one")
 	}
-	held, err := server.OpenStore(server.StoreAt{URL: path})
+	held, err := offline.Open(offline.Location{URL: path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,12 +134,12 @@ func jsonKind(e *json.UnmarshalTypeError) string {
 func (in *RunAgentInput) check() error {
 	in.State, in.ForwardedProps = absentIfNull(in.State), absentIfNull(in.ForwardedProps)
 	for _, id := range []struct{ name, value string }{{"threadId", in.ThreadID}, {"runId", in.RunID}} {
-		if err := checkID(id.name, id.value); err != nil {
+		if err := CheckID(id.name, id.value); err != nil {
 			return err
 		}
 	}
 	if in.ParentRunID != "" {
-		if err := checkID("parentRunId", in.ParentRunID); err != nil {
+		if err := CheckID("parentRunId", in.ParentRunID); err != nil {
 			return err
 		}
 	}
@@ -168,7 +168,8 @@ func (in *RunAgentInput) check() error {
 
 func at(i int, member string) string { return "messages[" + strconv.Itoa(i) + "]." + member }
 
-func checkID(field, id string) error {
+// CheckID refuses an id that is empty, too long, or cannot be displayed.
+func CheckID(field, id string) error {
 	switch {
 	case id == "":
 		return invalid(field, field+" is missing or empty.", "Send a string, such as a UUID.")
@@ -198,7 +199,7 @@ func checkVersion(v string) error {
 }
 
 func (m *Message) check(i int) error {
-	if err := checkID(at(i, "id"), m.ID); err != nil {
+	if err := CheckID(at(i, "id"), m.ID); err != nil {
 		return err
 	}
 	kind := byte(0)

@@ -1,4 +1,4 @@
-package auth
+package apikey
 
 // Reading HOLDFAST_API_KEYS: the entries that an operator configures, with errors that
 // never show a secret.
@@ -27,7 +27,7 @@ const maxName = 128
 // newlines, each "tenant/user:sha256:HEX", where HEX is the SHA-256 of a key, and
 // tenant and user are query-escaped (a space is %20, a plus %2B). An entry "@PATH"
 // stands for a file with one entry per line and comments after #, which is read with
-// readFile.
+// readFile, usually os.ReadFile.
 //
 // A user may have several keys, so that one can be replaced without a gap. All mistakes
 // are reported, each with the place of its entry, but with no more of its text than

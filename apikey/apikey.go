@@ -1,10 +1,13 @@
-// Package auth identifies callers by the API key of the request.
+// Package apikey identifies callers by the API key of the request.
 //
 // Keys are never configured and never stored: an operator configures the SHA-256 of
-// each. A fast hash is right here because a key is 160 random bits ([NewKey]): nobody
+// each. A fast hash is right here because a key is 160 random bits ([New]): nobody
 // can guess it, so nothing has to be slow. For passwords, which people choose, a fast
 // hash would be wrong.
-package auth
+//
+// [New] makes a key and its entry, [Parse] reads a list of entries, and [Keys.Authenticate]
+// is what server.Config.Authenticate takes.
+package apikey
 
 import (
 	"crypto/sha256"

@@ -1,4 +1,4 @@
-package auth
+package apikey
 
 import (
 	"crypto/sha256"
@@ -20,11 +20,11 @@ const keyBytes = 20
 
 const keyLength = len(keyPrefix) + keyBytes*8/5
 
-// NewKey makes a key for a user, and the entry for HOLDFAST_API_KEYS that accepts it.
-// Outside of tests, random must be crypto/rand.Reader. The key is not kept anywhere;
-// the caller must store it. The error says what is wrong with the names, or that
-// random failed.
-func NewKey(random io.Reader, tenant, user string) (key, entry string, err error) {
+// New makes a key for a user, and the entry for [Parse] (or HOLDFAST_API_KEYS) that
+// accepts it. Outside of tests, random must be crypto/rand.Reader. The key is not kept
+// anywhere; the caller must store it. The error says what is wrong with the names, or
+// that random failed.
+func New(random io.Reader, tenant, user string) (key, entry string, err error) {
 	principal := holdfast.Principal{Tenant: tenant, User: user}
 	if err := checkName(principal); err != nil {
 		return "", "", err

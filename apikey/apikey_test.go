@@ -1,4 +1,4 @@
-package auth_test
+package apikey_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/auth"
+	"github.com/holdfast-agents/holdfast/apikey"
 )
 
 func noFiles(path string) ([]byte, error) {
@@ -25,16 +25,16 @@ func noFiles(path string) ([]byte, error) {
 // newKey makes a key for a test.
 func newKey(t testing.TB, tenant, user string) (key, entry string) {
 	t.Helper()
-	key, entry, err := auth.NewKey(rand.Reader, tenant, user)
+	key, entry, err := apikey.New(rand.Reader, tenant, user)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return key, entry
 }
 
-func parse(t testing.TB, s string) *auth.Keys {
+func parse(t testing.TB, s string) *apikey.Keys {
 	t.Helper()
-	keys, err := auth.Parse(s, noFiles)
+	keys, err := apikey.Parse(s, noFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestParseMistakes(t *testing.T) {
 		"file of a file": {"@@/keys", "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			keys, err := auth.Parse(tt.give, noFiles)
+			keys, err := apikey.Parse(tt.give, noFiles)
 			if err == nil || keys != nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("want %q, got %v, %v", tt.want, keys, err)
 			}
@@ -196,7 +196,7 @@ func TestParseMistakes(t *testing.T) {
 }
 
 func TestParseReportsAllMistakes(t *testing.T) {
-	_, err := auth.Parse("acme, acme/bob:sha256:0, acme/eve:sha256:"+sum("x"), noFiles)
+	_, err := apikey.Parse("acme, acme/bob:sha256:0, acme/eve:sha256:"+sum("x"), noFiles)
 	want := "API key 1: not an entry: write tenant/user:sha256:HEX; make it with: holdfast key --tenant TENANT --user USER\n" +
 		"API key 2 (acme/bob): what follows sha256: must be exactly 64 hexadecimal digits"
 	if err == nil || err.Error() != want {
@@ -215,7 +215,7 @@ func TestParseFile(t *testing.T) {
 			return []byte(data), nil
 		}
 	}
-	keys, err := auth.Parse(spareEntry+",@/run/secrets/keys", read("# Alice, laptop\r\n\r\n  "+entry+"  # since May\r\n"))
+	keys, err := apikey.Parse(spareEntry+",@/run/secrets/keys", read("# Alice, laptop\r\n\r\n  "+entry+"  # since May\r\n"))
 	if err != nil || keys.Len() != 2 {
 		t.Fatalf("%v, %v", keys, err)
 	}
@@ -230,13 +230,13 @@ func TestParseFile(t *testing.T) {
 		"/run/secrets/keys: the file has no API key":                          "# later\n",
 		"keys:2 (acme/alice): the same key is already at /run/secrets/keys:1": entry + "\n" + entry,
 	} {
-		if _, err := auth.Parse("@/run/secrets/keys", read(data)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := apikey.Parse("@/run/secrets/keys", read(data)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
 }
 
-func TestNewKey(t *testing.T) {
+func TestNew(t *testing.T) {
 	key, entry := newKey(t, "acme", "alice")
 	if !regexp.MustCompile(`^hf_[a-z2-7]{32}$`).MatchString(key) || entry != "acme/alice:sha256:"+sum(key) {
 		t.Errorf("%s, %s", key, entry)
@@ -244,11 +244,11 @@ func TestNewKey(t *testing.T) {
 	if again, _ := newKey(t, "acme", "alice"); again == key {
 		t.Error("two keys are the same")
 	}
-	if _, _, err := auth.NewKey(bytes.NewReader(make([]byte, 19)), "acme", "alice"); err == nil {
+	if _, _, err := apikey.New(bytes.NewReader(make([]byte, 19)), "acme", "alice"); err == nil {
 		t.Error("a key was made of too few random bytes")
 	}
 	for _, names := range [][2]string{{"", "alice"}, {"acme", ""}, {"acme", "a\nb"}, {"\xff", "alice"}, {strings.Repeat("a", 129), "alice"}} {
-		if _, _, err := auth.NewKey(rand.Reader, names[0], names[1]); err == nil {
+		if _, _, err := apikey.New(rand.Reader, names[0], names[1]); err == nil {
 			t.Errorf("a key was made for %q", names)
 		}
 	}
@@ -259,7 +259,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("a%20b/%2B:sha256:"+sum("a"), "")
 	f.Add("@,@ @", "hf_x")
 	f.Fuzz(func(t *testing.T, s, file string) {
-		keys, err := auth.Parse(s, func(string) ([]byte, error) { return []byte(file), nil })
+		keys, err := apikey.Parse(s, func(string) ([]byte, error) { return []byte(file), nil })
 		if (keys == nil) == (err == nil) {
 			t.Fatalf("%v, %v", keys, err)
 		}
@@ -274,7 +274,7 @@ func FuzzNames(f *testing.F) {
 	f.Add("acme", "alice")
 	f.Add("a/b:sha256:c", "a+b @,#%")
 	f.Fuzz(func(t *testing.T, tenant, user string) {
-		key, entry, err := auth.NewKey(rand.Reader, tenant, user)
+		key, entry, err := apikey.New(rand.Reader, tenant, user)
 		if err != nil {
 			return
 		}
@@ -287,7 +287,7 @@ func FuzzNames(f *testing.F) {
 
 func Example() {
 	// A fixed source instead of crypto/rand.Reader, so that the output is known.
-	key, entry, err := auth.NewKey(strings.NewReader("not at all random..."), "acme", "alice@example.com")
+	key, entry, err := apikey.New(strings.NewReader("not at all random..."), "acme", "alice@example.com")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -295,7 +295,7 @@ func Example() {
 	fmt.Println(key)
 	fmt.Println(entry)
 
-	keys, err := auth.Parse(entry, os.ReadFile)
+	keys, err := apikey.Parse(entry, os.ReadFile)
 	if err != nil {
 		fmt.Println(err)
 		return

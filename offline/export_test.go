@@ -1,4 +1,4 @@
-package server_test
+package offline_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
-	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -16,9 +16,9 @@ import (
 // store.
 func TestExportThroughStores(t *testing.T) {
 	redis := redistest.Start(t)
-	stores := []store.Store{filled(t, 1)}
-	for _, at := range []server.StoreAt{{URL: t.TempDir() + "/x.db", Create: true}, {URL: redis.URL()}} {
-		store, err := server.OpenStore(at)
+	stores := []store.Store{filled(t, hello, 1)}
+	for _, at := range []offline.Location{{URL: t.TempDir() + "/x.db", Create: true}, {URL: redis.URL()}} {
+		store, err := offline.Open(at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,13 +29,13 @@ func TestExportThroughStores(t *testing.T) {
 	var first string
 	for i, db := range stores {
 		if i > 0 {
-			key, err := server.ImportThread(t.Context(), db, store.ThreadKey{}, strings.NewReader(first))
+			key, err := offline.Import(t.Context(), db, store.ThreadKey{}, strings.NewReader(first))
 			if err != nil || key != localKey("t0") {
 				t.Fatalf("%s, %v", key, err)
 			}
 		}
 		var text bytes.Buffer
-		if err := server.ExportThread(t.Context(), db, localKey("t0"), &text); err != nil {
+		if err := offline.Export(t.Context(), db, localKey("t0"), &text); err != nil {
 			t.Fatal(err)
 		}
 		if first == "" {
@@ -44,15 +44,15 @@ func TestExportThroughStores(t *testing.T) {
 		if text.String() != first {
 			t.Errorf("from store %d:\n%s\nwant\n%s", i, text.String(), first)
 		}
-		if got, err := server.CheckStore(t.Context(), db, nil, func(p server.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
+		if got, err := offline.Check(t.Context(), db, nil, func(p offline.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
 			t.Errorf("store %d: %+v, %v", i, got, err)
 		}
 	}
-	if _, err := server.ImportThread(t.Context(), stores[0], store.ThreadKey{}, strings.NewReader(first)); !errors.Is(err, store.ErrConflict) {
+	if _, err := offline.Import(t.Context(), stores[0], store.ThreadKey{}, strings.NewReader(first)); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("onto itself: %v", err)
 	}
 	as := store.ThreadKey{Tenant: "other", Thread: "t9"}
-	if key, err := server.ImportThread(t.Context(), stores[0], as, strings.NewReader(first)); err != nil || key != as {
+	if key, err := offline.Import(t.Context(), stores[0], as, strings.NewReader(first)); err != nil || key != as {
 		t.Errorf("under another name: %s, %v", key, err)
 	}
 }

@@ -1,0 +1,50 @@
+// Package stores opens a store by its URL: the embedded one, one in Redis, or one in memory.
+// The server and the offline commands share it, so that a URL means the same to both.
+package stores
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/redisstore"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Timeout bounds how long opening a store waits for Redis.
+const Timeout = 10 * time.Second
+
+// Options are what the URL of a store does not say.
+type Options struct {
+	// RedisPrefix is the prefix of every key in Redis.
+	RedisPrefix string
+	// Now is the clock of a store in Redis.
+	Now func() time.Time
+	// Log gets what a store in Redis reports.
+	Log *slog.Logger
+}
+
+// Open opens a store: "bolt:PATH", "redis://HOST:PORT/DB" (also rediss, redis+sentinel and
+// redis+cluster) or "memory:". Its errors do not repeat the URL, which may have a password.
+func Open(url string, o Options) (store.Store, error) {
+	kind, path, _ := strings.Cut(url, ":")
+	if redisstore.Handles(url) {
+		ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+		defer cancel()
+		return redisstore.Open(ctx, url, redisstore.Options{Prefix: o.RedisPrefix, Now: o.Now, Log: o.Log})
+	}
+	switch kind {
+	case "memory":
+		return memstore.New(), nil
+	case "bolt":
+		if path == "" {
+			return nil, fmt.Errorf("the store %q has no path: write bolt:./data/holdfast.db", url)
+		}
+		return boltstore.Open(path, boltstore.Options{})
+	}
+	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, memory: or redis://HOST:6379/0", kind)
+}

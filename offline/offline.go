@@ -1,0 +1,158 @@
+// Package offline looks into a store without a running server: it opens one, checks its
+// threads and their states, describes, exports and imports them, and runs one again in a
+// copy. It is what the commands check, inspect, export, import and replay of the holdfast
+// program are made of. Only [Import] writes to a store.
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/audit"
+	"github.com/holdfast-agents/holdfast/internal/stores"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Location says where a store is.
+type Location struct {
+	// URL is a store as in server.Config.Store, or the path of an embedded store's file.
+	URL string
+	// RedisPrefix is the prefix of every key in Redis; default "hf:".
+	RedisPrefix string
+	// Create makes the file if it does not exist.
+	Create bool
+}
+
+// Open opens a store without a server. It refuses a file that a server has open, with
+// [store.ErrStoreLocked], and a store in memory, which exists only inside its server. The
+// caller must close the store.
+func Open(at Location) (store.Store, error) {
+	o := stores.Options{RedisPrefix: at.RedisPrefix, Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	switch {
+	case at.URL == "":
+		return nil, errors.New("no store is named: give a URL like redis://HOST:6379/0, or the path of a file")
+	case strings.HasPrefix(at.URL, "memory:"):
+		return nil, errors.New("a store in memory cannot be opened from outside: it exists only inside its server")
+	case strings.Contains(at.URL, "://"):
+		return stores.Open(at.URL, o)
+	}
+	path := strings.TrimPrefix(at.URL, "bolt:")
+	if _, err := os.Stat(path); err != nil && !at.Create {
+		return nil, fmt.Errorf("there is no store at %s: %w", path, err)
+	}
+	return stores.Open("bolt:"+path, o)
+}
+
+// Problem is something about a stored thread that must not be.
+type Problem struct {
+	// Key is the thread that has the problem.
+	Key store.ThreadKey
+	// What names the kind of problem, such as "leaf_missing". It does not change between
+	// versions.
+	What string
+	// Detail describes the problem for a person.
+	Detail string
+}
+
+// Checked says what a check covered.
+type Checked struct {
+	// Threads is how many threads were checked.
+	Threads int
+	// Problems is how many problems were found.
+	Problems int
+	// Busy is how many threads kept changing and were left out.
+	Busy int
+}
+
+// Check checks the invariants of all threads of a store, or of a single one named by only,
+// and calls found for each problem. It writes nothing. A thread that only names and that
+// does not exist is [store.ErrNotFound]; other errors are the store's.
+func Check(ctx context.Context, db store.Store, only *store.ThreadKey, found func(Problem)) (Checked, error) {
+	var done Checked
+	check := func(key store.ThreadKey) error {
+		problems, err := audit.Check(ctx, db, key)
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			done.Busy++
+			return nil
+		case err != nil:
+			return err
+		}
+		done.Threads++
+		done.Problems += len(problems)
+		for _, p := range problems {
+			found(Problem(p))
+		}
+		return nil
+	}
+	if only != nil {
+		err := check(*only)
+		return done, err
+	}
+	err := eachThread(ctx, db, check)
+	return done, err
+}
+
+// CheckStates finds the stored middleware states that must be migrated before these
+// agents can continue the threads of a store, or a single one named by only: see
+// [state.Schema.Migrations]. It calls found for each thread that has any. It writes
+// nothing. The agents need no models. Threads that cannot be read are left to [Check].
+func CheckStates(ctx context.Context, db store.Store, agents []holdfast.Agent, only *store.ThreadKey, found func(store.ThreadKey, []state.PendingMigration)) error {
+	schemas, err := thread.Schemas(agents)
+	if err != nil {
+		return err
+	}
+	look := func(key store.ThreadKey) error {
+		needs, err := audit.Migrations(ctx, db, key, schemas)
+		if err == nil && len(needs) > 0 {
+			found(key, needs)
+		}
+		return ctx.Err()
+	}
+	if only != nil {
+		return look(*only)
+	}
+	return eachThread(ctx, db, look)
+}
+
+// StoredStates returns the middleware states of a thread's newest checkpoint, with
+// nothing redacted, for tools and tests that read them with their keys. A thread
+// without a checkpoint has none.
+func StoredStates(ctx context.Context, db store.Store, key store.ThreadKey) (*state.States, error) {
+	return audit.StoredStates(ctx, db, key)
+}
+
+// eachThread calls f once for each thread. A thread that is deleted in the meantime is
+// left out.
+func eachThread(ctx context.Context, db store.Store, f func(store.ThreadKey) error) error {
+	seen := map[store.ThreadKey]bool{}
+	after := ""
+	for {
+		heads, next, err := db.Walk(ctx, after, 100)
+		if err != nil {
+			return fmt.Errorf("list the threads: %w", err)
+		}
+		for i := range heads {
+			key := heads[i].Key
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			if err := f(key); err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		after = next
+	}
+}
