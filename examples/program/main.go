@@ -101,6 +101,7 @@ func config(w Warehouse, registry *prometheus.Registry) (server.Config, error) {
 		},
 	}
 	cfg := server.Config{
+		Addr:       os.Getenv("ADDR"), // by default localhost:8080
 		Agents:     []holdfast.Agent{agent},
 		UI:         web.Handler(),
 		Registerer: registry, // gets the server's metrics

@@ -68,6 +68,34 @@ func TestTheProgram(t *testing.T) {
 	}
 }
 
+// TestServe: the server says how it is set up, and ends when it is told to.
+func TestServe(t *testing.T) {
+	provider(t)
+	t.Chdir(t.TempDir())
+	t.Setenv("ADDR", "localhost:0")
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &banner{written: cancel}
+	if err := run(ctx, []string{"serve"}, out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"http://localhost:", "shop", "machine"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the banner does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// banner calls written once something was written to it.
+type banner struct {
+	bytes.Buffer
+	written func()
+}
+
+func (b *banner) Write(p []byte) (int, error) {
+	defer b.written()
+	return b.Buffer.Write(p)
+}
+
 // TestTheServer: keys, the page, and the metrics of server, shop and store in one
 // registry.
 func TestTheServer(t *testing.T) {
@@ -176,6 +204,9 @@ func TestStore(t *testing.T) {
 // TestSmall builds the smallest program and asks it for its agents.
 func TestSmall(t *testing.T) {
 	provider(t)
+	if text, err := os.ReadFile("small/main.go"); err != nil || bytes.Count(text, []byte("\n")) > 40 {
+		t.Errorf("it has more than 40 lines, %v", err)
+	}
 	program := filepath.Join(t.TempDir(), "small")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./small").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
