@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -39,7 +39,7 @@ func (a announced) Durability(ctx context.Context) (store.Durability, error) {
 
 // open opens the store in a file.
 func open(path string, begins func(store.ThreadKey, string)) (store.Store, error) {
-	behind, err := server.OpenStore(server.StoreAt{URL: path, Create: true})
+	behind, err := offline.Open(offline.Location{URL: path, Create: true})
 	if err != nil {
 		return nil, err
 	}
