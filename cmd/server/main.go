@@ -77,7 +77,15 @@ func serve(ctx context.Context, s *server.Server, o *options, cfg server.Config,
 	return s.Shutdown(grace)
 }
 
+// release is the version of a build whose sources have no history, as in the image: the
+// linker sets it.
+var release string
+
+// version is the program's version: a tag, or a commit, or "(devel)".
 func version() string {
+	if release != "" {
+		return release
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}
