@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench fuzz web verify-web browser screenshot
+.PHONY: help run build test short check lint api bench fuzz web verify-web browser screenshot program
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -32,6 +32,9 @@ lint: ## run the pinned linter; staticcheck.conf says what it checks, and why
 
 api: ## write api/*.txt, the public API as text, after a change that is meant
 	go test ./internal/archtest -run 'TestAPI$$' -count=1 -update
+
+program: ## build, test and run examples/program, which uses every public package
+	scripts/program.sh
 
 FUZZTIME ?= 10s
 fuzz: ## run every fuzz target for FUZZTIME

@@ -32,7 +32,10 @@ func eager(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Del
 }
 
 func main() {
+	model := holdfast.ModelFunc(eager)
 	tool := holdfast.NewTool("place_order", "Orders an item.", place, holdfast.WithEffect(holdfast.EffectOnce))
-	agent := holdfast.Agent{Name: "shop", Model: holdfast.ModelFunc(eager), Tools: []holdfast.Tool{tool}}
-	log.Fatal(server.ListenAndServe(server.Config{Agents: []holdfast.Agent{agent}}))
+	agent := holdfast.Agent{Name: "shop", Model: model, Tools: []holdfast.Tool{tool}}
+	if err := server.ListenAndServe(server.Config{Agents: []holdfast.Agent{agent}}); err != nil {
+		log.Fatal(err)
+	}
 }

@@ -125,6 +125,22 @@ func TestOneHookAlone(t *testing.T) {
 	}
 }
 
+// TestOnThePage is the code that docs/extending.md shows.
+func TestOnThePage(t *testing.T) {
+	lookup, options := lookup(), lookups
+	h := agenttest.New(t, agenttest.Config{
+		Model:      agenttest.Say(agenttest.Call("lookup", `{}`), agenttest.Text("done")), // one turn after another
+		Tools:      []holdfast.Tool{lookup},
+		Middleware: []holdfast.Middleware{Quota(options)},
+	})
+	r := h.Run("look it up")              // r.Outcome, r.Messages, r.Started (calls that actually ran), r.Questions, r.Events
+	h.Restart(Quota(options))             // the process dies, and the next one has only the store
+	spent := agenttest.State(h, spentKey) // as the newest checkpoint holds it
+	if len(r.Started) != 1 || spent.ByTool["lookup"] != 1 {
+		t.Errorf("started %v, spent %v", r.Started, spent)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"tools":["lookup"],"perThread":2}`: "",

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/agenttest/storetest"
+	"github.com/holdfast-agents/holdfast/apikey"
+	"github.com/holdfast-agents/holdfast/offline"
+	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// provider is a server with OpenAI's API whose model orders a rope, and then says so.
+func provider(t *testing.T) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Header.Get("Authorization") != "Bearer sk-test" {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		chunks := []string{`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"place_order","arguments":"{\"item\":\"rope\",\"cents\":990}"}}]},"finish_reason":"tool_calls"}]}`}
+		if bytes.Contains(body, []byte(`"role":"tool"`)) {
+			chunks = []string{`{"choices":[{"delta":{"content":"Your rope "}}]}`, `{"choices":[{"delta":{"content":"is on its way."},"finish_reason":"stop"}]}`}
+		}
+		chunks = append(chunks, `{"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":10,"total_tokens":30}}`)
+		for _, c := range append(chunks, "[DONE]") {
+			_, _ = io.WriteString(w, "data: "+c+"\n\n")
+		}
+	}))
+	t.Cleanup(s.Close)
+	t.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
+	t.Setenv("OPENAI_API_KEY", "sk-test")
+}
+
+// TestTheProgram: an order without HTTP, and then the store without a server.
+func TestTheProgram(t *testing.T) {
+	provider(t)
+	t.Chdir(t.TempDir())
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"ask", "I need a rope"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "calls place_order\napproved: ") || !strings.HasSuffix(got, "Your rope is on its way.\n") {
+		t.Errorf("it says %q", got)
+	}
+	out.Reset()
+	if err := run(t.Context(), []string{"check"}, &out); err != nil || out.String() != "1 threads checked, 0 problems\n" {
+		t.Errorf("check: %q, %v", out.String(), err)
+	}
+}
+
+// TestTheServer: keys, the page, and the metrics of server, shop and store in one
+// registry.
+func TestTheServer(t *testing.T) {
+	provider(t)
+	t.Chdir(t.TempDir())
+	key, entry, err := apikey.New(rand.Reader, "acme", "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SHOP_KEYS", entry)
+	registry := prometheus.NewRegistry()
+	cfg, err := config(&warehouse{}, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartEngine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	get := func(path, key string) *httptest.ResponseRecorder {
+		r, w := httptest.NewRequest(http.MethodGet, path, nil), httptest.NewRecorder()
+		if key != "" {
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+		s.Handler().ServeHTTP(w, r)
+		return w
+	}
+	if w := get("/threads", ""); w.Code != http.StatusUnauthorized {
+		t.Errorf("without a key: %d", w.Code)
+	}
+	if w := get("/", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<html") {
+		t.Errorf("the page: %d", w.Code)
+	}
+	alice := holdfast.Principal{Tenant: "acme", User: "alice"}
+	if err := ask(t.Context(), s, alice, "t1", "I need a rope", io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	w := get("/threads/t1/state", key)
+	var body struct {
+		MiddlewareState struct {
+			States map[string]json.RawMessage `json:"states"`
+		} `json:"middlewareState"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || string(body.MiddlewareState.States["shop.spent"]) != `{"cents":990}` {
+		t.Errorf("%d %s %v", w.Code, w.Body, err)
+	}
+	metrics := get("/metrics", "").Body.String()
+	for _, line := range []string{`holdfast_runs_total{agent="shop",outcome="success"} 1`, `shop_orders_total{result="success"} 1`, `shop_commits_total{result="ok"} `} {
+		if !strings.Contains(metrics, "\n"+line) {
+			t.Errorf("/metrics has no %s", line)
+		}
+	}
+}
+
+// TestAllowance: what a thread has spent survives a crash, and the rest is all it gets.
+func TestAllowance(t *testing.T) {
+	order := func(cents string) agenttest.Turn {
+		return agenttest.Call("place_order", `{"item":"rope","cents":`+cents+`}`)
+	}
+	h := agenttest.New(t, agenttest.Config{
+		Model:      agenttest.Say(order("700"), agenttest.Text("done"), order("400"), agenttest.Text("too much")),
+		Tools:      []holdfast.Tool{PlaceOrder(&warehouse{})},
+		Middleware: []holdfast.Middleware{Allowance(1000)},
+	})
+	if r := h.Run("a rope, please"); len(r.Started) != 1 {
+		t.Errorf("started %v", r.Started)
+	}
+	h.Restart(Allowance(1000)) // the process dies; the next one has only the store
+	r := h.Run("another one")
+	if len(r.Started) != 0 || !strings.Contains(r.Results()["call_2"], "only 300 cents are left") {
+		t.Errorf("started %v, results %v", r.Started, r.Results())
+	}
+	if got := agenttest.State(h, spent); got.Cents != 700 {
+		t.Errorf("spent %d, want 700", got.Cents)
+	}
+}
+
+// TestStore: the store passes the suite that every store passes.
+func TestStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the suite takes some seconds")
+	}
+	storetest.Run(t, func(t *testing.T) store.Store {
+		inner, err := offline.Open(offline.Location{URL: t.TempDir() + "/shop.db", Create: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newCountingStore(inner, prometheus.NewRegistry())
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
+	}, storetest.Options{})
+}
+
+// TestSmall builds the smallest program and asks it for its agents.
+func TestSmall(t *testing.T) {
+	provider(t)
+	program := filepath.Join(t.TempDir(), "small")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./small").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	key, entry, err := apikey.New(rand.Reader, "acme", "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "ADDR="+addr, "HOLDFAST_API_KEYS="+entry)
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	defer func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		if err := <-ended; err != nil {
+			t.Errorf("%v\n%s", err, log.String())
+		}
+	}()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if res, err := http.Get("http://" + addr + "/readyz"); err == nil {
+			res.Body.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it does not listen")
+		}
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/agents", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"weather"`)) {
+		t.Errorf("%d %s %v", res.StatusCode, body, err)
+	}
+}
+
+// TestEveryPublicPackage: this module, with its tests, imports every public package of
+// Holdfast.
+func TestEveryPublicPackage(t *testing.T) {
+	const root = "github.com/holdfast-agents/holdfast"
+	list := func(args ...string) []string {
+		out, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-e"}, args...)...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(string(out)))
+	}
+	used := map[string]bool{}
+	for _, name := range list("-f", "{{.Imports}} {{.TestImports}}", "./...") {
+		used[name] = true
+	}
+	for _, name := range list("-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, root+"/...") {
+		if !strings.Contains(name, "/internal/") && !strings.HasPrefix(name, root+"/bench") && !used[name] {
+			t.Errorf("%s is not used", name)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+// Command small is a whole agent server: a model, a tool, API keys and the page.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/apikey"
+	"github.com/holdfast-agents/holdfast/model/openai"
+	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/web"
+)
+
+type city struct {
+	Name string `json:"name" jsonschema:"the city, in English"`
+}
+
+func weather(_ context.Context, c city) (string, error) {
+	return "It is sunny in " + c.Name + ".", nil
+}
+
+func main() {
+	model, err := openai.New(openai.Options{Model: "gpt-5-mini"}) // the key is in OPENAI_API_KEY
+	if err != nil {
+		log.Fatal(err)
+	}
+	keys, err := apikey.Parse(os.Getenv("HOLDFAST_API_KEYS"), os.ReadFile) // holdfast key makes them
+	if err != nil {
+		log.Fatal(err)
+	}
+	tool := holdfast.NewTool("weather", "Tells the weather in a city.", weather, holdfast.WithEffect(holdfast.EffectPure))
+	agent := holdfast.Agent{Name: "helper", Model: model, Tools: []holdfast.Tool{tool}}
+	cfg := server.Config{Addr: os.Getenv("ADDR"), Agents: []holdfast.Agent{agent}, Authenticate: keys.Authenticate, UI: web.Handler()}
+	if err := server.ListenAndServe(cfg); err != nil {
+		log.Fatal(err)
+	}
+}
