@@ -113,7 +113,11 @@ func ValidateAgents(path string, parts Parts) (agents []holdfast.Agent, models [
 	return agents, models, nil
 }
 
-const demoModel = "demo"
+// The model that needs no key, and its agent.
+const (
+	demoModel = "demo"
+	demoAgent = "demo"
+)
 
 func (p Parts) withDefaults() Parts {
 	if p.Getenv == nil {
@@ -150,7 +154,7 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 
 // onlyAgent returns the agent of a server without a file.
 func (p Parts) onlyAgent() config.Agent {
-	a := config.Agent{Name: "demo", Description: "A scripted agent that needs no key. Say help.", Model: p.DefaultModel}
+	a := config.Agent{Name: demoAgent, Description: "A scripted agent that needs no key. Say help.", Model: p.DefaultModel}
 	if a.Model != demoModel {
 		a.Name, a.Description = "assistant", "An assistant on "+a.Model+", with the tools that come with the server."
 	}
