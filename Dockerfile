@@ -4,7 +4,10 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /out/holdfast ./cmd/server \
+# The sources come without their history, so the version must be named:
+# docker build --build-arg VERSION=$(git describe --tags --always) .
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.release=$VERSION" -o /out/holdfast ./cmd/server \
  && mkdir /out/data
 
 FROM scratch

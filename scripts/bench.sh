@@ -18,7 +18,7 @@ awk '
 	}' "$dir/agui" || missed="$missed encode/decode"
 
 echo "== a model's delta compared with just decoding its JSON (bar: <= 1.5 x)"
-go test -run='^$' -bench=Delta -count=5 ./internal/model/openai | grep ^Benchmark | tee "$dir/delta"
+go test -run='^$' -bench=Delta -count=5 ./model/openai | grep ^Benchmark | tee "$dir/delta"
 awk '/holdfast/ { h += $3 } /decoding_alone/ { d += $3 } END { printf "delta: %.2f x (limit 1.5)\n", h/d; exit !(h/d <= 1.5) }' "$dir/delta" || missed="$missed delta"
 
 echo "== embedded store compared with a bare bbolt loop with the same puts (bar: >= 60 %)"

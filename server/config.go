@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/prometheus/client_golang/prometheus"
 
 	// The server's configuration: what every setting means, its default, and the checks
 	// that find mistakes before anything runs.
@@ -41,8 +43,8 @@ type Config struct {
 	// Agents are the agents that can be run; the first is the default.
 	Agents []holdfast.Agent
 	// Authenticate identifies the caller from the request's headers, never from its
-	// body. Without it, everyone on this machine is the same user, and nobody else is
-	// let in.
+	// body; for API keys it is Authenticate of apikey.Keys. Without it, everyone on this
+	// machine is the same user ([LocalPrincipal]), and nobody else is let in.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
 	// AllowAnonymous: without Authenticate, serve everyone who can reach Addr, which
 	// may then be any address. They are all the same user, who sees every thread.
@@ -51,10 +53,25 @@ type Config struct {
 	// browser: "https://app.example.com", "https://*.example.com", or "*" alone.
 	// Pages served by this machine may always use a server without keys.
 	AllowedOrigins []string
-	// UI is served at / and /ui/; nil means no UI.
+	// UI is served at / and /ui/; web.Handler() is the page that comes with Holdfast. nil
+	// means no page.
 	UI http.Handler
-	// Version is the program's version, shown to those who ask.
+	// Version is shown in the banner, the agents' capabilities and /openapi.json; default
+	// what [Version] returns.
 	Version string
+	// DefaultModel is what [Parts].DefaultModel was. [Server.Banner] shows it; nothing else
+	// uses it.
+	DefaultModel string
+	// Observer is told what the engine does, besides the log and the metrics. Its functions
+	// are called in the middle of runs and must not block.
+	Observer observe.Observer
+	// Registerer, if set, gets the server's metrics too, as one collector; Shutdown
+	// unregisters it. For several servers in one registry use
+	// prometheus.WrapRegistererWith. By default they are only in a registry of the server's
+	// own, with those of the Go runtime and the process.
+	Registerer prometheus.Registerer
+	// Gatherer is what GET /metrics serves; default the server's own registry.
+	Gatherer prometheus.Gatherer
 	// NoRecovery: runs cut off by a crash are ended with RUN_ERROR cut_off and
 	// wait for an empty-messages POST, instead of being continued.
 	NoRecovery bool
@@ -164,6 +181,7 @@ func (c Config) limits(agent string) Limits {
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.Addr, "localhost:8080")
+	setDefault(&c.Version, Version())
 	setDefault(&c.Store, "bolt:./data/holdfast.db")
 	setDefault(&c.CheckpointFrequency, string(loop.PerIteration))
 	setDefault(&c.SchemaChanges, string(loop.SchemaWarn))

@@ -18,12 +18,12 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/config"
-	"github.com/holdfast-agents/holdfast/internal/model/openai"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/kinds"
+	"github.com/holdfast-agents/holdfast/model/openai"
 )
 
 // Parts are what an agents file may name besides what comes with Holdfast. A part
@@ -55,6 +55,9 @@ type ModelSpec struct {
 	Name string
 	// BaseURL is where the model is served; empty if the file has none.
 	BaseURL string
+	// Headers are further headers of each request to the model. Their values may be
+	// secrets, so they belong neither in logs nor in errors.
+	Headers map[string]string
 	// APIKeyEnv is the name of the environment variable with the key; empty if the file
 	// has none.
 	APIKeyEnv string
@@ -110,7 +113,11 @@ func ValidateAgents(path string, parts Parts) (agents []holdfast.Agent, models [
 	return agents, models, nil
 }
 
-const demoModel = "demo"
+// The model that needs no key, and its agent.
+const (
+	demoModel = "demo"
+	demoAgent = "demo"
+)
 
 func (p Parts) withDefaults() Parts {
 	if p.Getenv == nil {
@@ -147,7 +154,7 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 
 // onlyAgent returns the agent of a server without a file.
 func (p Parts) onlyAgent() config.Agent {
-	a := config.Agent{Name: "demo", Description: "A scripted agent that needs no key. Say help.", Model: p.DefaultModel}
+	a := config.Agent{Name: demoAgent, Description: "A scripted agent that needs no key. Say help.", Model: p.DefaultModel}
 	if a.Model != demoModel {
 		a.Name, a.Description = "assistant", "An assistant on "+a.Model+", with the tools that come with the server."
 	}
@@ -203,7 +210,11 @@ func (p Parts) toolsOf(a config.Agent) []holdfast.Tool {
 
 // model makes an agent's model. An error names the line in the file.
 func (p Parts) model(a config.Agent) (holdfast.Model, error) {
-	spec := ModelSpec{Name: cmp.Or(a.Model, p.DefaultModel), BaseURL: a.BaseURL, APIKeyEnv: a.APIKeyEnv, Params: a.Params}
+	a, err := a.WithEnv(p.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	spec := ModelSpec{Name: cmp.Or(a.Model, p.DefaultModel), BaseURL: a.BaseURL, Headers: a.Headers, APIKeyEnv: a.APIKeyEnv, Params: a.Params}
 	m, err := p.newModel(spec)
 	switch {
 	case err == nil:
@@ -238,11 +249,8 @@ func (p Parts) demo(ModelSpec) (holdfast.Model, error) {
 
 // openAI makes a model that is served through OpenAI's chat completions API.
 func (p Parts) openAI(spec ModelSpec) (holdfast.Model, error) {
-	keyName := cmp.Or(spec.APIKeyEnv, "OPENAI_API_KEY")
-	base := cmp.Or(spec.BaseURL, p.Getenv("OPENAI_BASE_URL"))
-	key := p.Getenv(keyName)
-	if key == "" && (base == "" || spec.APIKeyEnv != "") {
-		return nil, fmt.Errorf("the model %s needs a key: set %s, or name a server that needs none with OPENAI_BASE_URL", spec.Name, keyName)
-	}
-	return openai.New(openai.Options{BaseURL: base, APIKey: key, Model: strings.TrimPrefix(spec.Name, "openai/"), Params: spec.Params})
+	return openai.New(openai.Options{
+		Model: strings.TrimPrefix(spec.Name, "openai/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
+		Headers: spec.Headers, Params: spec.Params,
+	})
 }

@@ -168,12 +168,16 @@ agents:
   - name: b
     model: openai/x
     apiKeyEnv: B_KEY
+  - name: headers
+    model: openai/x
+    headers: {X-Team: "${TEAM}"}
   - name: c
 `)
 	_, _, err := server.LoadAgents(path, server.Parts{Getenv: noEnv, DefaultModel: "acme"})
-	want := path + ":4:5: the model openai/x needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL\n" +
-		path + ":7:5: the model openai/x needs a key: set B_KEY, or name a server that needs none with OPENAI_BASE_URL\n" +
-		path + ":8:5: the model acme is not known"
+	want := path + ":4:5: the model x needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL\n" +
+		path + ":7:5: the model x needs a key: set B_KEY\n" +
+		path + ":10:23: headers.X-Team needs the environment variable TEAM, which is not set\n" +
+		path + ":11:5: the model acme is not known"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -182,10 +186,40 @@ agents:
 	}
 }
 
+// TestModelHeaders: what the file says about a model's server arrives there, with values
+// of the environment.
+func TestModelHeaders(t *testing.T) {
+	asked := make(chan http.Header, 1)
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(provider.Close)
+	env := map[string]string{"PROVIDER": strings.TrimPrefix(provider.URL, "http://"), "TEAM": "support", "TOKEN": "t0"}
+	c := config(t)
+	var err error
+	c.Agents, _, err = server.LoadAgents(written(t, `
+agents:
+  - name: a
+    model: openai/x
+    baseURL: http://${PROVIDER}/v1
+    headers: {X-Team: "${TEAM}", Authorization: "Bearer ${TOKEN}"}
+`), server.Parts{Getenv: func(name string) string { return env[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := post(t, started(t, c), "t", "hi"); !strings.Contains(got, "Hello") {
+		t.Errorf("the answer is %s", got)
+	}
+	if h := <-asked; h.Get("X-Team") != "support" || h.Get("Authorization") != "Bearer t0" {
+		t.Errorf("the headers are %v", h)
+	}
+}
+
 // TestValidateAgents: it needs no keys, and finds everything that would keep the server
 // from starting.
 func TestValidateAgents(t *testing.T) {
-	agents, models, err := server.ValidateAgents(written(t, "agents:\n  - {name: a, model: openai/x, middleware: [errorTracking]}\n  - name: b\n"), server.Parts{Getenv: noEnv})
+	agents, models, err := server.ValidateAgents(written(t, "agents:\n  - {name: a, model: openai/x, headers: {X: '${Y}'}, middleware: [errorTracking]}\n  - name: b\n"), server.Parts{Getenv: noEnv})
 	if err != nil || len(agents) != 2 || !slices.Equal(models, []string{"openai/x", ""}) || len(agents[0].Middleware) != 1 {
 		t.Errorf("%+v, %q, %v", agents, models, err)
 	}
@@ -226,7 +260,7 @@ func TestNoFile(t *testing.T) {
 		t.Errorf("with a key: %+v, %v", agents, err)
 	}
 	_, _, err = server.LoadAgents("", server.Parts{Getenv: noEnv, DefaultModel: "openai/x"})
-	if err == nil || !strings.HasPrefix(err.Error(), "the model openai/x needs a key") {
+	if err == nil || !strings.HasPrefix(err.Error(), "the model x needs a key") {
 		t.Errorf("without a key: %v", err)
 	}
 }

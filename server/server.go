@@ -70,7 +70,7 @@ func New(cfg Config) (*Server, error) {
 	if s.level, err = inspect(cfg, s.store); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
-	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer())
+	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), cfg.Observer)
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
@@ -82,7 +82,7 @@ func New(cfg Config) (*Server, error) {
 	s.handler = hfhttp.New(hfhttp.Config{
 		Runs: s.engine, Threads: s.keeper, Travel: s.keeper, Upkeep: s.keeper, Agents: cfg.agentList(), Ready: s.engine.Ready,
 		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil && !cfg.AllowAnonymous, Anonymous: cfg.Authenticate == nil,
-		AllowedOrigins: origins, UI: cfg.UI, Metrics: s.metrics.Handler(), Observer: s.metrics, Version: cfg.Version,
+		AllowedOrigins: origins, UI: cfg.UI, Metrics: s.metrics.Handler(cfg.Gatherer), Observer: s.metrics, Version: cfg.Version,
 		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log, Now: cfg.Now,
 	})
 	s.http = &http.Server{
@@ -91,6 +91,11 @@ func New(cfg Config) (*Server, error) {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ConnContext:       smallSendBuffer,
+	}
+	if cfg.Registerer != nil {
+		if err := cfg.Registerer.Register(s.metrics.Collector()); err != nil {
+			return nil, errors.Join(fmt.Errorf("register the metrics in Config.Registerer: %w", err), s.store.Close())
+		}
 	}
 	return s, nil
 }
@@ -231,7 +236,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			err = errors.Join(err, e)
 		}
 	}
-	return errors.Join(err, s.waitForTools(ctx), s.store.Close())
+	err = errors.Join(err, s.waitForTools(ctx), s.store.Close())
+	if s.cfg.Registerer != nil {
+		s.cfg.Registerer.Unregister(s.metrics.Collector())
+	}
+	return err
 }
 
 // waitForTools waits for tools that have outlived their timeout, but not forever: a

@@ -1,7 +1,7 @@
 package main
 
-// The subcommands that do not need a store: validate, key, healthcheck and help, and how
-// a subcommand is run.
+// The subcommands that do not need a store: validate, key, healthcheck, version and help,
+// and how a subcommand is run.
 
 import (
 	"crypto/rand"
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/apikey"
-	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -38,6 +37,8 @@ func command(args []string, getenv func(string) string, stdout, stderr io.Writer
 		err = healthCommand(args[1:], getenv, stdout, stderr)
 	case "help":
 		err = helpCommand(args[1:], stdout, stderr)
+	case "version":
+		err = versionCommand(args[1:], stdout, stderr)
 	default:
 		run, known := storeCommands[args[0]]
 		if !known {
@@ -45,13 +46,12 @@ func command(args []string, getenv func(string) string, stdout, stderr io.Writer
 		}
 		err = run(&storeCommand{getenv: getenv, stdout: stdout, stderr: stderr}, args[1:])
 	}
-	var mistakes *config.Error
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return exitOK, true
 	case errors.Is(err, errProblems):
 		return exitFailed, true
-	case errors.As(err, &mistakes):
+	case server.IsFileMistake(err):
 		// One line per mistake, in the form that editors can follow; a prefix would break it.
 		fmt.Fprintln(stderr, err)
 	default:
@@ -154,5 +154,14 @@ func healthCommand(args []string, getenv func(string) string, stdout, stderr io.
 		return fmt.Errorf("the server is not ready: status %d", res.StatusCode)
 	}
 	fmt.Fprintln(stdout, "ready")
+	return nil
+}
+
+// versionCommand prints what --version prints.
+func versionCommand(args []string, stdout, stderr io.Writer) error {
+	if err := parseCommand(flag.NewFlagSet("holdfast version", flag.ContinueOnError), args, stderr); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "holdfast", version())
 	return nil
 }

@@ -49,6 +49,21 @@ func TestValidateCommand(t *testing.T) {
 	}
 }
 
+// TestVersionCommand: the command and the flag print the same version.
+func TestVersionCommand(t *testing.T) {
+	code, out, errOut := runCommand(t, env(nil), "version")
+	if code != exitOK || errOut != "" || out != "holdfast "+version()+"\n" {
+		t.Errorf("%d %q %q", code, out, errOut)
+	}
+	var flag bytes.Buffer
+	if code := run(t.Context(), []string{"--version"}, env(nil), &flag, &flag); code != exitOK || flag.String() != out {
+		t.Errorf("--version: %d %q", code, flag.String())
+	}
+	if code, _, errOut = runCommand(t, env(nil), "version", "now"); code != exitUsage || !strings.Contains(errOut, "unexpected argument") {
+		t.Errorf("with an argument: %d %q", code, errOut)
+	}
+}
+
 func TestKeyCommand(t *testing.T) {
 	code, out, errOut := runCommand(t, env(nil), "key", "--tenant", "acme", "--user", "alice@example.com")
 	if code != exitOK || errOut != "" {

@@ -15,6 +15,7 @@ func helpCommand(args []string, stdout, stderr io.Writer) error {
 holdfast validate       checks the file with the agents
 holdfast key            makes an API key
 holdfast healthcheck    asks a running server whether it can serve
+holdfast version        prints the version
 
 Looking into a store; STORE is a URL like that of --store, or the path of a file. A file
 must not be in use by a server.

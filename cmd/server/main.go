@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -10,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/holdfast-agents/holdfast/server"
@@ -58,18 +58,19 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitFailed
 	}
-	if err := serve(ctx, s, o, cfg, stdout); err != nil {
+	if err := serve(ctx, s, stdout); err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitFailed
 	}
 	return exitOK
 }
 
-func serve(ctx context.Context, s *server.Server, o *options, cfg server.Config, stdout io.Writer) error {
+func serve(ctx context.Context, s *server.Server, stdout io.Writer) error {
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	o.banner(stdout, s, cfg)
+	// A banner that cannot be written is no reason to stop.
+	_ = s.Banner(stdout)
 	<-ctx.Done()
 	fmt.Fprintln(stdout, "holdfast: shutting down; press Ctrl-C again to stop at once (runs are recovered at the next start)")
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.GracePeriod)
@@ -77,9 +78,9 @@ func serve(ctx context.Context, s *server.Server, o *options, cfg server.Config,
 	return s.Shutdown(grace)
 }
 
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
+// release is the version of a build whose sources have no history, as in the image: the
+// linker sets it.
+var release string
+
+// version is the program's version: a tag, or a commit, or "(devel)".
+func version() string { return cmp.Or(release, server.Version()) }

@@ -232,7 +232,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes, ThreadPruneBytes: o.pruneBytes,
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous, AllowedOrigins: list(o.origins),
-		UI: web.Handler(), Version: version(),
+		UI: web.Handler(), Version: version(), DefaultModel: o.model,
 	}, closeAll, nil
 }
 

@@ -21,7 +21,7 @@ var (
 // TestLinks: every link between the project's pages, and from the alerts to the runbook,
 // leads to a file that exists and to a heading in it.
 func TestLinks(t *testing.T) {
-	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md"), filepath.Join(root, "deploy", "alerts.yml")}
+	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md"), filepath.Join(root, "SECURITY.md"), filepath.Join(root, "deploy", "alerts.yml")}
 	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {

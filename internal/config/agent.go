@@ -5,7 +5,6 @@ package config
 import (
 	"errors"
 	"io/fs"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -53,7 +52,8 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"name":        func(n *yaml.Node) { a.Name = p.agentName(n, names) },
 		"description": func(n *yaml.Node) { a.Description, _ = p.text(n, "description") },
 		"model":       func(n *yaml.Node) { a.Model = p.model(n) },
-		"baseURL":     func(n *yaml.Node) { a.BaseURL = p.baseURL(n) },
+		"baseURL":     func(n *yaml.Node) { a.BaseURL, a.valueAt = p.baseURL(n), position(resolve(n)) },
+		"headers":     func(n *yaml.Node) { a.Headers, a.headersAt = p.headers(n) },
 		"apiKeyEnv":   func(n *yaml.Node) { a.APIKeyEnv = p.apiKeyEnv(n) },
 		"params": func(n *yaml.Node) {
 			if resolve(n).Kind != yaml.MappingNode {
@@ -136,25 +136,6 @@ func (p *parser) model(n *yaml.Node) string {
 		hint = "; did you mean " + show(meant+rest) + "?"
 	}
 	p.mistake(position(resolve(n)), "unknown model %s%s", show(model), hint)
-	return ""
-}
-
-func (p *parser) baseURL(n *yaml.Node) string {
-	text, ok := p.text(n, "baseURL")
-	if !ok {
-		return ""
-	}
-	at := position(resolve(n))
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		// The value is not shown: if it cannot be parsed, a password may be anywhere in it.
-		p.mistake(at, "baseURL is not a URL; write it in full, like http://localhost:11434/v1")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		p.mistake(at, "baseURL must not contain a user, a password, a ? or a #; name the key's environment variable in apiKeyEnv")
-	default:
-		return strings.TrimSuffix(text, "/")
-	}
 	return ""
 }
 

@@ -56,8 +56,11 @@ type Agent struct {
 	// Model is one of Known.Models, or one of the prefixes there followed by a name.
 	// Empty means the server's default model.
 	Model string
-	// BaseURL is an absolute http or https URL without credentials.
+	// BaseURL is an absolute http or https URL without credentials, once [Agent.WithEnv]
+	// has replaced its ${NAME}s.
 	BaseURL string
+	// Headers are further headers of each request to the model; see [Agent.WithEnv].
+	Headers map[string]string
 	// APIKeyEnv is the name of the environment variable that holds the key.
 	APIKeyEnv string
 	// Params is passed to the provider with each call. Its values are strings,
@@ -75,9 +78,11 @@ type Agent struct {
 	Limits     Limits
 	Policy     holdfast.Policy
 
-	name  string
-	start place
-	at    map[string]place
+	name      string
+	start     place
+	at        map[string]place // of the keys
+	valueAt   place            // of the value of baseURL
+	headersAt map[string]place // of the values of headers
 }
 
 // Limits bounds a run. Zero means not set; set values are positive.

@@ -195,7 +195,7 @@ func TestExampleFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"name", "description", "model", "baseURL", "apiKeyEnv", "params", "instructions", "instructionsFile", "tools",
+	for _, key := range []string{"name", "description", "model", "baseURL", "apiKeyEnv", "headers", "params", "instructions", "instructionsFile", "tools",
 		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "toolTimeout", "maxToolResult", "policy", "onBusy", "onInterrupted", "onUnfinished"} {
 		if !bytes.Contains(data, []byte(key+":")) {
 			t.Errorf("the example does not show %s", key)

@@ -2,7 +2,9 @@ package http
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,5 +37,41 @@ func TestDocs(t *testing.T) {
 	}
 	for name := range sections {
 		t.Errorf("%s is described and does not exist", name)
+	}
+}
+
+// namedRoute matches a route that a page names in its text.
+var namedRoute = regexp.MustCompile("`(GET|HEAD|POST|PUT|PATCH|DELETE) (/[^`?\\s]*)")
+
+// TestPagesNameRoutes: docs/http.md is the only list of routes; what other pages say of a
+// route begins with a method and path of that list.
+func TestPagesNameRoutes(t *testing.T) {
+	known := map[string]bool{}
+	for _, r := range routes {
+		known[r.method+" "+r.path] = true
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deeper, err := filepath.Glob("../../docs/*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, page := range slices.Concat(pages, deeper, []string{"../../README.md", "../../CONTRIBUTING.md"}) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range namedRoute.FindAllStringSubmatch(string(text), -1) {
+			named++
+			if !known[m[1]+" "+m[2]] {
+				t.Errorf("%s names %s %s, which is not a route; write its parts as docs/http.md does", page, m[1], m[2])
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no page names a route")
 	}
 }

@@ -122,7 +122,7 @@ func (d *demo) say(t *testing.T, in *agui.RunAgentInput) agui.Event {
 func series(t *testing.T, m *metrics.Metrics) map[string]string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler(nil).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	out := map[string]string{}
 	for line := range strings.Lines(w.Body.String()) {
 		line = strings.TrimSpace(line)

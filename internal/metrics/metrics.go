@@ -24,8 +24,9 @@ import (
 // Metrics are the metrics of one server. They observe the engine and the HTTP surface;
 // all methods may be called concurrently.
 type Metrics struct {
-	registry *prometheus.Registry
-	handler  http.Handler
+	// registry has these metrics alone; served has those of the Go runtime and the process
+	// too.
+	registry, served *prometheus.Registry
 	// agents, tools and middleware are the configured names: no others become labels.
 	agents, tools, middleware map[string]string
 
@@ -87,11 +88,10 @@ type httpMetrics struct {
 // Every series that the configuration determines exists from the start, at 0, so that
 // the first event is already an increase.
 func New(agents []holdfast.Agent) *Metrics {
-	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r, served := prometheus.NewRegistry(), prometheus.NewRegistry()
 	f := promauto.With(r)
 	m := &Metrics{
-		registry: r, handler: promhttp.HandlerFor(r, promhttp.HandlerOpts{}),
+		registry: r, served: served,
 		agents: map[string]string{}, tools: map[string]string{}, middleware: map[string]string{},
 		runs: newRunMetrics(f), steps: newStepMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
 	}
@@ -105,16 +105,27 @@ func New(agents []holdfast.Agent) *Metrics {
 		}
 	}
 	m.zero()
+	served.MustRegister(r, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// Handler returns a handler that serves the metrics, in the format that the scraper
-// asks for. It requires no key: anyone who can reach it can read the names of agents
-// and tools, so keep it internal.
-func (m *Metrics) Handler() http.Handler { return m.handler }
+// Handler returns a handler that serves what others gather or, without them, the metrics
+// of this server, of the Go runtime and of the process, in the format that the scraper asks
+// for. It requires no key: anyone who can reach it can read the names of agents and tools,
+// so keep it internal.
+func (m *Metrics) Handler(others prometheus.Gatherer) http.Handler {
+	if others == nil {
+		others = m.served
+	}
+	return promhttp.HandlerFor(others, promhttp.HandlerOpts{})
+}
 
-// Registry returns the registry of these metrics, to gather them or to add your own.
-func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+// Collector returns the metrics of this server as one collector, for the registry of a
+// program.
+func (m *Metrics) Collector() prometheus.Collector { return m.registry }
+
+// Registry returns the registry that is served by default, to gather it or to add to it.
+func (m *Metrics) Registry() *prometheus.Registry { return m.served }
 
 func newRunMetrics(f promauto.Factory) runMetrics {
 	return runMetrics{

@@ -7,22 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/internal/redistest"
-	"github.com/holdfast-agents/holdfast/store"
 )
-
-// TestDurabilityLine: every level is explained; without a level there is no line.
-func TestDurabilityLine(t *testing.T) {
-	for level, want := range map[store.Level]string{
-		store.LevelNone:    "  durability  none: nothing survives the end of this process\n",
-		store.LevelProcess: "  durability  process: commits survive the end of this process, but not necessarily a crash of the machine or of the store\n",
-		store.LevelMachine: "  durability  machine: commits survive a crash of the machine\n",
-		"":                 "",
-	} {
-		if got := durabilityLine(level); got != want {
-			t.Errorf("%q: %q", level, got)
-		}
-	}
-}
 
 // TestEviction: a Redis that discards threads is refused, with what to do about it,
 // unless eviction is allowed.

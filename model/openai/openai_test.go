@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ func provider(t *testing.T, f http.HandlerFunc) *Model {
 		f(w, r)
 	}))
 	t.Cleanup(s.Close)
-	m, err := New(Options{BaseURL: s.URL + "/v1/", APIKey: key, Model: "m1", HTTP: s.Client()})
+	m, err := New(Options{BaseURL: s.URL + "/v1/", Key: key, Model: "m1", HTTP: s.Client()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(nil)
 	s.Close()
-	m, err := New(Options{BaseURL: s.URL, Model: "m", APIKey: key})
+	m, err := New(Options{BaseURL: s.URL, Model: "m", Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +324,7 @@ func TestStop(t *testing.T) {
 // TestRequest: the request, byte for byte.
 func TestRequest(t *testing.T) {
 	t.Parallel()
-	m, err := New(Options{Model: "m1", Params: map[string]any{"temperature": 0.5, "max_tokens": 100}})
+	m, err := New(Options{Model: "m1", Key: key, Params: map[string]any{"temperature": 0.5, "max_tokens": 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,8 +399,54 @@ func TestNewRefuses(t *testing.T) {
 		"our parameter":  {Model: "m", Params: map[string]any{"stream": false}},
 		"no JSON":        {Model: "m", Params: map[string]any{"x": func() {}}},
 	} {
+		o.Key = "k" // or else they would all be refused for lack of one
 		if _, err := New(o); err == nil || strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestKeys: where the key and the base URL come from, and what is said if there is no key.
+// The key itself is never said.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	const local = "http://localhost:1/v1"
+	for name, c := range map[string]struct {
+		options Options
+		env     map[string]string
+		bearer  string // the Authorization header
+		url     string // the default is OpenAI's
+		refused string // the error
+	}{
+		"the default variable":      {env: map[string]string{"OPENAI_API_KEY": key}, bearer: "Bearer " + key},
+		"a variable":                {options: Options{KeyEnv: "OUR_KEY"}, env: map[string]string{"OUR_KEY": key, "OPENAI_API_KEY": "other"}, bearer: "Bearer " + key},
+		"a key":                     {options: Options{Key: key}, env: map[string]string{"OPENAI_API_KEY": "other"}, bearer: "Bearer " + key},
+		"a header":                  {options: Options{Headers: map[string]string{"authorization": "Basic x"}}, bearer: "Basic x"},
+		"a server without":          {options: Options{BaseURL: local}, url: local},
+		"one of the environment":    {env: map[string]string{"OPENAI_BASE_URL": local}, url: local},
+		"the option comes first":    {options: Options{BaseURL: local}, env: map[string]string{"OPENAI_BASE_URL": "http://elsewhere"}, url: local},
+		"none":                      {refused: "the model m needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL"},
+		"a variable without":        {options: Options{KeyEnv: "OUR_KEY"}, env: map[string]string{"OPENAI_API_KEY": key}, refused: "the model m needs a key: set OUR_KEY"},
+		"also for another server":   {options: Options{KeyEnv: "OUR_KEY", BaseURL: local}, refused: "the model m needs a key: set OUR_KEY"},
+		"both":                      {options: Options{Key: key, KeyEnv: "OUR_KEY"}, refused: "the model has both a key and the name of a variable with one: set Key or KeyEnv"},
+		"the key as name":           {options: Options{KeyEnv: key}, refused: "KeyEnv must be the name of an environment variable, like OPENAI_API_KEY; a key itself belongs in Key"},
+		"a line end":                {env: map[string]string{"OPENAI_API_KEY": key + "\n"}, refused: "the model's key contains a line ending or another control character; often it is the last line ending of the key's file"},
+		"no URL in the environment": {options: Options{Key: "k"}, env: map[string]string{"OPENAI_BASE_URL": key}, refused: "the model's base URL must be absolute, like https://api.openai.com/v1 or http://localhost:11434/v1"},
+	} {
+		c.options.Model, c.options.Getenv = "m", func(name string) string { return c.env[name] }
+		m, err := New(c.options)
+		if c.refused != "" {
+			if err == nil || err.Error() != c.refused {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got, want := m.url, cmp.Or(c.url, DefaultBaseURL)+"/chat/completions"; got != want || m.header.Get("Authorization") != c.bearer {
+			t.Errorf("%s: %s with %q", name, got, m.header.Get("Authorization"))
 		}
 	}
 }

@@ -8,8 +8,17 @@ import (
 	"net/http/httptest"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/model/openai"
+	"github.com/holdfast-agents/holdfast/model/openai"
 )
+
+// A model of OpenAI's takes one line: the key comes from OPENAI_API_KEY. If it is not set,
+// the error says so before anything runs.
+func ExampleNew() {
+	_, err := openai.New(openai.Options{Model: "gpt-5-mini", Getenv: func(string) string { return "" }})
+	fmt.Println(err)
+	// Output:
+	// the model gpt-5-mini needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL
+}
 
 // A model on any server that offers OpenAI's chat completions.
 func Example() {
@@ -25,8 +34,9 @@ data: [DONE]
 	defer provider.Close()
 
 	model, err := openai.New(openai.Options{
-		BaseURL: provider.URL + "/v1", APIKey: "sk-1", Model: "small", HTTP: provider.Client(),
-		Params: map[string]any{"temperature": 0.2},
+		BaseURL: provider.URL + "/v1", Key: "sk-1", Model: "small", HTTP: provider.Client(),
+		Params:  map[string]any{"temperature": 0.2},
+		Headers: map[string]string{"X-Title": "example"},
 	})
 	if err != nil {
 		fmt.Println(err)

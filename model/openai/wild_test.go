@@ -228,7 +228,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		"a refusal with a page": {http.StatusBadGateway, strings.Repeat("<p>", 1000)},
 	} {
 		body := &answerBody{Reader: strings.NewReader(c.body)}
-		m, err := New(Options{Model: "m", HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (int, io.ReadCloser) { return c.status, body })}})
+		m, err := New(Options{Model: "m", Key: key, HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (int, io.ReadCloser) { return c.status, body })}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestSilentEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, err := New(Options{Model: "m", HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (int, io.ReadCloser) {
+				m, err := New(Options{Model: "m", Key: key, HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (int, io.ReadCloser) {
 					out, in := io.Pipe()
 					go func() {
 						_, _ = io.WriteString(in, c.stream)
@@ -326,25 +326,26 @@ func TestOwnHeaders(t *testing.T) {
 	t.Parallel()
 	const secret = "azure-secret-key"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, "wrong key "+r.Header.Get("api-key")+" of "+r.Header.Get("X-Title"), http.StatusUnauthorized)
+		_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		http.Error(w, "wrong key "+r.Header.Get("api-key")+" of "+r.Header.Get("X-Title")+" with "+token, http.StatusUnauthorized)
 	}))
 	t.Cleanup(s.Close)
-	m, err := New(Options{BaseURL: s.URL, Model: "m", HTTP: s.Client(), Headers: map[string]string{"api-key": secret, "X-Title": "us"}})
+	m, err := New(Options{BaseURL: s.URL, Model: "m", HTTP: s.Client(), Headers: map[string]string{"api-key": secret, "X-Title": "us", "Authorization": "Bearer " + key}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := ask(t.Context(), t, m)
-	if got.err == nil || !strings.Contains(got.err.Error(), "wrong key [secret] of us") {
+	if got.err == nil || !strings.Contains(got.err.Error(), "wrong key [secret] of us with [secret]") {
 		t.Errorf("%v", got.err)
 	}
 	for name, h := range map[string]map[string]string{
 		"a line end": {"X": secret + "\nY: 1"}, "no name": {"": secret}, "a space": {"a b": secret}, "ours": {"content-type": secret},
 	} {
-		if _, err := New(Options{Model: "m", Headers: h}); err == nil || strings.Contains(err.Error(), secret) {
+		if _, err := New(Options{Model: "m", Key: key, Headers: h}); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := New(Options{Model: "m", APIKey: key + "\n"}); err == nil || strings.Contains(err.Error(), key) {
+	if _, err := New(Options{Model: "m", Key: key + "\n"}); err == nil || strings.Contains(err.Error(), key) {
 		t.Errorf("a key with a line end: %v", err)
 	}
 }

@@ -1,5 +1,10 @@
-// Package openai speaks OpenAI's chat completions API, which OpenAI, Ollama, vLLM, the
-// llama.cpp server, OpenRouter and many others offer.
+// Package openai has models that are served through OpenAI's chat completions API, which
+// OpenAI, Ollama, vLLM, the llama.cpp server, OpenRouter and many others offer:
+//
+//	model, err := openai.New(openai.Options{Model: "gpt-5-mini"})
+//
+// reads the key from OPENAI_API_KEY. In an agents file the same model is
+// openai/gpt-5-mini.
 //
 // It is a client of our own because a durable server must know when an answer is
 // complete: a stream is complete only after its terminal marker, and any other end is a
@@ -11,6 +16,7 @@ package openai
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +25,8 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -33,13 +41,21 @@ const DefaultBaseURL = "https://api.openai.com/v1"
 
 // Options configure a [Model]. Only Model must be set.
 type Options struct {
-	// BaseURL is what comes before /chat/completions; default DefaultBaseURL. It may be
-	// plain http, for servers on the same machine or network.
-	BaseURL string
-	// APIKey is sent as a bearer token; empty for servers that need none.
-	APIKey string
 	// Model is the provider's name of the model.
 	Model string
+	// BaseURL is what comes before /chat/completions; the default is the environment
+	// variable OPENAI_BASE_URL, or else [DefaultBaseURL]. It may be plain http, for
+	// servers on the same machine or network.
+	BaseURL string
+	// Key is sent as a bearer token. The default is the variable named by KeyEnv.
+	Key string
+	// KeyEnv is the name of the environment variable with the key; default
+	// OPENAI_API_KEY. A variable that is named here must be set. The default may be
+	// unset if there is a BaseURL or an Authorization header, since many servers need no
+	// key.
+	KeyEnv string
+	// Getenv reads the environment; default os.Getenv.
+	Getenv func(string) string
 	// Params are further members of each request: temperature, top_p,
 	// reasoning_effort and whatever else the provider knows.
 	Params map[string]any
@@ -71,20 +87,23 @@ var _ holdfast.Model = (*Model)(nil)
 // ours are the members of a request that Params cannot set.
 var ours = []string{"model", "messages", "tools", "stream", "stream_options", "n"}
 
-// New checks the options. It does not send anything.
+// New checks the options. It does not send anything. If there is no key where one is
+// needed, the error names the environment variable to set.
 func New(o Options) (*Model, error) {
-	if o.BaseURL == "" {
-		o.BaseURL = DefaultBaseURL
-	}
 	if o.Model == "" {
 		return nil, errors.New("the model has no name: give the name that the provider knows it by")
 	}
-	u, err := url.Parse(o.BaseURL)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("the model's base URL must be absolute, like https://api.openai.com/v1 or http://localhost:11434/v1")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("the model's base URL must have only scheme, host and path; set the key separately")
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	o.BaseURL = cmp.Or(o.BaseURL, o.Getenv("OPENAI_BASE_URL"))
+	key, err := o.key()
+	if err != nil {
+		return nil, err
+	}
+	o.Key, o.BaseURL = key, cmp.Or(o.BaseURL, DefaultBaseURL)
+	if err := checkURL(o.BaseURL); err != nil {
+		return nil, err
 	}
 	if err := checkParams(o.Params); err != nil {
 		return nil, err
@@ -103,6 +122,54 @@ func New(o Options) (*Model, error) {
 		url: strings.TrimRight(o.BaseURL, "/") + "/chat/completions", name: o.Model,
 		params: o.Params, header: header, http: o.HTTP, now: o.Now, secrets: secrets,
 	}, nil
+}
+
+// variableNames matches names of environment variables. It is strict, because the name is
+// shown in errors, and somebody may have put the key there.
+var variableNames = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// key returns the key; empty if none is needed.
+func (o *Options) key() (string, error) {
+	switch {
+	case o.Key != "" && o.KeyEnv != "":
+		return "", errors.New("the model has both a key and the name of a variable with one: set Key or KeyEnv")
+	case o.Key != "":
+		return o.Key, nil
+	case o.KeyEnv != "" && !variableNames.MatchString(o.KeyEnv):
+		return "", errors.New("KeyEnv must be the name of an environment variable, like OPENAI_API_KEY; a key itself belongs in Key")
+	case o.KeyEnv != "":
+		if key := o.Getenv(o.KeyEnv); key != "" {
+			return key, nil
+		}
+		return "", fmt.Errorf("the model %s needs a key: set %s", o.Model, o.KeyEnv)
+	}
+	key := o.Getenv("OPENAI_API_KEY")
+	if key == "" && o.BaseURL == "" && !o.authorizes() {
+		return "", fmt.Errorf("the model %s needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL", o.Model)
+	}
+	return key, nil
+}
+
+// authorizes reports whether a header replaces the key.
+func (o *Options) authorizes() bool {
+	for name := range o.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	return false
+}
+
+// checkURL never shows the URL: if it cannot be parsed, a password may be anywhere in it.
+func checkURL(base string) error {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("the model's base URL must be absolute, like https://api.openai.com/v1 or http://localhost:11434/v1")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("the model's base URL must have only scheme, host and path; set the key separately")
+	}
+	return nil
 }
 
 func checkParams(params map[string]any) error {
@@ -125,12 +192,12 @@ const minSecret = 8
 func headers(o Options) (http.Header, []string, error) {
 	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"}}
 	var secrets []string
-	if o.APIKey != "" {
-		if strings.ContainsFunc(o.APIKey, unicode.IsControl) {
+	if o.Key != "" {
+		if strings.ContainsFunc(o.Key, unicode.IsControl) {
 			return nil, nil, errors.New("the model's key contains a line ending or another control character; often it is the last line ending of the key's file")
 		}
-		h.Set("Authorization", "Bearer "+o.APIKey)
-		secrets = append(secrets, o.APIKey)
+		h.Set("Authorization", "Bearer "+o.Key)
+		secrets = append(secrets, o.Key)
 	}
 	for name, value := range o.Headers {
 		switch {
@@ -142,8 +209,11 @@ func headers(o Options) (http.Header, []string, error) {
 			return nil, nil, fmt.Errorf("the header %q cannot be set: the server sets it itself", name)
 		}
 		h.Set(name, value)
-		if len(value) >= minSecret {
-			secrets = append(secrets, value)
+		// Of "Bearer abc", a provider may repeat only the second part.
+		for _, part := range append([]string{value}, strings.Fields(value)...) {
+			if len(part) >= minSecret {
+				secrets = append(secrets, part)
+			}
 		}
 	}
 	return h, secrets, nil

@@ -1,0 +1,123 @@
+package config
+
+// Values of the environment in the file: ${NAME} in baseURL and in the values of headers.
+// The file is checked without an environment, as `holdfast validate` does, so variables
+// are filled in later, and what is wrong with them is reported at the same places.
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
+)
+
+var variables = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+// variablesIn checks the ${NAME}s of a value.
+func (p *parser) variablesIn(text, what string, at place) bool {
+	for _, found := range variables.FindAllStringSubmatch(text, -1) {
+		if name := found[1]; !variableNames.MatchString(name) || looksLikeKey(name) {
+			p.mistake(at, "%s has a ${…} without the NAME of an environment variable in it, like ${OPENAI_BASE_URL}: letters, digits and _", what)
+			return false
+		}
+	}
+	if strings.Contains(variables.ReplaceAllString(text, ""), "${") {
+		p.mistake(at, "%s has a ${ without its }", what)
+		return false
+	}
+	return true
+}
+
+func (p *parser) baseURL(n *yaml.Node) string {
+	text, ok := p.text(n, "baseURL")
+	at := position(resolve(n))
+	if !ok || !p.variablesIn(text, "baseURL", at) {
+		return ""
+	}
+	if !variables.MatchString(text) {
+		if wrong := wrongURL(text); wrong != "" {
+			p.mistake(at, "%s", wrong)
+			return ""
+		}
+	}
+	return strings.TrimSuffix(text, "/")
+}
+
+// wrongURL returns what is wrong with a baseURL; "" if nothing is. The value is not shown:
+// if it cannot be parsed, a password may be anywhere in it.
+func wrongURL(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		return "baseURL is not a URL; write it in full, like http://localhost:11434/v1"
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "baseURL must not contain a user, a password, a ? or a #; name the key's environment variable in apiKeyEnv"
+	}
+	return ""
+}
+
+// headerNames matches tokens, the names that RFC 9110, section 5.1, allows.
+var headerNames = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// headers returns the headers, and the place of each value.
+func (p *parser) headers(n *yaml.Node) (headers map[string]string, at map[string]place) {
+	headers, at = map[string]string{}, map[string]place{}
+	seen := map[string]bool{}
+	p.entries(n, "headers", func(name string, where place, value *yaml.Node) {
+		what := member("headers", name)
+		text, ok := p.text(value, what)
+		lower, valueAt := strings.ToLower(name), position(resolve(value))
+		switch {
+		case !headerNames.MatchString(name):
+			p.mistake(where, "the header %s has a name that HTTP does not allow; use letters, digits and -", show(name))
+		case seen[lower]:
+			p.mistake(where, "the header %s occurs twice; upper and lower case are the same", show(name))
+		case !ok || !p.variablesIn(text, what, valueAt):
+		case strings.ContainsFunc(text, unicode.IsControl):
+			p.mistake(valueAt, "%s contains a line ending or another control character; remove it", what)
+		case slices.ContainsFunc(strings.Fields(variables.ReplaceAllString(text, " ")), looksLikeKey):
+			p.mistake(valueAt, "%s looks like a key; write ${NAME} with the NAME of the environment variable that holds it, and replace that key, because it is no longer secret", what)
+		default:
+			headers[name], at[name] = text, valueAt
+		}
+		seen[lower] = true
+	})
+	return headers, at
+}
+
+// WithEnv returns the agent with values of the environment in its BaseURL and Headers. The
+// error is an [*Error] with each variable that is not set, and never has a value in it.
+func (a Agent) WithEnv(getenv func(string) string) (Agent, error) {
+	fill := &parser{name: a.name}
+	a.BaseURL = fill.fill(a.BaseURL, "baseURL", a.valueAt, getenv)
+	if wrong := wrongURL(a.BaseURL); a.BaseURL != "" && wrong != "" {
+		fill.mistake(a.valueAt, "%s", wrong)
+	}
+	a.Headers = maps.Clone(a.Headers)
+	for name, text := range a.Headers {
+		a.Headers[name] = fill.fill(text, member("headers", name), a.headersAt[name], getenv)
+	}
+	return a, fill.err()
+}
+
+// fill returns a text with the values of its variables; "" if one is not set.
+func (p *parser) fill(text, what string, at place, getenv func(string) string) string {
+	complete := true
+	text = variables.ReplaceAllStringFunc(text, func(found string) string {
+		name := found[2 : len(found)-1]
+		value := getenv(name)
+		if value == "" {
+			p.mistake(at, "%s needs the environment variable %s, which is not set", what, name)
+			complete = false
+		}
+		return value
+	})
+	if !complete {
+		return ""
+	}
+	return text
+}

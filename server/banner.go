@@ -1,0 +1,85 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Banner prints in a few lines how the server is set up: its version, where it listens and
+// who may call it, the store and what commits in it survive, the agents and recovery. It
+// shows no secrets. A server that does not listen has no line about that.
+func (s *Server) Banner(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "holdfast %s\n", s.cfg.Version)
+	if s.listener != nil {
+		fmt.Fprintf(&b, "  listening   http://%s  (%s)\n", strings.Replace(s.Addr(), "127.0.0.1", "localhost", 1), s.cfg.access())
+	}
+	fmt.Fprintf(&b, "  store       %s\n%s", s.cfg.storeText(), durabilityLine(s.level))
+	fmt.Fprintf(&b, "  agents      %s\n", s.cfg.agentsText())
+	recovery := "on: runs cut off by a crash are continued"
+	if s.cfg.NoRecovery {
+		recovery = "off: runs cut off by a crash wait for an empty-messages POST"
+	}
+	fmt.Fprintf(&b, "  recovery    %s; checkpoints %s\n", recovery, s.cfg.CheckpointFrequency)
+	_, err := fmt.Fprint(w, b.String())
+	return err
+}
+
+// access says who may call the server.
+func (c *Config) access() string {
+	switch {
+	case c.Authenticate != nil:
+		return "API keys required"
+	case c.AllowAnonymous:
+		return "for everyone: anonymous access is allowed"
+	default:
+		return "loopback only: no API keys are set"
+	}
+}
+
+// agentsText names the agents. The demo agent explains itself.
+func (c *Config) agentsText() string {
+	if len(c.Agents) == 1 && c.Agents[0].Name == demoAgent && c.DefaultModel == demoModel {
+		return `demo: scripted, no API key needed; say "help"`
+	}
+	names := make([]string, len(c.Agents))
+	for i, a := range c.Agents {
+		names[i] = a.Name
+	}
+	text := strings.Join(names, ", ")
+	if c.DefaultModel != "" {
+		text += "  (default model " + c.DefaultModel + ")"
+	}
+	return text
+}
+
+// storeText names the store. It never shows a password.
+func (c *Config) storeText() string {
+	if c.OpenStore != nil {
+		return "the program's own"
+	}
+	if path, ok := strings.CutPrefix(c.Store, "bolt:"); ok {
+		return path + "  (embedded)"
+	}
+	if u, err := url.Parse(c.Store); err == nil && u.Host != "" {
+		return u.Scheme + "://" + u.Host + u.Path + "  (shared)"
+	}
+	return "memory"
+}
+
+// durabilityLine explains the store's level; it returns "" if the level is not known.
+func durabilityLine(level store.Level) string {
+	meaning, ok := map[store.Level]string{
+		store.LevelNone:    "nothing survives the end of this process",
+		store.LevelProcess: "commits survive the end of this process, but not necessarily a crash of the machine or of the store",
+		store.LevelMachine: "commits survive a crash of the machine",
+	}[level]
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("  durability  %s: %s\n", level, meaning)
+}

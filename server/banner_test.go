@@ -1,0 +1,120 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// bannerOf returns the banner of a server that was made and, if listen is set, started.
+func bannerOf(t *testing.T, listen bool, change func(*server.Config)) string {
+	t.Helper()
+	c := config(t)
+	c.Version = "v1.2.3"
+	change(&c)
+	s := must(server.New(c))(t)
+	start := s.StartEngine
+	if listen {
+		start = s.Start
+	}
+	if err := start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	var b strings.Builder
+	if err := s.Banner(&b); err != nil {
+		t.Error(err)
+	}
+	return b.String()
+}
+
+// TestBanner: the whole banner of a server that listens, and what changes in it.
+func TestBanner(t *testing.T) {
+	got := bannerOf(t, true, func(*server.Config) {})
+	port := got[strings.Index(got, "localhost:")+len("localhost:") : strings.Index(got, "  (loopback")]
+	want := `holdfast v1.2.3
+  listening   http://localhost:` + port + `  (loopback only: no API keys are set)
+  store       memory
+  durability  none: nothing survives the end of this process
+  agents      a
+  recovery    on: runs cut off by a crash are continued; checkpoints per_iteration
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for want, change := range map[string]func(*server.Config){
+		"(API keys required)": func(c *server.Config) {
+			c.Authenticate = func(*http.Request) (holdfast.Principal, error) { return me, nil }
+		},
+		"(for everyone: anonymous access is allowed)":                     func(c *server.Config) { c.AllowAnonymous = true },
+		"  agents      a  (default model openai/x)\n":                     func(c *server.Config) { c.DefaultModel = "openai/x" },
+		"  agents      demo: scripted, no API key needed; say \"help\"\n": func(c *server.Config) { c.Agents[0].Name, c.DefaultModel = "demo", "demo" },
+		"off: runs cut off by a crash wait":                               func(c *server.Config) { c.NoRecovery = true },
+		"checkpoints manual":                                              func(c *server.Config) { c.CheckpointFrequency = "manual" },
+		"  store       the program's own\n  agents": func(c *server.Config) {
+			c.OpenStore = func() (store.Store, error) { return struct{ store.Store }{memstore.New()}, nil }
+		},
+		"/x.db  (embedded)\n": func(c *server.Config) { c.Store = "bolt:" + t.TempDir() + "/x.db" },
+	} {
+		if got := bannerOf(t, true, change); !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+	if got := bannerOf(t, false, func(*server.Config) {}); strings.Contains(got, "listening") {
+		t.Errorf("a server that does not listen says\n%s", got)
+	}
+}
+
+// TestBannerDurability: every level is explained; without a level there is no line.
+func TestBannerDurability(t *testing.T) {
+	for level, want := range map[store.Level]string{
+		store.LevelNone:    "  durability  none: nothing survives the end of this process\n",
+		store.LevelProcess: "  durability  process: commits survive the end of this process, but not necessarily a crash of the machine or of the store\n",
+		store.LevelMachine: "  durability  machine: commits survive a crash of the machine\n",
+		"":                 "own\n  agents",
+	} {
+		got := bannerOf(t, false, func(c *server.Config) {
+			c.OpenStore = func() (store.Store, error) {
+				return &told{Store: memstore.New(), durability: store.Durability{Level: level}}, nil
+			}
+		})
+		if !strings.Contains(got, want) {
+			t.Errorf("%q: %s", level, got)
+		}
+	}
+}
+
+// TestVersion: the version that is configured, or else the program's, is in the agents'
+// capabilities.
+func TestVersion(t *testing.T) {
+	if server.Version() == "" {
+		t.Error("there is no version")
+	}
+	for want, configured := range map[string]string{`"version":"v9"`: "v9", `"version":"` + server.Version() + `"`: ""} {
+		c := config(t)
+		c.Version = configured
+		s := must(server.New(c))(t)
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/agents/a/capabilities", nil))
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("want %s in %s", want, w.Body)
+		}
+		if err := s.StartEngine(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+package server
+
+import (
+	"errors"
+
+	"github.com/holdfast-agents/holdfast/internal/config"
+)
+
+// IsFileMistake reports whether err, from [LoadAgents] or [ValidateAgents], says what is
+// wrong in the agents file. Then each of its lines begins with a place that editors can
+// follow, "file:line:column: ", and should be printed without a prefix.
+func IsFileMistake(err error) bool {
+	var mistakes *config.Error
+	return errors.As(err, &mistakes)
+}
