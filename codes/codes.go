@@ -6,52 +6,100 @@ package codes
 
 // The codes of the errors that the server itself returns.
 const (
-	AgentNotFound            = "agent_not_found"
-	BudgetExceeded           = "budget_exceeded"
-	CheckpointConflict       = "checkpoint_conflict"
-	CheckpointInvalid        = "checkpoint_invalid"
-	CheckpointStale          = "checkpoint_stale"
-	CheckpointUnreadable     = "checkpoint_unreadable"
-	CircuitOpen              = "circuit_open"
-	CutOff                   = "cut_off"
-	ForbiddenHost            = "forbidden_host"
-	ForbiddenOrigin          = "forbidden_origin"
-	HistoryDiverged          = "history_diverged"
-	HistoryNotKept           = "history_not_kept"
-	Internal                 = "internal"
+	// AgentNotFound: no agent of that name is configured.
+	AgentNotFound = "agent_not_found"
+	// BudgetExceeded: the tokens or the cost that a budget allows are used up.
+	BudgetExceeded = "budget_exceeded"
+	// CheckpointConflict: the thread has changed since its ETag was read.
+	CheckpointConflict = "checkpoint_conflict"
+	// CheckpointInvalid: the stored state has a negative counter; it was left untouched.
+	CheckpointInvalid = "checkpoint_invalid"
+	// CheckpointStale: the history is not the one that the checkpoint was taken of.
+	CheckpointStale = "checkpoint_stale"
+	// CheckpointUnreadable: a stored value is damaged; it was left untouched.
+	CheckpointUnreadable = "checkpoint_unreadable"
+	// CircuitOpen: the circuit breaker has stopped identical calls.
+	CircuitOpen = "circuit_open"
+	// CutOff: the process that ran the run has died, and recovery is off.
+	CutOff = "cut_off"
+	// ForbiddenHost: the Host header does not name this machine.
+	ForbiddenHost = "forbidden_host"
+	// ForbiddenOrigin: pages of that origin may not use this server.
+	ForbiddenOrigin = "forbidden_origin"
+	// HistoryDiverged: the messages sent do not continue the thread's history.
+	HistoryDiverged = "history_diverged"
+	// HistoryNotKept: only the latest checkpoint is kept.
+	HistoryNotKept = "history_not_kept"
+	// Internal: the server has made a mistake; its log has the cause.
+	Internal = "internal"
+	// InterruptAlreadyAnswered: the question has another answer already, or is not open.
 	InterruptAlreadyAnswered = "interrupt_already_answered"
-	InterruptExpired         = "interrupt_expired"
-	Interrupted              = "interrupted"
-	InvalidInput             = "invalid_input"
-	MaxIterations            = "max_iterations"
-	MethodNotAllowed         = "method_not_allowed"
-	MidExecution             = "mid_execution"
-	ModelFailed              = "model_failed"
-	NotFound                 = "not_found"
-	NothingToRun             = "nothing_to_run"
-	PayloadTooLarge          = "payload_too_large"
-	RateLimited              = "rate_limited"
-	RecoveryGaveUp           = "recovery_gave_up"
-	RunIDReused              = "run_id_reused"
-	RunInProgress            = "run_in_progress"
-	StoreUnavailable         = "store_unavailable"
-	StreamCut                = "stream_cut"
-	NotAcceptable            = "not_acceptable"
-	ThreadExists             = "thread_exists"
-	ThreadTooLarge           = "thread_too_large"
-	TooManyErrors            = "too_many_errors"
-	TooManyRuns              = "too_many_runs"
-	Unauthenticated          = "unauthenticated"
-	ShuttingDown             = "shutting_down"
-	UnknownToolCall          = "unknown_tool_call"
-	UnsupportedMediaType     = "unsupported_media_type"
-	VersionTooNew            = "version_too_new"
-	MiddlewareFailed         = "middleware_failed"
-	SchemaChanged            = "schema_changed"
-	StateMigration           = "state_migration_failed"
-	StateNotListed           = "state_not_listed"
-	StateTooNew              = "state_too_new"
-	StateUnreadable          = "state_unreadable"
-	StateUnwritable          = "state_unwritable"
-	WrongAgent               = "wrong_agent"
+	// InterruptExpired: the question has expired and can only be cancelled.
+	InterruptExpired = "interrupt_expired"
+	// Interrupted: the thread waits for a person.
+	Interrupted = "interrupted"
+	// InvalidInput: the request cannot be read or contradicts itself.
+	InvalidInput = "invalid_input"
+	// MaxIterations: the run has used the iterations that it was granted.
+	MaxIterations = "max_iterations"
+	// MethodNotAllowed: the route has no such method.
+	MethodNotAllowed = "method_not_allowed"
+	// MidExecution: the thread has unfinished work, to which messages cannot be added.
+	MidExecution = "mid_execution"
+	// ModelFailed: the model could not answer.
+	ModelFailed = "model_failed"
+	// NotFound: there is no such thread, run, checkpoint or message of the caller.
+	NotFound = "not_found"
+	// NothingToRun: there is neither a new message nor a history.
+	NothingToRun = "nothing_to_run"
+	// PayloadTooLarge: the body is larger than the server takes.
+	PayloadTooLarge = "payload_too_large"
+	// RateLimited: a rate limit is reached.
+	RateLimited = "rate_limited"
+	// RecoveryGaveUp: the run was taken over too often without progress.
+	RecoveryGaveUp = "recovery_gave_up"
+	// RunIDReused: the run id was used with other input.
+	RunIDReused = "run_id_reused"
+	// RunInProgress: a run is in progress on the thread.
+	RunInProgress = "run_in_progress"
+	// StoreUnavailable: the store does not respond.
+	StoreUnavailable = "store_unavailable"
+	// StreamCut: the connection ends before the run does; the run goes on.
+	StreamCut = "stream_cut"
+	// NotAcceptable: no content type of the Accept header can be sent.
+	NotAcceptable = "not_acceptable"
+	// ThreadExists: there is a thread of that id already.
+	ThreadExists = "thread_exists"
+	// ThreadTooLarge: the thread takes more bytes than are allowed.
+	ThreadTooLarge = "thread_too_large"
+	// TooManyErrors: too many iterations in a row have failed.
+	TooManyErrors = "too_many_errors"
+	// TooManyRuns: all runs that this server may run at a time are in use.
+	TooManyRuns = "too_many_runs"
+	// Unauthenticated: the API key is missing or wrong.
+	Unauthenticated = "unauthenticated"
+	// ShuttingDown: the server starts nothing new.
+	ShuttingDown = "shutting_down"
+	// UnknownToolCall: a tool message answers a call that no message makes.
+	UnknownToolCall = "unknown_tool_call"
+	// UnsupportedMediaType: the body is not application/json.
+	UnsupportedMediaType = "unsupported_media_type"
+	// VersionTooNew: a newer version has written the thread.
+	VersionTooNew = "version_too_new"
+	// MiddlewareFailed: a hook of a middleware has failed.
+	MiddlewareFailed = "middleware_failed"
+	// SchemaChanged: the middleware states differ from those of the checkpoint, and that is refused.
+	SchemaChanged = "schema_changed"
+	// StateMigration: a migration of a middleware state has failed.
+	StateMigration = "state_migration_failed"
+	// StateNotListed: a middleware state was used that no middleware of the agent lists.
+	StateNotListed = "state_not_listed"
+	// StateTooNew: a middleware state has a version that is not known here.
+	StateTooNew = "state_too_new"
+	// StateUnreadable: a middleware state cannot be decoded.
+	StateUnreadable = "state_unreadable"
+	// StateUnwritable: a middleware state cannot be encoded.
+	StateUnwritable = "state_unwritable"
+	// WrongAgent: the thread has unfinished work of another agent.
+	WrongAgent = "wrong_agent"
 )
