@@ -10,9 +10,11 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // TestJoin: each function of the joined observer calls those of all that have it, in
@@ -29,6 +31,21 @@ func TestJoin(t *testing.T) {
 	all.LeaseRenewed(nil)
 	all.LeaseRenewed(errors.New("gone"))
 	if want := []string{"one t7", "two t7", "lease <nil>", "lease gone"}; !slices.Equal(said, want) {
+		t.Errorf("got %q, want %q", said, want)
+	}
+}
+
+// TestJoinCommitted: the one that is called for every commit is joined by hand.
+func TestJoinCommitted(t *testing.T) {
+	var said []string
+	say := func(who string) observe.Observer {
+		return observe.Observer{Committed: func(at holdfast.Iteration, c *store.Commit, took time.Duration, err error) {
+			said = append(said, fmt.Sprint(who, " ", at.Thread, " ", c.ID, " ", took, " ", err))
+		}}
+	}
+	all := observe.Join(say("one"), observe.Observer{}, say("two"))
+	all.Committed(holdfast.Iteration{Thread: "t"}, &store.Commit{ID: "c1"}, time.Second, nil)
+	if want := []string{"one t c1 1s <nil>", "two t c1 1s <nil>"}; !slices.Equal(said, want) {
 		t.Errorf("got %q, want %q", said, want)
 	}
 }
