@@ -17,6 +17,9 @@ var (
 	ErrCursor = errors.New("the log does not hold this cursor")
 	// ErrVersionTooNew: the data was written by a newer version of Holdfast.
 	ErrVersionTooNew = errors.New("written by a newer version")
+	// ErrUnreadable: the stored bytes cannot be trusted, because they are damaged.
+	// What they belong to is left as it is; nothing is made of them.
+	ErrUnreadable = errors.New("the stored data cannot be read")
 	// ErrStoreLocked: another process has the store open.
 	ErrStoreLocked = errors.New("the store is in use by another process")
 )

@@ -76,7 +76,7 @@ type entry struct {
 }
 
 func newEntry(codec *frame.Codec, own, raw []byte) entry {
-	return entry{data: codec.Encode(own, raw), own: len(own)}
+	return entry{data: append(own, codec.Encode(nil, "", raw)...), own: len(own)}
 }
 
 // put writes an entry under a key that is not there yet.
@@ -129,13 +129,13 @@ func (t *txn) dropChunks(key []byte) error {
 // follows the store's own bytes there; if it is empty, the value is in chunks.
 func (t *txn) decode(key, framed []byte) ([]byte, error) {
 	if len(framed) > 0 {
-		return t.codec.Decode(framed)
+		return t.decodeAny(framed)
 	}
 	var joined []byte
 	for i := uint32(0); ; i++ {
 		chunk := t.chunks.Get(chunkKey(key, i))
 		if chunk == nil {
-			return t.codec.Decode(joined)
+			return t.decodeAny(joined)
 		}
 		joined = append(joined, chunk...)
 	}
@@ -170,4 +170,12 @@ func descend(b *bolt.Bucket, prefix, before []byte, f func(k, v []byte) (bool, e
 		}
 	}
 	return nil
+}
+
+// decodeAny decodes frames with a checksum, and without.
+func (t *txn) decodeAny(framed []byte) ([]byte, error) {
+	if frame.Unsummed(framed) {
+		return t.codec.DecodeUnsummed("", framed)
+	}
+	return t.codec.Decode(nil, "", framed)
 }

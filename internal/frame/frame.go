@@ -1,20 +1,32 @@
-// Package frame puts a one-byte codec id before each value, so that the compression can
-// change while old values stay readable.
+// Package frame puts a header before each value: a codec id, so that the compression can
+// change while old values stay readable, and a checksum, so that damage is never taken for
+// content.
 package frame
 
 import (
-	"errors"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/klauspost/compress/zstd"
 )
 
-// The codec ids. They are part of stored data, so a number is never used again.
+// The codec ids. They are part of stored data, so a number is never used again. The first
+// two have no checksum and are only read. It takes more than one flipped bit to make one
+// of them of the others.
 const (
-	plain byte = 0
-	zstd1 byte = 1
+	bare       byte = 0
+	bareZstd   byte = 1
+	summed     byte = 6
+	summedZstd byte = 10
 )
+
+// A checked frame is the codec id, the checksum and the body. The checksum is CRC-32C, of
+// what stands before the frame, the name, the codec id and the body.
+const sumSize = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const (
 	// worthwhile is the size, in bytes, above which compression saves more than it costs.
@@ -25,7 +37,7 @@ const (
 )
 
 // errUnreadable means that the data is not what Encode wrote.
-var errUnreadable = errors.New("unreadable data")
+var errUnreadable = fmt.Errorf("%w: damaged", store.ErrUnreadable)
 
 // Codec encodes and decodes values. It may be used concurrently and should be shared,
 // because it keeps the compressors' memory.
@@ -36,7 +48,7 @@ type Codec struct {
 
 // New returns a codec. It starts no goroutine and need not be closed.
 func New() (*Codec, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false))
 	if err != nil {
 		return nil, fmt.Errorf("make a zstd encoder: %w", err)
 	}
@@ -47,37 +59,83 @@ func New() (*Codec, error) {
 	return &Codec{encoder: encoder, decoder: decoder}, nil
 }
 
-// Encode appends the frame of raw to dst and returns the result. Data of more than 1 KB
-// is compressed if that makes it smaller.
-func (c *Codec) Encode(dst, raw []byte) []byte {
-	if len(raw) > worthwhile && len(raw) <= maxDecoded {
-		out := c.encoder.EncodeAll(raw, append(dst, zstd1))
-		if len(out)-len(dst) <= len(raw) {
-			return out
-		}
+// Encode appends the frame of raw to own and returns the result. Data of more than 1 KB
+// is compressed if that makes it smaller. Own and name, under which the result is going
+// to be stored, are not part of the frame, but Decode finds out if they change.
+func (c *Codec) Encode(own []byte, name string, raw []byte) []byte {
+	data := append(own, summedZstd, 0, 0, 0, 0)
+	body := len(data)
+	compressed := len(raw) > worthwhile && len(raw) <= maxDecoded
+	if compressed {
+		data = c.encoder.EncodeAll(raw, data)
+		compressed = len(data)-body < len(raw)
 	}
-	return append(append(dst, plain), raw...)
+	if !compressed {
+		data[len(own)] = summed
+		data = append(data[:body], raw...)
+	}
+	head := data[len(own):body]
+	binary.LittleEndian.PutUint32(head[1:], sum(data[:len(own)], name, head[0], data[body:]))
+	return data
 }
 
-// Decode returns what was encoded; the result shares no memory with data. If this version
-// does not know the codec, the error wraps [store.ErrVersionTooNew].
-func (c *Codec) Decode(data []byte) ([]byte, error) {
-	if len(data) == 0 {
-		return nil, fmt.Errorf("a value without a codec id: %w", errUnreadable)
+// Sum is the checksum of a value that is not framed, because others have to read or
+// compare it.
+func Sum(value []byte) uint32 { return crc32.Checksum(value, castagnoli) }
+
+func sum(own []byte, name string, codec byte, body []byte) uint32 {
+	crc := crc32.Update(0, castagnoli, own)
+	crc = crc32.Update(crc, castagnoli, []byte(name))
+	crc = crc32.Update(crc, castagnoli, []byte{codec})
+	return crc32.Update(crc, castagnoli, body)
+}
+
+// Decode returns what was encoded with own and name; the result shares no memory with
+// data. If it is damaged, the error wraps [store.ErrUnreadable]; if this version does
+// not know the codec, [store.ErrVersionTooNew].
+func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
+	if len(data) < 1+sumSize {
+		return nil, fmt.Errorf("%q is too short: %w", name, errUnreadable)
 	}
-	switch body := data[1:]; data[0] {
-	case plain:
+	codec, stored, body := data[0], binary.LittleEndian.Uint32(data[1:]), data[1+sumSize:]
+	matches := func(codec byte) bool { return sum(own, name, codec, body) == stored }
+	switch known := codec == summed || codec == summedZstd; {
+	case known && !matches(codec):
+		return nil, fmt.Errorf("the checksum of %q does not match: %w", name, errUnreadable)
+	case codec == summed:
 		return append(make([]byte, 0, len(body)), body...), nil
-	case zstd1:
-		raw, err := c.decoder.DecodeAll(body, nil)
-		if err != nil {
-			return nil, fmt.Errorf("a compressed value: %w: %w", errUnreadable, err)
-		}
-		if len(raw) == 0 { // valid for zstd, but Encode never writes it
-			return nil, fmt.Errorf("a compressed value without content: %w", errUnreadable)
-		}
-		return raw, nil
-	default:
-		return nil, fmt.Errorf("a value is in codec %d, and this version knows only those up to %d: %w", data[0], zstd1, store.ErrVersionTooNew)
+	case codec == summedZstd:
+		return c.decompress(name, body)
+	case codec == bare, codec == bareZstd, matches(summed), matches(summedZstd):
+		return nil, fmt.Errorf("the codec id of %q is not the one it was written with: %w", name, errUnreadable)
 	}
+	return nil, fmt.Errorf("%q is in codec %d, and this version knows only those up to %d: %w", name, codec, summedZstd, store.ErrVersionTooNew)
+}
+
+// Summed reports whether data may be a frame with a checksum, of this version.
+func Summed(data []byte) bool {
+	return len(data) > 0 && (data[0] == summed || data[0] == summedZstd)
+}
+
+// Unsummed reports whether data may be a frame of an earlier version, without a checksum.
+func Unsummed(data []byte) bool { return len(data) > 0 && data[0] <= bareZstd }
+
+// DecodeUnsummed is Decode for a frame of an earlier version. It finds no damage, except
+// what makes decompression impossible.
+func (c *Codec) DecodeUnsummed(name string, data []byte) ([]byte, error) {
+	if data[0] == bareZstd {
+		return c.decompress(name, data[1:])
+	}
+	return append(make([]byte, 0, len(data)-1), data[1:]...), nil
+}
+
+func (c *Codec) decompress(name string, body []byte) ([]byte, error) {
+	raw, err := c.decoder.DecodeAll(body, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the compressed %q: %w: %w", name, errUnreadable, err)
+	}
+	if len(raw) == 0 { // valid for zstd, but Encode never writes it
+		return nil, fmt.Errorf("the compressed %q has no content: %w", name, errUnreadable)
+	}
+	return raw, nil
 }

@@ -27,6 +27,9 @@ func newCodec(tb testing.TB) *frame.Codec {
 	return c
 }
 
+// overhead is the size of a frame without its body.
+const overhead = 5
+
 // noise does not compress.
 func noise(size int) []byte {
 	b := make([]byte, size)
@@ -41,12 +44,12 @@ func TestRoundTrip(t *testing.T) {
 	prose := []byte(strings.Repeat("All work and no play. ", 1<<18))
 	for _, size := range []int{0, 1, 1023, 1024, 1025, 3000, 100_000, 5 << 20} {
 		for name, raw := range map[string][]byte{"noise": noise(size), "prose": prose[:size]} {
-			data := c.Encode(nil, raw)
-			got, err := c.Decode(data)
+			data := c.Encode(nil, "n", raw)
+			got, err := c.Decode(nil, "n", data)
 			if err != nil || !bytes.Equal(got, raw) {
 				t.Errorf("%d bytes of %s came back as %d bytes, %v", size, name, len(got), err)
 			}
-			if len(data) > len(raw)+1 {
+			if len(data) > len(raw)+overhead {
 				t.Errorf("%d bytes of %s became %d", size, name, len(data))
 			}
 			if name == "prose" && size > 1024 && len(data) > size/2 {
@@ -61,12 +64,21 @@ func TestStoredForever(t *testing.T) {
 	t.Parallel()
 	c := newCodec(t)
 	for data, want := range map[string]string{
+		"\x06\xa7\rRa":        "",
+		"\x06\x81?\xb8|hello": "hello",
+		"\ny\x12\r\x14(\xb5/\xfd`\b\x06\x8d\x00\x00Hholdfast \x01T\t\x03.\xfc2": strings.Repeat("holdfast ", 200),
+	} {
+		if got, err := c.Decode([]byte("own"), "name", []byte(data)); err != nil || string(got) != want || !frame.Summed([]byte(data)) || frame.Unsummed([]byte(data)) {
+			t.Errorf("Decode(%q) is %q, %v, want %q", data, got, err, want)
+		}
+	}
+	for data, want := range map[string]string{
 		"\x00":      "",
 		"\x00hello": "hello",
 		"\x01(\xb5/\xfdd\b\x06\x8d\x00\x00Hholdfast \x01T\t\x03.\xfc2r\xb8\xa7\x00": strings.Repeat("holdfast ", 200),
 	} {
-		if got, err := c.Decode([]byte(data)); err != nil || string(got) != want {
-			t.Errorf("Decode(%q) is %q, %v, want %q", data, got, err, want)
+		if got, err := c.DecodeUnsummed("name", []byte(data)); err != nil || string(got) != want || frame.Summed([]byte(data)) || !frame.Unsummed([]byte(data)) {
+			t.Errorf("DecodeUnsummed(%q) is %q, %v, want %q", data, got, err, want)
 		}
 	}
 }
@@ -75,9 +87,9 @@ func TestAppends(t *testing.T) {
 	t.Parallel()
 	c := newCodec(t)
 	for _, raw := range [][]byte{[]byte("small"), bytes.Repeat([]byte("large "), 1000), noise(2000)} {
-		data := c.Encode([]byte("before"), raw)
+		data := c.Encode([]byte("before"), "n", raw)
 		rest, found := bytes.CutPrefix(data, []byte("before"))
-		got, err := c.Decode(rest)
+		got, err := c.Decode([]byte("before"), "n", rest)
 		if !found || err != nil || !bytes.Equal(got, raw) {
 			t.Errorf("%d bytes after a prefix: %v", len(raw), err)
 		}
@@ -87,12 +99,12 @@ func TestAppends(t *testing.T) {
 func TestDecodeCopies(t *testing.T) {
 	t.Parallel()
 	c := newCodec(t)
-	data := c.Encode(nil, []byte("small"))
-	got, err := c.Decode(data)
+	data := c.Encode(nil, "n", []byte("small"))
+	got, err := c.Decode(nil, "n", data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[1] = 'x'
+	data[overhead] = 'x'
 	if string(got) != "small" {
 		t.Errorf("the decoded value shares memory with its source: %q", got)
 	}
@@ -101,19 +113,46 @@ func TestDecodeCopies(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	c := newCodec(t)
-	good := c.Encode(nil, bytes.Repeat([]byte("large "), 1000))
-	damaged := bytes.Clone(good)
-	damaged[len(damaged)/2] ^= 0x55
-	for name, data := range map[string][]byte{"nothing": nil, "cut": good[:len(good)-1], "damaged": damaged, "no zstd": {1, 2}, "empty zstd": {1}} {
-		if got, err := c.Decode(data); err == nil {
-			t.Errorf("%s: decoded to %d bytes, want an error", name, len(got))
-		} else if errors.Is(err, store.ErrVersionTooNew) {
-			t.Errorf("%s: %v, but it is not newer", name, err)
+	good := c.Encode(nil, "n", bytes.Repeat([]byte("large "), 1000))
+	for name, data := range map[string][]byte{
+		"nothing": nil, "a codec id": good[:1], "half a checksum": good[:3], "cut": good[:len(good)-1],
+		"no checksum": {0, 'a', 'b', 'c', 'd', 'e'}, "too long": append(bytes.Clone(good), 0),
+	} {
+		got, err := c.Decode(nil, "n", data)
+		if !errors.Is(err, store.ErrUnreadable) || errors.Is(err, store.ErrVersionTooNew) {
+			t.Errorf("%s: %d bytes, %v, want ErrUnreadable", name, len(got), err)
+		}
+	}
+	for name, data := range map[string][]byte{"no zstd": {1, 2}, "empty zstd": {1}} {
+		if got, err := c.DecodeUnsummed("n", data); !errors.Is(err, store.ErrUnreadable) {
+			t.Errorf("%s: %d bytes, %v, want ErrUnreadable", name, len(got), err)
 		}
 	}
 	for _, codec := range []byte{2, 99, 255} {
-		if _, err := c.Decode([]byte{codec, 1, 2, 3}); !errors.Is(err, store.ErrVersionTooNew) {
+		if _, err := c.Decode(nil, "n", []byte{codec, 1, 2, 3, 4, 5}); !errors.Is(err, store.ErrVersionTooNew) {
 			t.Errorf("codec %d: %v, want ErrVersionTooNew", codec, err)
+		}
+	}
+}
+
+// TestFlips: no bit can flip without being found, neither in a frame nor in what it is
+// stored with.
+func TestFlips(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	own, name := []byte("own"), "name"
+	for _, raw := range [][]byte{nil, []byte("small"), bytes.Repeat([]byte("large "), 1000), noise(2000)} {
+		data := c.Encode(bytes.Clone(own), name, raw)
+		for bit := range 8 * len(data) {
+			data[bit/8] ^= 1 << (bit % 8)
+			got, err := c.Decode(data[:len(own)], name, data[len(own):])
+			if !errors.Is(err, store.ErrUnreadable) || errors.Is(err, store.ErrVersionTooNew) {
+				t.Errorf("bit %d of %d bytes: %d bytes, %v, want ErrUnreadable", bit, len(data), len(got), err)
+			}
+			data[bit/8] ^= 1 << (bit % 8)
+		}
+		if _, err := c.Decode(own, "nbme", data[len(own):]); !errors.Is(err, store.ErrUnreadable) {
+			t.Errorf("under another name: %v, want ErrUnreadable", err)
 		}
 	}
 }
@@ -125,12 +164,12 @@ func TestBomb(t *testing.T) {
 	c := newCodec(t)
 	// A frame that claims 1 TB.
 	bomb := []byte{1, 0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 1, 0, 0, 0x03, 0, 0}
-	if got, err := c.Decode(bomb); err == nil {
+	if got, err := c.DecodeUnsummed("n", bomb); err == nil {
 		t.Errorf("the bomb became %d bytes", len(got))
 	}
 	// What would be too large to decode is not compressed.
 	huge := make([]byte, 64<<20+1)
-	if got, err := c.Decode(c.Encode(nil, huge)); err != nil || len(got) != len(huge) {
+	if got, err := c.Decode(nil, "n", c.Encode(nil, "n", huge)); err != nil || len(got) != len(huge) {
 		t.Errorf("%d bytes came back as %d, %v", len(huge), len(got), err)
 	}
 }
@@ -143,7 +182,7 @@ func TestParallel(t *testing.T) {
 		wg.Go(func() {
 			raw := bytes.Repeat([]byte{byte(w)}, 3000)
 			for range 100 {
-				if got, err := c.Decode(c.Encode(nil, raw)); err != nil || !bytes.Equal(got, raw) {
+				if got, err := c.Decode(nil, "n", c.Encode(nil, "n", raw)); err != nil || !bytes.Equal(got, raw) {
 					t.Errorf("worker %d: %v", w, err)
 				}
 			}
@@ -158,9 +197,9 @@ func FuzzRoundTrip(f *testing.F) {
 	c := newCodec(f)
 	f.Fuzz(func(t *testing.T, raw []byte, times uint16) {
 		raw = bytes.Repeat(raw, int(times%512)+1)
-		data := c.Encode(nil, raw)
-		got, err := c.Decode(data)
-		if err != nil || !bytes.Equal(got, raw) || len(data) > len(raw)+1 {
+		data := c.Encode(nil, "n", raw)
+		got, err := c.Decode(nil, "n", data)
+		if err != nil || !bytes.Equal(got, raw) || len(data) > len(raw)+overhead {
 			t.Errorf("%d bytes became %d and came back as %d, %v", len(raw), len(data), len(got), err)
 		}
 	})
@@ -171,11 +210,14 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0, 1, 2})
 	f.Add([]byte{7})
-	f.Add(c.Encode(nil, bytes.Repeat([]byte("large "), 500)))
+	f.Add(c.Encode(nil, "n", bytes.Repeat([]byte("large "), 500)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		raw, err := c.Decode(data)
-		if err == nil && len(data) > 0 && data[0] > 1 {
-			t.Errorf("codec %d gave %d bytes", data[0], len(raw))
+		raw, err := c.Decode(nil, "n", data)
+		if err == nil && !frame.Summed(data) {
+			t.Errorf("%q gave %d bytes", data, len(raw))
+		}
+		if frame.Unsummed(data) {
+			_, _ = c.DecodeUnsummed("n", data) // it need only return
 		}
 	})
 }

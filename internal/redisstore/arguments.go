@@ -52,7 +52,7 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 	a.list = make([]any, 3, 32)
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		a.add(m.ID, m.Parent, s.codec.Encode(appendName(nil, m.Parent), m.Data))
+		a.add(m.ID, m.Parent, s.codec.Encode(appendName(nil, m.Parent), m.ID, m.Data))
 	}
 	entry, hasState, inboxAt, historyAt, repeated := uint64(0), 0, 0, 0, 0
 	if c.ID == c.Expect.ETag {
@@ -67,7 +67,7 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 	}
 	if c.State != nil {
 		hasState = 1
-		a.add(s.codec.Encode(nil, c.State))
+		a.add(s.codec.Encode(nil, stateName, c.State))
 	}
 	if c.InboxSeen > 0 {
 		inboxAt = a.place(s.keys.inbox(tag))
@@ -146,7 +146,7 @@ func (s *Store) valueArgs(a *arguments, c *store.Commit, historyAt int) (cleared
 	}
 	values := map[store.Kind][]any{}
 	for _, v := range c.Put {
-		values[v.Kind] = append(values[v.Kind], v.ID, s.codec.Encode(nil, v.Data))
+		values[v.Kind] = append(values[v.Kind], v.ID, s.codec.Encode(nil, valueName(v.Kind, v.ID), v.Data))
 	}
 	for _, k := range slices.Sorted(maps.Keys(values)) {
 		a.kind(k, len(values[k])/2)

@@ -83,7 +83,7 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 	}
 	tag := tag(key)
 	n, err := s.runScript(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)},
-		formatText, item.ID, s.codec.Encode(nil, item.Data), tag, s.keys.inboxChannel())
+		formatText, item.ID, s.codec.Encode(nil, item.ID, item.Data), tag, s.keys.inboxChannel())
 	switch {
 	case err != nil:
 		return failed("post to thread "+key.String(), err)

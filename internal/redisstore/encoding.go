@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -30,14 +31,26 @@ func appendFence(b []byte, f store.Fence) []byte {
 	return append(strconv.AppendUint(b, f.Epoch, 10), ',')
 }
 
-// appendHead writes the head after a commit: its position, user, process and time. The
-// time is in seconds since 1970 and nanoseconds, which can represent any time.
+// appendHead writes the head after a commit: its position, user, process and time, and
+// the checksum of all that. The time is in seconds since 1970 and nanoseconds, which can
+// represent any time.
 func appendHead(b []byte, c *store.Commit, next uint64) []byte {
 	b = appendPosition(b, store.Position{ETag: c.ID, Fence: c.Fence, Next: next})
 	b = appendText(b, c.User)
 	b = appendText(b, c.Process)
 	b = strconv.AppendInt(b, c.UpdatedAt.Unix(), 10)
-	return strconv.AppendInt(append(b, '.'), int64(c.UpdatedAt.Nanosecond()), 10)
+	b = strconv.AppendInt(append(b, '.'), int64(c.UpdatedAt.Nanosecond()), 10)
+	return fmt.Appendf(b, ";%08x", frame.Sum(b))
+}
+
+// checkedHead returns the head before its checksum, and reports whether it is the one
+// that was written. Heads of earlier versions have no checksum.
+func checkedHead(text string) (string, bool) {
+	at := len(text) - len(";01234567")
+	if at < 0 || text[at] != ';' {
+		return text, true
+	}
+	return text[:at], text[at+1:] == fmt.Sprintf("%08x", frame.Sum([]byte(text[:at])))
 }
 
 // decodeHead reads a head from the fields v and h of its thread.
@@ -63,7 +76,7 @@ func decodeHead(key store.ThreadKey, fields []any) (*store.Head, error) {
 // parseHead is the reverse of appendHead.
 func parseHead(text string) (*store.Head, bool) {
 	h := &store.Head{}
-	ok := true
+	text, ok := checkedHead(text)
 	name := func() string {
 		number, rest, found := strings.Cut(text, ":")
 		n, err := strconv.Atoi(number)
@@ -111,7 +124,8 @@ func (s *Store) encodeEntry(c *store.Commit) []byte {
 		body = append(binary.AppendUvarint(body, uint64(len(r))), r...)
 	}
 	tag := c.Fence.Tag()
-	return s.codec.Encode(appendName(make([]byte, 0, len(tag)+len(body)+16), tag), body)
+	number := strconv.FormatUint(c.Expect.Next+uint64(len(c.Records))-1, 10)
+	return s.codec.Encode(appendName(make([]byte, 0, len(tag)+len(body)+16), tag), number, body)
 }
 
 // decodeEntry is the reverse of encodeEntry; it returns at least one record.
@@ -123,7 +137,7 @@ func (s *Store) decodeEntry(key store.ThreadKey, entry *redis.XMessage) ([]store
 	if err != nil || !ok {
 		return nil, fmt.Errorf("log entry %s of thread %s: %w", entry.ID, key, errDamaged)
 	}
-	body, err := s.decode(key, framed)
+	body, err := s.decode(key, value[:len(value)-len(framed)], number, framed)
 	if err != nil {
 		return nil, err
 	}
@@ -160,11 +174,47 @@ func cutName(s string) (name, rest string, ok bool) {
 	return s[size : size+int(n)], s[size+int(n):], true
 }
 
-// decode returns the data in a frame.
-func (s *Store) decode(key store.ThreadKey, framed string) ([]byte, error) {
-	data, err := s.codec.Decode([]byte(framed))
+// The names that go into the checksums of frames: whoever finds a frame under another one
+// finds damage.
+const stateName = "state"
+
+func valueName(kind store.Kind, id string) string { return string(kind) + "/" + id }
+
+// decode returns the data in a frame that stands behind own in the value of this name.
+// Frames of earlier versions have no checksum, which is also what one with a checksum
+// can look like when the length of its own part is damaged.
+func (s *Store) decode(key store.ThreadKey, own, name, framed string) ([]byte, error) {
+	var data []byte
+	var err error
+	switch {
+	case s.misplaced(own, name, framed):
+		err = errDamaged
+	case frame.Unsummed([]byte(framed)):
+		data, err = s.codec.DecodeUnsummed(name, []byte(framed))
+	default:
+		data, err = s.codec.Decode([]byte(own), name, []byte(framed))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("thread %s: %w", key, err)
 	}
 	return data, nil
+}
+
+// misplaced reports whether the frame would be a whole one if a bit of the length with
+// which own begins had not flipped.
+func (s *Store) misplaced(own, name, framed string) bool {
+	value := []byte(own + framed)
+	if own == "" || frame.Summed([]byte(framed)) {
+		return false
+	}
+	for bit := range 8 * min(2, len(value)) {
+		value[bit/8] ^= 1 << (bit % 8)
+		if _, rest, ok := cutName(string(value)); ok {
+			if _, err := s.codec.Decode(value[:len(value)-len(rest)], name, []byte(rest)); err == nil {
+				return true
+			}
+		}
+		value[bit/8] ^= 1 << (bit % 8)
+	}
+	return false
 }

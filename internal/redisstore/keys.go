@@ -35,7 +35,7 @@ import (
 //
 // The fields of a thread's hash other than messages are letters:
 //
-//	v format    h the head: position, user, process, time; see appendHead
+//	v format    h the head: position, user, process, time, checksum; see appendHead
 //	s state     o number of messages   l id of the last message
 //	i number of the last inbox item     c number of checkpoints in the history
 //	w until when (ms since 1970) watchers in other processes want its commits published

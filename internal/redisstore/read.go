@@ -25,7 +25,7 @@ func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, err
 	}
 	h, err := decodeHead(key, fields)
 	if state, there := fields[2].(string); err == nil && there {
-		h.State, err = s.decode(key, state)
+		h.State, err = s.decode(key, "", stateName, state)
 	}
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Mess
 		if err != nil || !ok {
 			return nil, fmt.Errorf("message %q of thread %s: %w", id, key, errDamaged)
 		}
-		data, err := s.decode(key, framed)
+		data, err := s.decode(key, rest[:len(rest)-len(framed)], id, framed)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind,
 	if err != nil {
 		return nil, failed("read a value of thread "+key.String(), err)
 	}
-	return s.decode(key, framed)
+	return s.decode(key, "", valueName(kind, id), framed)
 }
 
 // Values implements [store.Reader]. It reads all values of the kind; only of
@@ -160,7 +160,7 @@ func (s *Store) Values(ctx context.Context, key store.ThreadKey, kind store.Kind
 		if before != "" && id >= before {
 			continue
 		}
-		data, err := s.decode(key, framed)
+		data, err := s.decode(key, "", valueName(kind, id), framed)
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +202,7 @@ func (s *Store) checkpoints(ctx context.Context, key store.ThreadKey, before str
 		if !there {
 			continue // removed since the history was read
 		}
-		data, err := s.decode(key, text)
+		data, err := s.decode(key, "", valueName(store.KindCheckpoint, id), text)
 		if err != nil {
 			return nil, err
 		}
@@ -230,7 +230,7 @@ func (s *Store) Inbox(ctx context.Context, key store.ThreadKey) ([]store.InboxIt
 		if err != nil {
 			return nil, fmt.Errorf("inbox item %q of thread %s: %w", id, key, errDamaged)
 		}
-		data, err := s.decode(key, framed)
+		data, err := s.decode(key, "", id, framed)
 		if err != nil {
 			return nil, err
 		}

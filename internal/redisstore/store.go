@@ -218,4 +218,4 @@ func notFound(key store.ThreadKey) error {
 }
 
 // errDamaged means that Redis holds something that no version of this package writes.
-var errDamaged = errors.New("the stored data is damaged")
+var errDamaged = fmt.Errorf("%w: damaged", store.ErrUnreadable)
