@@ -8,6 +8,13 @@ type Durable interface {
 	Durability(ctx context.Context) (Durability, error)
 }
 
+// CommitChecker is a [Store] that can say whether it would accept a commit.
+type CommitChecker interface {
+	// CanCommit returns why commits are refused at the moment, for example because
+	// the disk is full; nil when they are not. It changes nothing.
+	CanCommit(ctx context.Context) error
+}
+
 // Durability is what a commit that has returned survives.
 type Durability struct {
 	// Level is the strongest level that holds.

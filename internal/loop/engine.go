@@ -118,13 +118,18 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	return errors.Join(err, e.cfg.Store.Retire(retire, e.process))
 }
 
-// Ready returns an error if the Engine is shutting down or the store does not answer.
+// Ready reports whether the store answers, and would accept a commit.
 func (e *Engine) Ready(ctx context.Context) error {
 	if e.stopping() {
 		return errShuttingDown()
 	}
 	if _, err := e.cfg.Store.Alive(ctx, e.process); err != nil {
 		return thread.StoreError(err)
+	}
+	if c, ok := e.cfg.Store.(store.CommitChecker); ok {
+		if err := c.CanCommit(ctx); err != nil {
+			return thread.StoreError(err)
+		}
 	}
 	return nil
 }

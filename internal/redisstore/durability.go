@@ -17,7 +17,10 @@ import (
 // What a commit survives, as Redis is set up at the moment. Each finding is a note for
 // the operator that says what is at risk and how to change it.
 
-var _ store.Durable = (*Store)(nil)
+var (
+	_ store.Durable       = (*Store)(nil)
+	_ store.CommitChecker = (*Store)(nil)
+)
 
 // Durability implements [store.Durable]. What Redis does not show to this user becomes
 // a note. In a cluster, the weakest master decides.
@@ -99,16 +102,12 @@ type facts struct {
 // look asks Redis. INFO without sections returns all that is needed; Redis 6 accepts
 // neither several sections nor several settings at once.
 func look(ctx context.Context, c redis.Cmdable) (*facts, error) {
-	f := &facts{info: map[string]string{}, config: map[string]string{}}
+	f := &facts{config: map[string]string{}}
 	text, err := c.Info(ctx).Result()
 	if err := f.refused(err); err != nil {
 		return nil, err
 	}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			f.info[name] = value
-		}
-	}
+	f.info = fieldsOf(text)
 	for _, name := range []string{"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save", "maxmemory", "maxmemory-policy"} {
 		settings, err := c.ConfigGet(ctx, name).Result()
 		if err := f.refused(err); err != nil {
@@ -117,6 +116,38 @@ func look(ctx context.Context, c redis.Cmdable) (*facts, error) {
 		maps.Copy(f.config, settings)
 	}
 	return f, nil
+}
+
+// fieldsOf returns the fields of INFO.
+func fieldsOf(info string) map[string]string {
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// CanCommit implements [store.CommitChecker]. Redis refuses what needs memory when it
+// uses more than maxmemory, where only some of what it uses counts.
+func (s *Store) CanCommit(ctx context.Context) error {
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		return failed("look for room", err)
+	}
+	for _, n := range nodes {
+		text, err := n.Info(ctx, "memory").Result()
+		if err := new(facts).refused(err); err != nil {
+			return failed("look for room", err)
+		}
+		m := fieldsOf(text)
+		limit, used := number(m["maxmemory"]), number(m["used_memory"])-number(m["mem_not_counted_for_evict"])
+		if limit > 0 && used > limit {
+			return fmt.Errorf("redis is full: it uses %d of %d bytes (maxmemory), and refuses commits; raise maxmemory", used, limit)
+		}
+	}
+	return nil
 }
 
 // refused returns err, or nil if it means that Redis declines to answer: the user may

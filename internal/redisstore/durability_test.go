@@ -189,3 +189,20 @@ func TestInspectUnreachable(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// TestCanCommit: a Redis that is full says so, and that it has room again.
+func TestCanCommit(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	s := openAt(t, r.URL(), "hf:")
+	for memory, full := range map[string]bool{"0": false, "1gb": false, "1": true} {
+		command(t, r, "CONFIG", "SET", "maxmemory", memory)
+		if err := s.CanCommit(t.Context()); (err != nil) != full {
+			t.Errorf("maxmemory %s: %v", memory, err)
+		}
+		err := s.Commit(t.Context(), &store.Commit{Key: aThread("t" + memory), ID: "c", Expect: store.Position{Next: 1}, Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}})
+		if (err != nil) != full {
+			t.Errorf("maxmemory %s: a commit: %v", memory, err)
+		}
+	}
+}
