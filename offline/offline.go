@@ -131,13 +131,17 @@ func StoredStates(ctx context.Context, db store.Store, key store.ThreadKey) (*st
 }
 
 // eachThread calls f once for each thread. A thread that is deleted in the meantime is
-// left out.
+// left out. If the names of some cannot be read, the error says so in the end.
 func eachThread(ctx context.Context, db store.Store, f func(store.ThreadKey) error) error {
+	var damage error
 	seen := map[store.ThreadKey]bool{}
 	after := ""
 	for {
 		heads, next, err := db.Walk(ctx, after, 100)
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrUnreadable):
+			damage = fmt.Errorf("list the threads: some are missing: %w", err)
+		case err != nil:
 			return fmt.Errorf("list the threads: %w", err)
 		}
 		for i := range heads {
@@ -151,7 +155,7 @@ func eachThread(ctx context.Context, db store.Store, f func(store.ThreadKey) err
 			}
 		}
 		if next == "" {
-			return nil
+			return damage
 		}
 		after = next
 	}

@@ -85,7 +85,8 @@ const (
 type Directory interface {
 	// Threads returns up to limit heads (without State) of a principal's threads
 	// that were last active before the given time (zero: all), the most recently
-	// active first, and those of the same instant by thread id.
+	// active first, and those of the same instant by thread id. What is damaged is left
+	// out of the lists of a Directory, if it can be told from the rest.
 	Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]Head, error)
 	// Owned returns the threads whose head names an owning process: those that
 	// are running, and those that a process left behind when it died.
@@ -93,7 +94,9 @@ type Directory interface {
 	// Walk returns about limit heads (without State) of all threads of all
 	// principals, in an order of the store's choice, and the position from which the
 	// next call continues; next is "" after the last. A thread that exists during the
-	// whole walk is returned at least once. A page may be empty even if more follow.
+	// whole walk is returned at least once. A page may be empty even if more follow. A
+	// head that cannot be read has only its Key. An error that wraps ErrUnreadable says
+	// that threads are missing whose names cannot be read; the page is good all the same.
 	Walk(ctx context.Context, after string, limit int) (heads []Head, next string, err error)
 	// Children returns the ids of up to limit threads whose first commit named this
 	// one as their Parent, in order, starting after the given id.

@@ -36,8 +36,11 @@ type Problem struct {
 // Check checks what is always true of a stored thread. It needs no engine and writes
 // nothing. A thread of a newer version is one problem and is not looked into. The error is
 // ErrConflict for a thread that keeps changing, or the store's.
-func Check(ctx context.Context, store store.Store, key store.ThreadKey) ([]Problem, error) {
-	all, err := readAll(ctx, store, key)
+func Check(ctx context.Context, db store.Store, key store.ThreadKey) ([]Problem, error) {
+	all, err := readAll(ctx, db, key)
+	if errors.Is(err, store.ErrUnreadable) {
+		return []Problem{{Key: key, What: "thread_unreadable", Detail: err.Error()}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -33,13 +33,16 @@ type Summary struct {
 
 // Summarize describes a stored thread in one line. It needs no engine and writes nothing.
 // The error is the store's.
-func Summarize(ctx context.Context, store store.Reader, key store.ThreadKey) (*Summary, error) {
-	head, err := store.Head(ctx, key)
+func Summarize(ctx context.Context, db store.Reader, key store.ThreadKey) (*Summary, error) {
+	head, err := db.Head(ctx, key)
+	if errors.Is(err, store.ErrUnreadable) {
+		return &Summary{Key: key, Status: "unreadable"}, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
-	size, err := store.Size(ctx, key)
-	if err != nil {
+	size, err := db.Size(ctx, key)
+	if err != nil && !errors.Is(err, store.ErrUnreadable) {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
 	s := &Summary{Key: key, User: head.User, Status: "unreadable", UpdatedAt: head.UpdatedAt}

@@ -43,7 +43,7 @@ func known() []string {
 // errorTypes returns the values of error_type. conflict, fenced and cancelled are not
 // the store's fault: a lost race, an owner that was replaced, a client that went away.
 func errorTypes() []string {
-	return []string{"conflict", "fenced", "cancelled", "timeout", "unavailable", "invalid", "version_too_new", other}
+	return []string{"conflict", "fenced", "cancelled", "timeout", "unavailable", "unreadable", "invalid", "version_too_new", other}
 }
 
 // errorType returns the error_type of a commit's error.
@@ -62,6 +62,8 @@ func errorType(err error) string {
 		return "invalid"
 	case errors.Is(err, store.ErrVersionTooNew):
 		return "version_too_new"
+	case errors.Is(err, store.ErrUnreadable):
+		return "unreadable"
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():

@@ -93,6 +93,8 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 				mend.ZRem(ctx, s.keys.active(owner), key.Thread)
 			}
 			continue
+		case errors.Is(err, store.ErrUnreadable):
+			continue
 		case err != nil:
 			return nil, err
 		}
@@ -176,6 +178,8 @@ func (s *Store) confirmOwned(ctx context.Context, claims []claim, mend redis.Pip
 		process := ""
 		if h, ok := parseHead(replies[i].Val()); ok {
 			process = h.Process
+		} else if replies[i].Val() != "" {
+			continue // damaged; it is left as it is
 		}
 		if process != c.process && c.score < old {
 			s.scripts.release.Eval(ctx, mend, []string{s.keys.owned(c.process)}, c.tag, c.score)
@@ -259,7 +263,7 @@ func (s *Store) nodes(ctx context.Context) ([]redis.Cmdable, error) {
 }
 
 // headsOf reads the heads of the threads with these keys; it leaves out what is gone or
-// is no thread.
+// is no thread. A damaged head has only its key.
 func (s *Store) headsOf(ctx context.Context, found []string) ([]store.Head, error) {
 	pipe := s.client.Pipeline()
 	var keys []store.ThreadKey
@@ -282,10 +286,12 @@ func (s *Store) headsOf(ctx context.Context, found []string) ([]store.Head, erro
 	var heads []store.Head
 	for i, reply := range replies {
 		h, err := decodeHead(keys[i], reply.Val())
-		if errors.Is(err, store.ErrNotFound) {
+		switch {
+		case errors.Is(err, store.ErrNotFound):
 			continue
-		}
-		if err != nil {
+		case errors.Is(err, store.ErrUnreadable):
+			h = &store.Head{Key: keys[i]}
+		case err != nil:
 			return nil, err
 		}
 		heads = append(heads, *h)

@@ -32,7 +32,7 @@ func ReadError(err error) error {
 		return tooNew(err)
 	case errors.Is(err, ErrNegative):
 		return checkpointInvalid(err)
-	case errors.Is(err, ErrUnreadable):
+	case errors.Is(err, ErrUnreadable), errors.Is(err, store.ErrUnreadable):
 		return checkpointUnreadable(err)
 	}
 	return StoreError(err)

@@ -56,14 +56,17 @@ func (k *Keeper) retainPage(ctx context.Context, after string) (next string) {
 		if ctx.Err() == nil {
 			k.cfg.Log.Warn("the threads could not be listed for retention", "error", err)
 		}
-		return ""
+		if !errors.Is(err, store.ErrUnreadable) {
+			return ""
+		}
 	}
 	for i := range heads {
 		if ctx.Err() != nil {
 			return next
 		}
 		h := &heads[i]
-		if h.Process != "" || k.cfg.Now().Sub(h.UpdatedAt) < k.cfg.ArchiveAfter {
+		damaged := h.ETag == "" // operators are told by holdfast check
+		if damaged || h.Process != "" || k.cfg.Now().Sub(h.UpdatedAt) < k.cfg.ArchiveAfter {
 			continue
 		}
 		done, err := k.retain(ctx, h.Key)
