@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench fuzz web verify-web browser screenshot program
+.PHONY: help run build test short check lint api bench damage fuzz web verify-web browser screenshot program
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -39,6 +39,10 @@ program: ## build, test and run examples/program, which uses every public packag
 FUZZTIME ?= 10s
 fuzz: ## run every fuzz target for FUZZTIME
 	scripts/fuzz.sh $(FUZZTIME)
+
+TRIALS ?= 500
+damage: ## damage an embedded store at TRIALS random places, and look what becomes of it
+	FILESTORE_TEST_TRIALS=$(TRIALS) go test -count=1 -run='TestDamage$$' -v ./internal/filestore
 
 bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md quotes
 	scripts/bench.sh

@@ -51,6 +51,7 @@ var rules = map[string]rule{
 	"internal/http":       {ours: []string{"", "codes", "store", "threads", "internal/agui"}, libraries: []string{"github.com/go-chi/chi"}, why: "http decodes, makes one call and encodes; it does not know how a run advances"},
 	"internal/memstore":   {ours: []string{"", "store", "internal/expiry", "internal/wake"}, why: "a store never parses what it stores"},
 	"internal/boltstore":  {ours: []string{"", "store", "internal/frame", "internal/wake"}, libraries: []string{"go.etcd.io/bbolt"}, why: "a store never parses what it stores"},
+	"internal/filestore":  {ours: []string{"", "store", "internal/expiry", "internal/frame", "internal/wake"}, libraries: []string{"github.com/cockroachdb/pebble"}, why: "a store never parses what it stores"},
 	"internal/redisstore": {ours: []string{"", "store", "internal/expiry", "internal/frame", "internal/wake"}, libraries: []string{"github.com/redis/go-redis"}, why: "a store never parses what it stores"},
 	"internal/metrics":    {ours: []string{"", "codes", "state", "store", "threads", "observe"}, libraries: []string{"github.com/prometheus/client_golang"}, why: "metrics count what they are told; they know neither the loop nor HTTP"},
 	"web":                 {why: "the page is files and a handler"},

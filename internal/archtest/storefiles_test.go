@@ -13,6 +13,7 @@ import (
 
 // stores are the packages that implement store.Store. A new one is a line here.
 var stores = []string{
+	"internal/filestore",
 	"internal/memstore",
 	"internal/redisstore",
 }

@@ -1,0 +1,117 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+var (
+	errClosed = errors.New("the store is closed")
+	// errDamaged: the store does not hold what this package writes.
+	errDamaged = fmt.Errorf("%w: damaged", store.ErrUnreadable)
+	errLocked  = errors.New("locked")
+	errNoStore = errors.New("this is not a store")
+	errBolt    = errors.New("a store of an earlier version")
+)
+
+// noRoom returns which error of a disk that has no room err is, or 0: no space, no
+// quota, a limit on the size of files.
+func noRoom(err error) syscall.Errno {
+	for _, n := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, n) {
+			return n
+		}
+	}
+	return 0
+}
+
+const makeRoom = "free space on its disk, or raise its limit"
+
+// waitsForRoom is why commits are refused while there is no room.
+func waitsForRoom(dir string, err error) error {
+	return fmt.Errorf("write to the store %s: %w; it cannot grow: %s, and what waits is written", dir, noRoom(err), makeRoom)
+}
+
+// reopens is why commits are refused after an engine has failed.
+func reopens(dir string, err error) error {
+	return fmt.Errorf("write to the store %s: %w; the store is being opened again", dir, err)
+}
+
+// unreadable wraps ErrUnreadable around what Pebble says of damage. A file that is
+// missing is damage, too.
+func unreadable(err error) error {
+	if err == nil || errors.Is(err, store.ErrUnreadable) || !pebble.IsCorruptionError(err) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnreadable, brief{err, firstLine(err)})
+}
+
+// judged says what it means that Pebble could not open the store: what the operating
+// system did not refuse is what Pebble found in the files.
+func judged(err error) error {
+	system := new(syscall.Errno)
+	switch {
+	case strings.Contains(err.Error(), "unknown format major version"):
+		return fmt.Errorf("%w: %w; install a newer version", store.ErrVersionTooNew, err)
+	case errors.Is(err, fs.ErrNotExist), !errors.As(err, system):
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return err
+}
+
+// brief is an error whose text is one line that does not name the directory.
+type brief struct {
+	error
+	text string
+}
+
+func (b brief) Error() string { return b.text }
+
+func (b brief) Unwrap() error { return b.error }
+
+func inBrief(dir string, err error) error {
+	return brief{err, strings.NewReplacer(fmt.Sprintf(" for DB %q", dir), "", dir+string(filepath.Separator), "").Replace(firstLine(err))}
+}
+
+// openFailed says what to do about a directory that cannot be opened.
+func openFailed(dir string, err error) error {
+	const other = "or use another folder"
+	advice := ""
+	switch {
+	case errors.Is(err, errLocked):
+		return fmt.Errorf("%w: it has %s open; stop it (is a server running already?) %s", store.ErrStoreLocked, dir, other)
+	case errors.Is(err, errBolt), errors.Is(err, syscall.ENOTDIR) && isBolt(dir):
+		return fmt.Errorf("open the store %s: %w", dir, errBoltAdvice)
+	case noRoom(err) != 0:
+		advice = "it cannot grow: " + makeRoom + ", " + other
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		advice = "the server's user must be able to write the folder and what is in it; change that, " + other
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+		advice = "a part of this path is a file and not a folder; use another path"
+	case errors.Is(err, errNoStore):
+		advice = "it was left as it is: name a new or an empty folder"
+	case errors.Is(err, store.ErrVersionTooNew):
+	case errors.Is(err, store.ErrUnreadable), pebble.IsCorruptionError(err):
+		advice = "it was left as it is: put a backup in its place, " + other
+	}
+	// The path is said already.
+	if p := new(fs.PathError); errors.As(err, &p) && p.Path == dir {
+		err = p.Err
+	}
+	err = inBrief(dir, err)
+	if advice == "" {
+		return fmt.Errorf("open the store %s: %w", dir, err)
+	}
+	return fmt.Errorf("open the store %s: %w: %s", dir, err, advice)
+}
+
+// errBoltAdvice is the way over.
+var errBoltAdvice = errors.New("it was written by an earlier version, with another kind of store, and was left as it is: " +
+	"export its threads with that version (holdfast export FILE --thread ID), and import them into a new folder with this one (holdfast import)")

@@ -1,0 +1,130 @@
+package filestore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// BenchmarkCommit is the traffic of a server: writers that each commit one small
+// record to a thread of their own at a time. Beside commits per second it tells the
+// bytes that the process caused to be written to disk.
+func BenchmarkCommit(b *testing.B) {
+	for _, writers := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
+			benchCommits(b, openBench(b), writers, words(120))
+		})
+	}
+}
+
+func openBench(b *testing.B) store.Store {
+	s, err := Open(filepath.Join(b.TempDir(), "data"), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return s
+}
+
+func benchCommits(b *testing.B, s store.Store, writers int, record []byte) {
+	b.Helper()
+	before := diskWrites(b)
+	took := each(b, writers, func(w int) func() error { return committing(b, s, w, record) })
+	b.ReportMetric(float64(b.N)/took.Seconds(), "commits/s")
+	b.ReportMetric(float64(diskWrites(b)-before)/float64(b.N), "disk-B/op")
+}
+
+// diskWrites is what the process caused to be written to disk, where the system tells.
+func diskWrites(b *testing.B) int64 {
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if v, ok := strings.CutPrefix(line, "write_bytes: "); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// words is text that compresses about as well as prose in JSON does.
+func words(size int) []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	var s strings.Builder
+	for s.Len() < size {
+		fmt.Fprintf(&s, `{"type":"TEXT_MESSAGE_CONTENT","delta":"%x %x"}`, r.Uint64(), r.Uint32())
+	}
+	return []byte(s.String()[:size])
+}
+
+func random(size int) []byte {
+	b := make([]byte, 0, size+8)
+	for r := rand.New(rand.NewPCG(1, 2)); len(b) < size; {
+		b = binary.BigEndian.AppendUint64(b, r.Uint64())
+	}
+	return b[:size]
+}
+
+// each runs b.N operations, shared by the workers, and returns how long they took.
+// newWorker makes the operation of one worker.
+func each(b *testing.B, workers int, newWorker func(w int) func() error) time.Duration {
+	b.Helper()
+	runtime.GC()
+	var wg sync.WaitGroup
+	begun := time.Now()
+	for w := range workers {
+		n := b.N / workers
+		if w < b.N%workers {
+			n++
+		}
+		op := newWorker(w)
+		wg.Go(func() {
+			for range n {
+				if err := op(); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(begun)
+}
+
+// committing returns a function that commits one record to a thread of its own.
+func committing(b *testing.B, s store.Store, w int, record []byte) func() error {
+	head := store.Head{Next: 1}
+	key := store.ThreadKey{Tenant: "default", Thread: fmt.Sprintf("thread-%08d-4e5f-8a9b-0123456789ab", w)}
+	n := 0
+	return func() error {
+		n++
+		c := &store.Commit{
+			Key: key, ID: fmt.Sprintf("c%015x", n), Expect: head.Position(), User: "local", Process: "p-0123456789abcdef",
+			Fence: store.Fence{Epoch: 1, Nonce: "0123456789abcdef"}, UpdatedAt: time.Now(), Records: [][]byte{record},
+		}
+		if err := s.Commit(b.Context(), c); err != nil {
+			return err
+		}
+		head = store.Head{Fence: c.Fence, Next: head.Next + 1, ETag: c.ID}
+		return nil
+	}
+}

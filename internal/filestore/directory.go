@@ -1,0 +1,145 @@
+package filestore
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Threads implements [store.Directory]. It reads the owner's threads minute by
+// minute, newest first, and orders those of one minute by their heads. What is damaged
+// is left out, as in all lists: see salvage.go.
+func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
+	var heads []store.Head
+	err := s.view(ctx, func(v view) error {
+		prefix := activePrefix(owner)
+		from := prefix
+		if !before.IsZero() {
+			from = appendMinute(slices.Clip(prefix), minuteOf(before))
+		}
+		sorted, minute := 0, uint64(0) // heads[sorted:] are of this minute
+		_, err := v.ascendPast(prefix, from, func(k, name []byte) (bool, error) {
+			if m := binary.BigEndian.Uint64(k[len(prefix):]); m != minute {
+				sortHeads(heads[sorted:])
+				sorted, minute = len(heads), m
+				if sorted >= limit {
+					return false, nil
+				}
+			}
+			h, err := v.head(placeOf(k))
+			if err == nil && (before.IsZero() || h.UpdatedAt.Before(before)) {
+				h.Key = store.ThreadKey{Tenant: owner.Tenant, Thread: string(name)}
+				heads = append(heads, h.Head)
+			}
+			return true, err
+		})
+		sortHeads(heads[sorted:])
+		return err
+	})
+	return heads[:min(len(heads), max(limit, 0))], err
+}
+
+func sortHeads(heads []store.Head) {
+	slices.SortFunc(heads, func(a, b store.Head) int {
+		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.Key.Thread, b.Key.Thread))
+	})
+}
+
+// Owned implements [store.Directory].
+func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
+	var owned []store.OwnedThread
+	err := s.view(ctx, func(v view) error {
+		prefix := []byte{spaceOwned}
+		_, err := v.ascendPast(prefix, prefix, func(_, value []byte) (bool, error) {
+			r := reader{b: value}
+			o := store.OwnedThread{Key: store.ThreadKey{Tenant: r.name(), Thread: r.name()}}
+			o.Process = string(r.b)
+			if r.err == nil {
+				owned = append(owned, o)
+			}
+			return true, r.err
+		})
+		return err
+	})
+	return owned, err
+}
+
+// Walk implements [store.Directory], in the order of the names.
+func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []store.Head, next string, err error) {
+	var damage error
+	err = s.view(ctx, func(v view) (err error) {
+		prefix := []byte{spaceNames}
+		from := prefix
+		if after != "" {
+			from = append(append([]byte{spaceNames}, after...), 0)
+		}
+		damage, err = v.ascendPast(prefix, from, func(k, value []byte) (bool, error) {
+			if len(heads) >= max(limit, 1) {
+				next = after
+				return false, nil
+			}
+			name := k[len(prefix):]
+			r := reader{b: name}
+			key := store.ThreadKey{Tenant: r.name(), Thread: string(r.b)}
+			if r.err != nil {
+				return true, r.err
+			}
+			h, err := v.headOf(key, value)
+			heads, after = append(heads, h), string(name)
+			return true, err
+		})
+		return err
+	})
+	if damage == nil && next == "" && s.lost != nil {
+		damage = s.lost
+	}
+	return heads, next, cmp.Or(err, damage)
+}
+
+// headOf reads the head of the thread with the number. If it is damaged, the head has
+// only the key.
+func (v view) headOf(key store.ThreadKey, number []byte) (store.Head, error) {
+	if len(number) != 8 {
+		return store.Head{Key: key}, nil
+	}
+	var h *head
+	err := guard(func() (err error) {
+		h, err = v.head(binary.BigEndian.Uint64(number))
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrUnreadable):
+		return store.Head{Key: key}, nil
+	case err != nil:
+		return store.Head{}, err
+	}
+	h.Key = key
+	return h.Head, nil
+}
+
+// Children implements [store.Directory].
+func (s *Store) Children(ctx context.Context, parent store.ThreadKey, after string, limit int) ([]string, error) {
+	var ids []string
+	err := s.view(ctx, func(v view) error {
+		prefix := childPrefix(parent)
+		from := prefix
+		if after != "" {
+			from = append(append(slices.Clip(prefix), after...), 0)
+		}
+		_, err := v.ascendPast(prefix, from, func(k, _ []byte) (bool, error) {
+			if len(ids) >= limit {
+				return false, nil
+			}
+			ids = append(ids, string(k[len(prefix):]))
+			return true, nil
+		})
+		return err
+	})
+	return ids, err
+}

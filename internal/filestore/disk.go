@@ -1,0 +1,274 @@
+package filestore
+
+import (
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Where Pebble meets the disk, and trouble with it is kept away from Pebble.
+
+// disk is the file system as one engine sees it. Where Pebble cannot write, it
+// ends the process or is of no use afterwards. So no change of the directory ever
+// fails for it:
+//
+//   - Where there is no room, the change waits inside the call until there is.
+//   - After any other failure the engine has failed: the call never returns, nor
+//     does any later one, and the store opens another engine.
+//
+// Reading and removing may fail, and so may changes elsewhere: Pebble can live
+// with that. A sync that finds no room is a failure like any other, because
+// nobody knows which of the bytes that it was for will still be written.
+type disk struct {
+	vfs.FS
+	dir string
+
+	// changes is read-locked by every change, so that leave can wait for those
+	// that are under way.
+	changes sync.RWMutex
+	left    bool          // under changes
+	wakes   chan struct{} // closed by leave
+
+	mu      sync.Mutex
+	waiting int           // changes that wait for room
+	noRoom  error         // why they do
+	full    chan struct{} // closed while there are any
+	err     error         // why the engine has failed
+	failed  chan struct{} // closed then
+}
+
+// roomEvery is how often a change that waits for room is tried again.
+const roomEvery = 100 * time.Millisecond
+
+func newDisk(fs vfs.FS, dir string) *disk {
+	return &disk{FS: fs, dir: filepath.Clean(dir), wakes: make(chan struct{}), full: make(chan struct{}), failed: make(chan struct{})}
+}
+
+// change makes a change of the directory. It returns when it is made.
+func (d *disk) change(f func() error) {
+	err := d.try(f)
+	if noRoom(err) != 0 {
+		d.awaitRoom(err)
+		for noRoom(err) != 0 {
+			select {
+			case <-time.After(roomEvery):
+			case <-d.wakes:
+			}
+			err = d.try(f)
+		}
+		d.foundRoom()
+	}
+	if err != nil {
+		d.fail(err)
+		park()
+	}
+}
+
+// sync makes durable what was changed. It does not wait for room.
+func (d *disk) sync(f func() error) {
+	if err := d.try(f); err != nil {
+		d.fail(err)
+		park()
+	}
+}
+
+func (d *disk) try(f func() error) error {
+	d.changes.RLock()
+	if d.left {
+		d.changes.RUnlock()
+		park()
+	}
+	defer d.changes.RUnlock()
+	return f()
+}
+
+// park never returns. Whoever made the change holds on to what it has, but it is
+// in none of Pebble's locks that a reader needs: Pebble writes in them only while it
+// opens or closes.
+func park() { select {} }
+
+func (d *disk) awaitRoom(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.noRoom = err
+	d.waiting++
+	if d.waiting == 1 {
+		close(d.full)
+	}
+}
+
+func (d *disk) foundRoom() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting--
+	if d.waiting == 0 {
+		d.full = make(chan struct{})
+	}
+}
+
+// isFull returns a channel that is closed while a change waits for room, and why.
+func (d *disk) isFull() (<-chan struct{}, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.full, d.noRoom
+}
+
+// fail notes why the engine has failed. The first reason stays.
+func (d *disk) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err == nil {
+		d.err = err
+		close(d.failed)
+	}
+}
+
+// failure is why the engine has failed, or nil.
+func (d *disk) failure() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}
+
+// leave returns when no change is under way and none will ever be again, so that
+// the directory can be given to another engine.
+func (d *disk) leave() {
+	d.changes.Lock()
+	defer d.changes.Unlock()
+	if !d.left {
+		d.left = true
+		close(d.wakes)
+	}
+}
+
+// inside reports whether a file is one of the engine's. A backup, for example, is
+// not: it fails if it finds no room.
+func (d *disk) inside(name string) bool {
+	dir := filepath.Dir(filepath.Clean(name))
+	return dir == d.dir || filepath.Clean(name) == d.dir
+}
+
+// open guards the file that f opens for writing.
+func (d *disk) open(name string, f func() (vfs.File, error)) (file vfs.File, err error) {
+	if !d.inside(name) {
+		return f()
+	}
+	d.change(func() (err error) {
+		file, err = f()
+		return err
+	})
+	return &diskFile{File: file, disk: d}, nil
+}
+
+// Create implements [vfs.FS].
+func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return d.open(name, func() (vfs.File, error) { return d.FS.Create(name, category) })
+}
+
+// OpenReadWrite implements [vfs.FS].
+func (d *disk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return d.open(name, func() (vfs.File, error) { return d.FS.OpenReadWrite(name, category, opts...) })
+}
+
+// ReuseForWrite implements [vfs.FS].
+func (d *disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return d.open(newname, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, category) })
+}
+
+// OpenDir implements [vfs.FS].
+func (d *disk) OpenDir(name string) (vfs.File, error) {
+	file, err := d.FS.OpenDir(name)
+	if err != nil || !d.inside(name) {
+		return file, err
+	}
+	return &diskFile{File: file, disk: d}, nil
+}
+
+// Rename implements [vfs.FS].
+func (d *disk) Rename(oldname, newname string) error {
+	if !d.inside(newname) {
+		return d.FS.Rename(oldname, newname)
+	}
+	d.change(func() error { return d.FS.Rename(oldname, newname) })
+	return nil
+}
+
+// Remove implements [vfs.FS].
+func (d *disk) Remove(name string) error {
+	return d.try(func() error { return d.FS.Remove(name) })
+}
+
+// RemoveAll implements [vfs.FS].
+func (d *disk) RemoveAll(name string) error {
+	return d.try(func() error { return d.FS.RemoveAll(name) })
+}
+
+// Lock implements [vfs.FS]. The store has locked the directory, for all its
+// engines.
+func (d *disk) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
+// Unwrap implements [vfs.FS].
+func (d *disk) Unwrap() vfs.FS { return d.FS }
+
+// diskFile is a file of the directory, or the directory itself, to which [disk]'s
+// rules apply.
+type diskFile struct {
+	vfs.File
+	disk *disk
+}
+
+// Write implements [vfs.File].
+func (f *diskFile) Write(p []byte) (n int, err error) {
+	f.disk.change(func() error {
+		m, err := f.File.Write(p[n:])
+		n += m
+		return err
+	})
+	return n, nil
+}
+
+// WriteAt implements [vfs.File].
+func (f *diskFile) WriteAt(p []byte, offset int64) (n int, err error) {
+	f.disk.change(func() error {
+		m, err := f.File.WriteAt(p[n:], offset+int64(n))
+		n += m
+		return err
+	})
+	return n, nil
+}
+
+// Preallocate implements [vfs.File]. It only makes writing faster.
+func (f *diskFile) Preallocate(offset, length int64) error {
+	_ = f.disk.try(func() error { return f.File.Preallocate(offset, length) })
+	return nil
+}
+
+// Sync implements [vfs.File].
+func (f *diskFile) Sync() error {
+	f.disk.sync(f.File.Sync)
+	return nil
+}
+
+// SyncData implements [vfs.File].
+func (f *diskFile) SyncData() error {
+	f.disk.sync(f.File.SyncData)
+	return nil
+}
+
+// SyncTo implements [vfs.File].
+func (f *diskFile) SyncTo(length int64) (full bool, err error) {
+	f.disk.sync(func() (err error) {
+		full, err = f.File.SyncTo(length)
+		return err
+	})
+	return full, nil
+}
+
+// Close implements [vfs.File].
+func (f *diskFile) Close() error {
+	f.disk.sync(f.File.Close)
+	return nil
+}

@@ -1,0 +1,269 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// What is known about Pebble: how it is opened, written, read and closed.
+
+// The memory that Pebble may use, in bytes. The cache is what is left of its size
+// when the log's part of it is taken off.
+const (
+	cacheSize = 16<<20 + memTables*memTableSize
+	// memTableSize is how large the part of the log that is not in tables yet may
+	// become, about, and memTables how many of them there may be.
+	memTableSize = 8 << 20
+	memTables    = 4
+	// openFiles is how many files may be open at a time.
+	openFiles = 256
+)
+
+// engine is Pebble, opened once. What a batch has written can be read as soon as
+// Pebble has it in memory, which is before it is synced; so readers get a snapshot
+// from after the last sync.
+type engine struct {
+	db       *pebble.DB
+	disk     *disk
+	merges   *scheduler
+	readOnly bool
+
+	mu      sync.Mutex
+	shown   *shown // nil when the engine is retired
+	readers sync.WaitGroup
+	old     []*shown // to be closed, by a goroutine if there are any
+	closing bool     // it runs
+	olds    sync.WaitGroup
+}
+
+// shown is a snapshot that readers see. The engine holds it while it is the newest.
+type shown struct {
+	*pebble.Snapshot
+	holders int // under the engine's lock
+}
+
+// site is where engines work, and what they share.
+type site struct {
+	dir    string
+	fs     vfs.FS
+	cache  *pebble.Cache
+	log    *slog.Logger
+	damage damage
+	pause  time.Duration // before an engine is opened again, at first
+}
+
+func newSite(dir string, fs vfs.FS, log *slog.Logger) *site {
+	return &site{dir: dir, fs: fs, cache: pebble.NewCache(cacheSize), log: log, pause: firstPause}
+}
+
+// opening is an engine that is being opened.
+type opening struct {
+	disk *disk
+	done chan struct{} // closed when it is open, or is not going to be
+	// engine and err are for after done; one of them is nil.
+	engine *engine
+	err    error
+}
+
+// open begins to open an engine.
+func (s *site) open(readOnly bool) *opening {
+	o := &opening{disk: newDisk(s.fs, s.dir), done: make(chan struct{})}
+	merges := newScheduler()
+	go func() {
+		db, err := openPebble(s.options(o.disk, merges, readOnly), s.dir)
+		if failure := o.disk.failure(); failure != nil {
+			err = failure
+		}
+		if err == nil {
+			o.engine = &engine{db: db, disk: o.disk, merges: merges, readOnly: readOnly}
+			o.engine.show()
+		}
+		o.err = err
+		close(o.done)
+	}()
+	return o
+}
+
+func (s *site) options(d *disk, merges *scheduler, readOnly bool) *pebble.Options {
+	r := reporter{log: s.log, dir: s.dir, disk: d, damage: &s.damage, merges: merges}
+	opts := &pebble.Options{
+		FS:                          d,
+		ReadOnly:                    readOnly,
+		ErrorIfNotExists:            readOnly,
+		DisableConsistencyCheck:     readOnly, // what is whole can be read
+		Cache:                       s.cache,
+		FormatMajorVersion:          pebble.FormatTableFormatV6,
+		MemTableSize:                memTableSize,
+		MemTableStopWritesThreshold: memTables,
+		MaxOpenFiles:                openFiles,
+		Logger:                      r,
+		EventListener:               r.listener(),
+		// Commits never wait for tables to be merged. Otherwise a damaged table, which
+		// cannot be merged, would end all commits.
+		L0StopWritesThreshold: math.MaxInt32,
+	}
+	opts.Experimental.CompactionScheduler = merges
+	for i := range opts.Levels {
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	return opts
+}
+
+func openPebble(opts *pebble.Options, dir string) (db *pebble.DB, err error) {
+	err = guard(func() (err error) {
+		db, err = pebble.Open(dir, opts)
+		return err
+	})
+	return db, err
+}
+
+// guard makes errors of damage, and panics, which are Pebble's on damage that it
+// has not foreseen, into ones that wrap ErrUnreadable.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: panic: %v", errDamaged, p)
+		}
+	}()
+	return unreadable(f())
+}
+
+func (e *engine) newBatch() *pebble.Batch { return e.db.NewIndexedBatch() }
+
+// apply writes a batch, syncs it, and shows it to readers. Only one goroutine may
+// call it. It may never return: see [disk].
+func (e *engine) apply(b *pebble.Batch) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.disk.fail(fmt.Errorf("panic in the store's engine: %v", p))
+			err = e.disk.failure()
+		}
+	}()
+	if err := e.db.Apply(b, pebble.Sync); err != nil {
+		return err
+	}
+	// An error of the commit itself goes to Fatalf.
+	if err := e.disk.failure(); err != nil {
+		return err
+	}
+	e.show()
+	return nil
+}
+
+// show gives readers what is there now.
+func (e *engine) show() {
+	next := &shown{Snapshot: e.db.NewSnapshot(), holders: 1}
+	e.mu.Lock()
+	last := e.shown
+	e.shown = next
+	e.mu.Unlock()
+	if last != nil {
+		e.drop(last)
+	}
+}
+
+// drop lets go of a snapshot. Closing it may wait for a merge, which may wait for
+// room: neither readers nor commits may.
+func (e *engine) drop(s *shown) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.holders--
+	if s.holders > 0 {
+		return
+	}
+	e.old = append(e.old, s)
+	e.olds.Add(1)
+	if !e.closing {
+		e.closing = true
+		go e.closeOld()
+	}
+}
+
+func (e *engine) closeOld() {
+	for {
+		e.mu.Lock()
+		old := e.old
+		e.old = nil
+		e.closing = len(old) > 0
+		e.mu.Unlock()
+		if len(old) == 0 {
+			return
+		}
+		for _, s := range old {
+			_ = s.Close() // it only forgets
+			e.olds.Done()
+		}
+	}
+}
+
+// read calls f with what commits have made durable. f copies what it returns.
+func (e *engine) read(f func(pebble.Reader) error) error {
+	e.mu.Lock()
+	s := e.shown
+	if s == nil {
+		e.mu.Unlock()
+		return errClosed
+	}
+	s.holders++
+	e.readers.Add(1)
+	e.mu.Unlock()
+	defer func() {
+		e.drop(s)
+		e.readers.Done()
+	}()
+	return guard(func() error { return f(s) })
+}
+
+// retire ends reading, and waits for those who read.
+func (e *engine) retire() {
+	e.mu.Lock()
+	s := e.shown
+	e.shown = nil
+	e.mu.Unlock()
+	if s == nil {
+		return
+	}
+	e.drop(s)
+	e.readers.Wait()
+}
+
+// close waits for readers, and for the writes of the engine itself. If one of them
+// waits for room, or the engine has failed, it is left behind: what was
+// acknowledged is on disk, and nothing else is written.
+func (e *engine) close() error {
+	e.retire()
+	if e.disk.failure() != nil {
+		e.disk.leave()
+		return errLeft
+	}
+	closed := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				closed <- fmt.Errorf("panic in the store's engine: %v", p)
+			}
+		}()
+		e.olds.Wait()
+		closed <- e.db.Close()
+	}()
+	full, _ := e.disk.isFull()
+	select {
+	case err := <-closed:
+		return err
+	case <-e.disk.failed:
+	case <-full:
+	}
+	e.disk.leave()
+	return errLeft
+}
+
+// errLeft: an engine could not be closed.
+var errLeft = errors.New("the engine was left behind")

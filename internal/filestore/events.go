@@ -1,0 +1,87 @@
+package filestore
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// reporter is told by Pebble what goes wrong in it. Pebble may hold its locks
+// meanwhile, so nothing here calls it.
+type reporter struct {
+	log    *slog.Logger
+	dir    string
+	disk   *disk
+	damage *damage
+	merges *scheduler
+}
+
+// Infof implements [pebble.Logger].
+func (r reporter) Infof(string, ...any) {}
+
+// Errorf implements [pebble.Logger].
+func (r reporter) Errorf(format string, args ...any) {
+	r.log.Warn("the store reports trouble", "store", r.dir, "error", fmt.Sprintf(format, args...))
+}
+
+// Fatalf implements [pebble.Logger]. Pebble expects that the process ends here. It
+// goes on, but it changes nothing any more.
+func (r reporter) Fatalf(format string, args ...any) {
+	r.disk.fail(fmt.Errorf(format, args...))
+}
+
+// listener is what Pebble calls.
+func (r reporter) listener() *pebble.EventListener {
+	return &pebble.EventListener{
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			if r.damage.found(filepath.Base(info.Path)) {
+				r.log.Error("a file of the store is damaged: what is in the damaged part cannot be read, everything else goes on; put a backup in its place",
+					"store", r.dir, "file", filepath.Base(info.Path), "error", firstLine(info.Details))
+			}
+		},
+		BackgroundError: func(err error) {
+			r.merges.fail()
+			if r.disk.failure() == nil && !pebble.IsCorruptionError(err) {
+				r.log.Warn("the store could not tidy up its files; it tries again", "store", r.dir, "error", firstLine(err))
+			}
+		},
+	}
+}
+
+// firstLine is an error without the stacks that Pebble's have.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// damage is what is known of damaged files.
+type damage struct {
+	mu    sync.Mutex
+	files map[string]bool
+}
+
+// found notes a file, and reports whether that is new.
+func (d *damage) found(file string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.files[file] {
+		return false
+	}
+	if d.files == nil {
+		d.files = map[string]bool{}
+	}
+	d.files[file] = true
+	return true
+}
+
+func (d *damage) list() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.files))
+}

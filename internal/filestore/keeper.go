@@ -1,0 +1,185 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The keeper sees to it that there is an engine that writes, and one that reads,
+// which are the same one except
+//
+//   - at a start without room: the store is read by an engine that only reads,
+//     until the other one could be opened;
+//   - after an engine has failed: it goes on to be read, until another one is open.
+//
+// An engine that has failed cannot be closed. It is left behind, with its memory
+// and a few goroutines that never wake, so there may be only so many of them.
+
+const (
+	// maxLeft is how many engines may be left behind. Whoever has a disk that fails
+	// more often needs another disk, and a restart.
+	maxLeft = 8
+	// The pause before an engine is opened again doubles from the first one up to the
+	// longest.
+	firstPause   = 100 * time.Millisecond
+	longestPause = 30 * time.Second
+)
+
+// begin opens the first engine, and starts the committer.
+func (s *Store) begin() error {
+	o := s.open(s.readOnly)
+	e, err := s.await(o)
+	if errors.Is(err, errFull) {
+		e, err = s.readMeanwhile(o)
+	}
+	if err != nil {
+		return judged(err)
+	}
+	if e.readOnly {
+		s.engine.Store(e)
+		if s.readOnly {
+			s.refuse(fmt.Errorf("the store %s is open for reading only", s.dir))
+		}
+	} else if err := s.use(e); err != nil {
+		return errors.Join(err, e.close())
+	}
+	go s.committer()
+	return nil
+}
+
+// errFull: there is no room to open an engine. It waits for it.
+var errFull = errors.New("there is no room")
+
+// await waits until an engine is open, has failed to, or waits for room.
+func (s *Store) await(o *opening) (*engine, error) {
+	full, _ := o.disk.isFull()
+	select {
+	case <-o.done:
+		return o.engine, o.err
+	case <-o.disk.failed:
+		return nil, o.disk.failure()
+	case <-full:
+		_, why := o.disk.isFull()
+		return nil, fmt.Errorf("%w: %w", errFull, why)
+	}
+}
+
+// readMeanwhile opens an engine that only reads, while the other one waits for room.
+// A new store has nothing that could be read.
+func (s *Store) readMeanwhile(o *opening) (*engine, error) {
+	_, why := o.disk.isFull()
+	r := s.open(true)
+	<-r.done
+	if r.err != nil {
+		o.disk.leave()
+		return nil, why
+	}
+	s.refuseForRoom(why)
+	s.keep(func() *engine {
+		e, err := s.awaitRoom(o)
+		if err == nil {
+			return e
+		}
+		return s.reopen(o.disk, err)
+	})
+	return r.engine, nil
+}
+
+// awaitRoom is await for an engine that may wait for room.
+func (s *Store) awaitRoom(o *opening) (*engine, error) {
+	select {
+	case <-o.done:
+		return o.engine, o.err
+	case <-o.disk.failed:
+		return nil, o.disk.failure()
+	case <-s.closing:
+		o.disk.leave()
+		return nil, errClosed
+	}
+}
+
+// keep has open open an engine, and gives it to the committer.
+func (s *Store) keep(open func() *engine) {
+	s.keeping.Go(func() {
+		e := open()
+		if e == nil {
+			return
+		}
+		select {
+		case s.opened <- e:
+		case <-s.closing:
+			_ = e.close() // it has written nothing of anybody's
+		}
+	})
+}
+
+// reopen opens an engine after another one has failed. It returns nil when the
+// store is closed meanwhile, or when too many have failed.
+func (s *Store) reopen(failed *disk, cause error) *engine {
+	pause := s.pause
+	for {
+		failed.leave()
+		if s.left.Add(1) > maxLeft {
+			s.refuse(fmt.Errorf("write to the store %s: %w; the disk has failed too often: look after it, and start the server again", s.dir, cause))
+			s.log.Error("the store's disk has failed too often; commits are refused until the server is started again", "store", s.dir, "error", firstLine(cause))
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-s.closing:
+			return nil
+		}
+		pause = min(2*pause, longestPause)
+		o := s.open(false)
+		e, err := s.awaitRoom(o)
+		switch {
+		case err == nil:
+			return e
+		case errors.Is(err, errClosed):
+			return nil
+		}
+		s.log.Error("the store could not be opened again", "store", s.dir, "error", firstLine(err))
+		s.refuse(reopens(s.dir, err))
+		failed, cause = o.disk, err
+	}
+}
+
+// use makes an engine the one that reads and writes.
+func (s *Store) use(e *engine) error {
+	t := newTxn(e.newBatch(), s.codec, &s.hot, numbers{})
+	defer t.close()
+	var n numbers
+	var err1, err2 error
+	n.thread, err1 = t.number(metaKey(metaThreads))
+	n.account, err2 = t.number(metaKey(metaAccounts))
+	if err := errors.Join(err1, err2); err != nil {
+		return unreadable(err)
+	}
+	s.writing, s.numbers = e, n
+	s.hot.forgetAll()
+	before := s.engine.Swap(e)
+	s.refused.Store(nil)
+	if before == nil {
+		return nil
+	}
+	s.log.Info("the store can be written again", "store", s.dir)
+	s.keeping.Go(func() {
+		if !before.readOnly {
+			before.retire()
+		} else if err := before.close(); err != nil {
+			s.log.Warn("the engine that only read could not be closed", "store", s.dir, "error", firstLine(err))
+		}
+	})
+	return nil
+}
+
+// refuse has commits refused from now on.
+func (s *Store) refuse(err error) { s.refused.Store(&err) }
+
+// refuseForRoom has commits refused because there is no room.
+func (s *Store) refuseForRoom(why error) {
+	err := waitsForRoom(s.dir, why)
+	s.refuse(err)
+	s.log.Error("the store has no room: commits are refused until it has", "store", s.dir, "error", firstLine(err))
+}

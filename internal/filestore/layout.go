@@ -1,0 +1,169 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// The directory: what is in it besides Pebble's files, who may use it, and whether it is a
+// store at all. All of this is settled before Pebble sees it.
+
+// Format is the version of the layout of keys and values. A store with a larger
+// one is refused.
+const Format = 1
+
+// The files of the directory that are not Pebble's.
+const (
+	// formatFile says that the directory is a store, and the version of its layout:
+	// whoever opens it knows this before Pebble changes anything.
+	formatFile = "FORMAT"
+	// lockFileName is locked while a process has the store open.
+	lockFileName = "LOCK"
+	// boltFile is what the store of earlier versions was called by default.
+	boltFile = "holdfast.db"
+)
+
+const formatWord = "holdfast"
+
+// makeFolder makes the directory if it is not there.
+func makeFolder(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(dir))
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(folder string) error {
+	if runtime.GOOS == "windows" {
+		return nil // it cannot sync folders, and does not need to
+	}
+	f, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// lockFor locks the directory for this process, and waits for another one to let
+// go of it.
+func lockFor(dir string, alone bool, wait time.Duration) (io.Closer, error) {
+	name := filepath.Join(dir, lockFileName)
+	for deadline := time.Now().Add(wait); ; time.Sleep(20 * time.Millisecond) {
+		lock, taken, err := lockFile(name, alone)
+		switch {
+		case err == nil:
+			return lock, nil
+		case !alone && errors.Is(err, fs.ErrNotExist):
+			return io.NopCloser(nil), nil // nobody has ever opened it for writing
+		case !taken:
+			return nil, err
+		case time.Now().After(deadline):
+			return nil, errLocked
+		}
+	}
+}
+
+// checkFormat reads the version of a store's layout. It reports false if the
+// directory has no store, and could have one.
+func checkFormat(dir string) (there bool, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, formatFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, checkVacant(dir)
+	}
+	if err != nil {
+		return false, err
+	}
+	number, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), formatWord+" ")
+	format, err := strconv.Atoi(number)
+	switch {
+	case !ok || err != nil || format < 1:
+		return false, fmt.Errorf("its file %s says %q: %w", formatFile, text, errDamaged)
+	case format > Format:
+		return false, fmt.Errorf("it has format %d, this version of Holdfast reads formats up to %d: %w; install a newer version", format, Format, store.ErrVersionTooNew)
+	}
+	return true, checkManifest(dir)
+}
+
+// checkVacant: a directory that has other things in it is left alone.
+func checkVacant(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == boltFile:
+			return errBolt
+		case name != lockFileName && name != "lost+found" && !strings.HasPrefix(name, "."):
+			return fmt.Errorf("it has no file %s, but has %s: %w", formatFile, name, errNoStore)
+		}
+	}
+	return nil
+}
+
+// checkManifest: where the file that names all others is gone, Pebble would make an
+// empty store and remove the others.
+func checkManifest(dir string) error {
+	at, err := pebble.Peek(dir, vfs.Default)
+	if err != nil || at.Exists {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext == ".sst" || ext == ".log" {
+			return fmt.Errorf("it has %s, but no list of its files (marker.manifest…): %w", e.Name(), errDamaged)
+		}
+	}
+	return nil
+}
+
+// writeFormat makes the directory a store.
+func writeFormat(dir string) error {
+	name := filepath.Join(dir, formatFile)
+	temporary := filepath.Join(dir, "."+formatFile)
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "%s %d\n", formatWord, Format)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, name); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+// isBolt reports whether the path is a file of the store of earlier versions.
+func isBolt(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	b := make([]byte, 20)
+	if _, err := io.ReadFull(f, b); err != nil {
+		return filepath.Ext(path) == ".db"
+	}
+	return filepath.Ext(path) == ".db" || string(b[16:]) == "\xed\xda\x0c\xed"
+}

@@ -1,0 +1,163 @@
+package filestore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// A log that a process did not come to close ends in what was being written, which is
+// no damage: it was never acknowledged. Pebble finds out whether there is damage before
+// that end only where a later part of the log says how much of it was synced, and it
+// understates that. But here nothing is written before everything in front of it is
+// synced. So where something begins behind a part that cannot be read, that part was
+// acknowledged, and is damaged.
+
+// The log's format: blocks with chunks in them, which do not cross from one block into
+// the next. A chunk has a header: its checksum, its length, its type, the log's number,
+// and in the newer types how much of the log was synced.
+const (
+	logBlock        = 32 << 10
+	logHeader       = 11 // of types 5 to 8
+	logSyncedHeader = 19 // of types 9 to 12
+	logFull         = 5  // of both, the first type is a whole record,
+	logFirst        = 6  // and the second one the beginning of one
+	logSynced       = 4  // is what the newer types are larger by
+)
+
+// logDamage is damage in the newest log, behind which more was committed.
+type logDamage struct {
+	file    string
+	at, all int // bytes
+}
+
+func (d *logDamage) Error() string {
+	return fmt.Sprintf("%s is damaged at byte %d of %d: what was committed after that cannot be read", d.file, d.at, d.all)
+}
+
+func (d *logDamage) Unwrap() error { return errDamaged }
+
+// checkLog checks the newest log. The others were closed, so Pebble checks all of them.
+func checkLog(dir string) error {
+	names, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	if err != nil {
+		return err
+	}
+	var newest string
+	var last uint64
+	for _, name := range names {
+		n, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(name), ".log"), 10, 64)
+		if err == nil && n >= last {
+			newest, last = name, n
+		}
+	}
+	if newest == "" {
+		return nil
+	}
+	log, err := os.ReadFile(newest)
+	if err != nil {
+		return err
+	}
+	if at, damaged := damageInLog(log, uint32(last)); damaged {
+		return &logDamage{file: filepath.Base(newest), at: at, all: len(log)}
+	}
+	return nil
+}
+
+// damageInLog returns where the log with this number stops being readable, and whether
+// that is damage.
+func damageInLog(log []byte, number uint32) (at int, damaged bool) {
+	trailer := binary.LittleEndian.AppendUint32([]byte{0, 0, 0, 0, 0, 0, logFull}, number+1)
+	for at < len(log) {
+		block := min(len(log), (at/logBlock+1)*logBlock)
+		if bytes.HasPrefix(log[at:], trailer) {
+			return at, false // it was closed
+		}
+		if block-at < logSyncedHeader && isZero(log[at:block]) {
+			at = block
+			continue
+		}
+		_, size := chunk(log[at:block], number)
+		if size == 0 {
+			break
+		}
+		at += size
+	}
+	for behind := at + 1; behind < len(log); behind++ {
+		block := min(len(log), (behind/logBlock+1)*logBlock)
+		kind, size := chunk(log[behind:block], number)
+		begins := kind == logFull || kind == logFirst
+		if size > 0 && begins || bytes.HasPrefix(log[behind:], trailer) {
+			return at, true
+		}
+	}
+	return at, false
+}
+
+// chunk returns the type of the chunk with which b begins, without what the newer types
+// add, and the chunk's size; 0 if there is none.
+func chunk(b []byte, number uint32) (kind byte, size int) {
+	if len(b) < logHeader || b[6] < logFull || b[6] >= logFull+2*logSynced || binary.LittleEndian.Uint32(b[7:]) != number {
+		return 0, 0
+	}
+	kind, size = b[6], logHeader
+	if kind >= logFull+logSynced {
+		kind, size = kind-logSynced, logSyncedHeader
+	}
+	size += int(binary.LittleEndian.Uint16(b[4:]))
+	if size > len(b) {
+		return 0, 0
+	}
+	sum := crc32.Checksum(b[6:size], castagnoli)
+	if bits.RotateLeft32(sum, 17)+0xa282ead8 != binary.LittleEndian.Uint32(b) {
+		return 0, 0
+	}
+	return kind, size
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func isZero(b []byte) bool {
+	return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 })
+}
+
+// cutFS is a file system in which a damaged log ends where its damage begins.
+type cutFS struct {
+	vfs.FS
+	damage *logDamage
+}
+
+// Open implements [vfs.FS].
+func (c cutFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := c.FS.Open(name, opts...)
+	if err != nil || filepath.Base(name) != c.damage.file {
+		return f, err
+	}
+	return &cutFile{File: f, left: c.damage.at}, nil
+}
+
+// cutFile is read from its beginning, as logs are.
+type cutFile struct {
+	vfs.File
+	left int
+}
+
+// Read implements [vfs.File].
+func (f *cutFile) Read(p []byte) (int, error) {
+	if f.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := f.File.Read(p[:min(len(p), f.left)])
+	f.left -= n
+	return n, err
+}

@@ -1,0 +1,53 @@
+package filestore
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+)
+
+// leases are kept in memory. That is enough: the directory's lock is exclusive, so
+// any process that was not announced to this one is gone.
+type leases struct {
+	mu    sync.Mutex
+	until map[string]time.Time // by process
+}
+
+// Announce implements [store.Presence].
+func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l := &s.leases
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(l.until, func(_ string, until time.Time) bool { return !now.Before(until) })
+	if l.until == nil {
+		l.until = map[string]time.Time{}
+	}
+	l.until[process] = now.Add(ttl)
+	return nil
+}
+
+// Retire implements [store.Presence].
+func (s *Store) Retire(ctx context.Context, process string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.leases.mu.Lock()
+	defer s.leases.mu.Unlock()
+	delete(s.leases.until, process)
+	return nil
+}
+
+// Alive implements [store.Presence].
+func (s *Store) Alive(ctx context.Context, process string) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	s.leases.mu.Lock()
+	defer s.leases.mu.Unlock()
+	return time.Now().Before(s.leases.until[process]), nil
+}

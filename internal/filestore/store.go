@@ -1,0 +1,175 @@
+// Package filestore keeps threads in a directory, with Pebble: a log that every
+// commit is appended and synced to, and sorted tables that the log is folded into.
+// Every commit is on disk before it returns, and before anybody can read it;
+// commits that arrive together share one sync.
+//
+// Trouble with the disk never ends the process. While there is no room, commits are
+// refused and reading goes on, and so it is while the engine is opened again after
+// a write that failed; see keeper.go. What is damaged on disk is an error that
+// wraps [store.ErrUnreadable] for those who read it, and for nobody else.
+//
+// The files by what they hold: commit.go, read.go, directory.go, presence.go,
+// notify.go, ledger.go and durability.go have the methods of the roles of
+// [store.Store]; committer.go is the one goroutine that writes, write.go what it
+// writes for a commit; keeper.go keeps an engine there for it; engine.go, disk.go,
+// events.go and scheduler.go are what is known about Pebble; layout.go is the
+// directory, and keys.go lists every key.
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/holdfast-agents/holdfast/internal/frame"
+	"github.com/holdfast-agents/holdfast/internal/wake"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+var _ store.Store = (*Store)(nil)
+
+// Options are the choices of [Open]; the zero value is right for a server.
+type Options struct {
+	// LockTimeout is how long to wait for another process to let go of the
+	// directory; 0 means one second.
+	LockTimeout time.Duration
+	// ReadOnly opens a store that is there for reading. Nothing in the directory
+	// changes, and commits are refused. What is whole of a damaged store can be read:
+	// Walk says if something is missing.
+	ReadOnly bool
+	// Log is told what operators should know; nil: nobody is.
+	Log *slog.Logger
+}
+
+// Store is a store in one directory. All its methods may be called concurrently.
+type Store struct {
+	*site
+	codec    *frame.Codec
+	lock     io.Closer
+	readOnly bool
+	lost     *logDamage // nil: nothing
+	leases   leases
+	waiters  wake.List
+
+	// The committer's.
+	writing *engine // nil while there is none
+	late    *group  // that waits for room
+	hot     hot
+	numbers numbers
+
+	engine  atomic.Pointer[engine] // that is read
+	refused atomic.Pointer[error]  // why commits are refused; nil when they are not
+
+	requests  chan *request // to the committer, unbuffered: see submit
+	opened    chan *engine  // to the committer, from the keeper
+	keeping   sync.WaitGroup
+	left      atomic.Int64 // engines that could not be closed
+	closing   chan struct{}
+	stopped   chan struct{} // closed when the committer has ended
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// numbers are the last ones that were given away.
+type numbers struct {
+	thread  uint64 // to a thread
+	account uint64 // to an account of the ledger
+}
+
+// Open opens the store in the directory dir, and makes the directory if it is not
+// there. The error wraps [store.ErrStoreLocked] if another process has the store
+// open, [store.ErrVersionTooNew] if a newer version of Holdfast wrote it, and
+// [store.ErrUnreadable] if it is damaged; nothing is changed then. A store whose
+// disk has no room is opened, but refuses commits until it has. The caller must
+// call Close.
+func Open(dir string, opts Options) (*Store, error) { return openOn(vfs.Default, dir, opts) }
+
+func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
+	codec, err := frame.New()
+	if err != nil {
+		return nil, err
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	lock, lost, err := prepare(dir, opts)
+	if err != nil {
+		return nil, openFailed(dir, err)
+	}
+	if lost != nil {
+		fs = cutFS{fs, lost}
+	}
+	s := &Store{
+		site: newSite(dir, fs, opts.Log), codec: codec, lock: lock, readOnly: opts.ReadOnly, lost: lost,
+		requests: make(chan *request),
+		opened:   make(chan *engine),
+		closing:  make(chan struct{}),
+		stopped:  make(chan struct{}),
+	}
+	if err := s.begin(); err != nil {
+		s.cache.Unref()
+		return nil, openFailed(dir, errors.Join(err, lock.Close()))
+	}
+	return s, nil
+}
+
+// prepare makes the directory, locks it, and checks that it is a store, or can
+// become one. Pebble has not seen it then. A store that is only read may have lost what
+// is behind a damaged part of its log.
+func prepare(dir string, opts Options) (lock io.Closer, lost *logDamage, err error) {
+	if opts.ReadOnly {
+		if _, err := os.Stat(filepath.Join(dir, formatFile)); err != nil {
+			return nil, nil, err
+		}
+	} else if err := makeFolder(dir); err != nil {
+		return nil, nil, err
+	}
+	if opts.LockTimeout == 0 {
+		opts.LockTimeout = time.Second
+	}
+	if lock, err = lockFor(dir, !opts.ReadOnly, opts.LockTimeout); err != nil {
+		return nil, nil, err
+	}
+	there, err := checkFormat(dir)
+	switch {
+	case err != nil:
+	case there:
+		err = checkLog(dir)
+	default:
+		err = writeFormat(dir)
+	}
+	if opts.ReadOnly && errors.As(err, &lost) {
+		err = nil
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Close())
+	}
+	return lock, lost, nil
+}
+
+// Close implements [store.Store]. What is being written is finished first, unless
+// there is no room for it; what waits to be written is refused.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() {
+		close(s.closing)
+		<-s.stopped
+		s.keeping.Wait()
+		err := s.engine.Load().close()
+		if errors.Is(err, errLeft) {
+			s.log.Warn("the store was closed with writes that could not be finished; everything that was acknowledged is on disk", "store", s.dir)
+			err = nil
+		}
+		s.cache.Unref()
+		if err := errors.Join(err, s.lock.Close()); err != nil {
+			s.closeErr = fmt.Errorf("close the store %s: %w", s.dir, err)
+		}
+	})
+	return s.closeErr
+}

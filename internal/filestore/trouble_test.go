@@ -1,0 +1,200 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// inChild runs the test in a process of its own, and reports whether it did. An
+// engine that has failed is left behind, with goroutines that the other tests must
+// not leave.
+func inChild(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(leavesVariable) != "" {
+		return false
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
+	child.Env = append(os.Environ(), leavesVariable+"=1")
+	out, err := child.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return true
+}
+
+// fault makes one operation fail, or all of its kind while it is on.
+type fault struct {
+	kind  errorfs.OpKind
+	file  string // a part of the name
+	cause error
+	after int32 // how many are let through first
+	stays bool
+
+	seen atomic.Int32
+	on   atomic.Bool
+	hits atomic.Int32
+}
+
+// MaybeError implements [errorfs.Injector].
+func (f *fault) MaybeError(op errorfs.Op) error {
+	if !f.on.Load() || op.Kind != f.kind || !strings.Contains(filepath.Base(op.Path), f.file) {
+		return nil
+	}
+	if f.seen.Add(1) <= f.after || !f.stays && f.hits.Load() > 0 {
+		return nil
+	}
+	f.hits.Add(1)
+	return f.cause
+}
+
+func (f *fault) String() string { return fmt.Sprintf("%v of %s", f.kind, f.file) }
+
+// faulty opens a store whose file system has the fault, which is off.
+func faulty(t *testing.T, dir string, f *fault) *Store {
+	t.Helper()
+	s, err := openOn(errorfs.Wrap(vfs.Default, f), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// writer is a thread that is committed to, each commit until it has succeeded.
+type writer struct {
+	*testing.T
+	s       *Store
+	head    store.Head
+	refused int
+}
+
+func newWriter(t *testing.T, s *Store, n int) *writer {
+	return &writer{T: t, s: s, head: store.Head{Key: threadKey(n), Next: 1}}
+}
+
+// next is the commit that follows.
+func (w *writer) next(size int) *store.Commit {
+	id := fmt.Sprintf("%s-%d", w.head.Key.Thread, w.head.Next)
+	return &store.Commit{
+		Key: w.head.Key, ID: id, Expect: w.head.Position(), Fence: store.Fence{Epoch: 1, Nonce: "abcdefgh"}, UpdatedAt: time.Now(),
+		Records: [][]byte{[]byte(id)}, State: []byte(id), Messages: []store.Message{{ID: id, Data: random(size)}},
+		Put: []store.Value{{Kind: "k", ID: fmt.Sprintf("%08d", w.head.Next), Data: random(size)}}, Keep: map[store.Kind]int{"k": 20},
+	}
+}
+
+func (w *writer) done(c *store.Commit) {
+	w.head.Fence, w.head.Next, w.head.ETag = c.Fence, w.head.Next+1, c.ID
+}
+
+// write makes n commits.
+func (w *writer) write(ctx context.Context, n, size int) {
+	for range n {
+		c := w.next(size)
+		for err := w.s.Commit(ctx, c); err != nil; err = w.s.Commit(ctx, c) {
+			if ctx.Err() != nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
+				w.Errorf("commit %s: %v", c.ID, err)
+				return
+			}
+			w.refused++
+			if _, err := w.s.Head(ctx, w.head.Key); err != nil && !errors.Is(err, store.ErrNotFound) {
+				w.Errorf("while commits are refused: %v", err)
+			}
+			time.Sleep(time.Millisecond) // for a moment that only the store knows
+		}
+		w.done(c)
+	}
+}
+
+// check reads what was written.
+func (w *writer) check() {
+	w.Helper()
+	head, err := w.s.Head(w.Context(), w.head.Key)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if head.Next != w.head.Next {
+		w.Errorf("%s ends before record %d, want %d", head.Key, head.Next, w.head.Next)
+	}
+	whole(w.T, w.s, head)
+}
+
+// TestWriteFails: after any write that fails the store goes on by itself. Whatever it
+// was in the middle of is written once.
+func TestWriteFails(t *testing.T) {
+	t.Parallel()
+	if inChild(t) {
+		return
+	}
+	for _, f := range []*fault{
+		{kind: errorfs.OpFileWrite, file: ".log", cause: syscall.EIO, after: 7},
+		{kind: errorfs.OpFileSyncData, file: ".log", cause: syscall.EIO, after: 7},
+		{kind: errorfs.OpFileSyncData, file: ".log", cause: syscall.ENOSPC, after: 7},
+		{kind: errorfs.OpCreate, file: ".log", cause: syscall.EMFILE},
+		{kind: errorfs.OpReuseForWrite, file: ".log", cause: syscall.EMFILE},
+		{kind: errorfs.OpCreate, file: ".sst", cause: syscall.EMFILE},
+		{kind: errorfs.OpFileWrite, file: ".sst", cause: syscall.EIO},
+		{kind: errorfs.OpFileSyncData, file: ".sst", cause: syscall.EIO},
+		{kind: errorfs.OpFileWrite, file: "MANIFEST", cause: syscall.EIO},
+		{kind: errorfs.OpFileSync, file: "MANIFEST", cause: syscall.EIO},
+		{kind: errorfs.OpFileSync, file: "data", cause: syscall.EIO},
+	} {
+		t.Run(fmt.Sprintf("%s %v", f, f.cause), func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "data")
+			s := faulty(t, dir, f)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			writers := make([]*writer, 4)
+			var wg sync.WaitGroup
+			for n := range writers {
+				writers[n] = newWriter(t, s, n)
+				wg.Go(func() {
+					writers[n].write(ctx, 10, 1000)
+					f.on.Store(true)
+					writers[n].write(ctx, 200, 10_000)
+				})
+			}
+			wg.Wait()
+			if f.hits.Load() != 1 {
+				t.Errorf("the fault came up %d times", f.hits.Load())
+			}
+			if err := s.CanCommit(ctx); err != nil {
+				t.Errorf("it goes on, but says %v", err)
+			}
+			refused := 0
+			for _, w := range writers {
+				w.check()
+				refused += w.refused
+			}
+			if refused == 0 {
+				t.Error("no commit was refused, so nothing was tested")
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again := openAt(t, dir)
+			for _, w := range writers {
+				w.s = again
+				w.check()
+			}
+		})
+	}
+}
