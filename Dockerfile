@@ -21,7 +21,7 @@ COPY --from=build --chown=65532:65532 /out/data /data
 # the server.
 ENV ZONEINFO=/zoneinfo.zip \
     HOLDFAST_ADDR=0.0.0.0:8080 \
-    HOLDFAST_STORE=bolt:/data/holdfast.db
+    HOLDFAST_STORE=file:/data
 USER 65532:65532
 VOLUME /data
 EXPOSE 8080

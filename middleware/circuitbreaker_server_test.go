@@ -77,7 +77,7 @@ func TestTheBreakerCountsTheFrontendsCalls(t *testing.T) {
 	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling(`confirm {"sure":true}`),
 		Middleware: []holdfast.Middleware{middleware.CircuitBreaker(middleware.CircuitBreakerOptions{})},
-	}, hooktest.In("bolt:"+t.TempDir()+"/holdfast.db"))
+	}, hooktest.In("file:"+t.TempDir()+"/data"))
 	got := c.Say("do it")
 	for range 2 {
 		pending := got.Last().Outcome.PendingToolCallIDs

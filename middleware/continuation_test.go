@@ -219,7 +219,7 @@ func TestARunIsContinuedAsAPersonSays(t *testing.T) {
 	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: alwaysCalling("work {}"), Tools: []holdfast.Tool{countedTool("work", &runs)},
 		Middleware: []holdfast.Middleware{middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 8})},
-	}, hooktest.In("bolt:"+t.TempDir()+"/holdfast.db"))
+	}, hooktest.In("file:"+t.TempDir()+"/data"))
 	step := func(got hooktest.Stream, total int64) hooktest.Stream {
 		t.Helper()
 		if n := runs.Load(); n != total {

@@ -152,7 +152,7 @@ func TestErrorTrackingGoesOnAfterARestart(t *testing.T) {
 	c := hooktest.Converse(t, holdfast.Agent{
 		Name: "a", Model: model, Tools: []holdfast.Tool{flaky(&runs), ask},
 		Middleware: []holdfast.Middleware{middleware.ErrorTracking(middleware.ErrorTrackingOptions{MaxFailingIterations: 2})},
-	}, hooktest.In("bolt:"+t.TempDir()+"/holdfast.db"))
+	}, hooktest.In("file:"+t.TempDir()+"/data"))
 	q := c.Say("fetch it").Question(t)
 	c.Restart()
 	if end := c.Answer(q, `{}`).Last(); end.Code != codes.TooManyErrors || runs.Load() != 1 {

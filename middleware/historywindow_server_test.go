@@ -30,7 +30,7 @@ func TestASummarySurvivesARestart(t *testing.T) {
 	var summaries atomic.Int32
 	agent := holdfast.Agent{Model: remembering(&summaries), Middleware: []holdfast.Middleware{
 		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4})}}
-	c := hooktest.Converse(t, agent, hooktest.In("bolt:"+filepath.Join(t.TempDir(), "holdfast.db")))
+	c := hooktest.Converse(t, agent, hooktest.In("file:"+filepath.Join(t.TempDir(), "data")))
 	for i := range 4 {
 		stream := c.Say(fmt.Sprint("question ", i)).Text
 		if made := strings.Contains(stream, `"name":"holdfast.history_summarised"`); made != (i == 3) {

@@ -21,13 +21,13 @@ func ExampleCheck() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "holdfast.db")
-	if err := talk(file); err != nil {
+	folder := filepath.Join(dir, "data")
+	if err := talk(folder); err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	db, err := offline.Open(offline.Location{URL: file})
+	db, err := offline.Open(offline.Location{URL: folder})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -44,9 +44,9 @@ func ExampleCheck() {
 	// default/greeting idle 2 messages
 }
 
-// talk runs an agent once, with its threads in a file.
-func talk(file string) error {
-	s, err := server.New(server.Config{Store: "bolt:" + file, Agents: []holdfast.Agent{hello}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+// talk runs an agent once, with its threads in a folder.
+func talk(folder string) error {
+	s, err := server.New(server.Config{Store: "file:" + folder, Agents: []holdfast.Agent{hello}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return err
 	}

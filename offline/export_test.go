@@ -17,7 +17,7 @@ import (
 func TestExportThroughStores(t *testing.T) {
 	redis := redistest.Start(t)
 	stores := []store.Store{filled(t, hello, 1)}
-	for _, at := range []offline.Location{{URL: t.TempDir() + "/x.db", Create: true}, {URL: redis.URL()}} {
+	for _, at := range []offline.Location{{URL: t.TempDir() + "/data", Create: true}, {URL: redis.URL()}} {
 		store, err := offline.Open(at)
 		if err != nil {
 			t.Fatal(err)

@@ -23,15 +23,16 @@ import (
 
 // Location says where a store is.
 type Location struct {
-	// URL is a store as in server.Config.Store, or the path of an embedded store's file.
+	// URL is a store as in server.Config.Store, or the path of an embedded store's folder.
 	URL string
 	// RedisPrefix is the prefix of every key in Redis; default "hf:".
 	RedisPrefix string
-	// Create makes the file if it does not exist.
+	// Create makes an embedded store if it does not exist, and lets [Import] write to it.
+	// Without it, an embedded store is only read: not a byte of it changes.
 	Create bool
 }
 
-// Open opens a store without a server. It refuses a file that a server has open, with
+// Open opens a store without a server. It refuses a folder that a server has open, with
 // [store.ErrStoreLocked], and a store in memory, which exists only inside its server. The
 // caller must close the store.
 func Open(at Location) (store.Store, error) {
@@ -44,11 +45,15 @@ func Open(at Location) (store.Store, error) {
 	case strings.Contains(at.URL, "://"):
 		return stores.Open(at.URL, o)
 	}
-	path := strings.TrimPrefix(at.URL, "bolt:")
+	if strings.HasPrefix(at.URL, "bolt:") {
+		return stores.Open(at.URL, o)
+	}
+	path := strings.TrimPrefix(at.URL, "file:")
 	if _, err := os.Stat(path); err != nil && !at.Create {
 		return nil, fmt.Errorf("there is no store at %s: %w", path, err)
 	}
-	return stores.Open("bolt:"+path, o)
+	o.ReadOnly = !at.Create
+	return stores.Open("file:"+path, o)
 }
 
 // Problem is something about a stored thread that must not be.

@@ -138,8 +138,8 @@ func TestList(t *testing.T) {
 // TestOpen: a store is named by a URL or a path, and opening one that does not
 // exist does not create it.
 func TestOpen(t *testing.T) {
-	path := t.TempDir() + "/x.db"
-	for _, url := range []string{path, "bolt:" + path} {
+	path := t.TempDir() + "/data"
+	for _, url := range []string{path, "file:" + path} {
 		if _, err := offline.Open(offline.Location{URL: url}); err == nil || !strings.Contains(err.Error(), "there is no store at "+path) {
 			t.Errorf("%s: %v", url, err)
 		}
@@ -154,7 +154,7 @@ func TestOpen(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, url := range []string{"", "bolt:"} {
+	for _, url := range []string{"", "file:"} {
 		if _, err := offline.Open(offline.Location{URL: url, Create: true}); err == nil {
 			t.Errorf("%q was opened", url)
 		}

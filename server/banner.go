@@ -62,7 +62,7 @@ func (c *Config) storeText() string {
 	if c.OpenStore != nil {
 		return "the program's own"
 	}
-	if path, ok := strings.CutPrefix(c.Store, "bolt:"); ok {
+	if path, ok := strings.CutPrefix(c.Store, "file:"); ok {
 		return path + "  (embedded)"
 	}
 	if u, err := url.Parse(c.Store); err == nil && u.Host != "" {

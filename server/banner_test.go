@@ -65,7 +65,7 @@ func TestBanner(t *testing.T) {
 		"  store       the program's own\n  agents": func(c *server.Config) {
 			c.OpenStore = func() (store.Store, error) { return struct{ store.Store }{memstore.New()}, nil }
 		},
-		"/x.db  (embedded)\n": func(c *server.Config) { c.Store = "bolt:" + t.TempDir() + "/x.db" },
+		"/x  (embedded)\n": func(c *server.Config) { c.Store = "file:" + t.TempDir() + "/x" },
 	} {
 		if got := bannerOf(t, true, change); !strings.Contains(got, want) {
 			t.Errorf("want %q in\n%s", want, got)

@@ -28,9 +28,9 @@ type Config struct {
 	// Addr is the address to listen on; default "localhost:8080". Without
 	// Authenticate or AllowAnonymous it must be a loopback address.
 	Addr string
-	// Store is where threads are kept: "bolt:PATH", "redis://HOST:PORT/DB" (also
+	// Store is where threads are kept: "file:FOLDER", "redis://HOST:PORT/DB" (also
 	// rediss, redis+sentinel and redis+cluster) or "memory:"; default
-	// "bolt:./data/holdfast.db".
+	// "file:./data".
 	Store string
 	// RedisPrefix is the prefix of every key in Redis, so that several installations
 	// can share one; default "hf:".
@@ -182,7 +182,7 @@ func (c Config) limits(agent string) Limits {
 func (c Config) withDefaults() Config {
 	setDefault(&c.Addr, "localhost:8080")
 	setDefault(&c.Version, Version())
-	setDefault(&c.Store, "bolt:./data/holdfast.db")
+	setDefault(&c.Store, "file:./data")
 	setDefault(&c.CheckpointFrequency, string(loop.PerIteration))
 	setDefault(&c.SchemaChanges, string(loop.SchemaWarn))
 	setDefault(&c.KeepCheckpoints, 100)

@@ -57,8 +57,8 @@ func TestConfigMistakes(t *testing.T) {
 		"at least 100ms":           func(c *server.Config) { c.Lease = time.Millisecond },
 		"listens on loopback only": func(c *server.Config) { c.Addr = "0.0.0.0:8080" },
 		"write host:port":          func(c *server.Config) { c.Addr = "8080" },
-		"use bolt:PATH":            func(c *server.Config) { c.Store = "floppy:a" },
-		"has no path":              func(c *server.Config) { c.Store = "bolt:" },
+		"use file:FOLDER":          func(c *server.Config) { c.Store = "floppy:a" },
+		"has no path":              func(c *server.Config) { c.Store = "file:" },
 	} {
 		c := config(t)
 		change(&c)
@@ -86,7 +86,7 @@ func post(t *testing.T, url, thread, text string) string {
 // TestStartAndShutdown: a server serves until it is shut down, and leaves nothing behind.
 func TestStartAndShutdown(t *testing.T) {
 	c := config(t)
-	c.Store = "bolt:" + filepath.Join(t.TempDir(), "x", "holdfast.db")
+	c.Store = "file:" + filepath.Join(t.TempDir(), "x", "data")
 	s, err := server.New(c)
 	if err != nil {
 		t.Fatal(err)

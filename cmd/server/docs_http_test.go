@@ -198,7 +198,7 @@ func startDemo(t *testing.T) (string, <-chan request) {
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, []string{
-			"--addr=localhost:0", "--store=bolt:" + filepath.Join(t.TempDir(), "holdfast.db"), "--demo-delay=1ms", "--log-level=debug",
+			"--addr=localhost:0", "--store=file:" + filepath.Join(t.TempDir(), "data"), "--demo-delay=1ms", "--log-level=debug",
 		}, env(nil), out, logTo)
 		out.Close()
 		logTo.Close()

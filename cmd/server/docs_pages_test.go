@@ -138,7 +138,7 @@ func TestCheckLine(t *testing.T) {
 		"holdfast --colour":                         true,
 		"holdfast polish":                           true,
 		"holdfast check --colour":                   true,
-		"holdfast check data/holdfast.db":           false,
+		"holdfast check data":                       false,
 		"make run":                                  false,
 		"make money":                                true,
 		"go test ./internal/nowhere":                true,

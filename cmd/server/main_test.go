@@ -50,7 +50,7 @@ func TestOptionMistakes(t *testing.T) {
 // TestProgram runs the program from its banner to a clean end.
 func TestProgram(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	store := "bolt:" + filepath.Join(t.TempDir(), "holdfast.db")
+	store := "file:" + filepath.Join(t.TempDir(), "data")
 	out := &signalWriter{want: "recovery", seen: cancel}
 	var errOut bytes.Buffer
 	if code := run(ctx, []string{"--addr=localhost:0", "--store=" + store, "--demo-journal=" + filepath.Join(t.TempDir(), "j")}, env(nil), out, &errOut); code != exitOK {

@@ -62,8 +62,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs := flag.NewFlagSet("holdfast", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.addr, "addr", "localhost:8080", "the address to listen on")
-	fs.StringVar(&o.store, "store", "bolt:./data/holdfast.db",
-		"where threads are kept: bolt:PATH, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
+	fs.StringVar(&o.store, "store", "file:./data",
+		"where threads are kept: file:FOLDER, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
 	fs.StringVar(&o.redisPrefix, "redis-prefix", "hf:", "the prefix of every key in Redis")
 	fs.StringVar(&o.model, "model", "",
 		"the default model: demo (scripted, needs no key) or openai/NAME; without it, openai/gpt-5-mini if OPENAI_API_KEY is set, else demo")

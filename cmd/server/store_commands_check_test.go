@@ -22,7 +22,7 @@ import (
 func aged(t *testing.T, versions map[string]int) (store, file string) {
 	t.Helper()
 	dir := t.TempDir()
-	store, file = "bolt:"+filepath.Join(dir, "holdfast.db"), filepath.Join(dir, "holdfast.yaml")
+	store, file = "file:"+filepath.Join(dir, "data"), filepath.Join(dir, "holdfast.yaml")
 	text := "agents:\n  - name: a\n    model: demo\n    middleware:\n"
 	var kinds []holdfast.MiddlewareKind
 	for name, version := range versions {

@@ -15,8 +15,8 @@ import (
 func demoStore(t *testing.T) (path, journal string) {
 	t.Helper()
 	folder := t.TempDir()
-	path, journal = filepath.Join(folder, "holdfast.db"), filepath.Join(folder, "journal.txt")
-	o, err := parseOptions([]string{"--store=bolt:" + path, "--demo-journal=" + journal, "--demo-delay=0s"}, env(nil), io.Discard)
+	path, journal = filepath.Join(folder, "data"), filepath.Join(folder, "journal.txt")
+	o, err := parseOptions([]string{"--store=file:" + path, "--demo-journal=" + journal, "--demo-delay=0s"}, env(nil), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,10 +24,10 @@ import (
 // looked is the result of madeStore's tool.
 const looked = "sunny\x1b[2J\nand warm"
 
-// madeStore makes a file with the thread "t", in which an agent has called a tool.
+// madeStore makes a store with the thread "t", in which an agent has called a tool.
 func madeStore(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "holdfast.db")
+	path := filepath.Join(t.TempDir(), "data")
 	model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
@@ -43,7 +43,7 @@ func madeStore(t *testing.T) string {
 		return looked, nil
 	})
 	s, err := server.New(server.Config{
-		Store: "bolt:" + path, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Store: "file:" + path, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Now:    func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Agents: []holdfast.Agent{{Name: "weather", Model: model, Tools: []holdfast.Tool{look}}},
 	})
@@ -109,7 +109,7 @@ func TestInspectCommand(t *testing.T) {
 		t.Fatalf("%d %s", code, errOut)
 	}
 	golden(t, "inspect_list.txt", masked(out))
-	code, out, errOut = runCommand(t, env(nil), "inspect", "bolt:"+path, "--thread", "t")
+	code, out, errOut = runCommand(t, env(nil), "inspect", "file:"+path, "--thread", "t")
 	if code != exitOK || errOut != "" || strings.Contains(out, "\x1b") {
 		t.Fatalf("%d %q %s", code, out, errOut)
 	}
@@ -144,7 +144,7 @@ func TestCheckCommand(t *testing.T) {
 // damage removes the thread's newest checkpoint.
 func damage(t *testing.T, path string) {
 	t.Helper()
-	db, err := offline.Open(offline.Location{URL: path})
+	db, err := offline.Open(offline.Location{URL: path, Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func damage(t *testing.T, path string) {
 // TestStoreCommandMistakes: a mistake exits with 2, says what to do, and makes no file.
 func TestStoreCommandMistakes(t *testing.T) {
 	path := madeStore(t)
-	missing := filepath.Join(t.TempDir(), "nothing.db")
+	missing := filepath.Join(t.TempDir(), "nothing")
 	for _, c := range []struct {
 		want string
 		args []string
@@ -177,7 +177,7 @@ func TestStoreCommandMistakes(t *testing.T) {
 		{"it takes STORE, not 2 arguments", []string{"inspect", path, "more"}},
 		{"not defined: -colour", []string{"check", path, "--colour"}},
 		{"there is no store at " + missing, []string{"check", missing}},
-		{"there is no store at " + missing, []string{"inspect", "bolt:" + missing}},
+		{"there is no store at " + missing, []string{"inspect", "file:" + missing}},
 		{"exists only inside its server", []string{"check", "memory:"}},
 		{"unknown store", []string{"check", "floppy://secret@a"}},
 		{"default/nope", []string{"check", path, "--thread=nope"}},
@@ -193,7 +193,7 @@ func TestStoreCommandMistakes(t *testing.T) {
 	if _, err := os.Stat(missing); err == nil {
 		t.Error("looking for a store made one")
 	}
-	held, err := offline.Open(offline.Location{URL: path})
+	held, err := offline.Open(offline.Location{URL: path, Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

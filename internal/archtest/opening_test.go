@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -19,9 +18,6 @@ func TestOpenings(t *testing.T) {
 	t.Parallel()
 	n := 0
 	eachSource(t, root, func(short string, fset *token.FileSet, f *ast.File) {
-		if strings.HasPrefix(short, "internal/boltstore/") {
-			return // is on its way out
-		}
 		if lines := fset.File(f.Package).LineCount(); lines > minOpeningLines {
 			n++
 			if !opens(f) {

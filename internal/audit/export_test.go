@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -68,13 +68,13 @@ func TestRoundTrip(t *testing.T) {
 	for _, id := range []string{"t", "fork", "went on", "archived"} {
 		t.Run(id, func(t *testing.T) {
 			before := written(t, db, looptest.KeyOf(id))
-			bolt := looptest.Must(boltstore.Open(filepath.Join(t.TempDir(), "x.db"), boltstore.Options{}))(t)
-			defer bolt.Close()
-			if err := copied(t, bolt, looptest.KeyOf(id), before); err != nil {
+			embedded := looptest.Must(filestore.Open(filepath.Join(t.TempDir(), "data"), filestore.Options{}))(t)
+			defer embedded.Close()
+			if err := copied(t, embedded, looptest.KeyOf(id), before); err != nil {
 				t.Fatal(err)
 			}
 			back := memstore.New()
-			if err := copied(t, back, looptest.KeyOf(id), written(t, bolt, looptest.KeyOf(id))); err != nil {
+			if err := copied(t, back, looptest.KeyOf(id), written(t, embedded, looptest.KeyOf(id))); err != nil {
 				t.Fatal(err)
 			}
 			if after := written(t, back, looptest.KeyOf(id)); after != before {

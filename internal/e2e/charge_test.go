@@ -11,7 +11,7 @@ import (
 // charge that was made is in the journal under a key of its own.
 func TestChargedOnce(t *testing.T) {
 	t.Parallel()
-	k := newKiller(t, newBolt(t), "per_iteration", "on")
+	k := newKiller(t, newFile(t), "per_iteration", "on")
 	w := &watcher{killer: k, thread: "shop", run: "r1"}
 	res, err := post(t.Context(), k.p.url, input(w.thread, w.run, userMessage("u1", "charge 10")))
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 // eachStore runs a test on files and on Redis, side by side. It gets new stores from
 // newStore.
 func eachStore(t *testing.T, test func(t *testing.T, newStore func(*testing.T) string)) {
-	t.Run("bolt", func(t *testing.T) {
+	t.Run("file", func(t *testing.T) {
 		t.Parallel()
-		test(t, newBolt)
+		test(t, newFile)
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
@@ -55,7 +55,7 @@ func newCrew(t *testing.T, store string, args ...string) *crew {
 	return &crew{T: t, store: store, journal: filepath.Join(t.TempDir(), "journal"), holds: t.TempDir(), args: args}
 }
 
-func (c *crew) shared() bool { return !strings.HasPrefix(c.store, "bolt:") }
+func (c *crew) shared() bool { return !strings.HasPrefix(c.store, "file:") }
 
 // begin starts the first worker, and on Redis the one that stands by.
 func (c *crew) begin() *crew {

@@ -13,7 +13,7 @@ import (
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	const crowd = 40
-	k := newKiller(t, newBolt(t), "per_iteration", "on")
+	k := newKiller(t, newFile(t), "per_iteration", "on")
 	var wg sync.WaitGroup
 	for i := range crowd {
 		wg.Go(func() {

@@ -13,7 +13,7 @@ import (
 // goes on, and nothing at all is done twice.
 func TestDeploy(t *testing.T) {
 	t.Parallel()
-	k := newKiller(t, newBolt(t), "per_iteration", "on")
+	k := newKiller(t, newFile(t), "per_iteration", "on")
 	for i, after := range []int{20, 70, 140} {
 		w := &watcher{killer: k, thread: []string{"first", "second", "third"}[i], run: "r1"}
 		res, err := post(t.Context(), k.p.url, input(w.thread, w.run, k.plan()))

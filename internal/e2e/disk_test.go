@@ -3,10 +3,12 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"math"
 	"net/http"
 	"os"
@@ -44,8 +46,8 @@ type crowded struct {
 // fillDisk starts conversations until the server cannot accept another one.
 func fillDisk(t *testing.T, args ...string) *crowded {
 	t.Helper()
-	c := &crowded{killer: newKiller(t, newBolt(t), "per_iteration", "on", args...)}
-	limitFileSize(t, c.p.cmd.Process.Pid, 512<<10)
+	c := &crowded{killer: newKiller(t, newFile(t), "per_iteration", "on", args...)}
+	limitFileSize(t, c.p.cmd.Process.Pid, 192<<10)
 	for i := range 100 {
 		w := &watcher{killer: c.killer, thread: fmt.Sprintf("t%d", i), run: "r1"}
 		res, err := post(t.Context(), c.p.url, input(w.thread, w.run, c.plan()))
@@ -103,17 +105,20 @@ func checkRefused(t *testing.T, res *http.Response) {
 	if res.StatusCode != http.StatusServiceUnavailable || refusal.Code != codes.StoreUnavailable || !strings.Contains(refusal.Hint, "Try again") {
 		t.Errorf("a POST on a full disk: %d %s", res.StatusCode, body)
 	}
-	for _, internal := range []string{".db", "too large", "resize", "bolt", os.TempDir()} {
+	for _, internal := range []string{".log", "too large", "grow", "pebble", os.TempDir()} {
 		if strings.Contains(string(body), internal) {
 			t.Errorf("the answer tells %q: %s", internal, body)
 		}
 	}
 }
 
-// checkReadable: what is stored can be read, and the log tells the operator
-// which file it is about and what to do.
+// checkReadable: what is stored can be read, the server says that no run could be
+// started, and the log tells the operator which store it is about and what to do.
 func (c *crowded) checkReadable() {
 	c.Helper()
+	if code := getJSON(c.T, c.p.url+"/readyz", new(any)); code != http.StatusServiceUnavailable {
+		c.Errorf("a server whose disk is full says at /readyz: %d", code)
+	}
 	var list struct{ Threads []map[string]any }
 	if code := getJSON(c.T, c.p.url+"/threads", &list); code != http.StatusOK || len(list.Threads) != len(c.watchers) {
 		c.Errorf("GET /threads: %d, %d threads, want %d", code, len(list.Threads), len(c.watchers))
@@ -124,17 +129,22 @@ func (c *crowded) checkReadable() {
 			c.Errorf("%s: GET messages: %d, %d messages", w.thread, code, len(history.Messages))
 		}
 	}
-	for _, want := range []string{strings.TrimPrefix(c.store, "bolt:"), "free space on its disk"} {
+	for _, want := range []string{strings.TrimPrefix(c.store, "file:"), "free space on its disk"} {
 		if !strings.Contains(c.p.out.String(), want) {
 			c.Errorf("the log does not say %q: %s", want, c.p.out)
 		}
 	}
 }
 
-// checkAll: every run goes on to its end, and every watcher has every record
-// once.
+// checkAll: every run goes on to its end, every watcher has every record once, and the
+// server says that a run could be started.
 func (c *crowded) checkAll() {
 	c.Helper()
+	defer func() {
+		if code := getJSON(c.T, c.p.url+"/readyz", new(any)); code != http.StatusOK {
+			c.Errorf("a server whose disk has room again says at /readyz: %d", code)
+		}
+	}()
 	for _, w := range c.watchers {
 		w.finish()
 		w.checkLog()
@@ -239,36 +249,51 @@ func startFull(t *testing.T, k *killer) *process {
 	p := run(t, exec.Command("sh", shell...))
 	p.url = "http://" + k.addr
 	p.awaitOutput(says("free space on its disk"), nil)
+	p.awaitOutput(says("listening"), nil)
 	return p
 }
 
-// TestCannotOpenStore: a server that cannot use its file does not start. It says
-// which file, and what to do.
+// TestCannotOpenStore: a server that cannot use its folder does not start. It says
+// which folder, and what to do.
 func TestCannotOpenStore(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	letIn(t, folder)
 	name := func(parts ...string) string { return filepath.Join(append([]string{folder}, parts...)...) }
-	if err := os.Mkdir(name("sealed"), 0o555); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"sealed", "others", "earlier"} {
+		if err := os.Mkdir(name(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
-	makeStore(t, name("readonly.db"), 0o444)
-	makeStore(t, name("damaged.db"), 0o666)
-	damage(t, name("damaged.db"))
-	if err := os.WriteFile(name("file"), nil, 0o444); err != nil {
-		t.Fatal(err)
+	for _, file := range [][]string{{"file"}, {"x.db"}, {"others", "notes.txt"}, {"earlier", "holdfast.db"}} {
+		if err := os.WriteFile(name(file...), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	const rights = "the server's user must be able to write the file and its folder"
+	for _, store := range []string{"readonly", "damaged"} {
+		if err := openStore(t, "file:"+name(store)).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damage(t, name("damaged"))
+	share(t, folder, 0o666)
+	share(t, name("readonly"), 0o444)
+	share(t, name("sealed"), 0o444)
+	const rights = "the server's user must be able to write the folder and what is in it"
 	for path, want := range map[string]string{
-		name("readonly.db"):           rights,
-		name("sealed", "holdfast.db"): rights,
-		name("sealed", "a", "b.db"):   rights,
-		name("sealed"):                "name a file in this folder",
-		name("file", "holdfast.db"):   "a part of this path is a file",
-		name("damaged.db"):            "it is not a store, or it is damaged; it was left as it is",
+		name("readonly"):            rights,
+		name("sealed"):              rights,
+		name("sealed", "data"):      rights,
+		name("sealed", "a", "data"): rights,
+		name("file"):                "a part of this path is a file",
+		name("file", "data"):        "a part of this path is a file",
+		name("damaged"):             "it was left as it is: put a backup in its place",
+		name("others"):              "name a new or an empty folder",
+		name("earlier"):             "export its threads with that version",
+		name("x.db"):                "export its threads with that version",
 	} {
-		before, _ := os.ReadFile(path) // some are no files
-		p := run(t, unprivileged(t, exec.Command(binary, "--addr", redistest.FreeAddr(t), "--store", "bolt:"+path)))
+		before := contents(t, folder)
+		p := run(t, unprivileged(t, exec.Command(binary, "--addr", redistest.FreeAddr(t), "--store", "file:"+path)))
 		select {
 		case <-p.done:
 		case <-time.After(20 * time.Second):
@@ -280,33 +305,66 @@ func TestCannotOpenStore(t *testing.T) {
 		if text := p.out.String(); !strings.Contains(text, "open the store "+path+": ") || !strings.Contains(text, want) {
 			t.Errorf("the server does not name %s or say %q: %s", path, want, text)
 		}
-		if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+		if !maps.Equal(before, contents(t, folder)) {
 			t.Errorf("%s was changed", path)
 		}
 	}
 }
 
-// makeStore makes an empty store with this mode.
-func makeStore(t *testing.T, path string, mode os.FileMode) {
+// TestEarlierStore: what the store was called in earlier versions is refused with what to
+// do.
+func TestEarlierStore(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	p := run(t, exec.Command(binary, "--addr", redistest.FreeAddr(t), "--store", "bolt:"+path))
+	<-p.done
+	if text := p.out.String(); p.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(text, "export its threads with that version") {
+		t.Errorf("exit code %d: %s", p.cmd.ProcessState.ExitCode(), text)
+	}
+}
+
+// contents are the files in a folder, but for the locks.
+func contents(t *testing.T, folder string) map[string]string {
 	t.Helper()
-	if err := openStore(t, "bolt:"+path).Close(); err != nil {
+	all := map[string]string{}
+	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "LOCK" {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		all[name] = string(text)
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, mode); err != nil {
+	return all
+}
+
+// share gives everybody rights to all files in a folder, and the same with entry to the
+// folders.
+func share(t *testing.T, folder string, mode os.FileMode) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			return os.Chmod(name, mode|0o111)
+		}
+		return errors.Join(err, os.Chmod(name, mode))
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// damage destroys the beginnings of a store's first two pages.
-func damage(t *testing.T, path string) {
+// damage empties the list of a store's tables.
+func damage(t *testing.T, dir string) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
+	lists, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	if err != nil || len(lists) == 0 {
+		t.Fatalf("%s has no list of its tables, %v", dir, err)
 	}
-	defer f.Close()
-	for page := range 2 {
-		if _, err := f.WriteAt(make([]byte, 64), int64(page*os.Getpagesize())); err != nil {
+	for _, name := range lists {
+		if err := os.Truncate(name, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/internal/redistest"
+	"github.com/holdfast-agents/holdfast/middleware/permission"
 	"github.com/holdfast-agents/holdfast/state"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // goldenStates are what a golden store holds of the states of middleware, and of what
@@ -42,6 +43,10 @@ const (
 // allow has a person allow both, for later too.
 func (g *goldenStates) allow(t *testing.T, p *process) {
 	t.Helper()
+	g.Used = map[string]int64{}
+	for _, account := range goldenAccounts {
+		g.Used[account] = 0
+	}
 	for i, text := range []string{allowedInThread, allowedForUser} {
 		k := onlyTalk(t, p, "allowed")
 		k.runs = 10 * i
@@ -49,6 +54,12 @@ func (g *goldenStates) allow(t *testing.T, p *process) {
 		k.wantEnd(k.says(text), "success")
 		if len(k.asked) != 1 {
 			t.Fatalf("%s: asked %v", text, k.asked)
+		}
+		for _, notice := range k.customs(permission.NoticeRemembered) {
+			value, _ := notice.Data["value"].(map[string]any)
+			if account, ok := value["account"].(string); ok {
+				g.Used[account] = 0 // readUsed reads it
+			}
 		}
 	}
 }
@@ -100,13 +111,18 @@ func (g *goldenStates) used(t *testing.T, store string) map[string]int64 {
 	t.Helper()
 	s := openStore(t, store)
 	defer s.Close()
-	used, err := s.Used(t.Context(), "default", goldenAccounts)
+	return usedOf(t, s, slices.Sorted(maps.Keys(g.Used)))
+}
+
+func usedOf(t *testing.T, db store.Store, accounts []string) map[string]int64 {
+	t.Helper()
+	used, err := db.Used(t.Context(), "default", accounts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]int64{}
 	for i, n := range used {
-		out[goldenAccounts[i]] = n
+		out[accounts[i]] = n
 	}
 	return out
 }
@@ -129,12 +145,10 @@ func (g *goldenStates) checkUsed(t *testing.T, store string) {
 func TestGoldenUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"v1", "v2"} {
-		for kind, open := range goldenStores {
+		for kind, g := range goldenStores {
 			t.Run(format+"/"+kind, func(t *testing.T) {
 				t.Parallel()
-				dir := t.TempDir()
-				unpack(t, goldenFile(format, kind+".gz"), filepath.Join(dir, "store"))
-				store, _ := open(t, dir)
+				store := g.open(t, goldenFile(format, g.data+".gz"))
 				p := start(t, redistest.FreeAddr(t), store, append(goldenArgs("v3"), "--demo-delay=1ms", "--lease=300ms")...)
 				k := onlyTalk(t, p, "finished")
 				k.runs = 100

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,18 +38,16 @@ type golden struct {
 func TestGoldenStores(t *testing.T) {
 	t.Parallel()
 	if *writeGolden {
-		for kind := range goldenStores {
-			writeGoldenStore(t, kind, goldenFormats[len(goldenFormats)-1])
-		}
+		format := goldenFormats[len(goldenFormats)-1]
+		writeGoldenThreads(t, format)
+		writeGoldenRedis(t, format)
 	}
 	for _, format := range goldenFormats {
-		for kind, open := range goldenStores {
+		for kind, g := range goldenStores {
 			t.Run(format+"/"+kind, func(t *testing.T) {
 				t.Parallel()
-				dir := t.TempDir()
-				unpack(t, goldenFile(format, kind+".gz"), filepath.Join(dir, "store"))
-				store, _ := open(t, dir)
-				text, err := os.ReadFile(goldenFile(format, kind+".json"))
+				store := g.open(t, goldenFile(format, g.data+".gz"))
+				text, err := os.ReadFile(goldenFile(format, g.data+".json"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,22 +65,33 @@ func TestGoldenStores(t *testing.T) {
 	}
 }
 
-// goldenStores open a store whose data is in the file "store" of a folder, and
-// return how to write what it holds to that file.
-var goldenStores = map[string]func(t *testing.T, dir string) (store string, save func()){
-	"bolt": func(_ *testing.T, dir string) (string, func()) {
-		return "bolt:" + filepath.Join(dir, "store"), func() {}
-	},
-	"redis": func(t *testing.T, dir string) (string, func()) {
-		s := redistest.Start(t, "--dir", dir, "--dbfilename", "store")
-		return s.URL(), func() {
-			c := redis.NewClient(&redis.Options{Addr: s.Addr})
-			defer c.Close()
-			if err := c.Save(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	},
+// goldenStores have the data of a format: as commits that any store can make, and as
+// Redis has written it.
+var goldenStores = map[string]struct {
+	data string // the name of the files
+	open func(t *testing.T, file string) (store string)
+}{
+	"file":      {"threads", func(t *testing.T, file string) string { return replayed(t, newFile(t), file) }},
+	"redis":     {"threads", func(t *testing.T, file string) string { return replayed(t, newRedis(t), file) }},
+	"redis-rdb": {"redis", openRDB},
+}
+
+// replayed has a store hold what is in the file.
+func replayed(t *testing.T, store, file string) string {
+	t.Helper()
+	db := openStore(t, store)
+	loadDump(t, file).replay(t, db)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func openRDB(t *testing.T, file string) string {
+	t.Helper()
+	dir := t.TempDir()
+	unpack(t, file, filepath.Join(dir, "store"))
+	return redistest.Start(t, "--dir", dir, "--dbfilename", "store").URL()
 }
 
 func goldenFile(format, name string) string { return filepath.Join("../../testdata", format, name) }
@@ -146,11 +157,45 @@ func mustText(t *testing.T, v any) string {
 	return string(b)
 }
 
-// writeGoldenStore makes a store with a finished, an asking, a cancelled and a
-// cut-off run.
-func writeGoldenStore(t *testing.T, kind, format string) {
+// writeGoldenThreads writes what a store holds as commits.
+func writeGoldenThreads(t *testing.T, format string) {
+	t.Helper()
+	store := newFile(t)
+	want := makeGolden(t, store, format)
+	db := openStore(t, store)
+	readDump(t, db, slices.Sorted(maps.Keys(want.Used))).write(t, goldenFile(format, "threads.gz"))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	writeWant(t, want, goldenFile(format, "threads.json"))
+}
+
+// writeGoldenRedis writes what Redis saves.
+func writeGoldenRedis(t *testing.T, format string) {
+	t.Helper()
 	dir := t.TempDir()
-	store, save := goldenStores[kind](t, dir)
+	s := redistest.Start(t, "--dir", dir, "--dbfilename", "store")
+	want := makeGolden(t, s.URL(), format)
+	c := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer c.Close()
+	if err := c.Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	pack(t, filepath.Join(dir, "store"), goldenFile(format, "redis.gz"))
+	writeWant(t, want, goldenFile(format, "redis.json"))
+}
+
+func writeWant(t *testing.T, want golden, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(mustText(t, want)+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeGolden makes a store with a finished, an asking, a cancelled and a cut-off run,
+// and returns what it holds.
+func makeGolden(t *testing.T, store, format string) golden {
+	t.Helper()
 	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format), "--demo-delay=2ms", "--archive-after=1ms")...)
 	want := golden{Messages: map[string]json.RawMessage{}}
 	run := func(thread, text string, each func(record) bool) {
@@ -189,11 +234,7 @@ func writeGoldenStore(t *testing.T, kind, format string) {
 	want.readStates(t, p)
 	p.kill()
 	want.readUsed(t, store)
-	save()
-	pack(t, filepath.Join(dir, "store"), goldenFile(format, kind+".gz"))
-	if err := os.WriteFile(goldenFile(format, kind+".json"), []byte(mustText(t, want)+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return want
 }
 
 // goBack forks the finished run in its middle, and waits until its log is archived:

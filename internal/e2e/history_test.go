@@ -21,9 +21,9 @@ import (
 // deleted, over HTTP. Afterwards nothing of it is stored any more.
 func TestTimeTravel(t *testing.T) {
 	t.Parallel()
-	t.Run("bolt", func(t *testing.T) {
+	t.Run("file", func(t *testing.T) {
 		t.Parallel()
-		timeTravel(t, newBolt(t))
+		timeTravel(t, newFile(t))
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()

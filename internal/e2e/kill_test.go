@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 	"github.com/holdfast-agents/holdfast/store"
@@ -42,12 +42,12 @@ const (
 // again, and the watcher has every record once.
 func TestKill9(t *testing.T) {
 	t.Parallel()
-	testKill9(t, newBolt)
+	testKill9(t, newFile)
 }
 
 func newRedis(t *testing.T) string { return sharedRedis.Server(t).Database(t) }
 
-func newBolt(t *testing.T) string { return "bolt:" + filepath.Join(t.TempDir(), "holdfast.db") }
+func newFile(t *testing.T) string { return "file:" + filepath.Join(t.TempDir(), "data") }
 
 // TestKill9OnRedis is the same with the threads in Redis.
 func TestKill9OnRedis(t *testing.T) {
@@ -192,8 +192,8 @@ func openStore(t *testing.T, db string) store.Store {
 	t.Helper()
 	var s store.Store
 	var err error
-	if path, ok := strings.CutPrefix(db, "bolt:"); ok {
-		s, err = boltstore.Open(path, boltstore.Options{})
+	if path, ok := strings.CutPrefix(db, "file:"); ok {
+		s, err = filestore.Open(path, filestore.Options{})
 	} else {
 		s, err = redisstore.Open(t.Context(), db, redisstore.Options{})
 	}

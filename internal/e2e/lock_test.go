@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
-// TestSecondProcess: two servers on one file would both believe to own every
+// TestSecondProcess: two servers on one folder would both believe to own every
 // run, so the second does not start and says why.
 func TestSecondProcess(t *testing.T) {
 	t.Parallel()
-	store := filepath.Join(t.TempDir(), "holdfast.db")
-	start(t, redistest.FreeAddr(t), "bolt:"+store)
-	second := launch(t, binary, redistest.FreeAddr(t), "bolt:"+store)
+	store := filepath.Join(t.TempDir(), "data")
+	start(t, redistest.FreeAddr(t), "file:"+store)
+	second := launch(t, binary, redistest.FreeAddr(t), "file:"+store)
 	select {
 	case <-second.done:
 	case <-time.After(20 * time.Second):

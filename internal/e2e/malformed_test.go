@@ -16,7 +16,7 @@ import (
 // leaks nothing, and the server lives on.
 func TestMalformedInput(t *testing.T) {
 	t.Parallel()
-	p := start(t, redistest.FreeAddr(t), newBolt(t), "--demo-delay=0s")
+	p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=0s")
 	const secret = "my-secret-prompt"
 	run := func(body string) *http.Request { return request(t, p, "POST", "/runs", "application/json", body) }
 	messages := func(list string) *http.Request {

@@ -24,7 +24,7 @@ func TestOfficialClient(t *testing.T) {
 	for _, version := range []string{"1.0.0", "0.0.59"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, redistest.FreeAddr(t), newBolt(t), "--demo-delay=10ms")
+			p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=10ms")
 			cmd := exec.Command("node", "scenarios.mjs")
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), "HOLDFAST_URL="+p.url, "AGUI_CLIENT="+version)

@@ -16,7 +16,7 @@ import (
 // when its log is archived, by kind, and the JSON of its messages.
 func storedBy(t *testing.T, n int) (size map[string]int64, messages int64) {
 	t.Helper()
-	c := newCrew(t, newBolt(t), "--archive-after=1ms").begin()
+	c := newCrew(t, newFile(t), "--archive-after=1ms").begin()
 	k := c.talk("orders", "t")
 	k.wantEnd(k.says(strconv.Itoa(n)), "success")
 	var info threads.Info

@@ -88,7 +88,7 @@ func openFailed(dir string, err error) error {
 	case errors.Is(err, errLocked):
 		return fmt.Errorf("%w: it has %s open; stop it (is a server running already?) %s", store.ErrStoreLocked, dir, other)
 	case errors.Is(err, errBolt), errors.Is(err, syscall.ENOTDIR) && isBolt(dir):
-		return fmt.Errorf("open the store %s: %w", dir, errBoltAdvice)
+		return fmt.Errorf("open the store %s: it was written by an earlier version, with another kind of store, and was left as it is: %s", dir, WayOver)
 	case noRoom(err) != 0:
 		advice = "it cannot grow: " + makeRoom + ", " + other
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
@@ -112,6 +112,5 @@ func openFailed(dir string, err error) error {
 	return fmt.Errorf("open the store %s: %w: %s", dir, err, advice)
 }
 
-// errBoltAdvice is the way over.
-var errBoltAdvice = errors.New("it was written by an earlier version, with another kind of store, and was left as it is: " +
-	"export its threads with that version (holdfast export FILE --thread ID), and import them into a new folder with this one (holdfast import)")
+// WayOver says what to do with the store of an earlier version.
+const WayOver = "export its threads with that version (holdfast export FILE --thread ID), and import them into a new folder with this one (holdfast import)"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
-	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -63,16 +63,16 @@ func longThread(b *testing.B, db store.Store, n int) []store.Message {
 // BenchmarkResume: from an empty-messages POST to a thread of a thousand messages to
 // the model's request, beside decoding the same history once. The bar is 2.5 x.
 func BenchmarkResume(b *testing.B) {
-	for _, kind := range []string{"memory", "bolt"} {
+	for _, kind := range []string{"memory", "file"} {
 		b.Run(kind, func(b *testing.B) {
 			var db store.Store = memstore.New()
-			if kind == "bolt" {
-				bolt, err := boltstore.Open(filepath.Join(b.TempDir(), "s.db"), boltstore.Options{})
+			if kind == "file" {
+				embedded, err := filestore.Open(filepath.Join(b.TempDir(), "data"), filestore.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				defer bolt.Close()
-				db = bolt
+				defer embedded.Close()
+				db = embedded
 			}
 			longThread(b, db, 1001)
 			asked := make(chan int, 1)

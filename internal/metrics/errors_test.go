@@ -34,7 +34,7 @@ func TestErrorTypes(t *testing.T) {
 		"cancelled":       {context.Canceled},
 		"timeout":         {context.DeadlineExceeded, os.ErrDeadlineExceeded, &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}},
 		"unavailable": {
-			&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, io.EOF, net.ErrClosed, &os.PathError{Op: "write", Path: "holdfast.db", Err: syscall.ENOSPC},
+			&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, io.EOF, net.ErrClosed, &os.PathError{Op: "write", Path: "data/000004.log", Err: syscall.ENOSPC},
 			holdfast.Errorf(codes.StoreUnavailable, "away"),
 		},
 		"other": {errors.New("OOM command not allowed")},

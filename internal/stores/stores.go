@@ -4,12 +4,13 @@ package stores
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/boltstore"
+	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
 	"github.com/holdfast-agents/holdfast/store"
@@ -20,15 +21,17 @@ const Timeout = 10 * time.Second
 
 // Options are what the URL of a store does not say.
 type Options struct {
+	// ReadOnly opens an embedded store for reading, so that nothing in it changes.
+	ReadOnly bool
 	// RedisPrefix is the prefix of every key in Redis.
 	RedisPrefix string
 	// Now is the clock of a store in Redis.
 	Now func() time.Time
-	// Log gets what a store in Redis reports.
+	// Log gets what the store reports.
 	Log *slog.Logger
 }
 
-// Open opens a store: "bolt:PATH", "redis://HOST:PORT/DB" (also rediss, redis+sentinel and
+// Open opens a store: "file:FOLDER", "redis://HOST:PORT/DB" (also rediss, redis+sentinel and
 // redis+cluster) or "memory:". Its errors do not repeat the URL, which may have a password.
 func Open(url string, o Options) (store.Store, error) {
 	kind, path, _ := strings.Cut(url, ":")
@@ -40,11 +43,13 @@ func Open(url string, o Options) (store.Store, error) {
 	switch kind {
 	case "memory":
 		return memstore.New(), nil
-	case "bolt":
+	case "file":
 		if path == "" {
-			return nil, fmt.Errorf("the store %q has no path: write bolt:./data/holdfast.db", url)
+			return nil, fmt.Errorf("the store %q has no path: write file:./data", url)
 		}
-		return boltstore.Open(path, boltstore.Options{})
+		return filestore.Open(path, filestore.Options{ReadOnly: o.ReadOnly, Log: o.Log})
+	case "bolt":
+		return nil, errors.New("bolt: was the embedded store of an earlier version, and is left as it is: " + filestore.WayOver)
 	}
-	return nil, fmt.Errorf("unknown store %q: use bolt:PATH, memory: or redis://HOST:6379/0", kind)
+	return nil, fmt.Errorf("unknown store %q: use file:FOLDER, memory: or redis://HOST:6379/0", kind)
 }

@@ -66,7 +66,7 @@ func TestBudgetEndsARun(t *testing.T) {
 // TestBudgetAsksAPerson, who answers after the server was restarted.
 func TestBudgetAsksAPerson(t *testing.T) {
 	t.Parallel()
-	store := "bolt:" + filepath.Join(t.TempDir(), "holdfast.db")
+	store := "file:" + filepath.Join(t.TempDir(), "data")
 	agent := worker(budget.Options{
 		Run: budget.Limit{Cost: money(t, "1")}, Then: "ask",
 		Prices: map[string]budget.Price{"p/m": {Input: money(t, "10000"), Output: money(t, "10000")}},

@@ -163,7 +163,7 @@ func TestPermissionPartialApproval(t *testing.T) {
 // user.
 func TestPermissionSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	p := openPermissionServer(t, askAboutRefunds, hooktest.In("bolt:"+filepath.Join(t.TempDir(), "holdfast.db")))
+	p := openPermissionServer(t, askAboutRefunds, hooktest.In("file:"+filepath.Join(t.TempDir(), "data")))
 	for i, tt := range []struct{ remember, elsewhere string }{{"thread", ""}, {"user", "refunded 70"}} {
 		thread := fmt.Sprintf("t%d", i)
 		s := p.post(t, thread, "r1", "refund {\"amount\":50}", nil)

@@ -33,7 +33,7 @@ const dir = mkdtempSync(join(tmpdir(), 'holdfast-page-'));
 let server;
 
 async function start(env = {}, ...args) {
-  server = spawn(resolve(binary), ['--addr', `localhost:${port}`, '--store', `bolt:${join(dir, 'x.db')}`, ...args], { stdio: ['ignore', 'pipe', process.env.VERBOSE ? 'inherit' : 'ignore'], cwd: dir, env: { ...process.env, ...env } });
+  server = spawn(resolve(binary), ['--addr', `localhost:${port}`, '--store', `file:${join(dir, 'data')}`, ...args], { stdio: ['ignore', 'pipe', process.env.VERBOSE ? 'inherit' : 'ignore'], cwd: dir, env: { ...process.env, ...env } });
   await new Promise((done, fail) => {
     server.stdout.on('data', (text) => String(text).includes('listening') && done());
     server.on('exit', (code) => fail(new Error(`the server ended with ${code}`)));

@@ -99,7 +99,7 @@ func check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db, err := offline.Open(offline.Location{URL: "data/holdfast.db"})
+	db, err := offline.Open(offline.Location{URL: "data"})
 	if err != nil {
 		return err
 	}

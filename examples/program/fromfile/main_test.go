@@ -48,7 +48,7 @@ func TestCommands(t *testing.T) {
 	if err := command(t.Context(), "check"); err == nil {
 		t.Error("there is no store yet")
 	}
-	db, err := offline.Open(offline.Location{URL: "data/holdfast.db", Create: true})
+	db, err := offline.Open(offline.Location{URL: "data", Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
