@@ -40,7 +40,7 @@ func perToken(limit float64) figure {
 
 // scenarios returns all scenarios with their bars, which apply to Redis.
 func scenarios() []scenario {
-	all := []string{onFloor, onRedis, onBolt}
+	all := []string{onFloor, onRedis, onFile}
 	redis := []string{onFloor, onRedis}
 	return []scenario{
 		{name: "saturated", about: "16 clients, 200 tokens a run, a model without pauses", targets: all, run: saturated, figures: []figure{
@@ -65,6 +65,9 @@ func scenarios() []scenario {
 			value("requests per iteration at 10", 0), value("requests per iteration at 90", 0),
 			value("bytes per iteration at 10", 3072), value("bytes per iteration at 90", 3072),
 		}},
+		{name: "long", about: "one run of 100 rounds of one call, 50 tokens each", targets: []string{onFile, onSynced, onRedis}, run: longRun, figures: []figure{
+			value("ms per iteration", 0), value("MB to disk", 0),
+		}},
 		{name: "slow", about: "one answer of 100 tokens, 20 ms apart", targets: []string{onFloor, onRedis, onWindow}, run: slow, figures: []figure{
 			value("commands per slow answer", 40), value("requests per slow answer", 0), value("bytes per slow answer", 0),
 		}},
@@ -77,7 +80,7 @@ func scenarios() []scenario {
 func custom(runs, rate int) scenario {
 	every := time.Second / time.Duration(max(rate, 1))
 	return scenario{
-		name: "custom", about: fmt.Sprintf("%d runs of %d tokens/s", runs, rate), targets: []string{onFloor, onRedis, onBolt},
+		name: "custom", about: fmt.Sprintf("%d runs of %d tokens/s", runs, rate), targets: []string{onFloor, onRedis, onFile},
 		run: func(t *target) (*result, error) {
 			return crowd(t, runs, 1, every, script{tokens: 5 * rate, every: every})
 		},

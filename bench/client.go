@@ -76,8 +76,8 @@ func (c *client) run(ctx context.Context, thread string, s script) (seen, error)
 		return out, err
 	case !finished:
 		return out, errors.New("a run did not finish")
-	case out.tokens != s.tokens:
-		return out, fmt.Errorf("%d tokens came, want %d", out.tokens, s.tokens)
+	case out.tokens != s.tokens+s.rounds*s.said:
+		return out, fmt.Errorf("%d tokens came, want %d", out.tokens, s.tokens+s.rounds*s.said)
 	}
 	return out, nil
 }

@@ -14,13 +14,14 @@ import (
 type script struct {
 	rounds, calls int           // rounds of tool calls before the answer
 	tokens        int           // tokens of the answer
+	said          int           // tokens in each round, before its calls
 	every         time.Duration // the pause between two tokens; 0 means none
 	hold          time.Duration // how long the answer stays open after its last token
 }
 
 // String is the message.
 func (s script) String() string {
-	return fmt.Sprintf("bench %d %d %d %d %d end", s.rounds, s.calls, s.tokens, s.every.Nanoseconds(), s.hold.Nanoseconds())
+	return fmt.Sprintf("bench %d %d %d %d %d %d end", s.rounds, s.calls, s.tokens, s.said, s.every.Nanoseconds(), s.hold.Nanoseconds())
 }
 
 func parseScript(body []byte) (s script, err error) {
@@ -29,7 +30,7 @@ func parseScript(body []byte) (s script, err error) {
 		return s, fmt.Errorf("no script in the request")
 	}
 	var every, hold int64
-	_, err = fmt.Sscanf(string(body[at:min(len(body), at+120)]), "bench %d %d %d %d %d", &s.rounds, &s.calls, &s.tokens, &every, &hold)
+	_, err = fmt.Sscanf(string(body[at:min(len(body), at+120)]), "bench %d %d %d %d %d %d", &s.rounds, &s.calls, &s.tokens, &s.said, &every, &hold)
 	s.every, s.hold = time.Duration(every), time.Duration(hold)
 	return s, err
 }
@@ -63,6 +64,7 @@ func serveModel(l net.Listener) error {
 		w.Header().Set("Content-Type", "text/event-stream")
 		m := modelAnswer{w: w, rc: http.NewResponseController(w)}
 		if bytes.Count(body, []byte(`"role":"assistant"`)) < s.rounds {
+			m.say(s.said, s.every)
 			m.calls(s.calls)
 			return
 		}
@@ -92,11 +94,11 @@ func (m *modelAnswer) calls(n int) {
 	m.flush()
 }
 
-func (m *modelAnswer) text(r *http.Request, s script) {
+func (m *modelAnswer) say(tokens int, every time.Duration) {
 	next := time.Now()
-	for range s.tokens {
-		if s.every > 0 {
-			next = next.Add(s.every)
+	for range tokens {
+		if every > 0 {
+			next = next.Add(every)
 			time.Sleep(time.Until(next))
 		}
 		m.buf = append(m.buf, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"`...)
@@ -104,6 +106,10 @@ func (m *modelAnswer) text(r *http.Request, s script) {
 		m.buf = append(m.buf, `"}}]}`+"\n\n"...)
 		m.flush()
 	}
+}
+
+func (m *modelAnswer) text(r *http.Request, s script) {
+	m.say(s.tokens, s.every)
 	if s.hold > 0 {
 		select {
 		case <-time.After(s.hold):

@@ -24,7 +24,7 @@ func measureGrowth() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p, err := launch(0, nil, binary, "--addr", "{addr}", "--store", "bolt:"+filepath.Join(dir, "growth.db"), "--demo-delay=1ms", "--max-iterations=1100")
+	p, err := launch(0, nil, binary, "--addr", "{addr}", "--store", "file:"+filepath.Join(dir, "growth"), "--demo-delay=1ms", "--max-iterations=1100")
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ type bench struct {
 	runs, rate int
 
 	dir, binary, self string
-	redis             *redisServer
+	redis, synced     *redisServer // synced syncs every command
 	model             *process
 	// modelFirst is the model's own time to its first token, in ms.
 	modelFirst float64
@@ -88,7 +88,9 @@ type bench struct {
 const (
 	onFloor = "floor"
 	onRedis = "holdfast redis"
-	onBolt  = "holdfast bolt"
+	onFile  = "holdfast file"
+	// onSynced is Holdfast on Redis with appendfsync always.
+	onSynced = "holdfast redis, synced"
 	// onWindow is Holdfast on Redis with a delta window.
 	onWindow = "with --delta-window=1s"
 )
@@ -101,10 +103,14 @@ func (b *bench) run() (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
-	if b.redis, err = startRedis(); err != nil {
+	if b.redis, err = startRedis("everysec"); err != nil {
 		return err
 	}
 	defer b.redis.stop()
+	if b.synced, err = startRedis("always"); err != nil {
+		return err
+	}
+	defer b.synced.stop()
 	if b.model, err = launch(1, nil, b.self, "-serve", "model", "-addr", "{addr}"); err != nil {
 		return err
 	}
@@ -210,14 +216,17 @@ func ratios(f figure, of, floor []*result) float64 {
 }
 
 func (b *bench) launch(name, part string) (t *target, err error) {
-	t = &target{name: name, redis: b.redis, part: strings.ReplaceAll(name, " ", "-") + "-" + part}
+	t = &target{name: name, redis: b.redis, part: strings.NewReplacer(" ", "-", ",", "").Replace(name) + "-" + part}
 	if name == onFloor {
 		t.process, err = launch(0, nil, b.self, "-serve", "floor", "-addr", "{addr}", "-model", b.model.url+"/v1", "-redis", b.redis.url())
 		return t, err
 	}
 	store := b.redis.url()
-	if name == onBolt {
-		store = "bolt:" + filepath.Join(b.dir, t.part+".db")
+	switch name {
+	case onFile:
+		store = "file:" + filepath.Join(b.dir, t.part)
+	case onSynced:
+		store = b.synced.url()
 	}
 	args := []string{"--addr", "{addr}", "--store", store, "--model", "openai/bench", "--max-iterations", "2000", "--lease", "30s"}
 	if name == onWindow {

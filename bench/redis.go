@@ -20,7 +20,8 @@ type redisServer struct {
 	client *redis.Client
 }
 
-func startRedis() (*redisServer, error) {
+// startRedis starts one that syncs as fsync says.
+func startRedis(fsync string) (*redisServer, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func startRedis() (*redisServer, error) {
 		return nil, err
 	}
 	s := &redisServer{process: &process{}, addr: addr}
-	args := []string{"redis-server", "--port", port, "--dir", dir, "--save", "", "--enable-debug-command", "yes", "--appendonly", "yes", "--appendfsync", "everysec"}
+	args := []string{"redis-server", "--port", port, "--dir", dir, "--save", "", "--enable-debug-command", "yes", "--appendonly", "yes", "--appendfsync", fsync}
 	if _, err := exec.LookPath("taskset"); err == nil {
 		args = append([]string{"taskset", "-c", "1"}, args...)
 	}

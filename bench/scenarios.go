@@ -172,6 +172,24 @@ func growth(t *target) (*result, error) {
 	return out, nil
 }
 
+// longRun is one run of 100 rounds of one call, with 50 tokens each, and what it has
+// the server write to disk, until two seconds after it.
+func longRun(t *target) (*result, error) {
+	const rounds = 100
+	before, err := diskWrites(t.cmd.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	r, err := crowd(t, 1, 1, 0, script{rounds: rounds, calls: 1, said: 50, tokens: 50})
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(2 * time.Second)
+	after, err := diskWrites(t.cmd.Process.Pid)
+	r.values = map[string]float64{"ms per iteration": ms(r.wall) / (rounds + 1), "MB to disk": float64(after-before) / 1e6}
+	return r, err
+}
+
 // slow is one answer of 100 tokens that arrive one by one.
 func slow(t *target) (*result, error) {
 	before, err := t.redis.usage()
