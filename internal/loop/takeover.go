@@ -251,5 +251,8 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread) (bool, error
 	case err != nil && ctx.Err() == nil:
 		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
 	}
-	return true, err
+	if err != nil {
+		return true, thread.ReadUnlessMoved(err)
+	}
+	return true, nil
 }
