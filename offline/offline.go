@@ -1,20 +1,24 @@
 // Package offline looks into a store without a running server: it opens one, checks its
 // threads and their states, describes, exports and imports them, and runs one again in a
-// copy. It is what the commands check, inspect, export, import and replay of the holdfast
-// program are made of. Only [Import] writes to a store.
+// copy. It is what the commands check, inspect, export, import, replay and backup of the
+// holdfast program are made of. Only [Import] writes to a store.
 package offline
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/audit"
+	"github.com/holdfast-agents/holdfast/internal/filestore"
+	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/state"
@@ -37,23 +41,69 @@ type Location struct {
 // caller must close the store.
 func Open(at Location) (store.Store, error) {
 	o := stores.Options{RedisPrefix: at.RedisPrefix, Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
-	switch {
-	case at.URL == "":
-		return nil, errors.New("no store is named: give a URL like redis://HOST:6379/0, or the path of a file")
-	case strings.HasPrefix(at.URL, "memory:"):
-		return nil, errors.New("a store in memory cannot be opened from outside: it exists only inside its server")
-	case strings.Contains(at.URL, "://"):
+	if strings.Contains(at.URL, "://") {
 		return stores.Open(at.URL, o)
 	}
-	if strings.HasPrefix(at.URL, "bolt:") {
-		return stores.Open(at.URL, o)
-	}
-	path := strings.TrimPrefix(at.URL, "file:")
-	if _, err := os.Stat(path); err != nil && !at.Create {
-		return nil, fmt.Errorf("there is no store at %s: %w", path, err)
+	path, err := folder(at)
+	if err != nil {
+		return nil, err
 	}
 	o.ReadOnly = !at.Create
 	return stores.Open("file:"+path, o)
+}
+
+// folder returns where the embedded store is.
+func folder(at Location) (string, error) {
+	kind, path, named := strings.Cut(at.URL, ":")
+	switch {
+	case at.URL == "":
+		return "", errors.New("no store is named: give a URL like redis://HOST:6379/0, or the path of a folder")
+	case named && kind == "memory":
+		return "", errors.New("a store in memory cannot be opened from outside: it exists only inside its server")
+	case named && kind == "bolt":
+		_, err := stores.Open(at.URL, stores.Options{})
+		return "", err
+	case !named || kind != "file":
+		path = at.URL
+	}
+	if _, err := os.Stat(path); err != nil && !at.Create {
+		return "", fmt.Errorf("there is no store at %s: %w", path, err)
+	}
+	return path, nil
+}
+
+// ErrRedis: a store in Redis is not backed up by Holdfast.
+var ErrRedis = errors.New("a store in Redis is backed up by Redis: copy its append-only files (BGREWRITEAOF first) or its snapshot (BGSAVE), " +
+	"as its documentation describes, or keep a replica")
+
+// Backup copies an embedded store to a new directory, which is then a store of its own. If
+// a server has the store open, the server is asked for the copy, which takes a user who
+// can read the store. For a store in Redis the error is [ErrRedis]; if the directory
+// exists, the error wraps [io/fs.ErrExist].
+func Backup(ctx context.Context, at Location, dir string) error {
+	if strings.Contains(at.URL, "://") {
+		return ErrRedis
+	}
+	path, err := folder(at)
+	if err != nil {
+		return err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	err = filestore.Copy(ctx, path, dir)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("a backup is a new directory: %w", err)
+	case !errors.Is(err, store.ErrStoreLocked):
+		return err
+	}
+	server, contactErr := operator.Read(path)
+	if contactErr != nil {
+		return errors.Join(err, contactErr)
+	}
+	return server.Backup(ctx, dir)
 }
 
 // Problem is something about a stored thread that must not be.

@@ -50,8 +50,9 @@ type Server struct {
 	handler  http.Handler
 	http     *http.Server
 	listener net.Listener
-	tools    sync.WaitGroup // tools that have outlived their timeout
-	served   chan error
+	operators
+	tools  sync.WaitGroup // tools that have outlived their timeout
+	served chan error
 }
 
 // New checks the configuration, opens the store and finds out how durable it is. It
@@ -80,7 +81,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.engine, Threads: s.keeper, Travel: s.keeper, Upkeep: s.keeper, Agents: cfg.agentList(), Ready: s.engine.Ready,
+		Runs: s.engine, Threads: s.keeper, Travel: s.keeper, Upkeep: s.keeper, Agents: cfg.agentList(), Ready: s.engine.Ready, Backup: s.backup(), Operator: s.operators.allow,
 		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil && !cfg.AllowAnonymous, Anonymous: cfg.Authenticate == nil,
 		AllowedOrigins: origins, UI: cfg.UI, Metrics: s.metrics.Handler(cfg.Gatherer), Observer: s.metrics, Version: cfg.Version,
 		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log, Now: cfg.Now,
@@ -209,6 +210,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(err, l.Close())
 	}
 	s.listener = l
+	s.announce()
 	go func() { s.served <- s.http.Serve(l) }()
 	return nil
 }
@@ -226,7 +228,7 @@ func (s *Server) Addr() string {
 // cut off; it is recovered at the next start.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.keeper.Stop()
-	err := s.engine.Shutdown(ctx)
+	err := errors.Join(s.withdraw(), s.engine.Shutdown(ctx))
 	if s.listener != nil {
 		// The streams have ended; only short requests are left.
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

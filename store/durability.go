@@ -15,6 +15,14 @@ type CommitChecker interface {
 	CanCommit(ctx context.Context) error
 }
 
+// Backuper is a [Store] that can copy itself while it is used.
+type Backuper interface {
+	// Backup writes everything that was acknowledged before the call, and perhaps some of
+	// what follows, to a new directory, from which it can be opened. The error wraps
+	// [io/fs.ErrExist] if the directory exists.
+	Backup(ctx context.Context, dir string) error
+}
+
 // Durability is what a commit that has returned survives.
 type Durability struct {
 	// Level is the strongest level that holds.

@@ -22,6 +22,9 @@ import (
 // defaultConfig is read if it exists.
 const defaultConfig = "holdfast.yaml"
 
+// defaultStore is where threads are kept without --store.
+const defaultStore = "file:./data"
+
 // command runs the subcommand that args starts with; ok is false if there is none.
 func command(args []string, getenv func(string) string, stdout, stderr io.Writer) (code int, ok bool) {
 	if len(args) == 0 {

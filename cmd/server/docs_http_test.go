@@ -32,8 +32,9 @@ func TestHTTPPage(t *testing.T) {
 		}
 	}
 	steps := httpPage(t)
-	base, requests := startDemo(t)
-	sh := startShell(t)
+	folder := t.TempDir()
+	base, requests := startDemo(t, folder)
+	sh := startShell(t, folder)
 	for range 2 {
 		for _, s := range steps {
 			out := sh.run(t, strings.ReplaceAll(s.commands, "localhost:8080", base))
@@ -189,8 +190,8 @@ var (
 )
 
 // startDemo runs the program as `make run` does, but on a free port and with its data in
-// a temporary folder. It returns its address, and its requests as they end.
-func startDemo(t *testing.T) (string, <-chan request) {
+// another folder. It returns its address, and its requests as they end.
+func startDemo(t *testing.T, folder string) (string, <-chan request) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	outRead, out := io.Pipe()
@@ -198,7 +199,7 @@ func startDemo(t *testing.T) (string, <-chan request) {
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, []string{
-			"--addr=localhost:0", "--store=file:" + filepath.Join(t.TempDir(), "data"), "--demo-delay=1ms", "--log-level=debug",
+			"--addr=localhost:0", "--store=file:" + filepath.Join(folder, "data"), "--demo-delay=1ms", "--log-level=debug",
 		}, env(nil), out, logTo)
 		out.Close()
 		logTo.Close()
@@ -251,9 +252,10 @@ type shell struct {
 // blockEnd is what the shell prints after a block.
 const blockEnd = "=== end of the block"
 
-func startShell(t *testing.T) *shell {
+func startShell(t *testing.T, folder string) *shell {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail")
+	cmd.Dir = folder
 	s := &shell{}
 	cmd.Stderr = &s.errors
 	in, err := cmd.StdinPipe()

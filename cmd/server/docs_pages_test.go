@@ -192,7 +192,7 @@ func TestClientInREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?ms)^```js\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
-	base, _ := startDemo(t)
+	base, _ := startDemo(t, t.TempDir())
 	ran := 0
 	for _, b := range blocks {
 		script := strings.ReplaceAll(b[1], "localhost:8080", base)

@@ -17,8 +17,11 @@ holdfast key            makes an API key
 holdfast healthcheck    asks a running server whether it can serve
 holdfast version        prints the version
 
-Looking into a store; STORE is a URL like that of --store, or the path of a file. A file
-must not be in use by a server.
+holdfast backup DIR     copies the embedded store to a new directory, also while a
+                        server uses it: [--store STORE]
+
+Looking into a store; STORE is a URL like that of --store, or the path of a folder. A
+folder must not be in use by a server.
 
 holdfast check STORE    finds damage, and states of middleware that need migrations;
                         exits with 1 if something cannot be continued

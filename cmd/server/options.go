@@ -62,7 +62,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs := flag.NewFlagSet("holdfast", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.addr, "addr", "localhost:8080", "the address to listen on")
-	fs.StringVar(&o.store, "store", "file:./data",
+	fs.StringVar(&o.store, "store", defaultStore,
 		"where threads are kept: file:FOLDER, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
 	fs.StringVar(&o.redisPrefix, "redis-prefix", "hf:", "the prefix of every key in Redis")
 	fs.StringVar(&o.model, "model", "",

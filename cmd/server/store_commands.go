@@ -26,6 +26,7 @@ var storeCommands = map[string]func(*storeCommand, []string) error{
 	"export":  (*storeCommand).export,
 	"import":  (*storeCommand).importThread,
 	"replay":  (*storeCommand).replay,
+	"backup":  (*storeCommand).backup,
 }
 
 // errProblems: a check found problems, which it has printed.

@@ -58,6 +58,11 @@ type Config struct {
 	Agents Agents
 	// Ready reports why the server cannot serve; nil when it can.
 	Ready func(ctx context.Context) error
+	// Backup copies the store to a new directory. Optional: nil if it cannot be copied.
+	Backup func(ctx context.Context, dir string) error
+	// Operator reports whether a request comes from an operator. Optional: nil if none
+	// does.
+	Operator func(*http.Request) bool
 	// Authenticate identifies the caller. It never reads the body.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
 	// LoopbackOnly refuses requests whose Host or Origin is not this machine, so that

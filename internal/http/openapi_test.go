@@ -244,6 +244,7 @@ var bodies = map[string]string{
 	"Prune":           `{"keep":3,"dryRun":true}`,
 	"DeleteOlderThan": `{"olderThan":"720h","dryRun":true}`,
 	"DeleteInactive":  `{"threshold":"168h","dryRun":true}`,
+	"Backup":          `{"dir":"/backup"}`,
 }
 
 // TestAnswersMatchTheDocument calls every route, and checks the status, the media type
@@ -252,6 +253,8 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 	schema := schemas(t)
 	s := serve(t, eventful(), func(c *Config) {
 		c.Agents, c.UI, c.Metrics = twoAgents, says("page"), says("metrics")
+		c.Operator = func(*http.Request) bool { return true }
+		c.Backup = func(context.Context, string) error { return nil }
 	})
 	for _, r := range routes {
 		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)

@@ -157,6 +157,12 @@ var routes = []route{
 		answers: []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}}, errors: cleanErrors,
 	},
 	{
+		method: "POST", path: "/maintenance/backup", do: (*handler).postBackup, open: true, id: "backup", body: "Backup",
+		summary: "Copy the embedded store to a new directory on the server's machine. For operators: see holdfast backup.",
+		answers: []answer{{http.StatusOK, "The copy is complete.", typeJSON, "BackedUp"}},
+		errors:  []string{codes.InvalidInput, codes.NotFound, codes.PayloadTooLarge, codes.StoreUnavailable, codes.UnsupportedMediaType},
+	},
+	{
 		method: "GET", path: "/agents", do: (*handler).getAgents, id: "listAgents",
 		summary: "List the agents with their tools and capabilities, the default one first.",
 		answers: []answer{{http.StatusOK, "The agents.", typeJSON, "AgentList"}}, errors: []string{codes.NotFound},

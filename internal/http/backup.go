@@ -1,0 +1,42 @@
+package http
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+)
+
+// postBackup is POST /maintenance/backup. Only operators may ask for it, because it writes
+// to the server's disk, and the copy has the threads of everybody. They are told what
+// went wrong, in full.
+func (h *handler) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+	if h.Operator == nil || !h.Operator(r) {
+		return holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
+			WithHint("Run holdfast backup on the server's machine, as a user who can read the store.")
+	}
+	if h.Backup == nil {
+		return holdfast.Errorf(codes.NotFound, "This server's store cannot be copied through the server.").
+			WithHint("Redis is backed up with its own means.")
+	}
+	var in struct {
+		Dir string `json:"dir"`
+	}
+	if err := h.readObject(w, r, &in, "dir"); err != nil {
+		return err
+	}
+	if !filepath.IsAbs(in.Dir) {
+		return invalid("dir", "dir must be an absolute path.", "Name a directory on the server's machine that does not exist yet.")
+	}
+	switch err := h.Backup(r.Context(), in.Dir); {
+	case errors.Is(err, fs.ErrExist):
+		return invalid("dir", in.Dir+" exists.", "A backup is a new directory: name one that does not exist yet.").Wrap(err)
+	case err != nil:
+		return holdfast.Errorf(codes.StoreUnavailable, "The backup was not made: %v", err).Wrap(err)
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"dir": in.Dir})
+	return nil
+}
