@@ -11,13 +11,13 @@ package main
 // The program: starts each server in turn, runs the scenarios and reports their figures.
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -181,13 +181,10 @@ func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 	for _, name := range s.targets {
 		line += fmt.Sprintf("  %s %.4g", name, of(name))
 	}
-	name := onRedis
-	if slices.Contains(s.targets, onWindow) {
-		name = onWindow
-	}
+	name := cmp.Or(s.judged, onRedis)
 	got, what := of(name), "at most"
 	if f.ratio {
-		got = ratios(f, results[name], results[onFloor])
+		got = ratios(f, results[name], results[cmp.Or(s.against, onFloor)])
 		what = "ratio " + fmt.Sprintf("%.2f", got) + ", at most"
 	}
 	if f.added {
@@ -207,10 +204,10 @@ func (b *bench) report(s scenario, f figure, results map[string][]*result) {
 
 // ratios returns the median of the ratios of all turns: whatever else the machine is
 // doing affects both servers of a turn.
-func ratios(f figure, of, floor []*result) float64 {
+func ratios(f figure, of, other []*result) float64 {
 	var all []float64
 	for i := range of {
-		all = append(all, f.of(of[i])/f.of(floor[i]))
+		all = append(all, f.of(of[i])/f.of(other[i]))
 	}
 	return median(all)
 }
