@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"archive/tar"
 	"compress/gzip"
 	"encoding/json"
 	"flag"
@@ -22,7 +23,7 @@ var writeGolden = flag.Bool("write-golden", false, "write the golden stores of a
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
-var goldenFormats = []string{"v1", "v2", "v3"}
+var goldenFormats = []string{"v1", "v2", "v3", "v4"}
 
 // golden is what a store of a format held when it was written.
 type golden struct {
@@ -40,10 +41,14 @@ func TestGoldenStores(t *testing.T) {
 	if *writeGolden {
 		format := goldenFormats[len(goldenFormats)-1]
 		writeGoldenThreads(t, format)
+		writeGoldenFolder(t, format)
 		writeGoldenRedis(t, format)
 	}
 	for _, format := range goldenFormats {
 		for kind, g := range goldenStores {
+			if format < g.since {
+				continue
+			}
 			t.Run(format+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				store := g.open(t, goldenFile(format, g.data+".gz"))
@@ -66,14 +71,16 @@ func TestGoldenStores(t *testing.T) {
 }
 
 // goldenStores have the data of a format: as commits that any store can make, and as
-// Redis has written it.
+// Redis and the embedded store have written it.
 var goldenStores = map[string]struct {
-	data string // the name of the files
-	open func(t *testing.T, file string) (store string)
+	data  string // the name of the files
+	open  func(t *testing.T, file string) (store string)
+	since string // the first format that has such data
 }{
-	"file":      {"threads", func(t *testing.T, file string) string { return replayed(t, newFile(t), file) }},
-	"redis":     {"threads", func(t *testing.T, file string) string { return replayed(t, newRedis(t), file) }},
-	"redis-rdb": {"redis", openRDB},
+	"file":        {data: "threads", open: func(t *testing.T, file string) string { return replayed(t, newFile(t), file) }},
+	"file-folder": {data: "folder", open: openFolder, since: "v4"},
+	"redis":       {data: "threads", open: func(t *testing.T, file string) string { return replayed(t, newRedis(t), file) }},
+	"redis-rdb":   {data: "redis", open: openRDB},
 }
 
 // replayed has a store hold what is in the file.
@@ -92,6 +99,40 @@ func openRDB(t *testing.T, file string) string {
 	dir := t.TempDir()
 	unpack(t, file, filepath.Join(dir, "store"))
 	return redistest.Start(t, "--dir", dir, "--dbfilename", "store").URL()
+}
+
+func openFolder(t *testing.T, file string) string {
+	t.Helper()
+	dir := t.TempDir()
+	unpack(t, file, filepath.Join(dir, "store.tar"))
+	f, err := os.Open(filepath.Join(dir, "store.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for tr := tar.NewReader(f); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return "file:" + filepath.Join(dir, "data")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, "data", h.Name)
+		if h.FileInfo().IsDir() {
+			continue // its files make it
+		}
+		data, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func goldenFile(format, name string) string { return filepath.Join("../../testdata", format, name) }
@@ -168,6 +209,28 @@ func writeGoldenThreads(t *testing.T, format string) {
 		t.Fatal(err)
 	}
 	writeWant(t, want, goldenFile(format, "threads.json"))
+}
+
+// writeGoldenFolder writes what the embedded store has on disk.
+func writeGoldenFolder(t *testing.T, format string) {
+	t.Helper()
+	store := newFile(t)
+	want := makeGolden(t, store, format)
+	archive := filepath.Join(t.TempDir(), "store.tar")
+	f, err := os.Create(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := tar.NewWriter(f)
+	if err := w.AddFS(os.DirFS(strings.TrimPrefix(store, "file:"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pack(t, archive, goldenFile(format, "folder.gz"))
+	writeWant(t, want, goldenFile(format, "folder.json"))
 }
 
 // writeGoldenRedis writes what Redis saves.

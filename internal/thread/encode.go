@@ -38,5 +38,6 @@ func Decode(b []byte, v any) error {
 // format is read; a newer format is refused and left untouched. Format 2 stores the logs
 // of finished runs apart (log.go), which a reader of format 1 would take for lost.
 // Format 3 adds the states of the middleware, which a reader of format 2 would drop when
-// it writes.
-const Format = 3
+// it writes. Format 4 is stored in frames with a checksum (package frame), which a reader
+// of format 3 refuses as a codec it does not know.
+const Format = 4
