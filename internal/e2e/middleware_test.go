@@ -131,7 +131,8 @@ func killAtRandom(k *talk, _ survivor, random *rand.Rand) (check func()) {
 
 // survive runs the script among kills.
 func (s survivor) survive(t *testing.T, store, thread string, kills func(*talk) func()) {
-	k := newCrew(t, store).talk("sturdy", thread)
+	// Slow calls leave time to look at the journal and to kill, on a busy machine too.
+	k := newCrew(t, store, "--delay=10ms").talk("sturdy", thread)
 	check := kills(k)
 	k.begin()
 	k.answers = map[string]string{"holdfast:permission": `{"allow":true,"remember":"thread"}`, "holdfast:continuation": `{"continue":true}`}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -16,6 +17,8 @@ type worker struct {
 	name    string
 	holds   string
 	journal *os.File
+	// delay is how long a model call and a tool call take: others shall come between.
+	delay time.Duration
 }
 
 // note writes a line in one piece: several processes write to the file.

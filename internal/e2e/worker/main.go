@@ -26,6 +26,7 @@ func run() error {
 	name := flag.String("name", "", "what the journal calls this process")
 	path := flag.String("journal", "", "the file that gets a line for what happens")
 	holds := flag.String("holds", "", "a folder with a file thread.moment.iteration for each place where a process stops for ever")
+	delay := flag.Duration("delay", 2*time.Millisecond, "how long a model call and a tool call take")
 	deployment := flag.String("deployment", "A", "which states the agent keeper has: A or B")
 	tokens := flag.Int64("tokens", 1_000_000, "how many tokens the tenant of the agent spender may use")
 	cost := flag.String("cost", "1000", "what the calls of the agent spender may cost its tenant")
@@ -38,7 +39,7 @@ func run() error {
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	defer file.Close()
-	w := &worker{name: *name, holds: *holds, journal: file}
+	w := &worker{name: *name, holds: *holds, journal: file, delay: *delay}
 	keeper, err := w.keeper(*deployment)
 	if err != nil {
 		return err

@@ -24,15 +24,12 @@ func parseScript(text string) script {
 	return s
 }
 
-// callDelay is how long a model call and a tool call take: others shall come between.
-const callDelay = 2 * time.Millisecond
-
 // model follows the script that its last message from a person is.
 func (w *worker) model(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 	return func(yield func(holdfast.Delta, error) bool) {
 		w.note("model start thread=%s iteration=%d", req.Thread, req.Iteration)
 		w.at(req.Thread, "model", req.Iteration)
-		time.Sleep(callDelay)
+		time.Sleep(w.delay)
 		usage := usageOf(req.Iteration)
 		w.note("model said thread=%s iteration=%d input=%d output=%d", req.Thread, req.Iteration, *usage.InputTokens, *usage.OutputTokens)
 		if !yield(holdfast.Delta{Usage: usage}, nil) {
@@ -98,7 +95,7 @@ func (w *worker) tools() []holdfast.Tool {
 			call := holdfast.CallFrom(ctx)
 			w.note("tool start call=%s/%d key=%s", name, call.Iteration, call.Key)
 			w.at(call.Thread, "tool", call.Iteration)
-			time.Sleep(callDelay)
+			time.Sleep(w.delay)
 			return do(ctx)
 		})
 	}
