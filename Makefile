@@ -37,8 +37,9 @@ program: ## build, test and run examples/program, which uses every public packag
 	scripts/program.sh
 
 FUZZTIME ?= 10s
-fuzz: ## run every fuzz target for FUZZTIME
-	scripts/fuzz.sh $(FUZZTIME)
+FUZZGUIDE ?= all
+fuzz: ## run every fuzz target for FUZZTIME, guided by all code, or with FUZZGUIDE=project by the project's
+	scripts/fuzz.sh $(FUZZTIME) $(FUZZGUIDE)
 
 TRIALS ?= 500
 damage: ## damage an embedded store at TRIALS random places, and look what becomes of it
