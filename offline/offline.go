@@ -72,7 +72,7 @@ func folder(at Location) (string, error) {
 	return path, nil
 }
 
-// ErrRedis: a store in Redis is not backed up by Holdfast.
+// ErrRedis means that the store is in Redis, which Holdfast does not back up.
 var ErrRedis = errors.New("a store in Redis is backed up by Redis: copy its append-only files (BGREWRITEAOF first) or its snapshot (BGSAVE), " +
 	"as its documentation describes, or keep a replica")
 
