@@ -25,6 +25,12 @@ echo "== embedded store: commits of 100 writers compared with what Pebble alone 
 go test -run='^$' -bench=Commit -benchtime=2s -count=3 ./internal/filestore | grep ^Benchmark | tee "$dir/file"
 awk '/writers=100/ { for (i = 1; i < NF; i++) if ($(i+1) == "%bare") { sum += $i; n++ } } END { printf "of Pebble alone: %.0f %% (at least 60)\n", sum/n; exit !(sum/n >= 60) }' "$dir/file" || missed="$missed commits"
 
+echo "== embedded store: opening 100,000 threads (bar: <= 2 s), and others' commits beside one of 10,000 messages (bar: <= 100 ms)"
+go test -run='^$' -bench='^BenchmarkOpen$|LargeCommit' -benchtime=5x -timeout=30m ./internal/filestore | grep ^Benchmark | tee "$dir/large"
+awk '
+	/BenchmarkOpen/ { open = $3 } /LargeCommit/ { for (i = 1; i < NF; i++) if ($(i+1) == "ms-max") longest = $i }
+	END { printf "open: %.2f s (limit 2), the longest wait: %.0f ms (limit 100)\n", open/1e9, longest; exit !(open <= 2e9 && longest <= 100) }' "$dir/large" || missed="$missed large"
+
 echo "== Redis: fenced commits of 2 KB from 50 clients compared with the same writes without checks (bar: >= 70 %)"
 go test -run='^$' -bench=Commit -benchtime=2s -count=5 ./internal/redisstore | grep ^Benchmark | tee "$dir/redis"
 awk '/fenced/ { f += $3 } /transaction/ { t += $3 } END { printf "fenced: %.0f %% of a transaction without checks (at least 70)\n", 100*t/f; exit !(t/f >= 0.7) }' "$dir/redis" || missed="$missed fenced"

@@ -189,7 +189,7 @@ func survived(t *testing.T, path string, acknowledged map[string]uint64) {
 
 // whole checks that the thread has all that its head says, so that no commit is
 // there in part.
-func whole(t *testing.T, s *Store, head *store.Head) {
+func whole(t testing.TB, s *Store, head *store.Head) {
 	t.Helper()
 	records, err1 := s.Records(t.Context(), head.Key, store.Cursor{}, 1<<30)
 	messages, err2 := s.Messages(t.Context(), head.Key)

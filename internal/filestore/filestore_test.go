@@ -12,7 +12,7 @@ import (
 // open opens a store in a new directory; the test closes it.
 func open(t *testing.T) store.Store { return openAt(t, filepath.Join(t.TempDir(), "a", "data")) }
 
-func openAt(t *testing.T, dir string) *Store {
+func openAt(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Open(dir, Options{})
 	if err != nil {

@@ -80,14 +80,14 @@ func faulty(t *testing.T, dir string, f *fault) *Store {
 
 // writer is a thread that is committed to, each commit until it has succeeded.
 type writer struct {
-	*testing.T
+	testing.TB
 	s       *Store
 	head    store.Head
 	refused int
 }
 
-func newWriter(t *testing.T, s *Store, n int) *writer {
-	return &writer{T: t, s: s, head: store.Head{Key: threadKey(n), Next: 1}}
+func newWriter(t testing.TB, s *Store, n int) *writer {
+	return &writer{TB: t, s: s, head: store.Head{Key: threadKey(n), Next: 1}}
 }
 
 // next is the commit that follows.
@@ -133,7 +133,7 @@ func (w *writer) check() {
 	if head.Next != w.head.Next {
 		w.Errorf("%s ends before record %d, want %d", head.Key, head.Next, w.head.Next)
 	}
-	whole(w.T, w.s, head)
+	whole(w.TB, w.s, head)
 }
 
 // TestWriteFails: after any write that fails the store goes on by itself. Whatever it
