@@ -59,7 +59,7 @@ func (c *storeCommand) flags(name string) *flag.FlagSet {
 func (c *storeCommand) parse(f *flag.FlagSet, args []string, others ...string) ([]string, error) {
 	f.SetOutput(c.stderr)
 	f.Usage = func() {
-		fmt.Fprintf(c.stderr, "Usage: %s STORE %s\n\nSTORE is a URL like that of --store, or the path of a file (HOLDFAST_STORE).\n\n",
+		fmt.Fprintf(c.stderr, "Usage: %s STORE %s\n\nSTORE is a URL like that of --store, or the path of a folder (HOLDFAST_STORE).\n\n",
 			f.Name(), strings.Join(append(slices.Clone(others), "[flags]"), " "))
 		f.PrintDefaults()
 	}
