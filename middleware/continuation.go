@@ -103,6 +103,9 @@ type ContinuationThreadState struct {
 var (
 	continuationState = state.Register(state.Spec[ContinuationState]{
 		Name: "holdfast.continuation", Version: 1, Scope: state.ScopeRun,
+		Validate: func(s ContinuationState) error {
+			return cmp.Or(notNegative("used", s.Used), notNegative("total", s.Total), notNegative("granted", s.Granted))
+		},
 	})
 	continuationThreadState = state.Register(state.Spec[ContinuationThreadState]{
 		Name: "holdfast.continuation_thread", Version: 1, Scope: state.ScopeThread,

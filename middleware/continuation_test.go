@@ -204,6 +204,10 @@ func TestContinuationTrouble(t *testing.T) {
 			t.Errorf("%s: got %v", tt.state, err)
 		}
 	}
+	for _, member := range []string{"used", "total", "granted"} {
+		h := bareStored(t, m, `{"states":{"holdfast.continuation":{"`+member+`":-3}}}`)
+		hooktest.WantCode(t, h.m.BeforeIteration(h.Context(), it), codes.StateUnreadable, "holdfast.continuation", member+" is -3")
+	}
 	for _, it := range []*holdfast.Iteration{yes, no} {
 		h := unreadable("holdfast.other")
 		h.NotifyError = errors.New("the log is closed")
