@@ -369,6 +369,23 @@ func TestPruneTakesBranches(t *testing.T) {
 	}
 }
 
+// TestAllCheckpointsAreKept: without a bound nothing leaves the list by itself.
+func TestAllCheckpointsAreKept(t *testing.T) {
+	const marks = 150
+	for keep, want := range map[int]int{-1: marks + 4, 100: 100} {
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = keep }, looptest.Traveller(&looptest.Notebook{}))
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		for range marks {
+			looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{}))(t)
+		}
+		list := looptest.Must(e.Checkpoints(t.Context(), looptest.Alice, "t", "", time.Time{}, 1000))(t)
+		if len(list) != want {
+			t.Errorf("keeping %d: %d checkpoints are listed, want %d", keep, len(list), want)
+		}
+	}
+}
+
 func TestLatestKeepsNoHistory(t *testing.T) {
 	j := &looptest.Notebook{}
 	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = 1 }, looptest.Traveller(j))
