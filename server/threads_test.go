@@ -46,6 +46,13 @@ func TestThreads(t *testing.T) {
 	if fork.Thread.ID != "f" || fork.Thread.Parent != "t" {
 		t.Errorf("%+v", fork.Thread)
 	}
+	// Its log has no record yet, and its cursor can be used all the same.
+	if info := must(s.Thread(ctx, me, "f"))(t); info.Cursor != "" || fork.Thread.Cursor != "" {
+		t.Errorf("the fork's cursor is %q, %q", info.Cursor, fork.Thread.Cursor)
+	}
+	if shown := all(t, s.Events(ctx, me, "f", fork.Thread.Run, fork.Thread.Cursor)); len(shown) == 0 {
+		t.Error("the fork is not shown")
+	}
 	if kids := must(s.Children(ctx, me, "t"))(t); len(kids) != 1 || kids[0].ID != "f" {
 		t.Errorf("%+v", kids)
 	}
