@@ -142,7 +142,7 @@ func TestStatesTravel(t *testing.T) {
 	if got := counted(t, e, "t", "test.count"); got != `{"iterations":1}` {
 		t.Errorf("back there it is %s", got)
 	}
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
+	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 	sound(t, store, "t")
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 	if got := counted(t, e, "t", "test.count"); got != `{"iterations":4}` {

@@ -178,7 +178,7 @@ func TestThreadMaxBytes(t *testing.T) {
 	}
 	// Back at the beginning, and pruned, it fits again.
 	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
+	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 	if err := e.Archive(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
 		t.Fatal(err)
 	}

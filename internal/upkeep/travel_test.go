@@ -307,6 +307,10 @@ func TestETags(t *testing.T) {
 			_, err := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{ETag: tag})
 			return err
 		},
+		"prune": func(tag string) error {
+			_, err := e.Prune(t.Context(), looptest.Alice, "t", tag, 1, false)
+			return err
+		},
 		"delete": func(tag string) error { _, err := e.Delete(t.Context(), looptest.Alice, "t", tag, false); return err },
 	} {
 		now := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).ETag
@@ -341,11 +345,11 @@ func TestPruneTakesBranches(t *testing.T) {
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	before := looptest.Must(e.Store.Messages(t.Context(), key))(t)
-	dry := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 2, true))(t)
+	dry := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 2, true))(t)
 	if after := looptest.Must(e.Store.Messages(t.Context(), key))(t); len(after) != len(before) {
 		t.Error("a dry run removed messages")
 	}
-	did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 2, false))(t)
+	did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 2, false))(t)
 	if did.Checkpoints != dry.Checkpoints || did.Messages != dry.Messages || did.Messages != 5 {
 		t.Errorf("pruning did %+v, the dry run said %+v; 5 messages are on the old branch", did, dry)
 	}
@@ -361,7 +365,7 @@ func TestPruneTakesBranches(t *testing.T) {
 	if err := e.Archive(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
+	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 	// The log of the first run is pruned; a watcher that asks for it gets what there is.
 	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	if got := looptest.Reduce(looptest.Collect(t, reply, err)); len(got) < len(looptest.WholeTrip) {
@@ -399,7 +403,7 @@ func TestLatestKeepsNoHistory(t *testing.T) {
 			t.Errorf("got %v, want history_not_kept", err)
 		}
 	}
-	if did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t); did.Checkpoints != 0 {
+	if did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t); did.Checkpoints != 0 {
 		t.Errorf("pruning did %+v", did)
 	}
 	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
@@ -458,7 +462,7 @@ func TestNothingIsDoneToARunningThread(t *testing.T) {
 	_, deleteErr := e.Delete(t.Context(), looptest.Alice, "t", "", false)
 	_, rewindErr := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"})
 	_, markErr := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{})
-	_, pruneErr := e.Prune(t.Context(), looptest.Alice, "t", 1, false)
+	_, pruneErr := e.Prune(t.Context(), looptest.Alice, "t", "", 1, false)
 	for _, err := range []error{deleteErr, rewindErr, markErr, pruneErr} {
 		if looptest.Code(err) != codes.RunInProgress {
 			t.Errorf("got %v, want run_in_progress", err)
