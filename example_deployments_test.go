@@ -90,7 +90,7 @@ func Example_deployments() {
 	// # B
 	// level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r2 iteration=0 count=1 states=greeting
 	// level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value" thread=t run=r2 iteration=0 count=1 states=tone
-	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r2 iteration=0 state=acme.mail from=1 to=3
+	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r2 iteration=0 state=mail from=1 to=3
 	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,"oldSignature":"acme.greeting,acme.mail","newSignature":"acme.mail,acme.tone","removed":["acme.greeting"],"added":["acme.tone"],"changed":[{"name":"acme.mail","from":1,"to":3}],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":3,"acme.tone":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"byAddress":{"unknown":1}},"acme.tone":{"formal":true}}}}
 	// # check before A again
@@ -101,7 +101,7 @@ func Example_deployments() {
 	// # A with --on-newer-state=reset
 	// level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r4 iteration=0 count=1 states=tone
 	// level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value" thread=t run=r4 iteration=0 count=1 states=greeting
-	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r4 iteration=0 state=acme.mail from=3 to=1
+	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r4 iteration=0 state=mail from=3 to=1
 	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,"oldSignature":"acme.mail,acme.tone","newSignature":"acme.greeting,acme.mail","removed":["acme.tone"],"added":["acme.greeting"],"changed":[{"name":"acme.mail","from":3,"to":1}],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.greeting,acme.mail","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":1,"acme.tone":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"sent":1},"acme.tone":{"formal":true}},"newerStates":{"acme.mail":{"version":3,"data":{"byAddress":{"unknown":1}}}}}}
 	// # stored
@@ -114,7 +114,7 @@ func Example_deployments() {
 	// # B again
 	// level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r5 iteration=0 count=1 states=greeting
 	// level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value" thread=t run=r5 iteration=0 count=1 states=tone
-	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r5 iteration=0 state=acme.mail from=1 to=3
+	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r5 iteration=0 state=mail from=1 to=3
 	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,"oldSignature":"acme.greeting,acme.mail","newSignature":"acme.mail,acme.tone","removed":["acme.greeting"],"added":["acme.tone"],"changed":[{"name":"acme.mail","from":1,"to":3}],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail,acme.tone","schemaVersion":1,"stateVersions":{"acme.greeting":1,"acme.mail":3,"acme.tone":1},"states":{"acme.greeting":{"formal":true},"acme.mail":{"byAddress":{"unknown":1}},"acme.tone":{"formal":true}}}}
 }
@@ -146,7 +146,7 @@ func Example_deploymentsMigration() {
 	// # A
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,"stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
 	// # a migration that fails
-	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r2 iteration=0 state=acme.mail from=1 to=2
+	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r2 iteration=0 state=mail from=1 to=2
 	// level=WARN msg="run failed" thread=t run=r2 iteration=0 code=state_migration_failed error="state_migration_failed: The migration of state \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2).: who was it sent to?"
 	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,"oldSignature":"acme.mail","newSignature":"acme.mail","removed":[],"added":[],"changed":[{"name":"acme.mail","from":1,"to":2}],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
 	// {"type":"RUN_ERROR","message":"The migration of state \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2). Nothing was changed. Fix the migration and try again.","code":"state_migration_failed","timestamp":"2026-01-31T12:00:00.000Z"}

@@ -30,6 +30,9 @@ type Middleware struct {
 	Name string
 	// States are the states that it keeps. A key that is not listed here cannot be used.
 	States []State
+	// BoundsIterations: it decides how many iterations a run may use. The server does not
+	// apply its own limit to an agent with such a middleware, so it must end every run.
+	BoundsIterations bool
 	// Run wraps a run from the point where it starts, or is resumed, recovered or
 	// answered, to its end or its next wait. Changes that it makes to states after
 	// next returns are stored with the run's end.

@@ -173,6 +173,9 @@ func TestBreakerTrouble(t *testing.T) {
 	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}); hooktest.Code(err) != codes.StateUnreadable {
 		t.Errorf("a state that cannot be read: %v", err)
 	}
+	// A count below zero would put off the limit.
+	h = bareStored(t, h.m, `{"states":{"holdfast.circuit_breaker":{"tools":{"a":"9af832660a7ac441 -4"}}}}`)
+	hooktest.WantCode(t, h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}), codes.StateUnreadable, "holdfast.circuit_breaker")
 }
 
 // TestBreakerCountText: a count is read as it was written, and nothing else is read.

@@ -31,7 +31,8 @@ const (
 const (
 	continuationReason  = "holdfast:continuation"
 	continuationMaximum = 20
-	// One answer may grant at most continuationFactor times the limit.
+	// One answer may grant at most continuationFactor times the limit, and a run may use
+	// no more than that altogether unless MaxTotal says otherwise.
 	continuationFactor = 10
 )
 
@@ -49,7 +50,7 @@ type ContinuationOptions struct {
 	// 20.
 	MaxIterations int `json:"maxIterations"`
 	// MaxTotal is how many iterations a run may use altogether, whatever was answered; 0
-	// means any number.
+	// means ten times MaxIterations.
 	MaxTotal int `json:"maxTotal"`
 	// Remember is how long an answer with "always" is valid: [RememberRun] or
 	// [RememberThread]. If it is empty, a person is asked at every limit.
@@ -58,6 +59,7 @@ type ContinuationOptions struct {
 
 func (o ContinuationOptions) withDefaults() ContinuationOptions {
 	o.MaxIterations = cmp.Or(o.MaxIterations, continuationMaximum)
+	o.MaxTotal = cmp.Or(o.MaxTotal, continuationFactor*o.MaxIterations)
 	return o
 }
 
@@ -68,8 +70,8 @@ func (o ContinuationOptions) Validate() error {
 	case o.MaxIterations < 0:
 		return fmt.Errorf("maxIterations is %d: write 1 or more, or leave it out for %d", o.MaxIterations, continuationMaximum)
 	case o.MaxTotal < 0:
-		return fmt.Errorf("maxTotal is %d: write more than maxIterations, or leave it out for none", o.MaxTotal)
-	case o.MaxTotal > 0 && o.MaxTotal <= o.MaxIterations:
+		return fmt.Errorf("maxTotal is %d: write more than maxIterations, or leave it out for ten times as many", o.MaxTotal)
+	case o.MaxTotal <= o.MaxIterations:
 		return fmt.Errorf("maxTotal is %d and maxIterations %d, so nobody would ever be asked: write a larger maxTotal", o.MaxTotal, o.MaxIterations)
 	case !slices.Contains([]string{"", RememberRun, RememberThread}, o.Remember):
 		return fmt.Errorf("remember is %q: write %q or %q, or leave it out to ask at each limit", o.Remember, RememberRun, RememberThread)
@@ -103,6 +105,9 @@ type ContinuationThreadState struct {
 var (
 	continuationState = state.Register(state.Spec[ContinuationState]{
 		Name: "holdfast.continuation", Version: 1, Scope: state.ScopeRun,
+		Validate: func(s ContinuationState) error {
+			return cmp.Or(notNegative("used", s.Used), notNegative("total", s.Total), notNegative("granted", s.Granted))
+		},
 	})
 	continuationThreadState = state.Register(state.Spec[ContinuationThreadState]{
 		Name: "holdfast.continuation_thread", Version: 1, Scope: state.ScopeThread,
@@ -121,9 +126,10 @@ func Continuation(o ContinuationOptions) holdfast.Middleware {
 	o = o.withDefaults()
 	c := &continuation{limit: o.MaxIterations, total: o.MaxTotal, remember: o.Remember}
 	return holdfast.Middleware{
-		Name:            "holdfast.continuation",
-		States:          []holdfast.State{continuationState, continuationThreadState},
-		BeforeIteration: c.before,
+		Name:             "holdfast.continuation",
+		States:           []holdfast.State{continuationState, continuationThreadState},
+		BoundsIterations: true,
+		BeforeIteration:  c.before,
 		// The commit that stores the calls stores the count too, so each answer is counted
 		// once, whatever happens.
 		Batch: func(ctx context.Context, _ *holdfast.Batch) error {
@@ -160,7 +166,7 @@ func (c *continuation) before(ctx context.Context, it *holdfast.Iteration) error
 	if err != nil {
 		return err
 	}
-	if c.total > 0 && s.Total >= c.total {
+	if s.Total >= c.total {
 		return c.exhausted(it)
 	}
 	if s.Used < c.allowed(s) {

@@ -67,7 +67,7 @@ func TestContinuationAsks(t *testing.T) {
 	h.use(t, 20, it)
 	ask := h.asks(t, it)
 	if ask.Reason != "holdfast:continuation" || ask.Message != "The agent has used its 20 iterations. Go on?" ||
-		string(ask.Metadata) != `{"used":20,"limit":20,"total":20,"maxTotal":0}` {
+		string(ask.Metadata) != `{"used":20,"limit":20,"total":20,"maxTotal":200}` {
 		t.Errorf("got %+v", ask)
 	}
 	var schema struct {
@@ -109,7 +109,7 @@ func TestContinuationAnswers(t *testing.T) {
 		{`true`, 0, unclear},
 		{`"yes"`, 0, unclear},
 	} {
-		h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2}))
+		h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, MaxTotal: 100}))
 		it := &holdfast.Iteration{Run: "r1"}
 		h.use(t, 2, it)
 		h.asks(t, it)
@@ -185,6 +185,21 @@ func TestContinuationRemembers(t *testing.T) {
 	}
 }
 
+// TestContinuationHasABound: nobody is asked any more, and still the run ends.
+func TestContinuationHasABound(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []string{"run", "thread"} {
+		h := bare(t, middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 2, Remember: scope}))
+		it := &holdfast.Iteration{Run: "r1"}
+		h.use(t, 2, it)
+		h.asks(t, it)
+		it = continued(it, "r2", `{"continue":true,"always":true}`)
+		h.use(t, 18, it)
+		err := h.m.BeforeIteration(h.Context(), it)
+		hooktest.WantCode(t, err, codes.MaxIterations, "it has used all of the 20 iterations", "onUnfinished")
+	}
+}
+
 func TestContinuationTrouble(t *testing.T) {
 	t.Parallel()
 	m := middleware.Continuation(middleware.ContinuationOptions{MaxIterations: 1, Remember: "thread"})
@@ -203,6 +218,10 @@ func TestContinuationTrouble(t *testing.T) {
 		if err := h.m.BeforeIteration(h.Context(), tt.it); hooktest.Code(err) != codes.StateUnreadable {
 			t.Errorf("%s: got %v", tt.state, err)
 		}
+	}
+	for _, member := range []string{"used", "total", "granted"} {
+		h := bareStored(t, m, `{"states":{"holdfast.continuation":{"`+member+`":-3}}}`)
+		hooktest.WantCode(t, h.m.BeforeIteration(h.Context(), it), codes.StateUnreadable, "holdfast.continuation", member+" is -3")
 	}
 	for _, it := range []*holdfast.Iteration{yes, no} {
 		h := unreadable("holdfast.other")

@@ -64,6 +64,7 @@ func (s ErrorTrackingState) After(calls []holdfast.CallResult) ErrorTrackingStat
 
 var errorTrackingState = state.Register(state.Spec[ErrorTrackingState]{
 	Name: "holdfast.error_tracking", Version: 1, Scope: state.ScopeRun,
+	Validate: func(s ErrorTrackingState) error { return notNegative("failing", s.Failing) },
 })
 
 // ErrorTracking ends a run with [codes.TooManyErrors] when tools have failed in too

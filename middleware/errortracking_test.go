@@ -97,6 +97,9 @@ func TestErrorTrackingTrouble(t *testing.T) {
 	if err := h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}); hooktest.Code(err) != codes.StateUnreadable {
 		t.Errorf("a state that cannot be read: %v", err)
 	}
+	// A count below zero would put off the limit.
+	h = bareStored(t, h.m, `{"states":{"holdfast.error_tracking":{"failing":-5}}}`)
+	hooktest.WantCode(t, h.m.BeforeIteration(h.Context(), &holdfast.Iteration{}), codes.StateUnreadable, "holdfast.error_tracking", "failing is -5")
 }
 
 // flaky is a tool that works in the listed calls and fails in all others.

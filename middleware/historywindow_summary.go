@@ -44,6 +44,7 @@ type HistoryWindowState struct {
 
 var historyWindowState = state.Register(state.Spec[HistoryWindowState]{
 	Name: "holdfast.history_window", Version: 1, Scope: state.ScopeThread,
+	Validate: func(s HistoryWindowState) error { return notNegative("messages", s.Messages) },
 })
 
 // summarising is the Model hook that replaces what does not fit by a summary.

@@ -25,8 +25,8 @@ func (c *Config) agentList() agentList {
 			Tools:      make([]holdfast.ToolSpec, len(a.Tools)),
 			Middleware: make([]string, len(a.Middleware)),
 		}
-		if asksToGoOn(a) {
-			list[i].MaxIterations = 0 // no limit: a person may always allow more
+		if boundsItself(a) {
+			list[i].MaxIterations = 0 // the middleware's bound is not known here
 		}
 		for n, m := range a.Middleware {
 			list[i].Middleware[n] = m.Name

@@ -112,7 +112,7 @@ type Config struct {
 	// it is stored without the deltas, which its messages contain. Default one minute.
 	ArchiveAfter time.Duration
 	// KeepCheckpoints is how many checkpoints of a thread stay listed; default
-	// 100.
+	// 100. 1 keeps only the latest, so there is no history; a negative number keeps all.
 	KeepCheckpoints int
 	// Lease is how long a silent process counts as alive; default 3s.
 	Lease time.Duration

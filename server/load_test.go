@@ -299,6 +299,25 @@ func TestContinuationDecides(t *testing.T) {
 	}
 }
 
+// TestOwnBoundDecides: any middleware may take the place of the server's own limit, and
+// one that only has the name of ours does not.
+func TestOwnBoundDecides(t *testing.T) {
+	for name, tt := range map[string]struct {
+		mw   holdfast.Middleware
+		want string
+	}{
+		"a bound of one's own": {holdfast.Middleware{Name: "acme.bound", BoundsIterations: true}, "RUN_FINISHED"},
+		"the name alone":       {holdfast.Middleware{Name: "holdfast.continuation"}, codes.MaxIterations},
+	} {
+		c := config(t)
+		c.MaxIterations = 1
+		c.Agents[0].Middleware = []holdfast.Middleware{tt.mw}
+		if got := post(t, started(t, c), "t", "tool"); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: want %s: %s", name, tt.want, got)
+		}
+	}
+}
+
 // TestLogHidesSecrets: no key reaches the server's log, whoever writes to it.
 func TestLogHidesSecrets(t *testing.T) {
 	const key, badge = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD", "badge-4711"

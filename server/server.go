@@ -148,7 +148,7 @@ func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
 	// come last, so that a hook that waits does not count as a silent model, and each
 	// attempt of a call has its full time.
 	var all []holdfast.Middleware
-	if !asksToGoOn(a) {
+	if !boundsItself(a) {
 		all = append(all, middleware.IterationLimit(l.MaxIterations))
 	}
 	all = append(all, a.Middleware...)
@@ -156,10 +156,10 @@ func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
 		middleware.ToolTimeout(l.ToolTimeout, &s.tools), middleware.ToolResultLimit(l.MaxToolResult))
 }
 
-// asksToGoOn reports whether a person decides if an agent may run more iterations. The
-// server's own limit would end runs that the person allows.
-func asksToGoOn(a holdfast.Agent) bool {
-	return slices.ContainsFunc(a.Middleware, func(m holdfast.Middleware) bool { return m.Name == "holdfast.continuation" })
+// boundsItself reports whether a middleware decides how many iterations an agent may run,
+// by asking a person for example. The server's own limit would end runs that it allows.
+func boundsItself(a holdfast.Agent) bool {
+	return slices.ContainsFunc(a.Middleware, func(m holdfast.Middleware) bool { return m.BoundsIterations })
 }
 
 // authenticate returns the configured function or, without one, a function that takes

@@ -96,12 +96,12 @@ func (s *Server) Rewind(ctx context.Context, who holdfast.Principal, thread stri
 }
 
 // Prune keeps the newest checkpoints of a thread, at least one, and what they and the
-// thread need. A dry run only counts.
-func (s *Server) Prune(ctx context.Context, who holdfast.Principal, thread string, keep int, dryRun bool) (*threads.Cleaned, error) {
+// thread need. A dry run only counts. An etag that is not empty must match the thread's.
+func (s *Server) Prune(ctx context.Context, who holdfast.Principal, thread, etag string, keep int, dryRun bool) (*threads.Cleaned, error) {
 	if keep < 1 {
 		return nil, invalid("keep", "keep must be at least 1.", "The newest checkpoint always stays. To remove all, delete the thread.")
 	}
-	return coded(s.keeper.Prune(ctx, who, thread, keep, dryRun))
+	return coded(s.keeper.Prune(ctx, who, thread, etag, keep, dryRun))
 }
 
 // Delete removes a thread and, if children is set, those that were forked from it. It

@@ -46,6 +46,13 @@ func TestThreads(t *testing.T) {
 	if fork.Thread.ID != "f" || fork.Thread.Parent != "t" {
 		t.Errorf("%+v", fork.Thread)
 	}
+	// Its log has no record yet, and its cursor can be used all the same.
+	if info := must(s.Thread(ctx, me, "f"))(t); info.Cursor != "" || fork.Thread.Cursor != "" {
+		t.Errorf("the fork's cursor is %q, %q", info.Cursor, fork.Thread.Cursor)
+	}
+	if shown := all(t, s.Events(ctx, me, "f", fork.Thread.Run, fork.Thread.Cursor)); len(shown) == 0 {
+		t.Error("the fork is not shown")
+	}
 	if kids := must(s.Children(ctx, me, "t"))(t); len(kids) != 1 || kids[0].ID != "f" {
 		t.Errorf("%+v", kids)
 	}
@@ -53,10 +60,10 @@ func TestThreads(t *testing.T) {
 	if left := must(s.Messages(ctx, me, "t"))(t); len(left) != 2 {
 		t.Errorf("%d messages after the rewind", len(left))
 	}
-	if would := must(s.Prune(ctx, me, "t", 1, true))(t); !would.DryRun || would.Checkpoints == 0 {
+	if would := must(s.Prune(ctx, me, "t", "", 1, true))(t); !would.DryRun || would.Checkpoints == 0 {
 		t.Errorf("%+v", would)
 	}
-	if done := must(s.Prune(ctx, me, "t", 1, false))(t); done.Checkpoints == 0 {
+	if done := must(s.Prune(ctx, me, "t", "", 1, false))(t); done.Checkpoints == 0 {
 		t.Errorf("%+v", done)
 	}
 	if list := must(s.Checkpoints(ctx, me, "t", "", timeZero, 10))(t); len(list) != 1 {
@@ -100,7 +107,7 @@ func TestThreadErrors(t *testing.T) {
 		codes.NotFound + " delete":        fail(s.Delete(ctx, other, "t", "", false)),
 		codes.NotFound + " cancel":        fail(s.Cancel(ctx, me, "t", "nope")),
 		codes.NotFound + " checkpoint":    fail(s.Checkpoint(ctx, me, "t", "9")),
-		codes.InvalidInput + " keep":      fail(s.Prune(ctx, me, "t", 0, false)),
+		codes.InvalidInput + " keep":      fail(s.Prune(ctx, me, "t", "", 0, false)),
 		codes.InvalidInput + " limit":     fail(s.Threads(ctx, me, timeZero, -1)),
 		codes.InvalidInput + " limit 2":   fail(s.Checkpoints(ctx, me, "t", "", timeZero, -1)),
 		codes.InvalidInput + " two":       fail(s.Rewind(ctx, me, "t", threads.Travel{Checkpoint: "1", Message: "m"})),

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -171,6 +172,24 @@ func (s *States) each(f func(cell)) {
 		}
 	}
 }
+
+// String returns the states as the thread's owner may see them, as JSON, for logs and
+// debuggers. See [Schema.Shown].
+func (s *States) String() string {
+	known := &Schema{byName: map[string]*stateDef{}}
+	if s != nil {
+		s.each(func(c cell) { known.byName[c.definition().name] = c.definition() })
+	}
+	text, err := known.Shown(s)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// LogValue is what a log shows of the states: their String, in which what must not be
+// shown is hidden.
+func (s *States) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // statesJSON is the form in which states are shown and exported. A reader may ignore
 // members that it does not know.

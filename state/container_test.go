@@ -163,6 +163,9 @@ func TestStatesThatCannotBeWritten(t *testing.T) {
 	wantError(t, err, codes.StateUnwritable, `"acme.dubious"`)
 	_, err = schema.Shown(s)
 	wantError(t, err, codes.StateUnwritable, `"acme.dubious"`)
+	if text := s.String(); !strings.Contains(text, `"acme.dubious" cannot be written`) {
+		t.Errorf("printed as %s", text)
+	}
 }
 
 // TestStatesOfThousandsOfTypes: each has its own place, whatever the order.

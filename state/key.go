@@ -14,6 +14,8 @@ import (
 	"reflect"
 	"regexp"
 	"sync/atomic"
+
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // Keys: registering a state, and reading and writing it, in a hook's context or in a
@@ -54,6 +56,12 @@ type Spec[T any] struct {
 	// Redact returns what the thread's owner may see of the value, in the API and on
 	// the page; nil shows all of it.
 	Redact func(T) any
+	// Validate returns what is wrong with a value that JSON can hold and the middleware
+	// cannot use, such as a negative count; nil allows all values. A stored value that
+	// it refuses is not read ([codes.StateUnreadable]), and [Key.Update] does not write
+	// one ([codes.StateUnwritable]). Callers see its text, unless there is a Redact. It
+	// must not change the value.
+	Validate func(T) error
 }
 
 // Key reads and writes one state: it is to [States] what a field name is to a
@@ -62,6 +70,7 @@ type Key[T any] struct {
 	def      *stateDef
 	node, at int // its place
 	initial  func() T
+	validate func(T) error
 }
 
 // declared is a key of any type.
@@ -118,7 +127,7 @@ func Register[T any](spec Spec[T]) *Key[T] {
 	if def.scope == "" {
 		def.scope = ScopeThread
 	}
-	key := &Key[T]{def: def, initial: spec.Initial}
+	key := &Key[T]{def: def, initial: spec.Initial, validate: spec.Validate}
 	key.node, key.at = place(def.slot)
 	def.restored = func(kept *stored) cell {
 		e := &entry[T]{key: key, kept: kept}
@@ -212,8 +221,8 @@ func (k *Key[T]) Load(ctx context.Context) (T, error) {
 // Concurrent updates run one at a time, and others may wait for f, so f should only
 // compute. The change is stored with the run's next commit: at the latest, with the
 // result of the call that makes it or with the iteration's checkpoint. If the new
-// value cannot be written as JSON, or no middleware of the run's agent lists the key,
-// nothing changes.
+// value is invalid or cannot be written as JSON, or no middleware of the run's agent
+// lists the key, nothing changes.
 func (k *Key[T]) Update(ctx context.Context, f func(T) T) (T, error) {
 	var zero T
 	live, err := liveStates(ctx, k.def)
@@ -227,6 +236,9 @@ func (k *Key[T]) Update(ctx context.Context, f func(T) T) (T, error) {
 			return nil, err
 		}
 		e.value = f(old)
+		if err := k.check(e.value); err != nil {
+			return nil, errInvalid(codes.StateUnwritable, "The new value of the state %q is invalid", k.def, err)
+		}
 		if _, err := e.encode(); err != nil {
 			return nil, err
 		}
@@ -236,6 +248,14 @@ func (k *Key[T]) Update(ctx context.Context, f func(T) T) (T, error) {
 		return zero, err
 	}
 	return e.value, nil
+}
+
+// check asks the state's owner whether it can use the value.
+func (k *Key[T]) check(value T) error {
+	if k.validate == nil {
+		return nil
+	}
+	return k.validate(value)
 }
 
 // Reset forgets the state's value in the run of the context: it has its initial value

@@ -274,6 +274,57 @@ type dubious struct {
 }
 
 // TestStateUpdateFails: nothing changes, and no value is returned.
+// TestStateValidate: a value that the middleware cannot use is neither read nor written,
+// and stays as it is in the store.
+func TestStateValidate(t *testing.T) {
+	t.Parallel()
+	validate := func(v visits) error {
+		if v.Count < 0 {
+			return fmt.Errorf("count is %d", v.Count)
+		}
+		return nil
+	}
+	shown := state.Register(state.Spec[visits]{Name: "acme.visits", Validate: validate})
+	hidden := state.Register(state.Spec[visits]{Name: "acme.secret", Validate: validate, Redact: func(visits) any { return "hidden" }})
+	migrated := state.Register(state.Spec[visits]{Name: "acme.older", Version: 2, Validate: validate, Migrations: map[int]state.Migration{
+		1: func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"count": -2}`), nil },
+	}})
+	for want, s := range map[string]struct {
+		key    *state.Key[visits]
+		states *state.States
+	}{
+		`The stored value of the state "acme.visits" is invalid: count is -5.`: {shown, storedAs(t, shown, 1, `{"count": -5}`)},
+		`The stored value of the state "acme.secret" is invalid.`:              {hidden, storedAs(t, hidden, 1, `{"count": -5}`)},
+		`The stored value of the state "acme.older" is invalid: count is -2.`:  {migrated, storedAs(t, migrated, 1, `{"count": 1}`)},
+	} {
+		ctx, live := run(s.states)
+		for range 2 { // the error does not go away
+			_, err := s.key.Load(ctx)
+			wantError(t, err, codes.StateUnreadable)
+			if e := holdfast.AsError(err); e.Message != want || e.Unwrap() == nil {
+				t.Errorf("%q, want %q and its cause", e.Message, want)
+			}
+		}
+		if live.Now() != s.states {
+			t.Errorf("%s: the states have changed", want)
+		}
+	}
+
+	ctx, live := run(storedAs(t, shown, 1, `{"count": 1}`))
+	before := live.Now()
+	_, err := shown.Update(ctx, func(v visits) visits { return visits{Count: v.Count - 2} })
+	wantError(t, err, codes.StateUnwritable, `The new value of the state "acme.visits" is invalid: count is -1.`)
+	if live.Now() != before {
+		t.Error("an invalid value was written")
+	}
+	if v, err := shown.Update(ctx, func(v visits) visits { return visits{Count: v.Count + 1} }); err != nil || v.Count != 2 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if v := mustGet(t, shown, storedAs(t, shown, 1, "null")); v != (visits{}) {
+		t.Errorf("null: %+v", v)
+	}
+}
+
 func TestStateUpdateFails(t *testing.T) {
 	t.Parallel()
 	k := state.Register(state.Spec[dubious]{Name: "acme.dubious"})

@@ -1,9 +1,11 @@
 package state_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -404,6 +406,25 @@ func TestShown(t *testing.T) {
 		if err != nil || !strings.Contains(string(got), test.want) || strings.Contains(string(got), "tiger") {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
+	}
+	// What is printed or logged is what may be shown, also by a program that does not
+	// know the state.
+	for name, states := range map[string]*state.States{"written": s, "unknown": unknown, "carried": carried, "too new": tooNew} {
+		var log bytes.Buffer
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("states", "states", states)
+		slog.New(slog.NewTextHandler(&log, nil)).Info("states", "states", states)
+		for _, text := range []string{fmt.Sprint(states), fmt.Sprintf("%+v", states), log.String()} {
+			if strings.Contains(text, "tiger") || !strings.Contains(text, "acme.secret") || strings.Contains(text, "0xc0") {
+				t.Errorf("%s is printed as %s", name, text)
+			}
+		}
+	}
+	if got, want := fmt.Sprint(s), `{"schemaSignature":"acme.open,acme.secret","schemaVersion":1,"stateVersions":{"acme.open":1,"acme.secret":1},`+
+		`"states":{"acme.open":{"count":1},"acme.secret":{"length":5}}}`; got != want {
+		t.Errorf("printed as\n%s, want\n%s", got, want)
+	}
+	if got := (*state.States)(nil).String(); !strings.Contains(got, `"states":{}`) {
+		t.Errorf("none are printed as %s", got)
 	}
 	if got, _ := schema.Shown(s); !strings.Contains(string(got), `"acme.open":{"count":1}`) {
 		t.Errorf("what does not ask for it: %s", got)

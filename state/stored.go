@@ -88,9 +88,13 @@ func (k *Key[T]) decode(data json.RawMessage) (value T, err error) {
 		err = json.Unmarshal(data, &value)
 	}
 	if err != nil {
-		err = errUnreadable(k.def, err)
+		return value, errUnreadable(k.def, err)
 	}
-	return value, err
+	if err := k.check(value); err != nil {
+		return value, errInvalid(codes.StateUnreadable, "The stored value of the state %q is invalid", k.def, err).
+			WithHint("It was left as it is. Go back to an earlier checkpoint, or correct the value in an export and import it.")
+	}
+	return value, nil
 }
 
 // isNull reports whether the JSON says that there is no value.
@@ -127,6 +131,15 @@ func errUnreadable(def *stateDef, err error) *holdfast.Error {
 	}
 	return holdfast.Errorf(codes.StateUnreadable, "The stored state %q is not JSON that can be read as %s.", def.name, def.typ).
 		WithHint("It was left as it is. The server's log has the cause.").Wrap(err)
+}
+
+// errInvalid says that a value is not one that its middleware can use, and why if the
+// state has nothing to hide.
+func errInvalid(code, what string, def *stateDef, err error) *holdfast.Error {
+	if def.show != nil {
+		return holdfast.Errorf(code, what+".", def.name).Wrap(err)
+	}
+	return holdfast.Errorf(code, what+": %v.", def.name, err).Wrap(err)
 }
 
 func errStateType(def *stateDef, got string) *holdfast.Error {

@@ -17,8 +17,12 @@ type Cursor struct {
 	Tag string
 }
 
-// String returns the form that travels as the SSE id: "number-tag".
+// String returns the form that travels as the SSE id: "number-tag". That of the zero
+// Cursor is empty, and [ParseCursor] reads both.
 func (c Cursor) String() string {
+	if c == (Cursor{}) {
+		return ""
+	}
 	return string(c.Append(make([]byte, 0, 24)))
 }
 

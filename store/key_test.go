@@ -50,8 +50,8 @@ func FuzzParseCursor(f *testing.F) {
 			return
 		}
 		b, err := c.MarshalText()
-		if err != nil || string(b) != s {
-			t.Errorf("%q is written as %q, %v", s, b, err)
+		if err != nil || string(b) != s || c.String() != s {
+			t.Errorf("%q is written as %q and %q, %v", s, b, c, err)
 		}
 	})
 }

@@ -44,7 +44,8 @@ type Info struct {
 	// Iteration is the current iteration or, if none is running, the next one;
 	// counted from 0.
 	Iteration int `json:"iteration"`
-	// Cursor is the id of the last record in the thread's log.
+	// Cursor is the id of the last record in the thread's log; empty while there is none,
+	// as in a new fork.
 	Cursor string `json:"cursor"`
 	// Interrupts are the ids of the open questions.
 	Interrupts []string `json:"interrupts,omitempty"`

@@ -47,6 +47,24 @@ func TestOptionMistakes(t *testing.T) {
 	}
 }
 
+// TestRetentionOption: how many checkpoints stay listed.
+func TestRetentionOption(t *testing.T) {
+	for given, want := range map[string]int{"full": 100, "full:7": 7, "latest": 1, "all": -1} {
+		o, err := parseOptions([]string{"--retention=" + given}, env(nil), &bytes.Buffer{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := o.keepCheckpoints(); err != nil || got != want {
+			t.Errorf("%s keeps %d, %v; want %d", given, got, err, want)
+		}
+	}
+	for _, given := range []string{"", "full:", "full:0", "full:-1", "all:5", "ALL"} {
+		if _, err := parseOptions([]string{"--retention=" + given}, env(nil), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "full:N with a number from 1, all, or latest") {
+			t.Errorf("%q: %v", given, err)
+		}
+	}
+}
+
 // TestProgram runs the program from its banner to a clean end.
 func TestProgram(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -68,7 +68,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&o.model, "model", "",
 		"the default model: demo (scripted, needs no key) or openai/NAME; without it, openai/gpt-5-mini if OPENAI_API_KEY is set, else demo")
 	fs.StringVar(&o.configFile, "config", "", "the agents file; default holdfast.yaml if it exists")
-	fs.StringVar(&o.retention, "retention", "full", "which checkpoints stay listed: full (the newest 100), full:N, or latest")
+	fs.StringVar(&o.retention, "retention", "full", "which checkpoints stay listed: full (the newest 100), full:N, all, or latest")
 	fs.StringVar(&o.frequency, "checkpoint-frequency", "per_iteration", "which checkpoints are listed: per_iteration, per_turn or manual")
 	fs.StringVar(&o.pendingWrites, "pending-writes", "on",
 		"on: each tool result is saved as soon as it exists; off: results of pure and idempotent tools are saved when all calls of an answer are done")
@@ -176,12 +176,14 @@ func (o *options) keepCheckpoints() (int, error) {
 		return 100, nil
 	case o.retention == "latest":
 		return 1, nil
+	case o.retention == "all":
+		return -1, nil
 	case numbered:
 		if n, err := strconv.Atoi(number); err == nil && n >= 1 {
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("--retention=%s is not known: use full, full:N with a number from 1, or latest", o.retention)
+	return 0, fmt.Errorf("--retention=%s is not known: use full, full:N with a number from 1, all, or latest", o.retention)
 }
 
 // log returns the program's log.

@@ -64,7 +64,7 @@ func TestAuditAfterTravels(t *testing.T) {
 	looptest.Resumed(t, e, "t", "r4")
 	looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{Label: "here", State: json.RawMessage(`{"a": 1}`)}))(t)
 	wantSound(t, store, "t")
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 2, false))(t)
+	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 2, false))(t)
 	wantSound(t, store, "t")
 }
 
@@ -88,7 +88,7 @@ func TestAuditOfArchivedThreads(t *testing.T) {
 		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: first.ID}))(t)
 		looptest.Resumed(t, e, "t", "r9")
 		wantSound(t, store, "t")
-		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
+		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 		wantSound(t, store, "t")
 		time.Sleep(2 * time.Minute)
 		wantSound(t, store, "t")

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -35,7 +37,10 @@ func PolicyOf(a *holdfast.Agent, props json.RawMessage) (Policy, error) {
 	}
 	if err := json.Unmarshal(outer.Holdfast, &p); err != nil {
 		return p, holdfast.Errorf(codes.InvalidInput, "forwardedProps.holdfast cannot be read.").
-			WithHint(`It is an object with onBusy, onInterrupted, onUnfinished (strings), branch and allowStale (true or false).`).Wrap(err)
+			WithHint(hintOptions).With("field", "forwardedProps.holdfast").Wrap(err)
+	}
+	if err := knownOptions(outer.Holdfast); err != nil {
+		return p, err
 	}
 	for _, c := range []struct{ name, value, other string }{
 		{"onBusy", p.OnBusy, holdfast.PolicyCancelAndRun},
@@ -48,6 +53,26 @@ func PolicyOf(a *holdfast.Agent, props json.RawMessage) (Policy, error) {
 		}
 	}
 	return p, nil
+}
+
+// hintOptions says what forwardedProps.holdfast may hold.
+const hintOptions = `It is an object with onBusy, onInterrupted, onUnfinished (strings), branch and allowStale (true or false).`
+
+// knownOptions refuses a member that would be ignored, such as one with a typing mistake:
+// who sends it relies on it.
+func knownOptions(options json.RawMessage) error {
+	members := map[string]json.RawMessage{}
+	// What is not an object at this point is null, which chooses nothing.
+	_ = json.Unmarshal(options, &members)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		switch name {
+		case "onBusy", "onInterrupted", "onUnfinished", "branch", "allowStale":
+		default:
+			field := fmt.Sprintf("forwardedProps.holdfast.%.64s", name)
+			return holdfast.Errorf(codes.InvalidInput, "There is no option %s.", field).WithHint(hintOptions).With("field", field)
+		}
+	}
+	return nil
 }
 
 // AnswerHash returns a hash by which an answer that is sent again is recognized.

@@ -201,7 +201,7 @@ func (k *keepers) wantSaid(when string, times int) {
 		for _, parts := range [][]string{
 			{`level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)"`, "count=1 states=gone"},
 			{`level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value"`, "count=1 states=fresh"},
-			{`level=INFO msg="a state has another version than in the checkpoint"`, "state=acme.kept from=1 to=3"},
+			{`level=INFO msg="a state has another version than in the checkpoint"`, "state=kept from=1 to=3"},
 		} {
 			n := 0
 			for _, line := range lines {

@@ -92,6 +92,22 @@ func checkText(field, text string) error {
 	return nil
 }
 
+// noIfMatch refuses a condition that the route would not check, so that nobody relies on
+// it. why says what guards the request instead.
+func noIfMatch(r *http.Request, why string) error {
+	if len(r.Header.Values("If-Match")) == 0 {
+		return nil
+	}
+	return invalid("If-Match", "This route does not take If-Match.", "Leave it out: %s.", why)
+}
+
+// Why routes need no condition.
+const (
+	runNeedsNoETag     = "a run is only begun on the history that the messages show"
+	cancelNeedsNoETag  = "a run is named by its id, and one that has ended is not changed"
+	cleanUpNeedsNoETag = "it is about one thread, and this route is about many"
+)
+
 // ifMatch returns the ETag that the thread must have; empty for any. It ignores the W/
 // that compressing proxies put before an ETag: ours identifies a commit, not bytes.
 func ifMatch(r *http.Request) (string, error) {

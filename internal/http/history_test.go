@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,8 +84,8 @@ func (m *timeMachine) Children(_ context.Context, _ holdfast.Principal, thread s
 	return []threads.Info{*m.f.info}, m.ask("children", thread)
 }
 
-func (m *timeMachine) Prune(_ context.Context, _ holdfast.Principal, thread string, keep int, dryRun bool) (*threads.Cleaned, error) {
-	return &threads.Cleaned{DryRun: dryRun, Threads: 1, Checkpoints: 2, Messages: 3}, m.ask("prune", thread, keep, dryRun)
+func (m *timeMachine) Prune(_ context.Context, _ holdfast.Principal, thread, etag string, keep int, dryRun bool) (*threads.Cleaned, error) {
+	return &threads.Cleaned{DryRun: dryRun, Threads: 1, Checkpoints: 2, Messages: 3}, m.ask("prune", thread, etag, keep, dryRun)
 }
 
 func (m *timeMachine) Delete(_ context.Context, _ holdfast.Principal, thread, etag string, children bool) (int, error) {
@@ -118,8 +119,8 @@ func TestHistoryRoutes(t *testing.T) {
 		"POST /threads/t/fork {}":                                                       "201 fork[t {Checkpoint: Message: Thread: ReuseResults:false ETag:}]",
 		`POST /threads/t/fork {"messageId":"m","threadId":"t2","reuseResults":true}`:    "201 fork[t {Checkpoint: Message:m Thread:t2 ReuseResults:true ETag:}]",
 		`POST /threads/t/rewind {"checkpointId":"000000000001","messageId":null}`:       "200 rewind[t {Checkpoint:000000000001 Message: Thread: ReuseResults:false ETag:}]",
-		"POST /threads/t/prune":                                                         "200 prune[t 10 false]",
-		`POST /threads/t/prune {"keep":1,"dryRun":true}`:                                "200 prune[t 1 true]",
+		"POST /threads/t/prune":                                                         "200 prune[t  10 false]",
+		`POST /threads/t/prune {"keep":1,"dryRun":true}`:                                "200 prune[t  1 true]",
 		"DELETE /threads/t":                                                             "200 delete[t  false]",
 		"DELETE /threads/t?children=delete":                                             "200 delete[t  true]",
 		"GET /threads/t/children":                                                       "200 children[t]",
@@ -196,7 +197,7 @@ func TestIfMatch(t *testing.T) {
 	if etag != `"c12"` {
 		t.Errorf("the ETag is %s", etag)
 	}
-	for _, request := range []string{"POST /threads/t/checkpoints", "POST /threads/t/fork", "POST /threads/t/rewind", "DELETE /threads/t"} {
+	for _, request := range []string{"POST /threads/t/checkpoints", "POST /threads/t/fork", "POST /threads/t/rewind", "POST /threads/t/prune", "DELETE /threads/t"} {
 		method, path, _ := strings.Cut(request, " ")
 		for given, want := range map[string]string{etag: "c12", "c12": "c12", `W/"c12"`: "c12", "*": "", " * ": ""} {
 			res, body := do(t, method, s.URL+path, "", "If-Match", given)
@@ -214,6 +215,22 @@ func TestIfMatch(t *testing.T) {
 	res, body := do(t, "DELETE", s.URL+"/threads/t", "", "If-Match", `"c1"`)
 	if res.StatusCode != http.StatusConflict || !strings.Contains(body, `"details":{"actual":"c2","expected":"c1"}`) {
 		t.Errorf("%d %s", res.StatusCode, body)
+	}
+}
+
+// TestIfMatchIsObeyedOrRefused: no route that changes something ignores a condition. Those
+// that obey it say so in the document; the backup needs no thread.
+func TestIfMatchIsObeyedOrRefused(t *testing.T) {
+	s := serve(t, &fake{info: &threads.Info{ID: "t", ETag: "c12"}}, nil)
+	fill := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "a")
+	for _, route := range routes {
+		if route.method == "GET" || route.method == "HEAD" || slices.Contains(route.params, "IfMatch") || route.id == "backup" {
+			continue
+		}
+		res, body := do(t, route.method, s.URL+fill.Replace(route.path), "{}", "If-Match", `"c1"`)
+		if res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "does not take If-Match") || !strings.Contains(body, `"field":"If-Match"`) {
+			t.Errorf("%s %s: %d %s", route.method, route.path, res.StatusCode, body)
+		}
 	}
 }
 

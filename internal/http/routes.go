@@ -73,7 +73,7 @@ var routes = []route{
 			{http.StatusOK, "The run has ended.", typeJSON, "ThreadInfo"},
 			{http.StatusAccepted, "The run is ending.", typeJSON, "ThreadInfo"},
 		},
-		errors: readErrors,
+		errors: slices.Concat(readErrors, []string{codes.InvalidInput}),
 	},
 	{
 		method: "GET", path: "/threads", do: (*handler).listThreads, id: "listThreads", params: []string{"limit", "before"},
@@ -142,7 +142,7 @@ var routes = []route{
 		errors:  slices.Concat(changeErrors, []string{codes.HistoryNotKept}),
 	},
 	{
-		method: "POST", path: "/threads/{thread}/prune", do: (*handler).postPrune, id: "pruneThread", body: "Prune", bodyOptional: true,
+		method: "POST", path: "/threads/{thread}/prune", do: (*handler).postPrune, id: "pruneThread", params: []string{"IfMatch"}, body: "Prune", bodyOptional: true,
 		summary: "Keep the newest checkpoints, and remove what neither they nor the head needs.",
 		answers: []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}}, errors: changeErrors,
 	},

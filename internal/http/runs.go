@@ -16,6 +16,9 @@ import (
 
 // postRun is POST /runs and POST /agents/{agent}/runs.
 func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := noIfMatch(r, runNeedsNoETag); err != nil {
+		return err
+	}
 	asJSON, err := wantsJSON(r.Header.Values("Accept"))
 	if err != nil {
 		return err
@@ -128,6 +131,9 @@ func streamParams(r *http.Request) (store.Cursor, agui.Dialect, error) {
 
 // postCancel is POST /threads/{thread}/runs/{run}/cancel.
 func (h *handler) postCancel(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := noIfMatch(r, cancelNeedsNoETag); err != nil {
+		return err
+	}
 	info, err := h.Runs.Cancel(r.Context(), who, param(r, "thread"), param(r, "run"))
 	if err != nil {
 		return err

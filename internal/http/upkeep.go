@@ -11,8 +11,9 @@ import (
 
 // Upkeep removes what is no longer needed.
 type Upkeep interface {
-	// Prune keeps a thread's newest checkpoints, and what they and the head need.
-	Prune(ctx context.Context, who holdfast.Principal, thread string, keep int, dryRun bool) (*threads.Cleaned, error)
+	// Prune keeps a thread's newest checkpoints, and what they and the head need. An etag
+	// that is not empty must match the thread's, here and for Delete.
+	Prune(ctx context.Context, who holdfast.Principal, thread, etag string, keep int, dryRun bool) (*threads.Cleaned, error)
 	// Delete removes a thread and, if children is set, those that were forked from it.
 	// It returns how many it removed.
 	Delete(ctx context.Context, who holdfast.Principal, thread, etag string, children bool) (int, error)
@@ -41,7 +42,11 @@ func (h *handler) postPrune(w http.ResponseWriter, r *http.Request, who holdfast
 	if in.Keep < 1 {
 		return invalid("keep", "keep must be at least 1.", "The newest checkpoint always stays. To remove all, DELETE the thread.")
 	}
-	cleaned, err := h.Upkeep.Prune(r.Context(), who, param(r, "thread"), in.Keep, in.DryRun)
+	etag, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	cleaned, err := h.Upkeep.Prune(r.Context(), who, param(r, "thread"), etag, in.Keep, in.DryRun)
 	return answerCleaned(w, cleaned, err)
 }
 
@@ -88,6 +93,9 @@ func (h *handler) postDeleteOlderThan(w http.ResponseWriter, r *http.Request, wh
 		OlderThan string `json:"olderThan"`
 		DryRun    bool   `json:"dryRun"`
 	}
+	if err := noIfMatch(r, cleanUpNeedsNoETag); err != nil {
+		return err
+	}
 	if err := h.readObject(w, r, &in, "before", "olderThan", "dryRun"); err != nil {
 		return err
 	}
@@ -113,6 +121,9 @@ func (h *handler) postDeleteInactive(w http.ResponseWriter, r *http.Request, who
 	var in struct {
 		Threshold string `json:"threshold"`
 		DryRun    bool   `json:"dryRun"`
+	}
+	if err := noIfMatch(r, cleanUpNeedsNoETag); err != nil {
+		return err
 	}
 	if err := h.readObject(w, r, &in, "threshold", "dryRun"); err != nil {
 		return err

@@ -30,7 +30,8 @@ type Config struct {
 	Recover bool
 	// Frequency says which checkpoints are listed.
 	Frequency Frequency
-	// KeepCheckpoints is how many checkpoints of a thread stay listed.
+	// KeepCheckpoints is how many checkpoints of a thread stay listed; all if it is not
+	// positive.
 	KeepCheckpoints int
 	// NoPendingWrites saves the results of pure and idempotent tools when all calls of their
 	// answer are done, not the moment they exist. The results of other tools are always

@@ -201,6 +201,25 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("the branch begins with %q", got)
 		}
 	})
+	t.Run("unknown option", func(t *testing.T) {
+		for given, member := range map[string]string{
+			`{"alowStale":true}`:                    "alowStale",
+			`{"branch":true,"OnBusy":"panic"}`:      "OnBusy",
+			`{"onbusy":"reject"}`:                   "onbusy",
+			`{"` + strings.Repeat("x", 99) + `":1}`: strings.Repeat("x", 64),
+		} {
+			_, err := post("branch", "r9", props(`{"holdfast":`+given+`}`), looptest.UserSays("u9", "x"))
+			e := holdfast.AsError(err)
+			if e == nil || e.Code != codes.InvalidInput || e.Details["field"] != "forwardedProps.holdfast."+member || !strings.Contains(e.Message, member) {
+				t.Errorf("%s: %v", given, err)
+			}
+		}
+		for _, given := range []string{`null`, `{}`} {
+			if _, err := post("branch", "r3", props(`{"holdfast":`+given+`,"other":{"alowStale":1}}`)); looptest.Code(err) == codes.InvalidInput {
+				t.Errorf("%s: %v", given, err)
+			}
+		}
+	})
 	t.Run("unknown policy", func(t *testing.T) {
 		if _, err := post("branch", "r9", props(`{"holdfast":{"onBusy":"panic"}}`), looptest.UserSays("u9", "x")); looptest.Code(err) != codes.InvalidInput {
 			t.Error(err)

@@ -130,14 +130,14 @@ func (h *host) judge(change *state.SchemaChange) error {
 	if h.cfg.SchemaMode != SchemaFail || change.Upgrade {
 		return nil
 	}
-	var versions []string
+	versions := []string{}
 	for _, c := range change.Changed {
 		versions = append(versions, c.Name)
 	}
 	return holdfast.Errorf(codes.SchemaChanged, "The thread was written with other middleware states than this server has (removed: %s; added: %s; other version: %s).",
 		listOr(change.Removed), listOr(change.Added), listOr(versions)).
 		WithHint("Nothing was changed. Run the version that wrote it, or start with --schema-changes=warn.").
-		With("removed", change.Removed).With("added", change.Added).With("changed", versions)
+		With("removed", append([]string{}, change.Removed...)).With("added", append([]string{}, change.Added...)).With("changed", versions)
 }
 
 // listOr lists names; "none" if there are none.
@@ -168,7 +168,7 @@ func (h *host) announceSchema(at holdfast.Iteration, change *state.SchemaChange)
 			"count", n, "states", state.ShortNames(change.Added))
 	}
 	for _, c := range change.Changed {
-		log.Info("a state has another version than in the checkpoint", "state", c.Name, "from", c.From, "to", c.To)
+		log.Info("a state has another version than in the checkpoint", "state", state.ShortNames([]string{c.Name}), "from", c.From, "to", c.To)
 	}
 }
 

@@ -142,7 +142,7 @@ func TestStatesTravel(t *testing.T) {
 	if got := counted(t, e, "t", "test.count"); got != `{"iterations":1}` {
 		t.Errorf("back there it is %s", got)
 	}
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
+	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 	sound(t, store, "t")
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 	if got := counted(t, e, "t", "test.count"); got != `{"iterations":4}` {
@@ -299,7 +299,7 @@ func TestDeployments(t *testing.T) {
 	for _, want := range []string{
 		`level=WARN msg="the checkpoint has the state of middleware that is not here any more; it is kept, and nobody reads it (expected after a middleware was removed)" thread=t run=r3 iteration=0 count=1 states=gone`,
 		`level=INFO msg="there is middleware that the checkpoint does not know; its state begins with the initial value" thread=t run=r3 iteration=0 count=1 states=fresh`,
-		`level=INFO msg="a state has another version than in the checkpoint" thread=t run=r3 iteration=0 state=acme.kept from=1 to=2`,
+		`level=INFO msg="a state has another version than in the checkpoint" thread=t run=r3 iteration=0 state=kept from=1 to=2`,
 	} {
 		if strings.Count(log, want) != 1 {
 			t.Errorf("the log has not once %s:\n%s", want, log)
@@ -375,6 +375,10 @@ func TestSchemaModes(t *testing.T) {
 		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "go")))
 		if looptest.Code(err) != codes.SchemaChanged || !strings.Contains(err.Error(), "removed: one; added: two; other version: none") {
 			t.Errorf("got %v", err)
+		}
+		// A list without names is a list.
+		if got := string(thread.MustJSON(holdfast.AsError(err).Details)); got != `{"added":["acme.two"],"changed":[],"removed":["acme.one"]}` {
+			t.Errorf("the details are %s", got)
 		}
 		if !bytes.Equal(before, stateOfHead(t, store)) {
 			t.Error("something was written")

@@ -176,7 +176,9 @@ func TestRun(t *testing.T) {
 			`holdfast_pending_writes_loaded_total`:                            "0",
 			`holdfast_tool_calls_total{result="frontend",tool="frontend"}`:    "0",
 			`holdfast_run_errors_total{code="model_failed"}`:                  "0",
-			`holdfast_checkpoint_duration_seconds_bucket{le="0.0005"}`:        series(t, d.m)[`holdfast_checkpoint_duration_seconds_count`],
+			`holdfast_checkpoint_duration_seconds_bucket{le="0.0005"}`:        "3", // input, the iteration with calls, final
+			`holdfast_checkpoint_duration_seconds_count`:                      "3",
+			`holdfast_commit_duration_seconds_bucket{le="0.0005"}`:            series(t, d.m)[`holdfast_commit_duration_seconds_count`],
 			`holdfast_lease_renewals_total{result="error"}`:                   "0",
 			`holdfast_checkpoint_duration_seconds_sum`:                        "0",
 			`holdfast_tool_calls_total{result="interrupt",tool="ask_person"}`: "0",

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -42,9 +43,23 @@ func TestErrorTypes(t *testing.T) {
 		for _, err := range errs {
 			m := metrics.New(nil)
 			m.Observer().Committed(holdfast.Iteration{}, &store.Commit{}, 0, fmt.Errorf("commit: %w", err))
-			want(t, m, map[string]string{fmt.Sprintf(`holdfast_checkpoint_errors_total{error_type=%q}`, kind): "1", "holdfast_checkpoint_duration_seconds_count": "0"})
+			want(t, m, map[string]string{fmt.Sprintf(`holdfast_checkpoint_errors_total{error_type=%q}`, kind): "1", "holdfast_checkpoint_duration_seconds_count": "0", "holdfast_commit_duration_seconds_count": "0"})
 		}
 	}
+}
+
+// TestDurations: a commit is timed, and so is each checkpoint in it.
+func TestDurations(t *testing.T) {
+	m := metrics.New(nil)
+	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Put: []store.Value{{Kind: store.KindPending}, {Kind: store.KindCheckpoint}}}, 2*time.Second, nil)
+	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Put: []store.Value{{Kind: store.KindPending}}}, time.Second, nil)
+	m.Observer().Committed(holdfast.Iteration{}, &store.Commit{Records: [][]byte{nil}}, time.Second, nil)
+	want(t, m, map[string]string{
+		`holdfast_checkpoint_duration_seconds_count`: "1",
+		`holdfast_checkpoint_duration_seconds_sum`:   "2",
+		`holdfast_commit_duration_seconds_count`:     "3",
+		`holdfast_commit_duration_seconds_sum`:       "4",
+	})
 }
 
 // TestPendingWrites: a commit's pending writes are counted one by one, and clearing them

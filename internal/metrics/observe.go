@@ -131,13 +131,16 @@ func (m *Metrics) iterationDone(_ holdfast.Iteration, results int) {
 	}
 }
 
-// committed times a successful commit and counts a failed one, each with its pending
-// writes.
+// committed times a successful commit, and each checkpoint in it, and counts a failed
+// one, each with its pending writes.
 func (m *Metrics) committed(_ holdfast.Iteration, c *store.Commit, took time.Duration, err error) {
-	pending := 0
+	pending, checkpoints := 0, 0
 	for i := range c.Put {
-		if c.Put[i].Kind == store.KindPending {
+		switch c.Put[i].Kind {
+		case store.KindPending:
 			pending++
+		case store.KindCheckpoint:
+			checkpoints++
 		}
 	}
 	if err != nil {
@@ -145,7 +148,10 @@ func (m *Metrics) committed(_ holdfast.Iteration, c *store.Commit, took time.Dur
 		m.store.saveErrors.Add(float64(pending))
 		return
 	}
-	m.store.duration.Observe(took.Seconds())
+	m.store.commits.Observe(took.Seconds())
+	for range checkpoints { // usually there is at most one in a commit
+		m.store.checkpoints.Observe(took.Seconds())
+	}
 	m.store.records.Add(float64(len(c.Records)))
 	m.store.saved.Add(float64(pending))
 	if slices.Contains(c.Clear, store.KindPending) {

@@ -64,20 +64,23 @@ const (
 )
 
 // AddCheckpoint adds a checkpoint of st, as the child of the last one, to the commit c.
-// keep is how many checkpoints the thread keeps.
+// keep is how many checkpoints the thread keeps; all if it is not positive.
 func AddCheckpoint(c *store.Commit, st *State, source string, step int, now time.Time, keep int) {
 	PutCheckpoint(c, st, Checkpoint{Source: source, Step: step, Parent: st.LastCheckpoint}, now, keep)
 }
 
 // PutCheckpoint adds a checkpoint of st to the commit c and returns it. cp says where it
 // comes from; the rest of it is filled in here. keep is how many checkpoints the thread
-// keeps.
+// keeps; all if it is not positive.
 func PutCheckpoint(c *store.Commit, st *State, cp Checkpoint, now time.Time, keep int) *Checkpoint {
 	st.takeStates()
 	st.Checkpoints++
 	st.LastCheckpoint = checkpointID(st.Checkpoints)
 	cp.Format, cp.ID, cp.CreatedAt, cp.ETag, cp.State = Format, st.LastCheckpoint, now, c.ID, st
 	c.Put = append(c.Put, store.Value{Kind: store.KindCheckpoint, ID: cp.ID, Data: MustJSON(cp)})
+	if keep <= 0 {
+		return &cp
+	}
 	if c.Keep == nil {
 		c.Keep = map[store.Kind]int{}
 	}

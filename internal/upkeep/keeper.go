@@ -23,7 +23,8 @@ import (
 type Config struct {
 	Store  store.Store // holds all threads
 	Engine Engine      // runs them
-	// KeepCheckpoints is how many checkpoints of a thread stay listed.
+	// KeepCheckpoints is how many checkpoints of a thread stay listed; all if it is not
+	// positive.
 	KeepCheckpoints int
 	// ArchiveAfter is how long after the end of a run its log stays in the live log.
 	ArchiveAfter time.Duration

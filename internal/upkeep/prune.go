@@ -18,10 +18,11 @@ import (
 
 // Prune keeps the newest checkpoints of a thread, keep of them but at least one, and
 // removes what neither they nor the head need: other branches of the history, versions of
-// the shared state, the logs of earlier runs. With dryRun it only counts.
-func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id string, keep int, dryRun bool) (*threads.Cleaned, error) {
+// the shared state, the logs of earlier runs. With dryRun it only counts. etag, if it is
+// not empty, must be the thread's.
+func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id, etag string, keep int, dryRun bool) (*threads.Cleaned, error) {
 	cleaned := &threads.Cleaned{DryRun: dryRun, Threads: 1}
-	_, err := k.onStill(ctx, who, id, "", func(t *thread.Thread) (*store.Commit, error) {
+	_, err := k.onStill(ctx, who, id, etag, func(t *thread.Thread) (*store.Commit, error) {
 		p := pruning{k: k, t: t}
 		c, err := p.commit(ctx, func(n int, _ *thread.Checkpoint) bool { return n < keep })
 		cleaned.Checkpoints, cleaned.Messages = p.checkpoints, len(p.forget)

@@ -109,9 +109,10 @@ func (k *Keeper) retain(ctx context.Context, key store.ThreadKey) (threads.Clean
 	if err != nil {
 		return done, err
 	}
-	aged := keep.Checkpoints > 0 && now.Sub(head.UpdatedAt) <= 2*keep.Checkpoints // after that, all that is old was removed before
-	if !large && !aged {
-		return done, nil
+	if !large {
+		if aged, err := k.mayBeAged(ctx, t, now.Sub(head.UpdatedAt)); err != nil || !aged {
+			return done, err
+		}
 	}
 	p := pruning{k: k, t: t}
 	c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool { return !large && now.Sub(cp.CreatedAt) <= keep.Checkpoints })
@@ -120,6 +121,22 @@ func (k *Keeper) retain(ctx context.Context, key store.ThreadKey) (threads.Clean
 	}
 	done.Checkpoints, done.Messages = p.checkpoints, len(p.forget)
 	return done, k.engine.Commit(ctx, t.Place(), c)
+}
+
+// mayBeAged reports whether a thread that has been idle for so long may have checkpoints
+// to remove for their age. If all of them are that old, it is enough to know whether
+// there is more than the newest: a thread that nobody uses costs one small read each
+// time, whether it was pruned before or grew old before there was a limit.
+func (k *Keeper) mayBeAged(ctx context.Context, t *thread.Thread, idle time.Duration) (bool, error) {
+	limit := k.cfg.Retention.Checkpoints
+	if limit <= 0 {
+		return false, nil
+	}
+	if idle <= limit {
+		return true, nil
+	}
+	newest, err := k.cfg.Store.Values(ctx, t.Key, store.KindCheckpoint, "", 2)
+	return len(newest) > 1, err
 }
 
 // largerThan reports whether a thread takes more than bound bytes; 0 means no bound. The

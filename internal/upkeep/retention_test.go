@@ -50,6 +50,78 @@ func TestRetention(t *testing.T) {
 	})
 }
 
+// counted counts how often the checkpoints of a thread are read.
+type counted struct {
+	store.Store
+	all, some int
+}
+
+func (c *counted) Values(ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int) ([]store.Value, error) {
+	if kind == store.KindCheckpoint {
+		if limit == 0 {
+			c.all++
+		} else {
+			c.some++
+		}
+	}
+	return c.Store.Values(ctx, key, kind, before, limit)
+}
+
+// TestRetentionReachesOldThreads: a limit also holds for threads that had been idle for
+// much longer when it was set, and for ages below that of archiving. Once such a thread
+// is pruned, it is not read as a whole again.
+func TestRetentionReachesOldThreads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		db := memstore.New()
+		longLease := func(c *looptest.Config) { c.Lease = 10 * day }
+		before := looptest.Start(t, db, longLease, looptest.Traveller(&looptest.Notebook{}))
+		reply, err := before.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u1", "go")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		time.Sleep(30 * day)
+		if n := len(looptest.Checkpoints(t, before, "t")); n != 4 {
+			t.Fatalf("without a limit %d checkpoints are left of 4", n)
+		}
+
+		reads := &counted{Store: db}
+		e := looptest.Start(t, reads, func(c *looptest.Config) {
+			longLease(c)
+			c.Retention = upkeep.Retention{Every: time.Hour, Checkpoints: 10 * time.Second}
+		}, looptest.Traveller(&looptest.Notebook{}))
+		time.Sleep(90 * time.Minute)
+		if n := len(looptest.Checkpoints(t, e, "t")); n != 1 {
+			t.Errorf("%d checkpoints are left, want the newest", n)
+		}
+		reads.all, reads.some = 0, 0
+		time.Sleep(10 * time.Hour)
+		if reads.all != 0 || reads.some != 10 {
+			t.Errorf("later the thread was read as a whole %d times and in part %d times, want 0 and 10", reads.all, reads.some)
+		}
+		looptest.WantTexts(t, e, "t", looptest.WholeTrip...)
+	})
+}
+
+// TestRetentionDeletesOldThreads: threads that were idle before the limit was set are
+// deleted too.
+func TestRetentionDeletesOldThreads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := memstore.New()
+		longLease := func(c *looptest.Config) { c.Lease = 1000 * time.Hour }
+		before := looptest.Start(t, db, longLease, looptest.Traveller(&looptest.Notebook{}))
+		reply, err := before.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r", looptest.UserSays("u1", "go")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		time.Sleep(500 * time.Hour)
+		e := looptest.Start(t, db, func(c *looptest.Config) {
+			longLease(c)
+			c.Retention = upkeep.Retention{Every: time.Hour, Threads: 10 * time.Second}
+		}, looptest.Traveller(&looptest.Notebook{}))
+		time.Sleep(90 * time.Minute)
+		if _, err := e.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
+			t.Errorf("the thread is still there: %v", err)
+		}
+	})
+}
+
 // TestRetentionArchives: a log whose process died before it could archive it is archived by
 // another process.
 func TestRetentionArchives(t *testing.T) {
@@ -106,7 +178,7 @@ func TestThreadMaxBytes(t *testing.T) {
 	}
 	// Back at the beginning, and pruned, it fits again.
 	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
+	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 	if err := e.Archive(t.Context(), store.ThreadKey{Tenant: "acme", Thread: "t"}); err != nil {
 		t.Fatal(err)
 	}

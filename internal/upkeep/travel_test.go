@@ -307,6 +307,10 @@ func TestETags(t *testing.T) {
 			_, err := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{ETag: tag})
 			return err
 		},
+		"prune": func(tag string) error {
+			_, err := e.Prune(t.Context(), looptest.Alice, "t", tag, 1, false)
+			return err
+		},
 		"delete": func(tag string) error { _, err := e.Delete(t.Context(), looptest.Alice, "t", tag, false); return err },
 	} {
 		now := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t).ETag
@@ -341,11 +345,11 @@ func TestPruneTakesBranches(t *testing.T) {
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r2"))
 	key := store.ThreadKey{Tenant: "acme", Thread: "t"}
 	before := looptest.Must(e.Store.Messages(t.Context(), key))(t)
-	dry := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 2, true))(t)
+	dry := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 2, true))(t)
 	if after := looptest.Must(e.Store.Messages(t.Context(), key))(t); len(after) != len(before) {
 		t.Error("a dry run removed messages")
 	}
-	did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 2, false))(t)
+	did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 2, false))(t)
 	if did.Checkpoints != dry.Checkpoints || did.Messages != dry.Messages || did.Messages != 5 {
 		t.Errorf("pruning did %+v, the dry run said %+v; 5 messages are on the old branch", did, dry)
 	}
@@ -361,11 +365,28 @@ func TestPruneTakesBranches(t *testing.T) {
 	if err := e.Archive(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t)
+	looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
 	// The log of the first run is pruned; a watcher that asks for it gets what there is.
 	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	if got := looptest.Reduce(looptest.Collect(t, reply, err)); len(got) < len(looptest.WholeTrip) {
 		t.Errorf("a run whose log was pruned shows %q", got)
+	}
+}
+
+// TestAllCheckpointsAreKept: without a bound nothing leaves the list by itself.
+func TestAllCheckpointsAreKept(t *testing.T) {
+	const marks = 150
+	for keep, want := range map[int]int{-1: marks + 4, 100: 100} {
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.KeepCheckpoints = keep }, looptest.Traveller(&looptest.Notebook{}))
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		for range marks {
+			looptest.Must(e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{}))(t)
+		}
+		list := looptest.Must(e.Checkpoints(t.Context(), looptest.Alice, "t", "", time.Time{}, 1000))(t)
+		if len(list) != want {
+			t.Errorf("keeping %d: %d checkpoints are listed, want %d", keep, len(list), want)
+		}
 	}
 }
 
@@ -382,7 +403,7 @@ func TestLatestKeepsNoHistory(t *testing.T) {
 			t.Errorf("got %v, want history_not_kept", err)
 		}
 	}
-	if did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", 1, false))(t); did.Checkpoints != 0 {
+	if did := looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t); did.Checkpoints != 0 {
 		t.Errorf("pruning did %+v", did)
 	}
 	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
@@ -441,7 +462,7 @@ func TestNothingIsDoneToARunningThread(t *testing.T) {
 	_, deleteErr := e.Delete(t.Context(), looptest.Alice, "t", "", false)
 	_, rewindErr := e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"})
 	_, markErr := e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{})
-	_, pruneErr := e.Prune(t.Context(), looptest.Alice, "t", 1, false)
+	_, pruneErr := e.Prune(t.Context(), looptest.Alice, "t", "", 1, false)
 	for _, err := range []error{deleteErr, rewindErr, markErr, pruneErr} {
 		if looptest.Code(err) != codes.RunInProgress {
 			t.Errorf("got %v, want run_in_progress", err)

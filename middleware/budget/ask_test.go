@@ -248,9 +248,15 @@ func TestBudgetCannotBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"holdfast.budget", "holdfast.budget_run"} {
-		h.States = state.NewLive(schema.Restore(schema.Info(), []state.Value{{Name: name, Version: 1, Data: []byte(`{"account":[]}`)}}, nil))
-		hooktest.WantCode(t, first(h.Context()), codes.StateUnreadable, name)
+	for _, tt := range []struct{ name, stored, want string }{
+		{"holdfast.budget", `{"account":[]}`, "array"},
+		{"holdfast.budget", `{"raised":{"a":1,"b":-1}}`, "raised has -1 for b"},
+		{"holdfast.budget_run", `{"account":[]}`, "array"},
+		{"holdfast.budget_run", `{"tokens":-7}`, "tokens is -7"},
+		{"holdfast.budget_run", `{"raised":{"a":-2}}`, "raised has -2 for a"},
+	} {
+		h.States = state.NewLive(schema.Restore(schema.Info(), []state.Value{{Name: tt.name, Version: 1, Data: []byte(tt.stored)}}, nil))
+		hooktest.WantCode(t, first(h.Context()), codes.StateUnreadable, tt.name, tt.want)
 	}
 	h.States, h.At.Principal.Tenant = state.NewLive(nil), strings.Repeat("x", store.MaxName+1)
 	if err := first(h.Context()); !errors.Is(err, store.ErrInvalid) {

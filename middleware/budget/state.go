@@ -1,6 +1,12 @@
 package budget
 
-import "github.com/holdfast-agents/holdfast/state"
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast/state"
+)
 
 // ThreadState is what a budget remembers in a thread.
 type ThreadState struct {
@@ -52,8 +58,25 @@ type Reached struct {
 var (
 	threadState = state.Register(state.Spec[ThreadState]{
 		Name: "holdfast.budget", Version: 1, Scope: state.ScopeThread,
+		Validate: func(s ThreadState) error { return validRaised(s.Raised) },
 	})
 	runState = state.Register(state.Spec[RunState]{
 		Name: "holdfast.budget_run", Version: 1, Scope: state.ScopeRun,
+		Validate: func(s RunState) error {
+			if s.Tokens < 0 {
+				return fmt.Errorf("tokens is %d", s.Tokens)
+			}
+			return validRaised(s.Raised)
+		},
 	})
 )
+
+// validRaised returns an error if a limit was lowered, which no answer does.
+func validRaised(raised map[string]int64) error {
+	for _, account := range slices.Sorted(maps.Keys(raised)) {
+		if by := raised[account]; by < 0 {
+			return fmt.Errorf("raised has %d for %s", by, account)
+		}
+	}
+	return nil
+}

@@ -17,6 +17,7 @@ type Spec[T any] struct {
 	Initial    func() T
 	Migrations map[int]Migration
 	Redact     func(T) any
+	Validate   func(T) error
 }
 
 type States struct{}
