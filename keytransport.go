@@ -11,7 +11,12 @@ import (
 //
 // It is meant for tools that make a single request with an effect. A tool that makes
 // several sets the header of each itself, for example the key followed by a number;
-// a header that is already set is left alone.
+// a value that is already set is left alone.
+//
+// Not every service knows the header, so a request that may have arrived is not sent
+// again. [http.Transport] does that by itself if the connection breaks and the request's
+// Header has an entry with the name in canonical form. Base therefore gets the entry in
+// lower case, idempotency-key, which is the same header to a server.
 type KeyTransport struct {
 	// Base sends the requests; nil means http.DefaultTransport.
 	Base http.RoundTripper
@@ -21,16 +26,29 @@ type KeyTransport struct {
 // draft-ietf-httpapi-idempotency-key-header.
 const HeaderIdempotencyKey = "Idempotency-Key"
 
+// headerSentOnce is the same name, which net/http does not take for leave to send a
+// request again.
+const headerSentOnce = "idempotency-key"
+
 // RoundTrip implements [http.RoundTripper].
 func (t KeyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	base := t.Base
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	if key := CallFrom(r.Context()).Key; key != "" && r.Header.Get(HeaderIdempotencyKey) == "" {
+	value := r.Header.Values(HeaderIdempotencyKey)
+	if len(value) == 0 {
+		//lint:ignore SA1008 it is meant not to be canonical, and may have been set before
+		value = r.Header[headerSentOnce]
+	}
+	if key := CallFrom(r.Context()).Key; key != "" && len(value) == 0 {
+		// An older key has thread and run ids, which may hold what a header must not.
+		value = []string{(&url.URL{Path: key}).EscapedPath()}
+	}
+	if len(value) > 0 {
 		r = r.Clone(r.Context()) // a RoundTripper must not change its request
-		// Clients choose thread and run ids, which may hold what a header must not.
-		r.Header.Set(HeaderIdempotencyKey, (&url.URL{Path: key}).EscapedPath())
+		r.Header.Del(HeaderIdempotencyKey)
+		r.Header[headerSentOnce] = value
 	}
 	return base.RoundTrip(r)
 }

@@ -3,8 +3,11 @@ package holdfast_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
@@ -74,5 +77,65 @@ func TestKeyTransport(t *testing.T) {
 	want := []string{"t/r/c", "Gr%C3%BC%C3%9Fe%20an%20alle%0A/r/c", "mine", ""}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the service got %q, want %q", got, want)
+	}
+}
+
+// TestKeyTransportSendsOnce: a service that takes a POST and dies before it answers has
+// maybe done the work. net/http would send a request with this header again by itself,
+// if the connection had been used before.
+func TestKeyTransportSendsOnce(t *testing.T) {
+	for name, body := range map[string]func() io.Reader{
+		"a body":            func() io.Reader { return strings.NewReader(`{"amount":1}`) },
+		"no body":           func() io.Reader { return nil },
+		"an empty body":     func() io.Reader { return http.NoBody },
+		"a body of a pipe":  func() io.Reader { return io.MultiReader(strings.NewReader("{}")) },
+		"a header of yours": func() io.Reader { return strings.NewReader("mine") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var posts atomic.Int64
+			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				content, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				want := "key"
+				if string(content) == "mine" {
+					want = "key-1"
+				}
+				if got := r.Header.Values("Idempotency-Key"); len(got) != 1 || got[0] != want {
+					t.Errorf("the service got the keys %q", got)
+				}
+				if posts.Add(1) > 1 {
+					panic(http.ErrAbortHandler) // the connection is cut
+				}
+			}))
+			defer service.Close()
+			client := &http.Client{Transport: holdfast.KeyTransport{Base: &http.Transport{}}}
+			ctx := holdfast.ContextWithCall(t.Context(), holdfast.ToolCall{Key: "key"}, nil)
+			post := func() error {
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, service.URL, body())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if name == "a header of yours" {
+					req.Header.Set("Idempotency-Key", "key-1")
+				}
+				res, err := client.Do(req)
+				if err == nil {
+					_, err = io.Copy(io.Discard, res.Body)
+					_ = res.Body.Close()
+				}
+				return err
+			}
+			if err := post(); err != nil {
+				t.Fatal(err)
+			}
+			if err := post(); err == nil {
+				t.Error("the second POST has succeeded")
+			}
+			if n := posts.Load(); n != 2 {
+				t.Errorf("two requests arrived %d times", n)
+			}
+		})
 	}
 }

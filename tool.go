@@ -100,8 +100,11 @@ type ToolCall struct {
 	// Metadata is whatever the call's author attached, as JSON.
 	Metadata json.RawMessage
 
-	// Key is the call's idempotency key, "thread/run/call". It is the same when
-	// the call runs again after a crash: pass it to whatever the tool calls.
+	// Key is the call's idempotency key. It is the same when the call runs again after
+	// a crash, and no other call has it, of whichever tenant, user or thread: pass it to
+	// whatever the tool calls. It is opaque, made of letters and digits; calls that were
+	// open when the server was updated from data format 4 keep a key like
+	// "thread/run/call".
 	Key string
 	// Principal is on whose behalf the tool is called.
 	Principal Principal

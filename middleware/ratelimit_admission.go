@@ -16,7 +16,9 @@ import (
 
 // A call is admitted when the ledger has reserved one unit for it in the account of the
 // current window. The reservation's id is made from what identifies the call, so a call
-// that starts again has its reservation already.
+// that starts again has its reservation already. Clients choose the ids of threads and
+// runs, so the thread's incarnation is part of it: who deletes a thread and makes it
+// again, or goes back in it, is counted again.
 
 // rateStoreTimeout is how long a call waits for an answer from the store.
 const rateStoreTimeout = 5 * time.Second
@@ -41,15 +43,19 @@ type admission struct {
 
 func (l *rateLimiter) toolCall(ctx context.Context, call holdfast.ToolCall) *ratedCall {
 	it := holdfast.IterationFrom(ctx)
-	return &ratedCall{
-		id: ledgers.Name("rate", l.Name, call.Key), account: l.accountOf(&it, call.Name), tenant: it.Principal.Tenant, tool: call.Name,
-	}
+	return &ratedCall{id: l.idOf(&it, call.Key), account: l.accountOf(&it, call.Name), tenant: it.Principal.Tenant, tool: call.Name}
 }
 
 func (l *rateLimiter) modelCall(ctx context.Context, req *holdfast.ModelRequest) *ratedCall {
 	it := holdfast.IterationFrom(ctx)
-	id := ledgers.Name("rate", l.Name, "model", it.Thread, it.Run, strconv.Itoa(it.Number), strconv.Itoa(req.Attempt))
+	id := l.idOf(&it, "model", it.Run, strconv.Itoa(it.Number), strconv.Itoa(req.Attempt))
 	return &ratedCall{id: id, account: l.accountOf(&it, ""), tenant: it.Principal.Tenant}
+}
+
+// idOf returns the reservation's id of the call that the parts identify in its thread.
+func (l *rateLimiter) idOf(it *holdfast.Iteration, call ...string) string {
+	parts := []string{"rate", l.Name, it.Principal.User, it.Thread, it.Incarnation, strconv.Itoa(it.Rewinds)}
+	return ledgers.Name(append(parts, call...)...)
 }
 
 // accountOf returns the parts of the name of the account that counts a call.

@@ -193,6 +193,11 @@ func (d *Document) check() error {
 	return nil
 }
 
+// key returns the key of the thread that was exported.
+func (d *Document) key() store.ThreadKey {
+	return store.ThreadKey{Tenant: d.Tenant, Thread: d.Thread}
+}
+
 // everything returns the thread that the document holds, under the given key.
 func (d *Document) everything(key store.ThreadKey) (*everything, error) {
 	if err := d.check(); err != nil {

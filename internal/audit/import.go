@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +34,8 @@ func Import(ctx context.Context, store store.Store, key store.ThreadKey, d *Docu
 	if err != nil {
 		return fmt.Errorf("%w: %w", errDocument, err)
 	}
-	if key.Thread != d.Thread {
-		if err := all.rename(st, d.Thread); err != nil {
+	if was := d.key(); key != was {
+		if err := all.rename(st, was, newID("")); err != nil {
 			return fmt.Errorf("%w: %w", errDocument, err)
 		}
 	}
@@ -72,6 +71,7 @@ func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix s
 	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
 	h.Fence = store.Fence{Epoch: h.Fence.Epoch + 1, Nonce: newID("")}
 	last := store.Cursor{Number: h.Next, Tag: h.Fence.Tag()}
+	takeBack(st, all.records)
 	all.records = append(all.records, store.Record{Cursor: last, Data: ev.AppendJSON(nil)})
 	if err := st.Stop(reason); err != nil {
 		return err
@@ -84,6 +84,19 @@ func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix s
 	}
 	h.Process, h.ETag, h.UpdatedAt, h.Next = "", c.ID, now, h.Next+1
 	return nil
+}
+
+// takeBack notes which calls the thread's unfinished answer has shown, so that the copy
+// does not use their ids again.
+func takeBack(st *thread.State, records []store.Record) {
+	for _, r := range records {
+		if r.Number <= st.Boundary.Number || agui.TypeOf(r.Data) != agui.TypeToolCallStart {
+			continue
+		}
+		if ev, err := agui.DecodeEvent(r.Data); err == nil {
+			st.TakeBack(ev.(agui.ToolCallStart).ToolCallID)
+		}
+	}
 }
 
 // The bounds of an import.
@@ -214,10 +227,11 @@ func commitAll(ctx context.Context, db store.Committer, commits []*store.Commit)
 	return nil
 }
 
-// rename gives the thread the name of its key wherever its own data contains the name.
-// Calls keep their idempotency keys, which contain the old name.
-func (all *everything) rename(st *thread.State, old string) error {
-	keepKeys(st, old)
+// rename gives the thread the name of its key wherever its own data contains the name. The
+// copy is another thread, so it gets an incarnation of its own; its open calls keep their
+// idempotency keys, which were made of the old name.
+func (all *everything) rename(st *thread.State, was store.ThreadKey, incarnation string) error {
+	st.Incarnate(was, all.head.User, incarnation)
 	for i := range all.records {
 		all.records[i].Data = renamedEvent(all.records[i].Data, all.key.Thread)
 	}
@@ -226,7 +240,7 @@ func (all *everything) rename(st *thread.State, old string) error {
 		if err != nil {
 			return err
 		}
-		keepKeys(cp.State, old)
+		cp.State.Incarnate(was, all.head.User, incarnation)
 		all.values[store.KindCheckpoint][i].Data = thread.MustJSON(cp)
 	}
 	for i, v := range all.values[store.KindLog] {
@@ -240,16 +254,6 @@ func (all *everything) rename(st *thread.State, old string) error {
 		all.values[store.KindLog][i].Data = thread.MustJSON(a)
 	}
 	return nil
-}
-
-// keepKeys has the open calls keep the name of the thread that their keys were made of.
-func keepKeys(st *thread.State, id string) {
-	st.Calls = slices.Clone(st.Calls)
-	for i := range st.Calls {
-		if st.Calls[i].Thread == "" {
-			st.Calls[i].Thread = id
-		}
-	}
 }
 
 // renamedEvent returns a record with the thread's new name in it.

@@ -40,7 +40,7 @@ func (b *beginning) resume() {
 			}
 		}
 		if !b.r.doubted[call.ID] && call.Given == nil {
-			thread.PutIntent(b.c, b.p.Key.Thread, call, b.r.hist, b.c.Fence, b.cfg.Now())
+			thread.PutIntent(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.hist, b.c.Fence, b.cfg.Now())
 		}
 	}
 }

@@ -152,7 +152,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 // toolCall returns the call as the tool gets it.
 func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
-		ID: call.ID, Name: call.Name, Key: thread.CallKey(b.key.Thread, call), Principal: b.principal(),
+		ID: call.ID, Name: call.Name, Key: b.keyOf(call), Principal: b.principal(),
 		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: call.Answer, Frontend: call.Frontend,
 	}
 	c.Arguments = json.RawMessage(b.hist.Arguments(call.ID))

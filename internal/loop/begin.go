@@ -44,8 +44,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 		t.State = thread.New()
 		t.History = thread.NewHistory()
 	}
-	c := h.acquisition(t, h.process)
-	st := t.State.Clone()
+	c, st := h.acquisition(t, h.process), h.acquired(t)
 	p.rec = p.runRecord(h.cfg.Now(), who)
 	return &beginning{host: h, p: p, c: c, st: st, r: &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}}
 }

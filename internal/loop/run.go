@@ -216,8 +216,8 @@ func (r *run) completed() bool {
 func (r *run) moveTo(iteration int) {
 	r.number.Store(int64(iteration))
 	at := &holdfast.Iteration{
-		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID,
-		Number: iteration, Granted: iteration - r.st.GrantedAt,
+		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Incarnation: r.st.Incarnation, Rewinds: r.st.Rewinds,
+		Run: r.rec.ID, Number: iteration, Granted: iteration - r.st.GrantedAt,
 	}
 	if r.st.Question != nil {
 		at.Answer = r.st.Question.Answer

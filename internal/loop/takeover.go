@@ -87,19 +87,24 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 		o.refused = holdfast.AsError(err)
 		return o, nil
 	}
-	o.run = &run{host: h, rec: found.Run, agent: agent, st: t.State.Clone(), doubted: found.Started, resumed: true}
+	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true}
 	o.run.ground(found.Ground)
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
-	// Ids that the abandoned answer has shown count as used, or the next answer would
-	// continue its calls.
-	o.seq, err = h.read.Unfinished(ctx, t, func(ev agui.Event) {
+	o.seq, err = h.takeBack(ctx, t, o.run.st)
+	return o, err
+}
+
+// takeBack notes in st which calls the thread's unfinished answer has shown: the next
+// answer would continue them if it used their ids. It returns the stream as the owner left
+// it.
+func (h *host) takeBack(ctx context.Context, t *thread.Thread, st *thread.State) (agui.Sequencer, error) {
+	return h.read.Unfinished(ctx, t, func(ev agui.Event) {
 		if call, ok := ev.(agui.ToolCallStart); ok {
-			found.History.Calls[call.ToolCallID] = true
+			st.TakeBack(call.ToolCallID)
 		}
 	})
-	return o, err
 }
 
 // restoreStates restores the middleware's states. It sets refused if they do not allow
@@ -152,9 +157,22 @@ func (h *host) acquisition(t *thread.Thread, process string) *store.Commit {
 	}
 }
 
+// acquired returns a copy of the thread's state for its next owner. A thread that has no
+// incarnation, because it is new or of an earlier format, gets one.
+func (h *host) acquired(t *thread.Thread) *thread.State {
+	st := t.State.Clone()
+	if st.Incarnation == "" {
+		st.Incarnate(t.Key, t.Head.User, h.cfg.NewID(""))
+	}
+	return st
+}
+
 // cutOff ends a run that nobody continues, with reason as its error.
 func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) error {
 	st := t.State.Clone()
+	if _, err := h.takeBack(ctx, t, st); err != nil {
+		st.Unlisted = true // the run ends nevertheless
+	}
 	if err := st.Stop(reason); err != nil {
 		return err
 	}

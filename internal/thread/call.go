@@ -27,8 +27,12 @@ type Call struct {
 	// Cut means that the model was stopped in the middle of the arguments; the call
 	// gets a result without being started.
 	Cut bool `json:"cut,omitempty"`
-	// Thread is the thread in which the call was made, if that was another one. It
-	// keeps the idempotency key the same in a fork.
+	// Key is the call's idempotency key, if it is not the one that its thread gives it:
+	// the call was made in another thread, or by a version that had other keys. See
+	// [State.CallKey].
+	Key string `json:"key,omitempty"`
+	// Thread is the thread in which the call was made, if that was another one. Formats 2
+	// to 4 had it in forks; since then Key is stored instead.
 	Thread string `json:"thread,omitempty"`
 	// Again means that the thread went back to before the call was carried out.
 	Again bool `json:"again,omitempty"`
@@ -93,14 +97,14 @@ type PendingWrite struct {
 	CompletedAt time.Time `json:"completedAt"`
 }
 
-// PutIntent adds the intent of a call to the commit c. A frontend's call has none: the
-// server does not start it.
-func PutIntent(c *store.Commit, thread string, call *Call, h *History, fence store.Fence, now time.Time) {
+// PutIntent adds the intent of a call to the commit c. key is the call's idempotency key.
+// A frontend's call has no intent: the server does not start it.
+func PutIntent(c *store.Commit, key string, call *Call, h *History, fence store.Fence, now time.Time) {
 	if call.Frontend {
 		return
 	}
 	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call.ID, Data: MustJSON(Intent{
-		Format: Format, Tool: call.Name, Arguments: h.Arguments(call.ID), Key: CallKey(thread, call), Fence: fence, At: now,
+		Format: Format, Tool: call.Name, Arguments: h.Arguments(call.ID), Key: key, Fence: fence, At: now,
 	})})
 }
 
@@ -136,7 +140,6 @@ func FailedMark(notRun bool) json.RawMessage {
 // the shared state can be found.
 func SharedAfter(message string) string { return "s/" + message }
 
-// The results of calls that did not run to their end. Models and people read them.
 // The results of calls that did not run to their end. Models and people read them.
 const (
 	TextNotAnswered = "No result: the call was not answered."

@@ -39,5 +39,6 @@ func Decode(b []byte, v any) error {
 // of finished runs apart (log.go), which a reader of format 1 would take for lost.
 // Format 3 adds the states of the middleware, which a reader of format 2 would drop when
 // it writes. Format 4 is stored in frames with a checksum (package frame), which a reader
-// of format 3 refuses as a codec it does not know.
-const Format = 4
+// of format 3 refuses as a codec it does not know. Format 5 adds incarnations (key.go),
+// without which a reader of format 4 would give calls other idempotency keys.
+const Format = 5

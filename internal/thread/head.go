@@ -47,6 +47,12 @@ type State struct {
 // Work is how far a thread has come: the iteration, what is open in it, and the
 // middleware's states.
 type Work struct {
+	// Incarnation sets the thread apart from every other that had, or will have, its id:
+	// random, made with the thread. It is empty in threads of earlier formats until a run
+	// begins or is taken over.
+	Incarnation string `json:"incarnation,omitempty"`
+	// Rewinds counts how often the thread was rewound.
+	Rewinds int `json:"rewinds,omitempty"`
 	// Iteration is the one that runs, or runs next.
 	Iteration int `json:"iteration"`
 	// GrantedAt is the iteration at which the last request started or resumed the run.
@@ -80,6 +86,7 @@ type Work struct {
 	Takeovers int `json:"claims,omitempty"`
 	// Usage is what the run has used so far, by provider and model.
 	Usage []holdfast.Usage `json:"usage,omitempty"`
+	TakenBack
 	// Open means that the iteration's answer is committed but the iteration is not closed.
 	Open bool `json:"open,omitempty"`
 	// Question is what a hook asks before the iteration continues; nil for most.
@@ -281,8 +288,9 @@ func (s *State) validate() error {
 	switch {
 	case s.Format > Format:
 		return fmt.Errorf("the head has format %d, this server reads up to %d: %w", s.Format, Format, store.ErrVersionTooNew)
-	case s.Iteration < 0, s.Takeovers < 0, s.Checkpoints < 0, s.Count < 0:
-		return fmt.Errorf("%w: iteration %d, claims %d, checkpoints %d, messages %d", ErrNegative, s.Iteration, s.Takeovers, s.Checkpoints, s.Count)
+	case s.Iteration < 0, s.Takeovers < 0, s.Checkpoints < 0, s.Count < 0, s.Rewinds < 0:
+		return fmt.Errorf("%w: iteration %d, claims %d, checkpoints %d, messages %d, rewinds %d",
+			ErrNegative, s.Iteration, s.Takeovers, s.Checkpoints, s.Count, s.Rewinds)
 	}
 	return nil
 }

@@ -1,10 +1,66 @@
 package thread
 
-// CallKey returns the call's idempotency key. It stays the same when the call runs
-// again, in a resumed run or in a fork.
-func CallKey(thread string, call *Call) string {
-	if call.Thread != "" {
-		thread = call.Thread
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"io"
+
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Clients choose the ids of threads and runs, and models those of calls, so that none of
+// them is unique: two tenants have threads of one name, and so has one tenant before and
+// after it deletes a thread. What must be unique is therefore derived from the thread's
+// incarnation too, which is random and made with the thread.
+
+// keyText writes a hash as an idempotency key, which fits into any header.
+var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// CallKey returns the idempotency key of a call of the thread, whose key and user are
+// given. It stays the same when the call runs again, in a resumed run or after a takeover.
+// A call that came with a fork, or that was made by a version whose threads had no
+// incarnation, has the key under which it was first made.
+func (s *State) CallKey(thread store.ThreadKey, user string, call *Call) string {
+	switch {
+	case call.Key != "":
+		return call.Key
+	case s.Incarnation == "":
+		return call.oldKey(thread.Thread)
 	}
-	return thread + "/" + call.Run + "/" + call.ID
+	h := sha256.New()
+	for _, part := range []string{thread.Tenant, user, thread.Thread, s.Incarnation, call.Run, call.ID} {
+		// With its length in front, no part can pass for the end of another one.
+		_ = binary.Write(h, binary.BigEndian, uint64(len(part)))
+		_, _ = io.WriteString(h, part)
+	}
+	return keyText.EncodeToString(h.Sum(nil))
+}
+
+// oldKey returns the key that formats 1 to 4 gave the call.
+func (c *Call) oldKey(thread string) string {
+	if c.Thread != "" {
+		thread = c.Thread
+	}
+	return thread + "/" + c.Run + "/" + c.ID
+}
+
+// Incarnate gives the thread an incarnation: a fork its own, or one of an earlier format
+// its first. The open calls keep the keys that they have in the thread of that key and
+// user.
+func (s *State) Incarnate(thread store.ThreadKey, user, incarnation string) {
+	if s.Incarnation == incarnation {
+		return
+	}
+	s.KeepKeys(thread, user)
+	s.Incarnation = incarnation
+}
+
+// KeepKeys writes down the keys of the open calls, because the thread's name or
+// incarnation is about to change.
+func (s *State) KeepKeys(thread store.ThreadKey, user string) {
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		c.Key, c.Thread = s.CallKey(thread, user, c), ""
+	}
 }

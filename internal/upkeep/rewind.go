@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/holdfast-agents/holdfast"
@@ -26,6 +27,10 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 		c := k.amend(t)
 		c.UpdatedAt = k.cfg.Now()
 		d.st.Boundary = t.Last()
+		// The checkpoint may be older than the thread's incarnation, in which case its calls
+		// have other keys.
+		d.st.Incarnate(t.Key, t.Head.User, cmp.Or(t.State.Incarnation, k.cfg.NewID("")))
+		d.st.Rewinds = t.State.Rewinds + 1
 		c.Clear = []store.Kind{store.KindIntent, store.KindPending, store.KindReuse}
 		k.arrive(c, d, thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from}, out)
 		out.Thread = *(&thread.Thread{Key: t.Key, Head: thread.HeadAfter(c), State: d.st}).Info()

@@ -84,7 +84,7 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel
 	d.restAt(k)
 	// The counters are the thread's, not the checkpoint's.
 	d.st.Checkpoints, d.st.LastCheckpoint, d.st.Bytes = t.State.Checkpoints, t.State.LastCheckpoint, t.State.Bytes
-	d.st.Origin, d.st.Count = t.State.Origin, len(d.hist.Path)
+	d.st.Origin, d.st.Count, d.st.TakenBack = t.State.Origin, len(d.hist.Path), t.State.TakenBack
 	return d, nil
 }
 
@@ -173,7 +173,8 @@ func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out
 	for _, call := range d.redo {
 		// The call has been carried out once. With an intent it is in doubt, and does not
 		// simply run again.
-		thread.PutIntent(c, c.Key.Thread, d.st.Call(call.ID), d.hist, c.Fence, k.cfg.Now())
+		open := d.st.Call(call.ID)
+		thread.PutIntent(c, d.st.CallKey(c.Key, c.User, open), open, d.hist, c.Fence, k.cfg.Now())
 	}
 	c.Put = append(c.Put, d.kept...)
 	d.st.Reuse = d.reuse

@@ -119,16 +119,39 @@ func (s *Server) Get(path string) string {
 	return s.send(http.Get(s.url + path))
 }
 
-// Fork branches a thread off another one, from its newest checkpoint.
-func (s *Server) Fork(from, to string) {
+// Checkpoint returns the id of a thread's newest checkpoint.
+func (s *Server) Checkpoint(thread string) string {
 	s.t.Helper()
 	var list struct{ Checkpoints []struct{ ID string } }
-	text := s.Get("/threads/" + from + "/checkpoints")
+	text := s.Get("/threads/" + thread + "/checkpoints")
 	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Checkpoints) == 0 {
 		s.t.Fatalf("%s, %v", text, err)
 	}
-	body := fmt.Sprintf(`{"threadId":%q,"checkpointId":%q}`, to, list.Checkpoints[0].ID)
+	return list.Checkpoints[0].ID
+}
+
+// Fork branches a thread off another one, from its newest checkpoint.
+func (s *Server) Fork(from, to string) {
+	s.t.Helper()
+	body := fmt.Sprintf(`{"threadId":%q,"checkpointId":%q}`, to, s.Checkpoint(from))
 	s.send(http.Post(s.url+"/threads/"+from+"/fork", "application/json", strings.NewReader(body)))
+}
+
+// Rewind takes a thread back to a checkpoint.
+func (s *Server) Rewind(thread, checkpoint string) {
+	s.t.Helper()
+	body := fmt.Sprintf(`{"checkpointId":%q}`, checkpoint)
+	s.send(http.Post(s.url+"/threads/"+thread+"/rewind", "application/json", strings.NewReader(body)))
+}
+
+// Delete deletes a thread.
+func (s *Server) Delete(thread string) {
+	s.t.Helper()
+	req, err := http.NewRequest(http.MethodDelete, s.url+"/threads/"+thread, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.send(http.DefaultClient.Do(req))
 }
 
 // send returns the body of a response, which has to be a success.

@@ -1,0 +1,243 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// Idempotency keys: no two calls of a server share one, and a call keeps its own through
+// crashes, resumes and forks.
+
+// payer is an agent whose model pays for every message of the user, under the call ids
+// call_0, call_1 and so on.
+func payer(pay holdfast.Tool) holdfast.Agent {
+	model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			if req.Messages[len(req.Messages)-1].Role == holdfast.RoleTool {
+				yield(holdfast.Delta{Text: "paid", Finish: holdfast.FinishStop}, nil)
+				return
+			}
+			id := "call_" + fmt.Sprint(strings.Count(roles(req.Messages), "user")-1)
+			yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: id, Name: "pay", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+		}
+	})
+	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay}}
+}
+
+// noting is the tool pay, which notes the key of each call and then does f.
+func noting(j *looptest.Notebook, f func(ctx context.Context) (string, error)) holdfast.Tool {
+	return looptest.Tool("pay", holdfast.EffectIdempotent, func(ctx context.Context) (string, error) {
+		j.Note(holdfast.CallFrom(ctx).Key)
+		return f(ctx)
+	})
+}
+
+// asking is a tool's work that asks a person first.
+func asking(ctx context.Context) (string, error) {
+	if holdfast.CallFrom(ctx).Answer == nil {
+		return "", &holdfast.Interrupt{Message: "pay?"}
+	}
+	return "paid", nil
+}
+
+func quickly(context.Context) (string, error) { return "paid", nil }
+
+// hanging is a tool's work that ends with its process.
+func hanging(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+
+// keyOf returns the only key that was noted.
+func keyOf(t *testing.T, j *looptest.Notebook) string {
+	t.Helper()
+	keys := j.Take()
+	if len(keys) != 1 {
+		t.Fatalf("the tool was called for %q, want one call", keys)
+	}
+	return keys[0]
+}
+
+// asked returns the open questions of a thread.
+func asked(info *threads.Info) (open []agui.Interrupt) {
+	for _, id := range info.Interrupts {
+		open = append(open, agui.Interrupt{ID: id})
+	}
+	return open
+}
+
+// TestKeysAreOfOneThread: the ids of thread, run and call are the same each time, and the
+// threads are not.
+func TestKeysAreOfOneThread(t *testing.T) {
+	j := &looptest.Notebook{}
+	e := looptest.Start(t, memstore.New(), nil, payer(noting(j, quickly)))
+	seen := map[string]holdfast.Principal{}
+	for _, who := range []holdfast.Principal{
+		looptest.Alice, looptest.Alice, {Tenant: looptest.Alice.Tenant, User: "bob"}, {Tenant: "evil", User: "alice"}, {Tenant: "evil", User: "mallory"},
+	} {
+		reply, err := e.Post(t.Context(), who, "", looptest.RunInput("pay", "r1", looptest.UserSays("m", "charge 1")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		key := keyOf(t, j)
+		if before, double := seen[key]; double {
+			t.Errorf("%v and %v have the key %s", before, who, key)
+		}
+		seen[key] = who
+		looptest.Must(e.Delete(t.Context(), who, "pay", "", false))(t)
+	}
+}
+
+// TestKeyAfterATakeover: the call that runs again has the same key.
+func TestKeyAfterATakeover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &looptest.Notebook{}
+		first := &looptest.Mortal{Store: memstore.New()}
+		one := looptest.Start(t, first, nil, payer(noting(j, hanging)))
+		looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		synctest.Wait()
+		made := keyOf(t, j)
+		first.Dead.Store(true)
+		two := looptest.Start(t, first.Store, nil, payer(noting(j, quickly)))
+		time.Sleep(10 * time.Second)
+		if again := keyOf(t, j); again != made {
+			t.Errorf("the call was made under %s, and again under %s", made, again)
+		}
+		looptest.WantTexts(t, two, "t", "user:go", "assistant:", "tool:paid", "assistant:paid")
+	})
+}
+
+// TestKeysOfAFork: a call that the fork inherits is the same call, which a service may
+// have carried out already. What the fork calls later is another one.
+func TestKeysOfAFork(t *testing.T) {
+	j := &looptest.Notebook{}
+	e := looptest.Start(t, memstore.New(), nil, payer(noting(j, asking)))
+	looptest.OpenOf(t, looptest.Started(t, e, "t"))
+	made := keyOf(t, j)
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f1"}))(t)
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "f1", threads.Travel{Thread: "f2"}))(t)
+	later := map[string]string{}
+	for _, id := range []string{"t", "f1", "f2"} {
+		info := looptest.Must(e.Thread(t.Context(), looptest.Alice, id))(t)
+		looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers(id, "r2", "true", asked(info)...)))
+		if got := keyOf(t, j); got != made {
+			t.Errorf("in %s the open call has the key %s, it was made under %s", id, got, made)
+		}
+		looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput(id, "r3", looptest.UserSays("u2", "again"))))
+		key := keyOf(t, j)
+		if other, double := later[key]; double {
+			t.Errorf("%s and %s have called under the same key", other, id)
+		}
+		later[key] = id
+	}
+}
+
+// TestKeysOfEarlierFormats: an open call of a thread without an incarnation keeps the key
+// that it has at the service, in the thread and wherever the thread goes. Calls after it
+// have the new ones.
+func TestKeysOfEarlierFormats(t *testing.T) {
+	for name, resumed := range map[string]func(t *testing.T, e *looptest.Engine) string{
+		"answered": func(*testing.T, *looptest.Engine) string { return "t" },
+		"rewound": func(t *testing.T, e *looptest.Engine) string {
+			last := looptest.Checkpoints(t, e, "t")
+			looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: last[len(last)-1].ID}))(t)
+			return "t"
+		},
+		"forked": func(t *testing.T, e *looptest.Engine) string {
+			looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f"}))(t)
+			return "f"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := &looptest.Notebook{}
+			db := memstore.New()
+			e := looptest.Start(t, db, nil, payer(noting(j, asking)))
+			looptest.OpenOf(t, looptest.Started(t, e, "t"))
+			toFormat4(t, db, looptest.KeyOf("t"))
+			j.Take()
+			id := resumed(t, e)
+			info := looptest.Must(e.Thread(t.Context(), looptest.Alice, id))(t)
+			looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers(id, "r2", "true", asked(info)...)))
+			if key := keyOf(t, j); key != "t/r1/call_0" {
+				t.Errorf("the open call has the key %s", key)
+			}
+			looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput(id, "r3", looptest.UserSays("u2", "again"))))
+			if key := keyOf(t, j); strings.Contains(key, "/") {
+				t.Errorf("a new call has the key %s", key)
+			}
+		})
+	}
+}
+
+// TestTakeoverOfAnEarlierFormat: a run that an earlier version began goes on under the
+// key of its call, however often it is taken over.
+func TestTakeoverOfAnEarlierFormat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &looptest.Notebook{}
+		shared := memstore.New()
+		first := &looptest.Mortal{Store: shared}
+		e := looptest.Start(t, first, nil, payer(noting(j, hanging)))
+		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		synctest.Wait()
+		first.Dead.Store(true)
+		toFormat4(t, shared, looptest.KeyOf("t"))
+		j.Take()
+		second := &looptest.Mortal{Store: shared}
+		looptest.Start(t, second, nil, payer(noting(j, hanging)))
+		time.Sleep(10 * time.Second)
+		second.Dead.Store(true)
+		looptest.Start(t, shared, nil, payer(noting(j, quickly)))
+		time.Sleep(10 * time.Second)
+		if did := j.Take(); !slices.Equal(did, []string{"t/r1/call_0", "t/r1/call_0"}) {
+			t.Errorf("the call ran again under %q", did)
+		}
+		for _, v := range looptest.Must(shared.Values(t.Context(), looptest.KeyOf("t"), store.KindIntent, "", 0))(t) {
+			t.Errorf("an intent is left: %s", v.Data)
+		}
+	})
+}
+
+// toFormat4 takes out of a stored thread what format 4 does not have.
+func toFormat4(t *testing.T, db store.Store, key store.ThreadKey) {
+	t.Helper()
+	head := looptest.Must(db.Head(t.Context(), key))(t)
+	earlier := func(state any) any {
+		m := state.(map[string]any)
+		if _, ok := m["incarnation"]; !ok {
+			t.Fatalf("there is no incarnation in %v", state)
+		}
+		delete(m, "incarnation")
+		m["format"] = 4
+		return m
+	}
+	c := &store.Commit{
+		Key: key, ID: "format4", Expect: head.Position(), User: head.User, Fence: head.Fence, Process: head.Process, UpdatedAt: head.UpdatedAt,
+	}
+	var st, cp map[string]any
+	if err := json.Unmarshal(head.State, &st); err != nil {
+		t.Fatal(err)
+	}
+	c.State = thread.MustJSON(earlier(st))
+	for _, v := range looptest.Must(db.Values(t.Context(), key, store.KindCheckpoint, "", 0))(t) {
+		cp = nil
+		if err := json.Unmarshal(v.Data, &cp); err != nil {
+			t.Fatal(err)
+		}
+		cp["format"], cp["state"] = 4, earlier(cp["state"])
+		v.Data = thread.MustJSON(cp)
+		c.Put = append(c.Put, v)
+	}
+	if err := db.Commit(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}

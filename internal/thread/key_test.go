@@ -1,0 +1,72 @@
+package thread
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// TestCallKey: whatever sets two calls apart sets their keys apart, also where the parts
+// read the same one after the other.
+func TestCallKey(t *testing.T) {
+	t.Parallel()
+	seen := map[string][6]string{}
+	for _, p := range [][6]string{
+		{"acme", "alice", "pay", "inc1", "r1", "call_0"},
+		{"evil", "alice", "pay", "inc1", "r1", "call_0"},
+		{"acme", "mallory", "pay", "inc1", "r1", "call_0"},
+		{"acme", "alice", "pay2", "inc1", "r1", "call_0"},
+		{"acme", "alice", "pay", "inc2", "r1", "call_0"},
+		{"acme", "alice", "pay", "inc1", "r2", "call_0"},
+		{"acme", "alice", "pay", "inc1", "r1", "call_1"},
+		{"acm", "ealice", "pay", "inc1", "r1", "call_0"},
+		{"acme", "alicepay", "", "inc1", "r1", "call_0"},
+		{"acme", "alice", "pay", "inc1", "r1/call_0", ""},
+		{"acme", "alice", "pay", "inc1", "", "r1/call_0"},
+	} {
+		st := New()
+		st.Incarnation = p[3]
+		key := st.CallKey(store.ThreadKey{Tenant: p[0], Thread: p[2]}, p[1], &Call{Run: p[4], ID: p[5]})
+		if other, double := seen[key]; double {
+			t.Errorf("%q and %q have the same key", p, other)
+		}
+		seen[key] = p
+		if !regexp.MustCompile(`^[a-z2-7]{52}$`).MatchString(key) {
+			t.Errorf("%q has the key %q", p, key)
+		}
+	}
+}
+
+// TestIncarnate: a call keeps the key under which it was made, whatever becomes of its
+// thread.
+func TestIncarnate(t *testing.T) {
+	t.Parallel()
+	here, there := store.ThreadKey{Tenant: "acme", Thread: "t"}, store.ThreadKey{Tenant: "acme", Thread: "fork"}
+	old := New()
+	old.Calls = []Call{{ID: "c1", Run: "r1"}, {ID: "c2", Run: "r2", Thread: "origin"}}
+	old.Incarnate(here, "alice", "first")
+	for i, want := range []string{"t/r1/c1", "origin/r2/c2"} {
+		if got := old.CallKey(there, "alice", &old.Calls[i]); got != want {
+			t.Errorf("a call of an earlier format has the key %q, want %q", got, want)
+		}
+	}
+	st := New()
+	st.Incarnate(here, "alice", "first")
+	st.Calls = []Call{{ID: "c1", Run: "r1"}}
+	made := st.CallKey(here, "alice", &st.Calls[0])
+	st.Incarnate(here, "alice", "first")
+	if st.Calls[0].Key != "" {
+		t.Error("the key is stored although it can be derived")
+	}
+	fork := st.Clone()
+	fork.Incarnate(here, "alice", "second")
+	if got := fork.CallKey(there, "alice", &fork.Calls[0]); got != made || fork.Incarnation != "second" {
+		t.Errorf("in the fork the key is %q, want %q", got, made)
+	}
+	fork.Calls = []Call{{ID: "c2", Run: "r1"}}
+	st.Calls = fork.Calls
+	if fork.CallKey(there, "alice", &fork.Calls[0]) == st.CallKey(here, "alice", &st.Calls[0]) {
+		t.Error("a new call of the fork has the key of one of its origin")
+	}
+}
