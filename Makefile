@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench damage fuzz web verify-web browser screenshot program
+.PHONY: help run build test short check lint api bench fairness damage fuzz web verify-web browser screenshot program
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -47,6 +47,9 @@ damage: ## damage an embedded store at TRIALS random places, and look what becom
 
 bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md quotes
 	scripts/bench.sh
+
+fairness: ## how long one tenant's commits take while another sends the largest requests (needs redis-server)
+	go run ./bench -fairness
 
 web: ## make web/dist from web/src (needs Node, no packages)
 	node web/build.mjs

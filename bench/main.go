@@ -6,6 +6,7 @@
 //	go run ./bench -only paced1k    one of them
 //	go run ./bench -runs 200 -rate 20   200 runs at a time, of 20 tokens/s each
 //	go run ./bench -growth          bytes to disk of the embedded store
+//	go run ./bench -fairness        one tenant's commits beside a loud one
 package main
 
 // The program: starts each server in turn, runs the scenarios and reports their figures.
@@ -28,7 +29,11 @@ func main() {
 	flag.IntVar(&b.runs, "runs", 0, "instead of the scenarios: this many runs at a time")
 	flag.IntVar(&b.rate, "rate", 50, "tokens per second of each of the -runs")
 	growth := flag.Bool("growth", false, "instead of load: bytes written to disk per iteration, around iteration 20 and 980")
-	serve := flag.String("serve", "", "act as a helper of the bench: model or floor")
+	fair := flag.Bool("fairness", false, "instead of load: one tenant's commits while another sends the largest requests")
+	var f fairness
+	f.flags(flag.CommandLine)
+	serve := flag.String("serve", "", "act as a helper of the bench: model, floor or fairness")
+	storeURL := flag.String("store", "", "the store of a helper")
 	addr := flag.String("addr", "", "the address on which a helper listens")
 	model := flag.String("model", "", "the model's URL, for the floor")
 	redisURL := flag.String("redis", "", "the Redis URL, for the floor")
@@ -36,7 +41,9 @@ func main() {
 	var err error
 	switch {
 	case *serve != "":
-		err = helper(*serve, *addr, *model, *redisURL)
+		err = helper(*serve, *addr, *model, *redisURL, *storeURL)
+	case *fair:
+		err = f.run()
 	case *growth:
 		err = measureGrowth()
 	default:
@@ -48,7 +55,10 @@ func main() {
 	}
 }
 
-func helper(what, addr, model, redisURL string) error {
+func helper(what, addr, model, redisURL, storeURL string) error {
+	if what == "fairness" {
+		return serveFair(addr, storeURL)
+	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err

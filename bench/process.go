@@ -44,7 +44,6 @@ func launch(cpu int, env []string, program string, args ...string) (*process, er
 	if err != nil {
 		return nil, err
 	}
-	p := &process{url: "http://" + addr}
 	full := []string{program}
 	for _, a := range args {
 		full = append(full, strings.ReplaceAll(a, "{addr}", addr))
@@ -52,7 +51,12 @@ func launch(cpu int, env []string, program string, args ...string) (*process, er
 	if _, err := exec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
 		full = append([]string{"taskset", "-c", strconv.Itoa(cpu)}, full...)
 	}
-	p.cmd = exec.Command(full[0], full[1:]...)
+	return start("http://"+addr, env, full)
+}
+
+// start starts a program and waits until it answers at the URL.
+func start(url string, env, command []string) (*process, error) {
+	p := &process{url: url, cmd: exec.Command(command[0], command[1:]...)}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	if err := p.cmd.Start(); err != nil {
@@ -66,7 +70,7 @@ func launch(cpu int, env []string, program string, args ...string) (*process, er
 		time.Sleep(5 * time.Millisecond)
 	}
 	p.stop()
-	return nil, fmt.Errorf("%s did not start: %s", program, p.out.String())
+	return nil, fmt.Errorf("%s did not start: %s", strings.Join(command, " "), p.out.String())
 }
 
 func (p *process) stop() {

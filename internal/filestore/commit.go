@@ -48,6 +48,10 @@ type commit struct {
 	old    *head
 }
 
+// messageWork is what a message's two keys take of the committer's time, in bytes that are
+// written in that time.
+const messageWork = 512
+
 func (s *Store) newCommit(c *store.Commit) *commit {
 	p := &commit{Commit: c}
 	frame := func(own []byte, name string, raw []byte) []byte {
@@ -66,6 +70,7 @@ func (s *Store) newCommit(c *store.Commit) *commit {
 	}
 	for _, m := range c.Messages {
 		p.messages = append(p.messages, frame(appendName(appendName(nil, m.ID), m.Parent), messageName, m.Data))
+		p.size += messageWork
 	}
 	for _, v := range c.Put {
 		p.values = append(p.values, frame(nil, valueName(v.Kind, v.ID), v.Data))

@@ -21,10 +21,10 @@ import (
 
 const (
 	// maxBatch bounds how many operations share a sync, and maxBatchBytes how large
-	// they may be together, so that neither the wait nor the memory of one batch
-	// grows without limit.
+	// they may be together before no other joins them, so that neither the wait nor the
+	// memory of one batch grows without limit: large commits are written one by one.
 	maxBatch      = 1024
-	maxBatchBytes = 16 << 20
+	maxBatchBytes = 1 << 20
 )
 
 // errAlready: the operation was done before, so there is nothing to write.

@@ -98,6 +98,7 @@ type handler struct {
 	document []byte
 	// methods are the methods that a preflight allows.
 	methods string
+	turns   *turns
 }
 
 // New returns the handler of all routes.
@@ -110,7 +111,7 @@ func newRouter(c Config) *chi.Mux {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	h := &handler{Config: c, document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version), methods: methodsOf(routes)}
+	h := &handler{Config: c, document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version), methods: methodsOf(routes), turns: newTurns()}
 	r := chi.NewRouter()
 	r.Use(h.observe, h.admit)
 	r.NotFound(h.serve(func(_ *handler, _ http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {

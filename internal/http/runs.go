@@ -27,6 +27,11 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.P
 	if err != nil {
 		return err
 	}
+	endTurn, err := h.turns.take(r.Context(), who.Tenant, len(body))
+	if err != nil {
+		return err
+	}
+	defer endTurn()
 	in, err := agui.DecodeInput(body)
 	if err != nil {
 		return err
@@ -40,6 +45,7 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.P
 	if err != nil {
 		return err
 	}
+	endTurn()
 	if asJSON {
 		return h.answer(w, r, who, reply)
 	}

@@ -27,6 +27,21 @@ func appends(c *store.Commit) bool {
 		len(c.Clear) == 0 && len(c.Keep) == 0 && c.InboxSeen == 0 && c.Trim == 0 && c.Parent == "" && len(c.Forget) == 0 && c.ID != c.Expect.ETag
 }
 
+// isLarge reports whether a commit takes Redis much longer than others.
+func isLarge(c *store.Commit) bool {
+	size := len(c.State) + len(c.Messages)*messageWork
+	for i := range c.Messages {
+		size += len(c.Messages[i].Data)
+	}
+	for i := range c.Records {
+		size += len(c.Records[i])
+	}
+	for i := range c.Put {
+		size += len(c.Put[i].Data)
+	}
+	return size >= largeCommit
+}
+
 // appendCall writes a commit as append.lua reads it.
 func (s *Store) appendCall(tag string, c *store.Commit) call {
 	next := c.Expect.Next + uint64(len(c.Records))

@@ -105,7 +105,7 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 			return cmds
 		}
 	}
-	n, err := s.execWithHints(ctx, hints, do)
+	n, err := s.execWithHints(ctx, &request{hints: hints, do: do, large: isLarge(c)})
 	if err != nil || n != codeOK {
 		// The head does not say what this commit says of the thread, or may not.
 		s.hints.drop(tag)
@@ -121,16 +121,16 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 
 // execWithHints writes the hints and then the commit. A single server keeps the order
 // of a pipeline; the nodes of a cluster do not.
-func (s *Store) execWithHints(ctx context.Context, hints hintWriter, do call) (int, error) {
-	if s.cluster && hints != nil {
+func (s *Store) execWithHints(ctx context.Context, r *request) (int, error) {
+	if s.cluster && r.hints != nil {
 		pipe := s.client.Pipeline()
-		hints(pipe)
+		r.hints(pipe)
 		if _, err := pipe.Exec(ctx); err != nil {
 			return 0, err
 		}
-		hints = nil
+		r.hints = nil
 	}
-	return s.sender.submit(ctx, &request{hints: hints, do: do})
+	return s.sender.submit(ctx, r)
 }
 
 // unlist removes the hints of a deleted thread.

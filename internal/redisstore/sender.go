@@ -15,6 +15,11 @@ const (
 	// that hangs does not stop all commits.
 	senders     = 2
 	maxPipeline = 64
+	// largeCommit is the size in bytes from which a commit is sent on a way of its own, one
+	// after the other: it takes Redis for milliseconds, and nothing should share a pipeline
+	// with it, or wait for several of them. A message counts messageWork bytes more.
+	largeCommit = 256 << 10
+	messageWork = 512
 )
 
 var errClosed = errors.New("the store is closed")
@@ -24,6 +29,7 @@ var errClosed = errors.New("the store is closed")
 // the fewer round trips each of them costs.
 type sender struct {
 	requests chan *request // unbuffered: until a request is taken, submit can withdraw it
+	large    chan *request // likewise
 	closing  chan struct{}
 	running  sync.WaitGroup
 }
@@ -32,6 +38,7 @@ type sender struct {
 type request struct {
 	hints hintWriter // nil without any
 	do    call
+	large bool
 	// what Redis replies to them
 	hinted []redis.Cmder
 	reply  *redis.Cmd
@@ -49,10 +56,11 @@ type result struct {
 
 // start starts the goroutines that send; the caller must call stop.
 func (c *sender) start(s *Store) {
-	c.requests, c.closing = make(chan *request), make(chan struct{})
+	c.requests, c.large, c.closing = make(chan *request), make(chan *request), make(chan struct{})
 	for range senders {
-		c.running.Go(func() { c.run(s) })
+		c.running.Go(func() { c.run(s, c.requests, maxPipeline) })
 	}
+	c.running.Go(func() { c.run(s, c.large, 1) })
 }
 
 // stop waits for what is on its way. Later requests fail.
@@ -65,8 +73,12 @@ func (c *sender) stop() {
 // cancelled context leaves no trace of it; after that it is sent in any case.
 func (c *sender) submit(ctx context.Context, r *request) (int, error) {
 	r.done = make(chan result, 1)
+	to := c.requests
+	if r.large {
+		to = c.large
+	}
 	select {
-	case c.requests <- r:
+	case to <- r:
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	case <-c.closing:
@@ -80,19 +92,20 @@ func (c *sender) submit(ctx context.Context, r *request) (int, error) {
 	}
 }
 
-// run sends what there is, again and again, until stop is called.
-func (c *sender) run(s *Store) {
+// run sends what there is, at most so many at a time, again and again, until stop is
+// called.
+func (c *sender) run(s *Store, requests <-chan *request, most int) {
 	var batch []*request
 	for {
 		select {
-		case r := <-c.requests:
+		case r := <-requests:
 			batch = append(batch[:0], r)
 		case <-c.closing:
 			return
 		}
-		for waiting := true; waiting && len(batch) < maxPipeline; {
+		for waiting := true; waiting && len(batch) < most; {
 			select {
-			case r := <-c.requests:
+			case r := <-requests:
 				batch = append(batch, r)
 			default:
 				waiting = false

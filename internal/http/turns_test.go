@@ -1,0 +1,100 @@
+package http
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fullTurns returns turns of which one was taken, and what ends that.
+func fullTurns(t *testing.T) (*turns, func()) {
+	t.Helper()
+	all := newTurns()
+	all.free = 1
+	end, err := all.take(t.Context(), "first", largeBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, end
+}
+
+// TestTenantsTakeTurns: the many large requests of one tenant do not come before those of
+// another, which has one.
+func TestTenantsTakeTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all, end := fullTurns(t)
+		var order []string
+		for _, tenant := range []string{"loud", "loud", "loud", "quiet", "loud"} {
+			go func() {
+				end, err := all.take(t.Context(), tenant, largeBody)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order = append(order, tenant) // one at a time: the race detector says if not
+				end()
+			}()
+			synctest.Wait()
+		}
+		if len(order) != 0 {
+			t.Fatalf("%v did not wait", order)
+		}
+		end()
+		synctest.Wait()
+		if want := []string{"loud", "quiet", "loud", "loud", "loud"}; !slices.Equal(order, want) {
+			t.Errorf("the order was %v, want %v", order, want)
+		}
+		if all.free != 1 || len(all.waiting) != 0 || len(all.order) != 0 {
+			t.Errorf("left: %d free, waiting %v, order %v", all.free, all.waiting, all.order)
+		}
+	})
+}
+
+// TestSmallRequestsDoNotWait, however many large ones do.
+func TestSmallRequestsDoNotWait(t *testing.T) {
+	t.Parallel()
+	all, end := fullTurns(t)
+	defer end()
+	small, err := all.take(t.Context(), "first", largeBody-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small()
+	if all.free != 0 {
+		t.Error("a small request gave a turn back that it did not have")
+	}
+}
+
+// TestLeavingATurn: a client that leaves while it waits, or has its turn for too long,
+// keeps nobody else waiting; ending twice gives back one turn.
+func TestLeavingATurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all, end := fullTurns(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := all.take(ctx, "leaves", largeBody)
+			left <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-left; err == nil {
+			t.Error("a client that has left got a turn")
+		}
+		begun := time.Now()
+		second, err := all.take(t.Context(), "second", largeBody)
+		if err != nil || time.Since(begun) != longestTurn {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+		end()
+		second()
+		second()
+		if all.free != 1 || len(all.waiting) != 0 || len(all.order) != 0 {
+			t.Errorf("left: %d free, waiting %v, order %v", all.free, all.waiting, all.order)
+		}
+	})
+}
