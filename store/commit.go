@@ -29,6 +29,9 @@ type Head struct {
 	// State is the rest, opaque to the store: leaf message, phase, iteration,
 	// middleware state.
 	State []byte
+	// Unreadable is why the rest of the head cannot be read; nil if it can. It wraps
+	// ErrUnreadable or ErrVersionTooNew. Only the lists of a [Directory] set it.
+	Unreadable error
 }
 
 // Position returns what a commit that follows this head must expect.

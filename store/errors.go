@@ -1,6 +1,9 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The errors a [Store] returns. Test for them with [errors.Is].
 var (
@@ -23,3 +26,21 @@ var (
 	// ErrStoreLocked: another process has the store open.
 	ErrStoreLocked = errors.New("the store is in use by another process")
 )
+
+// VersionError is an ErrVersionTooNew that says which versions of what: a format, a codec
+// or a layout, each of which counts on its own.
+type VersionError struct {
+	// What was written by a newer version, such as "the head".
+	What string
+	// Stored is the version that was found, and Known the newest one that this program
+	// reads.
+	Stored, Known int
+}
+
+// Error names both versions.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%s has version %d, this program reads up to %d: %v", e.What, e.Stored, e.Known, ErrVersionTooNew)
+}
+
+// Unwrap returns ErrVersionTooNew.
+func (e *VersionError) Unwrap() error { return ErrVersionTooNew }

@@ -45,14 +45,18 @@ type Committer interface {
 	Post(ctx context.Context, key ThreadKey, item InboxItem) error
 	// Delete removes the thread with everything in it, if its head is still at the
 	// given position; ErrFenced and ErrConflict are as for Commit. A missing thread
-	// has been deleted before, which is not an error.
+	// has been deleted before, which is not an error. The zero Position, which no
+	// readable head has, removes a thread whose head cannot be read.
 	Delete(ctx context.Context, key ThreadKey, at Position) error
 }
 
 // Reader reads one thread. Its methods return ErrNotFound for an unknown
 // thread, run or blob.
 type Reader interface {
-	// Head returns where the thread stands.
+	// Head returns where the thread stands. If that cannot be read, the error wraps
+	// ErrUnreadable or ErrVersionTooNew, and the Head has what is known all the same:
+	// everything but State if only that cannot be read, else the Key and the User. It is
+	// nil if it cannot be told whose thread it is.
 	Head(ctx context.Context, key ThreadKey) (*Head, error)
 	// Messages returns every message of the thread's tree in commit order: a
 	// parent before its children.
@@ -85,8 +89,10 @@ const (
 type Directory interface {
 	// Threads returns up to limit heads (without State) of a principal's threads
 	// that were last active before the given time (zero: all), the most recently
-	// active first, and those of the same instant by thread id. What is damaged is left
-	// out of the lists of a Directory, if it can be told from the rest.
+	// active first, and those of the same instant by thread id. A head that cannot be read
+	// has only its Key, its User, the minute in which it was last active, and Unreadable.
+	// It is left out, like everything else in the lists of a Directory that is damaged, if
+	// it cannot be told whose it is.
 	Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]Head, error)
 	// Owned returns the threads whose head names an owning process: those that
 	// are running, and those that a process left behind when it died.
@@ -95,7 +101,7 @@ type Directory interface {
 	// principals, in an order of the store's choice, and the position from which the
 	// next call continues; next is "" after the last. A thread that exists during the
 	// whole walk is returned at least once. A page may be empty even if more follow. A
-	// head that cannot be read has only its Key. An error that wraps ErrUnreadable says
+	// head that cannot be read has only its Key and Unreadable. An error that wraps ErrUnreadable says
 	// that threads are missing whose names cannot be read; the page is good all the same.
 	Walk(ctx context.Context, after string, limit int) (heads []Head, next string, err error)
 	// Children returns the ids of up to limit threads whose first commit named this

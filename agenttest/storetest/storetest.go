@@ -27,6 +27,10 @@ type Options struct {
 	// Reopen closes the store and opens it again with the data that it has kept. It is
 	// nil for a store that keeps none; then nothing is reopened.
 	Reopen func(t *testing.T, s store.Store) store.Store
+	// Break has the ways in which the head of a thread can become unreadable, by name: each
+	// function makes it so, behind the store's back. It is empty for a store in which that
+	// cannot happen; then nothing is broken.
+	Break map[string]func(t *testing.T, s store.Store, key store.ThreadKey)
 }
 
 // Run runs the suite. open returns a new, empty store for each test and arranges, with
@@ -49,6 +53,18 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					f(t, open(t))
+				})
+			}
+		})
+	}
+	for way, breaks := range opts.Break {
+		t.Run("Unreadable/"+way, func(t *testing.T) {
+			t.Parallel()
+			for name, f := range unreadableTests() {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					s := open(t)
+					f(t, s, func(key store.ThreadKey) { t.Helper(); breaks(t, s, key) })
 				})
 			}
 		})

@@ -145,7 +145,7 @@ func Inspect(ctx context.Context, db store.Store, key store.ThreadKey, checkpoin
 	}
 	cp, err := thread.DecodeCheckpoint(data)
 	if err != nil {
-		return nil, thread.ReadError(err)
+		return nil, thread.ReadError(key, thread.AtCheckpoint(checkpoint, err))
 	}
 	shown := cp.Public(key.Thread)
 	in.Shown = &shown

@@ -182,7 +182,9 @@ func (p *post) write(t *txn) error {
 type removal struct {
 	key    store.ThreadKey
 	at     store.Position
-	thread *thread
+	thread *thread // nil if its head cannot be read
+	number uint64
+	entry  []byte // its key in the index, if its head cannot be read
 }
 
 func (r *removal) bytes() int { return 0 }
@@ -191,6 +193,9 @@ func (r *removal) bytes() int { return 0 }
 func (r *removal) tell(l *wake.List) { l.Committed(r.key) }
 
 func (r *removal) check(t *txn) (err error) {
+	if (r.at == store.Position{}) {
+		return r.checkUnreadable(t)
+	}
 	if r.thread, err = t.thread(r.key); err != nil {
 		return err
 	}
@@ -200,22 +205,51 @@ func (r *removal) check(t *txn) (err error) {
 	if actual := r.thread.head.Position(); actual != r.at {
 		return &store.ConflictError{Key: r.key, Expected: r.at, Actual: actual}
 	}
+	old := r.thread.head
+	owner := holdfast.Principal{Tenant: r.key.Tenant, User: old.User}
+	r.number = r.thread.number
+	r.entry = activeKey(owner, minuteOf(old.UpdatedAt), r.number)
 	return nil
 }
 
+// checkUnreadable is check for a thread that can be removed only if its head cannot be
+// read. What the committer remembers of it does not count.
+func (r *removal) checkUnreadable(t *txn) error {
+	number, err := t.find(r.key)
+	if err != nil {
+		return err
+	}
+	if number == 0 {
+		return errAlready
+	}
+	var h *head
+	err = guard(func() (err error) {
+		h, err = t.head(number)
+		return err
+	})
+	if err == nil {
+		return &store.ConflictError{Key: r.key, Actual: h.Position()}
+	}
+	if !errors.Is(err, store.ErrUnreadable) {
+		return err
+	}
+	r.number = number
+	_, r.entry, err = t.indexed(r.key, number)
+	return err
+}
+
 func (r *removal) write(t *txn) error {
-	number, old := r.thread.number, r.thread.head
 	t.hot.forget(r.key)
-	_, err := t.with(sectionKey(number, sectionParent), func(parent []byte) error {
+	_, err := t.with(sectionKey(r.number, sectionParent), func(parent []byte) error {
 		return t.remove(childKey(r.key.Tenant, string(parent), r.key.Thread))
 	})
-	owner := holdfast.Principal{Tenant: r.key.Tenant, User: old.User}
-	prefix := threadPrefix(number)
-	return errors.Join(
-		err,
-		t.removeRange(prefix, end(prefix)),
-		t.remove(ownedKey(number)),
-		t.remove(activeKey(owner, minuteOf(old.UpdatedAt), number)),
-		t.remove(nameKey(r.key)),
-	)
+	if r.thread == nil && errors.Is(unreadable(err), store.ErrUnreadable) {
+		err = nil // the child stays listed, and its reader does not find it
+	}
+	prefix := threadPrefix(r.number)
+	err = errors.Join(err, t.removeRange(prefix, end(prefix)), t.remove(ownedKey(r.number)), t.remove(nameKey(r.key)))
+	if r.entry != nil {
+		err = errors.Join(err, t.remove(r.entry))
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -13,8 +14,8 @@ import (
 )
 
 // Threads implements [store.Directory]. It reads the owner's threads minute by
-// minute, newest first, and orders those of one minute by their heads. What is damaged
-// is left out, as in all lists: see salvage.go.
+// minute, newest first, and orders those of one minute by their heads. What is damaged,
+// except heads, is left out, as in all lists: see salvage.go.
 func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before time.Time, limit int) ([]store.Head, error) {
 	var heads []store.Head
 	err := s.view(ctx, func(v view) error {
@@ -32,10 +33,12 @@ func (s *Store) Threads(ctx context.Context, owner holdfast.Principal, before ti
 					return false, nil
 				}
 			}
-			h, err := v.head(placeOf(k))
+			h, err := v.headOf(store.ThreadKey{Tenant: owner.Tenant, Thread: string(name)}, placeOf(k))
+			if h.Unreadable != nil {
+				h.User, h.UpdatedAt = owner.User, timeOf(minute)
+			}
 			if err == nil && (before.IsZero() || h.UpdatedAt.Before(before)) {
-				h.Key = store.ThreadKey{Tenant: owner.Tenant, Thread: string(name)}
-				heads = append(heads, h.Head)
+				heads = append(heads, h)
 			}
 			return true, err
 		})
@@ -90,7 +93,11 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []stor
 			if r.err != nil {
 				return true, r.err
 			}
-			h, err := v.headOf(key, value)
+			h := store.Head{Key: key, Unreadable: errDamaged}
+			var err error
+			if len(value) == 8 {
+				h, err = v.headOf(key, binary.BigEndian.Uint64(value))
+			}
 			heads, after = append(heads, h), string(name)
 			return true, err
 		})
@@ -103,24 +110,37 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []stor
 }
 
 // headOf reads the head of the thread with the number. If it is damaged, the head has
-// only the key.
-func (v view) headOf(key store.ThreadKey, number []byte) (store.Head, error) {
-	if len(number) != 8 {
-		return store.Head{Key: key}, nil
-	}
+// only the key, and why.
+func (v view) headOf(key store.ThreadKey, number uint64) (store.Head, error) {
 	var h *head
 	err := guard(func() (err error) {
-		h, err = v.head(binary.BigEndian.Uint64(number))
+		h, err = v.head(number)
 		return err
 	})
 	switch {
 	case errors.Is(err, store.ErrUnreadable):
-		return store.Head{Key: key}, nil
+		return store.Head{Key: key, Unreadable: err}, nil
 	case err != nil:
 		return store.Head{}, err
 	}
 	h.Key = key
 	return h.Head, nil
+}
+
+// indexed returns what the index of threads knows of one whose head cannot be read: whose
+// it is. It looks at all of the tenant's threads. It returns nil for one that is not there.
+func (v view) indexed(key store.ThreadKey, number uint64) (known *store.Head, entry []byte, err error) {
+	prefix := appendName([]byte{spaceActive}, key.Tenant)
+	_, err = v.ascendPast(prefix, prefix, func(k, _ []byte) (bool, error) {
+		if placeOf(k) != number {
+			return true, nil
+		}
+		r := reader{b: k[len(prefix):]}
+		known = &store.Head{Key: key, User: r.name()}
+		entry = bytes.Clone(k)
+		return false, r.err
+	})
+	return known, entry, err
 }
 
 // Children implements [store.Directory].

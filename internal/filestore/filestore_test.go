@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/wake"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -36,7 +37,36 @@ func reopen(t *testing.T, s store.Store) store.Store {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, open, storetest.Options{Reopen: reopen})
+	storetest.Run(t, open, storetest.Options{Reopen: reopen, Break: map[string]func(*testing.T, store.Store, store.ThreadKey){
+		"damaged": breakHead,
+	}})
+}
+
+// breakHead damages a thread's head, although the committer may remember it.
+func breakHead(t *testing.T, s store.Store, key store.ThreadKey) {
+	t.Helper()
+	if err := s.(*Store).submit(t.Context(), &damaging{key: key}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// damaging is an operation that damages a thread's head.
+type damaging struct {
+	key    store.ThreadKey
+	number uint64
+}
+
+func (d *damaging) bytes() int { return 0 }
+
+func (d *damaging) tell(*wake.List) {}
+
+func (d *damaging) check(t *txn) (err error) {
+	d.number, err = t.existing(d.key)
+	return err
+}
+
+func (d *damaging) write(t *txn) error {
+	return t.set(sectionKey(d.number, sectionHead), []byte("damaged"))
 }
 
 func TestAgainstReference(t *testing.T) {

@@ -149,6 +149,11 @@ func appendMinute(b []byte, minute int64) []byte {
 // smaller one.
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
+// timeOf returns when the minute that appendMinute has written began.
+func timeOf(complement uint64) time.Time {
+	return time.Unix(int64(^complement^1<<63)*60, 0).UTC()
+}
+
 // end returns the first key that is larger than every key with the prefix. No
 // prefix of ours is all 0xff.
 func end(prefix []byte) []byte {

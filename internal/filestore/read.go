@@ -1,7 +1,9 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -25,7 +27,16 @@ func (s *Store) read(ctx context.Context, key store.ThreadKey, f func(v view, th
 func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
 	var found *store.Head
 	err := s.read(ctx, key, func(v view, thread uint64) error {
-		h, err := v.head(thread)
+		var h *head
+		err := guard(func() (err error) {
+			h, err = v.head(thread)
+			return err
+		})
+		if errors.Is(err, store.ErrUnreadable) {
+			var lost error
+			found, _, lost = v.indexed(key, thread)
+			return cmp.Or(lost, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -37,10 +48,7 @@ func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, err
 		})
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	return found, err
 }
 
 // Messages implements [store.Reader].

@@ -109,7 +109,7 @@ func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
 	case codec == bare, codec == bareZstd, matches(summed), matches(summedZstd):
 		return nil, fmt.Errorf("the codec id of %q is not the one it was written with: %w", name, errUnreadable)
 	}
-	return nil, fmt.Errorf("%q is in codec %d, and this version knows only those up to %d: %w", name, codec, summedZstd, store.ErrVersionTooNew)
+	return nil, &store.VersionError{What: fmt.Sprintf("the codec of %q", name), Stored: int(codec), Known: int(summedZstd)}
 }
 
 // Summed reports whether data may be a frame with a checksum, of this version.

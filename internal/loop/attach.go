@@ -27,7 +27,7 @@ func (e *Engine) Events(ctx context.Context, who holdfast.Principal, id, run str
 	}
 	if _, err := e.read.Records(ctx, t.Key, rec, after, 1); err != nil {
 		if !errors.Is(err, store.ErrCursor) {
-			return nil, thread.ReadError(err)
+			return nil, thread.ReadError(t.Key, err)
 		}
 		return e.attached(ctx, t, viewer{dialect: d, resync: true})
 	}
@@ -46,7 +46,7 @@ func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string)
 		return t, err
 	}
 	if err := e.ensureOwnerOf(ctx, t.Key); err != nil {
-		return nil, err
+		return nil, thread.ReadError(t.Key, err)
 	}
 	return e.read.Existing(ctx, who, id)
 }

@@ -145,11 +145,12 @@ func (b *beginning) load(ctx context.Context) error {
 		b.r.ground(g)
 		return err
 	}
-	if err := thread.CheckStale(b.st, b.p.History); err != nil {
+	if err := thread.CheckStale(b.p.Key, b.st, b.p.History); err != nil {
 		if !b.p.req.Policy.AllowStale {
 			return err
 		}
 		b.cfg.Log.Warn("resuming with a stale checkpoint, as asked", "thread", b.p.Key.Thread, "expected", b.st.Count, "actual", len(b.p.History.Path))
+		b.st.Count = len(b.p.History.Path)
 	}
 	old, err := b.read.Resumable(ctx, b.p.Thread)
 	if err != nil {

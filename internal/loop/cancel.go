@@ -20,11 +20,11 @@ func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
 	}
 	for {
 		head, err := e.cfg.Store.Head(ctx, t.Key)
-		if err != nil {
-			return thread.ReadError(err)
-		}
-		if head.Process == "" {
+		if errors.Is(err, store.ErrNotFound) || err == nil && head.Process == "" {
 			return errDecideAgain
+		}
+		if err != nil {
+			return thread.ReadError(t.Key, err)
 		}
 		select {
 		case <-wake:
@@ -40,7 +40,7 @@ func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
 func (e *Engine) postCancel(ctx context.Context, key store.ThreadKey, run string) error {
 	item := store.InboxItem{ID: "cancel/" + run, Data: thread.MustJSON(inboxItem{Type: "cancel", Run: run})}
 	if err := e.cfg.Store.Post(ctx, key, item); err != nil {
-		return thread.ReadError(err)
+		return thread.ReadError(key, err)
 	}
 	return nil
 }
@@ -57,14 +57,14 @@ func (e *Engine) Cancel(ctx context.Context, who holdfast.Principal, id, run str
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, thread.RunNotFound(id, run)
 		}
-		return nil, thread.ReadError(err)
+		return nil, thread.ReadError(t.Key, err)
 	}
 	if t.State.Running() && t.State.Run() == run {
 		if err := e.postCancel(ctx, t.Key, run); err != nil {
 			return nil, err
 		}
 		if err := e.ensureOwnerOf(ctx, t.Key); err != nil {
-			return nil, err
+			return nil, thread.ReadError(t.Key, err)
 		}
 	}
 	return t.Info(), nil

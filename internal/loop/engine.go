@@ -171,20 +171,20 @@ type begun struct {
 	seq agui.Sequencer // after the commit's records
 }
 
-// launch starts the goroutine of a run. The caller holds a slot. During a shutdown
-// nothing is started: the run has an owner that is about to die, and is taken over.
-func (e *Engine) launch(b *begun) {
+// launch starts the goroutine of a run, which takes over the caller's slot. During a
+// shutdown nothing is started: the run has an owner that is about to die, and is taken over.
+func (e *Engine) launch(b *begun, s *slot) {
 	r, head := b.run, thread.HeadAfter(b.c)
 	r.prepare(e, head, thread.RecordsOf(b.c))
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopping() {
-		e.freeSlot()
 		return
 	}
 	r.w = journal.New(r.writerConfig(), head, b.seq)
-	e.runs[r.key] = r
 	e.cfg.Observer.RunStarted(r.place(), r.resumed, r.results)
+	e.runs[r.key] = r
+	s.kept = true
 	e.wg.Go(r.main)
 	r.inbox.Go(r.readInbox) // something may have been posted before it was listed
 }
@@ -198,15 +198,30 @@ func (e *Engine) unlist(r *run) {
 	}
 }
 
-// takeSlot takes a place among the runs of this process; false if none is free.
-func (e *Engine) takeSlot() bool {
+// slot is a place among the runs of this process. Whoever takes one defers release, which
+// gives it back unless a run was launched in it; so it is free again whatever happens
+// before.
+type slot struct {
+	e    *Engine
+	kept bool
+}
+
+// takeSlot takes a place. The error says that none is free.
+func (e *Engine) takeSlot() (*slot, error) {
 	select {
 	case e.slots <- struct{}{}:
-		return true
+		return &slot{e: e}, nil
 	default:
-		return false
+		return nil, errTooManyRuns(e.cfg.MaxRuns)
 	}
 }
 
-// freeSlot gives the place back.
+// release gives the place back, unless a run has it. s may be nil.
+func (s *slot) release() {
+	if s != nil && !s.kept {
+		s.e.freeSlot()
+	}
+}
+
+// freeSlot implements lister.
 func (e *Engine) freeSlot() { <-e.slots }

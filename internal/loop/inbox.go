@@ -3,6 +3,7 @@ package loop
 import (
 	"encoding/json"
 
+	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -14,9 +15,15 @@ type inboxItem struct {
 
 // readInbox cancels the run if somebody asked for it.
 func (r *run) readInbox() {
-	items, err := r.host.cfg.Store.Inbox(r.ctx, r.key)
-	if err == nil && r.wantsCancel(items) {
-		r.cancel(errCancelled)
+	err := panics.Caught(func() error {
+		items, err := r.host.cfg.Store.Inbox(r.ctx, r.key)
+		if err == nil && r.wantsCancel(items) {
+			r.cancel(errCancelled)
+		}
+		return err
+	})
+	if err != nil && r.ctx.Err() == nil {
+		r.host.cfg.Log.Warn("the inbox could not be read", "thread", r.key.Thread, "run", r.rec.ID, "error", err)
 	}
 }
 

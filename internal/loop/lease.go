@@ -1,6 +1,10 @@
 package loop
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/panics"
+)
 
 // keepLease renews the process's lease three times per lease period.
 func (e *Engine) keepLease() {
@@ -11,7 +15,7 @@ func (e *Engine) keepLease() {
 		case <-e.ctx.Done():
 			return
 		case <-tick.C:
-			err := e.cfg.Store.Announce(e.ctx, e.process, e.cfg.Lease)
+			err := panics.Caught(func() error { return e.cfg.Store.Announce(e.ctx, e.process, e.cfg.Lease) })
 			if e.ctx.Err() != nil {
 				return
 			}

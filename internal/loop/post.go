@@ -64,9 +64,18 @@ func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, 
 	}
 	w, err := e.streams.streamOf(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, e.orAgain(ctx, p.Thread, err)
 	}
 	return w.reply(ctx), nil
+}
+
+// orAgain returns errDecideAgain instead of an error that is due to what has happened to
+// the thread since it was read.
+func (e *Engine) orAgain(ctx context.Context, t *thread.Thread, err error) error {
+	if err != nil && t.Head != nil && e.read.Moved(ctx, t, err) {
+		return errDecideAgain
+	}
+	return err
 }
 
 // plan is a thread, a request for it, and what was decided.
@@ -90,7 +99,7 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	}
 	moved, err := e.ensureOwner(ctx, t)
 	if err != nil {
-		return nil, err
+		return nil, e.orAgain(ctx, t, err)
 	}
 	if moved {
 		return nil, errDecideAgain
@@ -101,7 +110,7 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	}
 	s, err := e.situation(ctx, t, in.RunID)
 	if err != nil {
-		return nil, err
+		return nil, e.orAgain(ctx, t, err)
 	}
 	if p.req, err = p.request(agent); err != nil {
 		return nil, err
@@ -109,7 +118,7 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	p.d = decide.Decide(s, p.req, e.cfg.Now())
 	switch p.d.Do {
 	case decide.Fresh, decide.Resume, decide.Keep:
-		return p, e.begin(ctx, who, p)
+		return p, e.orAgain(ctx, t, e.begin(ctx, who, p))
 	}
 	return p, nil
 }
@@ -154,7 +163,7 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (d
 	if t.Head == nil {
 		return decide.Situation{}, nil
 	}
-	leaf := &t.History.Path[len(t.History.Path)-1]
+	leaf := &t.History.Path[len(t.History.Path)-1] // Load has made sure that there is one
 	s := decide.Situation{
 		Exists: true, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
@@ -165,11 +174,11 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (d
 		return s, nil
 	}
 	if err != nil {
-		return s, thread.ReadError(err)
+		return s, thread.ReadError(t.Key, err)
 	}
 	var rec thread.Run
 	if err := thread.Decode(raw, &rec); err != nil {
-		return s, thread.ReadError(err)
+		return s, thread.ReadError(t.Key, err)
 	}
 	s.Known = &decide.KnownRun{Hash: rec.Hash}
 	return s, nil
@@ -192,25 +201,24 @@ func (p *plan) request(agent string) (decide.Request, error) {
 
 // begin makes the first commit of a run, and starts its goroutine unless the run only
 // stores results.
-func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
+func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) (err error) {
+	var place *slot
 	if p.d.Do != decide.Keep {
 		if e.stopping() {
 			return errShuttingDown()
 		}
-		if !e.takeSlot() {
-			return errTooManyRuns(e.cfg.MaxRuns)
+		if place, err = e.takeSlot(); err != nil {
+			return err
 		}
 	}
+	defer place.release()
 	b := e.newBeginning(who, p)
 	r, err := b.build(ctx)
 	if err == nil {
 		err = e.Commit(ctx, b.place(), b.c)
 	}
 	if err != nil {
-		if p.d.Do != decide.Keep {
-			e.freeSlot()
-		}
-		return thread.ReadUnlessMoved(err)
+		return thread.ReadUnlessMoved(p.Key, err)
 	}
 	if p.d.Do == decide.Keep {
 		return nil
@@ -219,6 +227,6 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
 	}
 	e.announceSchema(b.place(), r.change)
-	e.launch(&begun{r, b.c, b.seq})
+	e.launch(&begun{r, b.c, b.seq}, place)
 	return nil
 }

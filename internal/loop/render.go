@@ -52,7 +52,7 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	}
 	if agui.TypeOf(data) == agui.TypeStateSnapshot {
 		data, err := w.streams.read.StateSnapshot(ctx, w.key, ref)
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, thread.ErrNoBlob) {
 			return nil, nil // it was pruned; what follows does not need it
 		}
 		return data, err
@@ -76,11 +76,11 @@ func (w *watching) expandResult(ctx context.Context, data []byte, message string
 	if w.contents[message] == nil {
 		stored, err := w.streams.read.Store.Messages(ctx, w.key)
 		if err != nil {
-			return nil, thread.ReadError(err)
+			return nil, thread.ReadError(w.key, err)
 		}
 		whole, err := thread.TextsOf(stored)
 		if err != nil {
-			return nil, thread.ReadError(err)
+			return nil, thread.ReadError(w.key, err)
 		}
 		w.contents = whole.Contents
 	}

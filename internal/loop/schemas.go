@@ -85,7 +85,7 @@ func (h *host) storedSchema(ctx context.Context, key store.ThreadKey, st *thread
 		}
 	}
 	if info, err = thread.ReadSchema(ctx, h.cfg.Store, key, st); err != nil {
-		return info, thread.ReadError(err)
+		return info, thread.ReadError(key, err)
 	}
 	return info, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
@@ -24,32 +25,33 @@ import (
 // given up.
 const MaxTakeovers = 3
 
-// takeOver makes this process the owner of a thread whose owner is gone, or ends its run.
-// It returns the run, which the caller launches; nil for one that was ended. The caller
-// holds the thread's lock.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error) {
+// takeOver makes this process the owner of a thread whose owner is gone, and launches the
+// run, or ends it. The caller holds the thread's lock.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) error {
 	o, err := e.readOrphan(ctx, t)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if o.refused != nil {
-		return nil, e.cutOff(ctx, t, o.refused)
+		return e.cutOff(ctx, t, o.refused)
 	}
-	if !e.takeSlot() {
-		return nil, errTooManyRuns(e.cfg.MaxRuns)
+	place, err := e.takeSlot()
+	if err != nil {
+		return err
 	}
+	defer place.release()
 	c, err := o.commit()
 	if err == nil {
 		err = e.Commit(ctx, t.Place(), c)
 	}
 	if err != nil {
-		e.freeSlot()
-		return nil, err
+		return err
 	}
 	e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
 	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 	e.announceSchema(t.Place(), o.states.change)
-	return &begun{o.run, c, o.seq}, nil
+	e.launch(&begun{o.run, c, o.seq}, place)
+	return nil
 }
 
 // orphan is a run whose owner is gone, and what was decided about it.
@@ -80,10 +82,14 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 		return o, nil
 	}
 	found, err := h.read.Resumable(ctx, t)
+	if h.isDamaged(ctx, t, err) {
+		o.refused = holdfast.AsError(err)
+		return o, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := thread.CheckStale(t.State, found.History); err != nil {
+	if err := thread.CheckStale(t.Key, t.State, found.History); err != nil {
 		o.refused = holdfast.AsError(err)
 		return o, nil
 	}
@@ -93,6 +99,9 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 		return o, err
 	}
 	o.seq, err = h.takeBack(ctx, t, o.run.st)
+	if h.isDamaged(ctx, t, err) {
+		o.refused, err = holdfast.AsError(err), nil
+	}
 	return o, err
 }
 
@@ -105,6 +114,12 @@ func (h *host) takeBack(ctx context.Context, t *thread.Thread, st *thread.State)
 			st.TakeBack(call.ToolCallID)
 		}
 	})
+}
+
+// isDamaged reports whether err means that nobody will ever continue the run, because a
+// part of its thread is damaged. What was written by a newer version is left to that one.
+func (h *host) isDamaged(ctx context.Context, t *thread.Thread, err error) bool {
+	return thread.Unreadable(err) && !errors.Is(err, store.ErrVersionTooNew) && !h.read.Moved(ctx, t, err)
 }
 
 // restoreStates restores the middleware's states. It sets refused if they do not allow
@@ -198,8 +213,9 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 func (e *Engine) takeOverOrphans() {
 	tick := time.NewTicker(e.cfg.Lease)
 	defer tick.Stop()
+	told := map[store.ThreadKey]string{}
 	for {
-		e.takeOverAll()
+		told = e.takeOverAll(told)
 		select {
 		case <-e.ctx.Done():
 			return
@@ -210,26 +226,50 @@ func (e *Engine) takeOverOrphans() {
 	}
 }
 
-// takeOverAll takes over every thread that the store reports as left by its owner.
-func (e *Engine) takeOverAll() {
-	owned, err := e.cfg.Store.Owned(e.ctx)
+// takeOverAll takes over every thread that the store reports as left by its owner. Trouble
+// with one, even a panic, does not keep it from the others. told has the threads that it
+// could not take over the last time, and why; it returns those of this time. The log has
+// each reason once.
+func (e *Engine) takeOverAll(told map[store.ThreadKey]string) map[store.ThreadKey]string {
+	var owned []store.OwnedThread
+	err := panics.Caught(func() (err error) {
+		owned, err = e.cfg.Store.Owned(e.ctx)
+		return err
+	})
 	if err != nil {
 		if e.ctx.Err() == nil {
 			e.cfg.Log.Warn("the sweep could not read the store", "error", err)
 		}
-		return
+		return told
 	}
+	left := map[store.ThreadKey]string{}
 	for _, o := range owned {
 		if e.stopping() {
-			return
+			break
 		}
 		if e.local(o.Key) != nil {
 			continue
 		}
-		if err := e.ensureOwnerOf(e.ctx, o.Key); err != nil && e.ctx.Err() == nil {
+		err := panics.Caught(func() error { return e.ensureOwnerOf(e.ctx, o.Key) })
+		if err == nil || e.ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		left[o.Key] = reason(err)
+		if told[o.Key] != left[o.Key] {
 			e.cfg.Log.Warn("a run could not be recovered yet", "thread", o.Key.Thread, "error", err)
 		}
 	}
+	return left
+}
+
+// reason returns what distinguishes one reason from another in the log. The stack of a
+// panic differs from time to time.
+func reason(err error) string {
+	var p *panics.Error
+	if errors.As(err, &p) {
+		return fmt.Sprint(p.Value)
+	}
+	return err.Error()
 }
 
 // ensureOwnerOf is ensureOwner for a thread that has not been read. Losing to another
@@ -262,15 +302,12 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread) (bool, error
 			return false, nil
 		}
 	}
-	next, err := e.takeOver(ctx, t)
-	switch {
-	case next != nil:
-		e.launch(next)
-	case err != nil && ctx.Err() == nil:
+	err := e.takeOver(ctx, t)
+	if err != nil && ctx.Err() == nil {
 		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
 	}
 	if err != nil {
-		return true, thread.ReadUnlessMoved(err)
+		return true, thread.ReadUnlessMoved(t.Key, err)
 	}
 	return true, nil
 }

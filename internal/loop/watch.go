@@ -163,7 +163,7 @@ func (w *watching) read(ctx context.Context) (records []store.Record, changed <-
 	}
 	records, err = w.streams.read.Records(ctx, w.key, w.rec, w.after, 256)
 	if err != nil {
-		return nil, nil, thread.ReadError(err)
+		return nil, nil, thread.ReadError(w.key, err)
 	}
 	return records, changed, nil
 }

@@ -101,10 +101,11 @@ func (s *Store) commitCall(tag string, c *store.Commit) call {
 // add adds arguments.
 func (a *arguments) add(values ...any) { a.list = append(a.list, values...) }
 
-// fields adds further fields of the thread's hash and returns how many: the parent,
-// and the kinds that Delete would not know about.
+// fields adds further fields of the thread's hash and returns how many: the user, the
+// parent, and the kinds that Delete would not know about.
 func (a *arguments) fields(c *store.Commit) int {
-	n := 0
+	a.add(fieldUser, c.User)
+	n := 1
 	if c.Parent != "" {
 		a.add(fieldParent, c.Parent)
 		n++

@@ -35,7 +35,7 @@ func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 		}
 		return nil
 	case codeTooNew:
-		return tooNew(c.Key)
+		return s.newer(ctx, c.Key)
 	case codeFenced, codeConflict:
 		return s.conflict(ctx, c.Key, c.Expect, n%8)
 	default:
@@ -90,43 +90,59 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 	case n == 1:
 		return notFound(key)
 	case n == codeTooNew:
-		return tooNew(key)
+		return s.newer(ctx, key)
 	}
 	s.watchers.Posted(key)
 	return nil
+}
+
+// newer is the error for a thread that a script has found too new.
+func (s *Store) newer(ctx context.Context, key store.ThreadKey) error {
+	format, err := s.client.HGet(ctx, s.keys.thread(tag(key)), "v").Int()
+	if err != nil {
+		return fmt.Errorf("thread %s: %w", key, store.ErrVersionTooNew)
+	}
+	return tooNew(key, format)
 }
 
 // Delete implements [store.Committer]. The hints are removed last: one that is left
 // behind names a thread that its reader does not find.
 func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
 	tag := tag(key)
-	fields, err := s.client.HMGet(ctx, s.keys.thread(tag), "v", "h", fieldParent).Result()
+	fields, err := s.client.HMGet(ctx, s.keys.thread(tag), "v", "h", fieldParent, fieldUser).Result()
 	if err != nil {
 		return failed("delete thread "+key.String(), err)
 	}
 	head, err := decodeHead(key, fields[:2])
-	if errors.Is(err, store.ErrNotFound) {
+	// A head that cannot be read must still be the same one when the thread is removed.
+	args := []any{appendPosition(nil, at), appendFence(nil, at.Fence), formatText, s.keys.values(tag, "")}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		return nil
-	}
-	if err != nil {
+	case err != nil && at == store.Position{}:
+		args = append(args, fields[1], fields[0])
+		head = ownedBy(key, fields[3])
+	case err != nil:
 		return err
 	}
 	keys := []string{s.keys.thread(tag), s.keys.log(tag), s.keys.inbox(tag), s.keys.history(tag)}
 	for _, k := range knownKinds {
 		keys = append(keys, s.keys.values(tag, k))
 	}
-	n, err := s.runScript(ctx, s.scripts.remove, keys,
-		appendPosition(nil, at), appendFence(nil, at.Fence), formatText, s.keys.values(tag, ""))
+	n, err := s.runScript(ctx, s.scripts.remove, keys, args...)
 	switch {
 	case err != nil:
 		return failed("delete thread "+key.String(), err)
 	case n == codeTooNew:
-		return tooNew(key)
+		return s.newer(ctx, key)
 	case n == codeFenced, n == codeConflict:
 		return s.conflict(ctx, key, at, n)
 	}
 	s.hints.drop(tag)
 	s.watchers.Committed(key)
+	if head == nil {
+		return nil // nobody can be told whose hint it was
+	}
 	parent, _ := fields[2].(string)
 	return s.unlist(ctx, head, parent)
 }

@@ -43,13 +43,15 @@ end)
 -- A head begins with its position: etag and nonce, each preceded by its length, then
 -- epoch and next record number.
 local head = got[2] or '0:0:0,1;'
-if got[1] and tonumber(got[1]) > format then return 6 end
+if got[1] and (tonumber(got[1]) or 0) > format then return 6 end
 if repeated == 1 or head:sub(1, #expected) ~= expected then
   local function position(h)
     local n, rest = h:match('^(%d+):(.*)$')
+    if not n then return end -- damaged
     n = tonumber(n)
     local etag = rest:sub(1, n)
     local k, more = rest:sub(n + 1):match('^(%d+):(.*)$')
+    if not k then return end
     k = tonumber(k)
     return etag, more:sub(1, k), more:sub(k + 1):match('^%d+')
   end
@@ -165,7 +167,7 @@ if history ~= tonumber(got[5] or '0') then
   set[#set + 1], set[#set + 2] = 'c', history
 end
 
--- The parent, and kinds that only this thread knows.
+-- The user, the parent, and kinds that only this thread knows.
 for _ = 1, nFields do
   set[#set + 1], set[#set + 2] = arg(), arg()
 end

@@ -76,7 +76,7 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 		return store.ThreadKey{Tenant: owner.Tenant, Thread: thread}
 	}
 	for i := range entries {
-		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag(keyOf(i))), "v", "h")
+		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag(keyOf(i))), "v", "h", fieldUser)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, failed("list threads", err)
@@ -93,10 +93,14 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 				mend.ZRem(ctx, s.keys.active(owner), key.Thread)
 			}
 			continue
-		case errors.Is(err, store.ErrUnreadable):
-			continue
 		case err != nil:
-			return nil, err
+			// A hint alone does not say whose the thread is: it is written before the commit,
+			// which may fail.
+			if known := ownedBy(key, reply.Val()[2]); known != nil && known.User == owner.User {
+				known.UpdatedAt, known.Unreadable = time.Unix(int64(entries[i].Score)*60, 0).UTC(), err
+				heads = append(heads, *known)
+			}
+			continue
 		}
 		if is := minuteOf(h.UpdatedAt); is != int64(entries[i].Score) && (old || is > int64(entries[i].Score)) {
 			mend.ZAdd(ctx, s.keys.active(owner), redis.Z{Score: float64(is), Member: key.Thread})
@@ -263,7 +267,7 @@ func (s *Store) nodes(ctx context.Context) ([]redis.Cmdable, error) {
 }
 
 // headsOf reads the heads of the threads with these keys; it leaves out what is gone or
-// is no thread. A damaged head has only its key.
+// is no thread. A head that cannot be read has only its key, and why.
 func (s *Store) headsOf(ctx context.Context, found []string) ([]store.Head, error) {
 	pipe := s.client.Pipeline()
 	var keys []store.ThreadKey
@@ -289,10 +293,8 @@ func (s *Store) headsOf(ctx context.Context, found []string) ([]store.Head, erro
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			continue
-		case errors.Is(err, store.ErrUnreadable):
-			h = &store.Head{Key: keys[i]}
 		case err != nil:
-			return nil, err
+			h = &store.Head{Key: keys[i], Unreadable: err}
 		}
 		heads = append(heads, *h)
 	}

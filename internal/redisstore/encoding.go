@@ -53,7 +53,8 @@ func checkedHead(text string) (string, bool) {
 	return text[:at], text[at+1:] == fmt.Sprintf("%08x", frame.Sum([]byte(text[:at])))
 }
 
-// decodeHead reads a head from the fields v and h of its thread.
+// decodeHead reads a head from the fields v and h of its thread. If it cannot be read, the
+// error wraps ErrUnreadable or ErrVersionTooNew.
 func decodeHead(key store.ThreadKey, fields []any) (*store.Head, error) {
 	format, _ := fields[0].(string)
 	text, exists := fields[1].(string)
@@ -63,7 +64,7 @@ func decodeHead(key store.ThreadKey, fields []any) (*store.Head, error) {
 	if n, err := strconv.Atoi(format); err != nil || n < 1 {
 		return nil, fmt.Errorf("thread %s has the format %q: %w", key, format, errDamaged)
 	} else if n > Format {
-		return nil, tooNew(key)
+		return nil, tooNew(key, n)
 	}
 	h, ok := parseHead(text)
 	if !ok {
@@ -71,6 +72,16 @@ func decodeHead(key store.ThreadKey, fields []any) (*store.Head, error) {
 	}
 	h.Key = key
 	return h, nil
+}
+
+// ownedBy returns what is known of a thread whose head cannot be read, from its field u;
+// nil if that is nothing.
+func ownedBy(key store.ThreadKey, user any) *store.Head {
+	name, known := user.(string)
+	if !known {
+		return nil
+	}
+	return &store.Head{Key: key, User: name}
 }
 
 // parseHead is the reverse of appendHead.

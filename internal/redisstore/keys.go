@@ -40,6 +40,8 @@ import (
 //	i number of the last inbox item     c number of checkpoints in the history
 //	w until when (ms since 1970) watchers in other processes want its commits published
 //	p the parent thread   k:KIND a kind that is not one of the server's
+//	u the user again, for whoever cannot read the head; threads that were last written by
+//	  an early version have none
 //
 // Every key and channel begins with the store's prefix, here "hf:". Every post is
 // published on the channel hf:inbox, with the thread's tag; posts are rare, so each
@@ -49,6 +51,7 @@ type keys struct{ prefix string }
 
 const (
 	fieldParent = "p"
+	fieldUser   = "u"
 	fieldKind   = "k:"
 )
 

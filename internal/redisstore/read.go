@@ -19,18 +19,21 @@ import (
 
 // Head implements [store.Reader].
 func (s *Store) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
-	fields, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), "v", "h", "s").Result()
+	fields, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), "v", "h", "s", fieldUser).Result()
 	if err != nil {
 		return nil, failed("read the head of thread "+key.String(), err)
 	}
 	h, err := decodeHead(key, fields)
-	if state, there := fields[2].(string); err == nil && there {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, err
+	case err != nil:
+		return ownedBy(key, fields[3]), err
+	}
+	if state, there := fields[2].(string); there {
 		h.State, err = s.decode(key, "", stateName, state)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
+	return h, err
 }
 
 // Messages implements [store.Reader].

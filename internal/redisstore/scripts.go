@@ -73,7 +73,7 @@ func (s *Store) run(ctx context.Context, c call) (int, error) {
 const postLua = `
 local head = redis.call('HMGET', KEYS[1], 'v', 'h')
 if not head[2] then return 1 end
-if tonumber(head[1]) > tonumber(ARGV[1]) then return 6 end
+if (tonumber(head[1]) or 0) > tonumber(ARGV[1]) then return 6 end
 if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return 0 end
 local number = redis.call('HINCRBY', KEYS[1], 'i', 1)
 redis.call('HSET', KEYS[2], ARGV[2], number .. ':' .. ARGV[3])
@@ -83,13 +83,17 @@ return 0
 
 // removeLua deletes a thread. KEYS: thread, log, and all others that it has. ARGV: the
 // expected position, its fence as appendFence writes it, the format, and what the keys
-// of values begin with. Returns 0, 1 for an unknown thread, 2 fenced, 3 conflict, 6
-// too new.
+// of values begin with; and, to remove a thread whose head cannot be read, that head and
+// its format as they were found. Returns 0, 1 for an unknown thread, 2 fenced, 3 conflict,
+// 6 too new.
 const removeLua = `
 local head = redis.call('HMGET', KEYS[1], 'h', 'v')
 if not head[1] then return 1 end
-if tonumber(head[2]) > tonumber(ARGV[3]) then return 6 end
-if head[1]:sub(1, #ARGV[1]) ~= ARGV[1] then
+if ARGV[5] then
+  if head[1] ~= ARGV[5] or head[2] ~= ARGV[6] then return 3 end
+elseif (tonumber(head[2]) or 0) > tonumber(ARGV[3]) then
+  return 6
+elseif head[1]:sub(1, #ARGV[1]) ~= ARGV[1] then
   local etag = tonumber(head[1]:match('^%d+'))
   local fence = head[1]:sub(#tostring(etag) + 2 + etag)
   if ARGV[2] ~= '0:0,' and fence:sub(1, #ARGV[2]) ~= ARGV[2] then return 2 end

@@ -207,9 +207,9 @@ func (s *Store) Close() error {
 // can still be recognized.
 func failed(what string, err error) error { return fmt.Errorf("%s: redis: %w", what, err) }
 
-// tooNew is the error for a thread that a newer version has written.
-func tooNew(key store.ThreadKey) error {
-	return fmt.Errorf("thread %s was written in a format newer than %d: %w; install a newer version", key, Format, store.ErrVersionTooNew)
+// tooNew is the error for a thread that a newer version has laid out.
+func tooNew(key store.ThreadKey, format int) error {
+	return &store.VersionError{What: "the layout of thread " + key.String(), Stored: format, Known: Format}
 }
 
 // notFound is the error for a thread that does not exist.

@@ -68,7 +68,24 @@ func reopener(url string) storetest.Options {
 			t.Fatal(err)
 		}
 		return openAt(t, url, s.(*Store).keys.prefix)
+	}, Break: map[string]func(*testing.T, store.Store, store.ThreadKey){
+		"damaged":     setting("h", "damaged"),
+		"a bit":       setting("h", "4:aaaa4:bbbb1,2;5:alicf0:1.0;00000000"),
+		"newer":       setting("v", "9"),
+		"no version":  setting("v", ""),
+		"no position": setting("h", "4:"),
 	}}
+}
+
+// setting returns a function that sets a field of a thread behind the store's back.
+func setting(field, value string) func(*testing.T, store.Store, store.ThreadKey) {
+	return func(t *testing.T, s store.Store, key store.ThreadKey) {
+		t.Helper()
+		r := s.(*Store)
+		if err := r.client.HSet(t.Context(), r.keys.thread(tag(key)), field, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // conform runs the whole suite at one URL, and random commands beside the reference

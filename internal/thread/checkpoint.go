@@ -40,7 +40,7 @@ func DecodeCheckpoint(data []byte) (*Checkpoint, error) {
 		return nil, err
 	}
 	if cp.State == nil {
-		return nil, ErrUnreadable
+		return nil, fmt.Errorf("%w: it has no state", ErrUnreadable)
 	}
 	return cp, cp.State.validate()
 }

@@ -26,7 +26,7 @@ func Decode(b []byte, v any) error {
 		return fmt.Errorf("read a stored value: %w: %w", ErrUnreadable, err)
 	}
 	if f.Format > Format {
-		return fmt.Errorf("a value has format %d, this server reads up to %d: %w", f.Format, Format, store.ErrVersionTooNew)
+		return &store.VersionError{What: "a value", Stored: f.Format, Known: Format}
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("read a stored value: %w: %w", ErrUnreadable, err)

@@ -9,34 +9,88 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// ReadUnlessMoved is ReadError for the error of a commit. It returns ErrConflict,
-// ErrFenced and public errors as they are, so that the caller can decide again.
-func ReadUnlessMoved(err error) error {
-	var pub *holdfast.Error
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) || errors.As(err, &pub) {
+// ReadUnlessMoved is ReadError for the error of a commit. It returns ErrConflict and
+// ErrFenced as they are, so that the caller can decide again.
+func ReadUnlessMoved(key store.ThreadKey, err error) error {
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
 		return err
 	}
-	if errors.Is(err, store.ErrInvalid) {
+	if errors.Is(err, store.ErrInvalid) && !isPublic(err) {
 		return holdfast.Errorf(codes.InvalidInput, "These messages cannot be stored: an id is empty, too long or taken.").
 			WithHint("Give each message an id of its own.").Wrap(err)
 	}
-	return ReadError(err)
+	return ReadError(key, err)
 }
 
-// ReadError turns an error of reading a thread into one that is safe to show: damaged
-// data and a newer format each have a code; anything else counts as a store that does
-// not answer.
-func ReadError(err error) error {
+// isPublic reports whether the error is safe to show as it is.
+func isPublic(err error) bool {
+	var pub *holdfast.Error
+	return errors.As(err, &pub)
+}
+
+// ReadError turns an error of reading the thread into one that is safe to show: damaged
+// data, a newer format and a thread that was deleted meanwhile each have a code; anything
+// else counts as a store that does not answer. An error that is safe to show stays as it
+// is. The key is zero where the error is about no single thread.
+func ReadError(key store.ThreadKey, err error) error {
 	switch {
+	case isPublic(err):
+		return err
 	case errors.Is(err, store.ErrVersionTooNew):
-		return tooNew(err)
+		return tooNew(key, err)
 	case errors.Is(err, ErrNegative):
-		return checkpointInvalid(err)
-	case errors.Is(err, ErrUnreadable), errors.Is(err, store.ErrUnreadable):
-		return checkpointUnreadable(err)
+		return checkpointInvalid(key, err)
+	case Unreadable(err):
+		return checkpointUnreadable(key, err)
+	case errors.Is(err, store.ErrNotFound):
+		return NotFound(key.Thread).Wrap(err)
 	}
 	return StoreError(err)
 }
+
+// Unreadable reports whether an error says that a stored thread, or a part of it, cannot
+// be read by this version: it is damaged, cannot be right, or was written by a newer one.
+// Asking again does not help, and other threads are not affected.
+func Unreadable(err error) bool {
+	for _, e := range []error{ErrUnreadable, store.ErrUnreadable, store.ErrVersionTooNew, ErrNegative, ErrHole, ErrNoBlob} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// atCheckpoint is an error of reading a checkpoint.
+type atCheckpoint struct {
+	id  string
+	err error
+}
+
+func (e *atCheckpoint) Error() string { return "checkpoint " + e.id + ": " + e.err.Error() }
+
+func (e *atCheckpoint) Unwrap() error { return e.err }
+
+// AtCheckpoint says at which checkpoint an error occurred, so that ReadError can name it.
+func AtCheckpoint(id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &atCheckpoint{id, err}
+}
+
+// CounterError is an ErrNegative that says which counter it is.
+type CounterError struct {
+	Counter string // its name in the stored state
+	Value   int    // that was found
+}
+
+// Error names the counter and the value.
+func (e *CounterError) Error() string {
+	return fmt.Sprintf("%v: %s is %d", ErrNegative, e.Counter, e.Value)
+}
+
+// Unwrap returns ErrNegative.
+func (e *CounterError) Unwrap() error { return ErrNegative }
 
 // StoreError says that the store does not answer.
 func StoreError(err error) error {
@@ -63,30 +117,68 @@ func CheckpointNotFound(thread, id string) *holdfast.Error {
 		WithHint("GET /threads/{thread}/checkpoints lists those that are kept.").With("checkpointId", id)
 }
 
+// affected returns how a sentence about the thread begins that err was read from, and the
+// error's details. what is the part of the thread that is meant.
+func affected(key store.ThreadKey, what string, err error) (subject string, details map[string]any) {
+	subject, details = "this thread", map[string]any{}
+	if key.Thread != "" {
+		subject, details["threadId"] = fmt.Sprintf("thread %q", key.Thread), key.Thread
+	}
+	var at *atCheckpoint
+	if errors.As(err, &at) {
+		what, details["checkpointId"] = fmt.Sprintf("Checkpoint %q", at.id), at.id
+	}
+	return what + " of " + subject, details
+}
+
+// hintUnreadable says what can be done about a thread that cannot be read.
+const hintUnreadable = "Operators find out more with: holdfast check. DELETE /threads/{thread} removes the thread."
+
 // tooNew says that only a newer version can read the thread.
-func tooNew(err error) *holdfast.Error {
-	return holdfast.Errorf(codes.VersionTooNew, "This thread was written by a newer version of the server; it was left untouched.").
+func tooNew(key store.ThreadKey, err error) *holdfast.Error {
+	subject, details := affected(key, "A part", err)
+	versions := ""
+	var newer *store.VersionError
+	if errors.As(err, &newer) {
+		versions = fmt.Sprintf(" (version %d, this server knows %d)", newer.Stored, newer.Known)
+		details["version"], details["known"] = newer.Stored, newer.Known
+	}
+	e := holdfast.Errorf(codes.VersionTooNew, "%s was written by a newer version of the server%s; it was left untouched.", subject, versions).
 		WithHint("Upgrade this server.").Wrap(err)
+	e.Details = details
+	return e
 }
 
 // checkpointInvalid says that the state can be read but cannot be right.
-func checkpointInvalid(err error) *holdfast.Error {
-	return holdfast.Errorf(codes.CheckpointInvalid, "This thread's stored state has a negative counter, so no run can continue from it; it was left untouched.").
-		WithHint("Operators look at it with: holdfast inspect.").Wrap(err)
+func checkpointInvalid(key store.ThreadKey, err error) *holdfast.Error {
+	subject, details := affected(key, "The stored state", err)
+	which := "a negative counter"
+	var counter *CounterError
+	if errors.As(err, &counter) {
+		which = fmt.Sprintf("an invalid counter, %s: %d", counter.Counter, counter.Value)
+		details["counter"], details["value"] = counter.Counter, counter.Value
+	}
+	e := holdfast.Errorf(codes.CheckpointInvalid, "%s has %s; no run can continue from it, and it was left untouched.", subject, which).
+		WithHint(hintUnreadable).Wrap(err)
+	e.Details = details
+	return e
 }
 
 // checkpointUnreadable says that a stored value is damaged.
-func checkpointUnreadable(err error) *holdfast.Error {
-	return holdfast.Errorf(codes.CheckpointUnreadable, "A part of this thread's stored state cannot be read; it was left untouched.").
-		WithHint("Operators look at it with: holdfast check.").Wrap(err)
+func checkpointUnreadable(key store.ThreadKey, err error) *holdfast.Error {
+	subject, details := affected(key, "A part", err)
+	e := holdfast.Errorf(codes.CheckpointUnreadable, "%s cannot be read; it was left untouched.", subject).
+		WithHint(hintUnreadable).Wrap(err)
+	e.Details = details
+	return e
 }
 
 // stale says that the history is not the one that the head was written for.
-func stale(has, expects int) *holdfast.Error {
+func stale(key store.ThreadKey, has, expects int) *holdfast.Error {
 	return holdfast.Errorf(codes.CheckpointStale,
 		"Checkpoint is stale. Conversation has %d messages but checkpoint expects %d.", has, expects).
 		WithHint("To go on with the history as it is, set forwardedProps.holdfast.allowStale to true.").
-		With("actual", has).With("expected", expects)
+		With("actual", has).With("expected", expects).With("threadId", key.Thread)
 }
 
 // HintEmptyPost says how to continue a run that has stopped.

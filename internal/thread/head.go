@@ -287,10 +287,16 @@ func (s *State) Follow(live *state.Live) { s.live = live }
 func (s *State) validate() error {
 	switch {
 	case s.Format > Format:
-		return fmt.Errorf("the head has format %d, this server reads up to %d: %w", s.Format, Format, store.ErrVersionTooNew)
-	case s.Iteration < 0, s.Takeovers < 0, s.Checkpoints < 0, s.Count < 0, s.Rewinds < 0:
-		return fmt.Errorf("%w: iteration %d, claims %d, checkpoints %d, messages %d, rewinds %d",
-			ErrNegative, s.Iteration, s.Takeovers, s.Checkpoints, s.Count, s.Rewinds)
+		return &store.VersionError{What: "the state", Stored: s.Format, Known: Format}
+	case !slices.Contains([]threads.Status{threads.StatusIdle, threads.StatusRunning, threads.StatusInterrupted, threads.StatusStopped}, s.status):
+		return fmt.Errorf("%w: %q is not what a thread can do", ErrUnreadable, s.status)
+	case s.Question != nil && s.Question.Interrupt == nil:
+		return fmt.Errorf("%w: a question asks nothing", ErrUnreadable)
+	}
+	for _, c := range []CounterError{{"iteration", s.Iteration}, {"claims", s.Takeovers}, {"checkpoints", s.Checkpoints}, {"count", s.Count}, {"rewinds", s.Rewinds}} {
+		if c.Value < 0 {
+			return &c
+		}
 	}
 	return nil
 }

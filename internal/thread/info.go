@@ -30,7 +30,7 @@ func (t *Thread) Info() *threads.Info {
 func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]threads.PendingWrite, error) {
 	values, err := rd.Store.Values(ctx, t.Key, store.KindPending, "", 0)
 	if err != nil {
-		return nil, ReadError(err)
+		return nil, ReadError(t.Key, err)
 	}
 	if len(values) == 0 {
 		return nil, nil
@@ -43,7 +43,7 @@ func (rd Reader) PendingWrites(ctx context.Context, t *Thread) ([]threads.Pendin
 	for _, v := range values {
 		var p PendingWrite
 		if err := Decode(v.Data, &p); err != nil {
-			return nil, ReadError(err)
+			return nil, ReadError(t.Key, err)
 		}
 		w := threads.PendingWrite{
 			CallID: p.CallID, Tool: p.Tool, Message: p.Message, Failed: p.Failed, Iteration: p.Iteration,

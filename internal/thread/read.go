@@ -30,25 +30,51 @@ type Thread struct {
 	History *History        // nil if it was not read
 }
 
-// Load reads a thread with its history. A thread that does not exist has no head; one
-// that belongs to somebody else is reported as not found.
+// Load reads a thread with its history, which is not empty. A thread that does not exist
+// has no head; one that belongs to somebody else is reported as not found.
 func (rd Reader) Load(ctx context.Context, who holdfast.Principal, id string) (*Thread, error) {
-	t, err := rd.find(ctx, who, id)
-	if err != nil || t.Head == nil {
-		return t, err
+	for {
+		t, err := rd.find(ctx, who, id)
+		if err != nil || t.Head == nil {
+			return t, err
+		}
+		if err = rd.loadHistory(ctx, t); err == nil {
+			return t, nil
+		}
+		if !rd.Moved(ctx, t, err) {
+			return nil, err
+		}
 	}
+}
+
+// loadHistory reads the thread's history.
+func (rd Reader) loadHistory(ctx context.Context, t *Thread) (err error) {
 	if t.History, err = rd.History(ctx, t.Key, t.State.Leaf); err != nil {
-		return nil, err
+		return err
+	}
+	if len(t.History.Path) == 0 {
+		return ReadError(t.Key, fmt.Errorf("%w: the head names no message", ErrUnreadable))
 	}
 	t.History.Queued = map[string]bool{}
 	for _, raw := range t.State.Queued {
 		m, err := agui.DecodeMessage(raw)
 		if err != nil {
-			return nil, ReadError(err)
+			return ReadError(t.Key, fmt.Errorf("a queued message: %w: %w", ErrUnreadable, err))
 		}
 		t.History.Queued[m.ID] = true
 	}
-	return t, nil
+	return nil
+}
+
+// Moved reports whether err, which something that the thread refers to was read with, may
+// be due to a commit or a deletion since t was read: then it says nothing about the thread
+// as it is now, and whoever reads it again gets the right answer.
+func (rd Reader) Moved(ctx context.Context, t *Thread, err error) bool {
+	if !Unreadable(err) && !errors.Is(err, store.ErrCursor) && !errors.Is(err, store.ErrNotFound) {
+		return false
+	}
+	head, err := rd.Store.Head(ctx, t.Key)
+	return errors.Is(err, store.ErrNotFound) || err == nil && head.ETag != t.Head.ETag
 }
 
 // Ground is what a run works with: the messages up to a leaf, the shared state, and the
@@ -118,15 +144,16 @@ func (rd Reader) find(ctx context.Context, who holdfast.Principal, id string) (*
 	if errors.Is(err, store.ErrNotFound) {
 		return t, nil
 	}
-	if err != nil {
-		return nil, ReadError(err)
-	}
-	if head.User != who.User {
+	// What cannot be read is nobody's business but its owner's.
+	if Unreadable(err) && (head == nil || head.User != who.User) || err == nil && head.User != who.User {
 		return nil, NotFound(id)
+	}
+	if err != nil {
+		return nil, ReadError(t.Key, err)
 	}
 	st, err := DecodeState(head.State)
 	if err != nil {
-		return nil, ReadError(err)
+		return nil, ReadError(t.Key, err)
 	}
 	t.Head, t.State = head, st
 	return t, nil
@@ -157,7 +184,7 @@ func (rd Reader) Existing(ctx context.Context, who holdfast.Principal, id string
 func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) (*History, error) {
 	stored, err := rd.Store.Messages(ctx, key)
 	if err != nil {
-		return nil, ReadError(err)
+		return nil, ReadError(key, err)
 	}
 	byID := make(map[string]int, len(stored))
 	for i := range stored {
@@ -167,7 +194,7 @@ func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) 
 	for id := leaf; id != ""; {
 		i, ok := byID[id]
 		if !ok || len(path) > len(stored) {
-			return nil, ReadError(fmt.Errorf("%w at %s", ErrHole, id))
+			return nil, ReadError(key, fmt.Errorf("%w at %s", ErrHole, id))
 		}
 		path = append(path, i)
 		id = stored[i].Parent
@@ -175,17 +202,17 @@ func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) 
 	h := NewHistory()
 	for n := len(path) - 1; n >= 0; n-- {
 		s := &stored[path[n]]
-		m, err := agui.DecodeMessage(s.Data)
+		m, err := decodeMessage(s)
 		if err != nil {
-			return nil, ReadError(err)
+			return nil, ReadError(key, err)
 		}
 		h.Add(m, s.Data)
 	}
 	for i := range stored {
 		if _, on := h.Index[stored[i].ID]; !on {
-			m, err := agui.DecodeMessage(stored[i].Data)
+			m, err := decodeMessage(&stored[i])
 			if err != nil {
-				return nil, ReadError(err)
+				return nil, ReadError(key, err)
 			}
 			h.Elsewhere[stored[i].ID] = m.Role
 			h.noteCalls(&m)
@@ -194,34 +221,75 @@ func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) 
 	return h, nil
 }
 
-// CheckStale returns an error if h is not the history that the state was written for.
-func CheckStale(st *State, h *History) error {
+// decodeMessage decodes a stored message.
+func decodeMessage(s *store.Message) (agui.Message, error) {
+	m, err := agui.DecodeMessage(s.Data)
+	if err != nil {
+		err = fmt.Errorf("message %s: %w: %w", s.ID, ErrUnreadable, err)
+	}
+	return m, err
+}
+
+// CheckStale returns an error if h is not the history that the thread's state was written
+// for.
+func CheckStale(key store.ThreadKey, st *State, h *History) error {
 	if st.Count == 0 || st.Count == len(h.Path) {
 		return nil
 	}
-	return stale(len(h.Path), st.Count)
+	return stale(key, len(h.Path), st.Count)
 }
 
-// ErrHole means that a message on the path is missing.
-var ErrHole = errors.New("the message tree has a hole")
+var (
+	// ErrHole means that a message on the path is missing.
+	ErrHole = errors.New("the message tree has a hole")
+	// ErrNoBlob means that a blob that something refers to is missing.
+	ErrNoBlob = errors.New("a blob is missing")
+)
 
 // Shared reads the shared state in the blob id; nil for an empty id.
 func (rd Reader) Shared(ctx context.Context, key store.ThreadKey, id string) ([]byte, error) {
 	if id == "" {
 		return nil, nil
 	}
-	b, err := rd.Store.Value(ctx, key, store.KindBlob, id)
-	if err != nil {
-		return nil, ReadError(err)
+	b, there, err := rd.blob(ctx, key, id)
+	if err == nil && !there {
+		err = rd.missing(ctx, key, id)
 	}
-	return b, nil
+	return b, err
+}
+
+// SharedAfter reads the shared state as the call with that result left it; false if the
+// call did not change it.
+func (rd Reader) SharedAfter(ctx context.Context, key store.ThreadKey, message string) ([]byte, bool, error) {
+	return rd.blob(ctx, key, SharedAfter(message))
+}
+
+// blob reads a blob; false if it is not there.
+func (rd Reader) blob(ctx context.Context, key store.ThreadKey, id string) ([]byte, bool, error) {
+	b, err := rd.Store.Value(ctx, key, store.KindBlob, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, ReadError(key, err)
+	}
+	return b, true, nil
+}
+
+// missing is the error for a blob that the thread refers to and that is not there: the
+// thread was deleted meanwhile, or is damaged.
+func (rd Reader) missing(ctx context.Context, key store.ThreadKey, blob string) error {
+	if _, err := rd.Store.Head(ctx, key); errors.Is(err, store.ErrNotFound) {
+		return ReadError(key, err)
+	}
+	return ReadError(key, fmt.Errorf("%w: %s", ErrNoBlob, blob))
 }
 
 // Size returns how many bytes the thread takes in the store.
 func (rd Reader) Size(ctx context.Context, key store.ThreadKey) (total int64, err error) {
 	size, err := rd.Store.Size(ctx, key)
 	if err != nil {
-		return 0, ReadError(err)
+		return 0, ReadError(key, err)
 	}
 	for _, n := range size {
 		total += n
@@ -237,11 +305,11 @@ func (rd Reader) Run(ctx context.Context, key store.ThreadKey, id string) (*Run,
 		return nil, RunNotFound(key.Thread, id)
 	}
 	if err != nil {
-		return nil, ReadError(err)
+		return nil, ReadError(key, err)
 	}
 	rec := &Run{}
 	if err := Decode(raw, rec); err != nil {
-		return nil, ReadError(err)
+		return nil, ReadError(key, err)
 	}
 	return rec, nil
 }
@@ -253,11 +321,11 @@ func (rd Reader) RunEnd(ctx context.Context, key store.ThreadKey, run string) (*
 		return nil, nil
 	}
 	if err != nil {
-		return nil, ReadError(err)
+		return nil, ReadError(key, err)
 	}
 	var o RunEnd
 	if err := Decode(raw, &o); err != nil {
-		return nil, ReadError(err)
+		return nil, ReadError(key, err)
 	}
 	return &o, nil
 }
@@ -266,7 +334,7 @@ func (rd Reader) RunEnd(ctx context.Context, key store.ThreadKey, run string) (*
 func (rd Reader) started(ctx context.Context, key store.ThreadKey) (map[string]bool, error) {
 	values, err := rd.Store.Values(ctx, key, store.KindIntent, "", 0)
 	if err != nil {
-		return nil, ReadError(err)
+		return nil, ReadError(key, err)
 	}
 	calls := make(map[string]bool, len(values))
 	for _, v := range values {
@@ -283,7 +351,7 @@ func (rd Reader) recorded(ctx context.Context, key store.ThreadKey, st *State) (
 	}
 	values, err := rd.Store.Values(ctx, key, store.KindReuse, "", 0)
 	if err != nil {
-		return nil, ReadError(err)
+		return nil, ReadError(key, err)
 	}
 	slices.Reverse(values) // oldest first
 	left := map[string][]store.Value{}
@@ -314,10 +382,13 @@ func (rd Reader) Unfinished(ctx context.Context, t *Thread, each func(agui.Event
 	for after.Number+1 < t.Head.Next {
 		records, err := rd.Store.Records(ctx, t.Key, after, int(min(t.Head.Next-1-after.Number, 1024)))
 		if err != nil {
-			return seq, ReadError(err)
+			if errors.Is(err, store.ErrCursor) {
+				err = fmt.Errorf("%w: %w", ErrUnreadable, err)
+			}
+			return seq, ReadError(t.Key, err)
 		}
 		if len(records) == 0 {
-			return seq, ReadError(errors.New("the log ends before its head says"))
+			return seq, ReadError(t.Key, fmt.Errorf("%w: the log ends before its head says", ErrUnreadable))
 		}
 		for _, rec := range records {
 			after = rec.Cursor
@@ -325,11 +396,11 @@ func (rd Reader) Unfinished(ctx context.Context, t *Thread, each func(agui.Event
 				continue
 			}
 			ev, err := agui.DecodeEvent(rec.Data)
-			if err != nil {
-				return seq, ReadError(err)
+			if err == nil {
+				_, err = seq.Next(ev)
 			}
-			if _, err := seq.Next(ev); err != nil {
-				return seq, ReadError(err)
+			if err != nil {
+				return seq, ReadError(t.Key, fmt.Errorf("record %s: %w: %w", rec.Cursor, ErrUnreadable, err))
 			}
 			if each != nil {
 				each(ev)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -144,6 +145,9 @@ func ReadSchema(ctx context.Context, db store.Reader, key store.ThreadKey, st *S
 		return info, nil
 	}
 	raw, err := db.Value(ctx, key, store.KindBlob, SchemaBlob(st.Schema))
+	if errors.Is(err, store.ErrNotFound) {
+		err = ErrNoBlob
+	}
 	if err != nil {
 		return info, fmt.Errorf("read the schema of thread %s: %w", key, err)
 	}

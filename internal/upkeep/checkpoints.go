@@ -35,12 +35,12 @@ func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, id, be
 	for len(list) < limit {
 		page, err := k.cfg.Store.Values(ctx, t.Key, store.KindCheckpoint, before, limit)
 		if err != nil {
-			return nil, thread.ReadError(err)
+			return nil, thread.ReadError(t.Key, err)
 		}
 		for _, v := range page {
 			cp, err := thread.DecodeCheckpoint(v.Data)
 			if err != nil {
-				return nil, thread.ReadError(err)
+				return nil, thread.ReadError(t.Key, thread.AtCheckpoint(v.ID, err))
 			}
 			before = v.ID
 			if (until.IsZero() || cp.CreatedAt.Before(until)) && len(list) < limit {
@@ -63,12 +63,12 @@ func (k *Keeper) checkpointAt(ctx context.Context, key store.ThreadKey, id strin
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, thread.CheckpointNotFound(key.Thread, id)
 	}
-	if err != nil {
-		return nil, thread.ReadError(err)
+	var cp *thread.Checkpoint
+	if err == nil {
+		cp, err = thread.DecodeCheckpoint(data)
 	}
-	cp, err := thread.DecodeCheckpoint(data)
 	if err != nil {
-		return nil, thread.ReadError(err)
+		return nil, thread.ReadError(key, thread.AtCheckpoint(id, err))
 	}
 	return cp, nil
 }

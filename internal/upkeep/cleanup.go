@@ -74,7 +74,7 @@ func leaveOut(c *threads.Cleaned, err error) error {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
 	case errors.As(err, &pub) && (pub.Code == codes.RunInProgress || pub.Code == codes.NotFound || pub.Code == codes.CheckpointConflict):
 	default:
-		return thread.ReadUnlessMoved(err)
+		return thread.ReadUnlessMoved(store.ThreadKey{}, err)
 	}
 	c.Kept++
 	return nil
@@ -87,7 +87,7 @@ func (k *Keeper) each(ctx context.Context, who holdfast.Principal, before time.T
 	for {
 		heads, err := k.cfg.Store.Threads(ctx, who, before, cleanupPage)
 		if err != nil {
-			return thread.ReadError(err)
+			return thread.ReadError(store.ThreadKey{}, err)
 		}
 		fresh := 0
 		for i := range heads {

@@ -3,7 +3,6 @@ package upkeep
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
@@ -57,12 +56,11 @@ func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure
 			continue
 		}
 		kept := thread.RecordedResult{Format: thread.Format, Tool: p.made.name, Content: p.result.Content, Failed: thread.MarkOf(p.result).Failed}
-		after, err := k.read.Shared(ctx, t.Key, thread.SharedAfter(p.result.ID))
-		switch {
-		case errors.Is(err, store.ErrNotFound): // the call did not change it
-		case err != nil:
+		after, changed, err := k.read.SharedAfter(ctx, t.Key, p.result.ID)
+		if err != nil {
 			return err
-		default:
+		}
+		if changed {
 			kept.Remember(state, after)
 			state = after
 		}

@@ -51,7 +51,7 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 		return nil, errThreadExists(to.Thread)
 	}
 	if err != nil {
-		return nil, thread.ReadUnlessMoved(err)
+		return nil, thread.ReadUnlessMoved(t.Key, err)
 	}
 	k.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
 	return out, nil

@@ -54,12 +54,12 @@ func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Check
 	p.kept = []*thread.State{p.t.State}
 	all, err := p.k.cfg.Store.Values(ctx, p.t.Key, store.KindCheckpoint, "", 0)
 	if err != nil {
-		return nil, thread.ReadError(err)
+		return nil, thread.ReadError(p.t.Key, err)
 	}
 	for n, v := range all {
 		cp, err := thread.DecodeCheckpoint(v.Data)
 		if err != nil {
-			return nil, thread.ReadError(err)
+			return nil, thread.ReadError(p.t.Key, thread.AtCheckpoint(v.ID, err))
 		}
 		if n == 0 || stays(n, cp) {
 			p.kept = append(p.kept, cp.State)
@@ -84,7 +84,7 @@ func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Check
 func (p *pruning) messages(ctx context.Context, c *store.Commit) error {
 	stored, err := p.k.cfg.Store.Messages(ctx, p.t.Key)
 	if err != nil {
-		return thread.ReadError(err)
+		return thread.ReadError(p.t.Key, err)
 	}
 	parent := map[string]string{}
 	for i := range stored {
@@ -115,7 +115,7 @@ func (p *pruning) values(ctx context.Context, c *store.Commit) error {
 	for kind, needed := range map[store.Kind][]string{store.KindBlob: blobs, store.KindLog: runs} {
 		values, err := p.k.cfg.Store.Values(ctx, p.t.Key, kind, "", 0)
 		if err != nil {
-			return thread.ReadError(err)
+			return thread.ReadError(p.t.Key, err)
 		}
 		for _, v := range values {
 			if !slices.Contains(needed, v.ID) {
@@ -162,7 +162,7 @@ func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag st
 		if errors.As(err, &conflict) {
 			return deleted, errETag(t.Head.ETag, conflict.Actual.ETag)
 		}
-		return deleted, thread.ReadError(err)
+		return deleted, thread.ReadError(t.Key, err)
 	}
 	return deleted + 1, nil
 }
@@ -187,7 +187,7 @@ func (k *Keeper) Children(ctx context.Context, who holdfast.Principal, id string
 	}
 	ids, err := k.cfg.Store.Children(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id}, "", maxChildren)
 	if err != nil {
-		return nil, thread.ReadError(err)
+		return nil, thread.ReadError(store.ThreadKey{Tenant: who.Tenant, Thread: id}, err)
 	}
 	list := []threads.Info{}
 	for _, child := range ids {

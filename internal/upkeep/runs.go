@@ -20,24 +20,24 @@ func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id string) ([
 	}
 	records, err := k.cfg.Store.Values(ctx, t.Key, store.KindRun, "", 0)
 	if err != nil {
-		return nil, thread.ReadError(err)
+		return nil, thread.ReadError(t.Key, err)
 	}
 	outcomes, err := k.cfg.Store.Values(ctx, t.Key, store.KindOutcome, "", 0)
 	if err != nil {
-		return nil, thread.ReadError(err)
+		return nil, thread.ReadError(t.Key, err)
 	}
 	ended := map[string]thread.RunEnd{}
 	for _, v := range outcomes {
 		var o thread.RunEnd
 		if err := thread.Decode(v.Data, &o); err != nil {
-			return nil, thread.ReadError(err)
+			return nil, thread.ReadError(t.Key, err)
 		}
 		ended[v.ID] = o
 	}
 	runs := make([]thread.Run, len(records))
 	for i, v := range records {
 		if err := thread.Decode(v.Data, &runs[i]); err != nil {
-			return nil, thread.ReadError(err)
+			return nil, thread.ReadError(t.Key, err)
 		}
 	}
 	// The clock may stand still or go back between two runs; the log does not. A run that

@@ -66,7 +66,7 @@ func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag 
 		return t, err
 	}
 	if err := k.engine.Commit(ctx, t.Place(), c); err != nil {
-		return nil, thread.ReadUnlessMoved(err)
+		return nil, thread.ReadUnlessMoved(t.Key, err)
 	}
 	return t, nil
 }

@@ -18,7 +18,7 @@ import (
 func (k *Keeper) Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error) {
 	heads, err := k.cfg.Store.Threads(ctx, who, before, limit)
 	if err != nil {
-		return nil, thread.ReadError(err)
+		return nil, thread.ReadError(store.ThreadKey{}, err)
 	}
 	list := make([]threads.Info, 0, len(heads))
 	for i := range heads {
@@ -42,11 +42,8 @@ func (k *Keeper) Thread(ctx context.Context, who holdfast.Principal, id string) 
 		return nil, err
 	}
 	info.Size, err = k.cfg.Store.Size(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
-	if errors.Is(err, store.ErrNotFound) { // deleted meanwhile
-		return nil, thread.NotFound(id)
-	}
 	if err != nil {
-		return nil, thread.ReadError(err)
+		return nil, thread.ReadError(store.ThreadKey{Tenant: who.Tenant, Thread: id}, err)
 	}
 	return info, nil
 }
