@@ -50,6 +50,8 @@ const (
 	ModelFailed = "model_failed"
 	// NotFound: there is no such thread, run, checkpoint or message of the caller.
 	NotFound = "not_found"
+	// NotRecorded: a call has no recorded result, and no other call may run.
+	NotRecorded = "not_recorded"
 	// NothingToRun: there is neither a new message nor a history.
 	NothingToRun = "nothing_to_run"
 	// PayloadTooLarge: the body is larger than the server takes.

@@ -22,17 +22,28 @@ type Replayed struct {
 // be shown.
 const keepCheckpoints = 1000
 
+// ReplayOptions say what [Replay] runs again, and how.
+type ReplayOptions struct {
+	// Checkpoint is the id of the checkpoint to begin at.
+	Checkpoint string
+	// RunTools: a call without a recorded result runs its tool, with all its effects.
+	// Otherwise it ends the replay with [codes.NotRecorded].
+	RunTools bool
+	// Show, if not nil, gets each checkpoint of the new thread as it is taken, the oldest
+	// first, as with [server.ReplayOptions].Observe.
+	Show func(*Inspection)
+}
+
 // Replay copies a thread into memory and runs the copy again from one of its checkpoints,
 // as [server.Server.Replay] does: the model is asked again, and calls that it makes exactly
-// as before get their recorded results. Then it passes each checkpoint of the new thread to
-// show, the oldest first. It does not write to the store, and recovers no other thread in
-// it.
+// as before get their recorded results. It does not write to the store, and recovers no
+// other thread in it.
 //
 // Of cfg it uses the agents, their limits and the log; the store, what deletes from it, and
 // whatever belongs to a listener are ignored. If there is a new thread, it is returned even
 // with an error.
-func Replay(ctx context.Context, db store.Store, key store.ThreadKey, checkpoint string, cfg server.Config, show func(*Inspection)) (*Replayed, error) {
-	in, err := Inspect(ctx, db, key, checkpoint)
+func Replay(ctx context.Context, db store.Store, key store.ThreadKey, cfg server.Config, o ReplayOptions) (*Replayed, error) {
+	in, err := Inspect(ctx, db, key, o.Checkpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -44,14 +55,18 @@ func Replay(ctx context.Context, db store.Store, key store.ThreadKey, checkpoint
 	cfg.KeepCheckpoints = max(cfg.KeepCheckpoints, keepCheckpoints, len(in.Checkpoints)+1)
 	cfg.DeleteCheckpointsAfter, cfg.DeleteThreadsAfter, cfg.ThreadPruneBytes = 0, 0, 0
 	var unreadable error
-	fork, err := replay(ctx, cfg, holdfast.Principal{Tenant: key.Tenant, User: in.User}, key.Thread, checkpoint, func(d threads.Detail) {
-		shown, err := Inspect(ctx, copied, store.ThreadKey{Tenant: key.Tenant, Thread: d.ThreadID}, d.ID)
-		if err != nil {
-			unreadable = errors.Join(unreadable, err)
-			return
+	to := server.ReplayOptions{Checkpoint: o.Checkpoint, RunTools: o.RunTools}
+	if o.Show != nil {
+		to.Observe = func(d threads.Detail) {
+			shown, err := Inspect(ctx, copied, store.ThreadKey{Tenant: key.Tenant, Thread: d.ThreadID}, d.ID)
+			if err != nil {
+				unreadable = errors.Join(unreadable, err)
+				return
+			}
+			o.Show(shown)
 		}
-		show(shown)
-	})
+	}
+	fork, err := replay(ctx, cfg, holdfast.Principal{Tenant: key.Tenant, User: in.User}, key.Thread, to)
 	err = errors.Join(err, unreadable)
 	if fork == "" {
 		return nil, err
@@ -60,7 +75,7 @@ func Replay(ctx context.Context, db store.Store, key store.ThreadKey, checkpoint
 }
 
 // replay runs on a server that does not listen.
-func replay(ctx context.Context, cfg server.Config, who holdfast.Principal, thread, checkpoint string, show func(threads.Detail)) (fork string, err error) {
+func replay(ctx context.Context, cfg server.Config, who holdfast.Principal, thread string, o server.ReplayOptions) (fork string, err error) {
 	s, err := server.New(cfg)
 	if err != nil {
 		return "", err
@@ -73,5 +88,5 @@ func replay(ctx context.Context, cfg server.Config, who holdfast.Principal, thre
 		defer cancel()
 		err = errors.Join(err, s.Shutdown(grace))
 	}()
-	return s.Replay(ctx, who, thread, checkpoint, show)
+	return s.Replay(ctx, who, thread, o)
 }

@@ -45,9 +45,9 @@ func TestReplay(t *testing.T) {
 	cfg := server.Config{Agents: []holdfast.Agent{agent}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), KeepCheckpoints: 1, DeleteThreadsAfter: time.Nanosecond}
 	first := must(offline.Inspect(t.Context(), db, localKey("t0"), ""))(t).Checkpoints[0].ID
 	var shown []string
-	made, err := offline.Replay(t.Context(), db, localKey("t0"), first, cfg, func(in *offline.Inspection) {
+	made, err := offline.Replay(t.Context(), db, localKey("t0"), cfg, offline.ReplayOptions{Checkpoint: first, Show: func(in *offline.Inspection) {
 		shown = append(shown, in.Shown.Metadata.Source+" "+strconv.Itoa(len(in.History)))
-	})
+	}})
 	if err != nil || charged.Load() != 1 {
 		t.Fatalf("%d charges, %v", charged.Load(), err)
 	}
@@ -64,10 +64,10 @@ func TestReplay(t *testing.T) {
 	if got, err := offline.Check(t.Context(), db, nil, func(p offline.Problem) { t.Error(p) }); err != nil || got.Threads != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := offline.Replay(t.Context(), db, localKey("nope"), first, cfg, nil); !errors.Is(err, store.ErrNotFound) {
+	if _, err := offline.Replay(t.Context(), db, localKey("nope"), cfg, offline.ReplayOptions{Checkpoint: first}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a thread that is not there: %v", err)
 	}
-	if made, err := offline.Replay(t.Context(), db, localKey("t0"), first, server.Config{}, nil); made != nil || err == nil {
+	if made, err := offline.Replay(t.Context(), db, localKey("t0"), server.Config{}, offline.ReplayOptions{Checkpoint: first}); made != nil || err == nil {
 		t.Errorf("without agents: %+v, %v", made, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -20,14 +21,15 @@ import (
 )
 
 // threeSteps is an agent that counts three times, one after another, and then answers.
-func threeSteps(ran *atomic.Int32, fail *atomic.Bool) holdfast.Agent {
+// The first step is numbered first; -1 makes the model wait after the third.
+func threeSteps(ran *atomic.Int32, fail *atomic.Bool, first *atomic.Int32) holdfast.Agent {
 	step := holdfast.NewTool("step", "steps", func(_ context.Context, args struct {
 		N int `json:"n"`
 	}) (string, error) {
 		ran.Add(1)
 		return fmt.Sprint("step ", args.N), nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
-	model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+	model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			n := 0
 			for _, m := range req.Messages {
@@ -36,6 +38,11 @@ func threeSteps(ran *atomic.Int32, fail *atomic.Bool) holdfast.Agent {
 			switch {
 			case fail.Load() && n == 2:
 				yield(holdfast.Delta{}, errors.New("no more"))
+			case first.Load() > 1 && n == 0:
+				yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "step", Arguments: fmt.Sprintf(`{"n":%d}`, first.Load())}, Finish: holdfast.FinishToolCalls}, nil)
+			case first.Load() < 0 && n == 3:
+				<-ctx.Done()
+				yield(holdfast.Delta{}, ctx.Err())
 			case n < 3:
 				yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "step", Arguments: fmt.Sprintf(`{"n":%d}`, n+1)}, Finish: holdfast.FinishToolCalls}, nil)
 			default:
@@ -49,9 +56,16 @@ func threeSteps(ran *atomic.Int32, fail *atomic.Bool) holdfast.Agent {
 // replaying is a server with a thread "t" of three steps.
 func replaying(t *testing.T) (s *server.Server, db store.Store, ran *atomic.Int32, fail *atomic.Bool) {
 	t.Helper()
-	db, ran, fail = memstore.New(), &atomic.Int32{}, &atomic.Bool{}
+	s, db, ran, fail, _ = replayingFrom(t)
+	return s, db, ran, fail
+}
+
+// replayingFrom is replaying with the number of the agent's first step.
+func replayingFrom(t *testing.T) (s *server.Server, db store.Store, ran *atomic.Int32, fail *atomic.Bool, first *atomic.Int32) {
+	t.Helper()
+	db, ran, fail, first = memstore.New(), &atomic.Int32{}, &atomic.Bool{}, &atomic.Int32{}
 	c := config(t)
-	c.Agents = []holdfast.Agent{threeSteps(ran, fail)}
+	c.Agents = []holdfast.Agent{threeSteps(ran, fail, first)}
 	c.OpenStore = func() (store.Store, error) { return db, nil }
 	s, err := server.New(c)
 	if err != nil {
@@ -68,7 +82,7 @@ func replaying(t *testing.T) (s *server.Server, db store.Store, ran *atomic.Int3
 	if got := post(t, "http://"+s.Addr(), "t", "go"); !strings.Contains(got, "all done") || ran.Load() != 3 {
 		t.Fatalf("%d steps in %s", ran.Load(), got)
 	}
-	return s, db, ran, fail
+	return s, db, ran, fail, first
 }
 
 // TestReplay: each iteration runs again and is shown, with the recorded results of its
@@ -78,10 +92,10 @@ func TestReplay(t *testing.T) {
 	before := must(store.Head(t.Context(), localKey("t")))(t)
 	var seen []string
 	var last threads.Detail
-	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000002", func(d threads.Detail) {
+	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000002", Observe: func(d threads.Detail) {
 		seen = append(seen, fmt.Sprintf("%s %d %s %d", d.Metadata.Source, d.Iteration, d.Status, len(d.History)))
 		last = d
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,18 +133,52 @@ func TestReplayThatFails(t *testing.T) {
 	s, _, _, fail := replaying(t)
 	fail.Store(true)
 	shown := 0
-	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", "000000000001", func(threads.Detail) { shown++ })
+	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000001", Observe: func(threads.Detail) { shown++ }})
 	if pub := holdfast.AsError(err); fork == "" || shown != 5 || pub.Code != codes.Internal && pub.Code != codes.ModelFailed {
 		t.Errorf("fork %q, %d checkpoints, %v", fork, shown, err)
 	}
 	for _, c := range []struct{ thread, checkpoint, want string }{
 		{"t", "", "none is named"}, {"t", "9", `no checkpoint "9"`}, {"nope", "000000000001", `no thread "nope"`},
 	} {
-		fork, err := s.Replay(t.Context(), server.LocalPrincipal(), c.thread, c.checkpoint, func(threads.Detail) { t.Error("shown") })
+		fork, err := s.Replay(t.Context(), server.LocalPrincipal(), c.thread, server.ReplayOptions{Checkpoint: c.checkpoint, Observe: func(threads.Detail) { t.Error("shown") }})
 		if fork != "" || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %v, want %q", fork, err, c.want)
 		}
 	}
+}
+
+// TestReplayOfOtherCalls: a tool is not run for a call that was not recorded, unless that
+// is asked for.
+func TestReplayOfOtherCalls(t *testing.T) {
+	s, _, ran, _, first := replayingFrom(t)
+	first.Store(5) // instead of 1
+	fork, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000001"})
+	if pub := holdfast.AsError(err); fork == "" || pub.Code != codes.NotRecorded || !strings.Contains(err.Error(), "calls step in a way that was not recorded") || ran.Load() != 3 {
+		t.Errorf("fork %q, %d tools ran, %v", fork, ran.Load()-3, err)
+	}
+	if _, err := s.Replay(t.Context(), server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000001", RunTools: true}); err != nil || ran.Load() != 4 {
+		t.Errorf("%d tools ran, %v", ran.Load()-3, err)
+	}
+}
+
+// TestReplayShowsWhatItDoes: the checkpoints are shown while the replay runs, here while
+// the model does not answer.
+func TestReplayShowsWhatItDoes(t *testing.T) {
+	s, _, _, _, first := replayingFrom(t)
+	first.Store(-1) // the model waits before its last answer
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	shown := 0
+	fork, err := s.Replay(ctx, server.LocalPrincipal(), "t", server.ReplayOptions{Checkpoint: "000000000001", Observe: func(threads.Detail) {
+		if shown++; shown == 5 { // fork, input, and three steps
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || shown < 5 {
+		t.Errorf("%d checkpoints were shown, %v", shown, err)
+	}
+	run := must(s.Thread(t.Context(), server.LocalPrincipal(), fork))(t).Run
+	must(s.Cancel(t.Context(), server.LocalPrincipal(), fork, run))(t)
 }
 
 func localKey(thread string) store.ThreadKey {

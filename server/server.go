@@ -51,8 +51,9 @@ type Server struct {
 	http     *http.Server
 	listener net.Listener
 	operators
-	tools  sync.WaitGroup // tools that have outlived their timeout
-	served chan error
+	tools   sync.WaitGroup // tools that have outlived their timeout
+	replays sync.Map       // what wakes each replay, by the [store.ThreadKey] of its fork
+	served  chan error
 }
 
 // New checks the configuration, opens the store and finds out how durable it is. It
@@ -71,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 	if s.level, err = inspect(cfg, s.store); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
-	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), cfg.Observer)
+	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), cfg.Observer, observe.Observer{Committed: s.replayed})
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}

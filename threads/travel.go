@@ -15,6 +15,9 @@ type Travel struct {
 	// ReuseResults: the next call of the same tool with the same arguments gets the
 	// recorded result, once, instead of running.
 	ReuseResults bool `json:"reuseResults,omitempty"`
+	// OnlyRecorded: as ReuseResults, and a call that has no recorded result ends the run
+	// ([codes.NotRecorded]) instead of running. The next new message ends that.
+	OnlyRecorded bool `json:"onlyRecorded,omitempty"`
 	// ETag, if set, must match the thread's; otherwise the request is refused.
 	ETag string `json:"-"`
 }

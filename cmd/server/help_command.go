@@ -31,6 +31,7 @@ holdfast import STORE FILE
                         makes a thread from what export has written
 holdfast replay STORE   runs a thread again from a checkpoint, in a copy, with the
                         recorded results of its tools: --thread ID --checkpoint ID
+                        [--run-tools]
 
 holdfast COMMAND --help lists the flags of a command.
 `)

@@ -12,12 +12,13 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// replay runs a thread again from a checkpoint, and prints the result. It does so in a
+// replay runs a thread again from a checkpoint, and prints each checkpoint as it comes. It does so in a
 // copy: it does not write to the store, and recovers no other thread in it.
 func (c *storeCommand) replay(args []string) error {
 	f := c.flags("replay")
 	checkpoint := f.String("checkpoint", "", "where to start; holdfast inspect lists the checkpoints")
 	config := f.String("config", c.getenv("HOLDFAST_CONFIG"), "the agents file (HOLDFAST_CONFIG)")
+	tools := f.Bool("run-tools", false, "run the tools of calls that were not recorded, with all their effects; otherwise such a call ends the replay")
 	file := f.String("o", "", "a file to write the new thread to, as export does; it must not exist yet")
 	if _, err := c.parse(f, args); err != nil {
 		return err
@@ -31,7 +32,7 @@ func (c *storeCommand) replay(args []string) error {
 	}
 	return c.on(func(ctx context.Context, db store.Store) error {
 		p := &replayPrinter{w: c.stdout}
-		made, err := offline.Replay(ctx, db, c.key(), *checkpoint, cfg, p.show)
+		made, err := offline.Replay(ctx, db, c.key(), cfg, offline.ReplayOptions{Checkpoint: *checkpoint, RunTools: *tools, Show: p.show})
 		if made == nil || *file == "" {
 			return err
 		}

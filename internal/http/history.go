@@ -89,7 +89,7 @@ func (h *handler) postCheckpoint(w http.ResponseWriter, r *http.Request, who hol
 
 // postFork is POST /threads/{thread}/fork.
 func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	to, err := h.travel(w, r, "checkpointId", "messageId", "threadId", "reuseResults")
+	to, err := h.travel(w, r, "checkpointId", "messageId", "threadId", "reuseResults", "onlyRecorded")
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (h *handler) postFork(w http.ResponseWriter, r *http.Request, who holdfast.
 
 // postRewind is POST /threads/{thread}/rewind.
 func (h *handler) postRewind(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	to, err := h.travel(w, r, "checkpointId", "messageId", "reuseResults")
+	to, err := h.travel(w, r, "checkpointId", "messageId", "reuseResults", "onlyRecorded")
 	if err != nil {
 		return err
 	}

@@ -80,6 +80,9 @@ func (b *batch) start() (running int) {
 		} else if f, given := b.given(call); given {
 			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolRefused, 0)
 			b.finished <- f
+		} else if b.st.OnlyRecorded && !call.Frontend {
+			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolRefused, 0)
+			b.finished <- b.notRecorded(call)
 		} else {
 			c := b.toolCall(&call)
 			b.host.wg.Go(func() {

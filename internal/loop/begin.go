@@ -233,7 +233,7 @@ func (b *beginning) fresh() {
 		b.st.Answers, b.st.Question = nil, nil
 		// The results of frontend calls close the iteration that made them.
 		if !b.onlyResults() {
-			b.st.Iteration, b.st.Open = 0, false
+			b.st.Iteration, b.st.Open, b.st.OnlyRecorded = 0, false, false
 		}
 	}
 	b.st.Ending = nil

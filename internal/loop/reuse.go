@@ -2,14 +2,15 @@ package loop
 
 import (
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // A thread that goes back with reuseResults keeps the results of the calls that came
 // after that point. A call of the same tool with the same arguments then gets one of
-// them, the oldest first, instead of running. Each is used once. Their stored form is in
-// package thread; upkeep records them.
+// them, the oldest first, instead of running. Each is used once. With onlyRecorded no
+// other call runs. Their stored form is in package thread; upkeep records them.
 
 // reused returns the recorded result for a call, and whether there is one.
 func (b *batch) reused(call thread.Call) (finished, bool) {
@@ -36,4 +37,14 @@ func (b *batch) reused(call thread.Call) (finished, bool) {
 		return f, true
 	}
 	return finished{}, false
+}
+
+// notRecorded refuses a call that would have to run, and ends the run with its iteration.
+func (b *batch) notRecorded(call thread.Call) finished {
+	err := holdfast.Errorf(codes.NotRecorded, "The model calls %s in a way that was not recorded, so the tool was not run.", call.Name).
+		WithHint("Go back once more without onlyRecorded, or send a new message: from then on tools run.")
+	if b.st.Ending == nil {
+		b.st.Ending = thread.EndingOf(err)
+	}
+	return finished{call: call, notRun: true, result: holdfast.ToolResult{Text: err.Message, Failed: true}}
 }

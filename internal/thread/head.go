@@ -73,6 +73,9 @@ type Work struct {
 	Origin *Origin `json:"origin,omitempty"`
 	// Reuse means that the thread went back, and recorded results may be left to use.
 	Reuse bool `json:"reuse,omitempty"`
+	// OnlyRecorded means that a call without a recorded result ends the run instead of
+	// running, until the next message.
+	OnlyRecorded bool `json:"onlyRecorded,omitempty"`
 	// Bytes is about how many bytes were ever written to the thread and may still be
 	// there.
 	Bytes int64 `json:"bytes,omitempty"`

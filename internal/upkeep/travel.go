@@ -30,6 +30,8 @@ type departure struct {
 	// redo are the open calls that were carried out, or may have been, since then.
 	redo  []thread.Call
 	reuse bool // record results
+	// onlyRecorded: calls without a recorded result do not run.
+	onlyRecorded bool
 	// kept are the recorded results, as values.
 	kept []store.Value
 	// frontend are the names of the tools that the last run's client declared.
@@ -48,7 +50,7 @@ type madeCall struct{ name, arguments string }
 
 // depart reads the state to go back to, and what has happened since.
 func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel) (*departure, error) {
-	d := &departure{reuse: to.ReuseResults}
+	d := &departure{reuse: to.ReuseResults || to.OnlyRecorded, onlyRecorded: to.OnlyRecorded}
 	switch {
 	case to.Checkpoint != "":
 		cp, err := k.checkpointAt(ctx, t.Key, to.Checkpoint)
@@ -177,7 +179,7 @@ func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out
 		thread.PutIntent(c, d.st.CallKey(c.Key, c.User, open), open, d.hist, c.Fence, k.cfg.Now())
 	}
 	c.Put = append(c.Put, d.kept...)
-	d.st.Reuse = d.reuse
+	d.st.Reuse, d.st.OnlyRecorded = d.reuse, d.onlyRecorded
 	made := k.list(c, d.st, cp)
 	c.State = d.st.Encode()
 	out.Checkpoint = made.Public(c.Key.Thread)

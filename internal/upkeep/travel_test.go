@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -142,6 +143,45 @@ func TestReuseResults(t *testing.T) {
 				t.Errorf("%d recorded results are left", len(left))
 			}
 		})
+	}
+}
+
+// TestOnlyRecorded: with nothing but recorded results, a call that was not made before is
+// refused and ends the run; after a new message tools run again.
+func TestOnlyRecorded(t *testing.T) {
+	j := &looptest.Notebook{}
+	agent := looptest.Traveller(j)
+	var amount atomic.Int32
+	agent.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		charge := looptest.Calls("charge", fmt.Sprintf(`{"n": %d}`, amount.Load()))
+		done := holdfast.Delta{Text: "done"}
+		return looptest.Say(looptest.Calls("look", `{"n":1}`), charge, done, charge, done).Stream(ctx, req)
+	})
+	amount.Store(2)
+	e := looptest.Start(t, memstore.New(), nil, agent)
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
+	j.Take()
+	to := threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "t")[0].ID, OnlyRecorded: true, Thread: "same"}
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", to))(t)
+	looptest.Succeeded(t, looptest.Resumed(t, e, "same", "r2"))
+	looptest.WantTexts(t, e, "same", looptest.WholeTrip...)
+
+	amount.Store(3)
+	to.Thread = "other"
+	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", to))(t)
+	ended, ok := looptest.LastOf(looptest.Resumed(t, e, "other", "r2")).(agui.RunError)
+	if !ok || ended.Code != codes.NotRecorded || !strings.Contains(ended.Message, "calls charge in a way that was not recorded") {
+		t.Fatalf("another call ended with %+v", ended)
+	}
+	looptest.Succeeded(t, looptest.Resumed(t, e, "other", "r3"))
+	if did := j.Take(); len(did) != 0 {
+		t.Errorf("with only recorded results the tools did %q", did)
+	}
+	reply, err = e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("other", "r4", looptest.UserSays("u2", "again")))
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
+	if did := j.Take(); len(did) != 1 || !strings.HasPrefix(did[0], "charge ") {
+		t.Errorf("after a new message the tools did %q", did)
 	}
 }
 
