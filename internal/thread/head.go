@@ -145,6 +145,14 @@ type Origin struct {
 	Thread string `json:"thread"`
 	// Checkpoint is the id of its checkpoint; empty if it was forked at a message.
 	Checkpoint string `json:"checkpoint,omitempty"`
+	// Incarnation is that of the thread that was forked, so that a later thread of its id
+	// does not count as the parent. Formats before 5 have none.
+	Incarnation string `json:"incarnation,omitempty"`
+}
+
+// From reports whether the fork may come from the thread as it is now.
+func (o *Origin) From(parent *State) bool {
+	return o == nil || o.Incarnation == "" || o.Incarnation == parent.Incarnation
 }
 
 var (

@@ -180,9 +180,11 @@ func (k *Keeper) deleteAt(ctx context.Context, t *thread.Thread) error {
 // maxChildren bounds a list of children.
 const maxChildren = 1000
 
-// Children lists the threads of the caller that were forked from a thread.
+// Children lists the threads of the caller that were forked from a thread. Those of an
+// earlier thread with the same id, which was deleted, are not its children.
 func (k *Keeper) Children(ctx context.Context, who holdfast.Principal, id string) ([]threads.Info, error) {
-	if _, err := k.read.Existing(ctx, who, id); err != nil {
+	parent, err := k.read.Existing(ctx, who, id)
+	if err != nil {
 		return nil, err
 	}
 	ids, err := k.cfg.Store.Children(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id}, "", maxChildren)
@@ -191,7 +193,7 @@ func (k *Keeper) Children(ctx context.Context, who holdfast.Principal, id string
 	}
 	list := []threads.Info{}
 	for _, child := range ids {
-		info, err := k.info(ctx, who, child)
+		t, err := k.read.Existing(ctx, who, child)
 		var pub *holdfast.Error
 		if errors.As(err, &pub) && pub.Code == codes.NotFound {
 			continue // somebody else's, or gone meanwhile
@@ -199,7 +201,9 @@ func (k *Keeper) Children(ctx context.Context, who holdfast.Principal, id string
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, *info)
+		if t.State.Origin.From(parent.State) {
+			list = append(list, *t.Info())
+		}
 	}
 	return list, nil
 }

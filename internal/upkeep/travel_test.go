@@ -231,6 +231,27 @@ func TestForkLeavesTheOther(t *testing.T) {
 	}
 }
 
+// TestChildrenOfAnEarlierThread: a thread whose id was used before has no children of the
+// earlier one, and is deleted without them.
+func TestChildrenOfAnEarlierThread(t *testing.T) {
+	e, _ := looptest.Travelled(t)
+	old := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
+	looptest.Must(e.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
+	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
+	if list := looptest.Must(e.Children(t.Context(), looptest.Alice, "t"))(t); len(list) != 0 {
+		t.Errorf("the new thread has the children %+v", list)
+	}
+	mine := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
+	if list := looptest.Must(e.Children(t.Context(), looptest.Alice, "t"))(t); len(list) != 1 || list[0].ID != mine {
+		t.Errorf("after a fork the new thread has the children %+v", list)
+	}
+	if n := looptest.Must(e.Delete(t.Context(), looptest.Alice, "t", "", true))(t); n != 2 {
+		t.Errorf("%d threads were deleted, want the new one and its fork", n)
+	}
+	looptest.Must(e.Thread(t.Context(), looptest.Alice, old))(t)
+}
+
 // TestApprovalsAreUsedOnce: a thread that goes back to where a person had said yes
 // asks again.
 func TestApprovalsAreUsedOnce(t *testing.T) {
