@@ -36,10 +36,10 @@ func ExampleKeyTransport() {
 		return string(text[:n]), nil
 	})
 
-	call := holdfast.ToolCall{Name: "charge", Key: "thread/run/call"}
+	call := holdfast.ToolCall{Name: "charge", Key: "a7w2"}
 	result, err := charge.Call(holdfast.ContextWithCall(context.Background(), call, nil), call)
 	fmt.Println(result.Text, err)
-	// Output: charged under thread/run/call <nil>
+	// Output: charged under a7w2 <nil>
 }
 
 func TestKeyTransport(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // glossaryWords must be in the glossary of docs/architecture.md: the words of the
 // design, and those that once had several meanings.
 var glossaryWords = []string{
-	"thread", "run", "iteration", "record", "head", "checkpoint", "pending write", "intent", "fence",
+	"thread", "incarnation", "run", "iteration", "record", "head", "checkpoint", "pending write", "intent", "fence",
 	"answer", "archive", "batch", "clean up", "completion", "history", "inspect", "settle", "state", "takeover", "view",
 }
 

@@ -180,6 +180,41 @@ func TestImportOfARunningThread(t *testing.T) {
 	}
 }
 
+// TestImportedCallIDs: the copy of a thread whose model was in the middle of a call does
+// not use the id that the log shows for another one.
+func TestImportedCallIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := holdfast.Agent{
+			Name: "a", Tools: []holdfast.Tool{looptest.Tool("ping", holdfast.EffectPure, func(context.Context) (string, error) { return "pong", nil })},
+			Model: looptest.Slowly([]holdfast.Delta{
+				{Call: &holdfast.CallDelta{ID: "call_0", Name: "ping", Arguments: "{"}}, {Call: &holdfast.CallDelta{Arguments: " "}},
+				{Call: &holdfast.CallDelta{Arguments: "}"}}, {Finish: holdfast.FinishToolCalls},
+			}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}}),
+		}
+		db, other := memstore.New(), memstore.New()
+		e := looptest.Start(t, db, nil, agent)
+		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		time.Sleep(25 * time.Millisecond)
+		synctest.Wait()
+		if err := copied(t, other, looptest.KeyOf("t"), written(t, db, looptest.KeyOf("t"))); err != nil {
+			t.Fatal(err)
+		}
+		two := looptest.Start(t, other, nil, agent)
+		looptest.Succeeded(t, looptest.Resumed(t, two, "t", "r2"))
+		var shown []string
+		for _, run := range []string{"r1", "r2"} {
+			for _, ev := range looptest.Collect(t, looptest.Must(two.Events(t.Context(), looptest.Alice, "t", run, store.Cursor{}, agui.DialectV1))(t), nil) {
+				if start, ok := ev.(agui.ToolCallStart); ok {
+					shown = append(shown, start.ToolCallID)
+				}
+			}
+		}
+		if len(shown) != 2 || shown[0] != "call_0" || shown[1] == "call_0" {
+			t.Errorf("the calls %q were shown", shown)
+		}
+	})
+}
+
 // TestDamagedDocuments: a document that cannot be imported says why, and leaves nothing.
 func TestDamagedDocuments(t *testing.T) {
 	db, _ := finishedThread(t)

@@ -32,6 +32,7 @@ type golden struct {
 	Question string                     // the open interrupt's id
 	Stopped  []string                   // threads that went back into the middle of a run
 	goldenStates
+	goldenKeys
 }
 
 // TestGoldenStores: stores that an earlier version left behind, one of its runs
@@ -61,10 +62,11 @@ func TestGoldenStores(t *testing.T) {
 					t.Fatal(err)
 				}
 				want.checkUsed(t, store)
-				args := append(goldenArgs(format), "--demo-delay=1ms", "--lease=300ms")
+				args := append(goldenArgs(format), "--demo-delay=1ms", "--lease=300ms", "--log-level=debug")
 				p := start(t, redistest.FreeAddr(t), store, args...)
 				want.checkStates(t, p)
 				checkGolden(t, p, want)
+				want.checkKeys(t, p)
 			})
 		}
 	}
@@ -259,8 +261,10 @@ func writeWant(t *testing.T, want golden, file string) {
 // and returns what it holds.
 func makeGolden(t *testing.T, store, format string) golden {
 	t.Helper()
-	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format), "--demo-delay=2ms", "--archive-after=1ms")...)
 	want := golden{Messages: map[string]json.RawMessage{}}
+	want.leaveInFlight(t, store, format)
+	// Without recovery, it leaves what is in flight.
+	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format), "--demo-delay=2ms", "--archive-after=1ms", "--log-level=debug", "--recover=off")...)
 	run := func(thread, text string, each func(record) bool) {
 		res, err := post(t.Context(), p.url, input(thread, "r1", userMessage("u1", text)))
 		if err != nil {
@@ -295,6 +299,7 @@ func makeGolden(t *testing.T, store, format string) golden {
 	n = 0
 	run("cut", "plan 20 steps", func(record) bool { n++; return n == 150 })
 	want.readStates(t, p)
+	want.readKey(t, p, "asked")
 	p.kill()
 	want.readUsed(t, store)
 	return want

@@ -190,10 +190,16 @@ func (b *batch) call(call thread.Call, c holdfast.ToolCall) (f finished) {
 		f.err = err
 		return f
 	}
+	b.announce(&c)
 	var u updates
 	f.result, f.err = b.chain.CallTool(holdfast.ContextWithCall(b.inner, c, u.add), b.toolOf(&call), c)
 	f.updates, f.notRun = u.take(), f.result.NotRun
 	return f
+}
+
+// announce logs which call a key belongs to, for whoever finds the key at a service.
+func (b *batch) announce(c *holdfast.ToolCall) {
+	b.host.cfg.Log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
 }
 
 // errFrontend means that the hooks let a frontend's call pass.

@@ -1,10 +1,12 @@
 package loop_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -203,6 +205,68 @@ func TestTakeoverOfAnEarlierFormat(t *testing.T) {
 		}
 		for _, v := range looptest.Must(shared.Values(t.Context(), looptest.KeyOf("t"), store.KindIntent, "", 0))(t) {
 			t.Errorf("an intent is left: %s", v.Data)
+		}
+	})
+}
+
+// TestKeysInTheLog: whoever finds a key at a service finds its call.
+func TestKeysInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	j := &looptest.Notebook{}
+	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}, payer(noting(j, quickly)))
+	looptest.Succeeded(t, looptest.Started(t, e, "t"))
+	if want := `msg="tool call starts" thread=t run=r1 iteration=0 call=call_0 tool=pay key=` + keyOf(t, j) + "\n"; !strings.Contains(log.String(), want) {
+		t.Errorf("the log does not have %s:\n%s", want, &log)
+	}
+}
+
+// TestIncarnationOfHooks: middleware can tell a thread from another one of its name, and
+// from itself before a rewind, and not from itself before a takeover.
+func TestIncarnationOfHooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []string
+		spy := holdfast.Middleware{Name: "test.spy", BeforeIteration: func(_ context.Context, it *holdfast.Iteration) error {
+			seen = append(seen, fmt.Sprint(it.Incarnation, " ", it.Rewinds))
+			return nil
+		}}
+		agent := func(f func(context.Context) (string, error)) holdfast.Agent {
+			a := payer(noting(&looptest.Notebook{}, f))
+			a.Middleware = []holdfast.Middleware{spy}
+			return a
+		}
+		last := func() string {
+			t.Helper()
+			defer func() { seen = nil }()
+			if len(slices.Compact(seen)) != 1 {
+				t.Fatalf("the run was in %q", seen)
+			}
+			return seen[0]
+		}
+		first := &looptest.Mortal{Store: memstore.New()}
+		one := looptest.Start(t, first, nil, agent(hanging))
+		looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		synctest.Wait()
+		begun := last()
+		first.Dead.Store(true)
+		two := looptest.Start(t, first.Store, nil, agent(quickly))
+		time.Sleep(10 * time.Second)
+		if got := last(); got != begun || !strings.HasSuffix(got, " 0") || strings.HasPrefix(got, " ") {
+			t.Errorf("after a takeover it is %q, it was %q", got, begun)
+		}
+		looptest.Must(two.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+		looptest.Succeeded(t, looptest.Resumed(t, two, "t", "r2"))
+		if got, want := last(), strings.TrimSuffix(begun, "0")+"1"; got != want {
+			t.Errorf("after a rewind it is %q, want %q", got, want)
+		}
+		looptest.Must(two.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f", Message: "u1"}))(t)
+		looptest.Succeeded(t, looptest.Resumed(t, two, "f", "r3"))
+		fork := last()
+		looptest.Must(two.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
+		looptest.Succeeded(t, looptest.Started(t, two, "t"))
+		if again := last(); fork == begun || again == begun || again == fork || !strings.HasSuffix(fork+again, " 0") {
+			t.Errorf("the thread is %q, its fork %q, and after a DELETE %q", begun, fork, again)
 		}
 	})
 }

@@ -85,9 +85,6 @@ type lister interface {
 	freeSlot()
 }
 
-// ground gives the run what was read of its thread.
-func (r *run) ground(g thread.Ground) { r.hist, r.shared, r.recorded = g.History, g.Shared, g.Recorded }
-
 // prepare sets up what the run needs to start. first are the records of its first commit
 // in this process, and head is the head after it.
 func (r *run) prepare(list lister, head *store.Head, first []store.Record) {

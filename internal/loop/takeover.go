@@ -122,6 +122,9 @@ func (h *host) isDamaged(ctx context.Context, t *thread.Thread, err error) bool 
 	return thread.Unreadable(err) && !errors.Is(err, store.ErrVersionTooNew) && !h.read.Moved(ctx, t, err)
 }
 
+// ground gives the run what was read of its thread.
+func (r *run) ground(g thread.Ground) { r.hist, r.shared, r.recorded = g.History, g.Shared, g.Recorded }
+
 // restoreStates restores the middleware's states. It sets refused if they do not allow
 // the run to continue.
 func (o *orphan) restoreStates(ctx context.Context) (err error) {

@@ -14,8 +14,8 @@ import (
 // Journal returns a tool that does what t does and writes a line to w when a
 // call starts and another when it ends:
 //
-//	tool start name=lookup key=thread/run/call
-//	tool end name=lookup key=thread/run/call outcome=ok
+//	tool start name=lookup key=KEY
+//	tool end name=lookup key=KEY outcome=ok
 //
 // The outcome is ok, failed or asked. Each line is one Write, so that a file opened for
 // appending has only whole lines, whatever happens to the process. w must be safe for

@@ -90,7 +90,7 @@ type chargeArgs struct {
 // Charge is the tool charge_card, which stands for everything that must not happen
 // twice. It appends one line per charge to w, so that charges can be counted.
 //
-//	charge key=thread/run/call amount=12.50 currency=EUR
+//	charge key=KEY amount=12.50 currency=EUR
 func Charge(w io.Writer) holdfast.Tool {
 	charge := func(ctx context.Context, args chargeArgs) (string, error) {
 		currency := strings.ToUpper(args.Currency)
