@@ -124,7 +124,8 @@ func Inspect(ctx context.Context, db store.Store, key store.ThreadKey, checkpoin
 	in.values(all)
 	st, err := thread.DecodeState(all.head.State)
 	if st != nil {
-		in.Agent, in.Run, in.Outcome, in.Code, in.Text = st.Agent, st.Run(), st.Outcome(), st.Code(), st.Text()
+		in.Agent, in.Run = st.Agent, st.Run()
+		in.Outcome, in.Code, in.Text = st.Ended()
 		if st.Origin != nil {
 			in.Parent, in.ParentCheckpoint = st.Origin.Thread, st.Origin.Checkpoint
 		}
