@@ -55,6 +55,9 @@ type Observer struct {
 	LeaseRenewed func(err error)
 	// Cleaned is called when retention has finished with a thread; usually nothing was due.
 	Cleaned func(done threads.Cleaned)
+	// Walked is called when retention has come past all threads of the store, with the
+	// number of those that cannot be read.
+	Walked func(unreadable int)
 	// Grown is called once by a run that finds its thread larger than the size to warn of.
 	Grown func(at holdfast.Iteration, bytes int64)
 }

@@ -62,12 +62,16 @@ func localKey(thread string) store.ThreadKey {
 type odd struct {
 	store.Store
 	gone, busy string
+	newer      string
 	heads      int
 }
 
 func (o *odd) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
 	if key.Thread == o.gone {
 		return nil, store.ErrNotFound
+	}
+	if key.Thread == o.newer {
+		return nil, &store.VersionError{What: "the layout", Stored: 9, Known: 1}
 	}
 	h, err := o.Store.Head(ctx, key)
 	if err == nil && key.Thread == o.busy {
@@ -107,6 +111,20 @@ func TestCheck(t *testing.T) {
 	got, err = offline.Check(t.Context(), db, nil, note)
 	if err != nil || got != (offline.Checked{Threads: 5, Problems: 1}) || !slices.Equal(found, []string{"t3 head_unreadable"}) {
 		t.Errorf("%+v, %v, %q", got, err, found)
+	}
+	// So does one that only a newer version can read; the others are checked.
+	found = nil
+	got, err = offline.Check(t.Context(), &odd{Store: db, newer: "t1"}, nil, note)
+	slices.Sort(found)
+	if err != nil || got != (offline.Checked{Threads: 5, Problems: 2}) || !slices.Equal(found, []string{"t1 version_too_new", "t3 head_unreadable"}) {
+		t.Errorf("%+v, %v, %q", got, err, found)
+	}
+	if err := offline.List(t.Context(), &odd{Store: db, newer: "t1"}, func(s *offline.Summary) {
+		if s.Key.Thread == "t1" && s.Status != "unreadable" {
+			t.Errorf("it is listed as %+v", s)
+		}
+	}); err != nil {
+		t.Error(err)
 	}
 	key := localKey("t0")
 	if got, err = offline.Check(t.Context(), db, &key, note); err != nil || got.Threads != 1 || got.Problems != 0 {

@@ -138,7 +138,7 @@ func (s *Server) keeperConfig() upkeep.Config {
 		Retention: upkeep.Retention{
 			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter, PruneBytes: c.ThreadPruneBytes,
 		},
-		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Cleaned: s.observer.Cleaned,
+		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Cleaned: s.observer.Cleaned, Walked: s.observer.Walked,
 	}
 }
 

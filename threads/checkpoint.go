@@ -23,6 +23,8 @@ type Checkpoint struct {
 	Agent string `json:"agent"`
 	// Run is the run in which it was taken.
 	Run string `json:"runId"`
+	// RunStartedAt is when that run was accepted.
+	RunStartedAt time.Time `json:"runStartedAt,omitzero"`
 	// Status is what the thread was doing. Going back to a checkpoint that was taken
 	// during a run leaves the thread stopped at that point.
 	Status Status `json:"status"`
@@ -74,6 +76,10 @@ type Detail struct {
 	Outcome holdfast.Outcome `json:"outcome,omitempty"`
 	// Code is the error code of a run that had ended in error.
 	Code string `json:"code,omitempty"`
+	// Text says why the thread was stopped, and what to do next.
+	Text string `json:"message,omitempty"`
+	// Interrupts are the questions that were open.
+	Interrupts []Interrupt `json:"interrupts,omitempty"`
 }
 
 // OpenCall is a tool call without a result.

@@ -24,6 +24,10 @@ const (
 	// StatusStopped: the run was cut off, failed or reached a limit; an
 	// empty-messages POST resumes it.
 	StatusStopped Status = "stopped"
+	// StatusUnreadable: what the thread does cannot be told, because its head is damaged
+	// or was written by a newer version. It is only in lists, with the code of the error
+	// that everybody gets who asks for the thread. It can be deleted.
+	StatusUnreadable Status = "unreadable"
 )
 
 // Info describes a thread to its owner.
@@ -36,19 +40,22 @@ type Info struct {
 	Status Status `json:"status"`
 	// Run is the current run, or else the last one.
 	Run string `json:"runId"`
-	// Outcome is how the last run ended: success, interrupt, cancelled, error;
-	// empty while it runs.
+	// Outcome is how the last run ended: success, interrupt, cancelled, error; empty while
+	// it runs, and for a thread that went back into the middle of it.
 	Outcome holdfast.Outcome `json:"outcome,omitempty"`
-	// Code is the error code of a run that ended in error.
+	// Code is the error code of a run that ended in error; of an unreadable thread, that
+	// of the error that asking for it gets.
 	Code string `json:"code,omitempty"`
+	// Text says why a thread is stopped or unreadable, and what to do next.
+	Text string `json:"message,omitempty"`
 	// Iteration is the current iteration or, if none is running, the next one;
 	// counted from 0.
 	Iteration int `json:"iteration"`
 	// Cursor is the id of the last record in the thread's log; empty while there is none,
 	// as in a new fork.
 	Cursor string `json:"cursor"`
-	// Interrupts are the ids of the open questions.
-	Interrupts []string `json:"interrupts,omitempty"`
+	// Interrupts are the open questions.
+	Interrupts []Interrupt `json:"interrupts,omitempty"`
 	// PendingToolCalls are the frontend calls without a result.
 	PendingToolCalls []string `json:"pendingToolCallIds,omitempty"`
 	// UpdatedAt is the time of the thread's last commit.
@@ -64,6 +71,24 @@ type Info struct {
 	Size map[string]int64 `json:"sizeBytes,omitempty"`
 }
 
+// Interrupt is an open question.
+type Interrupt struct {
+	// ID is what an answer names.
+	ID string `json:"id"`
+	// Reason says what kind of question it is: who asks, and for what.
+	Reason string `json:"reason"`
+	// Message is the question, for a person.
+	Message string `json:"message,omitempty"`
+	// ToolCallID is the call that waits for the answer; empty if a middleware asks.
+	ToolCallID string `json:"toolCallId,omitempty"`
+	// ResponseSchema is the JSON schema of the answer; missing if any answer will do.
+	ResponseSchema json.RawMessage `json:"responseSchema,omitempty"`
+	// ExpiresAt is until when it can be answered, an RFC 3339 time; empty without a limit.
+	ExpiresAt string `json:"expiresAt,omitempty"`
+	// Metadata is what the tool or the middleware that asks says beside it.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+}
+
 // Run describes one run of a thread to its owner.
 type Run struct {
 	// ID is the run's id.
@@ -75,10 +100,14 @@ type Run struct {
 	// EndedAt is when the run ended; missing while it runs.
 	EndedAt time.Time `json:"endedAt,omitzero"`
 	// Outcome is how the run ended: success, interrupt, cancelled or error; missing
-	// while it runs.
+	// while it runs, and in a fork for a run that went on elsewhere.
 	Outcome holdfast.Outcome `json:"outcome,omitempty"`
 	// Code is the error code of a run that ended in error.
 	Code string `json:"code,omitempty"`
+	// Text says why that run ended, and what to do next; runs of early versions have none.
+	Text string `json:"message,omitempty"`
+	// Interrupts are the questions that the thread's last run asks and nobody has answered.
+	Interrupts []Interrupt `json:"interrupts,omitempty"`
 	// Continues is the stopped or interrupted run that this one continued; empty for
 	// a fresh run.
 	Continues string `json:"continues,omitempty"`

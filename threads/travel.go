@@ -32,6 +32,9 @@ type Traveled struct {
 	// Effects are the calls after that point that have already changed something
 	// outside, which nothing undoes.
 	Effects []PastEffect `json:"effects"`
+	// EffectsIncomplete: what came after that point cannot be read, so there may have been
+	// more such calls. Those that are open there count as made.
+	EffectsIncomplete bool `json:"effectsIncomplete,omitempty"`
 }
 
 // PastEffect is a call of a tool that is not pure.
@@ -65,4 +68,7 @@ type Cleaned struct {
 	// Kept is the number of threads that were left alone because they are running,
 	// stopped or waiting, or have moved in the meantime.
 	Kept int `json:"kept"`
+	// Unreadable is the number of threads that were left alone because they, or a part of
+	// them, cannot be read by this version.
+	Unreadable int `json:"unreadable"`
 }

@@ -41,8 +41,8 @@ func ask(ctx context.Context, s *server.Server, who holdfast.Principal, thread, 
 		}
 		input = server.Input{Thread: thread}
 		for _, question := range info.Interrupts {
-			fmt.Fprintln(out, "approved:", question)
-			input.Answers = append(input.Answers, server.Answer{Interrupt: question, Payload: json.RawMessage(`{"allow": true}`)})
+			fmt.Fprintln(out, "approved:", question.ID)
+			input.Answers = append(input.Answers, server.Answer{Interrupt: question.ID, Payload: json.RawMessage(`{"allow": true}`)})
 		}
 	}
 }

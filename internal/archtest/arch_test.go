@@ -49,7 +49,7 @@ var rules = map[string]rule{
 	"internal/hooks":      {ours: []string{"", "codes", "internal/thread"}, why: "hooks call an agent's middleware, guarded; they know no run"},
 	"internal/journal":    {ours: []string{"", "store", "internal/agui", "internal/thread"}, why: "journal is the one way from a run to its thread's log; it knows no agents"},
 	"internal/upkeep":     {ours: []string{"", "codes", "store", "threads", "internal/agui", "internal/panics", "internal/thread"}, why: "upkeep is about threads that do not run: of the engine that runs them it needs the few methods that it names itself"},
-	"internal/audit":      {ours: []string{"", "codes", "state", "store", "threads", "internal/agui", "internal/thread"}, why: "audit looks at a stored thread without an engine: operators have only the store"},
+	"internal/audit":      {ours: []string{"", "codes", "state", "store", "threads", "internal/agui", "internal/panics", "internal/thread"}, why: "audit looks at a stored thread without an engine: operators have only the store"},
 	"internal/http":       {ours: []string{"", "codes", "store", "threads", "internal/agui"}, libraries: []string{"github.com/go-chi/chi"}, why: "http decodes, makes one call and encodes; it does not know how a run advances"},
 	"internal/memstore":   {ours: []string{"", "store", "internal/expiry", "internal/wake"}, why: "a store never parses what it stores"},
 	"internal/filestore":  {ours: []string{"", "store", "internal/expiry", "internal/frame", "internal/wake"}, libraries: []string{"github.com/cockroachdb/pebble"}, why: "a store never parses what it stores"},

@@ -8,6 +8,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -38,13 +40,20 @@ type Problem struct {
 // ErrConflict for a thread that keeps changing, or the store's.
 func Check(ctx context.Context, db store.Store, key store.ThreadKey) ([]Problem, error) {
 	all, err := readAll(ctx, db, key)
-	if errors.Is(err, store.ErrUnreadable) {
+	switch {
+	case errors.Is(err, store.ErrVersionTooNew):
+		return []Problem{{Key: key, What: codes.VersionTooNew, Detail: err.Error()}}, nil
+	case errors.Is(err, store.ErrUnreadable):
 		return []Problem{{Key: key, What: "thread_unreadable", Detail: err.Error()}}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
-	return all.check(), nil
+	var problems []Problem
+	err = panics.Caught(func() error { problems = all.check(); return nil })
+	if err != nil {
+		return []Problem{{Key: key, What: "thread_unreadable", Detail: "what is stored cannot be made sense of: " + err.Error()}}, nil
+	}
+	return problems, nil
 }
 
 // maxReads bounds how often a thread that keeps changing is read.
@@ -145,6 +154,7 @@ func (all *everything) check() []Problem {
 	a.readCheckpoints()
 	a.owner()
 	a.messageTree()
+	a.schemas()
 	a.refersTo("the head", a.st)
 	a.checkpointList()
 	a.work()
@@ -236,6 +246,21 @@ func (a *audit) refersTo(name string, st *thread.State) {
 	}
 	if st.Run() != "" && !a.has(store.KindRun, st.Run()) {
 		a.add("run_missing", "%s names the run %s, which is not there", name, st.Run())
+	}
+}
+
+// schemas checks that each schema of middleware states is the one that it is referred to
+// as: its name is made of its content.
+func (a *audit) schemas() {
+	for _, v := range a.values[store.KindBlob] {
+		ref, is := thread.SchemaOf(v.ID)
+		switch {
+		case !is:
+		case !json.Valid(v.Data):
+			a.add("schema_unreadable", "the schema %s of middleware states is not JSON", ref)
+		case thread.SchemaRef(v.Data) != ref:
+			a.add("schema_wrong", "the schema %s of middleware states has another content", ref)
+		}
 	}
 }
 

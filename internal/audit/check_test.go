@@ -273,6 +273,8 @@ func TestAuditFindsDamage(t *testing.T) {
 		"a checkpoint's state lost":        {"state_missing", spoil(1, func(cp *thread.Checkpoint) { cp.State.Shared = "nope" })},
 		"the shared state lost":            {"state_missing", drop(store.KindBlob, 0)},
 		"the run lost":                     {"run_missing", drop(store.KindRun, 0)},
+		"a schema of another name":         {"schema_wrong", put(store.KindBlob, thread.SchemaBlob("AbCdEfG"), `{"stateNames":["a.b"]}`)},
+		"a schema that is not one":         {"schema_unreadable", put(store.KindBlob, thread.SchemaBlob("AbCdEfG"), "{")},
 		"an unreadable run":                {"run_unreadable", put(store.KindRun, "r0", "{")},
 		"an unreadable outcome":            {"outcome_unreadable", put(store.KindOutcome, "r1", "{")},
 		"an intent of nothing":             {"intent_unknown_call", put(store.KindIntent, "nope", "{}")},

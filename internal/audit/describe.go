@@ -35,17 +35,21 @@ type Summary struct {
 // The error is the store's.
 func Summarize(ctx context.Context, db store.Reader, key store.ThreadKey) (*Summary, error) {
 	head, err := db.Head(ctx, key)
-	if errors.Is(err, store.ErrUnreadable) {
-		return &Summary{Key: key, Status: "unreadable"}, nil
+	if thread.Unreadable(err) {
+		s := &Summary{Key: key, Status: string(threads.StatusUnreadable)}
+		if head != nil {
+			s.User, s.UpdatedAt = head.User, head.UpdatedAt
+		}
+		return s, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
 	size, err := db.Size(ctx, key)
-	if err != nil && !errors.Is(err, store.ErrUnreadable) {
+	if err != nil && !thread.Unreadable(err) {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}
-	s := &Summary{Key: key, User: head.User, Status: "unreadable", UpdatedAt: head.UpdatedAt}
+	s := &Summary{Key: key, User: head.User, Status: string(threads.StatusUnreadable), UpdatedAt: head.UpdatedAt}
 	for bytes := range maps.Values(size) {
 		s.Bytes += bytes
 	}
@@ -124,7 +128,8 @@ func Inspect(ctx context.Context, db store.Store, key store.ThreadKey, checkpoin
 	in.values(all)
 	st, err := thread.DecodeState(all.head.State)
 	if st != nil {
-		in.Agent, in.Run, in.Outcome, in.Code, in.Text = st.Agent, st.Run(), st.Outcome(), st.Code(), st.Text()
+		in.Agent, in.Run = st.Agent, st.Run()
+		in.Outcome, in.Code, in.Text = st.Ended()
 		if st.Origin != nil {
 			in.Parent, in.ParentCheckpoint = st.Origin.Thread, st.Origin.Checkpoint
 		}

@@ -47,6 +47,7 @@ const (
 type Situation struct {
 	// Exists is false for a thread that has no history.
 	Exists bool
+	Thread string         // its id
 	Status threads.Status // what the thread does
 	Run    string         // id of the running or last run
 	Agent  string         // that run's agent

@@ -31,7 +31,7 @@ func errNothingToRun() *holdfast.Error {
 
 func errRunInProgress(s Situation) *holdfast.Error {
 	return holdfast.Errorf(codes.RunInProgress,
-		"Run %q is in progress on this thread, at iteration %d; new messages cannot be added to it.", s.Run, s.Iteration).
+		"Run %q is in progress on thread %q, at iteration %d; new messages cannot be added to it.", s.Run, s.Thread, s.Iteration).
 		WithHint(`Wait for it to end; or attach to it with an empty-messages POST; or cancel it; or set forwardedProps.holdfast.onBusy to "cancel_and_run".`).
 		With("runId", s.Run).With("iteration", s.Iteration)
 }
@@ -64,7 +64,7 @@ func errInterruptExpired(s Situation) *holdfast.Error {
 
 func errMidExecution(s Situation) *holdfast.Error {
 	return holdfast.Errorf(codes.MidExecution,
-		"Cannot add new messages when resuming mid-execution. This thread is at iteration %d.", s.Iteration).
+		"Cannot add new messages when resuming mid-execution. Thread %q is at iteration %d.", s.Thread, s.Iteration).
 		WithHint(`To resume execution, %s. To give the unfinished work up and go on with your message, set forwardedProps.holdfast.onUnfinished to "abandon": finished results are kept.`, thread.HintEmptyPost).
 		With("runId", s.Run).With("iteration", s.Iteration)
 }

@@ -88,7 +88,7 @@ func (k *keepers) question() []any {
 	if len(info.Interrupts) != 1 {
 		k.Fatalf("the interrupted thread is %+v", info)
 	}
-	return []any{map[string]any{"interruptId": info.Interrupts[0], "status": "resolved", "payload": map[string]any{}}}
+	return []any{map[string]any{"interruptId": info.Interrupts[0].ID, "status": "resolved", "payload": map[string]any{}}}
 }
 
 // attach reads the running thread's run to its end.

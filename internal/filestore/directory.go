@@ -13,6 +13,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The Directory role: threads by their users, their owners, their parents, and all of
+// them. What is damaged does not end a list, and a head that is damaged is in it.
+
 // Threads implements [store.Directory]. It reads the owner's threads minute by
 // minute, newest first, and orders those of one minute by their heads. What is damaged,
 // except heads, is left out, as in all lists: see salvage.go.

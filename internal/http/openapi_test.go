@@ -228,7 +228,7 @@ func eventful() *fake {
 	}))
 	f.info = &threads.Info{
 		ID: "t", Agent: "a", Status: threads.StatusInterrupted, Run: "r", Outcome: "interrupt", Code: "c", Iteration: 1, Cursor: "1-x",
-		Interrupts: []string{"i"}, PendingToolCalls: []string{"c"}, UpdatedAt: time.Unix(0, 1).UTC(),
+		Text: "m", Interrupts: []threads.Interrupt{{ID: "i", Reason: "r", Message: "m", ToolCallID: "c", ResponseSchema: json.RawMessage(`{}`), ExpiresAt: "2026-01-31T12:00:00Z", Metadata: json.RawMessage(`{}`)}}, PendingToolCalls: []string{"c"}, UpdatedAt: time.Unix(0, 1).UTC(),
 		ETag: "c1", Parent: "p", ParentCheckpoint: "000000000001", Size: map[string]int64{"records": 7},
 	}
 	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(), nil }

@@ -92,8 +92,8 @@ func (c *client) input() *agui.RunAgentInput {
 		for _, id := range info.PendingToolCalls {
 			in.Messages = append(in.Messages, agui.FromDomain(holdfast.Message{ID: fmt.Sprintf("res-%s-%d", id, c.runs), Role: holdfast.RoleTool, CallID: id, Text: "ok"}))
 		}
-		for _, id := range info.Interrupts {
-			in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: id, Status: []string{agui.ResumeResolved, agui.ResumeCancelled}[c.next(2)]})
+		for _, open := range info.Interrupts {
+			in.Resume = append(in.Resume, agui.ResumeEntry{InterruptID: open.ID, Status: []string{agui.ResumeResolved, agui.ResumeCancelled}[c.next(2)]})
 		}
 	}
 	for range c.next(3) {

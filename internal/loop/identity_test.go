@@ -75,7 +75,7 @@ func keyOf(t *testing.T, j *looptest.Notebook) string {
 // asked returns the open questions of a thread.
 func asked(info *threads.Info) (open []agui.Interrupt) {
 	for _, id := range info.Interrupts {
-		open = append(open, agui.Interrupt{ID: id})
+		open = append(open, agui.Interrupt{ID: id.ID})
 	}
 	return open
 }

@@ -165,7 +165,7 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (d
 	}
 	leaf := &t.History.Path[len(t.History.Path)-1] // Load has made sure that there is one
 	s := decide.Situation{
-		Exists: true, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
+		Exists: true, Thread: t.Key.Thread, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
 		Incomplete: decide.Completable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}

@@ -92,8 +92,8 @@ func TestHookAsksAgain(t *testing.T) {
 		}
 	}
 	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: at}))(t)
-	if len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0] == open[0].ID {
-		t.Fatalf("back there, the open questions are %q", got.Thread.Interrupts)
+	if len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0].ID == open[0].ID {
+		t.Fatalf("back there, the open questions are %+v", got.Thread.Interrupts)
 	}
 	sound(t, store, "t")
 	in := looptest.RunInput("t", "r3", looptest.UserSays("u2", "something else"))

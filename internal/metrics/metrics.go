@@ -76,6 +76,7 @@ type storeMetrics struct {
 	lease         *prometheus.CounterVec
 	cleaned       *prometheus.CounterVec
 	looked        prometheus.Counter
+	unreadable    prometheus.Gauge
 	large         prometheus.Counter
 }
 
@@ -195,6 +196,8 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 			"What retention has removed, by kind."), []string{"what"}),
 		looked: f.NewCounter(counter("holdfast_retention_looked_total",
 			"Threads that retention has looked at.")),
+		unreadable: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_threads_unreadable",
+			Help: "Threads that cannot be read, as retention found when it last came past all of them."}),
 		large: f.NewCounter(counter("holdfast_threads_large_total",
 			"Runs that found their thread larger than the warning limit.")),
 		lease: f.NewCounterVec(counter("holdfast_lease_renewals_total",

@@ -18,7 +18,7 @@ func (m *Metrics) Observer() observe.Observer {
 	return observe.Observer{
 		RunStarted: m.runStarted, RunEnded: m.runEnded, SchemaChanged: m.schemaChanged, TakenOver: m.takenOver,
 		ModelCalled: m.modelCalled, ToolCalled: m.toolCalled, Notified: m.notified, HookFailed: m.hookFailed, IterationDone: m.iterationDone,
-		Committed: m.committed, LeaseRenewed: m.leaseRenewed, Cleaned: m.cleaned, Grown: m.grown,
+		Committed: m.committed, LeaseRenewed: m.leaseRenewed, Cleaned: m.cleaned, Walked: m.walked, Grown: m.grown,
 	}
 }
 
@@ -176,6 +176,9 @@ func (m *Metrics) cleaned(done threads.Cleaned) {
 	m.store.cleaned.WithLabelValues("messages").Add(float64(done.Messages))
 	m.store.looked.Inc()
 }
+
+// walked notes how many threads cannot be read.
+func (m *Metrics) walked(unreadable int) { m.store.unreadable.Set(float64(unreadable)) }
 
 // grown counts a run whose thread is larger than it should be.
 func (m *Metrics) grown(holdfast.Iteration, int64) { m.store.large.Inc() }

@@ -1,8 +1,12 @@
 package thread
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // History is the messages of a thread: the path from the first one to the leaf, and the
@@ -69,4 +73,63 @@ func (h *History) WholeFrom(at int) (end int, whole bool) {
 		delete(open, next.ToolCallID)
 	}
 	return end, len(open) == 0
+}
+
+// History reads the message tree and follows it from the leaf back to the first message.
+func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) (*History, error) {
+	stored, err := rd.Store.Messages(ctx, key)
+	if err != nil {
+		return nil, ReadError(key, err)
+	}
+	byID := make(map[string]int, len(stored))
+	for i := range stored {
+		byID[stored[i].ID] = i
+	}
+	var path []int
+	for id := leaf; id != ""; {
+		i, ok := byID[id]
+		if !ok || len(path) > len(stored) {
+			return nil, ReadError(key, fmt.Errorf("%w at %s", ErrHole, id))
+		}
+		path = append(path, i)
+		id = stored[i].Parent
+	}
+	h := NewHistory()
+	for n := len(path) - 1; n >= 0; n-- {
+		s := &stored[path[n]]
+		m, err := decodeMessage(s)
+		if err != nil {
+			return nil, ReadError(key, err)
+		}
+		h.Add(m, s.Data)
+	}
+	for i := range stored {
+		if _, on := h.Index[stored[i].ID]; !on {
+			m, err := decodeMessage(&stored[i])
+			if err != nil {
+				return nil, ReadError(key, err)
+			}
+			h.Elsewhere[stored[i].ID] = m.Role
+			h.noteCalls(&m)
+		}
+	}
+	return h, nil
+}
+
+// decodeMessage decodes a stored message.
+func decodeMessage(s *store.Message) (agui.Message, error) {
+	m, err := agui.DecodeMessage(s.Data)
+	if err != nil {
+		err = fmt.Errorf("message %s: %w: %w", s.ID, ErrUnreadable, err)
+	}
+	return m, err
+}
+
+// CheckStale returns an error if h is not the history that the thread's state was written
+// for.
+func CheckStale(key store.ThreadKey, st *State, h *History) error {
+	if st.Count == 0 || st.Count == len(h.Path) {
+		return nil
+	}
+	return stale(key, len(h.Path), st.Count)
 }

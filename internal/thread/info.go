@@ -13,16 +13,26 @@ import (
 func (t *Thread) Info() *threads.Info {
 	info := &threads.Info{
 		ID: t.Key.Thread, Agent: t.State.Agent, Status: t.State.Status(), Run: t.State.Run(),
-		Outcome: t.State.Outcome(), Code: t.State.Code(), Iteration: t.State.Iteration, Cursor: t.Last().String(),
+		Iteration: t.State.Iteration, Cursor: t.Last().String(), Interrupts: t.State.Questions(),
 		PendingToolCalls: t.State.PendingFrontend(), UpdatedAt: t.Head.UpdatedAt, ETag: t.Head.ETag,
 	}
 	if o := t.State.Origin; o != nil {
 		info.Parent, info.ParentCheckpoint = o.Thread, o.Checkpoint
 	}
-	for _, i := range t.State.Interrupts() {
-		info.Interrupts = append(info.Interrupts, i.ID)
-	}
+	info.Outcome, info.Code, info.Text = t.State.Ended()
 	return info
+}
+
+// Questions returns the open questions as the thread's owner may see them.
+func (s *State) Questions() []threads.Interrupt {
+	var list []threads.Interrupt
+	for _, i := range s.Interrupts() {
+		list = append(list, threads.Interrupt{
+			ID: i.ID, Reason: i.Reason, Message: i.Message, ToolCallID: i.ToolCallID,
+			ResponseSchema: i.ResponseSchema, ExpiresAt: i.ExpiresAt, Metadata: i.Metadata,
+		})
+	}
+	return list
 }
 
 // PendingWrites returns the finished results that no checkpoint holds yet, in the order

@@ -40,6 +40,7 @@ type RunEnd struct {
 	Format  int              `json:"format"`         // of this value
 	Outcome holdfast.Outcome `json:"outcome"`        // one of the four stored ones
 	Code    string           `json:"code,omitempty"` // the error's, if it ended in one
+	Text    string           `json:"text,omitempty"` // what a person reads about it
 	EndedAt time.Time        `json:"endedAt"`        // when it ended
 	// Last is the number of the run's last record.
 	Last uint64 `json:"last"`
@@ -50,7 +51,7 @@ type RunEnd struct {
 // Public returns what the thread's owner may see of a run. o is zero for one that runs.
 func (rec *Run) Public(o RunEnd) threads.Run {
 	return threads.Run{
-		ID: rec.ID, Agent: rec.Agent, StartedAt: rec.StartedAt, EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code,
+		ID: rec.ID, Agent: rec.Agent, StartedAt: rec.StartedAt, EndedAt: o.EndedAt, Outcome: o.Outcome, Code: o.Code, Text: o.Text,
 		Continues: rec.Continues, ContinuedBy: o.ContinuedBy, ParentRunID: rec.ParentRunID,
 	}
 }
@@ -64,5 +65,6 @@ func PutRunEnd(c *store.Commit, run string, o RunEnd) {
 // RunEnd returns how the thread's last run ended, at that time and with the number of
 // its last record.
 func (s *State) RunEnd(at time.Time, last uint64) RunEnd {
-	return RunEnd{Outcome: s.outcome, Code: s.code, EndedAt: at, Last: last}
+	outcome, code, text := s.Ended()
+	return RunEnd{Outcome: outcome, Code: code, Text: text, EndedAt: at, Last: last}
 }

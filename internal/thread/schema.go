@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/state"
@@ -24,15 +25,21 @@ import (
 // name of its JSON member that is 16 bytes of a checkpoint.
 const refLength = 7
 
-// schemaRef returns the name under which a thread keeps a schema. It is derived from the
-// content, so that a thread that changes back and forth keeps each schema once.
-func schemaRef(info state.SchemaInfo) string {
-	sum := sha256.Sum256(MustJSON(info))
+// SchemaRef returns the name under which a thread keeps a schema, which is given as it is
+// stored. It is derived from the content, so that a thread that changes back and forth
+// keeps each schema once.
+func SchemaRef(stored []byte) string {
+	sum := sha256.Sum256(stored)
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:refLength]
 }
 
 // SchemaBlob returns the id of the blob with a schema.
-func SchemaBlob(ref string) string { return "schema/" + ref }
+func SchemaBlob(ref string) string { return schemaPrefix + ref }
+
+// SchemaOf returns the name of the schema in the blob; false if it holds no schema.
+func SchemaOf(blob string) (ref string, is bool) { return strings.CutPrefix(blob, schemaPrefix) }
+
+const schemaPrefix = "schema/"
 
 // NewerState is a state that was set aside because its version is not known here.
 type NewerState struct {
@@ -126,7 +133,7 @@ func NewSchema(a *holdfast.Agent) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{Schema: s, Ref: schemaRef(s.Info())}, nil
+	return &Schema{Schema: s, Ref: SchemaRef(MustJSON(s.Info()))}, nil
 }
 
 // EmptySchema returns a schema without states.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -54,6 +55,21 @@ func (s *standing) Code() string { return s.code }
 
 // Text returns what a person reads about that error.
 func (s *standing) Text() string { return s.text }
+
+// wentBack reports whether the thread stands in the middle of a run that it was taken back
+// into, or that it was forked from: the run has not failed, but has not ended either.
+func (s *standing) wentBack() bool {
+	return s.status == threads.StatusStopped && s.code == codes.MidExecution
+}
+
+// Ended returns how the last run ended, as its reader is told: the outcome is empty for one
+// that has not.
+func (s *standing) Ended() (outcome holdfast.Outcome, code, text string) {
+	if s.wentBack() {
+		return "", "", s.text
+	}
+	return s.outcome, s.code, s.text
+}
 
 // allow returns an error unless ok, which says whether the thread may make the
 // transition.

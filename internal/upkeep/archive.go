@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -39,7 +40,7 @@ func (k *Keeper) keepArchives() {
 			return
 		case <-time.After(t.due.Sub(k.cfg.Now())):
 		}
-		err := k.Archive(k.ctx, t.key)
+		err := panics.Caught(func() error { return k.Archive(k.ctx, t.key) })
 		if err != nil && k.ctx.Err() == nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrFenced) && !errors.Is(err, store.ErrNotFound) {
 			k.cfg.Log.Warn("a log could not be archived; it stays as it is", "thread", t.key.Thread, "error", err)
 		}

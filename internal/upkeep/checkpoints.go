@@ -51,7 +51,24 @@ func (k *Keeper) Checkpoints(ctx context.Context, who holdfast.Principal, id, be
 			break
 		}
 	}
+	starts := map[string]time.Time{}
+	for i := range list {
+		if _, known := starts[list[i].Run]; !known {
+			starts[list[i].Run] = k.runStart(ctx, t.Key, list[i].Run)
+		}
+		list[i].RunStartedAt = starts[list[i].Run]
+	}
 	return list, nil
+}
+
+// runStart returns when a run was accepted; the zero time if that cannot be read, which
+// whoever asks for the run is told.
+func (k *Keeper) runStart(ctx context.Context, key store.ThreadKey, run string) time.Time {
+	rec, err := k.read.Run(ctx, key, run)
+	if err != nil {
+		return time.Time{}
+	}
+	return rec.StartedAt
 }
 
 // checkpointAt reads one checkpoint. One that is not there is reported as not found.
@@ -87,7 +104,9 @@ func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadI
 	if err != nil {
 		return nil, err
 	}
-	d := &threads.Detail{Checkpoint: cp.Public(threadID), History: []json.RawMessage{}, Outcome: cp.State.Outcome(), Code: cp.State.Code()}
+	d := &threads.Detail{Checkpoint: cp.Public(threadID), History: []json.RawMessage{}, Interrupts: cp.State.Questions()}
+	d.Outcome, d.Code, d.Text = cp.State.Ended()
+	d.RunStartedAt = k.runStart(ctx, t.Key, d.Run)
 	d.Messages = len(hist.Raw)
 	for _, m := range hist.Raw {
 		d.History = append(d.History, m)

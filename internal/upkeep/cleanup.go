@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -19,7 +20,7 @@ const cleanupPage = 100
 // cutoff, except each thread's newest. With dryRun it only counts.
 func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*threads.Cleaned, error) {
 	cleaned := &threads.Cleaned{DryRun: dryRun}
-	err := k.each(ctx, who, time.Time{}, func(id string) error {
+	err := k.each(ctx, who, time.Time{}, cleaned, func(id string) error {
 		_, err := k.onStill(ctx, who, id, "", func(t *thread.Thread) (*store.Commit, error) {
 			p := pruning{k: k, t: t}
 			c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool { return !cp.CreatedAt.Before(cutoff) })
@@ -34,7 +35,7 @@ func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cu
 			}
 			return c, nil
 		})
-		return leaveOut(cleaned, err)
+		return err
 	})
 	return cleaned, err
 }
@@ -44,18 +45,18 @@ func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cu
 // only counts.
 func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*threads.Cleaned, error) {
 	cleaned := &threads.Cleaned{DryRun: dryRun}
-	err := k.each(ctx, who, cutoff, func(id string) error {
+	err := k.each(ctx, who, cutoff, cleaned, func(id string) error {
 		t, err := k.read.Existing(ctx, who, id)
 		if err != nil {
-			return leaveOut(cleaned, err)
+			return err
 		}
 		if t.State.Status() != threads.StatusIdle || !t.Head.UpdatedAt.Before(cutoff) {
 			cleaned.Kept++
 			return nil
 		}
 		if !dryRun {
-			if err := k.deleteAt(ctx, t); err != nil {
-				return leaveOut(cleaned, err)
+			if err := k.deleteAt(ctx, t.Key, t.Head.Position()); err != nil {
+				return err
 			}
 		}
 		cleaned.Threads++
@@ -64,25 +65,31 @@ func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cut
 	return cleaned, err
 }
 
-// leaveOut counts a thread that runs, has moved or is gone as kept. Other errors end the
-// clean-up.
-func leaveOut(c *threads.Cleaned, err error) error {
+// leaveOut counts a thread that runs, has moved or is gone as kept, and one that cannot be
+// read as such. Other errors end the clean-up.
+func (k *Keeper) leaveOut(c *threads.Cleaned, key store.ThreadKey, err error) error {
 	var pub *holdfast.Error
+	var panicked *panics.Error
 	switch {
 	case err == nil:
+		return nil
+	case thread.Unreadable(err), errors.As(err, &panicked):
+		c.Unreadable++
+		k.cfg.Log.Warn("a clean-up left a thread as it is", "thread", key.Thread, "error", err)
 		return nil
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
 	case errors.As(err, &pub) && (pub.Code == codes.RunInProgress || pub.Code == codes.NotFound || pub.Code == codes.CheckpointConflict):
 	default:
-		return thread.ReadUnlessMoved(store.ThreadKey{}, err)
+		return thread.ReadError(key, err)
 	}
 	c.Kept++
 	return nil
 }
 
 // each calls f with the ids of the caller's threads that were last active before the given
-// time (zero: all), until f returns an error.
-func (k *Keeper) each(ctx context.Context, who holdfast.Principal, before time.Time, f func(id string) error) error {
+// time (zero: all). A thread for which f returns an error is left out, as cleaned then
+// says; an error of the store ends it.
+func (k *Keeper) each(ctx context.Context, who holdfast.Principal, before time.Time, cleaned *threads.Cleaned, f func(id string) error) error {
 	seen := map[string]bool{}
 	for {
 		heads, err := k.cfg.Store.Threads(ctx, who, before, cleanupPage)
@@ -100,7 +107,11 @@ func (k *Keeper) each(ctx context.Context, who holdfast.Principal, before time.T
 			}
 			seen[id] = true
 			fresh++
-			if err := f(id); err != nil {
+			err := heads[i].Unreadable
+			if err == nil {
+				err = panics.Caught(func() error { return f(id) })
+			}
+			if err := k.leaveOut(cleaned, heads[i].Key, err); err != nil {
 				return err
 			}
 			if err := ctx.Err(); err != nil {

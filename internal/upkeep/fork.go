@@ -27,10 +27,12 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 	if to.ETag != "" && to.ETag != t.Head.ETag {
 		return nil, errETag(to.ETag, t.Head.ETag)
 	}
-	if t.History, err = k.read.History(ctx, t.Key, t.State.Leaf); err != nil {
-		return nil, err
+	if to.Checkpoint == "" {
+		if t.History, err = k.read.History(ctx, t.Key, t.State.Leaf); err != nil {
+			return nil, err
+		}
 	}
-	d, err := k.depart(ctx, t, to)
+	d, err := k.depart(ctx, t, to, true)
 	if err != nil {
 		return nil, err
 	}

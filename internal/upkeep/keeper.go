@@ -37,6 +37,8 @@ type Config struct {
 	// Cleaned is called when retention has finished with a thread; usually nothing was
 	// due.
 	Cleaned func(threads.Cleaned)
+	// Walked is called when retention has come past all threads; so many cannot be read.
+	Walked func(unreadable int)
 }
 
 // Engine is what a Keeper needs of the engine that runs threads.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -136,13 +135,17 @@ func (k *Keeper) Delete(ctx context.Context, who holdfast.Principal, id, etag st
 // delete is Delete without the threads in seen, so that it ends if forks form a circle.
 func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag string, children bool, seen map[string]bool) (int, error) {
 	seen[id] = true
-	deleted := 0
-	t, err := k.onStill(ctx, who, id, etag, func(*thread.Thread) (*store.Commit, error) { return nil, nil })
-	if err != nil {
+	key := store.ThreadKey{Tenant: who.Tenant, Thread: id}
+	if _, err := k.deletable(ctx, who, key, etag); err != nil {
 		return 0, err
 	}
+	deleted := 0
 	if children {
-		list, err := k.Children(ctx, who, id)
+		parent := &thread.State{}
+		if t, err := k.read.Existing(ctx, who, id); err == nil {
+			parent = t.State
+		} // else nobody can tell which fork is one of an earlier thread, so those stay
+		list, err := k.children(ctx, who, key, parent)
 		if err != nil {
 			return 0, err
 		}
@@ -157,22 +160,80 @@ func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag st
 			}
 		}
 	}
-	if err := k.deleteAt(ctx, t); err != nil {
-		var conflict *store.ConflictError
-		if errors.As(err, &conflict) {
-			return deleted, errETag(t.Head.ETag, conflict.Actual.ETag)
-		}
-		return deleted, thread.ReadError(t.Key, err)
+	err := k.deleteNow(ctx, who, key, etag)
+	if err == nil {
+		deleted++
 	}
-	return deleted + 1, nil
+	return deleted, err
 }
 
-// deleteAt deletes a thread if it has not moved since t was read.
-func (k *Keeper) deleteAt(ctx context.Context, t *thread.Thread) error {
-	defer k.engine.Lock(t.Key)()
-	err := k.cfg.Store.Delete(ctx, t.Key, t.Head.Position())
+// deleteNow deletes a thread where it stands. If etag is empty, one that has moved
+// meanwhile is looked at again.
+func (k *Keeper) deleteNow(ctx context.Context, who holdfast.Principal, key store.ThreadKey, etag string) error {
+	for range maxTries {
+		at, err := k.deletable(ctx, who, key, etag)
+		if err != nil {
+			return err
+		}
+		err = k.deleteAt(ctx, key, at)
+		var conflict *store.ConflictError
+		switch {
+		case errors.As(err, &conflict) && etag != "":
+			return errETag(etag, conflict.Actual.ETag)
+		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
+			continue
+		case err != nil:
+			return thread.ReadError(key, err)
+		}
+		return nil
+	}
+	return thread.KeptChanging()
+}
+
+// deletable returns where a thread stands that may be deleted: it does not run, and has
+// the etag if that is not empty. One that cannot be read may be deleted too, unless a
+// living process runs it.
+func (k *Keeper) deletable(ctx context.Context, who holdfast.Principal, key store.ThreadKey, etag string) (at store.Position, err error) {
+	t, err := k.engine.Current(ctx, who, key.Thread)
+	switch {
+	case err == nil:
+		if etag != "" && etag != t.Head.ETag {
+			return at, errETag(etag, t.Head.ETag)
+		}
+		if t.State.Running() {
+			return at, errStillRunning(key.Thread, t.State.Run())
+		}
+		return t.Head.Position(), nil
+	case !thread.Unreadable(err):
+		return at, err
+	}
+	head, lost := k.cfg.Store.Head(ctx, key)
+	switch {
+	case lost != nil && !thread.Unreadable(lost):
+		return at, thread.ReadError(key, lost)
+	case head == nil || head.User != who.User:
+		return at, thread.NotFound(key.Thread)
+	case etag != "" && etag != head.ETag:
+		return at, errETag(etag, head.ETag)
+	}
+	if head.Process != "" {
+		alive, err := k.cfg.Store.Alive(ctx, head.Process)
+		if err != nil {
+			return at, thread.StoreError(err)
+		}
+		if alive {
+			return at, errStillRunning(key.Thread, "")
+		}
+	}
+	return head.Position(), nil
+}
+
+// deleteAt deletes a thread if it still stands there.
+func (k *Keeper) deleteAt(ctx context.Context, key store.ThreadKey, at store.Position) error {
+	defer k.engine.Lock(key)()
+	err := k.cfg.Store.Delete(ctx, key, at)
 	if err == nil {
-		k.cfg.Log.Info("thread deleted", "thread", t.Key.Thread)
+		k.cfg.Log.Info("thread deleted", "thread", key.Thread)
 	}
 	return err
 }
@@ -187,22 +248,30 @@ func (k *Keeper) Children(ctx context.Context, who holdfast.Principal, id string
 	if err != nil {
 		return nil, err
 	}
-	ids, err := k.cfg.Store.Children(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id}, "", maxChildren)
+	return k.children(ctx, who, parent.Key, parent.State)
+}
+
+// children is Children for a thread that is known to be there.
+func (k *Keeper) children(ctx context.Context, who holdfast.Principal, key store.ThreadKey, parent *thread.State) ([]threads.Info, error) {
+	ids, err := k.cfg.Store.Children(ctx, key, "", maxChildren)
 	if err != nil {
-		return nil, thread.ReadError(store.ThreadKey{Tenant: who.Tenant, Thread: id}, err)
+		return nil, thread.ReadError(key, err)
 	}
 	list := []threads.Info{}
 	for _, child := range ids {
 		t, err := k.read.Existing(ctx, who, child)
-		var pub *holdfast.Error
-		if errors.As(err, &pub) && pub.Code == codes.NotFound {
-			continue // somebody else's, or gone meanwhile
+		if err == nil {
+			if t.State.Origin.From(parent) {
+				list = append(list, *t.Info())
+			}
+			continue
 		}
+		info, err := k.listed(ctx, who, &store.Head{Key: store.ThreadKey{Tenant: key.Tenant, Thread: child}, Unreadable: err})
 		if err != nil {
 			return nil, err
 		}
-		if t.State.Origin.From(parent.State) {
-			list = append(list, *t.Info())
+		if info != nil { // else it is somebody else's, or gone meanwhile
+			list = append(list, *info)
 		}
 	}
 	return list, nil

@@ -3,8 +3,10 @@ package upkeep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -38,50 +40,90 @@ func (k *Keeper) keepRetention() {
 	}
 	tick := time.NewTicker(k.cfg.Retention.Every)
 	defer tick.Stop()
-	after := ""
+	w := walk{Keeper: k}
 	for {
 		select {
 		case <-k.ctx.Done():
 			return
 		case <-tick.C:
-			after = k.retainPage(k.ctx, after)
+			if err := panics.Caught(func() error { w.page(k.ctx); return nil }); err != nil {
+				k.cfg.Log.Error("retention begins again with the first thread", "error", err)
+				w.after = ""
+			}
 		}
 	}
 }
 
-// retainPage does what is due for a page of threads, and returns where the next one begins.
-func (k *Keeper) retainPage(ctx context.Context, after string) (next string) {
-	heads, next, err := k.cfg.Store.Walk(ctx, after, retentionPage)
+// walk is how far retention has come with the threads of the store.
+type walk struct {
+	*Keeper
+	after string // where the next page begins
+	// unreadable is how many of the threads so far cannot be read, the first of which is
+	// example; told is how many there were in the walk before.
+	unreadable, told int
+	example          error
+}
+
+// page does what is due for the next page of threads.
+func (w *walk) page(ctx context.Context) {
+	heads, next, err := w.cfg.Store.Walk(ctx, w.after, retentionPage)
 	if err != nil {
 		if ctx.Err() == nil {
-			k.cfg.Log.Warn("the threads could not be listed for retention", "error", err)
+			w.cfg.Log.Warn("the threads could not be listed for retention", "error", err)
 		}
 		if !errors.Is(err, store.ErrUnreadable) {
-			return ""
+			w.after = ""
+			return
 		}
 	}
+	w.after = next
 	for i := range heads {
 		if ctx.Err() != nil {
-			return next
+			return
 		}
-		h := &heads[i]
-		damaged := h.ETag == "" // operators are told by holdfast check
-		if damaged || h.Process != "" || k.cfg.Now().Sub(h.UpdatedAt) < k.cfg.ArchiveAfter {
-			continue
-		}
-		done, err := k.retain(ctx, h.Key)
-		switch {
-		case err == nil:
-			k.cfg.Cleaned(done)
-		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), ctx.Err() != nil:
-			// somebody is working on it
-		case errors.Is(err, store.ErrVersionTooNew):
-			// a newer server looks after it
-		default:
-			k.cfg.Log.Warn("retention left a thread as it is", "thread", h.Key.Thread, "error", err)
-		}
+		w.visit(ctx, &heads[i])
 	}
-	return next
+	if next == "" {
+		w.tell()
+	}
+}
+
+// visit does what is due for one thread. Trouble with it, even a panic, does not keep
+// retention from the others.
+func (w *walk) visit(ctx context.Context, h *store.Head) {
+	var done threads.Cleaned
+	err := h.Unreadable
+	if err == nil {
+		if h.Process != "" || w.cfg.Now().Sub(h.UpdatedAt) < w.cfg.ArchiveAfter {
+			return
+		}
+		err = panics.Caught(func() (err error) {
+			done, err = w.retain(ctx, h.Key)
+			return err
+		})
+	}
+	switch {
+	case err == nil:
+		w.cfg.Cleaned(done)
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), ctx.Err() != nil:
+		// somebody is working on it
+	case thread.Unreadable(err):
+		if w.unreadable++; w.unreadable == 1 {
+			w.example = fmt.Errorf("thread %s: %w", h.Key, err)
+		}
+	default:
+		w.cfg.Log.Warn("retention left a thread as it is", "thread", h.Key.Thread, "error", err)
+	}
+}
+
+// tell ends a walk: it says how many threads cannot be read, in the log only if that has
+// changed.
+func (w *walk) tell() {
+	w.cfg.Walked(w.unreadable)
+	if w.unreadable != w.told {
+		w.cfg.Log.Warn("threads that cannot be read are left out by retention; holdfast check names them", "unreadable", w.unreadable, "example", w.example)
+	}
+	w.told, w.unreadable, w.example = w.unreadable, 0, nil
 }
 
 // retain does what is due for one thread.

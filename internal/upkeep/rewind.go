@@ -20,7 +20,7 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 	}
 	out := &threads.Traveled{}
 	_, err := k.onStill(ctx, who, id, to.ETag, func(t *thread.Thread) (*store.Commit, error) {
-		d, err := k.depart(ctx, t, to)
+		d, err := k.depart(ctx, t, to, false)
 		if err != nil {
 			return nil, err
 		}

@@ -48,6 +48,12 @@ func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id string) ([
 	list := make([]threads.Run, len(runs))
 	for i := range runs {
 		list[i] = runs[i].Public(ended[runs[i].ID])
+		if runs[i].ID == t.State.Run() {
+			list[i].Interrupts = t.State.Questions()
+			if list[i].Text == "" { // its end was stored by an early version
+				_, _, list[i].Text = t.State.Ended()
+			}
+		}
 	}
 	return list, nil
 }

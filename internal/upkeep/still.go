@@ -56,19 +56,28 @@ func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag 
 	case etag != "" && etag != t.Head.ETag:
 		return nil, errETag(etag, t.Head.ETag)
 	case t.State.Running():
-		return nil, errStillRunning(t)
+		return nil, errStillRunning(id, t.State.Run())
 	}
 	if t.History, err = k.read.History(ctx, t.Key, t.State.Leaf); err != nil {
-		return nil, err
+		return nil, k.orMoved(ctx, t, err)
 	}
 	c, err := f(t)
 	if err != nil || c == nil {
-		return t, err
+		return t, k.orMoved(ctx, t, err)
 	}
 	if err := k.engine.Commit(ctx, t.Place(), c); err != nil {
 		return nil, thread.ReadUnlessMoved(t.Key, err)
 	}
 	return t, nil
+}
+
+// orMoved returns ErrConflict instead of an error that is due to what has happened to the
+// thread since it was read.
+func (k *Keeper) orMoved(ctx context.Context, t *thread.Thread, err error) error {
+	if err != nil && k.read.Moved(ctx, t, err) {
+		return store.ErrConflict
+	}
+	return err
 }
 
 // errETag says that the thread has changed since the caller read it.
@@ -79,8 +88,13 @@ func errETag(expected, actual string) *holdfast.Error {
 }
 
 // errStillRunning says that the thread runs, so it cannot be changed from outside.
-func errStillRunning(t *thread.Thread) *holdfast.Error {
-	return holdfast.Errorf(codes.RunInProgress, "Run %q is in progress on this thread.", t.State.Run()).
+// run is empty if it cannot be told which run it is.
+func errStillRunning(id, run string) *holdfast.Error {
+	if run == "" {
+		return holdfast.Errorf(codes.RunInProgress, "A run is in progress on thread %q.", id).
+			WithHint("Wait for its end.").With("threadId", id)
+	}
+	return holdfast.Errorf(codes.RunInProgress, "Run %q is in progress on this thread.", run).
 		WithHint("Wait for its end, or cancel it: POST /threads/{thread}/runs/{run}/cancel.").
-		With("runId", t.State.Run()).With("threadId", t.Key.Thread)
+		With("runId", run).With("threadId", id)
 }

@@ -3,7 +3,6 @@ package upkeep
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -22,17 +21,36 @@ func (k *Keeper) Threads(ctx context.Context, who holdfast.Principal, before tim
 	}
 	list := make([]threads.Info, 0, len(heads))
 	for i := range heads {
-		info, err := k.info(ctx, who, heads[i].Key.Thread)
-		var pub *holdfast.Error
-		if errors.As(err, &pub) && pub.Code == codes.NotFound {
-			continue // the store's list is only a hint
-		}
+		info, err := k.listed(ctx, who, &heads[i])
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, *info)
+		if info != nil {
+			list = append(list, *info)
+		}
 	}
 	return list, nil
+}
+
+// listed describes a thread in a list, of whose head the store knows this much: nil for
+// one that is not there, or is somebody else's. One that cannot be read is listed too.
+func (k *Keeper) listed(ctx context.Context, who holdfast.Principal, h *store.Head) (*threads.Info, error) {
+	err := h.Unreadable
+	if err == nil {
+		var info *threads.Info
+		if info, err = k.info(ctx, who, h.Key.Thread); err == nil {
+			return info, nil
+		}
+	}
+	err = thread.ReadError(h.Key, err)
+	pub := holdfast.AsError(err)
+	switch {
+	case pub.Code == codes.NotFound:
+		return nil, nil
+	case !thread.Unreadable(err):
+		return nil, err
+	}
+	return &threads.Info{ID: h.Key.Thread, Status: threads.StatusUnreadable, Code: pub.Code, Text: thread.PublicText(pub), UpdatedAt: h.UpdatedAt, ETag: h.ETag}, nil
 }
 
 // Thread describes one thread, with its size in bytes.

@@ -29,6 +29,7 @@ type departure struct {
 	past []past          // what was called since
 	// redo are the open calls that were carried out, or may have been, since then.
 	redo  []thread.Call
+	blind bool // what has happened since cannot be read
 	reuse bool // record results
 	// onlyRecorded: calls without a recorded result do not run.
 	onlyRecorded bool
@@ -48,8 +49,9 @@ type past struct {
 // madeCall is a call as the model made it.
 type madeCall struct{ name, arguments string }
 
-// depart reads the state to go back to, and what has happened since.
-func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel) (*departure, error) {
+// depart reads the state to go back to, and what has happened since. If that is damaged, a
+// fork of a checkpoint before the damage can still be made.
+func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel, forks bool) (*departure, error) {
 	d := &departure{reuse: to.ReuseResults || to.OnlyRecorded, onlyRecorded: to.OnlyRecorded}
 	switch {
 	case to.Checkpoint != "":
@@ -66,7 +68,8 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel
 		d.st, d.from = t.State.Clone(), t.State.LastCheckpoint
 	}
 	now, err := k.read.Resumable(ctx, t)
-	if err != nil {
+	d.blind = forks && to.Checkpoint != "" && thread.Unreadable(err) && !k.read.Moved(ctx, t, err)
+	if err != nil && !d.blind {
 		return nil, err
 	}
 	there, err := k.read.Ground(ctx, &thread.Thread{Key: t.Key, State: d.st})
@@ -74,9 +77,13 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel
 		return nil, err
 	}
 	d.hist = there.History
-	d.findPast(now)
-	for _, tool := range now.Run.Tools {
-		d.frontend = append(d.frontend, tool.Name)
+	if d.blind {
+		d.assumePast()
+	} else {
+		d.findPast(now)
+		for _, tool := range now.Run.Tools {
+			d.frontend = append(d.frontend, tool.Name)
+		}
 	}
 	if d.reuse {
 		if err := k.keepResults(ctx, t, d, there.Shared); err != nil {
@@ -124,6 +131,16 @@ func (d *departure) findPast(now *thread.Resumable) {
 	}
 }
 
+// assumePast is findPast where nothing can be read: each open call may have been made.
+func (d *departure) assumePast() {
+	made := callsOf(d.hist.Path)
+	for i := range d.st.Calls {
+		if call := &d.st.Calls[i]; !call.Frontend {
+			d.past = append(d.past, past{call: call.ID, made: made[call.ID]})
+		}
+	}
+}
+
 // callsOf returns the calls that the messages make, by id.
 func callsOf(messages []agui.Message) map[string]madeCall {
 	made := map[string]madeCall{}
@@ -165,7 +182,7 @@ func (d *departure) restAt(k *Keeper) {
 
 // arrive completes the commit that takes a thread back, and says in out what it did.
 func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out *threads.Traveled) {
-	out.Effects = []threads.PastEffect{}
+	out.Effects, out.EffectsIncomplete = []threads.PastEffect{}, d.blind
 	effects := k.effects(d.st.Agent, d.frontend)
 	for _, p := range d.past {
 		if effect := effects(p.made.name); effect != string(holdfast.EffectPure) {

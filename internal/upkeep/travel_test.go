@@ -284,7 +284,7 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 		}
 	}
 	got := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: answered}))(t)
-	if got.Thread.Status != threads.StatusInterrupted || len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0] == asked[0].ID {
+	if got.Thread.Status != threads.StatusInterrupted || len(got.Thread.Interrupts) != 1 || got.Thread.Interrupts[0].ID == asked[0].ID {
 		t.Fatalf("back where the person had said yes, the thread is %+v", got.Thread)
 	}
 	if len(got.Effects) != 1 || got.Effects[0].Tool != "pay" {
@@ -293,7 +293,7 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 	if len(j.Take()) != 0 {
 		t.Error("the old yes was used again")
 	}
-	looptest.Succeeded(t, yes("t", "r3", got.Thread.Interrupts[0]))
+	looptest.Succeeded(t, yes("t", "r3", got.Thread.Interrupts[0].ID))
 	if did := j.Take(); len(did) != 1 {
 		t.Errorf("a new yes did %q", did)
 	}
@@ -555,6 +555,12 @@ func TestStale(t *testing.T) {
 	in.ForwardedProps = json.RawMessage(`{"holdfast":{"allowStale":true}}`)
 	reply, err := e.Post(t.Context(), looptest.Alice, "", in)
 	looptest.Succeeded(t, looptest.Collect(t, reply, err))
+	for _, cp := range looptest.Checkpoints(t, e, "t") {
+		detail := looptest.Must(e.Checkpoint(t.Context(), looptest.Alice, "t", cp.ID))(t)
+		if cp.Messages != len(detail.History) && cp.Run == "r2" {
+			t.Errorf("checkpoint %s counts %d messages, its history has %d", cp.ID, cp.Messages, len(detail.History))
+		}
+	}
 }
 
 // TestResumedRunKeepsItsEnd: a run that a thread went back into, and that another run
