@@ -283,7 +283,7 @@ func (w *watcher) checkCharged() {
 	w.Helper()
 	started := 0
 	for _, line := range w.journalFrom(0) {
-		if strings.HasPrefix(line, "tool start name=charge_card key="+w.thread+"/") {
+		if strings.HasPrefix(line, "tool start name=charge_card thread="+w.thread+" ") {
 			started++
 		}
 	}

@@ -226,9 +226,10 @@ func (k *killer) checkRepeats(thread string, d done, journal []string) {
 	for _, line := range journal {
 		f := fields(line)
 		switch {
-		case strings.HasPrefix(line, "tool start") && strings.HasPrefix(f["key"], thread+"/"):
-			call := f["key"][strings.LastIndex(f["key"], "/")+1:]
-			if d.tools[call] {
+		case strings.HasPrefix(line, "tool start") && (f["thread"] == "" || f["call"] == ""):
+			k.Errorf("the journal does not say which call that was: %s", line)
+		case strings.HasPrefix(line, "tool start") && f["thread"] == thread:
+			if d.tools[f["call"]] {
 				k.Errorf("%s: a finished tool ran again: %s", thread, line)
 			}
 		case strings.HasPrefix(line, "model start") && f["thread"] == thread:

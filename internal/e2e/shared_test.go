@@ -207,7 +207,7 @@ func (k *talk) wantStarted(calls ...string) {
 	k.Helper()
 	started := map[string]int{}
 	for _, line := range k.lines("tool start") {
-		if f := fields(line); strings.HasPrefix(f["key"], k.thread+"/") {
+		if f := fields(line); f["thread"] == k.thread {
 			started[f["call"]]++
 		}
 	}

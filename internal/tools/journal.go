@@ -14,8 +14,8 @@ import (
 // Journal returns a tool that does what t does and writes a line to w when a
 // call starts and another when it ends:
 //
-//	tool start name=lookup key=KEY
-//	tool end name=lookup key=KEY outcome=ok
+//	tool start name=lookup thread=t1 run=r1 call=call_0 key=KEY
+//	tool end name=lookup thread=t1 run=r1 call=call_0 key=KEY outcome=ok
 //
 // The outcome is ok, failed or asked. Each line is one Write, so that a file opened for
 // appending has only whole lines, whatever happens to the process. w must be safe for
@@ -31,8 +31,8 @@ type journaled struct {
 
 // Call runs the tool between two lines. If the first cannot be written, it runs nothing.
 func (j *journaled) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-	name, key := field(call.Name), field(call.Key)
-	if _, err := fmt.Fprintf(j.w, "tool start name=%s key=%s\n", name, key); err != nil {
+	which := fmt.Sprintf("name=%s thread=%s run=%s call=%s key=%s", field(call.Name), field(call.Thread), field(call.Run), field(call.ID), field(call.Key))
+	if _, err := fmt.Fprintf(j.w, "tool start %s\n", which); err != nil {
 		return holdfast.ToolResult{}, errors.New("the journal cannot be written; nothing was run")
 	}
 	result, err := j.Tool.Call(ctx, call)
@@ -45,7 +45,7 @@ func (j *journaled) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.
 		outcome = "failed"
 	}
 	// The call has been made; a journal that fails now must not hide its result.
-	_, _ = fmt.Fprintf(j.w, "tool end name=%s key=%s outcome=%s\n", name, key, outcome)
+	_, _ = fmt.Fprintf(j.w, "tool end %s outcome=%s\n", which, outcome)
 	return result, err
 }
 

@@ -36,7 +36,7 @@ func (l *lines) Write(b []byte) (int, error) {
 func invoke(t *testing.T, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, json.RawMessage, error) {
 	t.Helper()
 	if call.Key == "" {
-		call.Key = "thread/run/call"
+		call.Thread, call.Run, call.ID, call.Key = "thread", "run", "call", "k"
 	}
 	call.Name = tool.Spec().Name
 	state := call.State
@@ -253,7 +253,7 @@ func TestCharge(t *testing.T) {
 			t.Errorf("%s: no error", bad)
 		}
 	}
-	if want := []string{"charge key=thread/run/call amount=12.50 currency=EUR\n"}; !slices.Equal(journal.list, want) {
+	if want := []string{"charge key=k amount=12.50 currency=EUR\n"}; !slices.Equal(journal.list, want) {
 		t.Errorf("got %q", journal.list)
 	}
 }
@@ -265,16 +265,19 @@ func TestJournal(t *testing.T) {
 		case "calculate":
 			_, _, _ = invoke(t, tool, args(`{"expression":"1"}`))
 			call := args(`{"expression":"x"}`)
-			call.Key = "a b/r/c\n"
+			call.Thread, call.Run, call.ID, call.Key = "a b", "r", "c\n", "k"
 			_, _, _ = invoke(t, tool, call)
 		case "ask_person":
 			_, _, _ = invoke(t, tool, args(`{"question":"?"}`))
 		}
 	}
 	want := []string{
-		"tool start name=calculate key=thread/run/call\n", "tool end name=calculate key=thread/run/call outcome=ok\n",
-		"tool start name=calculate key=\"a b/r/c\\n\"\n", "tool end name=calculate key=\"a b/r/c\\n\" outcome=failed\n",
-		"tool start name=ask_person key=thread/run/call\n", "tool end name=ask_person key=thread/run/call outcome=asked\n",
+		"tool start name=calculate thread=thread run=run call=call key=k\n",
+		"tool end name=calculate thread=thread run=run call=call key=k outcome=ok\n",
+		"tool start name=calculate thread=\"a b\" run=r call=\"c\\n\" key=k\n",
+		"tool end name=calculate thread=\"a b\" run=r call=\"c\\n\" key=k outcome=failed\n",
+		"tool start name=ask_person thread=thread run=run call=call key=k\n",
+		"tool end name=ask_person thread=thread run=run call=call key=k outcome=asked\n",
 	}
 	if !slices.Equal(journal.list, want) {
 		t.Errorf("got  %q\nwant %q", journal.list, want)

@@ -93,7 +93,7 @@ func (w *worker) tools() []holdfast.Tool {
 	tool := func(name string, do func(context.Context) (string, error)) holdfast.Tool {
 		return holdfast.NewTool(name, "A tool of the tests.", func(ctx context.Context, _ toolArgs) (string, error) {
 			call := holdfast.CallFrom(ctx)
-			w.note("tool start call=%s/%d key=%s", name, call.Iteration, call.Key)
+			w.note("tool start call=%s/%d thread=%s key=%s", name, call.Iteration, call.Thread, call.Key)
 			w.at(call.Thread, "tool", call.Iteration)
 			time.Sleep(w.delay)
 			return do(ctx)
