@@ -124,3 +124,41 @@ func TestRateLimitAfterTravels(t *testing.T) {
 		})
 	}
 }
+
+// TestRateLimitCountsOnce: the call that starts again in the same place has its
+// reservation; one of the same name elsewhere needs another.
+func TestRateLimitCountsOnce(t *testing.T) {
+	t.Parallel()
+	h := hooktest.New(t)
+	h.At.Incarnation = "first"
+	tools := lasting(middleware.RateLimitOptions{Limit: 100})
+	models := lasting(middleware.RateLimitOptions{Name: "models", Model: true, Limit: 100})
+	used := func() [2]int64 {
+		begin := time.Now().UTC().Truncate(50 * 365 * 24 * time.Hour).Format(time.RFC3339)
+		return [2]int64{h.Used("rate/default/" + begin), h.Used("rate/models/" + begin)}
+	}
+	for i, elsewhere := range []func(){
+		func() {},
+		func() { h.At.Incarnation = "second" }, // deleted and made again, or a fork
+		func() { h.At.Rewinds++ },
+		func() { h.At.Principal.User = "bob" },
+		func() { h.At.Thread = "other" },
+	} {
+		elsewhere()
+		for range 3 {
+			call := holdfast.ToolCall{ID: "call_0", Name: "search", Key: "key"}
+			_, err := tools.Tool(func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
+				return holdfast.ToolResult{}, nil
+			})(h.Context(), nil, call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Ask(models, hooktest.Says(holdfast.Delta{Finish: holdfast.FinishStop})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := used(), [2]int64{int64(i + 1), int64(i + 1)}; got != want {
+			t.Errorf("in place %d: %d calls of tools and models are counted, want %d", i, got, want)
+		}
+	}
+}
