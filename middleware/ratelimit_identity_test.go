@@ -45,11 +45,11 @@ func asker(ran *atomic.Int64, m holdfast.Middleware) holdfast.Agent {
 // yes is the body that allows what a thread asks.
 func yes(t *testing.T, s *hooktest.Server, thread string) map[string]any {
 	t.Helper()
-	var info struct{ Interrupts []string }
+	var info struct{ Interrupts []struct{ ID string } }
 	if err := json.Unmarshal([]byte(s.Get("/threads/"+thread)), &info); err != nil || len(info.Interrupts) != 1 {
-		t.Fatalf("%s asks %q, %v", thread, info.Interrupts, err)
+		t.Fatalf("%s asks %v, %v", thread, info.Interrupts, err)
 	}
-	return map[string]any{"resume": []any{map[string]any{"interruptId": info.Interrupts[0], "status": "resolved", "payload": true}}}
+	return map[string]any{"resume": []any{map[string]any{"interruptId": info.Interrupts[0].ID, "status": "resolved", "payload": true}}}
 }
 
 // TestRateLimitOutlivesItsThread: who deletes a thread and makes it again is counted
