@@ -45,11 +45,11 @@ func asker(ran *atomic.Int64, m holdfast.Middleware) holdfast.Agent {
 // yes is the body that allows what a thread asks.
 func yes(t *testing.T, s *hooktest.Server, thread string) map[string]any {
 	t.Helper()
-	var info struct{ Interrupts []string }
+	var info struct{ Interrupts []struct{ ID string } }
 	if err := json.Unmarshal([]byte(s.Get("/threads/"+thread)), &info); err != nil || len(info.Interrupts) != 1 {
-		t.Fatalf("%s asks %q, %v", thread, info.Interrupts, err)
+		t.Fatalf("%s asks %v, %v", thread, info.Interrupts, err)
 	}
-	return map[string]any{"resume": []any{map[string]any{"interruptId": info.Interrupts[0], "status": "resolved", "payload": true}}}
+	return map[string]any{"resume": []any{map[string]any{"interruptId": info.Interrupts[0].ID, "status": "resolved", "payload": true}}}
 }
 
 // TestRateLimitOutlivesItsThread: who deletes a thread and makes it again is counted
@@ -122,5 +122,43 @@ func TestRateLimitAfterTravels(t *testing.T) {
 				t.Errorf("the tool ran %d times, want %d", got, limit-1)
 			}
 		})
+	}
+}
+
+// TestRateLimitCountsOnce: the call that starts again in the same place has its
+// reservation; one of the same name elsewhere needs another.
+func TestRateLimitCountsOnce(t *testing.T) {
+	t.Parallel()
+	h := hooktest.New(t)
+	h.At.Incarnation = "first"
+	tools := lasting(middleware.RateLimitOptions{Limit: 100})
+	models := lasting(middleware.RateLimitOptions{Name: "models", Model: true, Limit: 100})
+	used := func() [2]int64 {
+		begin := time.Now().UTC().Truncate(50 * 365 * 24 * time.Hour).Format(time.RFC3339)
+		return [2]int64{h.Used("rate/default/" + begin), h.Used("rate/models/" + begin)}
+	}
+	for i, elsewhere := range []func(){
+		func() {},
+		func() { h.At.Incarnation = "second" }, // deleted and made again, or a fork
+		func() { h.At.Rewinds++ },
+		func() { h.At.Principal.User = "bob" },
+		func() { h.At.Thread = "other" },
+	} {
+		elsewhere()
+		for range 3 {
+			call := holdfast.ToolCall{ID: "call_0", Name: "search", Key: "key"}
+			_, err := tools.Tool(func(context.Context, holdfast.Tool, holdfast.ToolCall) (holdfast.ToolResult, error) {
+				return holdfast.ToolResult{}, nil
+			})(h.Context(), nil, call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Ask(models, hooktest.Says(holdfast.Delta{Finish: holdfast.FinishStop})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := used(), [2]int64{int64(i + 1), int64(i + 1)}; got != want {
+			t.Errorf("in place %d: %d calls of tools and models are counted, want %d", i, got, want)
+		}
 	}
 }
