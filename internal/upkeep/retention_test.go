@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,15 +54,15 @@ func TestRetention(t *testing.T) {
 // counted counts how often the checkpoints of a thread are read.
 type counted struct {
 	store.Store
-	all, some int
+	all, some atomic.Int64
 }
 
 func (c *counted) Values(ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int) ([]store.Value, error) {
 	if kind == store.KindCheckpoint {
 		if limit == 0 {
-			c.all++
+			c.all.Add(1)
 		} else {
-			c.some++
+			c.some.Add(1)
 		}
 	}
 	return c.Store.Values(ctx, key, kind, before, limit)
@@ -92,10 +93,11 @@ func TestRetentionReachesOldThreads(t *testing.T) {
 		if n := len(looptest.Checkpoints(t, e, "t")); n != 1 {
 			t.Errorf("%d checkpoints are left, want the newest", n)
 		}
-		reads.all, reads.some = 0, 0
+		reads.all.Store(0)
+		reads.some.Store(0)
 		time.Sleep(10 * time.Hour)
-		if reads.all != 0 || reads.some != 10 {
-			t.Errorf("later the thread was read as a whole %d times and in part %d times, want 0 and 10", reads.all, reads.some)
+		if all, some := reads.all.Load(), reads.some.Load(); all != 0 || some != 10 {
+			t.Errorf("later the thread was read as a whole %d times and in part %d times, want 0 and 10", all, some)
 		}
 		looptest.WantTexts(t, e, "t", looptest.WholeTrip...)
 	})
