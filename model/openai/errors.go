@@ -113,9 +113,25 @@ func (m *Model) refused(res *http.Response, body []byte) error {
 		// Proxies answer with HTML or JSON of their own.
 		v.Error.Message = string(body)
 	}
+	if res.StatusCode >= 300 && res.StatusCode < 400 {
+		return m.redirected(res)
+	}
 	e := m.classify(res.StatusCode, v.Error)
 	e.RetryAfter = m.retryAfter(res.Header)
 	return e
+}
+
+// redirected returns the error of a response that points somewhere else. Of the address
+// only scheme and host are logged, because the rest may hold a secret.
+func (m *Model) redirected(res *http.Response) error {
+	to := "nowhere"
+	if u, err := res.Location(); err == nil {
+		to = u.Scheme + "://" + u.Host
+	}
+	return &holdfast.ModelError{
+		Public: "The model's provider redirects to another address, which the server does not follow; the server's operator must check the base URL.",
+		Err:    errors.New(m.quote(fmt.Sprintf("status %d, a redirect to %s", res.StatusCode, to))),
+	}
 }
 
 // classify decides whether another attempt can help, and what the caller may read.

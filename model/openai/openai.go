@@ -64,7 +64,8 @@ type Options struct {
 	// kept out of the log.
 	Headers map[string]string
 	// HTTP makes the requests; the default is a client with its own connections. It must
-	// not have an overall timeout, because an answer may take any length of time.
+	// not have an overall timeout, because an answer may take any length of time. Redirects
+	// are not followed unless it has a CheckRedirect.
 	HTTP *http.Client
 	// Now is the clock for Retry-After dates; default time.Now.
 	Now func() time.Time
@@ -115,6 +116,7 @@ func New(o Options) (*Model, error) {
 	if o.HTTP == nil {
 		o.HTTP = newClient()
 	}
+	o.HTTP = staying(o.HTTP)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -235,6 +237,18 @@ func newClient() *http.Client {
 	// pieces.
 	t.ReadBufferSize, t.WriteBufferSize = 2<<10, 1<<10
 	return &http.Client{Transport: t}
+}
+
+// staying returns a client that follows no redirects, unless it has a rule of its own: a
+// redirect would take the conversation, and with it headers that hold keys, to wherever
+// the provider says.
+func staying(c *http.Client) *http.Client {
+	if c.CheckRedirect != nil {
+		return c
+	}
+	own := *c
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
 }
 
 // Stream implements [holdfast.Model]. It reads in the caller's goroutine.

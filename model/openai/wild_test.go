@@ -135,16 +135,49 @@ func TestRefusalInAList(t *testing.T) {
 	}
 }
 
-// TestRedirect: a gateway that has moved gets the whole conversation again.
+// TestRedirect: a provider cannot send the conversation, and the headers with it, to another
+// place. The log is told which one; what else the address says may be a secret.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
-	var bodies []string
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
+	elsewhere := 0
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		elsewhere++
+		says(delta(`{"content":"x"}`)+finish("stop")+done)(w, r)
+	}))
+	t.Cleanup(other.Close)
+	for _, status := range []int{301, 302, 303, 307, 308, 300, 304} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/chat/completions" {
+				elsewhere++
+			}
+			w.Header().Set("Location", other.URL+"/new?token=hush")
+			w.WriteHeader(status)
+		}))
+		t.Cleanup(s.Close)
+		for _, client := range []*http.Client{nil, s.Client()} {
+			m, err := New(Options{BaseURL: s.URL, Model: "m", Key: "k", HTTP: client})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ask(t.Context(), t, m)
+			if got.err == nil || got.err.Retryable || !strings.Contains(got.err.Public, "check the base URL") {
+				t.Errorf("%d: %+v", status, got)
+				continue
+			}
+			if text := got.err.Error(); !strings.Contains(text, other.URL) || strings.Contains(text, "hush") {
+				t.Errorf("%d: the log is told %q", status, text)
+			}
 		}
-		bodies = append(bodies, string(body))
+	}
+	if elsewhere > 0 {
+		t.Errorf("%d requests went elsewhere", elsewhere)
+	}
+}
+
+// TestOwnRuleForRedirects: a client with a rule of its own keeps it.
+func TestOwnRuleForRedirects(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/new" {
 			http.Redirect(w, r, "/new", http.StatusTemporaryRedirect)
 			return
@@ -152,12 +185,14 @@ func TestRedirect(t *testing.T) {
 		says(delta(`{"content":"x"}`)+finish("stop")+done)(w, r)
 	}))
 	t.Cleanup(s.Close)
-	m, err := New(Options{BaseURL: s.URL, Model: "m", HTTP: s.Client()})
+	client := s.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return nil }
+	m, err := New(Options{BaseURL: s.URL, Model: "m", HTTP: client})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(t.Context(), t, m); got.text != "x" || len(bodies) != 2 || bodies[0] != bodies[1] || bodies[0] == "" {
-		t.Errorf("%+v after %q", got, bodies)
+	if got := ask(t.Context(), t, m); got.text != "x" {
+		t.Errorf("%+v", got)
 	}
 }
 
