@@ -128,6 +128,13 @@ type Config struct {
 	ModelTimeout time.Duration
 	// ModelIdleTimeout bounds the time between two deltas of a model; default 2m.
 	ModelIdleTimeout time.Duration
+	// MaxAnswer bounds one answer of a model in bytes: text, reasoning and calls together;
+	// default 1 MiB. A model that says more is stopped, and the run ends with model_failed.
+	MaxAnswer int
+	// MaxCalls bounds the tool calls of one answer; default 128.
+	MaxCalls int
+	// MaxArguments bounds the arguments of one tool call in bytes; default 256 KiB.
+	MaxArguments int
 	// ToolTimeout bounds one attempt of a tool call; default 60s.
 	ToolTimeout time.Duration
 	// MaxToolResult bounds a tool's result in bytes; default 256 KiB.
@@ -161,6 +168,12 @@ type Limits struct {
 	ModelTimeout time.Duration
 	// ModelIdleTimeout is as in [Config].
 	ModelIdleTimeout time.Duration
+	// MaxAnswer is as in [Config].
+	MaxAnswer int
+	// MaxCalls is as in [Config].
+	MaxCalls int
+	// MaxArguments is as in [Config].
+	MaxArguments int
 	// ToolTimeout is as in [Config].
 	ToolTimeout time.Duration
 	// MaxToolResult is as in [Config].
@@ -174,6 +187,9 @@ func (c Config) limits(agent string) Limits {
 	setDefault(&l.ModelTries, c.ModelTries)
 	setDefault(&l.ModelTimeout, c.ModelTimeout)
 	setDefault(&l.ModelIdleTimeout, c.ModelIdleTimeout)
+	setDefault(&l.MaxAnswer, c.MaxAnswer)
+	setDefault(&l.MaxCalls, c.MaxCalls)
+	setDefault(&l.MaxArguments, c.MaxArguments)
 	setDefault(&l.ToolTimeout, c.ToolTimeout)
 	setDefault(&l.MaxToolResult, c.MaxToolResult)
 	return l
@@ -195,6 +211,9 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.ModelTries, 3)
 	setDefault(&c.ModelTimeout, 10*time.Minute)
 	setDefault(&c.ModelIdleTimeout, 2*time.Minute)
+	setDefault(&c.MaxAnswer, 1<<20)
+	setDefault(&c.MaxCalls, 128)
+	setDefault(&c.MaxArguments, 256<<10)
 	setDefault(&c.ToolTimeout, time.Minute)
 	setDefault(&c.MaxToolResult, 256<<10)
 	setDefault(&c.KeepAlive, 15*time.Second)

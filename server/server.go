@@ -145,7 +145,7 @@ func (s *Server) keeperConfig() upkeep.Config {
 // withLimits returns the agent's middleware with the server's limits around it.
 func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
 	l := s.cfg.limits(a.Name)
-	// Timeouts and the result limit are about the model and the tool themselves. They
+	// Timeouts and the limits of answers and results are about the model and the tool themselves. They
 	// come last, so that a hook that waits does not count as a silent model, and each
 	// attempt of a call has its full time.
 	var all []holdfast.Middleware
@@ -154,6 +154,7 @@ func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
 	}
 	all = append(all, a.Middleware...)
 	return append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout),
+		middleware.ModelLimit(l.MaxAnswer, l.MaxCalls, l.MaxArguments),
 		middleware.ToolTimeout(l.ToolTimeout, &s.tools), middleware.ToolResultLimit(l.MaxToolResult))
 }
 

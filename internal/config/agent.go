@@ -209,6 +209,9 @@ func (p *parser) limits(n *yaml.Node) (l Limits) {
 		"modelTries":       func(n *yaml.Node) { l.ModelTries = p.count(n, "modelTries") },
 		"modelTimeout":     func(n *yaml.Node) { l.ModelTimeout = p.duration(n, "modelTimeout") },
 		"modelIdleTimeout": func(n *yaml.Node) { l.ModelIdleTimeout = p.duration(n, "modelIdleTimeout") },
+		"maxAnswer":        func(n *yaml.Node) { l.MaxAnswer = p.size(n, "maxAnswer") },
+		"maxCalls":         func(n *yaml.Node) { l.MaxCalls = p.count(n, "maxCalls") },
+		"maxArguments":     func(n *yaml.Node) { l.MaxArguments = p.size(n, "maxArguments") },
 		"toolTimeout":      func(n *yaml.Node) { l.ToolTimeout = p.duration(n, "toolTimeout") },
 		"maxToolResult":    func(n *yaml.Node) { l.MaxToolResult = p.size(n, "maxToolResult") },
 	})

@@ -91,7 +91,12 @@ type Limits struct {
 	ModelTries       int
 	ModelTimeout     time.Duration
 	ModelIdleTimeout time.Duration
-	ToolTimeout      time.Duration
+	// MaxAnswer is in bytes.
+	MaxAnswer int
+	MaxCalls  int
+	// MaxArguments is in bytes.
+	MaxArguments int
+	ToolTimeout  time.Duration
 	// MaxToolResult is in bytes.
 	MaxToolResult int
 }

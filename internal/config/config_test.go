@@ -82,7 +82,7 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	limits := config.Limits{MaxIterations: 20, ModelTries: 5, ModelTimeout: 2 * time.Minute, ModelIdleTimeout: 30 * time.Second,
-		ToolTimeout: 90 * time.Minute, MaxToolResult: 256 << 10}
+		MaxAnswer: 2 << 20, MaxCalls: 12, MaxArguments: 64 << 10, ToolTimeout: 90 * time.Minute, MaxToolResult: 256 << 10}
 	a := f.Agents[0]
 	if a.Name != "support" || a.Line != 2 || a.Description != "Answers customers." || a.Model != "openai/gpt-5-mini" ||
 		a.BaseURL != "http://localhost:11434/v1" || a.APIKeyEnv != "SUPPORT_KEY" || a.Instructions != "You are support.\n" ||
@@ -196,7 +196,7 @@ func TestExampleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"name", "description", "model", "baseURL", "apiKeyEnv", "headers", "params", "instructions", "instructionsFile", "tools",
-		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "toolTimeout", "maxToolResult", "policy", "onBusy", "onInterrupted", "onUnfinished"} {
+		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "toolTimeout", "maxToolResult", "policy", "onBusy", "onInterrupted", "onUnfinished"} {
 		if !bytes.Contains(data, []byte(key+":")) {
 			t.Errorf("the example does not show %s", key)
 		}

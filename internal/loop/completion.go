@@ -178,7 +178,7 @@ func (a *completion) messages(withCalls bool) []agui.Message {
 	var out []agui.Message
 	for _, id := range a.order {
 		if b := a.thoughts[id]; b != nil {
-			out = append(out, agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleReasoning, Text: string(b.text), EncryptedValue: b.secret}))
+			out = append(out, agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleReasoning, Text: string(b.text), EncryptedValue: string(b.secret)}))
 			continue
 		}
 		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text)}

@@ -86,7 +86,7 @@ func (a *completion) takeReasoning(d *holdfast.Delta) error {
 	}
 	b := a.reasoning
 	if d.ReasoningSecret != "" {
-		b.secret += d.ReasoningSecret
+		b.secret = append(b.secret, d.ReasoningSecret...)
 	}
 	if d.Reasoning == "" {
 		return nil
@@ -105,8 +105,8 @@ func (a *completion) endReasoning() error {
 	if err := a.emit(agui.ReasoningMessageEnd{Base: a.base(), MessageID: b.id}); err != nil {
 		return err
 	}
-	if b.secret != "" {
-		ev := agui.ReasoningEncryptedValue{Base: a.base(), Subtype: "message", EntityID: b.id, EncryptedValue: b.secret}
+	if len(b.secret) > 0 {
+		ev := agui.ReasoningEncryptedValue{Base: a.base(), Subtype: "message", EntityID: b.id, EncryptedValue: string(b.secret)}
 		if err := a.emit(ev); err != nil {
 			return err
 		}
@@ -162,9 +162,9 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 		}
 		a.appear()
 		b = &callBuilder{given: d.ID, id: d.ID, name: d.Name}
-		// An id that is empty or was used in the thread before (providers repeat call_0)
-		// is replaced by a new one before anybody sees it.
-		if b.id == "" || a.r.hist.Calls[b.id] || a.r.st.Used(b.id) || len(b.id) > maxIDLength {
+		// An id that was used in the thread before (providers repeat call_0), or that would
+		// be refused from a client, is replaced by a new one before anybody sees it.
+		if a.r.hist.Calls[b.id] || a.r.st.Used(b.id) || agui.CheckID("id", b.id) != nil {
 			b.id = a.r.host.cfg.NewID("call")
 		}
 		a.r.hist.Calls[b.id] = true
@@ -182,9 +182,6 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 	return a.r.w.Delta(a.r.ctx, agui.TypeToolCallArgs, b.id, d.Arguments)
 }
 
-// maxIDLength bounds a provider's call id, in bytes.
-const maxIDLength = 256
-
 // errNamelessCall is the cause of a model error: a call cannot be shown without its name.
 var errNamelessCall = errors.New("a tool call begins without a name")
 
@@ -192,7 +189,7 @@ var errNamelessCall = errors.New("a tool call begins without a name")
 type reasoningBuilder struct {
 	id     string
 	text   []byte
-	secret string
+	secret []byte
 }
 
 // callBuilder is one tool call while it streams in.

@@ -109,6 +109,7 @@ type answer struct {
 	name   string // of the model that answered
 	timer  *time.Timer
 	shape  shape
+	held   int // bytes of calls before their names; see hold
 }
 
 const (
@@ -120,6 +121,8 @@ const (
 	// reused.
 	afterDone    = 100 * time.Millisecond
 	maxAfterDone = 4 << 10
+	// maxName bounds the name of a model, in bytes: it is stored with the usage.
+	maxName = 256
 )
 
 // read reads an answer of any kind to its end.
@@ -169,7 +172,7 @@ func (a *answer) stream(events *events) error {
 		ev, err := events.next()
 		switch {
 		case errors.Is(err, errTooLong):
-			return tooMuch()
+			return tooLong()
 		case err != nil:
 			return a.ended(err)
 		case string(ev.data) == "[DONE]":
@@ -220,7 +223,7 @@ func (a *answer) whole(body io.Reader) error {
 	case err != nil:
 		return truncated(err)
 	case len(data) > maxLine:
-		return tooMuch()
+		return tooLong()
 	}
 	if err := a.take(event{data: unwrapped(data)}); err != nil {
 		return err
@@ -262,7 +265,7 @@ func (a *answer) take(ev event) error {
 		return truncated(fmt.Errorf("an event is not JSON of the expected form: %w", broken))
 	}
 	if c.Model != "" {
-		a.name = c.Model
+		a.name = strings.ToValidUTF8(c.Model[:min(len(c.Model), maxName)], "")
 	}
 	if c.Usage != nil {
 		a.usage = a.usageOf(c.Usage)

@@ -13,7 +13,23 @@ type call struct {
 	id    string
 	name  string
 	// held are arguments that came before the name.
-	held string
+	held []byte
+}
+
+// maxHeld bounds what an answer has of calls before their names, in bytes, and perCall is
+// what each call counts besides its text: nobody else can bound what is not passed on.
+const (
+	maxHeld = 1 << 20
+	perCall = 1 << 10
+)
+
+// hold keeps arguments until their call has a name.
+func (a *answer) hold(c *call, args string) error {
+	c.held = append(c.held, args...)
+	if a.held += len(args); a.held > maxHeld {
+		return tooMuch("calls without a name")
+	}
+	return nil
 }
 
 // call passes on a piece of a tool call.
@@ -27,6 +43,9 @@ func (a *answer) call(t *toolCall) error {
 		}
 		at = len(a.calls)
 		a.calls = append(a.calls, begun)
+		if name == "" {
+			a.held += perCall + len(id)
+		}
 	}
 	c := a.calls[at]
 	if c.id == "" {
@@ -36,12 +55,11 @@ func (a *answer) call(t *toolCall) error {
 	if c.name == "" {
 		// The loop must know the name when a call starts.
 		if name == "" {
-			c.held += args
-			return nil
+			return a.hold(c, args)
 		}
 		c.name = name
-		d.ID, d.Name, d.Arguments = c.id, name, c.held+args
-		c.held = ""
+		d.ID, d.Name, d.Arguments = c.id, name, string(c.held)+args
+		c.held = nil
 	}
 	return a.emit(holdfast.Delta{Call: &d})
 }
@@ -81,7 +99,7 @@ var errNameless = errors.New("a tool call has arguments and no name")
 // nameless returns the error of an answer with a call that nothing can run.
 func (a *answer) nameless() error {
 	for _, c := range a.calls {
-		if c.held != "" {
+		if len(c.held) > 0 {
 			return &holdfast.ModelError{Retryable: true, Public: "The model made a tool call without a name.", Err: errNameless}
 		}
 	}

@@ -222,6 +222,10 @@ func truncated(cause error) error {
 	}
 }
 
-func tooMuch() error {
-	return &holdfast.ModelError{Public: "The model's provider sent more than the server accepts.", Err: errTooLong}
+// tooMuch says what of an answer is larger than the server takes.
+func tooMuch(what string) error {
+	return &holdfast.ModelError{Public: "The model's provider was stopped because it sent too much: " + what + ".", Err: errTooLong}
 }
+
+// tooLong is tooMuch for a piece of more than maxLine.
+func tooLong() error { return tooMuch(fmt.Sprintf("more than %d MiB in one piece", maxLine>>20)) }

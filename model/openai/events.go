@@ -7,8 +7,9 @@ import (
 	"io"
 )
 
-// maxLine bounds a line, and an event, in bytes.
-const maxLine = 32 << 20
+// maxLine bounds a line, an event, and an answer that does not stream, in bytes. It is
+// several times what a server takes of an answer, and little enough to be decoded.
+const maxLine = 4 << 20
 
 var errTooLong = errors.New("an event is too long")
 

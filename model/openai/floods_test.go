@@ -1,0 +1,54 @@
+package openai
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestFloods: what a provider sends and the server never passes on is bounded here, since
+// nobody else can see it.
+func TestFloods(t *testing.T) {
+	t.Parallel()
+	piece := strings.Repeat("x", 1<<16)
+	for name, chunk := range map[string]string{
+		"arguments without a name": delta(`{"tool_calls":[{"index":0,"function":{"arguments":"` + piece + `"}}]}`),
+		"calls without a name":     delta(`{"tool_calls":[{"index":%d,"id":"c%[1]d","function":{"arguments":""}}]}`),
+		"ids without a name":       delta(`{"tool_calls":[{"index":%d,"id":"` + piece + `%[1]d","function":{}}]}`),
+		"a line without an end":    "data: " + piece,
+		"an event without an end":  "data: " + piece + "\n",
+	} {
+		sent := 0
+		m := provider(t, func(w http.ResponseWriter, r *http.Request) {
+			for n := 0; sent < 64<<20 && r.Context().Err() == nil; n++ {
+				text := chunk
+				if strings.Contains(chunk, "%") {
+					text = fmt.Sprintf(chunk, n)
+				}
+				if name == "a line without an end" && n > 0 {
+					text = piece
+				}
+				written, err := io.WriteString(w, text)
+				if sent += written; err != nil {
+					return
+				}
+			}
+		})
+		got := ask(t.Context(), t, m)
+		if got.err == nil || got.err.Retryable || !strings.Contains(got.err.Public, "sent too much") {
+			t.Errorf("%s: %+v", name, got.err)
+		}
+	}
+}
+
+// TestLongModelName: the provider's name of the model is stored with the usage.
+func TestLongModelName(t *testing.T) {
+	t.Parallel()
+	m := provider(t, says(`data: {"model":"`+strings.Repeat("é", 1000)+`","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"total_tokens":1}}`+"\n\n"+done))
+	got := ask(t.Context(), t, m)
+	if !strings.Contains(got.usage, strings.Repeat("é", maxName/2)) || strings.Contains(got.usage, strings.Repeat("é", maxName/2+1)) {
+		t.Errorf("%+v", got)
+	}
+}
