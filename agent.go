@@ -19,6 +19,11 @@ type Agent struct {
 	// waiting or unfinished. A request may choose otherwise in
 	// forwardedProps.holdfast.
 	Policy Policy
+	// HideToolErrors keeps the text of an error that a tool returns from the model and the
+	// stream: both get a fixed text, and the log has the error. The public text of an
+	// [*Error] and what is wrong with a call's arguments are shown all the same. Without
+	// it, the text of every error is shown: write it for the model.
+	HideToolErrors bool
 }
 
 // Policy says what a POST does with a thread that is not ready for new

@@ -21,7 +21,7 @@ func ToolResultLimit(maxBytes int) holdfast.Middleware {
 			return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 				result, err := next(ctx, tool, call)
 				if err != nil {
-					return cutError(err, maxBytes)
+					return holdfast.ToolResult{}, cutError(err, maxBytes)
 				}
 				result.Text = cut(result.Text, maxBytes)
 				result.Parts = cutParts(result.Parts, maxBytes)
@@ -31,15 +31,37 @@ func ToolResultLimit(maxBytes int) holdfast.Middleware {
 	}
 }
 
-// cutError turns an error with a long text into a result with a shorter one, because the
-// model reads the text of an error.
-func cutError(err error, maxBytes int) (holdfast.ToolResult, error) {
+// cutError shortens the text of an error, because the model reads it; of an
+// [holdfast.Error] that is its message.
+func cutError(err error, maxBytes int) error {
 	var ask *holdfast.Interrupt
-	if errors.As(err, &ask) || len(err.Error()) <= maxBytes {
-		return holdfast.ToolResult{}, err
+	var end *holdfast.EndRun
+	var known *holdfast.Error
+	switch {
+	case errors.As(err, &ask), errors.As(err, &end):
+		return err
+	case errors.As(err, &known) && len(known.Message) > maxBytes:
+		short := *known
+		short.Message, short.Err = cut(known.Message, maxBytes), err
+		return &short
+	case known != nil || len(err.Error()) <= maxBytes:
+		return err
 	}
-	return holdfast.ToolResult{Text: cut(err.Error(), maxBytes), Failed: true}, nil
+	return &shortError{text: cut(err.Error(), maxBytes), cause: err}
 }
+
+// shortError is an error whose text was too long. errors.Is and errors.As still find the
+// cause.
+type shortError struct {
+	text  string
+	cause error
+}
+
+// Error returns the beginning of the text.
+func (e *shortError) Error() string { return e.text }
+
+// Unwrap returns the original error.
+func (e *shortError) Unwrap() error { return e.cause }
 
 // cut shortens a text to at most limit bytes and appends a note.
 func cut(text string, limit int) string {

@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -42,8 +43,22 @@ func TestToolResultLimitOfErrorsAndQuestions(t *testing.T) {
 		t.Errorf("a question: got %v", err)
 	}
 	result, err := run(t.Context(), fails(errors.New(strings.Repeat("x", 100))), ToolResultLimit(10))
-	if err != nil || !result.Failed || !strings.HasPrefix(result.Text, "xxxxxxxxxx\n[") {
+	if err == nil || !strings.HasPrefix(err.Error(), "xxxxxxxxxx\n[") {
 		t.Errorf("a long error: got %+v, %v", result, err)
+	}
+	long := fmt.Errorf("%s: %w", strings.Repeat("x", 100), holdfast.ErrArguments)
+	if _, err := run(t.Context(), fails(long), ToolResultLimit(10)); !errors.Is(err, holdfast.ErrArguments) || len(err.Error()) > 80 {
+		t.Errorf("a long error with a cause: got %v", err)
+	}
+	// Of an error with a public text only that text is shown, so only that is cut.
+	public := holdfast.Errorf("down", "It is down.").Wrap(errors.New(strings.Repeat("secret ", 100)))
+	if _, err := run(t.Context(), fails(public), ToolResultLimit(20)); err != error(public) {
+		t.Errorf("a public error with a long cause: got %v", err)
+	}
+	var known *holdfast.Error
+	_, err = run(t.Context(), fails(public), ToolResultLimit(5))
+	if !errors.As(err, &known) || !strings.HasPrefix(known.Message, "It is\n[") || strings.Contains(known.Message, "secret") || !errors.Is(err, public) {
+		t.Errorf("a long public error: got %v", err)
 	}
 }
 

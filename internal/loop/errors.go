@@ -59,6 +59,27 @@ func publicError(err error) *holdfast.Error {
 	return holdfast.AsError(err)
 }
 
+// toolErrorText returns what the model and the stream are shown of an error that a tool, or
+// a hook around it, has returned. Of an [holdfast.Error] only its public text is; the text
+// of any other is the author's word to the model, unless the agent hides those.
+func (r *run) toolErrorText(call thread.Call, err error) string {
+	text := call.Name + " failed; the server's log has the cause."
+	var public *holdfast.Error
+	switch {
+	case errors.As(err, &public):
+		if public.Message != "" {
+			text = public.Message
+		}
+		if public.Err == nil {
+			return text // there is no more to it
+		}
+	case !r.agent.HideToolErrors || errors.Is(err, holdfast.ErrArguments):
+		return err.Error()
+	}
+	r.host.cfg.Log.Warn("a tool failed", "tool", call.Name, "thread", r.key.Thread, "run", r.rec.ID, "call", call.ID, "error", err)
+	return text
+}
+
 // takeoverResult names the failure of a takeover for the observer.
 func takeoverResult(err error) observe.TakeoverResult {
 	var pub *holdfast.Error

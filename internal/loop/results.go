@@ -29,12 +29,12 @@ func (r *run) save(f finished) error {
 		r.st.Ending = thread.EndingOf(end.Err)
 		f.result = holdfast.ToolResult{Text: end.Err.Message, Failed: true} // without the hint, which is for people
 	case f.err != nil:
-		f.result = holdfast.ToolResult{Text: f.err.Error(), Failed: true}
+		f.result = holdfast.ToolResult{Text: r.toolErrorText(f.call, f.err), Failed: true}
 	}
 	message := r.host.cfg.NewID("msg")
 	events, put, err := r.applyUpdates(&f, message)
 	if err != nil {
-		f.result = holdfast.ToolResult{Text: "The shared state could not be changed: " + err.Error(), Failed: true}
+		f.result = holdfast.ToolResult{Text: "The shared state could not be changed: " + r.toolErrorText(f.call, err), Failed: true}
 	}
 	m := agui.FromDomain(holdfast.Message{ID: message, Role: holdfast.RoleTool, CallID: f.call.ID, Text: f.result.Text, Parts: f.result.Parts})
 	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
