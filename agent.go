@@ -19,11 +19,37 @@ type Agent struct {
 	// waiting or unfinished. A request may choose otherwise in
 	// forwardedProps.holdfast.
 	Policy Policy
+	// Client says what clients may bring besides the words of their user.
+	Client ClientPolicy
 	// HideToolErrors keeps the text of an error that a tool returns from the model and the
 	// stream: both get a fixed text, and the log has the error. The public text of an
 	// [*Error] and what is wrong with a call's arguments are shown all the same. Without
 	// it, the text of every error is shown: write it for the model.
 	HideToolErrors bool
+}
+
+// ClientPolicy says how far an agent trusts what clients send: a history, instructions,
+// facts and media. It counts when a message comes in, and again whenever the model is
+// shown it. A zero member is the server's default.
+type ClientPolicy struct {
+	// Import is what a new thread takes of the history that a client sends with it: "all"
+	// (default), "users" for the user messages only, or "none" for the user messages at its
+	// end only. What else is taken is marked: see [Message.Imported].
+	Import string
+	// Instructions is how the model is shown the system and developer messages of clients:
+	// "system", with the authority of the agent's own instructions; "user", as a user
+	// message that says where the text comes from; "drop", not at all. The default is "user"
+	// on a server that authenticates its callers, and "system" on one without keys.
+	Instructions string
+	// Context is how the model is shown the facts that clients send as context; its values
+	// and its default are those of Instructions.
+	Context string
+	// MediaURLs is which URLs of images and other media clients may send: "https"
+	// (default), "any" scheme, or "none". Literal addresses of private networks and of the
+	// machine itself are always refused, data: URLs never. Nothing is resolved or fetched.
+	MediaURLs string
+	// MediaFiles lets clients name files that the model's provider holds by their ids.
+	MediaFiles bool
 }
 
 // Policy says what a POST does with a thread that is not ready for new

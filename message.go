@@ -37,9 +37,14 @@ type Message struct {
 	// EncryptedValue is opaque data of the provider (such as encrypted reasoning) that
 	// is sent back to it unchanged.
 	EncryptedValue string
-	// Metadata is whatever the message's author attached, as JSON; the server stores
-	// it without reading it.
+	// Metadata is whatever the message's author attached, as JSON. Its member holdfast is
+	// the server's own: clients cannot set it.
 	Metadata json.RawMessage
+	// Imported means that a client brought the message and the server has not produced it:
+	// a message of a history that came with a new thread, the result of a tool that the
+	// frontend runs, or what a person says came of a call in doubt. It may be forged. It is
+	// never set on what the user has written, which is always the client's.
+	Imported bool
 }
 
 // PartType says what a [Part] holds.

@@ -102,6 +102,9 @@ type Iteration struct {
 	// Granted is the number of iterations before this one since a request started or
 	// resumed the run; limits compare with it.
 	Granted int
+	// Imported is how many messages of the history have [Message.Imported] set. If it is 0,
+	// this server has produced all of it, except for what the user wrote.
+	Imported int
 	// Answer is a person's answer to the question that a hook asked before this
 	// iteration; nil if there was none.
 	Answer *Answer

@@ -38,6 +38,10 @@ type ModelRequest struct {
 	Attempt int
 	// Instructions are the agent's and the run's system texts, in order.
 	Instructions []string
+	// ClientInstructions are the client's system texts that are not to have the authority of
+	// Instructions: see [ClientPolicy]. Only Model hooks see them here; before the model
+	// itself is called they become a user message, and so does Context if the agent says so.
+	ClientInstructions []string
 	// Messages is the well-formed history: every tool call has exactly one
 	// result. Reasoning messages are in it; activity messages are not. A model or
 	// middleware that changes a message works on a copy of the list.

@@ -42,6 +42,8 @@ const (
 	InvalidInput = "invalid_input"
 	// MaxIterations: the run has used the iterations that it was granted.
 	MaxIterations = "max_iterations"
+	// MediaRefused: a message has an image or other media that the agent does not take.
+	MediaRefused = "media_refused"
 	// MethodNotAllowed: the route has no such method.
 	MethodNotAllowed = "method_not_allowed"
 	// MidExecution: the thread has unfinished work, to which messages cannot be added.

@@ -185,6 +185,7 @@ const maxSummary = 16 << 10
 func (s *summaryCall) ask(have HistoryWindowState, messages []holdfast.Message) (string, error) {
 	req := *s.req
 	req.Instructions, req.Tools, req.Context = []string{s.SummaryPrompt}, nil, nil
+	req.ClientInstructions = nil
 	req.Messages = []holdfast.Message{{ID: "summary", Role: holdfast.RoleUser, Text: transcript(have.Text, messages)}}
 	var text strings.Builder
 	finish := holdfast.FinishReason("")

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -19,6 +21,7 @@ import (
 
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
@@ -248,7 +251,7 @@ func (c *Config) validate() error {
 			return fmt.Errorf("agent %q has no model: set Agent.Model", a.Name)
 		}
 		names[a.Name] = true
-		if err := validateTools(a); err != nil {
+		if err := errors.Join(validateTools(a), validateClient(a)); err != nil {
 			return err
 		}
 	}
@@ -306,6 +309,38 @@ func validateTools(a holdfast.Agent) error {
 		tools[name] = true
 	}
 	return nil
+}
+
+// validateClient checks the values of an agent's policy for clients.
+func validateClient(a holdfast.Agent) error {
+	for _, v := range []struct {
+		name, value string
+		known       []string
+	}{
+		{"Import", a.Client.Import, []string{"", thread.ImportAll, thread.ImportUsers, thread.ImportNone}},
+		{"Instructions", a.Client.Instructions, []string{"", thread.ShowAsSystem, thread.ShowAsUser, thread.ShowNothing}},
+		{"Context", a.Client.Context, []string{"", thread.ShowAsSystem, thread.ShowAsUser, thread.ShowNothing}},
+		{"MediaURLs", a.Client.MediaURLs, []string{"", thread.MediaHTTPS, thread.MediaAny, thread.MediaNone}},
+	} {
+		if !slices.Contains(v.known, v.value) {
+			return fmt.Errorf("agent %q has an unknown Client.%s %q: use %s", a.Name, v.name, v.value, strings.Join(v.known[1:], ", "))
+		}
+	}
+	return nil
+}
+
+// clientPolicy returns an agent's policy for clients with the server's defaults. Where
+// callers are authenticated, somebody else than the operator writes what clients send.
+func (c *Config) clientPolicy(a *holdfast.Agent) holdfast.ClientPolicy {
+	p, shown := a.Client, thread.ShowAsSystem
+	if c.Authenticate != nil {
+		shown = thread.ShowAsUser
+	}
+	setDefault(&p.Import, thread.ImportAll)
+	setDefault(&p.Instructions, shown)
+	setDefault(&p.Context, shown)
+	setDefault(&p.MediaURLs, thread.MediaHTTPS)
+	return p
 }
 
 func (c *Config) validateAddr() error {

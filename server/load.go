@@ -144,7 +144,7 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 	agents := make([]holdfast.Agent, len(file.Agents))
 	for i, a := range file.Agents {
 		agents[i] = holdfast.Agent{Name: a.Name, Description: a.Description, Instructions: a.Instructions,
-			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy}
+			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, HideToolErrors: a.HideToolErrors}
 		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}

@@ -117,7 +117,7 @@ func (s *Server) loopConfig() loop.Config {
 	agents := make([]holdfast.Agent, len(c.Agents))
 	modelTries := make(map[string]int, len(c.Agents))
 	for i, a := range c.Agents {
-		a.Middleware = s.withLimits(a)
+		a.Middleware, a.Client = s.withLimits(a), c.clientPolicy(&a)
 		agents[i] = a
 		modelTries[a.Name] = c.limits(a.Name).ModelTries
 	}

@@ -58,6 +58,10 @@ func TestConfigMistakes(t *testing.T) {
 		"listens on loopback only": func(c *server.Config) { c.Addr = "0.0.0.0:8080" },
 		"write host:port":          func(c *server.Config) { c.Addr = "8080" },
 		"use file:FOLDER":          func(c *server.Config) { c.Store = "floppy:a" },
+		"unknown Client.Import":    func(c *server.Config) { c.Agents[0].Client.Import = "user" },
+		"use system, user, drop":   func(c *server.Config) { c.Agents[0].Client.Context = "none" },
+		"Client.Instructions":      func(c *server.Config) { c.Agents[0].Client.Instructions = "all" },
+		"use https, any, none":     func(c *server.Config) { c.Agents[0].Client.MediaURLs = "http" },
 		"has no path":              func(c *server.Config) { c.Store = "file:" },
 	} {
 		c := config(t)

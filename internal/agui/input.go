@@ -76,7 +76,11 @@ func DecodeInput(body []byte) (*RunAgentInput, error) {
 	if err := json.Unmarshal(body, in); err != nil {
 		return nil, decodeError(err, body)
 	}
-	return in, in.check()
+	if err := in.check(); err != nil {
+		return in, err
+	}
+	in.dropMarks()
+	return in, nil
 }
 
 func invalid(field, message, hint string) *holdfast.Error {

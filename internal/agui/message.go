@@ -151,7 +151,7 @@ type source struct {
 func (m *Message) Domain() (holdfast.Message, error) {
 	d := holdfast.Message{
 		ID: m.ID, Role: holdfast.Role(m.Role), CallID: m.ToolCallID, Error: m.Error, Name: m.Name,
-		EncryptedValue: m.EncryptedValue, Metadata: m.Metadata,
+		EncryptedValue: m.EncryptedValue, Metadata: m.Metadata, Imported: m.Imported(),
 	}
 	for _, c := range m.ToolCalls {
 		d.Calls = append(d.Calls, holdfast.ToolCall{
@@ -196,7 +196,7 @@ func parts(content []byte) ([]holdfast.Part, error) {
 }
 
 func (p *part) domain() (holdfast.Part, bool, error) {
-	d := holdfast.Part{Type: holdfast.PartType(p.Type), ID: p.ID, Metadata: absentIfNull(p.Metadata)}
+	d := holdfast.Part{Type: holdfast.PartType(p.Type), ID: p.ID, Metadata: withoutMarks(absentIfNull(p.Metadata))}
 	switch d.Type {
 	case "":
 		return d, false, fmt.Errorf("a part has no type")

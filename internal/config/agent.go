@@ -68,6 +68,12 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"middleware":       func(n *yaml.Node) { a.Middleware = p.middleware(n) },
 		"limits":           func(n *yaml.Node) { a.Limits = p.limits(n) },
 		"policy":           func(n *yaml.Node) { a.Policy = p.policy(n) },
+
+		"import":             p.oneOf(&a.Client.Import, "import", "all", "users", "none"),
+		"clientInstructions": p.oneOf(&a.Client.Instructions, "clientInstructions", "system", "user", "drop"),
+		"clientContext":      p.oneOf(&a.Client.Context, "clientContext", "system", "user", "drop"),
+		"media":              func(n *yaml.Node) { p.media(n, &a.Client) },
+		"toolErrors":         func(n *yaml.Node) { a.HideToolErrors = p.toolErrors(n) },
 	})
 	if _, ok := a.at["name"]; !ok && resolve(n).Kind == yaml.MappingNode {
 		p.mistake(position(n), "this agent has no name; add name:, which requests use")
@@ -218,23 +224,47 @@ func (p *parser) limits(n *yaml.Node) (l Limits) {
 	return l
 }
 
-func (p *parser) policy(n *yaml.Node) (policy holdfast.Policy) {
-	oneOf := func(dst *string, what string, known ...string) func(*yaml.Node) {
-		return func(n *yaml.Node) {
-			value, ok := p.text(n, what)
-			if ok && !slices.Contains(known, value) {
-				p.mistake(position(resolve(n)), "%s cannot be %s%s", what, show(value), suggest(value, known))
-				return
-			}
-			*dst = value
+// oneOf returns a function that reads one of the known values.
+func (p *parser) oneOf(dst *string, what string, known ...string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		value, ok := p.text(n, what)
+		if ok && !slices.Contains(known, value) {
+			p.mistake(position(resolve(n)), "%s cannot be %s%s", what, show(value), suggest(value, known))
+			return
 		}
+		*dst = value
 	}
+}
+
+func (p *parser) media(n *yaml.Node, c *holdfast.ClientPolicy) {
+	p.object(n, "media", fields{
+		"urls":  p.oneOf(&c.MediaURLs, "urls", "https", "any", "none"),
+		"files": func(n *yaml.Node) { c.MediaFiles = p.yes(n, "files") },
+	})
+}
+
+func (p *parser) toolErrors(n *yaml.Node) (hide bool) {
+	var said string
+	p.oneOf(&said, "toolErrors", "show", "hide")(n)
+	return said == "hide"
+}
+
+func (p *parser) policy(n *yaml.Node) (policy holdfast.Policy) {
 	p.object(n, "policy", fields{
-		"onBusy":        oneOf(&policy.OnBusy, "onBusy", holdfast.PolicyReject, holdfast.PolicyCancelAndRun),
-		"onInterrupted": oneOf(&policy.OnInterrupted, "onInterrupted", holdfast.PolicyReject, holdfast.PolicyDecline),
-		"onUnfinished":  oneOf(&policy.OnUnfinished, "onUnfinished", holdfast.PolicyReject, holdfast.PolicyAbandon),
+		"onBusy":        p.oneOf(&policy.OnBusy, "onBusy", holdfast.PolicyReject, holdfast.PolicyCancelAndRun),
+		"onInterrupted": p.oneOf(&policy.OnInterrupted, "onInterrupted", holdfast.PolicyReject, holdfast.PolicyDecline),
+		"onUnfinished":  p.oneOf(&policy.OnUnfinished, "onUnfinished", holdfast.PolicyReject, holdfast.PolicyAbandon),
 	})
 	return policy
+}
+
+// yes reads true or false.
+func (p *parser) yes(n *yaml.Node, what string) (v bool) {
+	n = resolve(n)
+	if n.ShortTag() != "!!bool" || n.Decode(&v) != nil {
+		p.wrongType(n, what, "true or false")
+	}
+	return v
 }
 
 // scalar returns the text in the file, whatever its YAML type: to YAML, 30 is a number

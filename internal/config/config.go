@@ -77,6 +77,10 @@ type Agent struct {
 	Middleware []holdfast.Middleware
 	Limits     Limits
 	Policy     holdfast.Policy
+	// Client is what clients may bring.
+	Client holdfast.ClientPolicy
+	// HideToolErrors is toolErrors: hide.
+	HideToolErrors bool
 
 	name      string
 	start     place

@@ -88,6 +88,7 @@ func TestLoad(t *testing.T) {
 		a.BaseURL != "http://localhost:11434/v1" || a.APIKeyEnv != "SUPPORT_KEY" || a.Instructions != "You are support.\n" ||
 		a.InstructionsFile != filepath.Join("testdata", "support.md") || a.Limits != limits ||
 		!reflect.DeepEqual(a.Tools, []string{"lookup", "calculate"}) ||
+		a.Client != (holdfast.ClientPolicy{Import: "users", Instructions: "user", Context: "drop", MediaURLs: "none", MediaFiles: true}) || !a.HideToolErrors ||
 		a.Policy != (holdfast.Policy{OnBusy: "cancel_and_run", OnInterrupted: "decline", OnUnfinished: "abandon"}) {
 		t.Errorf("%+v", a)
 	}
@@ -95,7 +96,7 @@ func TestLoad(t *testing.T) {
 	if want := `{"deep":{"on":true},"seed":7,"stop":["a","b"],"temperature":0.2,"user":null}`; err != nil || string(params) != want {
 		t.Errorf("params %s, %v", params, err)
 	}
-	if b := f.Agents[1]; b.Model != "demo" || b.Instructions != "Be short.\nBe kind.\n" || b.Limits != limits || b.Line != 12 {
+	if b := f.Agents[1]; b.Model != "demo" || b.Instructions != "Be short.\nBe kind.\n" || b.Limits != limits || b.Line != 17 || b.Client != (holdfast.ClientPolicy{}) || b.HideToolErrors {
 		t.Errorf("%+v", b)
 	}
 	if c := f.Agents[2]; c.Name != "bare" || c.Model != "" || c.Params != nil || c.Limits != (config.Limits{}) {
@@ -111,7 +112,7 @@ func TestErrorf(t *testing.T) {
 	}
 	for want, got := range map[string]error{
 		"testdata/good.yaml:6:5: SUPPORT_KEY is not set": f.Agents[0].Errorf("apiKeyEnv", "%s is not set", "SUPPORT_KEY"),
-		"testdata/good.yaml:18:5: no default model":      f.Agents[2].Errorf("model", "no default model"),
+		"testdata/good.yaml:23:5: no default model":      f.Agents[2].Errorf("model", "no default model"),
 	} {
 		if got.Error() != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -196,7 +197,7 @@ func TestExampleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"name", "description", "model", "baseURL", "apiKeyEnv", "headers", "params", "instructions", "instructionsFile", "tools",
-		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "toolTimeout", "maxToolResult", "policy", "onBusy", "onInterrupted", "onUnfinished"} {
+		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "toolTimeout", "maxToolResult", "import", "clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "onBusy", "onInterrupted", "onUnfinished"} {
 		if !bytes.Contains(data, []byte(key+":")) {
 			t.Errorf("the example does not show %s", key)
 		}

@@ -95,3 +95,15 @@ func errRoleChanged(id, was, is string) *holdfast.Error {
 		"Message %q has the role %q in this thread, but was sent as %q.", id, was, is).
 		WithHint("Give a new message a new id.").With("messageId", id)
 }
+
+// errNothingTaken is for a history of which the agent takes nothing that could be run.
+func errNothingTaken(policy string) *holdfast.Error {
+	return holdfast.Errorf(codes.NothingToRun, "This agent takes no history from clients (import: %s), and without it there is nothing to run.", policy).
+		WithHint("Send a user message as the last one.")
+}
+
+// errMedia never repeats the reference, which may hold a secret.
+func errMedia(message string, part int, kind holdfast.PartType, r *refusal) *holdfast.Error {
+	return holdfast.Errorf(codes.MediaRefused, "The %s of message %q was sent %s.", kind, message, r.why).
+		WithHint("%s", r.instead).With("messageId", message).With("part", part)
+}

@@ -49,7 +49,8 @@ const (
 // names of the middleware and of the hook.
 func New(a *holdfast.Agent, log *slog.Logger, failed func(holdfast.Iteration, string, string)) *Chain {
 	c := &Chain{log: log, failed: failed}
-	c.CallModel = repaired(a.Model.Stream)
+	model := told(a, repaired(a.Model.Stream))
+	c.CallModel = model
 	c.CallTool = func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 		return tool.Call(ctx, call)
 	}
@@ -57,7 +58,7 @@ func New(a *holdfast.Agent, log *slog.Logger, failed func(holdfast.Iteration, st
 	// hooks around them, they are recovered here, before they could be taken for a hook's.
 	for _, m := range a.Middleware {
 		if m.Model != nil {
-			c.CallModel = c.guardedModel("", repaired(a.Model.Stream))
+			c.CallModel = c.guardedModel("", model)
 		}
 		if m.Tool != nil {
 			c.CallTool = c.baseTool

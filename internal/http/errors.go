@@ -27,6 +27,7 @@ var status = map[string]int{
 	codes.InterruptExpired:         http.StatusConflict,
 	codes.Interrupted:              http.StatusConflict,
 	codes.InvalidInput:             http.StatusBadRequest,
+	codes.MediaRefused:             http.StatusBadRequest,
 	codes.MethodNotAllowed:         http.StatusMethodNotAllowed,
 	codes.MidExecution:             http.StatusConflict,
 	codes.NotFound:                 http.StatusNotFound,

@@ -232,7 +232,7 @@ var (
 		codes.InvalidInput, codes.SchemaChanged, codes.StateTooNew, codes.MidExecution,
 		codes.NotFound, codes.NothingToRun, codes.PayloadTooLarge,
 		codes.RunIDReused, codes.RunInProgress, codes.ShuttingDown, codes.StreamCut, codes.ThreadTooLarge,
-		codes.TooManyRuns, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.WrongAgent,
+		codes.MediaRefused, codes.TooManyRuns, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.WrongAgent,
 	})
 )
 

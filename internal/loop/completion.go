@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
@@ -89,18 +90,12 @@ func (a *completion) request() *holdfast.ModelRequest {
 	r := a.r
 	req := &holdfast.ModelRequest{
 		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
-		Messages: r.messages[:len(r.messages):len(r.messages)], Context: r.rec.Context, ForwardedProps: r.rec.ForwardedProps,
+		Messages: r.messages[:len(r.messages):len(r.messages)], ForwardedProps: r.rec.ForwardedProps,
 	}
 	if r.agent.Instructions != "" {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)
 	}
-	for _, raw := range r.rec.Instructions {
-		if m, err := agui.DecodeMessage(raw); err == nil {
-			if d, err := m.Domain(); err == nil {
-				req.Instructions = append(req.Instructions, d.PlainText())
-			}
-		}
-	}
+	r.instruct(req)
 	req.Tools = r.host.specs[r.agent.Name]
 	for _, t := range r.rec.Tools {
 		// A frontend's tool never replaces a server's tool of the same name.
@@ -109,6 +104,31 @@ func (a *completion) request() *holdfast.ModelRequest {
 		}
 	}
 	return req
+}
+
+// instruct adds to a request what the client of this run has to say to the model.
+func (r *run) instruct(req *holdfast.ModelRequest) {
+	p := &r.agent.Client
+	if p.Context != thread.ShowNothing {
+		req.Context = r.rec.Context
+	}
+	if p.Instructions == thread.ShowNothing {
+		return
+	}
+	for _, raw := range r.rec.Instructions {
+		m, err := agui.DecodeMessage(raw)
+		if err != nil {
+			continue
+		}
+		d, err := m.Domain()
+		switch {
+		case err != nil:
+		case p.Instructions == thread.ShowAsUser:
+			req.ClientInstructions = append(req.ClientInstructions, d.PlainText())
+		default:
+			req.Instructions = append(req.Instructions, d.PlainText())
+		}
+	}
 }
 
 // completion is a model's answer while it streams in.

@@ -80,7 +80,7 @@ func givenByPerson(call thread.Call) finished {
 	f := finished{call: call}
 	switch said := verdictOf(call.Answer); said.Outcome {
 	case answerHappened:
-		f.result.Text = said.Result
+		f.result.Text, f.said = said.Result, true
 		if said.Result == "" {
 			f.result.Text = TextHappened
 		}

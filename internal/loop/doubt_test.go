@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // doubtful runs an agent with one tool until its process dies in the middle of the
@@ -128,6 +129,23 @@ func TestPersonDecides(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWordOfAPerson: what a person says came of a call is not what the tool has said, and
+// is not reused as if it were.
+func TestWordOfAPerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, j := doubtful(t, holdfast.WithEffect(holdfast.EffectOnce), holdfast.WithInDoubt(holdfast.DoubtAsk))
+		open := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r2"))
+		looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r3", `{"outcome":"happened","result":"FORGED"}`, open...)))
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:FORGED", "assistant:done")
+		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1", ReuseResults: true}))(t)
+		looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r4"))
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:paid", "assistant:done")
+		if did := j.Take(); len(did) != 1 {
+			t.Errorf("the tool was started %d times", len(did))
+		}
+	})
 }
 
 // TestIntent: what is about to be done is stored before it is.

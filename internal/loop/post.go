@@ -196,6 +196,7 @@ func (p *plan) request(agent string) (decide.Request, error) {
 		pending = p.State.PendingFrontend()
 	}
 	req.Compared = decide.Compare(p.History, pending, p.in.Messages, pol.Branch)
+	req.Compared.Admit(&p.agent.Client)
 	return req, nil
 }
 

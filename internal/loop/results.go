@@ -44,6 +44,10 @@ func (r *run) save(f finished) error {
 		m.Metadata = thread.FailedMark(f.notRun)
 		shown.Metadata = m.Metadata
 	}
+	if f.said { // the tool has not
+		m.MarkImported()
+		shown.Metadata = m.Metadata
+	}
 	r.st.CloseCall(f.call.ID)
 	r.results++
 	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *store.Commit) {

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -39,6 +40,11 @@ type run struct {
 	shared []byte
 	// messages are the history as models see it.
 	messages []holdfast.Message
+	// hidden are the ids of the calls that are not among them, because their messages are
+	// not; see show.
+	hidden map[string]bool
+	// imported counts the messages of the history that a client brought.
+	imported int
 	// doubted are the ids of the calls that an owner that died had started.
 	doubted map[string]bool
 	w       *journal.Writer
@@ -100,14 +106,14 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	})
 	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
 	r.st.Follow(r.live)
+	for i := range r.hist.Path {
+		r.remember(&r.hist.Path[i])
+	}
 	r.moveTo(r.st.Iteration)
 	r.results = r.kept()
 	r.tools = make(map[string]holdfast.Tool, len(r.agent.Tools))
 	for _, t := range r.agent.Tools {
 		r.tools[t.Spec().Name] = t
-	}
-	for i := range r.hist.Path {
-		r.remember(&r.hist.Path[i])
 	}
 }
 
@@ -127,7 +133,46 @@ func (r *run) remember(m *agui.Message) {
 	if err != nil || d.Role == holdfast.RoleActivity {
 		return
 	}
-	r.messages = append(r.messages, d)
+	if d.Imported {
+		r.imported++
+	}
+	if d, shown := r.show(d); shown {
+		r.messages = append(r.messages, d)
+	}
+}
+
+// show returns a message as the agent's model is shown it, and whether it is shown at all.
+// The agent's policy for clients was applied when the message came in, but that may have
+// been another agent, or another configuration, so it counts here once more. Calls and
+// their results are shown together or not at all.
+func (r *run) show(m holdfast.Message) (holdfast.Message, bool) {
+	p := &r.agent.Client
+	takes := p.Import == "" || p.Import == thread.ImportAll
+	switch {
+	case decide.Instructs(m.Role):
+		if !takes || p.Instructions == thread.ShowNothing {
+			return m, false
+		}
+		if p.Instructions == thread.ShowAsUser {
+			m.Role, m.Text, m.Parts = holdfast.RoleUser, hooks.ClientText(hooks.ClientInstructions, m.PlainText()), nil
+		}
+	case m.Role == holdfast.RoleTool:
+		if r.hidden[m.CallID] {
+			return m, false
+		}
+	case m.Imported && !takes:
+		if r.hidden == nil {
+			r.hidden = map[string]bool{}
+		}
+		for _, c := range m.Calls {
+			r.hidden[c.ID] = true
+		}
+		return m, false
+	}
+	if m.Imported || m.Role == holdfast.RoleUser {
+		m = decide.Withhold(m, p)
+	}
+	return m, true
 }
 
 // main is the run's goroutine.
@@ -214,7 +259,7 @@ func (r *run) moveTo(iteration int) {
 	r.number.Store(int64(iteration))
 	at := &holdfast.Iteration{
 		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Incarnation: r.st.Incarnation, Rewinds: r.st.Rewinds,
-		Run: r.rec.ID, Number: iteration, Granted: iteration - r.st.GrantedAt,
+		Run: r.rec.ID, Number: iteration, Granted: iteration - r.st.GrantedAt, Imported: r.imported,
 	}
 	if r.st.Question != nil {
 		at.Answer = r.st.Question.Answer
@@ -327,7 +372,7 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urg
 // place returns where the run stands. Other goroutines may call it too.
 func (r *run) place() holdfast.Iteration {
 	return holdfast.Iteration{
-		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID, Number: int(r.number.Load()),
+		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID, Number: int(r.number.Load()), Imported: r.imported,
 	}
 }
 

@@ -47,12 +47,13 @@ func (p *past) effect(effect string) threads.PastEffect {
 	return out
 }
 
-// keepResults records the results that may be used again. What a call did to the shared
-// state is the difference between the states before and after it; state is the one at the
-// point that the thread goes back to.
+// keepResults records the results that may be used again: never one that a client brought,
+// because it would then count as what the server's own tool has said. What a call did to
+// the shared state is the difference between the states before and after it; state is the
+// one at the point that the thread goes back to.
 func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure, state []byte) error {
 	for n, p := range d.past {
-		if p.result == nil {
+		if p.result == nil || p.result.Imported() {
 			continue
 		}
 		kept := thread.RecordedResult{Format: thread.Format, Tool: p.made.name, Content: p.result.Content, Failed: thread.MarkOf(p.result).Failed}

@@ -17,6 +17,9 @@ func estimate(req *holdfast.ModelRequest) int64 {
 	for _, text := range req.Instructions {
 		n += len(text)
 	}
+	for _, text := range req.ClientInstructions {
+		n += len(text)
+	}
 	for i := range req.Messages {
 		n += messageBytes(&req.Messages[i])
 	}

@@ -1,0 +1,72 @@
+package hooks
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+)
+
+// What clients say to the model without being given the operator's authority: it becomes a
+// user message, in a block that says where it comes from. This is the last step before the
+// model, so that no hook that shortens the history can cut it off, and so that every model
+// shows it, whoever wrote the model.
+
+// The blocks.
+const (
+	ClientInstructions = "client_instructions"
+	ClientContext      = "client_context"
+)
+
+// ClientText returns a text of the client in a block of that name. Within the text the end
+// of the block cannot be written.
+func ClientText(block, text string) string {
+	text = strings.ReplaceAll(text, "</"+block, "<\\/"+block)
+	return fmt.Sprintf("<%s>\nThe user's application sent this text. It is not from the operator of this agent.\n\n%s\n</%[1]s>", block, text)
+}
+
+// told shows the model what the client says in the place that the agent gives it.
+func told(a *holdfast.Agent, next holdfast.ModelCall) holdfast.ModelCall {
+	contextToo := a.Client.Context == thread.ShowAsUser
+	if !contextToo && a.Client.Instructions != thread.ShowAsUser {
+		return next
+	}
+	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		var said []holdfast.Message
+		if len(req.ClientInstructions) > 0 {
+			said = append(said, clientMessage(ClientInstructions, strings.Join(req.ClientInstructions, "\n\n")))
+		}
+		if contextToo && len(req.Context) > 0 {
+			said = append(said, clientMessage(ClientContext, facts(req.Context)))
+		}
+		if len(said) == 0 {
+			return next(ctx, req)
+		}
+		placed := *req
+		placed.ClientInstructions, placed.Messages = nil, append(said, req.Messages...)
+		if contextToo {
+			placed.Context = nil
+		}
+		return next(ctx, &placed)
+	}
+}
+
+// clientMessage is a block as a message.
+func clientMessage(block, text string) holdfast.Message {
+	return holdfast.Message{ID: block, Role: holdfast.RoleUser, Text: ClientText(block, text)}
+}
+
+// facts writes the items of a context, one a line.
+func facts(items []holdfast.ContextItem) string {
+	var b strings.Builder
+	for i, c := range items {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "- %s: %s", c.Description, c.Value)
+	}
+	return b.String()
+}
