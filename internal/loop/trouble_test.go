@@ -98,6 +98,32 @@ func TestStoreFails(t *testing.T) {
 	})
 }
 
+// TestStoreFailsAtTheEnd: the run says that the store was away, too, if its model finished
+// meanwhile and nothing but the end is left to store.
+func TestStoreFailsAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &looptest.Mortal{Store: memstore.New()}
+		model := looptest.Slowly([]holdfast.Delta{{Text: "dul"}, {Text: "ci"}, {Text: "mer"}, {Finish: holdfast.FinishStop}})
+		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model})
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(15 * time.Millisecond) // after the first delta
+		store.Dead.Store(true)
+		time.Sleep(10 * time.Second)
+		store.Dead.Store(false)
+		events := looptest.Collect(t, reply, nil)
+		looptest.Succeeded(t, events)
+		said, ok := events[len(events)-2].(agui.Custom)
+		if !ok || said.Name != "holdfast.store_recovered" || !strings.Contains(string(said.Value), `"outageMs":10`) {
+			t.Errorf("before the end the stream says:\n%s", looptest.Show(events))
+		}
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:dulcimer")
+		sound(t, store, "t")
+	})
+}
+
 // TestStopOnStoreFailure: by choice the run is given up at once, and taken over later.
 func TestStopOnStoreFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
