@@ -17,41 +17,34 @@ import (
 
 // A run whose process has died is an orphan: its thread claims to run, and its owner's
 // lease has expired. The process that finds it takes it over in three steps: read
-// everything it must know, decide whether the run continues here or ends, and commit once,
-// on the condition that the fence is the one it saw. If several find it, the store accepts
-// one commit.
+// everything it must know, decide whether the run continues here or ends, and commit once
+// (acquire.go), on the condition that the fence is the one it saw. If several find it, the
+// store accepts one commit.
 
 // MaxTakeovers is how many times a run is taken over without making progress before it is
 // given up.
 const MaxTakeovers = 3
 
-// takeOver makes this process the owner of a thread whose owner is gone, and launches the
-// run, or ends it. The caller holds the thread's lock.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) error {
+// takeOver prepares to take over a thread whose owner is gone, or ends its run. It returns
+// the run, which the caller acquires; nil for one that was ended. The caller holds the
+// thread's lock.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error) {
 	o, err := e.readOrphan(ctx, t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if o.refused != nil {
-		return e.cutOff(ctx, t, o.refused)
+		return nil, e.cutOff(ctx, t, o.refused)
 	}
-	place, err := e.takeSlot()
-	if err != nil {
-		return err
-	}
-	defer place.release()
 	c, err := o.commit()
-	if err == nil {
-		err = e.Commit(ctx, t.Place(), c)
-	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
-	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
-	e.announceSchema(t.Place(), o.states.change)
-	e.launch(&begun{o.run, c, o.seq}, place)
-	return nil
+	return &begun{run: o.run, c: c, seq: o.seq, accepted: func() {
+		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
+		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
+		e.announceSchema(t.Place(), o.states.change)
+	}}, nil
 }
 
 // orphan is a run whose owner is gone, and what was decided about it.
@@ -202,7 +195,7 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, t.Head.Next))
 	c.State = st.Encode()
-	if err := h.Commit(ctx, t.Place(), c); err != nil {
+	if _, err := h.commitAlone(ctx, t.Place(), c); err != nil {
 		return err
 	}
 	h.cfg.Ended(t.Key)
@@ -211,21 +204,24 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	return nil
 }
 
-// takeOverOrphans looks for threads whose owner is gone, once at the start and then once
-// per lease period, until nothing new may start.
+// takeOverOrphans looks for threads whose owner is gone, whenever contact with the store
+// begins and then once per lease period, until nothing new may start.
 func (e *Engine) takeOverOrphans() {
 	tick := time.NewTicker(e.cfg.Lease)
 	defer tick.Stop()
 	told := map[store.ThreadKey]string{}
 	for {
-		told = e.takeOverAll(told)
 		select {
 		case <-e.ctx.Done():
 			return
 		case <-e.draining:
 			return
+		case <-e.contact.began:
+			tick.Reset(e.cfg.Lease) // from then on silence counts
 		case <-tick.C:
 		}
+		told = e.takeOverAll(told)
+		e.forgetUnsure()
 	}
 }
 
@@ -283,7 +279,7 @@ func (e *Engine) ensureOwnerOf(ctx context.Context, key store.ThreadKey) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.ensureOwner(ctx, t)
+	_, err = e.ensureOwner(ctx, t, nil)
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
 		return nil // another process was faster
 	}
@@ -291,26 +287,25 @@ func (e *Engine) ensureOwnerOf(ctx context.Context, key store.ThreadKey) error {
 }
 
 // ensureOwner makes sure that a thread that claims to run has a living owner. It reports
-// whether the head has moved. The caller holds the thread's lock.
-func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread) (bool, error) {
-	if t.Head == nil || !t.State.Running() || e.local(t.Key) != nil {
+// whether the head has moved. The caller holds the thread's lock. While the request of w,
+// which may be nil, must wait to know whether the owner lives, the error is a silence.
+func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (bool, error) {
+	if e.settle(t) || t.Head == nil || !t.State.Running() || e.local(t.Key) != nil {
 		return false, nil
 	}
-	if t.Head.Process != e.process {
-		alive, err := e.cfg.Store.Alive(ctx, t.Head.Process)
-		if err != nil {
-			return false, thread.StoreError(err)
-		}
-		if alive {
-			return false, nil
-		}
+	gone, err := e.ownerGone(ctx, t, w)
+	if err != nil || !gone {
+		return false, err
 	}
-	err := e.takeOver(ctx, t)
-	if err != nil && ctx.Err() == nil {
+	next, err := e.takeOver(ctx, t)
+	if next != nil {
+		err = e.acquire(ctx, t.Place(), next)
+	}
+	if err == nil {
+		return true, nil
+	}
+	if ctx.Err() == nil {
 		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
 	}
-	if err != nil {
-		return true, thread.ReadUnlessMoved(t.Key, err)
-	}
-	return true, nil
+	return true, thread.ReadUnlessMoved(t.Key, err)
 }

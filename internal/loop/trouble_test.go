@@ -90,6 +90,7 @@ func TestStoreFails(t *testing.T) {
 		if strings.Count(text, "word ") != 200 || started.Load() != 1 {
 			t.Errorf("%d words, %d tools", strings.Count(text, "word "), started.Load())
 		}
+		synctest.Wait() // what it logs, it has logged
 		for _, want := range []string{"level=WARN msg=\"the store is back\"", "thread=t", "iteration=0", "outage=1"} {
 			if !strings.Contains(log.String(), want) {
 				t.Errorf("the log does not say %q:\n%s", want, log.String())
