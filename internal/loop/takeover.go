@@ -21,9 +21,14 @@ import (
 // (acquire.go), on the condition that the fence is the one it saw. If several find it, the
 // store accepts one commit.
 
-// MaxTakeovers is how many times a run is taken over without making progress before it is
-// given up.
-const MaxTakeovers = 3
+// A run that kills its process each time must end. MaxTakeovers is how many times a run is
+// taken over without making progress before it is given up. An answer that streams is
+// progress, or a slow one would not survive a few deployments; MaxRetaken bounds that,
+// because the answer may be what kills the process.
+const (
+	MaxTakeovers = 3
+	MaxRetaken   = 10
+)
 
 // takeOver prepares to take over a thread whose owner is gone, or ends its run. It returns
 // the run, which the caller acquires; nil for one that was ended. The caller holds the
@@ -55,8 +60,10 @@ type orphan struct {
 	refused *holdfast.Error
 	run     *run
 	states  *restored
-	// seq is the stream as the owner left it.
-	seq agui.Sequencer
+	// seq is the stream as the owner left it, and streamed means that the owner has shown
+	// a part of an answer.
+	seq      agui.Sequencer
+	streamed bool
 }
 
 // readOrphan reads what a takeover needs, and decides.
@@ -66,8 +73,8 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 	switch {
 	case err != nil:
 		o.refused = holdfast.AsError(err)
-	case t.State.Takeovers >= MaxTakeovers:
-		o.refused = errGaveUp(t.State.Takeovers)
+	case t.State.Retaken >= MaxRetaken:
+		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
 		o.refused = thread.CutOff(t.State.Iteration)
 	}
@@ -91,18 +98,22 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
-	o.seq, err = h.takeBack(ctx, t, o.run.st)
-	if h.isDamaged(ctx, t, err) {
+	o.seq, err = h.takeBack(ctx, t, o.run.st, func(ev agui.Event) { o.streamed = o.streamed || isDelta(ev) })
+	switch {
+	case h.isDamaged(ctx, t, err):
 		o.refused, err = holdfast.AsError(err), nil
+	case err == nil && t.State.Takeovers >= MaxTakeovers && !o.streamed:
+		o.refused = errGaveUp(t.State.Takeovers)
 	}
 	return o, err
 }
 
 // takeBack notes in st which calls the thread's unfinished answer has shown: the next
 // answer would continue them if it used their ids. It returns the stream as the owner left
-// it.
-func (h *host) takeBack(ctx context.Context, t *thread.Thread, st *thread.State) (agui.Sequencer, error) {
+// it, and passes the answer's events to each.
+func (h *host) takeBack(ctx context.Context, t *thread.Thread, st *thread.State, each func(agui.Event)) (agui.Sequencer, error) {
 	return h.read.Unfinished(ctx, t, func(ev agui.Event) {
+		each(ev)
 		if call, ok := ev.(agui.ToolCallStart); ok {
 			st.TakeBack(call.ToolCallID)
 		}
@@ -117,6 +128,15 @@ func (h *host) isDamaged(ctx context.Context, t *thread.Thread, err error) bool 
 
 // ground gives the run what was read of its thread.
 func (r *run) ground(g thread.Ground) { r.hist, r.shared, r.recorded = g.History, g.Shared, g.Recorded }
+
+// isDelta reports whether an event is a part of a model's answer.
+func isDelta(ev agui.Event) bool {
+	switch ev.EventType() {
+	case agui.TypeTextMessageContent, agui.TypeReasoningMessageContent, agui.TypeToolCallArgs:
+		return true
+	}
+	return false
+}
 
 // restoreStates restores the middleware's states. It sets refused if they do not allow
 // the run to continue.
@@ -139,7 +159,11 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 // and brings every watcher to the committed state.
 func (o *orphan) commit() (*store.Commit, error) {
 	st := o.run.st
+	if o.streamed {
+		st.Takeovers = 0
+	}
 	st.Takeovers++
+	st.Retaken++
 	c := o.acquisition(o.t, o.process)
 	events := o.seq.Close()
 	open := len(events)
@@ -181,7 +205,7 @@ func (h *host) acquired(t *thread.Thread) *thread.State {
 // cutOff ends a run that nobody continues, with reason as its error.
 func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) error {
 	st := t.State.Clone()
-	if _, err := h.takeBack(ctx, t, st); err != nil {
+	if _, err := h.takeBack(ctx, t, st, func(agui.Event) {}); err != nil {
 		st.Unlisted = true // the run ends nevertheless
 	}
 	if err := st.Stop(reason); err != nil {
@@ -191,7 +215,8 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
 	c := h.acquisition(t, "")
 	c.Records = [][]byte{ev.AppendJSON(nil)}
-	st.Boundary, st.Takeovers = store.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}, 0
+	st.Boundary = store.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}
+	st.Advanced()
 	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, t.Head.Next))
 	c.State = st.Encode()
