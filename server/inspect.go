@@ -3,10 +3,13 @@ package server
 import (
 	"context"
 	"fmt"
+	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/store"
 )
+
+// inspectTimeout bounds how long a store may take to say how durable it is.
+const inspectTimeout = 10 * time.Second
 
 // inspect asks the store what its commits survive, logs what operators should know,
 // and refuses a store that evicts. A store that is not [store.Durable] has no
@@ -16,7 +19,7 @@ func inspect(cfg Config, db store.Store) (store.Level, error) {
 	if !ok {
 		return "", nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), stores.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), inspectTimeout)
 	defer cancel()
 	d, err := i.Durability(ctx)
 	if err != nil {

@@ -113,11 +113,30 @@ type Directory interface {
 type Presence interface {
 	// Announce grants the process a lease of ttl from now, or extends its lease.
 	Announce(ctx context.Context, process string, ttl time.Duration) error
-	// Retire ends the process's lease now.
+	// Retire ends the process's lease now, and says that the process is gone. A process
+	// that the store does not know is not an error.
 	Retire(ctx context.Context, process string) error
-	// Alive reports whether the process holds a lease that has not expired.
-	Alive(ctx context.Context, process string) (bool, error)
+	// Lease returns what the store knows of the process; the zero Lease if it knows
+	// nothing.
+	Lease(ctx context.Context, process string) (Lease, error)
 }
+
+// Lease is what a store knows of a process, by the store's clock.
+type Lease struct {
+	// Until is when the lease ends, or has ended. Each renewal moves it. It is zero if
+	// there is none.
+	Until time.Time
+	// Left is how long the lease still lasts: zero or less if it has expired, or if there
+	// is none.
+	Left time.Duration
+	// Gone means that the process is certainly gone: it has retired, or nobody but the
+	// caller can have the store open. A lease that has only expired says less: the process
+	// was silent, perhaps because it could not reach the store.
+	Gone bool
+}
+
+// Alive reports whether the lease has not expired.
+func (l Lease) Alive() bool { return l.Left > 0 }
 
 // Notifier wakes those who wait for a thread.
 type Notifier interface {

@@ -18,8 +18,8 @@ func presenceTests() map[string]func(*testing.T, store.Store) {
 
 func wantAlive(t *testing.T, s store.Store, process string, want bool) {
 	t.Helper()
-	if got := must(s.Alive(t.Context(), process))(t); got != want {
-		t.Errorf("Alive(%q) is %v, want %v", process, got, want)
+	if got := must(s.Lease(t.Context(), process))(t); got.Alive() != want || want && (got.Gone || got.Until.IsZero()) {
+		t.Errorf("Lease(%q) is %+v, want one that is alive: %v", process, got, want)
 	}
 }
 
@@ -46,6 +46,9 @@ func testRetire(t *testing.T, s store.Store) {
 	wantAlive(t, s, "", false)
 	retire(t, s, "p")
 	wantAlive(t, s, "p", false)
+	if got := must(s.Lease(t.Context(), "p"))(t); !got.Gone {
+		t.Errorf("the lease of a process that has retired is %+v", got)
+	}
 	wantAlive(t, s, "q", true)
 	announce(t, s, "p", time.Hour)
 	wantAlive(t, s, "p", true)
@@ -57,7 +60,7 @@ const shortLease = 50 * time.Millisecond
 // awaitExpiry polls until the process's lease has run out, which no store signals.
 func awaitExpiry(t *testing.T, s store.Store, process string) {
 	t.Helper()
-	for begun := time.Now(); must(s.Alive(t.Context(), process))(t); time.Sleep(shortLease / 10) {
+	for begun := time.Now(); must(s.Lease(t.Context(), process))(t).Alive(); time.Sleep(shortLease / 10) {
 		if time.Since(begun) > 10*time.Second {
 			t.Fatalf("the lease of %s has not run out after %s", shortLease, time.Since(begun))
 		}
@@ -79,8 +82,12 @@ func testExpire(t *testing.T, s store.Store) {
 // long lease began later than its own first one.
 func testRenew(t *testing.T, s store.Store) {
 	announce(t, s, "p", shortLease)
+	before := must(s.Lease(t.Context(), "p"))(t)
 	announce(t, s, "other", shortLease)
 	announce(t, s, "p", time.Hour)
+	if after := must(s.Lease(t.Context(), "p"))(t); !after.Until.After(before.Until) || after.Left <= shortLease || after.Left > time.Hour {
+		t.Errorf("a renewal for an hour made the lease %+v, which was %+v", after, before)
+	}
 	awaitExpiry(t, s, "other")
 	wantAlive(t, s, "p", true)
 }

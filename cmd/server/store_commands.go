@@ -83,15 +83,16 @@ func (c *storeCommand) parse(f *flag.FlagSet, args []string, others ...string) (
 	return values[1:], nil
 }
 
-// on opens the store for f. An interrupt ends ctx.
+// on opens the store for f. An interrupt ends ctx; before that, while Redis is waited for,
+// it ends the program.
 func (c *storeCommand) on(f func(ctx context.Context, store store.Store) error) (err error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	store, err := offline.Open(c.store)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	return f(ctx, store)
 }
 

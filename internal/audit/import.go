@@ -76,7 +76,8 @@ func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix s
 	if err := st.Stop(reason); err != nil {
 		return err
 	}
-	st.Boundary, st.Takeovers = last, 0
+	st.Boundary = last
+	st.Advanced()
 	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, 0)
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, last.Number))
 	for _, v := range c.Put {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // leases are kept in memory. That is enough: the directory's lock is exclusive, so
@@ -42,12 +44,16 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 	return nil
 }
 
-// Alive implements [store.Presence].
-func (s *Store) Alive(ctx context.Context, process string) (bool, error) {
+// Lease implements [store.Presence]. A process without a lease is gone.
+func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) {
 	if err := ctx.Err(); err != nil {
-		return false, err
+		return store.Lease{}, err
 	}
 	s.leases.mu.Lock()
 	defer s.leases.mu.Unlock()
-	return time.Now().Before(s.leases.until[process]), nil
+	until, known := s.leases.until[process]
+	if left := time.Until(until); known && left > 0 {
+		return store.Lease{Until: until, Left: left}, nil
+	}
+	return store.Lease{Until: until, Gone: true}, nil
 }

@@ -72,12 +72,15 @@ func (w *Writer) run() {
 	defer w.mu.Unlock()
 	for w.due && w.next != nil {
 		b := w.next
+		err := w.complete(b)
 		w.next, w.due = w.newGroup(), false
 		w.stopTimer()
 		pos, process := w.committed, w.Process
-		w.mu.Unlock()
-		err := w.write(b, pos, process)
-		w.mu.Lock()
+		if err == nil {
+			w.mu.Unlock()
+			err = w.write(b, pos, process)
+			w.mu.Lock()
+		}
 		b.err = err
 		close(b.done)
 		if err == nil && w.outage > 0 {
@@ -93,23 +96,23 @@ func (w *Writer) run() {
 	}
 }
 
+// complete adds the run's last event to its group; the caller holds the lock.
+func (w *Writer) complete(b *group) error {
+	if b.last == nil {
+		return nil
+	}
+	return w.add([]agui.Event{b.last}, b.finish)
+}
+
 // noteOutage adds an event that says that the store is back; the caller holds the lock.
-// After the run's last event there is no place for it.
+// If the commit that waited for the store was the run's last, there is no place for it.
 func (w *Writer) noteOutage() {
 	ev := agui.Custom{Name: "holdfast.store_recovered", Value: thread.MustJSON(map[string]any{"outageMs": w.outage.Milliseconds()})}
 	ev.Timestamp = w.Now().UnixMilli()
 	w.outage = 0
-	if w.next == nil {
+	if w.next == nil || w.add([]agui.Event{ev}, nil) != nil {
 		return
 	}
-	before, err := w.seq.Next(ev)
-	if err != nil {
-		return
-	}
-	for _, b := range before {
-		w.append(b)
-	}
-	w.append(ev)
 	w.due = true
 }
 

@@ -8,12 +8,15 @@ import (
 
 // group is what becomes one commit.
 type group struct {
-	items   []item        // become its records
-	bytes   int           // of deltas
-	commit  store.Commit  // everything but records and position
-	closing bool          // the last group: the Writer ends after it
-	done    chan struct{} // closed when it is committed or has failed
-	err     error         // set before done is closed
+	items   []item       // become its records
+	bytes   int          // of deltas
+	commit  store.Commit // everything but records and position
+	closing bool         // the last group: the Writer ends after it
+	// last is the run's last event, and finish adds what belongs to it; see Finish.
+	last   agui.Event
+	finish func(c *store.Commit, last store.Cursor)
+	done   chan struct{} // closed when it is committed or has failed
+	err    error         // set before done is closed
 }
 
 // item becomes one record. A delta stays text until it is committed, so that those that

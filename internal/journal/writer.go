@@ -168,6 +168,21 @@ func (w *Writer) Add(events []agui.Event, u Urgency, f func(c *store.Commit, las
 	if w.err != nil {
 		return w.err
 	}
+	if err := w.add(events, f); err != nil {
+		return err
+	}
+	switch u {
+	case AtOnce:
+		w.wake()
+	case Soon:
+		w.wakeWithin(company)
+	}
+	return nil
+}
+
+// add appends events, what must come before them, and what f adds, to the next group; the
+// caller holds the lock.
+func (w *Writer) add(events []agui.Event, f func(c *store.Commit, last store.Cursor)) error {
 	for _, ev := range events {
 		before, err := w.seq.Next(ev)
 		if err != nil {
@@ -180,12 +195,6 @@ func (w *Writer) Add(events []agui.Event, u Urgency, f func(c *store.Commit, las
 	}
 	if f != nil {
 		f(&w.next.commit, store.Cursor{Number: w.last, Tag: w.Fence.Tag()})
-	}
-	switch u {
-	case AtOnce:
-		w.wake()
-	case Soon:
-		w.wakeWithin(company)
 	}
 	return nil
 }
@@ -239,17 +248,19 @@ func (w *Writer) Close(ctx context.Context, process string) error {
 
 // Finish is Step for the run's last event. After the same commit nobody owns the thread:
 // a commit of its own for that would have no record, so it would not wake those who wait
-// for the thread to be free. Finish returns once no goroutine of the Writer runs any more.
+// for the thread to be free. The event is added when its commit is made, because until
+// then the Writer may have something to say itself; f is called then, on the Writer's
+// goroutine. Finish returns once no goroutine of the Writer runs any more.
 func (w *Writer) Finish(ctx context.Context, ev agui.Event, f func(c *store.Commit, last store.Cursor)) error {
-	var b *group
-	err := w.Step([]agui.Event{ev}, func(c *store.Commit, last store.Cursor) {
-		f(c, last)
-		b = w.next
-		b.closing, w.Process = true, ""
-	})
-	if err != nil {
-		return err
+	w.mu.Lock()
+	if w.err != nil {
+		defer w.mu.Unlock()
+		return w.err
 	}
+	b := w.next
+	b.closing, b.last, b.finish, w.Process = true, ev, f, ""
+	w.wake()
+	w.mu.Unlock()
 	<-w.idle
 	return wait(ctx, b)
 }

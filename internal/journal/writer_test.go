@@ -205,6 +205,24 @@ func TestFinishGivesTheThreadUp(t *testing.T) {
 	})
 }
 
+// TestOutageIsNotedBeforeTheEnd: what the Writer has to say of an outage comes before an
+// end that was added meanwhile, and the end knows its place.
+func TestOutageIsNotedBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowStore{refuse: []error{errors.New("away")}}
+		w := writer(t, s, nil)
+		synctest.Wait() // the first commit is in flight
+		var end store.Cursor
+		if err := w.Finish(t.Context(), agui.RunFinished{ThreadID: "t", RunID: "r"}, func(_ *store.Commit, last store.Cursor) { end = last }); err != nil {
+			t.Fatal(err)
+		}
+		last := s.commits[len(s.commits)-1]
+		if got := texts(last.Records); got != "CUSTOM TEXT_MESSAGE_END RUN_FINISHED" || end.Number != 5 || s.shown[len(s.shown)-1] != "5 RUN_FINISHED" {
+			t.Errorf("the last commit has %s, shown is %q, and the end is at %d", got, s.shown, end.Number)
+		}
+	})
+}
+
 // TestFullWriterHoldsTheModelBack: deltas wait once more than the limit is waiting.
 func TestFullWriterHoldsTheModelBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"iter"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -176,19 +177,7 @@ func TestGivesUp(t *testing.T) {
 		never := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 			return func(yield func(holdfast.Delta, error) bool) { <-ctx.Done() }
 		})
-		var e *looptest.Engine
-		for i := range loop.MaxTakeovers + 1 {
-			store := &looptest.Mortal{Store: shared}
-			e = looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: never})
-			if i == 0 {
-				if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
-					t.Fatal(err)
-				}
-			}
-			time.Sleep(4 * time.Second)
-			synctest.Wait()
-			store.Dead.Store(true)
-		}
+		killed(t, shared, loop.MaxTakeovers+1, holdfast.Agent{Name: "a", Model: never})
 		last := looptest.Start(t, shared, nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "now"})})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -199,6 +188,56 @@ func TestGivesUp(t *testing.T) {
 		reply, err := last.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
+}
+
+// killed starts n servers on the store, one after the other, that run thread "t" with the
+// agent. Each dies after the run has gone on for a second. The first one starts it.
+func killed(t *testing.T, shared store.Store, n int, agent holdfast.Agent) {
+	t.Helper()
+	for i := range n {
+		owner := &looptest.Mortal{Store: shared}
+		e := looptest.Start(t, owner, nil, agent)
+		if i == 0 {
+			if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(4 * time.Second)
+		owner.Dead.Store(true)
+	}
+}
+
+// TestStreamingIsProgress: a slow answer outlives more servers than a silent one, because
+// its words show that the run does not stand still. But there is an end to that, too.
+func TestStreamingIsProgress(t *testing.T) {
+	words := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			for yield(holdfast.Delta{Text: "word "}, nil) && ctx.Err() == nil {
+				select {
+				case <-time.After(100 * time.Millisecond):
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	})
+	for servers, status := range map[int]threads.Status{
+		2 + loop.MaxTakeovers: threads.StatusIdle, loop.MaxRetaken: threads.StatusIdle, 1 + loop.MaxRetaken: threads.StatusStopped,
+	} {
+		t.Run(strconv.Itoa(servers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := memstore.New()
+				killed(t, shared, servers, holdfast.Agent{Name: "a", Model: words})
+				last := looptest.Start(t, shared, nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "done"})})
+				time.Sleep(4 * time.Second)
+				synctest.Wait()
+				info := looptest.Must(last.Thread(t.Context(), looptest.Alice, "t"))(t)
+				if info.Status != status || (info.Code == codes.RecoveryGaveUp) != (status == threads.StatusStopped) {
+					t.Errorf("after %d servers: %+v", servers, info)
+				}
+			})
+		})
+	}
 }
 
 // TestStoreAway: while the store does not answer, nothing is shown and no tool starts; then

@@ -35,11 +35,15 @@ type Engine struct {
 	locks [256]sync.Mutex
 	slots chan struct{}
 	turns chan struct{} // see turn
+	// waiting are the requests that wait for a sign of an owner; see outwait.
+	waiting chan struct{}
+	contact *contact
 
 	stopListening func() // ends the store's calls of posted
 
 	mu     sync.Mutex
 	runs   map[store.ThreadKey]*run
+	unsure map[store.ThreadKey]*unsure
 	closed chan struct{} // closed when streams must end
 }
 
@@ -55,7 +59,10 @@ func New(cfg Config) (*Engine, error) {
 		seed:          maphash.MakeSeed(),
 		slots:         make(chan struct{}, cfg.MaxRuns),
 		turns:         make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
+		waiting:       make(chan struct{}, cfg.MaxRuns),
+		contact:       newContact(cfg.Lease),
 		runs:          make(map[store.ThreadKey]*run),
+		unsure:        make(map[store.ThreadKey]*unsure),
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
@@ -70,6 +77,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.cfg.Store.Announce(ctx, e.process, e.cfg.Lease); err != nil {
 		return thread.StoreError(err)
 	}
+	e.contact.renewed()
 	e.stopListening = e.cfg.Store.OnPost(e.posted)
 	e.wg.Go(e.keepLease)
 	e.wg.Go(e.takeOverOrphans)
@@ -123,7 +131,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 	if e.stopping() {
 		return errShuttingDown()
 	}
-	if _, err := e.cfg.Store.Alive(ctx, e.process); err != nil {
+	if _, err := e.cfg.Store.Lease(ctx, e.process); err != nil {
 		return thread.StoreError(err)
 	}
 	if c, ok := e.cfg.Store.(store.CommitChecker); ok {
@@ -164,11 +172,12 @@ func (e *Engine) local(key store.ThreadKey) *run {
 	return e.runs[key]
 }
 
-// begun is a run whose first commit in this process was accepted.
+// begun is a run with its first commit in this process.
 type begun struct {
-	run *run
-	c   *store.Commit
-	seq agui.Sequencer // after the commit's records
+	run      *run
+	c        *store.Commit
+	seq      agui.Sequencer // after the commit's records
+	accepted func()         // called once the store has accepted the commit
 }
 
 // launch starts the goroutine of a run, which takes over the caller's slot. During a
@@ -215,6 +224,9 @@ func (e *Engine) takeSlot() (*slot, error) {
 		return nil, errTooManyRuns(e.cfg.MaxRuns)
 	}
 }
+
+// full reports whether no place is free at the moment.
+func (e *Engine) full() bool { return len(e.slots) == cap(e.slots) }
 
 // release gives the place back, unless a run has it. s may be nil.
 func (s *slot) release() {

@@ -29,6 +29,11 @@ func errTooManyRuns(limit int) *holdfast.Error {
 		WithHint("Try again after the time in the Retry-After header; operators raise the limit with --max-runs.")
 }
 
+func errTooManyWaiting(limit int) *holdfast.Error {
+	return holdfast.Errorf(codes.TooManyRuns, "%d requests already wait here for runs whose server is silent.", limit).
+		WithHint("Try again after the time in the Retry-After header; operators raise the limit with --max-runs.")
+}
+
 func errShuttingDown() *holdfast.Error {
 	return holdfast.Errorf(codes.ShuttingDown, "This server is shutting down; nothing new is started.").
 		WithHint("Try again; another replica, or this one after its restart, will serve you.")

@@ -119,3 +119,27 @@ func (h *host) Commit(ctx context.Context, at holdfast.Iteration, c *store.Commi
 	h.cfg.Observer.Committed(at, c, h.cfg.Now().Sub(began), err)
 	return err
 }
+
+// commitAlone tries once to commit on a context that does not end with the request's. If
+// the commit was not answered, it reads what became of it. known is false if that could
+// not be read: the commit may have landed, or may land yet.
+func (h *host) commitAlone(ctx context.Context, at holdfast.Iteration, c *store.Commit) (known bool, err error) {
+	if ctx.Err() != nil {
+		return true, context.Cause(ctx) // nothing has been sent
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.cfg.StoreTimeout)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	err = h.Commit(ctx, at, c)
+	if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInvalid) {
+		return true, err
+	}
+	head, lost := h.cfg.Store.Head(ctx, c.Key)
+	switch {
+	case lost == nil && head.ETag == c.ID:
+		return true, nil
+	case lost == nil, errors.Is(lost, store.ErrNotFound):
+		return true, err
+	}
+	return false, err
+}

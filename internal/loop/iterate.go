@@ -98,7 +98,8 @@ func (r *run) closeIteration() error {
 		r.chain.AfterIteration(r.inner, r.at.Load(), iterationResult(r.hist.Path))
 	}
 	r.nextIteration()
-	r.st.Takeovers, r.st.Open = 0, false
+	r.st.Advanced()
+	r.st.Open = false
 	if queued := r.st.TakeQueued(); len(queued) > 0 {
 		if err := r.append(queued, nil, journal.Soon, nil); err != nil {
 			return err

@@ -16,7 +16,8 @@ import (
 // The beginning of the road: a POST is decided here and, if it starts anything, begun.
 // Under the thread's lock the engine reads the thread, makes sure that a run on it has a
 // living owner, decides (package decide), and makes the first commit (begin.go). If the
-// head has moved meanwhile, all of it is done again. The reply is a stream of the log
+// head has moved meanwhile, all of it is done again; if it is not known whether the owner
+// lives, the request waits first (silence.go). The reply is a stream of the log
 // (watch.go), which does not depend on the run.
 
 // maxDecisions bounds how often a POST is decided again because the thread's head moved.
@@ -34,12 +35,21 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 			return nil, err
 		}
 	}
-	for range maxDecisions {
-		reply, err := e.try(ctx, who, agent, in)
-		if errors.Is(err, errDecideAgain) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
-			continue
+	w := &vigil{}
+	defer w.end()
+	for tries := 0; tries < maxDecisions; {
+		reply, err := e.try(ctx, who, agent, in, w)
+		var s *silence
+		switch {
+		case errors.As(err, &s):
+			if err := e.outwait(ctx, w, s); err != nil {
+				return nil, err
+			}
+		case errors.Is(err, errDecideAgain), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
+			tries++
+		default:
+			return reply, err
 		}
-		return reply, err
 	}
 	return nil, thread.KeptChanging()
 }
@@ -48,8 +58,8 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 var errDecideAgain = errors.New("decide again")
 
 // try decides once and acts on it.
-func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
-	p, err := e.decided(ctx, who, agent, in)
+func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput, w *vigil) (*agui.Reply, error) {
+	p, err := e.decided(ctx, who, agent, in, w)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +72,11 @@ func (e *Engine) try(ctx context.Context, who holdfast.Principal, agent string, 
 	if p.d.Do == decide.Cancel {
 		return nil, e.cancelAndWait(ctx, p.Thread)
 	}
-	w, err := e.streams.streamOf(ctx, p)
+	stream, err := e.streams.streamOf(ctx, p)
 	if err != nil {
 		return nil, e.orAgain(ctx, p.Thread, err)
 	}
-	return w.reply(ctx), nil
+	return stream.reply(ctx), nil
 }
 
 // orAgain returns errDecideAgain instead of an error that is due to what has happened to
@@ -89,15 +99,16 @@ type plan struct {
 }
 
 // decided reads the thread, makes sure of its owner, decides, and makes the first commit
-// of what is to start, all under the thread's lock.
-func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*plan, error) {
+// of what is to start, all under the thread's lock. While w must wait, the error is a
+// silence.
+func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput, w *vigil) (*plan, error) {
 	defer e.turn(ctx)()
 	defer e.Lock(store.ThreadKey{Tenant: who.Tenant, Thread: in.ThreadID})()
 	t, err := e.read.Load(ctx, who, in.ThreadID)
 	if err != nil {
 		return nil, err
 	}
-	moved, err := e.ensureOwner(ctx, t)
+	moved, err := e.ensureOwner(ctx, t, w)
 	if err != nil {
 		return nil, e.orAgain(ctx, t, err)
 	}
@@ -202,32 +213,31 @@ func (p *plan) request(agent string) (decide.Request, error) {
 
 // begin makes the first commit of a run, and starts its goroutine unless the run only
 // stores results.
-func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) (err error) {
-	var place *slot
+func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
 	if p.d.Do != decide.Keep {
 		if e.stopping() {
 			return errShuttingDown()
 		}
-		if place, err = e.takeSlot(); err != nil {
-			return err
+		if e.full() { // so nothing needs to be read
+			return errTooManyRuns(e.cfg.MaxRuns)
 		}
 	}
-	defer place.release()
 	b := e.newBeginning(who, p)
 	r, err := b.build(ctx)
-	if err == nil {
-		err = e.Commit(ctx, b.place(), b.c)
+	switch {
+	case err != nil:
+	case p.d.Do == decide.Keep:
+		_, err = e.commitAlone(ctx, b.place(), b.c)
+	default:
+		err = e.acquire(ctx, b.place(), &begun{run: r, c: b.c, seq: b.seq, accepted: func() {
+			if p.d.Do == decide.Resume {
+				e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
+			}
+			e.announceSchema(b.place(), r.change)
+		}})
 	}
 	if err != nil {
 		return thread.ReadUnlessMoved(p.Key, err)
 	}
-	if p.d.Do == decide.Keep {
-		return nil
-	}
-	if p.d.Do == decide.Resume {
-		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
-	}
-	e.announceSchema(b.place(), r.change)
-	e.launch(&begun{r, b.c, b.seq}, place)
 	return nil
 }

@@ -358,7 +358,7 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urg
 		r.remember(&m)
 	}
 	r.st.Count = len(r.hist.Path)
-	r.st.Takeovers = 0
+	r.st.Advanced()
 	return r.w.Add(events, u, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
 		c.Messages = append(c.Messages, stored...)

@@ -17,41 +17,39 @@ import (
 
 // A run whose process has died is an orphan: its thread claims to run, and its owner's
 // lease has expired. The process that finds it takes it over in three steps: read
-// everything it must know, decide whether the run continues here or ends, and commit once,
-// on the condition that the fence is the one it saw. If several find it, the store accepts
-// one commit.
+// everything it must know, decide whether the run continues here or ends, and commit once
+// (acquire.go), on the condition that the fence is the one it saw. If several find it, the
+// store accepts one commit.
 
-// MaxTakeovers is how many times a run is taken over without making progress before it is
-// given up.
-const MaxTakeovers = 3
+// A run that kills its process each time must end. MaxTakeovers is how many times a run is
+// taken over without making progress before it is given up. An answer that streams is
+// progress, or a slow one would not survive a few deployments; MaxRetaken bounds that,
+// because the answer may be what kills the process.
+const (
+	MaxTakeovers = 3
+	MaxRetaken   = 10
+)
 
-// takeOver makes this process the owner of a thread whose owner is gone, and launches the
-// run, or ends it. The caller holds the thread's lock.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) error {
+// takeOver prepares to take over a thread whose owner is gone, or ends its run. It returns
+// the run, which the caller acquires; nil for one that was ended. The caller holds the
+// thread's lock.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error) {
 	o, err := e.readOrphan(ctx, t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if o.refused != nil {
-		return e.cutOff(ctx, t, o.refused)
+		return nil, e.cutOff(ctx, t, o.refused)
 	}
-	place, err := e.takeSlot()
-	if err != nil {
-		return err
-	}
-	defer place.release()
 	c, err := o.commit()
-	if err == nil {
-		err = e.Commit(ctx, t.Place(), c)
-	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
-	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
-	e.announceSchema(t.Place(), o.states.change)
-	e.launch(&begun{o.run, c, o.seq}, place)
-	return nil
+	return &begun{run: o.run, c: c, seq: o.seq, accepted: func() {
+		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
+		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
+		e.announceSchema(t.Place(), o.states.change)
+	}}, nil
 }
 
 // orphan is a run whose owner is gone, and what was decided about it.
@@ -62,8 +60,10 @@ type orphan struct {
 	refused *holdfast.Error
 	run     *run
 	states  *restored
-	// seq is the stream as the owner left it.
-	seq agui.Sequencer
+	// seq is the stream as the owner left it, and streamed means that the owner has shown
+	// a part of an answer.
+	seq      agui.Sequencer
+	streamed bool
 }
 
 // readOrphan reads what a takeover needs, and decides.
@@ -73,8 +73,8 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 	switch {
 	case err != nil:
 		o.refused = holdfast.AsError(err)
-	case t.State.Takeovers >= MaxTakeovers:
-		o.refused = errGaveUp(t.State.Takeovers)
+	case t.State.Retaken >= MaxRetaken:
+		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
 		o.refused = thread.CutOff(t.State.Iteration)
 	}
@@ -98,18 +98,22 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
 	}
-	o.seq, err = h.takeBack(ctx, t, o.run.st)
-	if h.isDamaged(ctx, t, err) {
+	o.seq, err = h.takeBack(ctx, t, o.run.st, func(ev agui.Event) { o.streamed = o.streamed || isDelta(ev) })
+	switch {
+	case h.isDamaged(ctx, t, err):
 		o.refused, err = holdfast.AsError(err), nil
+	case err == nil && t.State.Takeovers >= MaxTakeovers && !o.streamed:
+		o.refused = errGaveUp(t.State.Takeovers)
 	}
 	return o, err
 }
 
 // takeBack notes in st which calls the thread's unfinished answer has shown: the next
 // answer would continue them if it used their ids. It returns the stream as the owner left
-// it.
-func (h *host) takeBack(ctx context.Context, t *thread.Thread, st *thread.State) (agui.Sequencer, error) {
+// it, and passes the answer's events to each.
+func (h *host) takeBack(ctx context.Context, t *thread.Thread, st *thread.State, each func(agui.Event)) (agui.Sequencer, error) {
 	return h.read.Unfinished(ctx, t, func(ev agui.Event) {
+		each(ev)
 		if call, ok := ev.(agui.ToolCallStart); ok {
 			st.TakeBack(call.ToolCallID)
 		}
@@ -124,6 +128,15 @@ func (h *host) isDamaged(ctx context.Context, t *thread.Thread, err error) bool 
 
 // ground gives the run what was read of its thread.
 func (r *run) ground(g thread.Ground) { r.hist, r.shared, r.recorded = g.History, g.Shared, g.Recorded }
+
+// isDelta reports whether an event is a part of a model's answer.
+func isDelta(ev agui.Event) bool {
+	switch ev.EventType() {
+	case agui.TypeTextMessageContent, agui.TypeReasoningMessageContent, agui.TypeToolCallArgs:
+		return true
+	}
+	return false
+}
 
 // restoreStates restores the middleware's states. It sets refused if they do not allow
 // the run to continue.
@@ -146,7 +159,11 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 // and brings every watcher to the committed state.
 func (o *orphan) commit() (*store.Commit, error) {
 	st := o.run.st
+	if o.streamed {
+		st.Takeovers = 0
+	}
 	st.Takeovers++
+	st.Retaken++
 	c := o.acquisition(o.t, o.process)
 	events := o.seq.Close()
 	open := len(events)
@@ -188,7 +205,7 @@ func (h *host) acquired(t *thread.Thread) *thread.State {
 // cutOff ends a run that nobody continues, with reason as its error.
 func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) error {
 	st := t.State.Clone()
-	if _, err := h.takeBack(ctx, t, st); err != nil {
+	if _, err := h.takeBack(ctx, t, st, func(agui.Event) {}); err != nil {
 		st.Unlisted = true // the run ends nevertheless
 	}
 	if err := st.Stop(reason); err != nil {
@@ -198,11 +215,12 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
 	c := h.acquisition(t, "")
 	c.Records = [][]byte{ev.AppendJSON(nil)}
-	st.Boundary, st.Takeovers = store.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}, 0
+	st.Boundary = store.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}
+	st.Advanced()
 	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, t.Head.Next))
 	c.State = st.Encode()
-	if err := h.Commit(ctx, t.Place(), c); err != nil {
+	if _, err := h.commitAlone(ctx, t.Place(), c); err != nil {
 		return err
 	}
 	h.cfg.Ended(t.Key)
@@ -211,21 +229,24 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	return nil
 }
 
-// takeOverOrphans looks for threads whose owner is gone, once at the start and then once
-// per lease period, until nothing new may start.
+// takeOverOrphans looks for threads whose owner is gone, whenever contact with the store
+// begins and then once per lease period, until nothing new may start.
 func (e *Engine) takeOverOrphans() {
 	tick := time.NewTicker(e.cfg.Lease)
 	defer tick.Stop()
 	told := map[store.ThreadKey]string{}
 	for {
-		told = e.takeOverAll(told)
 		select {
 		case <-e.ctx.Done():
 			return
 		case <-e.draining:
 			return
+		case <-e.contact.began:
+			tick.Reset(e.cfg.Lease) // from then on silence counts
 		case <-tick.C:
 		}
+		told = e.takeOverAll(told)
+		e.forgetUnsure()
 	}
 }
 
@@ -283,7 +304,7 @@ func (e *Engine) ensureOwnerOf(ctx context.Context, key store.ThreadKey) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.ensureOwner(ctx, t)
+	_, err = e.ensureOwner(ctx, t, nil)
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
 		return nil // another process was faster
 	}
@@ -291,26 +312,25 @@ func (e *Engine) ensureOwnerOf(ctx context.Context, key store.ThreadKey) error {
 }
 
 // ensureOwner makes sure that a thread that claims to run has a living owner. It reports
-// whether the head has moved. The caller holds the thread's lock.
-func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread) (bool, error) {
-	if t.Head == nil || !t.State.Running() || e.local(t.Key) != nil {
+// whether the head has moved. The caller holds the thread's lock. While the request of w,
+// which may be nil, must wait to know whether the owner lives, the error is a silence.
+func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (bool, error) {
+	if e.settle(t) || t.Head == nil || !t.State.Running() || e.local(t.Key) != nil {
 		return false, nil
 	}
-	if t.Head.Process != e.process {
-		alive, err := e.cfg.Store.Alive(ctx, t.Head.Process)
-		if err != nil {
-			return false, thread.StoreError(err)
-		}
-		if alive {
-			return false, nil
-		}
+	gone, err := e.ownerGone(ctx, t, w)
+	if err != nil || !gone {
+		return false, err
 	}
-	err := e.takeOver(ctx, t)
-	if err != nil && ctx.Err() == nil {
+	next, err := e.takeOver(ctx, t)
+	if next != nil {
+		err = e.acquire(ctx, t.Place(), next)
+	}
+	if err == nil {
+		return true, nil
+	}
+	if ctx.Err() == nil {
 		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
 	}
-	if err != nil {
-		return true, thread.ReadUnlessMoved(t.Key, err)
-	}
-	return true, nil
+	return true, thread.ReadUnlessMoved(t.Key, err)
 }

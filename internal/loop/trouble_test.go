@@ -90,11 +90,38 @@ func TestStoreFails(t *testing.T) {
 		if strings.Count(text, "word ") != 200 || started.Load() != 1 {
 			t.Errorf("%d words, %d tools", strings.Count(text, "word "), started.Load())
 		}
+		synctest.Wait() // what it logs, it has logged
 		for _, want := range []string{"level=WARN msg=\"the store is back\"", "thread=t", "iteration=0", "outage=1"} {
 			if !strings.Contains(log.String(), want) {
 				t.Errorf("the log does not say %q:\n%s", want, log.String())
 			}
 		}
+	})
+}
+
+// TestStoreFailsAtTheEnd: the run says that the store was away, too, if its model finished
+// meanwhile and nothing but the end is left to store.
+func TestStoreFailsAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &looptest.Mortal{Store: memstore.New()}
+		model := looptest.Slowly([]holdfast.Delta{{Text: "dul"}, {Text: "ci"}, {Text: "mer"}, {Finish: holdfast.FinishStop}})
+		e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: model})
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(15 * time.Millisecond) // after the first delta
+		store.Dead.Store(true)
+		time.Sleep(10 * time.Second)
+		store.Dead.Store(false)
+		events := looptest.Collect(t, reply, nil)
+		looptest.Succeeded(t, events)
+		said, ok := events[len(events)-2].(agui.Custom)
+		if !ok || said.Name != "holdfast.store_recovered" || !strings.Contains(string(said.Value), `"outageMs":10`) {
+			t.Errorf("before the end the stream says:\n%s", looptest.Show(events))
+		}
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:dulcimer")
+		sound(t, store, "t")
 	})
 }
 

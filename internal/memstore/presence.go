@@ -3,6 +3,8 @@ package memstore
 import (
 	"context"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Announce implements [store.Presence].
@@ -12,7 +14,7 @@ func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.alive[process] = time.Now().Add(ttl)
+	s.leases[process] = store.Lease{Until: time.Now().Add(ttl)}
 	return nil
 }
 
@@ -23,16 +25,22 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.alive, process)
+	if _, known := s.leases[process]; known {
+		s.leases[process] = store.Lease{Gone: true}
+	}
 	return nil
 }
 
-// Alive implements [store.Presence].
-func (s *Store) Alive(ctx context.Context, process string) (bool, error) {
+// Lease implements [store.Presence].
+func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) {
 	if err := ctx.Err(); err != nil {
-		return false, err
+		return store.Lease{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Now().Before(s.alive[process]), nil
+	l := s.leases[process]
+	if !l.Until.IsZero() {
+		l.Left = time.Until(l.Until)
+	}
+	return l, nil
 }

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/wake"
 	"github.com/holdfast-agents/holdfast/store"
@@ -21,8 +20,8 @@ type Store struct {
 	waiters wake.List
 	mu      sync.Mutex
 	threads map[store.ThreadKey]*thread
-	alive   map[string]time.Time // when each process's lease runs out
-	ledgers map[string]*ledger   // by tenant
+	leases  map[string]store.Lease // by process; Left is filled in when one is read
+	ledgers map[string]*ledger     // by tenant
 }
 
 // thread is everything about one thread.
@@ -42,7 +41,7 @@ type thread struct {
 func New() *Store {
 	return &Store{
 		threads: map[store.ThreadKey]*thread{},
-		alive:   map[string]time.Time{},
+		leases:  map[string]store.Lease{},
 		ledgers: map[string]*ledger{},
 	}
 }

@@ -3,6 +3,8 @@ package redisstore
 import (
 	"context"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // Announce implements [store.Presence].
@@ -21,11 +23,18 @@ func (s *Store) Retire(ctx context.Context, process string) error {
 	return nil
 }
 
-// Alive implements [store.Presence].
-func (s *Store) Alive(ctx context.Context, process string) (bool, error) {
-	n, err := s.runScript(ctx, s.scripts.alive, []string{s.keys.processes()}, process)
+// Lease implements [store.Presence]. A process that has retired has the score 0.
+func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) {
+	times, err := s.scripts.lease.Run(ctx, s.client, []string{s.keys.processes()}, process).Int64Slice()
 	if err != nil {
-		return false, failed("look for a process", err)
+		return store.Lease{}, failed("look for a process", err)
 	}
-	return n == 1, nil
+	switch {
+	case len(times) != 2:
+		return store.Lease{}, nil
+	case times[0] == 0:
+		return store.Lease{Gone: true}, nil
+	}
+	until, now := time.UnixMicro(times[0]), time.UnixMicro(times[1])
+	return store.Lease{Until: until, Left: until.Sub(now)}, nil
 }

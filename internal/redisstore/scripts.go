@@ -24,7 +24,7 @@ var settleLua string
 
 // scripts are called by their hash; a server that has forgotten one is sent its text.
 type scripts struct {
-	commit, append, post, remove, watch, release, announce, retire, alive *redis.Script
+	commit, append, post, remove, watch, release, announce, retire, lease *redis.Script
 	reserve, settle, used                                                 *redis.Script
 }
 
@@ -38,7 +38,7 @@ func newScripts() scripts {
 		release:  redis.NewScript(releaseLua),
 		announce: redis.NewScript(announceLua),
 		retire:   redis.NewScript(retireLua),
-		alive:    redis.NewScript(aliveLua),
+		lease:    redis.NewScript(leaseLua),
 		reserve:  redis.NewScript(reserveLua),
 		settle:   redis.NewScript(settleLua),
 		used:     redis.NewScript(usedLua),
@@ -135,15 +135,17 @@ redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
 return 0
 `
 	// A retired process stays in the list, because it may have left threads behind;
-	// Owned looks for them.
-	retireLua = clockLua + `
-redis.call('ZADD', KEYS[1], 'XX', string.format('%.0f', now), ARGV[1])
+	// Owned looks for them. Its score says that it did not just fall silent.
+	retireLua = `
+redis.call('ZADD', KEYS[1], 'XX', 0, ARGV[1])
 return 0
 `
-	aliveLua = clockLua + `
+	// leaseLua returns when a process's lease ends and what time it is; nothing for a
+	// process that is not in the list.
+	leaseLua = clockLua + `
 local till = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if till and tonumber(till) > now then return 1 end
-return 0
+if not till then return {} end
+return {tonumber(till), now}
 `
 )
 

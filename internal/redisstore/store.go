@@ -37,8 +37,12 @@ type Options struct {
 	Prefix string
 	// Now is the clock for hints; the default is time.Now. Leases use Redis's own.
 	Now func() time.Time
-	// Log receives, at debug level, what go-redis reports about connections, which is
-	// global to the process; by default it is dropped. Errors are returned anyway.
+	// Patience is how long New waits for a Redis that does not answer yet, or that still
+	// loads its data; 0 means not at all.
+	Patience time.Duration
+	// Log receives that New waits and, at debug level, what go-redis reports about
+	// connections, which is global to the process; by default it is dropped. Errors are
+	// returned anyway.
 	Log *slog.Logger
 }
 
@@ -165,8 +169,9 @@ func badURL(err error) error {
 	return fmt.Errorf("the store's URL cannot be used: %w; write redis://host:6379/0", err)
 }
 
-// New returns a store that uses the client; Close closes it. The client should have
-// ContextTimeoutEnabled, so that deadlines hold.
+// New returns a store that uses the client; Close closes it. It waits for Redis if
+// Options.Patience says so. The client should have ContextTimeoutEnabled, so that deadlines
+// hold.
 func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Store, error) {
 	codec, err := frame.New()
 	if err != nil {
@@ -181,10 +186,17 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if err := client.Ping(ctx).Err(); err != nil {
-		return nil, fmt.Errorf("cannot reach Redis: %w; is it running, and is the address right?", err)
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	_, cluster := client.(*redis.ClusterClient)
+	ping := func(ctx context.Context) error { return client.Ping(ctx).Err() }
+	if cluster { // whose nodes answer before the cluster takes commands
+		ping = func(ctx context.Context) error { return client.Exists(ctx, keys{opts.Prefix}.processes()).Err() }
+	}
+	if err := reach(ctx, ping, opts.Patience, opts.Log); err != nil {
+		return nil, err
+	}
 	s := &Store{client: client, cluster: cluster, codec: codec, scripts: newScripts(), keys: keys{opts.Prefix}, now: opts.Now}
 	s.watchers.start(s)
 	s.sender.start(s)

@@ -16,8 +16,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// Timeout bounds how long opening a store waits for Redis.
-const Timeout = 10 * time.Second
+// Patience is how long opening a store waits for a Redis that does not answer yet, or that
+// still loads its data.
+const Patience = 10 * time.Second
 
 // Options are what the URL of a store does not say.
 type Options struct {
@@ -36,9 +37,7 @@ type Options struct {
 func Open(url string, o Options) (store.Store, error) {
 	kind, path, _ := strings.Cut(url, ":")
 	if redisstore.Handles(url) {
-		ctx, cancel := context.WithTimeout(context.Background(), Timeout)
-		defer cancel()
-		return redisstore.Open(ctx, url, redisstore.Options{Prefix: o.RedisPrefix, Now: o.Now, Log: o.Log})
+		return redisstore.Open(context.Background(), url, redisstore.Options{Prefix: o.RedisPrefix, Now: o.Now, Patience: Patience, Log: o.Log})
 	}
 	switch kind {
 	case "memory":

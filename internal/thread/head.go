@@ -85,8 +85,11 @@ type Work struct {
 	Checkpoints int `json:"checkpoints"`
 	// LastCheckpoint is the id of the last one, the parent of the next.
 	LastCheckpoint string `json:"lastCheckpoint,omitempty"`
-	// Takeovers counts those since the run last made progress.
+	// Takeovers counts those since the run last made progress; an answer that streams is
+	// progress.
 	Takeovers int `json:"claims,omitempty"`
+	// Retaken counts all takeovers since the run last finished a step.
+	Retaken int `json:"retaken,omitempty"`
 	// Usage is what the run has used so far, by provider and model.
 	Usage []holdfast.Usage `json:"usage,omitempty"`
 	TakenBack
@@ -304,7 +307,7 @@ func (s *State) validate() error {
 	case s.Question != nil && s.Question.Interrupt == nil:
 		return fmt.Errorf("%w: a question asks nothing", ErrUnreadable)
 	}
-	for _, c := range []CounterError{{"iteration", s.Iteration}, {"claims", s.Takeovers}, {"checkpoints", s.Checkpoints}, {"count", s.Count}, {"rewinds", s.Rewinds}} {
+	for _, c := range []CounterError{{"iteration", s.Iteration}, {"claims", s.Takeovers}, {"retaken", s.Retaken}, {"checkpoints", s.Checkpoints}, {"count", s.Count}, {"rewinds", s.Rewinds}} {
 		if c.Value < 0 {
 			return &c
 		}

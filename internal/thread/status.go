@@ -87,9 +87,13 @@ func (s *State) Begin(run, agent string) error {
 		return err
 	}
 	s.standing = standing{status: threads.StatusRunning, run: run}
-	s.Agent, s.GrantedAt, s.Takeovers, s.Usage = agent, s.Iteration, 0, nil
+	s.Agent, s.GrantedAt, s.Usage = agent, s.Iteration, nil
+	s.Advanced()
 	return nil
 }
+
+// Advanced notes that the run has finished a step, so it counts its takeovers from zero.
+func (s *State) Advanced() { s.Takeovers, s.Retaken = 0, 0 }
 
 // End ends the run with nothing left to do. The outcome must be success or cancelled; for
 // any other, and for a thread that does not run, it returns ErrTransition.

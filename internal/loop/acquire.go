@@ -1,0 +1,88 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// The commit that makes this process the owner of a thread: the first one of a run, or that
+// of a takeover. Once it may have landed, the run is this process's business and no longer
+// the request's, or a client that leaves at that moment would leave a run behind whose
+// owner lives and does not know it. So the commit is not cancelled with its request, and
+// if the store's answer is lost, the head says what became of it. If that cannot be read
+// either, the run is kept until somebody reads the thread.
+
+// unsure is a run whose commit may have landed. It keeps its place among the runs.
+type unsure struct {
+	*begun
+	place *slot
+	since time.Time
+}
+
+// acquire makes the commit of b, and launches its run if that was accepted. The error is
+// too_many_runs, before anything was sent, if no place is free. The caller holds the
+// thread's lock.
+func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) error {
+	place, err := e.takeSlot()
+	if err != nil {
+		return err
+	}
+	defer place.release()
+	known, err := e.commitAlone(ctx, at, b.c)
+	switch {
+	case err == nil:
+		b.accepted()
+		e.launch(b, place)
+	case !known:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.drop(b.c.Key)
+		place.kept = true // by the run that may have begun
+		e.unsure[b.c.Key] = &unsure{b, &slot{e: e}, time.Now()}
+	}
+	return err
+}
+
+// drop gives up on a commit of which nobody knows whether it landed. The caller holds mu.
+func (e *Engine) drop(key store.ThreadKey) {
+	if u := e.unsure[key]; u != nil {
+		delete(e.unsure, key)
+		u.place.release()
+	}
+}
+
+// settle launches the run of a commit that has turned out to have landed. It reports
+// whether there was one. The caller holds the thread's lock.
+func (e *Engine) settle(t *thread.Thread) bool {
+	e.mu.Lock()
+	u := e.unsure[t.Key]
+	landed := u != nil && t.Head != nil && t.Head.ETag == u.c.ID
+	switch {
+	case landed:
+		delete(e.unsure, t.Key)
+	case u != nil && t.Head != nil && t.Head.Position() != u.c.Expect: // it cannot land any more
+		e.drop(t.Key)
+	}
+	e.mu.Unlock()
+	if landed {
+		u.accepted()
+		defer u.place.release()
+		e.launch(u.begun, u.place)
+	}
+	return landed
+}
+
+// forgetUnsure gives up on commits that have not landed for so long that they never will.
+func (e *Engine) forgetUnsure() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key, u := range e.unsure {
+		if time.Since(u.since) > e.cfg.StoreTimeout+e.cfg.Lease {
+			e.drop(key)
+		}
+	}
+}

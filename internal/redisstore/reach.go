@@ -1,0 +1,74 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A server may start before Redis does, or while Redis loads its data, for example when
+// their machine reboots. So a store that is opened waits for Redis, but not for what waiting
+// does not change.
+
+// attempt bounds one try to reach Redis, so that an address that swallows everything is
+// noticed, and said, before the patience is over.
+const attempt = 2 * time.Second
+
+// reach waits until ping succeeds, for as long as patience; without patience it tries once.
+// It logs that it waits, and that the wait is over.
+func reach(ctx context.Context, ping func(context.Context) error, patience time.Duration, log *slog.Logger) error {
+	begun := time.Now()
+	pause := 50 * time.Millisecond
+	for first := true; ; first = false {
+		tried, cancel := context.WithTimeout(ctx, attempt)
+		err := ping(tried)
+		cancel()
+		left := patience - time.Since(begun)
+		switch {
+		case err == nil && first:
+			return nil
+		case err == nil:
+			log.Info("Redis answers", "after", time.Since(begun).Round(time.Millisecond))
+			return nil
+		case left <= 0 || final(err):
+			return unreachable(err, patience)
+		case first:
+			log.Warn("waiting for Redis", "for", patience, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return unreachable(err, patience)
+		case <-time.After(min(pause, left)):
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// final reports whether waiting does not help: Redis has answered, and not that it is not
+// ready yet, or it is not the server that the address promises.
+func final(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var noTLS tls.RecordHeaderError
+	if errors.As(err, &certificate) || errors.As(err, &noTLS) {
+		return true
+	}
+	var reply redis.Error
+	return errors.As(err, &reply) && !redis.IsLoadingError(err) && !redis.IsMasterDownError(err) &&
+		!redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) && !redis.IsMaxClientsError(err)
+}
+
+// unreachable is the error of a Redis that could not be reached.
+func unreachable(err error, patience time.Duration) error {
+	switch {
+	case redis.IsLoadingError(err):
+		return fmt.Errorf("cannot reach Redis: %w; it has been loading for %s: start again when it has loaded its data", err, patience)
+	case final(err):
+		return fmt.Errorf("cannot reach Redis: %w; are the address, the user and the password right?", err)
+	}
+	return fmt.Errorf("cannot reach Redis: %w; is it running, and is the address right?", err)
+}
