@@ -198,27 +198,27 @@ func (e *Engine) unlist(r *run) {
 	}
 }
 
-// slot is a place among the runs of this process. Whoever takes one defers release, which
-// gives it back unless a run was launched in it; so it is free again whatever happens
-// before.
+// slot is a place among the runs of this process, or will be. Whoever makes one defers
+// release, so the place is free again whatever happens before a run is launched in it.
 type slot struct {
-	e    *Engine
-	kept bool
+	e           *Engine
+	taken, kept bool
 }
 
-// takeSlot takes a place. The error says that none is free.
-func (e *Engine) takeSlot() (*slot, error) {
+// take takes the place. The error says that none is free.
+func (s *slot) take() error {
 	select {
-	case e.slots <- struct{}{}:
-		return &slot{e: e}, nil
+	case s.e.slots <- struct{}{}:
+		s.taken = true
+		return nil
 	default:
-		return nil, errTooManyRuns(e.cfg.MaxRuns)
+		return errTooManyRuns(s.e.cfg.MaxRuns)
 	}
 }
 
-// release gives the place back, unless a run has it. s may be nil.
+// release gives the place back, unless a run has it.
 func (s *slot) release() {
-	if s != nil && !s.kept {
+	if s.taken && !s.kept {
 		s.e.freeSlot()
 	}
 }

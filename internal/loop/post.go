@@ -201,17 +201,17 @@ func (p *plan) request(agent string) (decide.Request, error) {
 
 // begin makes the first commit of a run, and starts its goroutine unless the run only
 // stores results.
-func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) (err error) {
-	var place *slot
+func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
+	place := &slot{e: e}
+	defer place.release()
 	if p.d.Do != decide.Keep {
 		if e.stopping() {
 			return errShuttingDown()
 		}
-		if place, err = e.takeSlot(); err != nil {
+		if err := place.take(); err != nil {
 			return err
 		}
 	}
-	defer place.release()
 	b := e.newBeginning(who, p)
 	r, err := b.build(ctx)
 	if err == nil {

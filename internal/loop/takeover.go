@@ -25,33 +25,31 @@ import (
 // given up.
 const MaxTakeovers = 3
 
-// takeOver makes this process the owner of a thread whose owner is gone, and launches the
-// run, or ends it. The caller holds the thread's lock.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) error {
+// takeOver makes this process the owner of a thread whose owner is gone, or ends its run.
+// It takes the place and returns the run, which the caller launches there; nil for one
+// that was ended. The caller holds the thread's lock.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, place *slot) (*begun, error) {
 	o, err := e.readOrphan(ctx, t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if o.refused != nil {
-		return e.cutOff(ctx, t, o.refused)
+		return nil, e.cutOff(ctx, t, o.refused)
 	}
-	place, err := e.takeSlot()
-	if err != nil {
-		return err
+	if err := place.take(); err != nil {
+		return nil, err
 	}
-	defer place.release()
 	c, err := o.commit()
 	if err == nil {
 		err = e.Commit(ctx, t.Place(), c)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
 	e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 	e.announceSchema(t.Place(), o.states.change)
-	e.launch(&begun{o.run, c, o.seq}, place)
-	return nil
+	return &begun{o.run, c, o.seq}, nil
 }
 
 // orphan is a run whose owner is gone, and what was decided about it.
@@ -305,8 +303,13 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread) (bool, error
 			return false, nil
 		}
 	}
-	err := e.takeOver(ctx, t)
-	if err != nil && ctx.Err() == nil {
+	place := &slot{e: e}
+	defer place.release()
+	next, err := e.takeOver(ctx, t, place)
+	switch {
+	case next != nil:
+		e.launch(next, place)
+	case err != nil && ctx.Err() == nil:
 		e.cfg.Observer.TakenOver(t.Place(), takeoverResult(err), "")
 	}
 	if err != nil {
