@@ -33,7 +33,6 @@ type Engine struct {
 	seed    maphash.Seed
 	// locks serialize what this process decides about one thread.
 	locks [256]sync.Mutex
-	slots chan struct{}
 	turns chan struct{} // see turn
 
 	stopListening func() // ends the store's calls of posted
@@ -53,7 +52,6 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		host:          h,
 		seed:          maphash.MakeSeed(),
-		slots:         make(chan struct{}, cfg.MaxRuns),
 		turns:         make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
 		runs:          make(map[store.ThreadKey]*run),
 		closed:        make(chan struct{}),
@@ -197,31 +195,3 @@ func (e *Engine) unlist(r *run) {
 		delete(e.runs, r.key)
 	}
 }
-
-// slot is a place among the runs of this process, or will be. Whoever makes one defers
-// release, so the place is free again whatever happens before a run is launched in it.
-type slot struct {
-	e           *Engine
-	taken, kept bool
-}
-
-// take takes the place. The error says that none is free.
-func (s *slot) take() error {
-	select {
-	case s.e.slots <- struct{}{}:
-		s.taken = true
-		return nil
-	default:
-		return errTooManyRuns(s.e.cfg.MaxRuns)
-	}
-}
-
-// release gives the place back, unless a run has it.
-func (s *slot) release() {
-	if s.taken && !s.kept {
-		s.e.freeSlot()
-	}
-}
-
-// freeSlot implements lister.
-func (e *Engine) freeSlot() { <-e.slots }

@@ -14,6 +14,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// What runs share without knowing each other, and how many of them there may be.
+
 // host is what the runs of a process share: the configuration, what was made of the
 // agents, and the one door to the store. It knows no single run.
 type host struct {
@@ -26,9 +28,10 @@ type host struct {
 	// process names this process among the owners of threads.
 	process string
 
-	ctx  context.Context
-	stop context.CancelCauseFunc
-	wg   sync.WaitGroup // the goroutines of leases, takeovers and runs, and of tools, which may outlive their call
+	ctx   context.Context
+	stop  context.CancelCauseFunc
+	wg    sync.WaitGroup // the goroutines of leases, takeovers and runs, and of tools, which may outlive their call
+	slots chan struct{}  // see slot
 	// draining is closed when nothing new may start.
 	draining chan struct{}
 }
@@ -46,6 +49,7 @@ func newHost(cfg Config) (*host, error) {
 		chains:   make(map[string]*hooks.Chain, len(cfg.Agents)),
 		schemas:  make(map[string]*thread.Schema, len(cfg.Agents)),
 		process:  cfg.NewID("p"),
+		slots:    make(chan struct{}, cfg.MaxRuns),
 		draining: make(chan struct{}),
 	}
 	h.cfg.Observer = observe.Join(cfg.Observer)
@@ -119,3 +123,31 @@ func (h *host) Commit(ctx context.Context, at holdfast.Iteration, c *store.Commi
 	h.cfg.Observer.Committed(at, c, h.cfg.Now().Sub(began), err)
 	return err
 }
+
+// slot is a place among the runs of this process, or will be. Whoever makes one defers
+// release, so the place is free again whatever happens before a run is launched in it.
+type slot struct {
+	h           *host
+	taken, kept bool
+}
+
+// take takes the place. The error says that none is free.
+func (s *slot) take() error {
+	select {
+	case s.h.slots <- struct{}{}:
+		s.taken = true
+		return nil
+	default:
+		return errTooManyRuns(s.h.cfg.MaxRuns)
+	}
+}
+
+// release gives the place back, unless a run has it.
+func (s *slot) release() {
+	if s.taken && !s.kept {
+		s.h.freeSlot()
+	}
+}
+
+// freeSlot implements lister.
+func (h *host) freeSlot() { <-h.slots }

@@ -202,7 +202,7 @@ func (p *plan) request(agent string) (decide.Request, error) {
 // begin makes the first commit of a run, and starts its goroutine unless the run only
 // stores results.
 func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) error {
-	place := &slot{e: e}
+	place := &slot{h: e.host}
 	defer place.release()
 	if p.d.Do != decide.Keep {
 		if e.stopping() {

@@ -303,7 +303,7 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread) (bool, error
 			return false, nil
 		}
 	}
-	place := &slot{e: e}
+	place := &slot{h: e.host}
 	defer place.release()
 	next, err := e.takeOver(ctx, t, place)
 	switch {
