@@ -72,7 +72,9 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if !known {
 		code = http.StatusInternalServerError
 	}
-	if code >= http.StatusInternalServerError {
+	gone := r.Context().Err() != nil // the error may well come from that, and nobody reads it
+	noteError(r, e.Code, gone)
+	if code >= http.StatusInternalServerError && !gone {
 		h.Log.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", code, "code", e.Code, "error", err)
 	}
 	switch code {

@@ -65,6 +65,9 @@ func (h *handler) done(rec *recorder, r *http.Request) {
 	attrs := []slog.Attr{
 		slog.String("method", method), slog.String("route", route), slog.Int("status", code), slog.Duration("took", took),
 	}
+	if rec.errCode != "" && !rec.gone {
+		attrs = append(attrs, slog.String("code", rec.errCode))
+	}
 	level := slog.LevelDebug
 	if method == http.MethodPost && (route == routeRuns || route == routeAgentRuns) {
 		level = slog.LevelInfo
@@ -102,6 +105,14 @@ func note(r *http.Request, thread, run string) {
 	}
 }
 
+// noteError records the code of the error that answers the request, and whether the client
+// went away before it could be told.
+func noteError(r *http.Request, code string, gone bool) {
+	if rec, ok := r.Context().Value(recorderKey{}).(*recorder); ok {
+		rec.errCode, rec.gone = code, gone
+	}
+}
+
 // recorder records the status and bounds each write: a client that does not read is
 // disconnected after the timeout, whatever is sent to it.
 type recorder struct {
@@ -112,6 +123,8 @@ type recorder struct {
 
 	began       time.Time
 	thread, run string // see note
+	errCode     string // see noteError
+	gone        bool
 }
 
 // Unwrap lets [http.ResponseController] find Flush and the deadlines.
@@ -154,6 +167,8 @@ func (rec *recorder) deadline() {
 
 func (rec *recorder) status(r *http.Request) int {
 	switch {
+	case rec.gone:
+		return statusClientClosed
 	case rec.code != 0:
 		return rec.code
 	case r.Context().Err() != nil:

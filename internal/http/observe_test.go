@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
@@ -134,5 +135,65 @@ func TestAccessLog(t *testing.T) {
 	line = request("GET", "/healthz?key=hunter2", "")
 	if !strings.Contains(line, "level=DEBUG") || !strings.Contains(line, "route=/healthz") || strings.Contains(line, "hunter2") {
 		t.Errorf("%s", line)
+	}
+}
+
+// TestAccessLogSaysWhy: the line of a request that failed has the code of its error.
+func TestAccessLogSaysWhy(t *testing.T) {
+	seen := &observed{done: make(chan string, 1)}
+	log := &syncBuffer{}
+	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+		return nil, holdfast.Errorf(codes.MidExecution, "hunter2")
+	}}
+	s := serve(t, f, func(c *Config) {
+		c.Observer, c.Log = seen, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json")
+	<-seen.done
+	if line := log.take(); !strings.Contains(line, "level=INFO") || !strings.Contains(line, "status=409") || !strings.Contains(line, "code=mid_execution") {
+		t.Errorf("%s", line)
+	}
+	do(t, "POST", s.URL+"/runs", "{", "Content-Type", "application/json")
+	<-seen.done
+	if line := log.take(); !strings.Contains(line, "status=400") || !strings.Contains(line, "code=invalid_input") {
+		t.Errorf("%s", line)
+	}
+	do(t, "GET", s.URL+"/healthz", "")
+	<-seen.done
+	if line := log.take(); strings.Contains(line, "code=") {
+		t.Errorf("%s", line)
+	}
+}
+
+// TestClientThatLeaves: a request whose client went away is a 499, whatever error that
+// leads to, and no trouble of the server's.
+func TestClientThatLeaves(t *testing.T) {
+	for name, err := range map[string]error{
+		"the store's": holdfast.Errorf(codes.StoreUnavailable, "away").Wrap(context.Canceled),
+		"unforeseen":  context.Canceled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := &observed{done: make(chan string, 1)}
+			log := &syncBuffer{}
+			ctx, leave := context.WithCancel(t.Context())
+			f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+				leave()
+				return nil, err
+			}}
+			h := New(Config{
+				Runs: f, Threads: f, Travel: f, Upkeep: f, MaxBody: 1 << 10, Observer: seen,
+				Authenticate: func(*http.Request) (holdfast.Principal, error) { return holdfast.Principal{}, nil },
+				Log:          slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			})
+			req := httptest.NewRequestWithContext(ctx, "POST", "/runs", strings.NewReader(minimal))
+			req.Header.Set("Content-Type", "application/json")
+			h.ServeHTTP(httptest.NewRecorder(), req)
+			if got := <-seen.done; got != "POST /runs 499" {
+				t.Errorf("observed %q", got)
+			}
+			if got := log.take(); strings.Contains(got, "WARN") || !strings.Contains(got, "status=499") || strings.Contains(got, "code=") {
+				t.Errorf("%s", got)
+			}
+		})
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
+// The routes of runs: to start one, to watch one and to cancel one.
+
 // postRun is POST /runs and POST /agents/{agent}/runs.
 func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	if err := noIfMatch(r, runNeedsNoETag); err != nil {

@@ -50,7 +50,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Rep
 // so they get a RUN_ERROR, which is a notice, not a record, and has no id.
 func (h *handler) cut(s *sse, r *http.Request, err error, resumes bool) {
 	e := holdfast.AsError(err)
-	if e.Code != codes.StreamCut {
+	if e.Code != codes.StreamCut && r.Context().Err() == nil {
 		h.Log.Warn("stream cut", "path", r.URL.Path, "error", err)
 	}
 	if !resumes {

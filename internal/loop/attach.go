@@ -53,11 +53,17 @@ func (e *Engine) Current(ctx context.Context, who holdfast.Principal, id string)
 
 // Attach streams a thread to a page that may have seen any part of it; see streams.attach.
 func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, d agui.Dialect) (*agui.Reply, error) {
-	t, err := e.Current(ctx, who, id)
-	if err != nil {
-		return nil, err
+	for range maxDecisions {
+		t, err := e.Current(ctx, who, id)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := e.attached(ctx, t, viewer{dialect: d})
+		if err = e.orAgain(ctx, t, err); !errors.Is(err, errDecideAgain) {
+			return reply, err
+		}
 	}
-	return e.attached(ctx, t, viewer{dialect: d})
+	return nil, thread.KeptChanging()
 }
 
 // attached is Attach for a thread of which only the head was read.

@@ -143,6 +143,16 @@ func (v *vanishing) Messages(ctx context.Context, key store.ThreadKey) ([]store.
 	return v.Store.Messages(ctx, key)
 }
 
+// Value reads nothing of a thread that was deleted before.
+func (v *vanishing) Value(ctx context.Context, key store.ThreadKey, kind store.Kind, id string) ([]byte, error) {
+	if v.gone && kind == store.KindBlob {
+		if _, err := v.Messages(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	return v.Store.Value(ctx, key, kind, id)
+}
+
 func (v *vanishing) Post(ctx context.Context, key store.ThreadKey, item store.InboxItem) error {
 	return errors.Join(v.Store.Post(ctx, key, item), store.ErrNotFound)
 }
@@ -155,7 +165,9 @@ func TestDeletedMeanwhile(t *testing.T) {
 	begin := func() {
 		t.Helper()
 		db.gone = false
-		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))
+		in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
+		in.State = []byte(`{"n":1}`)
+		looptest.Succeeded(t, looptest.Posted(t, e, in))
 		db.gone = true
 	}
 	begin()

@@ -74,8 +74,8 @@ func keyOf(t *testing.T, j *looptest.Notebook) string {
 
 // asked returns the open questions of a thread.
 func asked(info *threads.Info) (open []agui.Interrupt) {
-	for _, id := range info.Interrupts {
-		open = append(open, agui.Interrupt{ID: id.ID})
+	for _, question := range info.Interrupts {
+		open = append(open, agui.Interrupt{ID: question.ID})
 	}
 	return open
 }

@@ -124,12 +124,3 @@ func decodeMessage(s *store.Message) (agui.Message, error) {
 	}
 	return m, err
 }
-
-// CheckStale returns an error if h is not the history that the thread's state was written
-// for.
-func CheckStale(key store.ThreadKey, st *State, h *History) error {
-	if st.Count == 0 || st.Count == len(h.Path) {
-		return nil
-	}
-	return stale(key, len(h.Path), st.Count)
-}

@@ -180,6 +180,15 @@ func (rd Reader) Existing(ctx context.Context, who holdfast.Principal, id string
 	return t, err
 }
 
+// CheckStale returns an error if h is not the history that the thread's state was written
+// for.
+func CheckStale(key store.ThreadKey, st *State, h *History) error {
+	if st.Count == 0 || st.Count == len(h.Path) {
+		return nil
+	}
+	return stale(key, len(h.Path), st.Count)
+}
+
 var (
 	// ErrHole means that a message on the path is missing.
 	ErrHole = errors.New("the message tree has a hole")

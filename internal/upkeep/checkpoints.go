@@ -92,10 +92,17 @@ func (k *Keeper) checkpointAt(ctx context.Context, key store.ThreadKey, id strin
 
 // Checkpoint shows the thread as it was at a checkpoint.
 func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadID, id string) (*threads.Detail, error) {
+	return again(func() (*threads.Detail, error) { return k.tryCheckpoint(ctx, who, threadID, id) })
+}
+
+// tryCheckpoint is one try of Checkpoint. It returns ErrConflict if the thread has moved
+// meanwhile, so that something of it is gone.
+func (k *Keeper) tryCheckpoint(ctx context.Context, who holdfast.Principal, threadID, id string) (_ *threads.Detail, err error) {
 	t, err := k.read.Existing(ctx, who, threadID)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = k.orMoved(ctx, t, err) }()
 	cp, err := k.checkpointAt(ctx, t.Key, id)
 	if err != nil {
 		return nil, err
@@ -132,16 +139,18 @@ func (k *Keeper) Checkpoint(ctx context.Context, who holdfast.Principal, threadI
 
 // State returns the thread's shared state and the middleware's states.
 func (k *Keeper) State(ctx context.Context, who holdfast.Principal, id string) (*threads.State, error) {
-	t, err := k.read.Existing(ctx, who, id)
-	if err != nil {
-		return nil, err
-	}
-	s := &threads.State{}
-	if s.State, err = k.read.Shared(ctx, t.Key, t.State.Shared); err != nil {
-		return nil, err
-	}
-	s.MiddlewareState, err = k.engine.ShownStates(ctx, t.Key, t.State)
-	return s, err
+	return again(func() (*threads.State, error) {
+		t, err := k.read.Existing(ctx, who, id)
+		if err != nil {
+			return nil, err
+		}
+		s := &threads.State{}
+		if s.State, err = k.read.Shared(ctx, t.Key, t.State.Shared); err != nil {
+			return nil, k.orMoved(ctx, t, err)
+		}
+		s.MiddlewareState, err = k.engine.ShownStates(ctx, t.Key, t.State)
+		return s, k.orMoved(ctx, t, err)
+	})
 }
 
 // Mark takes a checkpoint of a thread that does not run, by hand. It may replace the

@@ -20,10 +20,17 @@ func (k *Keeper) Fork(ctx context.Context, who holdfast.Principal, id string, to
 	if to.Thread == "" {
 		to.Thread = k.cfg.NewID("thread")
 	}
+	return again(func() (*threads.Traveled, error) { return k.tryFork(ctx, who, id, to) })
+}
+
+// tryFork is one try of Fork. It returns ErrConflict if the thread has moved meanwhile, so
+// that something of it is gone.
+func (k *Keeper) tryFork(ctx context.Context, who holdfast.Principal, id string, to threads.Travel) (_ *threads.Traveled, err error) {
 	t, err := k.engine.Current(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = k.orMoved(ctx, t, err) }()
 	if to.ETag != "" && to.ETag != t.Head.ETag {
 		return nil, errETag(to.ETag, t.Head.ETag)
 	}

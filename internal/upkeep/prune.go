@@ -217,11 +217,11 @@ func (k *Keeper) deletable(ctx context.Context, who holdfast.Principal, key stor
 		return at, errETag(etag, head.ETag)
 	}
 	if head.Process != "" {
-		alive, err := k.cfg.Store.Alive(ctx, head.Process)
+		lease, err := k.cfg.Store.Lease(ctx, head.Process)
 		if err != nil {
 			return at, thread.StoreError(err)
 		}
-		if alive {
+		if lease.Alive() {
 			return at, errStillRunning(key.Thread, "")
 		}
 	}

@@ -71,6 +71,18 @@ func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag 
 	return t, nil
 }
 
+// again calls f until it does not return ErrConflict.
+func again[T any](f func() (T, error)) (T, error) {
+	for range maxTries {
+		v, err := f()
+		if !errors.Is(err, store.ErrConflict) {
+			return v, err
+		}
+	}
+	var none T
+	return none, thread.KeptChanging()
+}
+
 // orMoved returns ErrConflict instead of an error that is due to what has happened to the
 // thread since it was read.
 func (k *Keeper) orMoved(ctx context.Context, t *thread.Thread, err error) error {

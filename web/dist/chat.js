@@ -96,18 +96,33 @@ pre.textContent = item.content === undefined ? '' : JSON.stringify(item.content,
 },
 };
 }
+function spareRow() {
+const el = h('pre.plain', { tabindex: 0 });
+return {
+el,
+update(item) {
+el.textContent = item.text ?? item.result ?? item.args ?? '';
+},
+};
+}
 const kinds = { text: textRow, reasoning: reasoningRow, call: callRow, note: noteRow, activity: plainRow, step: plainRow, agent: plainRow };
 export function conversation(list) {
 let rows = new Map();
 return (items) => {
 const next = new Map();
 for (const item of items) {
-const row = rows.get(item.key) ?? kinds[item.kind]();
+let row = rows.get(item.key) ?? kinds[item.kind]();
+try {
 if (row.item !== item) row.update(item);
+} catch (err) {
+console.error(err);
+row = spareRow();
+row.update(item);
+}
 row.item = item;
 next.set(item.key, row);
 }
-for (const [key, row] of rows) if (!next.has(key)) row.el.remove();
+for (const [key, row] of rows) if (next.get(key) !== row) row.el.remove();
 let place = list.firstElementChild;
 for (const row of next.values()) {
 if (row.el === place) place = place.nextElementSibling;

@@ -9,7 +9,7 @@ import { panel } from './panel.js';
 import { empty } from './reduce.js';
 import { Session } from './session.js';
 import { frames } from './sse.js';
-import { drawThreads, remember, titleOf } from './threads.js';
+import { drawThreads, remember, threadIn, titleOf } from './threads.js';
 
 const examples = [
   ['plan 4 steps', 'Tools in parallel, a plan in the shared state'],
@@ -164,7 +164,7 @@ function begin(thread) {
 }
 
 function route() {
-  const id = /^#\/t\/(.+)$/.exec(location.hash)?.[1];
+  const id = threadIn(location.hash);
   document.documentElement.classList.remove('side-open');
   $('open-side').setAttribute('aria-expanded', 'false');
   if (!id) {
@@ -172,8 +172,8 @@ function route() {
     session = null;
     inspector.clear();
     problem();
-  } else if (decodeURIComponent(id) !== session?.thread) {
-    begin(decodeURIComponent(id)).open();
+  } else if (id !== session?.thread) {
+    begin(id).open();
   }
   atEnd = true;
   drawThreads(threads, session?.thread ?? '', Date.now());

@@ -118,6 +118,17 @@ function plainRow() {
   };
 }
 
+/** What another row could not show: the text as it is. @returns {Row} */
+function spareRow() {
+  const el = h('pre.plain', { tabindex: 0 });
+  return {
+    el,
+    update(item) {
+      el.textContent = item.text ?? item.result ?? item.args ?? '';
+    },
+  };
+}
+
 const kinds = { text: textRow, reasoning: reasoningRow, call: callRow, note: noteRow, activity: plainRow, step: plainRow, agent: plainRow };
 
 /**
@@ -133,12 +144,19 @@ export function conversation(list) {
     const next = new Map();
     for (const item of items) {
       /** @type {Row & {item?: Item}} */
-      const row = rows.get(item.key) ?? kinds[item.kind]();
-      if (row.item !== item) row.update(item);
+      let row = rows.get(item.key) ?? kinds[item.kind]();
+      try {
+        if (row.item !== item) row.update(item);
+      } catch (err) {
+        // One row that cannot be shown must not take those behind it along, nor the question.
+        console.error(err);
+        row = spareRow();
+        row.update(item);
+      }
       row.item = item;
       next.set(item.key, row);
     }
-    for (const [key, row] of rows) if (!next.has(key)) row.el.remove();
+    for (const [key, row] of rows) if (next.get(key) !== row) row.el.remove();
     let place = list.firstElementChild;
     for (const row of next.values()) {
       if (row.el === place) place = place.nextElementSibling;

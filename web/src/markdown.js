@@ -13,14 +13,21 @@
  * @property {string} [src] of blocks: their source, to tell whether they changed
  */
 
+// What a model writes is not to be trusted to be reasonable: markup that is nested deeper
+// than this, or in a longer piece of text, is shown as it was written.
+const maxDepth = 32;
+const maxInline = 32 * 1024;
+
 /** @param {string} text @returns {Node} */
 const plain = (text) => ({ tag: '#text', text });
 
-// In this order: code comes first, because nothing in it is markup.
-const inlineRules = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\[([^\][]+)\]\((https?:\/\/[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)|(https?:\/\/[^\s<>"'`]*[^\s<>"'`.,:;!?)\]}*_])|(\*\*|__)(?=\S)([\s\S]*?\S)\6|(?<![\w*])(\*|_)(?=[^\s*_])([\s\S]*?[^\s*_])\8(?![\w*])|~~(?=\S)([\s\S]*?\S)~~|\\([\\`*_{}[\]()#+\-.!~>|])/g;
+// In this order: code comes first, because nothing in it is markup. What emphasis spans is
+// bounded, because each opening mark without a closing one is looked for up to there.
+const inlineRules = /(`+)([^`]|[^`][\s\S]{0,2000}?[^`])\1(?!`)|\[([^\][]+)\]\((https?:\/\/[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)|(https?:\/\/[^\s<>"'`]*[^\s<>"'`.,:;!?)\]}*_])|(\*\*|__)(?=\S)([\s\S]{0,1000}?\S)\6|(?<![\w*])(\*|_)(?=[^\s*_])([\s\S]{0,1000}?[^\s*_])\8(?![\w*])|~~(?=\S)([\s\S]{0,1000}?\S)~~|\\([\\`*_{}[\]()#+\-.!~>|])/g;
 
-/** @param {string} text @returns {Node[]} */
-export function inline(text) {
+/** @param {string} text @param {number} [depth] @returns {Node[]} */
+export function inline(text, depth = 0) {
+  if (depth >= maxDepth || text.length > maxInline) return [plain(text)];
   /** @type {Node[]} */
   const out = [];
   let last = 0;
@@ -28,20 +35,20 @@ export function inline(text) {
     if (m.index > last) out.push(plain(text.slice(last, m.index)));
     last = m.index + m[0].length;
     if (m[2] !== undefined) out.push({ tag: 'code', kids: [plain(m[2].replace(/^ (.*) $/s, '$1'))] });
-    else if (m[4]) out.push({ tag: 'a', href: m[4], kids: inline(m[3]) });
+    else if (m[4]) out.push({ tag: 'a', href: m[4], kids: inline(m[3], depth + 1) });
     else if (m[5]) out.push({ tag: 'a', href: m[5], kids: [plain(m[5])] });
-    else if (m[7]) out.push({ tag: 'strong', kids: inline(m[7]) });
-    else if (m[9]) out.push({ tag: 'em', kids: inline(m[9]) });
-    else if (m[10]) out.push({ tag: 'del', kids: inline(m[10]) });
+    else if (m[7]) out.push({ tag: 'strong', kids: inline(m[7], depth + 1) });
+    else if (m[9]) out.push({ tag: 'em', kids: inline(m[9], depth + 1) });
+    else if (m[10]) out.push({ tag: 'del', kids: inline(m[10], depth + 1) });
     else out.push(plain(m[11]));
   }
   if (last < text.length) out.push(plain(text.slice(last)));
   return out;
 }
 
-/** Keeps single line breaks, because models use them. @param {string[]} lines @returns {Node[]} */
-function lineKids(lines) {
-  return inline(lines.join('\n')).flatMap(function split(/** @type {Node} */ n) {
+/** Keeps single line breaks, because models use them. @param {Node[]} nodes @returns {Node[]} */
+function withBreaks(nodes) {
+  return nodes.flatMap(function split(/** @type {Node} */ n) {
     if (n.tag === '#text') return n.text?.split('\n').flatMap((t, i) => (i ? [{ tag: 'br' }, plain(t)] : [plain(t)])).filter((k) => k.tag === 'br' || k.text) ?? [];
     return [n];
   });
@@ -51,8 +58,8 @@ const item = /^( *)([-*+]|\d{1,9}[.)])( +(.*)|$)/;
 const fence = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)/;
 const starts = /^ {0,3}(#{1,6} |>|(`{3,}|~{3,})|([-*_] *){3,}$)|^ *([-*+]|\d{1,9}[.)]) /;
 
-/** @param {string[]} lines @param {number} at @returns {[Node, number]} the block that starts there, and the line after it */
-function block(lines, at) {
+/** @param {string[]} lines @param {number} at @param {number} depth @returns {[Node, number]} the block that starts there, and the line after it */
+function block(lines, at, depth) {
   const line = lines[at];
   const f = fence.exec(line);
   if (f) {
@@ -66,16 +73,16 @@ function block(lines, at) {
   if (/^ {0,3}>/.test(line)) {
     let end = at;
     while (end < lines.length && /^ {0,3}>/.test(lines[end])) end++;
-    return [{ tag: 'blockquote', kids: blocks(lines.slice(at, end).map((l) => l.replace(/^ {0,3}> ?/, ''))) }, end];
+    return [{ tag: 'blockquote', kids: blocks(lines.slice(at, end).map((l) => l.replace(/^ {0,3}> ?/, '')), depth + 1) }, end];
   }
-  if (item.test(line)) return list(lines, at);
+  if (item.test(line)) return list(lines, at, depth);
   let end = at + 1;
   while (end < lines.length && lines[end].trim() && !starts.test(lines[end])) end++;
-  return [{ tag: 'p', kids: lineKids(lines.slice(at, end)) }, end];
+  return [{ tag: 'p', kids: withBreaks(inline(lines.slice(at, end).join('\n'))) }, end];
 }
 
-/** @param {string[]} lines @param {number} at @returns {[Node, number]} */
-function list(lines, at) {
+/** @param {string[]} lines @param {number} at @param {number} depth @returns {[Node, number]} */
+function list(lines, at, depth) {
   const first = /** @type {RegExpExecArray} */ (item.exec(lines[at]));
   const indent = first[1].length;
   const ordered = /\d/.test(first[2]);
@@ -95,15 +102,16 @@ function list(lines, at) {
       } else if (deep <= indent && (starts.test(l) || lines[at - 1].trim() === '')) break;
       body.push(l.slice(Math.min(deep, indent + 2)));
     }
-    const inner = blocks(body);
+    const inner = blocks(body, depth + 1);
     kids.push({ tag: 'li', kids: inner[0]?.tag === 'p' ? [...(inner[0].kids ?? []), ...inner.slice(1)] : inner });
     if (lines[at]?.trim() === '' && item.test(lines[at + 1] ?? '')) at++;
   }
   return [{ tag: ordered ? 'ol' : 'ul', ...(ordered ? { start: parseInt(first[2], 10) } : {}), kids }, at];
 }
 
-/** @param {string[]} lines @returns {Node[]} */
-function blocks(lines) {
+/** @param {string[]} lines @param {number} [depth] @returns {Node[]} */
+function blocks(lines, depth = 0) {
+  if (depth >= maxDepth) return [{ tag: 'p', kids: withBreaks([plain(lines.join('\n'))]) }];
   /** @type {Node[]} */
   const out = [];
   let at = 0;
@@ -112,7 +120,7 @@ function blocks(lines) {
       at++;
       continue;
     }
-    const [node, end] = block(lines, at);
+    const [node, end] = block(lines, at, depth);
     out.push({ ...node, src: lines.slice(at, end).join('\n') });
     at = end;
   }

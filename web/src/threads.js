@@ -26,11 +26,21 @@ export function remember(id, text) {
   localStorage.setItem(store, JSON.stringify({ ...Object.fromEntries(kept), [id]: text.trim().slice(0, 80) }));
 }
 
+/** The thread that the page's address names; '' if it names none. @param {string} hash */
+export function threadIn(hash) {
+  try {
+    return decodeURIComponent(/^#\/t\/(.+)$/.exec(hash)?.[1] ?? '');
+  } catch {
+    return ''; // a % that encodes nothing
+  }
+}
+
 /** A thread's status: a style and words for it. @param {any} t */
 export function standing(t) {
   if (t.status === 'running') return ['running', 'running'];
   if (t.status === 'interrupted') return ['waiting', 'waits for you'];
-  if (t.status === 'stopped') return ['failed', t.outcome === 'error' ? 'failed' : 'cut off'];
+  if (t.status === 'stopped') return ['failed', t.outcome === 'error' ? 'failed' : 'unfinished'];
+  if (t.status === 'unreadable') return ['failed', 'cannot be read'];
   if (t.pendingToolCallIds?.length || t.pendingToolCalls?.length) return ['waiting', 'waits for a tool'];
   return t.outcome === 'cancelled' ? ['none', 'stopped'] : ['done', 'done'];
 }

@@ -56,3 +56,20 @@ test('blocks that are complete keep their source while the answer grows', () => 
   const half = parse(text.slice(0, text.indexOf('Last'))).map((b) => b.src);
   assert.deepEqual(final.slice(0, half.length), half);
 });
+
+test('markup without reason is shown as it was written, and nests no deeper than a page can show', () => {
+  const depth = (nodes) => nodes.reduce((most, n) => Math.max(most, 1 + depth(n.kids ?? [])), 0);
+  const text = (nodes) => nodes.map((n) => n.text ?? text(n.kids ?? [])).join('');
+  const nested = (n) => Array.from({ length: n }, (_, i) => ' '.repeat(2 * i) + '- x').join('\n');
+  const hostile = {
+    quotes: '>'.repeat(4000) + 'end', items: '* '.repeat(2000) + 'end', numbers: '1. '.repeat(2000) + 'end', both: '> - '.repeat(2000) + 'end',
+    lists: nested(300) + 'end', emphasis: '**a '.repeat(8000) + 'end', marks: '*'.repeat(20000) + 'end', ticks: '`a '.repeat(8000) + 'end',
+    brackets: '['.repeat(20000) + 'end', strong: Array.from({ length: 200 }, (_, i) => (i % 2 ? '*a ' : '**b ')).join('') + 'end',
+    links: '[a'.repeat(8000) + '](http://x)end', tildes: '~~a '.repeat(8000) + 'end', long: 'word **bold** '.repeat(20000) + 'end',
+  };
+  for (const [name, source] of Object.entries(hostile)) {
+    const tree = parse(source);
+    assert.ok(depth(tree) < 150, `${name} nests ${depth(tree)} deep`);
+    assert.ok(text(tree).endsWith('end'), `${name} is cut off`);
+  }
+});

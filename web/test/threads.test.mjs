@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { standing, threadIn } from '../src/threads.js';
+
+test('the address names a thread, or none', () => {
+  for (const [hash, want] of [['#/t/a%2Fb', 'a/b'], ['#/t/%E0%A4%A', ''], ['#/t/%', ''], ['#/t/', ''], ['', ''], ['#/x', '']]) {
+    assert.equal(threadIn(hash), want, hash);
+  }
+});
+
+test('a thread that cannot be read, and one that was taken back, have words of their own', () => {
+  assert.deepEqual(standing({ status: 'unreadable', code: 'checkpoint_unreadable' }), ['failed', 'cannot be read']);
+  assert.deepEqual(standing({ status: 'stopped' }), ['failed', 'unfinished']);
+  assert.deepEqual(standing({ status: 'stopped', outcome: 'error' }), ['failed', 'failed']);
+});
