@@ -1,5 +1,7 @@
 package holdfast
 
+import "github.com/holdfast-agents/holdfast/access"
+
 // Agent is a model with instructions, tools and middleware.
 type Agent struct {
 	// Name is how requests name it: POST /agents/{name}/runs.
@@ -19,6 +21,9 @@ type Agent struct {
 	// waiting or unfinished. A request may choose otherwise in
 	// forwardedProps.holdfast.
 	Policy Policy
+	// Approvals says who answers the agent's questions: empty or [access.RoleUser] for
+	// the thread's owner, [access.RoleApprover] for callers with that role only.
+	Approvals access.Role
 }
 
 // Policy says what a POST does with a thread that is not ready for new

@@ -68,6 +68,7 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"middleware":       func(n *yaml.Node) { a.Middleware = p.middleware(n) },
 		"limits":           func(n *yaml.Node) { a.Limits = p.limits(n) },
 		"policy":           func(n *yaml.Node) { a.Policy = p.policy(n) },
+		"approvals":        p.oneOf(&a.Approvals, "approvals", "user", "approver"),
 	})
 	if _, ok := a.at["name"]; !ok && resolve(n).Kind == yaml.MappingNode {
 		p.mistake(position(n), "this agent has no name; add name:, which requests use")
@@ -215,21 +216,23 @@ func (p *parser) limits(n *yaml.Node) (l Limits) {
 	return l
 }
 
-func (p *parser) policy(n *yaml.Node) (policy holdfast.Policy) {
-	oneOf := func(dst *string, what string, known ...string) func(*yaml.Node) {
-		return func(n *yaml.Node) {
-			value, ok := p.text(n, what)
-			if ok && !slices.Contains(known, value) {
-				p.mistake(position(resolve(n)), "%s cannot be %s%s", what, show(value), suggest(value, known))
-				return
-			}
-			*dst = value
+// oneOf returns what reads a key that has one of a few values.
+func (p *parser) oneOf(dst *string, what string, known ...string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		value, ok := p.text(n, what)
+		if ok && !slices.Contains(known, value) {
+			p.mistake(position(resolve(n)), "%s cannot be %s%s", what, show(value), suggest(value, known))
+			return
 		}
+		*dst = value
 	}
+}
+
+func (p *parser) policy(n *yaml.Node) (policy holdfast.Policy) {
 	p.object(n, "policy", fields{
-		"onBusy":        oneOf(&policy.OnBusy, "onBusy", holdfast.PolicyReject, holdfast.PolicyCancelAndRun),
-		"onInterrupted": oneOf(&policy.OnInterrupted, "onInterrupted", holdfast.PolicyReject, holdfast.PolicyDecline),
-		"onUnfinished":  oneOf(&policy.OnUnfinished, "onUnfinished", holdfast.PolicyReject, holdfast.PolicyAbandon),
+		"onBusy":        p.oneOf(&policy.OnBusy, "onBusy", holdfast.PolicyReject, holdfast.PolicyCancelAndRun),
+		"onInterrupted": p.oneOf(&policy.OnInterrupted, "onInterrupted", holdfast.PolicyReject, holdfast.PolicyDecline),
+		"onUnfinished":  p.oneOf(&policy.OnUnfinished, "onUnfinished", holdfast.PolicyReject, holdfast.PolicyAbandon),
 	})
 	return policy
 }

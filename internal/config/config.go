@@ -77,6 +77,8 @@ type Agent struct {
 	Middleware []holdfast.Middleware
 	Limits     Limits
 	Policy     holdfast.Policy
+	// Approvals is who answers the agent's questions: user, approver, or empty.
+	Approvals string
 
 	name      string
 	start     place
