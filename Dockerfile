@@ -17,8 +17,8 @@ COPY --from=build /usr/local/go/lib/time/zoneinfo.zip /zoneinfo.zip
 COPY --from=build /out/holdfast /holdfast
 COPY --from=build --chown=65532:65532 /out/data /data
 # In a container nobody else can reach localhost, so listen on all addresses. That
-# requires HOLDFAST_API_KEYS, or HOLDFAST_ALLOW_ANONYMOUS=1 behind something that guards
-# the server.
+# requires HOLDFAST_API_KEYS or HOLDFAST_JWKS, or HOLDFAST_ALLOW_ANONYMOUS=1 behind
+# something that guards the server, with HOLDFAST_HOSTS for any name but localhost.
 ENV ZONEINFO=/zoneinfo.zip \
     HOLDFAST_ADDR=0.0.0.0:8080 \
     HOLDFAST_STORE=file:/data

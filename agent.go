@@ -1,5 +1,7 @@
 package holdfast
 
+import "github.com/holdfast-agents/holdfast/access"
+
 // Agent is a model with instructions, tools and middleware.
 type Agent struct {
 	// Name is how requests name it: POST /agents/{name}/runs.
@@ -26,6 +28,9 @@ type Agent struct {
 	// [*Error] and what is wrong with a call's arguments are shown all the same. Without
 	// it, the text of every error is shown: write it for the model.
 	HideToolErrors bool
+	// Approvals says who answers the agent's questions: empty or [access.RoleUser] for
+	// the thread's owner, [access.RoleApprover] for callers with that role only.
+	Approvals access.Role
 }
 
 // ClientPolicy says how far an agent trusts what clients send: a history, instructions,

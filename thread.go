@@ -1,5 +1,7 @@
 package holdfast
 
+import "github.com/holdfast-agents/holdfast/access"
+
 // Principal is the caller as authentication established it, never as a request body
 // claims it.
 type Principal struct {
@@ -7,4 +9,8 @@ type Principal struct {
 	Tenant string `json:"tenant"`
 	// User owns threads within a tenant.
 	User string `json:"user"`
+	// Rights are what the caller's key or token grants; nil means [access.RoleUser]. They
+	// belong to a request: tools and middleware, whose runs may outlive a key, and stores
+	// do not see them.
+	Rights *access.Rights `json:"-"`
 }

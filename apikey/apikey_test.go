@@ -49,6 +49,9 @@ func request(headers ...string) *http.Request {
 	return r
 }
 
+// identity returns a principal without its rights.
+func identity(p holdfast.Principal) holdfast.Principal { p.Rights = nil; return p }
+
 func sum(s string) string {
 	d := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(d[:])
@@ -76,7 +79,7 @@ func TestAuthenticate(t *testing.T) {
 		{"Bearer " + odd, holdfast.Principal{Tenant: "a/b:c, d", User: "a+b@example.com #1"}},
 	} {
 		got, err := keys.Authenticate(request(tt.header))
-		if err != nil || got != tt.want {
+		if err != nil || identity(got) != tt.want {
 			t.Errorf("got %+v, %v; want %+v", got, err, tt.want)
 		}
 	}
@@ -279,7 +282,7 @@ func FuzzNames(f *testing.F) {
 			return
 		}
 		got, err := parse(t, entry).Authenticate(request("Bearer " + key))
-		if want := (holdfast.Principal{Tenant: tenant, User: user}); err != nil || got != want {
+		if want := (holdfast.Principal{Tenant: tenant, User: user}); err != nil || identity(got) != want {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	})

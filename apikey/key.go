@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -25,8 +26,13 @@ const keyLength = len(keyPrefix) + keyBytes*8/5
 // anywhere; the caller must store it. The error says what is wrong with the names, or
 // that random failed.
 func New(random io.Reader, tenant, user string) (key, entry string, err error) {
-	principal := holdfast.Principal{Tenant: tenant, User: user}
-	if err := checkName(principal); err != nil {
+	return NewFor(random, holdfast.Principal{Tenant: tenant, User: user})
+}
+
+// NewFor is [New] with the rights of the key: its roles, agents and expiry. nil rights are
+// those of a user.
+func NewFor(random io.Reader, who holdfast.Principal) (key, entry string, err error) {
+	if err := errors.Join(checkName(who), checkRights(who.Rights)); err != nil {
 		return "", "", err
 	}
 	var b [keyBytes]byte
@@ -35,5 +41,5 @@ func New(random io.Reader, tenant, user string) (key, entry string, err error) {
 	}
 	key = keyPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 	sum := sha256.Sum256([]byte(key))
-	return key, formatName(principal) + separator + hex.EncodeToString(sum[:]), nil
+	return key, formatName(who) + formatRights(who.Rights) + separator + hex.EncodeToString(sum[:]), nil
 }

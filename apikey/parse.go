@@ -4,6 +4,7 @@ package apikey
 // never show a secret.
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -29,14 +30,28 @@ const maxName = 128
 // stands for a file with one entry per line and comments after #, which is read with
 // readFile, usually os.ReadFile.
 //
+// Options may follow the user, each after a semicolon: "roles=read,approver" (roles of
+// package access; default user), "agents=support,billing" (default all agents) and
+// "expires=2026-12-31T12:00:00Z" (default never).
+//
 // A user may have several keys, so that one can be replaced without a gap. All mistakes
 // are reported, each with the place of its entry, but with no more of its text than
 // tenant and user. A value without any entry is a mistake too: it must not open the
 // server to everyone.
 func Parse(s string, readFile func(path string) ([]byte, error)) (*Keys, error) {
-	p := &parser{keys: &Keys{byIndex: map[[indexLength]byte][]entry{}}}
-	isSeparator := func(r rune) bool { return r == ',' || unicode.IsSpace(r) }
-	for i, text := range strings.FieldsFunc(s, isSeparator) {
+	t, err := read(s, readFile)
+	if err != nil {
+		return nil, err
+	}
+	k := &Keys{text: s, readFile: readFile}
+	k.current.Store(t)
+	return k, nil
+}
+
+// read reads the list as it is now.
+func read(s string, readFile func(path string) ([]byte, error)) (*table, error) {
+	p := &parser{keys: &table{byIndex: map[[indexLength]byte][]*entry{}}}
+	for i, text := range split(s) {
 		if path, ok := strings.CutPrefix(text, "@"); ok {
 			p.file(path, readFile)
 			continue
@@ -52,8 +67,29 @@ func Parse(s string, readFile func(path string) ([]byte, error)) (*Keys, error) 
 	return p.keys, nil
 }
 
+// split splits a list at commas and spaces, but not at the commas between the values of
+// an option.
+func split(s string) (entries []string) {
+	for _, field := range strings.Fields(s) {
+		open := false // the last entry has options, and has not come to its end
+		for part := range strings.SplitSeq(field, ",") {
+			switch {
+			case open:
+				entries[len(entries)-1] += "," + part
+			case part != "":
+				entries = append(entries, part)
+			default:
+				continue
+			}
+			last := entries[len(entries)-1]
+			open = strings.Contains(last, ";") && !strings.Contains(last, separator)
+		}
+	}
+	return entries
+}
+
 type parser struct {
-	keys     *Keys
+	keys     *table
 	mistakes []error
 }
 
@@ -94,7 +130,11 @@ func (p *parser) entry(where, text string) {
 		p.mistake(where, "not an entry: %s", hint)
 		return
 	}
-	principal, err := parseName(name)
+	options := strings.Split(name, ";")
+	principal, err := parseName(options[0])
+	if err == nil {
+		principal.Rights, err = parseRights(options[1:])
+	}
 	if err != nil {
 		p.mistake(where, "%w", err)
 		return
@@ -116,7 +156,9 @@ func (p *parser) entry(where, text string) {
 			return
 		}
 	}
-	p.keys.byIndex[index] = append(p.keys.byIndex[index], entry{digest: d, principal: principal, where: where})
+	e := &entry{digest: d, principal: principal, where: where}
+	e.principal.Rights.Revoked, e.revoke = context.WithCancel(context.Background())
+	p.keys.byIndex[index] = append(p.keys.byIndex[index], e)
 	p.keys.count++
 }
 
@@ -163,6 +205,7 @@ func checkName(p holdfast.Principal) error {
 
 // formatName writes what parseName reads.
 func formatName(p holdfast.Principal) string {
-	escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 	return escape(p.Tenant) + "/" + escape(p.User)
 }
+
+func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

@@ -22,7 +22,12 @@ const (
 	CircuitOpen = "circuit_open"
 	// CutOff: the process that ran the run has died, and recovery is off.
 	CutOff = "cut_off"
-	// ForbiddenHost: the Host header does not name this machine.
+	// AuthUnavailable: the keys of the identity provider, with which tokens are checked,
+	// cannot be fetched.
+	AuthUnavailable = "auth_unavailable"
+	// Forbidden: the caller's key or token does not allow this.
+	Forbidden = "forbidden"
+	// ForbiddenHost: the Host header does not name this server.
 	ForbiddenHost = "forbidden_host"
 	// ForbiddenOrigin: pages of that origin may not use this server.
 	ForbiddenOrigin = "forbidden_origin"
@@ -80,7 +85,7 @@ const (
 	TooManyErrors = "too_many_errors"
 	// TooManyRuns: all runs that this server may run at a time are in use.
 	TooManyRuns = "too_many_runs"
-	// Unauthenticated: the API key is missing or wrong.
+	// Unauthenticated: the API key or token is missing or wrong, or no longer valid.
 	Unauthenticated = "unauthenticated"
 	// ShuttingDown: the server starts nothing new.
 	ShuttingDown = "shutting_down"

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,12 +51,30 @@ type Config struct {
 	// body; for API keys it is Authenticate of apikey.Keys. Without it, everyone on this
 	// machine is the same user ([LocalPrincipal]), and nobody else is let in.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
+	// Authorize decides whether a caller may do something; its error refuses. Default
+	// [Authorize], which a function of your own may call. It is asked for each request
+	// that needs authentication, and by the methods of [Server] that take a caller; the
+	// actions are those of package access. agent is the agent to run, to answer or to be
+	// shown, and empty for all other actions. A [holdfast.Error] is shown to the caller;
+	// of any other error only that it is a refusal.
+	Authorize func(ctx context.Context, who holdfast.Principal, action access.Action, agent string) error
 	// AllowAnonymous: without Authenticate, serve everyone who can reach Addr, which
 	// may then be any address. They are all the same user, who sees every thread.
+	// Requests must be addressed to one of Hosts, and pages of other sites may not change
+	// anything unless AllowedOrigins lists them.
 	AllowAnonymous bool
+	// Hosts are the names by which clients may address the server, with or without a
+	// port, or "*" alone for any. Default: with AllowAnonymous the loopback names and the
+	// host of Addr; with Authenticate any. A server for its own machine always answers to
+	// the loopback names too.
+	Hosts []string
+	// BehindProxy lets a server without Authenticate and AllowAnonymous serve requests
+	// that a proxy on its machine has forwarded, from wherever they come.
+	BehindProxy bool
 	// AllowedOrigins are the other origins whose pages may use the server from a
-	// browser: "https://app.example.com", "https://*.example.com", or "*" alone.
-	// Pages served by this machine may always use a server without keys.
+	// browser: "https://app.example.com", "https://*.example.com", or "*" alone, which
+	// needs Authenticate. Pages served by this machine may always use a server that
+	// serves only this machine.
 	AllowedOrigins []string
 	// UI is served at / and /ui/; web.Handler() is the page that comes with Holdfast. nil
 	// means no page.
@@ -75,6 +95,9 @@ type Config struct {
 	Registerer prometheus.Registerer
 	// Gatherer is what GET /metrics serves; default the server's own registry.
 	Gatherer prometheus.Gatherer
+	// MetricsAddr is an address of its own for GET /metrics, which then is not on Addr.
+	// Nothing guards it but the network. Empty: none.
+	MetricsAddr string
 	// NoRecovery: runs cut off by a crash are ended with RUN_ERROR cut_off and
 	// wait for an empty-messages POST, instead of being continued.
 	NoRecovery bool
@@ -226,6 +249,10 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Authorize == nil {
+		c.Authorize = Authorize
+	}
+	c.Authorize = refusing(c.Authorize)
 	return c
 }
 
@@ -249,6 +276,8 @@ func (c *Config) validate() error {
 			return fmt.Errorf("two agents are named %q: give each a name of its own", a.Name)
 		case a.Model == nil:
 			return fmt.Errorf("agent %q has no model: set Agent.Model", a.Name)
+		case a.Approvals != "" && a.Approvals != access.RoleUser && a.Approvals != access.RoleApprover:
+			return fmt.Errorf("agent %q leaves its questions to %q: Agent.Approvals is user or approver", a.Name, a.Approvals)
 		}
 		names[a.Name] = true
 		if err := errors.Join(validateTools(a), validateClient(a)); err != nil {
@@ -267,12 +296,8 @@ func (c *Config) validate() error {
 	if c.Lease < 100*time.Millisecond {
 		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)
 	}
-	origins, err := hfhttp.ParseOrigins(c.AllowedOrigins, false)
-	if err != nil {
+	if _, err := c.doors(); err != nil {
 		return err
-	}
-	if c.Authenticate == nil && !c.AllowAnonymous && origins.Any() {
-		return errors.New(`the origin "*" lets any page use a server without keys: configure API keys, or list the origins that you mean`)
 	}
 	return c.validateAddr()
 }
@@ -341,6 +366,37 @@ func (c *Config) clientPolicy(a *holdfast.Agent) holdfast.ClientPolicy {
 	setDefault(&p.Context, shown)
 	setDefault(&p.MediaURLs, thread.MediaHTTPS)
 	return p
+}
+
+// doors is who may reach the routes that need authentication.
+type doors struct {
+	loopback, anonymous bool
+	hosts               hfhttp.Hosts
+	origins             hfhttp.Origins
+}
+
+func (c *Config) doors() (d doors, err error) {
+	d.loopback = c.Authenticate == nil && !c.AllowAnonymous
+	d.anonymous = c.Authenticate == nil && c.AllowAnonymous
+	if d.origins, err = hfhttp.ParseOrigins(c.AllowedOrigins, false); err != nil {
+		return d, err
+	}
+	if c.Authenticate == nil && d.origins.Any() {
+		return d, errors.New(`the origin "*" lets any page use a server without keys: configure API keys, or list the origins that you mean`)
+	}
+	hosts := c.Hosts
+	if d.anonymous && len(hosts) == 0 {
+		hosts = []string{"localhost", "127.0.0.1", "[::1]"}
+		host, _, err := net.SplitHostPort(c.Addr)
+		if ip := net.ParseIP(host); err == nil && host != "" && (ip == nil || !ip.IsUnspecified()) {
+			if ip != nil && ip.To4() == nil {
+				host = "[" + host + "]"
+			}
+			hosts = append(hosts, host)
+		}
+	}
+	d.hosts, err = hfhttp.ParseHosts(hosts)
+	return d, err
 }
 
 func (c *Config) validateAddr() error {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -144,7 +145,7 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 	agents := make([]holdfast.Agent, len(file.Agents))
 	for i, a := range file.Agents {
 		agents[i] = holdfast.Agent{Name: a.Name, Description: a.Description, Instructions: a.Instructions,
-			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, HideToolErrors: a.HideToolErrors}
+			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, HideToolErrors: a.HideToolErrors, Approvals: access.Role(a.Approvals)}
 		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}

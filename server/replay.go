@@ -47,7 +47,7 @@ func (s *Server) Replay(ctx context.Context, who holdfast.Principal, thread stri
 	s.replays.Store(key, committed)
 	defer s.replays.Delete(key)
 	to := threads.Travel{Checkpoint: o.Checkpoint, ReuseResults: true, OnlyRecorded: !o.RunTools, Thread: fork}
-	if _, err := s.keeper.Fork(ctx, who, thread, to); err != nil {
+	if _, err := s.guard.Fork(ctx, who, thread, to); err != nil {
 		return "", fmt.Errorf("fork thread %s: %w", thread, err)
 	}
 	p := &replaying{s: s, who: who, fork: fork, observe: o.Observe}

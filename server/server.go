@@ -47,6 +47,8 @@ type Server struct {
 	observer observe.Observer
 	engine   *loop.Engine
 	keeper   *upkeep.Keeper
+	guard    *guard
+	side     *metricsServer // nil without Config.MetricsAddr, or before Start
 	handler  http.Handler
 	http     *http.Server
 	listener net.Listener
@@ -77,14 +79,17 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.keeper = upkeep.New(s.keeperConfig())
-	origins, err := hfhttp.ParseOrigins(cfg.AllowedOrigins, false)
+	s.guard = &guard{engine: s.engine, keeper: s.keeper, store: s.store, authorize: cfg.Authorize, log: cfg.Log, now: cfg.Now}
+	doors, err := cfg.doors()
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.engine, Threads: s.keeper, Travel: s.keeper, Upkeep: s.keeper, Agents: cfg.agentList(), Ready: s.engine.Ready, Backup: s.backup(), Operator: s.operators.allow,
-		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil && !cfg.AllowAnonymous, Anonymous: cfg.Authenticate == nil,
-		AllowedOrigins: origins, UI: cfg.UI, Metrics: s.metrics.Handler(cfg.Gatherer), Observer: s.metrics, Version: cfg.Version,
+		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Agents: cfg.agentList(), Ready: s.engine.Ready,
+		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,
+		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
+		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,
+		AllowedOrigins: doors.origins, UI: cfg.UI, Metrics: s.metricsHandler(), Observer: s.metrics, Version: cfg.Version,
 		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log, Now: cfg.Now,
 	})
 	s.http = &http.Server{
@@ -124,7 +129,7 @@ func (s *Server) loopConfig() loop.Config {
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries,
-		SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
+		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
 		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
 		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer,
@@ -208,8 +213,11 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", s.cfg.Addr, err)
 	}
-	if err := s.StartEngine(ctx); err != nil {
+	if err := s.startMetrics(ctx); err != nil {
 		return errors.Join(err, l.Close())
+	}
+	if err := s.StartEngine(ctx); err != nil {
+		return errors.Join(err, l.Close(), s.side.stop(ctx))
 	}
 	s.listener = l
 	s.announce()
@@ -239,6 +247,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		if e := <-s.served; !errors.Is(e, http.ErrServerClosed) {
 			err = errors.Join(err, e)
 		}
+		err = errors.Join(err, s.side.stop(short))
 	}
 	err = errors.Join(err, s.waitForTools(ctx), s.store.Close())
 	if s.cfg.Registerer != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/server"
 	"go.uber.org/goleak"
@@ -63,6 +64,12 @@ func TestConfigMistakes(t *testing.T) {
 		"Client.Instructions":      func(c *server.Config) { c.Agents[0].Client.Instructions = "all" },
 		"use https, any, none":     func(c *server.Config) { c.Agents[0].Client.MediaURLs = "http" },
 		"has no path":              func(c *server.Config) { c.Store = "file:" },
+		"lets any page use":        func(c *server.Config) { c.AllowedOrigins = []string{"*"} },
+		"configure API keys, or list the origins": func(c *server.Config) {
+			c.AllowAnonymous, c.AllowedOrigins = true, []string{"*"}
+		},
+		"the host \"http://a\" cannot be used": func(c *server.Config) { c.Hosts = []string{"http://a"} },
+		"Agent.Approvals is user or approver":  func(c *server.Config) { c.Agents[0].Approvals = access.RoleOperator },
 	} {
 		c := config(t)
 		change(&c)

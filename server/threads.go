@@ -14,7 +14,8 @@ import (
 // Threads without HTTP: what the routes below /threads and /maintenance read, take back and
 // remove, for a program that has the server. Each method takes the user on whose behalf it
 // acts ([LocalPrincipal] for a server without keys) and sees only that user's threads: all
-// others are not_found. Each error is a [*holdfast.Error].
+// others are not_found. What the user's Rights do not allow is forbidden, as it is over
+// HTTP. Each error is a [*holdfast.Error].
 
 // defaultLimit is how many threads or checkpoints a list has if the caller does not say.
 const defaultLimit = 50
@@ -26,27 +27,27 @@ func (s *Server) Threads(ctx context.Context, who holdfast.Principal, before tim
 	if err != nil {
 		return nil, err
 	}
-	return coded(s.keeper.Threads(ctx, who, before, limit))
+	return coded(s.guard.Threads(ctx, who, before, limit))
 }
 
 // Thread returns a thread, with its size.
 func (s *Server) Thread(ctx context.Context, who holdfast.Principal, thread string) (*threads.Info, error) {
-	return coded(s.keeper.Thread(ctx, who, thread))
+	return coded(s.guard.Thread(ctx, who, thread))
 }
 
 // Messages returns a thread's messages, the first one first, as AG-UI 1.0 JSON.
 func (s *Server) Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error) {
-	return coded(s.keeper.Messages(ctx, who, thread))
+	return coded(s.guard.Messages(ctx, who, thread))
 }
 
 // State returns a thread's shared state and the states of its middleware.
 func (s *Server) State(ctx context.Context, who holdfast.Principal, thread string) (*threads.State, error) {
-	return coded(s.keeper.State(ctx, who, thread))
+	return coded(s.guard.State(ctx, who, thread))
 }
 
 // Runs lists a thread's runs, newest first.
 func (s *Server) Runs(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Run, error) {
-	return coded(s.keeper.Runs(ctx, who, thread))
+	return coded(s.guard.Runs(ctx, who, thread))
 }
 
 // Checkpoints lists a thread's checkpoints, newest first: up to limit (0: 50) of those
@@ -57,12 +58,12 @@ func (s *Server) Checkpoints(ctx context.Context, who holdfast.Principal, thread
 	if err != nil {
 		return nil, err
 	}
-	return coded(s.keeper.Checkpoints(ctx, who, thread, before, until, limit))
+	return coded(s.guard.Checkpoints(ctx, who, thread, before, until, limit))
 }
 
 // Checkpoint returns a checkpoint with everything it holds.
 func (s *Server) Checkpoint(ctx context.Context, who holdfast.Principal, thread, checkpoint string) (*threads.Detail, error) {
-	return coded(s.keeper.Checkpoint(ctx, who, thread, checkpoint))
+	return coded(s.guard.Checkpoint(ctx, who, thread, checkpoint))
 }
 
 // Mark takes a manual checkpoint of a thread that is not running.
@@ -75,7 +76,7 @@ func (s *Server) Mark(ctx context.Context, who holdfast.Principal, thread string
 	if err := checkJSON("state", m.State); err != nil {
 		return nil, err
 	}
-	return coded(s.keeper.Mark(ctx, who, thread, m))
+	return coded(s.guard.Mark(ctx, who, thread, m))
 }
 
 // Fork starts a new thread where another stands or stood. The thread itself does not change.
@@ -83,7 +84,7 @@ func (s *Server) Fork(ctx context.Context, who holdfast.Principal, thread string
 	if err := checkTravel(to); err != nil {
 		return nil, err
 	}
-	return coded(s.keeper.Fork(ctx, who, thread, to))
+	return coded(s.guard.Fork(ctx, who, thread, to))
 }
 
 // Rewind takes a thread that is not running back to where it stood. Later checkpoints
@@ -92,7 +93,7 @@ func (s *Server) Rewind(ctx context.Context, who holdfast.Principal, thread stri
 	if err := checkTravel(to); err != nil {
 		return nil, err
 	}
-	return coded(s.keeper.Rewind(ctx, who, thread, to))
+	return coded(s.guard.Rewind(ctx, who, thread, to))
 }
 
 // Prune keeps the newest checkpoints of a thread, at least one, and what they and the
@@ -101,30 +102,30 @@ func (s *Server) Prune(ctx context.Context, who holdfast.Principal, thread, etag
 	if keep < 1 {
 		return nil, invalid("keep", "keep must be at least 1.", "The newest checkpoint always stays. To remove all, delete the thread.")
 	}
-	return coded(s.keeper.Prune(ctx, who, thread, etag, keep, dryRun))
+	return coded(s.guard.Prune(ctx, who, thread, etag, keep, dryRun))
 }
 
 // Delete removes a thread and, if children is set, those that were forked from it. It
 // returns how many it removed. An etag that is not empty must match the thread's.
 func (s *Server) Delete(ctx context.Context, who holdfast.Principal, thread, etag string, children bool) (int, error) {
-	return coded(s.keeper.Delete(ctx, who, thread, etag, children))
+	return coded(s.guard.Delete(ctx, who, thread, etag, children))
 }
 
 // Children lists the threads that were forked from this one.
 func (s *Server) Children(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Info, error) {
-	return coded(s.keeper.Children(ctx, who, thread))
+	return coded(s.guard.Children(ctx, who, thread))
 }
 
 // DeleteOlderThan removes from the user's threads the checkpoints that were taken before
 // the given time, but never a thread's newest. A dry run only counts.
 func (s *Server) DeleteOlderThan(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error) {
-	return coded(s.keeper.DeleteOlderThan(ctx, who, before, dryRun))
+	return coded(s.guard.DeleteOlderThan(ctx, who, before, dryRun))
 }
 
 // DeleteInactive deletes the user's idle threads that were last active before the given
 // time. A dry run only counts.
 func (s *Server) DeleteInactive(ctx context.Context, who holdfast.Principal, before time.Time, dryRun bool) (*threads.Cleaned, error) {
-	return coded(s.keeper.DeleteInactive(ctx, who, before, dryRun))
+	return coded(s.guard.DeleteInactive(ctx, who, before, dryRun))
 }
 
 // checkTravel refuses what the HTTP interface refuses too.

@@ -191,7 +191,7 @@ func (p *pair) observeLists(r *rapid.T) {
 	for _, tenant := range tenants() {
 		for _, user := range users() {
 			owner := holdfast.Principal{Tenant: tenant, User: user}
-			p.same(r, fmt.Sprintf("threads of %q", owner), func(s store.Store) (any, error) {
+			p.same(r, fmt.Sprintf("threads of %q/%q", tenant, user), func(s store.Store) (any, error) {
 				list, err := s.Threads(p.test.Context(), owner, time.Time{}, 100)
 				return heads(list), err
 			})

@@ -2,14 +2,10 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
-	"os"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/apikey"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -22,17 +18,4 @@ func (o *options) configured(journal io.Writer) ([]holdfast.Agent, map[string]se
 		return server.LoadAgents("", parts)
 	}
 	return agents, limits, err
-}
-
-// authenticate returns nil without keys; the server then listens on loopback only.
-func (o *options) authenticate() (func(*http.Request) (holdfast.Principal, error), error) {
-	list := o.getenv("HOLDFAST_API_KEYS")
-	if list == "" {
-		return nil, nil
-	}
-	keys, err := apikey.Parse(list, os.ReadFile)
-	if err != nil {
-		return nil, fmt.Errorf("HOLDFAST_API_KEYS: %w", err)
-	}
-	return keys.Authenticate, nil
 }

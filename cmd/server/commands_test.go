@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/apikey"
 )
 
@@ -76,10 +76,19 @@ func TestKeyCommand(t *testing.T) {
 		t.Fatalf("%v in %s", err, out)
 	}
 	r := &http.Request{Header: http.Header{"Authorization": {"Bearer " + key}}}
-	if who, err := keys.Authenticate(r); err != nil || who != (holdfast.Principal{Tenant: "acme", User: "alice@example.com"}) {
+	if who, err := keys.Authenticate(r); err != nil || who.Tenant != "acme" || who.User != "alice@example.com" || !who.Rights.Has(access.RoleUser) {
 		t.Errorf("%+v, %v", who, err)
 	}
 	if code, _, errOut = runCommand(t, env(nil), "key", "--tenant", "acme"); code != exitUsage || !strings.Contains(errOut, "the user is empty") {
 		t.Errorf("no user: %d %q", code, errOut)
+	}
+	_, out, _ = runCommand(t, env(nil), "key", "--tenant=acme", "--user=ci", "--roles=read,operator", "--agents=a,b", "--expires=2199-01-01T00:00:00Z")
+	if want := " acme/ci;agents=a,b;roles=read,operator;expires=2199-01-01T00:00:00Z:sha256:"; !strings.Contains(out, want) {
+		t.Errorf("no %s in %s", want, out)
+	}
+	for _, wrong := range []string{"--roles=admin", "--roles=", "--expires=soon", "--expires=-1h", "--expires=2020-01-01T00:00:00Z"} {
+		if code, out, _ = runCommand(t, env(nil), "key", "--tenant=acme", "--user=ci", wrong); code != exitUsage || out != "" {
+			t.Errorf("%s: %d %s", wrong, code, out)
+		}
 	}
 }

@@ -47,7 +47,15 @@ type options struct {
 	maxBytes      int64
 	pruneBytes    int64
 	anonymous     bool
+	hosts         string
+	behindProxy   bool
 	origins       string
+	metricsAddr   string
+	jwks          string
+	jwtIssuer     string
+	jwtAudience   string
+	jwtTenant     string
+	jwtClaims     string
 	logFormat     string
 	logLevel      slog.Level
 	demoDelay     time.Duration
@@ -97,6 +105,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.BoolVar(&o.anonymous, "allow-anonymous", false, "serve everyone who can reach the address, without API keys")
 	fs.StringVar(&o.origins, "origins", "",
 		"the other origins whose pages may use the server, separated by commas: https://app.example.com; or *")
+	o.callerFlags(fs)
 	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	fs.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
 	fs.DurationVar(&o.demoDelay, "demo-delay", 20*time.Millisecond, "the demo model's pause between two words")
@@ -108,6 +117,20 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		}
 	})
 	return fs
+}
+
+// callerFlags declares the settings about who may reach the server and how they identify
+// themselves.
+func (o *options) callerFlags(fs *flag.FlagSet) {
+	fs.StringVar(&o.hosts, "hosts", "",
+		"the names by which clients may address the server, separated by commas: agents.example.com, localhost:8080; or *; by default any with API keys or tokens, else localhost and the host of --addr")
+	fs.BoolVar(&o.behindProxy, "behind-proxy", false, "a server for this machine only serves what a proxy on it has forwarded, from wherever it comes")
+	fs.StringVar(&o.metricsAddr, "metrics-addr", "", "an address of its own for /metrics, which then is not on --addr")
+	fs.StringVar(&o.jwks, "jwks", "", "the URL of an identity provider's keys (its jwks_uri): callers may identify themselves with its JWTs")
+	fs.StringVar(&o.jwtIssuer, "jwt-issuer", "", "the iss of its tokens")
+	fs.StringVar(&o.jwtAudience, "jwt-audience", "", "the aud of tokens for this server")
+	fs.StringVar(&o.jwtTenant, "jwt-tenant", "", "the tenant of all tokens; by default a claim says it")
+	fs.StringVar(&o.jwtClaims, "jwt-claims", "", "which claim says what, if not tenant=tenant,user=sub,roles=roles,agents=agents")
 }
 
 // variable returns the environment variable of a flag.
@@ -215,7 +238,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 	if err != nil {
 		return cfg, closeAll, err
 	}
-	authenticate, err := o.authenticate()
+	who, err := o.callers(log)
 	if err != nil {
 		return cfg, closeAll, err
 	}
@@ -223,6 +246,12 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 	if err != nil {
 		return cfg, closeAll, err
 	}
+	stopReloading, closeJournal := who.reloadOnSignal(log), closeAll
+	closeAll = func() {
+		stopReloading()
+		closeJournal()
+	}
+	authenticate := who.authenticate()
 	if o.anonymous && authenticate == nil {
 		log.Warn("everyone who can reach the address may use this server and see every thread: HOLDFAST_ALLOW_ANONYMOUS is set")
 	}
@@ -233,7 +262,8 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes, ThreadPruneBytes: o.pruneBytes,
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
-		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous, AllowedOrigins: list(o.origins),
+		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous,
+		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), MetricsAddr: o.metricsAddr,
 		UI: web.Handler(), Version: version(), DefaultModel: o.model,
 	}, closeAll, nil
 }

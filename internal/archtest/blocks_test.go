@@ -35,6 +35,7 @@ var proofs = []struct {
 	{page: "README.md", language: "go", test: "holdfast.TestProgramOnThePages"},
 	{page: "README.md", language: "js", test: "cmd/server.TestClientInREADME"},
 	{page: "docs/configuration.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
+	{page: "docs/security.md", language: "go yaml text", test: "server.TestSecurityPage"},
 	{page: "docs/metrics.md", language: "yaml promql", test: "internal/metrics.TestRulesOnThePage"},
 	{page: "docs/protocol.md", language: "json", why: "the form of an error, without one error's words; TestErrorsMatchTheDocument in internal/http has the form"},
 	{page: "docs/state-checks.md", language: "go", why: "right and wrong code side by side, which does not compile; internal/statecheck/testdata has it in full"},

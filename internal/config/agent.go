@@ -74,6 +74,7 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"clientContext":      p.oneOf(&a.Client.Context, "clientContext", "system", "user", "drop"),
 		"media":              func(n *yaml.Node) { p.media(n, &a.Client) },
 		"toolErrors":         func(n *yaml.Node) { a.HideToolErrors = p.toolErrors(n) },
+		"approvals":          p.oneOf(&a.Approvals, "approvals", "user", "approver"),
 	})
 	if _, ok := a.at["name"]; !ok && resolve(n).Kind == yaml.MappingNode {
 		p.mistake(position(n), "this agent has no name; add name:, which requests use")

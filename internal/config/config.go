@@ -81,6 +81,8 @@ type Agent struct {
 	Client holdfast.ClientPolicy
 	// HideToolErrors is toolErrors: hide.
 	HideToolErrors bool
+	// Approvals is who answers the agent's questions: user, approver, or empty.
+	Approvals string
 
 	name      string
 	start     place

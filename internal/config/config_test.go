@@ -99,7 +99,7 @@ func TestLoad(t *testing.T) {
 	if b := f.Agents[1]; b.Model != "demo" || b.Instructions != "Be short.\nBe kind.\n" || b.Limits != limits || b.Line != 17 || b.Client != (holdfast.ClientPolicy{}) || b.HideToolErrors {
 		t.Errorf("%+v", b)
 	}
-	if c := f.Agents[2]; c.Name != "bare" || c.Model != "" || c.Params != nil || c.Limits != (config.Limits{}) {
+	if c := f.Agents[2]; c.Name != "bare" || c.Model != "" || c.Params != nil || c.Limits != (config.Limits{}) || c.Approvals != "approver" || f.Agents[0].Approvals != "" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -197,7 +197,7 @@ func TestExampleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"name", "description", "model", "baseURL", "apiKeyEnv", "headers", "params", "instructions", "instructionsFile", "tools",
-		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "toolTimeout", "maxToolResult", "import", "clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "onBusy", "onInterrupted", "onUnfinished"} {
+		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "toolTimeout", "maxToolResult", "import", "clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "onBusy", "onInterrupted", "onUnfinished", "approvals"} {
 		if !bytes.Contains(data, []byte(key+":")) {
 			t.Errorf("the example does not show %s", key)
 		}

@@ -108,14 +108,15 @@ type humanCap struct {
 }
 
 // getAgents is GET /agents.
-func (h *handler) getAgents(w http.ResponseWriter, _ *http.Request, _ holdfast.Principal) error {
+func (h *handler) getAgents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	if h.Agents == nil {
 		return errNoAgents()
 	}
-	agents := h.Agents.Agents()
-	views := make([]shownAgent, len(agents))
-	for i := range agents {
-		views[i] = h.view(&agents[i], i == 0)
+	views := []shownAgent{}
+	for i, a := range h.Agents.Agents() {
+		if h.mayBeShown(r, who, a.Name) {
+			views = append(views, h.view(&a, i == 0))
+		}
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"agents": views})
 	return nil
@@ -123,18 +124,22 @@ func (h *handler) getAgents(w http.ResponseWriter, _ *http.Request, _ holdfast.P
 
 // getCapabilities is GET /agents/{agent}/capabilities, where AG-UI clients look for
 // them by convention; the standard names no path.
-func (h *handler) getCapabilities(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+func (h *handler) getCapabilities(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	if h.Agents == nil {
 		return errNoAgents()
 	}
 	name := param(r, "agent")
 	for _, a := range h.Agents.Agents() {
-		if a.Name == name {
+		if a.Name == name && h.mayBeShown(r, who, name) {
 			writeJSON(w, http.StatusOK, h.capabilities(&a))
 			return nil
 		}
 	}
 	return holdfast.Errorf(codes.AgentNotFound, "There is no agent %q.", name).WithHint("GET /agents lists them.")
+}
+
+func (h *handler) mayBeShown(r *http.Request, who holdfast.Principal, agent string) bool {
+	return h.MayUse == nil || h.MayUse(r.Context(), who, agent)
 }
 
 func errNoAgents() error {

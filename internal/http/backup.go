@@ -14,9 +14,9 @@ import (
 // to the server's disk, and the copy has the threads of everybody. They are told what
 // went wrong, in full.
 func (h *handler) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-	if h.Operator == nil || !h.Operator(r) {
-		return holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
-			WithHint("Run holdfast backup on the server's machine, as a user who can read the store.")
+	operator, err := h.operator(r)
+	if err != nil {
+		return err
 	}
 	if h.Backup == nil {
 		return holdfast.Errorf(codes.NotFound, "This server's store cannot be copied through the server.").
@@ -31,7 +31,11 @@ func (h *handler) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.
 	if !filepath.IsAbs(in.Dir) {
 		return invalid("dir", "dir must be an absolute path.", "Name a directory on the server's machine that does not exist yet.")
 	}
-	switch err := h.Backup(r.Context(), in.Dir); {
+	err = h.Backup(r.Context(), in.Dir)
+	if h.Audit != nil {
+		h.Audit(r.Context(), operator, "backup", err)
+	}
+	switch {
 	case errors.Is(err, fs.ErrExist):
 		return invalid("dir", in.Dir+" exists.", "A backup is a new directory: name one that does not exist yet.").Wrap(err)
 	case err != nil:
@@ -39,4 +43,13 @@ func (h *handler) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"dir": in.Dir})
 	return nil
+}
+
+// operator returns who the operator is that has sent the request.
+func (h *handler) operator(r *http.Request) (who string, err error) {
+	if h.Operator == nil {
+		return "", holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
+			WithHint("Run holdfast backup on the server's machine, as a user who can read the store.")
+	}
+	return h.Operator(r)
 }

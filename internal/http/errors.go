@@ -19,6 +19,8 @@ var status = map[string]int{
 	codes.CheckpointInvalid:        http.StatusConflict,
 	codes.CheckpointStale:          http.StatusConflict,
 	codes.CheckpointUnreadable:     http.StatusInternalServerError,
+	codes.AuthUnavailable:          http.StatusServiceUnavailable,
+	codes.Forbidden:                http.StatusForbidden,
 	codes.ForbiddenHost:            http.StatusForbidden,
 	codes.ForbiddenOrigin:          http.StatusForbidden,
 	codes.HistoryDiverged:          http.StatusConflict,

@@ -228,7 +228,7 @@ func TestIfMatchIsObeyedOrRefused(t *testing.T) {
 		if route.method == "GET" || route.method == "HEAD" || slices.Contains(route.params, "IfMatch") || route.id == "backup" {
 			continue
 		}
-		res, body := do(t, route.method, s.URL+fill.Replace(route.path), "{}", "If-Match", `"c1"`)
+		res, body := do(t, route.method, s.URL+fill.Replace(route.path), "{}", "If-Match", `"c1"`, "Content-Type", typeJSON)
 		if res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "does not take If-Match") || !strings.Contains(body, `"field":"If-Match"`) {
 			t.Errorf("%s %s: %d %s", route.method, route.path, res.StatusCode, body)
 		}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -60,18 +61,29 @@ type Config struct {
 	Ready func(ctx context.Context) error
 	// Backup copies the store to a new directory. Optional: nil if it cannot be copied.
 	Backup func(ctx context.Context, dir string) error
-	// Operator reports whether a request comes from an operator. Optional: nil if none
-	// does.
-	Operator func(*http.Request) bool
+	// Operator identifies the operator who sent a request, for the log. Optional: nil if
+	// nobody may operate the server over HTTP.
+	Operator func(*http.Request) (who string, err error)
+	// Audit logs what an operator has done. Optional.
+	Audit func(ctx context.Context, who, action string, err error)
+	// MayUse reports whether a caller may be shown an agent. Optional: nil if everybody
+	// may be shown all.
+	MayUse func(ctx context.Context, who holdfast.Principal, agent string) bool
 	// Authenticate identifies the caller. It never reads the body.
 	Authenticate func(*http.Request) (holdfast.Principal, error)
 	// LoopbackOnly refuses requests whose Host or Origin is not this machine, so that
 	// no web page from elsewhere can use a server without keys. Origins listed in
 	// AllowedOrigins are still allowed, but "*" does not count.
 	LoopbackOnly bool
-	// Anonymous: everyone may call without a key, from anywhere. Optional; it only
-	// affects /openapi.json.
+	// BehindProxy lets a server with LoopbackOnly serve what a proxy has forwarded.
+	BehindProxy bool
+	// Anonymous: everyone may call without a key, by one of Hosts. Pages of other sites
+	// may not change anything unless AllowedOrigins lists them; "*" does not count.
 	Anonymous bool
+	// Hosts are the names by which clients may address the server, besides the loopback
+	// names if LoopbackOnly is set. Optional: a server that is neither LoopbackOnly nor
+	// Anonymous then answers to all names.
+	Hosts Hosts
 	// AllowedOrigins are the other origins whose pages may use this server; see
 	// [ParseOrigins]. Optional: the zero value allows none.
 	AllowedOrigins Origins
@@ -99,6 +111,7 @@ type handler struct {
 	// methods are the methods that a preflight allows.
 	methods string
 	turns   *turns
+	ready   readyState
 }
 
 // New returns the handler of all routes.
@@ -128,11 +141,11 @@ func newRouter(c Config) *chi.Mux {
 	return r
 }
 
-// admit lets a request through to its route. One handler makes all checks, because a
+// admit lets a request through to its route, if its headers allow that (see doors). One handler makes all checks, because a
 // stream keeps the stack frames of its handlers as long as it is open.
 func (h *handler) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.localOnly(w, r) && h.cors(w, r) {
+		if h.doors(w, r) && h.cors(w, r) {
 			next.ServeHTTP(w, r)
 		}
 	})
@@ -179,13 +192,39 @@ func (h *handler) health(w http.ResponseWriter, _ *http.Request, _ holdfast.Prin
 	return nil
 }
 
+// readyState is the last answer about readiness. Anybody may ask, as often as they like,
+// so the store is not asked each time.
+type readyState struct {
+	mu    sync.Mutex
+	err   error
+	until time.Time
+}
+
+const (
+	readyTimeout = 2 * time.Second // for the store to answer
+	readyFor     = time.Second     // how long an answer holds
+)
+
 // readiness reports whether a run could be started.
 func (h *handler) readiness(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-	defer cancel()
-	if err := h.Ready(ctx); err != nil {
+	if err := h.readyNow(r.Context()); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 	return nil
+}
+
+// readyNow returns why the server cannot serve. One caller asks; the others wait for its
+// answer, which does not depend on whether the caller stays.
+func (h *handler) readyNow(ctx context.Context) error {
+	h.ready.mu.Lock()
+	defer h.ready.mu.Unlock()
+	if h.Now().Before(h.ready.until) {
+		return h.ready.err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
+	defer cancel()
+	h.ready.err = h.Ready(ctx)
+	h.ready.until = h.Now().Add(readyFor)
+	return h.ready.err
 }

@@ -20,8 +20,8 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request, _ holdfast.Princi
 // metrics is GET /metrics, if metrics are on.
 func (h *handler) metrics(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
 	if h.Metrics == nil {
-		return holdfast.Errorf(codes.NotFound, "This server keeps no metrics.").
-			WithHint("An operator can turn them on in the server's configuration.")
+		return holdfast.Errorf(codes.NotFound, "This server has no metrics here.").
+			WithHint("They may be on an address of their own, --metrics-addr.")
 	}
 	h.Metrics.ServeHTTP(w, r)
 	return nil

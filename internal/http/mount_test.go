@@ -1,10 +1,13 @@
 package http
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -63,5 +66,43 @@ func TestMountedLocally(t *testing.T) {
 		if res, _ := do(t, "GET", s.URL+path, "", "Origin", "https://evil.example"); res.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: %d", path, res.StatusCode)
 		}
+	}
+}
+
+// TestReadinessIsRemembered: anybody may ask whether the server is ready, so the store is
+// asked once a second.
+func TestReadinessIsRemembered(t *testing.T) {
+	now, asked, answer := time.Unix(0, 0), 0, error(nil)
+	s := serve(t, &fake{}, func(c *Config) {
+		c.Now = func() time.Time { return now }
+		c.Ready = func(context.Context) error { asked++; return answer }
+	})
+	for _, tt := range []struct {
+		after       time.Duration
+		err         error
+		want, asked int
+	}{
+		{0, nil, 200, 1},
+		{0, errors.New("down"), 200, 1},
+		{999 * time.Millisecond, errors.New("down"), 200, 1},
+		{time.Millisecond, errors.New("down"), 500, 2},
+		{0, nil, 500, 2},
+		{time.Second, nil, 200, 3},
+	} {
+		now, answer = now.Add(tt.after), tt.err
+		if res, body := do(t, "GET", s.URL+"/readyz", ""); res.StatusCode != tt.want || asked != tt.asked {
+			t.Errorf("%+v: %d %s, asked %d times", tt, res.StatusCode, body, asked)
+		}
+	}
+}
+
+// TestReadinessOutlivesItsCaller: whoever asks and leaves does not make the server
+// unready for others.
+func TestReadinessOutlivesItsCaller(t *testing.T) {
+	h := &handler{Config: Config{Now: time.Now, Ready: func(ctx context.Context) error { return ctx.Err() }}}
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if err := h.readyNow(ctx); err != nil {
+		t.Error(err)
 	}
 }

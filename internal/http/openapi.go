@@ -41,7 +41,7 @@ func openAPI(routes []route, keys bool, version string) []byte {
 	components["schemas"].(object)["ErrorCode"] = errorCodes()
 	if keys {
 		components["securitySchemes"] = object{"key": object{
-			"type": "http", "scheme": "bearer", "description": "An API key that this deployment has issued.",
+			"type": "http", "scheme": "bearer", "description": "An API key that this deployment has issued, or a JWT of the identity provider that it trusts.",
 		}}
 	}
 	paths := object{}
@@ -136,11 +136,17 @@ func (r *route) errorsByStatus(keys bool) map[int][]string {
 	known := slices.Clone(r.errors)
 	switch {
 	case !keys:
-		known = append(known, codes.ForbiddenHost, codes.ForbiddenOrigin)
+		known = append(known, codes.Forbidden, codes.ForbiddenHost, codes.ForbiddenOrigin)
 	case !r.open:
-		known = append(known, codes.Unauthenticated)
+		known = append(known, codes.AuthUnavailable, codes.Forbidden, codes.ForbiddenHost, codes.Unauthenticated)
+	default:
+		known = append(known, codes.ForbiddenHost)
+	}
+	if r.method == http.MethodPost {
+		known = append(known, codes.UnsupportedMediaType)
 	}
 	slices.Sort(known)
+	known = slices.Compact(known)
 	out := map[int][]string{}
 	for _, c := range known {
 		out[status[c]] = append(out[status[c]], c)

@@ -253,7 +253,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 	schema := schemas(t)
 	s := serve(t, eventful(), func(c *Config) {
 		c.Agents, c.UI, c.Metrics = twoAgents, says("page"), says("metrics")
-		c.Operator = func(*http.Request) bool { return true }
+		c.Operator = func(*http.Request) (string, error) { return "operator", nil }
 		c.Backup = func(context.Context, string) error { return nil }
 	})
 	for _, r := range routes {

@@ -148,19 +148,19 @@ var routes = []route{
 	},
 	{
 		method: "POST", path: "/maintenance/delete-older-than", do: (*handler).postDeleteOlderThan, id: "deleteOlderThan", body: "DeleteOlderThan",
-		summary: "Remove old checkpoints from all your threads, but never a thread's newest.",
+		summary: "Remove old checkpoints from all your threads (an operator: from all of the tenant's), but never a thread's newest.",
 		answers: []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}}, errors: cleanErrors,
 	},
 	{
 		method: "POST", path: "/maintenance/delete-inactive", do: (*handler).postDeleteInactive, id: "deleteInactive", body: "DeleteInactive",
-		summary: "Delete your idle threads that have not been used for a long time.",
+		summary: "Delete your idle threads (an operator: the tenant's) that have not been used for a long time.",
 		answers: []answer{{http.StatusOK, "What was removed or, in a dry run, would be.", typeJSON, "Cleaned"}}, errors: cleanErrors,
 	},
 	{
 		method: "POST", path: "/maintenance/backup", do: (*handler).postBackup, open: true, id: "backup", body: "Backup",
 		summary: "Copy the embedded store to a new directory on the server's machine. For operators: see holdfast backup.",
 		answers: []answer{{http.StatusOK, "The copy is complete.", typeJSON, "BackedUp"}},
-		errors:  []string{codes.InvalidInput, codes.NotFound, codes.PayloadTooLarge, codes.StoreUnavailable, codes.UnsupportedMediaType},
+		errors:  []string{codes.Forbidden, codes.InvalidInput, codes.NotFound, codes.PayloadTooLarge, codes.StoreUnavailable, codes.UnsupportedMediaType},
 	},
 	{
 		method: "GET", path: "/agents", do: (*handler).getAgents, id: "listAgents",

@@ -1,10 +1,12 @@
 package loop
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -75,6 +77,10 @@ type Config struct {
 	// MaxBytes is the size of a thread, in bytes, above which a run on it stops; nothing
 	// is lost. 0 means no bound.
 	MaxBytes int64
+	// Authorize is asked before a run starts, continues or is shown: with [access.Run],
+	// [access.Answer] or [access.Approve] and the agent, or with [access.Read]. Its error
+	// refuses. nil allows everything.
+	Authorize func(ctx context.Context, who holdfast.Principal, action access.Action, agent string) error
 	// Ended is called when a run of the thread has ended in this process. It must not
 	// block. It may be nil.
 	Ended func(store.ThreadKey)

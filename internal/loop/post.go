@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -127,11 +128,35 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 		return nil, err
 	}
 	p.d = decide.Decide(s, p.req, e.cfg.Now())
+	if err := e.authorize(ctx, who, p); err != nil {
+		return nil, err
+	}
 	switch p.d.Do {
 	case decide.Fresh, decide.Resume, decide.Keep:
 		return p, e.orAgain(ctx, t, e.begin(ctx, who, p))
 	}
 	return p, nil
+}
+
+// authorize asks whether the caller may do what was decided. A rejection needs no leave.
+func (e *Engine) authorize(ctx context.Context, who holdfast.Principal, p *plan) error {
+	if e.cfg.Authorize == nil {
+		return nil
+	}
+	switch p.d.Do {
+	case decide.Reject:
+		return nil
+	case decide.Attach, decide.FromStart, decide.Hydrate:
+		return e.cfg.Authorize(ctx, who, access.Read, "")
+	}
+	action := access.Run
+	if len(p.d.Answers) > 0 {
+		action = access.Answer
+		if p.agent.Approvals == access.RoleApprover {
+			action = access.Approve
+		}
+	}
+	return e.cfg.Authorize(ctx, who, action, p.agent.Name)
 }
 
 // turnWait bounds how long a request waits for its turn. A store that is far away makes

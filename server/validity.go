@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// How long a stream may last: not longer than the key or the token with which it was
+// opened.
+
+// errNoLongerValid is why a stream's context is cancelled.
+var errNoLongerValid = errors.New("the caller's key or token is no longer valid")
+
+// stream opens a stream that ends when the caller's key or token does. Its run goes on.
+func (g *guard) stream(ctx context.Context, who holdfast.Principal, open func(context.Context) (*agui.Reply, error)) (*agui.Reply, error) {
+	if who.Rights == nil || who.Rights.Expires.IsZero() && who.Rights.Revoked == nil {
+		return open(ctx)
+	}
+	within, stop := g.whileValid(ctx, who)
+	reply, err := open(within)
+	if err != nil || reply == nil {
+		stop()
+		if errors.Is(context.Cause(within), errNoLongerValid) {
+			err = endedError()
+		}
+		return nil, err
+	}
+	limited := *reply
+	limited.Frames = func(yield func([]agui.Frame, error) bool) {
+		defer stop()
+		over := false // the last event was shown, or the error why it was not
+		for frames, err := range reply.Frames {
+			over = err != nil || endsRun(frames)
+			if !yield(frames, err) {
+				return
+			}
+		}
+		if !over && errors.Is(context.Cause(within), errNoLongerValid) {
+			yield(nil, endedError())
+		}
+	}
+	return &limited, nil
+}
+
+// whileValid returns a context that is cancelled with errNoLongerValid when the caller is
+// no longer let in. Nothing waits for that: neither a timer nor AfterFunc has a goroutine.
+func (g *guard) whileValid(ctx context.Context, who holdfast.Principal) (within context.Context, stop func()) {
+	within, cancel := context.WithCancelCause(ctx)
+	end := func() { cancel(errNoLongerValid) }
+	unwatch, untime := func() bool { return true }, func() bool { return true }
+	if who.Rights.Revoked != nil {
+		unwatch = context.AfterFunc(who.Rights.Revoked, end)
+	}
+	if expires := who.Rights.Expires; !expires.IsZero() {
+		untime = time.AfterFunc(expires.Sub(g.now()), end).Stop
+	}
+	return within, func() {
+		unwatch()
+		untime()
+		cancel(nil)
+	}
+}
+
+// endsRun reports whether frames end with the last event of a run.
+func endsRun(frames []agui.Frame) bool {
+	if len(frames) == 0 {
+		return false
+	}
+	last := agui.TypeOf(frames[len(frames)-1].Data)
+	return last == agui.TypeRunFinished || last == agui.TypeRunError
+}
+
+func endedError() error {
+	return holdfast.Errorf(codes.Unauthenticated, "The API key or token of this connection is no longer valid; the run continues.").
+		WithHint("Attach again with a valid one: GET /threads/{thread}/stream.")
+}
