@@ -9,6 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
+// Where a thread stands, how it moves from there, and how its reader is told.
+
 // standing is where a thread stands: what it does, and how its last run ended. Its
 // fields are set in this file only. All other code moves a thread by one of these
 // transitions, and any other transition is an error:
