@@ -23,19 +23,26 @@ type unsure struct {
 	since time.Time
 }
 
-// acquire makes the commit of b, and launches its run if that was accepted. The error is
+// acquire makes the commit of b, and launches its run, if it has one, once that is
+// accepted. The error is
 // too_many_runs, before anything was sent, if no place is free. The caller holds the
 // thread's lock.
 func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) error {
-	place, err := e.takeSlot()
-	if err != nil {
-		return err
+	var place *slot
+	if b.run != nil {
+		var err error
+		if place, err = e.takeSlot(); err != nil {
+			return err
+		}
 	}
 	defer place.release()
 	known, err := e.commitAlone(ctx, at, b.c)
-	switch {
-	case err == nil:
+	if err == nil {
 		b.accepted()
+	}
+	switch {
+	case b.run == nil:
+	case err == nil:
 		e.launch(b, place)
 	case !known:
 		e.mu.Lock()

@@ -172,7 +172,8 @@ func (e *Engine) local(key store.ThreadKey) *run {
 	return e.runs[key]
 }
 
-// begun is a run with its first commit in this process.
+// begun is a run with its first commit in this process. Without a run, the commit leaves
+// nothing to run.
 type begun struct {
 	run      *run
 	c        *store.Commit

@@ -30,16 +30,15 @@ const (
 	MaxRetaken   = 10
 )
 
-// takeOver prepares to take over a thread whose owner is gone, or ends its run. It returns
-// the run, which the caller acquires; nil for one that was ended. The caller holds the
-// thread's lock.
+// takeOver prepares what becomes of a thread whose owner is gone: the run continues here,
+// or ends. The caller holds the thread's lock, and makes the commit.
 func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error) {
 	o, err := e.readOrphan(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	if o.refused != nil {
-		return nil, e.cutOff(ctx, t, o.refused)
+		return e.cutOff(ctx, t, o.refused)
 	}
 	c, err := o.commit()
 	if err != nil {
@@ -202,14 +201,14 @@ func (h *host) acquired(t *thread.Thread) *thread.State {
 	return st
 }
 
-// cutOff ends a run that nobody continues, with reason as its error.
-func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) error {
+// cutOff prepares the end of a run that nobody continues, with reason as its error.
+func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Error) (*begun, error) {
 	st := t.State.Clone()
 	if _, err := h.takeBack(ctx, t, st, func(agui.Event) {}); err != nil {
 		st.Unlisted = true // the run ends nevertheless
 	}
 	if err := st.Stop(reason); err != nil {
-		return err
+		return nil, err
 	}
 	now := h.cfg.Now()
 	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
@@ -220,13 +219,11 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, t.Head.Next))
 	c.State = st.Encode()
-	if _, err := h.commitAlone(ctx, t.Place(), c); err != nil {
-		return err
-	}
-	h.cfg.Ended(t.Key)
-	h.cfg.Observer.TakenOver(t.Place(), observe.TakeoverCut, reason.Code)
-	h.cfg.Log.Warn("run cut off", "thread", t.Key.Thread, "run", st.Run(), "iteration", st.Iteration, "code", reason.Code)
-	return nil
+	return &begun{c: c, accepted: func() {
+		h.cfg.Ended(t.Key)
+		h.cfg.Observer.TakenOver(t.Place(), observe.TakeoverCut, reason.Code)
+		h.cfg.Log.Warn("run cut off", "thread", t.Key.Thread, "run", st.Run(), "iteration", st.Iteration, "code", reason.Code)
+	}}, nil
 }
 
 // takeOverOrphans looks for threads whose owner is gone, whenever contact with the store
@@ -323,7 +320,7 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 		return false, err
 	}
 	next, err := e.takeOver(ctx, t)
-	if next != nil {
+	if err == nil {
 		err = e.acquire(ctx, t.Place(), next)
 	}
 	if err == nil {

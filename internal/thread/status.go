@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Where a thread stands, how it moves from there, and how its reader is told.
+// What a thread does, and how its last run ended, is moved by the transitions in this file
+// and by nothing else, so whatever a crash leaves behind is a status that a thread can have.
 
 // standing is where a thread stands: what it does, and how its last run ended. Its
 // fields are set in this file only. All other code moves a thread by one of these
