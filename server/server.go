@@ -85,7 +85,7 @@ func New(cfg Config) (*Server, error) {
 		Runs: s.engine, Threads: s.keeper, Travel: s.keeper, Upkeep: s.keeper, Agents: cfg.agentList(), Ready: s.engine.Ready, Backup: s.backup(), Operator: s.operators.allow,
 		Authenticate: s.authenticate(), LoopbackOnly: cfg.Authenticate == nil && !cfg.AllowAnonymous, Anonymous: cfg.Authenticate == nil,
 		AllowedOrigins: origins, UI: cfg.UI, Metrics: s.metrics.Handler(cfg.Gatherer), Observer: s.metrics, Version: cfg.Version,
-		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log, Now: cfg.Now,
+		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, BodyTimeout: cfg.BodyTimeout, WriteTimeout: 10 * time.Second, MinRate: cfg.MinRate, Log: cfg.Log, Now: cfg.Now,
 	})
 	s.http = &http.Server{
 		Handler:           s.handler,
@@ -181,7 +181,7 @@ func LocalPrincipal() holdfast.Principal { return holdfast.Principal{Tenant: "de
 // smallSendBuffer keeps the kernel from buffering minutes of a stream for a client
 // that does not read.
 func smallSendBuffer(ctx context.Context, c net.Conn) context.Context {
-	if tcp, ok := c.(*net.TCPConn); ok {
+	if tcp, ok := c.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		// With its default buffer the connection works too, so an error is ignored.
 		_ = tcp.SetWriteBuffer(64 << 10)
 	}
@@ -211,9 +211,10 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.StartEngine(ctx); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s.listener = l
+	limited := newConnections(l, s.cfg.MaxConnections, s.metrics.ConnectionsChanged)
+	s.listener, s.http.ConnState = limited, limited.state
 	s.announce()
-	go func() { s.served <- s.http.Serve(l) }()
+	go func() { s.served <- s.http.Serve(limited) }()
 	return nil
 }
 

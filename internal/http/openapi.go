@@ -140,7 +140,13 @@ func (r *route) errorsByStatus(keys bool) map[int][]string {
 	case !r.open:
 		known = append(known, codes.Unauthenticated)
 	}
+	if r.body != "" {
+		known = append(known, codes.BodyTimeout, codes.TooManyBodies)
+	} else if r.method != http.MethodPost {
+		known = append(known, codes.InvalidInput) // a body that it should not have
+	}
 	slices.Sort(known)
+	known = slices.Compact(known)
 	out := map[int][]string{}
 	for _, c := range known {
 		out[status[c]] = append(out[status[c]], c)
