@@ -33,6 +33,9 @@ type fake struct {
 	info   *threads.Info
 	err    error
 	asked  string // the thread that was last asked for
+	// messages are the messages of every thread, and gone is why no more can be read.
+	messages []string
+	gone     error
 	// attached is what Attach streams.
 	attached []any
 	timeMachine
@@ -60,8 +63,17 @@ func (f *fake) Thread(_ context.Context, _ holdfast.Principal, thread string) (*
 	f.asked = thread
 	return f.info, f.err
 }
-func (f *fake) Messages(context.Context, holdfast.Principal, string) ([]json.RawMessage, error) {
-	return []json.RawMessage{json.RawMessage(`{"id":"m","role":"user","content":"hi"}`)}, f.err
+func (f *fake) Messages(context.Context, holdfast.Principal, string) (iter.Seq2[json.RawMessage, error], error) {
+	return func(yield func(json.RawMessage, error) bool) {
+		for _, m := range f.messages {
+			if !yield(json.RawMessage(m), nil) {
+				return
+			}
+		}
+		if f.gone != nil {
+			yield(nil, f.gone)
+		}
+	}, f.err
 }
 
 // reply yields batches of frames; an error ends it.
@@ -86,13 +98,16 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	if f.info == nil {
 		f.info = &threads.Info{ID: "t", Status: threads.StatusIdle}
 	}
+	if f.messages == nil {
+		f.messages = []string{`{"id":"m","role":"user","content":"hi"}`}
+	}
 	f.timeMachine.f = f
 	c := Config{
 		Runs: f, Threads: f, Travel: f, Upkeep: f, Ready: func(context.Context) error { return f.err }, MaxBody: 1 << 10, WriteTimeout: time.Second, LoopbackOnly: true,
 		Authenticate: func(*http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
 		},
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: testLog(),
 	}
 	if change != nil {
 		change(&c)
@@ -105,6 +120,8 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	})
 	return s
 }
+
+func testLog() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 func do(t *testing.T, method, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()
@@ -292,15 +309,18 @@ func FuzzFrame(f *testing.F) {
 		for range n % 8 {
 			frames = append(frames, agui.Frame{ID: id, Data: agui.TextMessageContent{MessageID: "m", Delta: delta}.AppendJSON(nil)})
 		}
-		s := &sse{}
-		s.frames(frames)
-		got := parseSSE(s.buf)
+		sent := httptest.NewRecorder()
+		s := &sse{w: sent, rc: http.NewResponseController(sent)}
+		if err := errors.Join(s.frames(frames), s.flush()); err != nil {
+			t.Fatal(err)
+		}
+		got := parseSSE(sent.Body.Bytes())
 		if len(got) != len(frames) {
-			t.Fatalf("%d frames became %d: %q", len(frames), len(got), s.buf)
+			t.Fatalf("%d frames became %d: %q", len(frames), len(got), sent.Body)
 		}
 		for i := range got {
 			if got[i].ID != frames[i].ID || !bytes.Equal(got[i].Data, frames[i].Data) {
-				t.Fatalf("%q became %q", frames[i], got[i])
+				t.Fatalf("%q became %q", frames[i].Data, got[i].Data)
 			}
 		}
 	})

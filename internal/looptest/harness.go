@@ -150,7 +150,7 @@ func Collect(t *testing.T, reply *agui.Reply, err error) []agui.Event {
 		t.Fatalf("post: %v", err)
 	}
 	var events []agui.Event
-	for frames, err := range reply.Frames {
+	for frames, err := range reply.Whole() {
 		if err != nil {
 			t.Fatalf("stream: %v", err)
 		}
@@ -189,6 +189,22 @@ func Succeeded(t *testing.T, events []agui.Event) agui.RunFinished {
 		t.Fatalf("the run did not succeed:\n%s", Show(events))
 	}
 	return f
+}
+
+// Messages returns the history.
+func (e *Engine) Messages(ctx context.Context, who holdfast.Principal, id string) ([]json.RawMessage, error) {
+	messages, err := e.Keeper.Messages(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	var all []json.RawMessage
+	for m, err := range messages {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
 }
 
 // Texts returns the history as "role:text".
@@ -275,7 +291,7 @@ func FramesOf(t *testing.T, reply *agui.Reply, err error) (frames []agui.Frame, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for batch, err := range reply.Frames {
+	for batch, err := range reply.Whole() {
 		if err != nil {
 			t.Fatal(err)
 		}
