@@ -23,8 +23,11 @@ import (
 // RunAgentInput is what a client posts. State, ForwardedProps and everything else that
 // belongs to the application remain JSON text.
 type RunAgentInput struct {
-	ThreadID        string                 `json:"threadId"`
+	ThreadID string `json:"threadId"`
+	// RunID is empty if the client leaves the choice to the server; then the server sets
+	// it, and MadeUp.
 	RunID           string                 `json:"runId"`
+	MadeUp          bool                   `json:"-"`
 	ProtocolVersion string                 `json:"protocolVersion"`
 	ParentRunID     string                 `json:"parentRunId"`
 	State           json.RawMessage        `json:"state"`
@@ -137,13 +140,14 @@ func jsonKind(e *json.UnmarshalTypeError) string {
 
 func (in *RunAgentInput) check() error {
 	in.State, in.ForwardedProps = absentIfNull(in.State), absentIfNull(in.ForwardedProps)
-	for _, id := range []struct{ name, value string }{{"threadId", in.ThreadID}, {"runId", in.RunID}} {
-		if err := CheckID(id.name, id.value); err != nil {
-			return err
-		}
+	if err := CheckID("threadId", in.ThreadID); err != nil {
+		return err
 	}
-	if in.ParentRunID != "" {
-		if err := CheckID("parentRunId", in.ParentRunID); err != nil {
+	for _, id := range []struct{ name, value string }{{"runId", in.RunID}, {"parentRunId", in.ParentRunID}} {
+		if id.value == "" {
+			continue
+		}
+		if err := CheckID(id.name, id.value); err != nil {
 			return err
 		}
 	}

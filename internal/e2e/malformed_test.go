@@ -39,7 +39,7 @@ func TestMalformedInput(t *testing.T) {
 		"numeric threadId":      {run(`{"threadId":7,"runId":"r","messages":[]}`), 400, "invalid_input"},
 		"control character":     {run(`{"threadId":"a\u0000b","runId":"r","messages":[]}`), 400, "invalid_input"},
 		"long threadId":         {run(`{"threadId":"` + strings.Repeat("x", 300) + `","runId":"r","messages":[]}`), 400, "invalid_input"},
-		"no runId":              {run(`{"threadId":"t","messages":[]}`), 400, "invalid_input"},
+		"numeric runId":         {run(`{"threadId":"t","runId":7,"messages":[]}`), 400, "invalid_input"},
 		"messages not a list":   {messages(`{}`), 400, "invalid_input"},
 		"message not an object": {messages(`["` + secret + `"]`), 400, "invalid_input"},
 		"unknown role":          {messages(`[{"id":"1","role":"wizard","content":"` + secret + `"}]`), 400, "invalid_input"},

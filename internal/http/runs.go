@@ -38,12 +38,12 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.P
 	if err != nil {
 		return err
 	}
-	note(r, in.ThreadID, in.RunID)
 	if asJSON && in.ProtocolVersion == "" {
 		// The JSON object has no dialects: it says what the one before 1.0 cannot.
 		in.ProtocolVersion = agui.ProtocolVersion
 	}
 	reply, err := h.Runs.Post(r.Context(), who, param(r, "agent"), in)
+	note(r, in.ThreadID, in.RunID) // only now, because the run's id may be made up
 	if err != nil {
 		return err
 	}

@@ -361,3 +361,28 @@ func TestNextRunIsNotForgotten(t *testing.T) {
 		}
 	})
 }
+
+// TestRunIDIsMadeUp: an input without a run id gets one, which its first event has. Sent
+// again, it is recognized by its messages.
+func TestRunIDIsMadeUp(t *testing.T) {
+	e, _ := looptest.Travelled(t)
+	made := map[string]bool{}
+	for _, thread := range []string{"u", "v"} {
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(thread, "", looptest.UserSays("u1", "go")))
+		events := looptest.Collect(t, reply, err)
+		looptest.Succeeded(t, events)
+		run := events[0].(agui.RunStarted).RunID
+		if run == "" || made[run] || reply.RunID != run || looptest.LastOf(events).(agui.RunFinished).RunID != run {
+			t.Errorf("the run is %q, the reply says %q", run, reply.RunID)
+		}
+		made[run] = true
+		again, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput(thread, "", looptest.UserSays("u1", "go")))
+		shown := looptest.Collect(t, again, err)
+		if started := shown[0].(agui.RunStarted); started.RunID != run || len(started.Metadata) != 0 {
+			t.Errorf("sent again, the run is %+v", started)
+		}
+		if runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, thread))(t); len(runs) != 1 {
+			t.Errorf("there are %d runs", len(runs))
+		}
+	}
+}

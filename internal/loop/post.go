@@ -25,7 +25,7 @@ import (
 const maxDecisions = 8
 
 // Post serves POST /runs: it decides, and then starts, resumes, attaches or hydrates. The
-// reply is the stream to send. An error means that nothing was started and nothing was
+// reply is the stream to send. An input without a run id gets one. An error means that nothing was started and nothing was
 // lost.
 func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string, in *agui.RunAgentInput) (*agui.Reply, error) {
 	if e.stopping() {
@@ -35,6 +35,9 @@ func (e *Engine) Post(ctx context.Context, who holdfast.Principal, agent string,
 		if _, err := e.Agent(agent); err != nil {
 			return nil, err
 		}
+	}
+	if in.RunID == "" {
+		in.RunID, in.MadeUp = e.cfg.NewID("run"), true
 	}
 	w := &vigil{}
 	defer w.end()

@@ -234,7 +234,9 @@ func (s *streams) streamOf(ctx context.Context, p *plan) (*watching, error) {
 		v.echo, v.resync = p.in.RunID, true
 		return s.attach(ctx, p.Thread, v)
 	case decide.Attach, decide.Hydrate:
-		v.echo = p.in.RunID
+		if !p.in.MadeUp { // nobody knows a made-up id
+			v.echo = p.in.RunID
+		}
 		return s.attach(ctx, p.Thread, v)
 	}
 	return s.follow(p.Key, p.rec, p.rec.After, v), nil
