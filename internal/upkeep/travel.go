@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -156,18 +157,22 @@ func callsOf(messages []agui.Message) map[string]madeCall {
 // Questions are asked again, under new ids, because the old answers have been used.
 func (d *departure) restAt(k *Keeper) {
 	st := d.st
+	effects := k.effects(st.Agent, d.frontend)
 	for i := range st.Calls {
 		c := &st.Calls[i]
-		for _, p := range d.past {
-			// A call that waits for a person is left to that person.
-			if p.call == c.ID && !c.Frontend && c.Interrupt == nil {
-				c.Again = true
-				d.redo = append(d.redo, *c)
-			}
+		i := slices.IndexFunc(d.past, func(p past) bool { return p.call == c.ID })
+		happened := i >= 0 && !c.Frontend
+		// A call that waits for a person is left to that person.
+		if happened && c.Interrupt == nil {
+			c.Again = true
+			d.redo = append(d.redo, *c)
 		}
 		if c.Interrupt != nil {
 			again := *c.Interrupt
 			again.ID = k.cfg.NewID("int")
+			if happened && effects(d.past[i].made.name) != string(holdfast.EffectPure) && !strings.HasSuffix(again.Message, textHappened) {
+				again.Message = strings.TrimPrefix(again.Message+" "+textHappened, " ")
+			}
 			c.Interrupt, c.Answer = &again, nil
 		}
 	}
@@ -179,6 +184,10 @@ func (d *departure) restAt(k *Keeper) {
 	st.Takeovers, st.Answers = 0, nil
 	st.Rest(errWentBack(st.Iteration))
 }
+
+// textHappened is the end of a question about a call that was carried out before the
+// thread went back to the question.
+const textHappened = "Note that this was carried out before, which going back has not undone: a yes carries it out again."
 
 // arrive completes the commit that takes a thread back, and says in out what it did.
 func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out *threads.Traveled) {

@@ -290,6 +290,14 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 	if len(got.Effects) != 1 || got.Effects[0].Tool != "pay" {
 		t.Errorf("the payment is not among the effects: %+v", got.Effects)
 	}
+	asksAgain := func() string {
+		t.Helper()
+		return looptest.LastOf(looptest.Resumed(t, e, "t", "look")).(agui.RunFinished).Outcome.Interrupts[0].Message
+	}
+	const want = "Really? Note that this was carried out before, which going back has not undone: a yes carries it out again."
+	if got := asksAgain(); got != want {
+		t.Errorf("the question is %q", got)
+	}
 	if len(j.Take()) != 0 {
 		t.Error("the old yes was used again")
 	}
