@@ -238,12 +238,12 @@ func (f *flow) ranges(s *ast.RangeStmt) {
 }
 
 func (f *flow) declare(s *ast.DeclStmt) {
-	gen, ok := s.Decl.(*ast.GenDecl)
-	if !ok {
-		return
+	f.expr(s.Decl)
+	var specs []ast.Spec
+	if gen, ok := s.Decl.(*ast.GenDecl); ok { // nothing else is declared in a function
+		specs = gen.Specs
 	}
-	f.expr(gen)
-	for _, sp := range gen.Specs {
+	for _, sp := range specs {
 		if v, ok := sp.(*ast.ValueSpec); ok {
 			lhs := make([]ast.Expr, len(v.Names))
 			for i, name := range v.Names {

@@ -86,14 +86,14 @@ func (f *flow) write(s ast.Node, to ast.Expr) {
 func holder(e ast.Expr) ast.Expr {
 	switch x := ast.Unparen(e).(type) {
 	case *ast.IndexExpr:
-		return x.X
+		e = x.X
 	case *ast.SelectorExpr:
 		if _, ok := ast.Unparen(x.X).(*ast.Ident); !ok {
 			return holder(x.X)
 		}
-		return x.X
+		e = x.X
 	case *ast.StarExpr:
-		return x.X
+		e = x.X
 	}
 	return e
 }

@@ -228,11 +228,11 @@ func (f *flow) inState(e ast.Expr) bool {
 }
 
 func isArray(t types.Type) bool {
-	if t == nil {
-		return false
+	is := false
+	if t != nil {
+		_, is = t.Underlying().(*types.Array)
 	}
-	_, ok := t.Underlying().(*types.Array)
-	return ok
+	return is
 }
 
 func (f *flow) isBasic(e ast.Expr) bool {

@@ -87,19 +87,24 @@ func receiverName(fn *types.Func) string {
 	if p, ok := t.(*types.Pointer); ok {
 		t = types.Unalias(p.Elem())
 	}
+	name := ""
 	if named, ok := t.(*types.Named); ok {
-		return named.Obj().Name()
+		name = named.Obj().Name()
 	}
-	return ""
+	return name
 }
 
-func (c *checker) specOf(call *ast.CallExpr) *spec {
-	arg := call.Args[0]
-	named, ok := types.Unalias(c.pass.TypesInfo.TypeOf(arg)).(*types.Named)
-	if !ok || named.TypeArgs().Len() != 1 {
-		return nil
+// specOf reads the argument of a call of state.Register; nil if it is no Spec.
+func (c *checker) specOf(call *ast.CallExpr) (s *spec) {
+	if named, ok := types.Unalias(c.pass.TypesInfo.TypeOf(call.Args[0])).(*types.Named); ok && named.TypeArgs().Len() == 1 {
+		s = c.readSpec(call, named.TypeArgs().At(0))
 	}
-	s := &spec{call: call, typ: named.TypeArgs().At(0), nameAt: call}
+	return s
+}
+
+func (c *checker) readSpec(call *ast.CallExpr, of types.Type) *spec {
+	arg := call.Args[0]
+	s := &spec{call: call, typ: of, nameAt: call}
 	lit, ok := c.follow(arg).(*ast.CompositeLit)
 	if !ok {
 		return s
@@ -119,16 +124,13 @@ func (c *checker) specOf(call *ast.CallExpr) *spec {
 
 // field returns the value of a field in a struct literal; nil if it is not there.
 func (c *checker) field(lit *ast.CompositeLit, name string) ast.Expr {
-	st, ok := c.pass.TypesInfo.TypeOf(lit).Underlying().(*types.Struct)
-	if !ok {
-		return nil
-	}
+	st, isStruct := c.pass.TypesInfo.TypeOf(lit).Underlying().(*types.Struct)
 	for i, e := range lit.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
 			if key, ok := kv.Key.(*ast.Ident); ok && key.Name == name {
 				return kv.Value
 			}
-		} else if st.Field(i).Name() == name {
+		} else if isStruct && st.Field(i).Name() == name {
 			return e
 		}
 	}

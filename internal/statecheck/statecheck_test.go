@@ -13,7 +13,7 @@ import (
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	analysistest.Run(t, analysistest.TestData(), statecheck.Analyzer,
-		"right", "notstruct", "inplace", "lost", "names", "fields", "dup", "dup/both", "dup/top", "listed", "program",
+		"right", "notstruct", "inplace", "lost", "names", "fields", "dup", "dup/both", "dup/top", "listed", "program", "shapes",
 		"github.com/holdfast-agents/holdfast/internal/builtin")
 }
 
