@@ -172,6 +172,41 @@ func BenchmarkStatesUpdate(b *testing.B) {
 	many := counted(schemaOf(b, all...).New(), all)
 	b.Run("1000-states/first", update(benchFirst[9], many))
 	b.Run("1000-states/late", update(benchLate()[900], many))
+	// What a hook calls also writes the JSON, to refuse a value that cannot be saved.
+	b.Run("in-a-run", func(b *testing.B) {
+		b.ReportAllocs()
+		ctx := state.ContextWith(b.Context(), state.NewLive(few))
+		for b.Loop() {
+			if _, err := benchFirst[9].Update(ctx, func(v benchCount) benchCount { v.N++; return v }); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestStatesAllocate: reads of decoded values allocate nothing, and updates only their
+// copies, however many states there are. Allocations are the same on every machine.
+func TestStatesAllocate(t *testing.T) {
+	all := slices.Concat(benchFirst, benchLate())
+	schema := schemaOf(t, all...)
+	many := counted(schema.New(), all)
+	live := state.NewLive(many)
+	ctx := state.ContextWith(t.Context(), live)
+	for name, c := range map[string]struct {
+		most float64
+		f    func()
+	}{
+		"read":         {0, func() { sink += mustGet(t, benchFirst[9], many).N }},
+		"read a later": {0, func() { sink += mustGet(t, benchLate()[900], many).N }},
+		"load":         {0, func() { v, _ := benchFirst[9].Load(ctx); sink += v.N }},
+		"with":         {2, func() { many = benchFirst[9].With(many, benchCount{N: 1}) }},
+		"with a later": {4, func() { many = benchLate()[900].With(many, benchCount{N: 1}) }},
+		"update":       {6, func() { _, _ = benchFirst[9].Update(ctx, func(v benchCount) benchCount { return v }) }},
+	} {
+		if n := testing.AllocsPerRun(100, c.f); n > c.most {
+			t.Errorf("%s allocates %v times, at most %v are allowed", name, n, c.most)
+		}
+	}
 }
 
 // Bars: 1 µs for the first read of a breaker's state, which is decoding its JSON, 3 ns
