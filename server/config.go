@@ -144,7 +144,7 @@ type Config struct {
 	Lease time.Duration
 	// MaxRuns bounds concurrent runs; default 1000.
 	MaxRuns int
-	// MaxBody bounds a request's body in bytes; default 16 MiB.
+	// MaxBody bounds a request's body in bytes; default 4 MiB.
 	MaxBody int64
 	// MaxIterations bounds the iterations of a run between two requests; default 50.
 	MaxIterations int
@@ -232,7 +232,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.StoreTimeout, 30*time.Second)
 	setDefault(&c.Lease, 3*time.Second)
 	setDefault(&c.MaxRuns, 1000)
-	setDefault(&c.MaxBody, 16<<20)
+	setDefault(&c.MaxBody, 4<<20)
 	setDefault(&c.MaxIterations, 50)
 	setDefault(&c.ModelTries, 3)
 	setDefault(&c.ModelTimeout, 10*time.Minute)

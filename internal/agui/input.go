@@ -7,13 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 )
 
 // The input of a run: a lenient decoder for what clients post, with errors that tell
@@ -61,20 +60,24 @@ const (
 const maxID = 256
 
 // DecodeInput reads a client's input. It is lenient where older clients are careless
-// (nulls, missing lists, unknown members) and refuses whatever could be misread. Its
-// errors are of type *holdfast.Error with CodeInvalidInput; they name the member and
-// never repeat its content.
+// (nulls, missing lists, unknown members) and refuses whatever could be misread: double
+// names, names in another case, lists with more elements than a request may have, and
+// more than [strictjson.MaxDepth] levels. Its errors are of type *holdfast.Error with
+// CodeInvalidInput; they name the member and never repeat its content.
 func DecodeInput(body []byte) (*RunAgentInput, error) {
-	if !utf8.Valid(body) {
-		return nil, invalid("", "The body is not UTF-8.", "Encode it as UTF-8.")
-	}
-	in := &RunAgentInput{}
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil, invalid("", "The body is not a JSON object.", "Send a RunAgentInput: threadId, runId, messages.")
 	}
+	var refused *strictjson.Error
+	counts, err := strictjson.Check(body, inputShape)
+	if errors.As(err, &refused) {
+		return nil, invalid(refused.Place, refused.Message, refused.Hint)
+	}
+	// A list that grows as it is decoded takes three times its memory.
+	in := &RunAgentInput{Messages: sized[Message](counts[messagesShape]), Tools: sized[Tool](counts[toolsShape])}
 	if err := json.Unmarshal(body, in); err != nil {
-		return nil, decodeError(err, body)
+		return nil, invalid("", "The body cannot be read.", "Send a RunAgentInput: threadId, runId, messages.").Wrap(err)
 	}
 	if err := in.check(); err != nil {
 		return in, err
@@ -83,56 +86,21 @@ func DecodeInput(body []byte) (*RunAgentInput, error) {
 	return in, nil
 }
 
+// sized returns a list with room for n elements; nil for none, which is what decoding
+// leaves of a list that is not there.
+func sized[T any](n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return make([]T, 0, n)
+}
+
 func invalid(field, message, hint string) *holdfast.Error {
 	e := holdfast.Errorf(codes.InvalidInput, "%s", message).WithHint("%s", hint)
 	if field != "" {
 		e = e.With("field", field)
 	}
 	return e
-}
-
-// decodeError names the place of a mistake without quoting what is there.
-func decodeError(err error, body []byte) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &kind):
-		what, _, _ := strings.Cut(kind.Value, " ")
-		field := place(kind.Field, body)
-		return invalid(field, fmt.Sprintf("%s has the wrong type: found %s, wanted %s.", field, what, jsonKind(kind)),
-			"Correct this member and send the request again.").Wrap(err)
-	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
-		return invalid("", "The body is not valid JSON.", "Send one JSON object, complete and with nothing after it.").Wrap(err)
-	}
-	return invalid("", "The body cannot be read.", "Send a RunAgentInput: threadId, runId, messages.").Wrap(err)
-}
-
-// place adds the message's index to the name of a member of a message.
-func place(field string, body []byte) string {
-	member, found := strings.CutPrefix(field, "messages.")
-	var in struct{ Messages []json.RawMessage }
-	if !found || json.Unmarshal(body, &in) != nil {
-		return field
-	}
-	for i := range in.Messages {
-		var m Message
-		if json.Unmarshal(in.Messages[i], &m) != nil {
-			return at(i, member)
-		}
-	}
-	return field
-}
-
-func jsonKind(e *json.UnmarshalTypeError) string {
-	switch e.Type.Kind().String() {
-	case "string":
-		return "a string"
-	case "slice":
-		return "a list"
-	case "struct":
-		return "an object"
-	}
-	return "another type"
 }
 
 func (in *RunAgentInput) check() error {
@@ -244,6 +212,9 @@ func (m *Message) check(i int) error {
 		call := at(i, "toolCalls["+strconv.Itoa(n)+"]")
 		if c.ID == "" || c.Function.Name == "" {
 			return invalid(call, "A tool call has no id or no name.", "Set id and function.name.")
+		}
+		if strictjson.Depth(c.Function.Arguments) > strictjson.MaxDepth {
+			return invalid(call+".function.arguments", fmt.Sprintf("The arguments are nested more than %d deep.", strictjson.MaxDepth), "Send arguments that are less deep.")
 		}
 		if err := checkObject(call+".metadata", c.Metadata); err != nil {
 			return err

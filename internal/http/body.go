@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 )
 
 // readObject reads a body that is one JSON object into v. An empty body means {}. An
@@ -30,19 +28,16 @@ func (h *handler) readObject(w http.ResponseWriter, r *http.Request, v any, know
 	switch {
 	case len(body) == 0:
 		return nil
-	case !utf8.Valid(body):
-		return invalid("", "The body is not UTF-8.", "Encode it as UTF-8.")
 	case body[0] != '{':
 		return invalid("", "The body is not a JSON object.", "%s", knows(known))
 	}
-	members := map[string]json.RawMessage{}
-	if err := json.Unmarshal(body, &members); err != nil {
-		return invalid("", "The body is not valid JSON.", "Send one JSON object, complete and with nothing after it.").Wrap(err)
+	shape := &strictjson.Shape{Kind: strictjson.Object, Closed: true, Hint: knows(known), Members: map[string]*strictjson.Shape{}}
+	for _, name := range known {
+		shape.Members[name] = nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if !slices.Contains(known, name) {
-			return invalid(short(name), fmt.Sprintf("There is no member %q here.", short(name)), "%s", knows(known))
-		}
+	var refused *strictjson.Error
+	if _, err := strictjson.Check(body, shape); errors.As(err, &refused) {
+		return invalid(refused.Place, refused.Message, "%s", refused.Hint)
 	}
 	var kind *json.UnmarshalTypeError
 	switch err := json.Unmarshal(body, v); {
@@ -57,15 +52,6 @@ func (h *handler) readObject(w http.ResponseWriter, r *http.Request, v any, know
 
 func knows(members []string) string {
 	return "Send an object with " + strings.Join(members, ", ") + "."
-}
-
-// short cuts a name that a client chose to a length that fits a response.
-func short(name string) string {
-	const most = 64
-	if len(name) <= most {
-		return name
-	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
 func invalid(field, message, hint string, args ...any) *holdfast.Error {
