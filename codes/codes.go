@@ -8,6 +8,8 @@ package codes
 const (
 	// AgentNotFound: no agent of that name is configured.
 	AgentNotFound = "agent_not_found"
+	// BodyTimeout: the body did not arrive in time.
+	BodyTimeout = "body_timeout"
 	// BudgetExceeded: the tokens or the cost that a budget allows are used up.
 	BudgetExceeded = "budget_exceeded"
 	// CheckpointConflict: the thread has changed since its ETag was read.
@@ -81,6 +83,8 @@ const (
 	ThreadExists = "thread_exists"
 	// ThreadTooLarge: the thread takes more bytes than are allowed.
 	ThreadTooLarge = "thread_too_large"
+	// TooManyBodies: the requests that are being received take all the memory for them.
+	TooManyBodies = "too_many_bodies"
 	// TooManyErrors: too many iterations in a row have failed.
 	TooManyErrors = "too_many_errors"
 	// TooManyRuns: all runs that this server may run at a time are in use.

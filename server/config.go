@@ -146,6 +146,21 @@ type Config struct {
 	MaxRuns int
 	// MaxBody bounds a request's body in bytes; default 4 MiB.
 	MaxBody int64
+	// MaxBodies bounds the bytes of all bodies that are being received and decoded; one
+	// tenant's may be half of it. More get a 503. Decoding takes about six times as much
+	// memory. Default 16 times MaxBody.
+	MaxBodies int64
+	// BodyTimeout is how long a request's body may take to arrive; default 30s. Then the
+	// request gets a 408 and its connection ends.
+	BodyTimeout time.Duration
+	// MinRate is how many bytes per second a client must take of a response, while there is
+	// something to send. One that has fallen ten seconds behind is disconnected; its run
+	// continues. Default 16 KiB; a negative number means that only clients that do not read
+	// at all are disconnected.
+	MinRate int64
+	// MaxConnections bounds the open connections of a server that listens itself. While all
+	// are in use, new ones wait, and idle ones are closed. Default 10,000.
+	MaxConnections int
 	// MaxIterations bounds the iterations of a run between two requests; default 50.
 	MaxIterations int
 	// ModelTries is how often a model call is attempted in total; default 3.
@@ -233,6 +248,10 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Lease, 3*time.Second)
 	setDefault(&c.MaxRuns, 1000)
 	setDefault(&c.MaxBody, 4<<20)
+	setDefault(&c.MaxBodies, 16*c.MaxBody)
+	setDefault(&c.BodyTimeout, 30*time.Second)
+	setDefault(&c.MinRate, 16<<10)
+	setDefault(&c.MaxConnections, 10_000)
 	setDefault(&c.MaxIterations, 50)
 	setDefault(&c.ModelTries, 3)
 	setDefault(&c.ModelTimeout, 10*time.Minute)
@@ -296,10 +315,27 @@ func (c *Config) validate() error {
 	if c.Lease < 100*time.Millisecond {
 		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)
 	}
+	if err := c.validateBounds(); err != nil {
+		return err
+	}
 	if _, err := c.doors(); err != nil {
 		return err
 	}
 	return c.validateAddr()
+}
+
+func (c *Config) validateBounds() error {
+	switch {
+	case c.MaxBody < 1<<10:
+		return fmt.Errorf("bodies of at most %d bytes are too small: allow at least 1024", c.MaxBody)
+	case c.MaxBodies < 2*c.MaxBody:
+		return fmt.Errorf("%d bytes for all bodies are too few: allow at least twice the %d of one, because one tenant gets half", c.MaxBodies, c.MaxBody)
+	case c.BodyTimeout < time.Second:
+		return fmt.Errorf("%s is too short for a body to arrive: allow at least 1s; 30s is a good choice", c.BodyTimeout)
+	case c.MaxConnections < 1:
+		return fmt.Errorf("%d connections are too few: allow at least 1", c.MaxConnections)
+	}
+	return nil
 }
 
 func (c *Config) validateModes() error {

@@ -90,7 +90,7 @@ func New(cfg Config) (*Server, error) {
 		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
 		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,
 		AllowedOrigins: doors.origins, UI: cfg.UI, Metrics: s.metricsHandler(), Observer: s.metrics, Version: cfg.Version,
-		MaxBody: cfg.MaxBody, WriteTimeout: 10 * time.Second, Log: cfg.Log, Now: cfg.Now,
+		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, BodyTimeout: cfg.BodyTimeout, WriteTimeout: 10 * time.Second, MinRate: cfg.MinRate, Log: cfg.Log, Now: cfg.Now,
 	})
 	s.http = &http.Server{
 		Handler:           s.handler,
@@ -186,7 +186,7 @@ func LocalPrincipal() holdfast.Principal { return holdfast.Principal{Tenant: "de
 // smallSendBuffer keeps the kernel from buffering minutes of a stream for a client
 // that does not read.
 func smallSendBuffer(ctx context.Context, c net.Conn) context.Context {
-	if tcp, ok := c.(*net.TCPConn); ok {
+	if tcp, ok := c.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		// With its default buffer the connection works too, so an error is ignored.
 		_ = tcp.SetWriteBuffer(64 << 10)
 	}
@@ -219,9 +219,10 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.StartEngine(ctx); err != nil {
 		return errors.Join(err, l.Close(), s.side.stop(ctx))
 	}
-	s.listener = l
+	limited := newConnections(l, s.cfg.MaxConnections, s.metrics.ConnectionsChanged)
+	s.listener, s.http.ConnState = limited, limited.state
 	s.announce()
-	go func() { s.served <- s.http.Serve(l) }()
+	go func() { s.served <- s.http.Serve(limited) }()
 	return nil
 }
 

@@ -34,6 +34,11 @@ type options struct {
 	lease         time.Duration
 	deltaWindow   time.Duration
 	maxRuns       int
+	maxBody       int64
+	maxBodies     int64
+	bodyTimeout   time.Duration
+	minRate       int64
+	connections   int
 	maxSteps      int
 	allowEviction bool
 	onFailure     string
@@ -100,6 +105,13 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.DurationVar(&o.deltaWindow, "delta-window", 0,
 		"how long a model's words may wait for more before they are stored and shown; 0s: each piece at once")
 	fs.IntVar(&o.maxRuns, "max-runs", 1000, "how many runs may run at a time; more get a 503")
+	fs.Int64Var(&o.maxBody, "max-body", 4<<20, "the largest body of a request, in bytes; larger ones get a 413")
+	fs.Int64Var(&o.maxBodies, "max-bodies", 64<<20,
+		"how many bytes of bodies may be received and decoded at a time, half of them for one tenant; more get a 503")
+	fs.DurationVar(&o.bodyTimeout, "body-timeout", 30*time.Second, "how long a body may take to arrive; then the request gets a 408")
+	fs.Int64Var(&o.minRate, "min-rate", 16<<10,
+		"how many bytes per second a client must take of a response while there is something to send, or it is disconnected; -1: any")
+	fs.IntVar(&o.connections, "max-connections", 10_000, "how many connections may be open; more wait, and idle ones are closed")
 	fs.IntVar(&o.maxSteps, "max-iterations", 50, "how many iterations a run gets between two requests")
 	fs.BoolVar(&o.allowEviction, "allow-eviction", false, "use a Redis that discards threads when it is full")
 	fs.BoolVar(&o.anonymous, "allow-anonymous", false, "serve everyone who can reach the address, without API keys")
@@ -262,6 +274,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes, ThreadPruneBytes: o.pruneBytes,
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
+		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections,
 		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), MetricsAddr: o.metricsAddr,
 		UI: web.Handler(), Version: version(), DefaultModel: o.model,

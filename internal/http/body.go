@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/strictjson"
 )
 
@@ -20,7 +18,7 @@ func (h *handler) readObject(w http.ResponseWriter, r *http.Request, v any, know
 	if r.ContentLength == 0 {
 		return nil
 	}
-	body, err := h.body(w, r)
+	body, err := h.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
@@ -52,14 +50,6 @@ func (h *handler) readObject(w http.ResponseWriter, r *http.Request, v any, know
 
 func knows(members []string) string {
 	return "Send an object with " + strings.Join(members, ", ") + "."
-}
-
-func invalid(field, message, hint string, args ...any) *holdfast.Error {
-	e := holdfast.Errorf(codes.InvalidInput, "%s", message).WithHint(hint, args...)
-	if field != "" {
-		e = e.With("field", field)
-	}
-	return e
 }
 
 // maxID bounds the ids and labels that clients choose, in bytes; the same bound as in

@@ -15,6 +15,7 @@ import (
 // becomes a 500.
 var status = map[string]int{
 	codes.AgentNotFound:            http.StatusNotFound,
+	codes.BodyTimeout:              http.StatusRequestTimeout,
 	codes.CheckpointConflict:       http.StatusConflict,
 	codes.CheckpointInvalid:        http.StatusConflict,
 	codes.CheckpointStale:          http.StatusConflict,
@@ -44,6 +45,7 @@ var status = map[string]int{
 	codes.StreamCut:                http.StatusServiceUnavailable,
 	codes.ThreadExists:             http.StatusConflict,
 	codes.ThreadTooLarge:           http.StatusRequestEntityTooLarge,
+	codes.TooManyBodies:            http.StatusServiceUnavailable,
 	codes.TooManyRuns:              http.StatusServiceUnavailable,
 	codes.UnknownToolCall:          http.StatusBadRequest,
 	codes.UnsupportedMediaType:     http.StatusUnsupportedMediaType,

@@ -97,9 +97,17 @@ type Config struct {
 	Version string
 	// MaxBody bounds a request's body, in bytes.
 	MaxBody int64
+	// MaxBodies bounds the bytes of all bodies that are being received and decoded; those of
+	// one tenant may be half of it. Optional: 16 times MaxBody.
+	MaxBodies int64
+	// BodyTimeout is how long a request's body may take to arrive. Optional: 30 seconds.
+	BodyTimeout time.Duration
 	// WriteTimeout bounds one write to a client that does not read.
 	WriteTimeout time.Duration
-	Log          *slog.Logger
+	// MinRate is how many bytes per second a client must take of a response, while there is
+	// something to send. Optional: 0 means that WriteTimeout is the only bound.
+	MinRate int64
+	Log     *slog.Logger
 	// Now is the clock that requests are timed with. Optional: time.Now.
 	Now func() time.Time
 }
@@ -112,6 +120,7 @@ type handler struct {
 	methods string
 	turns   *turns
 	ready   readyState
+	bodies  *receiver
 }
 
 // New returns the handler of all routes.
@@ -124,7 +133,16 @@ func newRouter(c Config) *chi.Mux {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	h := &handler{Config: c, document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version), methods: methodsOf(routes), turns: newTurns()}
+	if c.MaxBodies == 0 {
+		c.MaxBodies = maxBodies * c.MaxBody
+	}
+	if c.BodyTimeout == 0 {
+		c.BodyTimeout = bodyTimeout
+	}
+	h := &handler{
+		Config: c, document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version), methods: methodsOf(routes),
+		turns: newTurns(), bodies: newReceiver(c.MaxBody, c.MaxBodies, c.BodyTimeout),
+	}
 	r := chi.NewRouter()
 	r.Use(h.observe, h.admit)
 	r.NotFound(h.serve(func(_ *handler, _ http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
@@ -145,7 +163,9 @@ func newRouter(c Config) *chi.Mux {
 // stream keeps the stack frames of its handlers as long as it is open.
 func (h *handler) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.doors(w, r) && h.cors(w, r) {
+		if err := h.bodies.admit(r); err != nil {
+			h.fail(w, r, err)
+		} else if h.doors(w, r) && h.cors(w, r) {
 			next.ServeHTTP(w, r)
 		}
 	})
@@ -162,6 +182,7 @@ func (h *handler) serve(do endpoint, open bool) http.HandlerFunc {
 		var err error
 		if !open {
 			who, err = h.Authenticate(r)
+			recorderOf(r).tenant = who.Tenant
 		}
 		if err == nil {
 			err = do(h, w, r, who)

@@ -92,7 +92,7 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 		Authenticate: func(*http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
 		},
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: testLog(),
 	}
 	if change != nil {
 		change(&c)
@@ -105,6 +105,8 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	})
 	return s
 }
+
+func testLog() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 func do(t *testing.T, method, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()

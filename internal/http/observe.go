@@ -36,9 +36,6 @@ func (nobody) StreamClosed()                                  {}
 const (
 	otherRoute  = "other"
 	otherMethod = "OTHER"
-	// statusClientClosed is nginx's status for a client that did not wait; it is
-	// never sent.
-	statusClientClosed = 499
 )
 
 // observe reports each request to the observer and to the log when it is done. Query
@@ -54,12 +51,13 @@ func (h *handler) observe(next http.Handler) http.Handler {
 }
 
 func (h *handler) record(w http.ResponseWriter, r *http.Request) (*recorder, *http.Request) {
-	rec := &recorder{ResponseWriter: w, rc: http.NewResponseController(w), timeout: h.WriteTimeout, began: h.Now()}
+	rec := &recorder{ResponseWriter: w, rc: http.NewResponseController(w), timeout: h.WriteTimeout, rate: h.MinRate, began: h.Now()}
 	return rec, r.WithContext(context.WithValue(r.Context(), recorderKey{}, rec))
 }
 
 func (h *handler) done(rec *recorder, r *http.Request) {
-	rec.deadline()
+	rec.deadline(lastFlush)
+	h.bodies.letGo(rec)
 	took, route, method, code := h.Now().Sub(rec.began), routeOf(r), methodOf(r), rec.status(r)
 	h.Observer.RequestDone(route, method, code, took)
 	attrs := []slog.Attr{
@@ -96,83 +94,15 @@ var standardMethods = []string{
 	http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace,
 }
 
-type recorderKey struct{}
-
 // note records which run the request is about, for its line in the log.
 func note(r *http.Request, thread, run string) {
-	if rec, ok := r.Context().Value(recorderKey{}).(*recorder); ok {
-		rec.thread, rec.run = thread, run
-	}
+	rec := recorderOf(r)
+	rec.thread, rec.run = thread, run
 }
 
 // noteError records the code of the error that answers the request, and whether the client
 // went away before it could be told.
 func noteError(r *http.Request, code string, gone bool) {
-	if rec, ok := r.Context().Value(recorderKey{}).(*recorder); ok {
-		rec.errCode, rec.gone = code, gone
-	}
-}
-
-// recorder records the status and bounds each write: a client that does not read is
-// disconnected after the timeout, whatever is sent to it.
-type recorder struct {
-	http.ResponseWriter
-	rc      *http.ResponseController
-	timeout time.Duration
-	code    int
-
-	began       time.Time
-	thread, run string // see note
-	errCode     string // see noteError
-	gone        bool
-}
-
-// Unwrap lets [http.ResponseController] find Flush and the deadlines.
-func (rec *recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
-
-func (rec *recorder) WriteHeader(code int) {
-	if rec.code == 0 && code >= http.StatusOK {
-		rec.code = code
-	}
-	rec.ResponseWriter.WriteHeader(code)
-}
-
-// maxWrite is how many bytes a client must accept within one timeout.
-const maxWrite = 64 << 10
-
-func (rec *recorder) Write(b []byte) (int, error) {
-	if rec.code == 0 {
-		rec.code = http.StatusOK
-	}
-	done := 0
-	for {
-		rec.deadline()
-		piece := b[done:min(len(b), done+maxWrite)]
-		n, err := rec.ResponseWriter.Write(piece)
-		done += n
-		if err != nil || done >= len(b) {
-			return done, err
-		}
-	}
-}
-
-// deadline bounds all writes from now on, including the last flush. net/http removes
-// it before the next request.
-func (rec *recorder) deadline() {
-	if rec.timeout > 0 {
-		// A writer without deadlines (a test's recorder) works too, so errors are ignored.
-		_ = rec.rc.SetWriteDeadline(time.Now().Add(rec.timeout))
-	}
-}
-
-func (rec *recorder) status(r *http.Request) int {
-	switch {
-	case rec.gone:
-		return statusClientClosed
-	case rec.code != 0:
-		return rec.code
-	case r.Context().Err() != nil:
-		return statusClientClosed
-	}
-	return http.StatusOK
+	rec := recorderOf(r)
+	rec.errCode, rec.gone = code, gone
 }

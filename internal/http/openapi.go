@@ -145,6 +145,11 @@ func (r *route) errorsByStatus(keys bool) map[int][]string {
 	if r.method == http.MethodPost {
 		known = append(known, codes.UnsupportedMediaType)
 	}
+	if r.body != "" {
+		known = append(known, codes.BodyTimeout, codes.TooManyBodies)
+	} else if r.method != http.MethodPost {
+		known = append(known, codes.InvalidInput) // a body that it should not have
+	}
 	slices.Sort(known)
 	known = slices.Compact(known)
 	out := map[int][]string{}

@@ -1,11 +1,7 @@
 package http
 
 import (
-	"errors"
-	"io"
-	"mime"
 	"net/http"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -25,7 +21,7 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.P
 	if err != nil {
 		return err
 	}
-	body, err := h.body(w, r)
+	body, err := h.bodies.read(w, r)
 	if err != nil {
 		return err
 	}
@@ -48,37 +44,12 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.P
 		return err
 	}
 	endTurn()
+	h.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
 	if asJSON {
 		return h.answer(w, r, who, reply)
 	}
 	h.stream(w, r, reply)
 	return nil
-}
-
-// bodyTimeout bounds how long a request's body may take to arrive.
-const bodyTimeout = 30 * time.Second
-
-// body reads a bounded JSON body.
-func (h *handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != typeJSON {
-		return nil, holdfast.Errorf(codes.UnsupportedMediaType, "The body must be JSON.").
-			WithHint("Send Content-Type: application/json.")
-	}
-	// A body must arrive in reasonable time; what follows may take as long as it needs.
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
-	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, holdfast.Errorf(codes.PayloadTooLarge, "The body is larger than %d bytes.", h.MaxBody).
-			WithHint("Send only what is new: the server keeps the history of a thread.").With("limit", h.MaxBody)
-	case err != nil:
-		return nil, holdfast.Errorf(codes.InvalidInput, "The body could not be read to its end.").
-			WithHint("Send the request again.").Wrap(err)
-	}
-	return body, nil
 }
 
 // getEvents is GET /threads/{thread}/runs/{run}/events: replay from a cursor and

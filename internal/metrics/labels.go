@@ -26,7 +26,7 @@ const (
 // known returns the error codes of package codes. An extension's code is other.
 func known() []string {
 	return []string{
-		codes.AgentNotFound, codes.BudgetExceeded, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
+		codes.AgentNotFound, codes.BodyTimeout, codes.BudgetExceeded, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
 		codes.CheckpointUnreadable, codes.CircuitOpen, codes.CutOff, codes.ForbiddenHost,
 		codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept, codes.Internal, codes.InterruptAlreadyAnswered,
 		codes.InterruptExpired, codes.Interrupted, codes.InvalidInput, codes.MaxIterations,
@@ -34,7 +34,7 @@ func known() []string {
 		codes.StateMigration, codes.StateNotListed, codes.StateTooNew, codes.StateUnreadable, codes.StateUnwritable, codes.TooManyErrors,
 		codes.MidExecution, codes.ModelFailed, codes.NotAcceptable, codes.NotFound,
 		codes.NotRecorded, codes.NothingToRun, codes.PayloadTooLarge, codes.RecoveryGaveUp, codes.RunIDReused,
-		codes.RunInProgress, codes.StoreUnavailable, codes.StreamCut, codes.ThreadExists, codes.ThreadTooLarge, codes.TooManyRuns,
+		codes.RunInProgress, codes.StoreUnavailable, codes.StreamCut, codes.ThreadExists, codes.ThreadTooLarge, codes.TooManyBodies, codes.TooManyRuns,
 		codes.ShuttingDown, codes.Unauthenticated, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.VersionTooNew,
 		codes.WrongAgent,
 	}

@@ -81,9 +81,10 @@ type storeMetrics struct {
 }
 
 type httpMetrics struct {
-	requests *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	streams  prometheus.Gauge
+	requests    *prometheus.CounterVec
+	duration    *prometheus.HistogramVec
+	streams     prometheus.Gauge
+	connections prometheus.Gauge
 }
 
 // New makes the metrics of a server with these agents, in a registry of their own.
@@ -224,6 +225,9 @@ func newHTTPMetrics(f promauto.Factory) httpMetrics {
 		duration: f.NewHistogramVec(histogram("holdfast_http_request_duration_seconds",
 			"Time to answer a request; for a stream, the time that it was open.",
 			.001, .005, .025, .1, .5, 2.5, 10, 60, 600), []string{"route", "method"}),
+		connections: f.NewGauge(prometheus.GaugeOpts{
+			Name: "holdfast_http_connections", Help: "Open connections to the HTTP server, if it listens itself.",
+		}),
 		streams: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_open_streams", Help: "Open Server-Sent Events streams."}),
 	}
 }

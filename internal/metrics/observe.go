@@ -191,6 +191,9 @@ func (m *Metrics) RequestDone(route, method string, code int, took time.Duration
 	m.endpoints.duration.WithLabelValues(route, method).Observe(took.Seconds())
 }
 
+// ConnectionsChanged counts n more connections as open, or fewer.
+func (m *Metrics) ConnectionsChanged(n int) { m.endpoints.connections.Add(float64(n)) }
+
 // StreamOpened counts a stream as open.
 func (m *Metrics) StreamOpened() { m.endpoints.streams.Inc() }
 

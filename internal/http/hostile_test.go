@@ -1,0 +1,333 @@
+package http
+
+// Hostile clients: each attack runs against a server in a bubble of its own, where time
+// passes when everybody waits, so that a timeout of half a minute costs nothing and fires
+// exactly when it should.
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// pipes is a listener whose connections are pipes.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// dial connects a client.
+func (p *pipes) dial(t *testing.T) net.Conn {
+	t.Helper()
+	client, server := net.Pipe()
+	p.conns <- server
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// hostile starts a server of the handler in the bubble of the test. Clients are
+// authenticated by the name of their tenant.
+func hostile(t *testing.T, f *fake, change func(*Config)) *pipes {
+	t.Helper()
+	f.info = &threads.Info{ID: "t", Status: threads.StatusIdle}
+	f.timeMachine.f = f
+	c := Config{
+		Runs: f, Threads: f, Travel: f, Upkeep: f, Ready: func(context.Context) error { return nil },
+		MaxBody: 4 << 20, WriteTimeout: 10 * time.Second, Log: testLog(),
+		Authenticate: func(r *http.Request) (holdfast.Principal, error) {
+			tenant, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+			if !ok {
+				return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "A key is missing.").WithHint("Send one.")
+			}
+			return holdfast.Principal{Tenant: tenant, User: "u"}, nil
+		},
+	}
+	if change != nil {
+		change(&c)
+	}
+	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	s := &http.Server{Handler: New(c), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	served := make(chan error)
+	go func() { served <- s.Serve(l) }()
+	t.Cleanup(func() {
+		_ = s.Close()
+		<-served
+	})
+	return l
+}
+
+// sendOn writes in the background: a pipe takes bytes only when they are read.
+func sendOn(c net.Conn, text string) {
+	go func() { _, _ = io.WriteString(c, text) }()
+}
+
+func posts(tenant, path, body string) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, tenant, len(body), body)
+}
+
+// TestSlowBodies: a body that does not come, or comes too slowly, ends its connection, on
+// every route, with and without a key; and the client is told, if it is still there.
+func TestSlowBodies(t *testing.T) {
+	const (
+		key     = "Authorization: Bearer mallory\r\nContent-Type: application/json\r\n"
+		kind    = "Content-Type: application/json\r\n"
+		length  = "Content-Length: 100\r\n\r\n"
+		chunked = "Transfer-Encoding: chunked\r\n\r\n"
+	)
+	for name, c := range map[string]struct {
+		request string
+		drip    string // sent again every second
+		want    int
+		within  time.Duration
+	}{
+		"runs, no key":            {"POST /runs HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 401, 0},
+		"runs, no key, dripping":  {"POST /runs HTTP/1.1\r\nHost: x\r\n" + kind + length, "x", 401, 0},
+		"runs, no key, chunked":   {"POST /runs HTTP/1.1\r\nHost: x\r\n" + kind + chunked, "1\r\nx\r\n", 401, 0},
+		"runs, nothing":           {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + length, "", 408, bodyTimeout},
+		"runs, half":              {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + length + `{"threadId":"t","runId"`, "", 408, bodyTimeout},
+		"runs, dripping":          {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + length, " ", 408, bodyTimeout},
+		"runs, chunked":           {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + chunked, "1\r\n \r\n", 408, bodyTimeout},
+		"runs, 200 KB announced":  {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + "Content-Length: 200000\r\n\r\n", "", 408, bodyTimeout},
+		"runs, 4 MB announced":    {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + "Content-Length: 4000000\r\n\r\n", "", 408, bodyTimeout},
+		"fork":                    {"POST /threads/t/fork HTTP/1.1\r\nHost: x\r\n" + key + length, "", 408, bodyTimeout},
+		"cancel, body not wanted": {"POST /threads/t/runs/r/cancel HTTP/1.1\r\nHost: x\r\n" + key + length, "", 200, 0},
+		"unknown path":            {"POST /nowhere HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 404, 0},
+		"the page":                {"POST / HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 405, 0},
+		"healthz":                 {"POST /healthz HTTP/1.1\r\nHost: x\r\n" + kind + length, "x", 405, 0},
+		"preflight":               {"OPTIONS /runs HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n" + length, "", 403, 0},
+		"wrong media type":        {"POST /runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer m\r\nContent-Type: text/plain\r\n" + length, "", 415, 0},
+		"GET healthz":             {"GET /healthz HTTP/1.1\r\nHost: x\r\n" + length, "", 400, 0},
+		"GET page":                {"GET / HTTP/1.1\r\nHost: x\r\n" + chunked, "", 400, 0},
+		"GET stream":              {"GET /threads/t/stream HTTP/1.1\r\nHost: x\r\n" + key + length, "x", 400, 0},
+		"HEAD page":               {"HEAD / HTTP/1.1\r\nHost: x\r\n" + length, "", 400, 0},
+		"DELETE thread":           {"DELETE /threads/t HTTP/1.1\r\nHost: x\r\n" + key + length, "", 400, 0},
+		"too large":               {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + chunked + "500000\r\n" + strings.Repeat(" ", 5<<20), "", 413, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := hostile(t, &fake{}, nil)
+				began := time.Now()
+				conn := l.dial(t)
+				sendOn(conn, c.request)
+				if c.drip != "" {
+					go func() {
+						for {
+							select {
+							case <-time.After(time.Second):
+							case <-t.Context().Done():
+								return
+							}
+							if _, err := io.WriteString(conn, c.drip); err != nil {
+								return
+							}
+						}
+					}()
+				}
+				in := bufio.NewReader(conn)
+				method, _, _ := strings.Cut(c.request, " ")
+				res, err := http.ReadResponse(in, &http.Request{Method: method})
+				if err != nil {
+					t.Fatalf("there is no response: %v", err)
+				}
+				if took := time.Since(began); res.StatusCode != c.want || took > c.within {
+					t.Errorf("%d after %s, want %d within %s", res.StatusCode, took, c.want, c.within)
+				}
+				if !res.Close {
+					t.Error("the response does not say that the connection ends")
+				}
+				_, _ = io.Copy(io.Discard, in) // until the server closes it
+				if took := time.Since(began); took > bodyTimeout+time.Second {
+					t.Errorf("the connection was open for %s", took)
+				}
+			})
+		})
+	}
+}
+
+// TestBodyDeadlineEnds: what comes after the body takes as long as it needs, and the next
+// request on the connection has a deadline of its own.
+func TestBodyDeadlineEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{post: func(ctx context.Context, _ holdfast.Principal, _ string, _ *agui.RunAgentInput) (*agui.Reply, error) {
+			return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
+				for range 240 { // an idle hour
+					select {
+					case <-time.After(15 * time.Second):
+					case <-ctx.Done():
+						return
+					}
+					if !yield(nil, nil) {
+						return
+					}
+				}
+				yield([]agui.Frame{{ID: "1-x", Data: []byte(`{"done":true}`)}}, nil)
+			}}, nil
+		}}
+		l := hostile(t, f, nil)
+		conn := l.dial(t)
+		in := bufio.NewReader(conn)
+		for range 2 {
+			go func() {
+				request := posts("alice", "/runs", minimal)
+				_, _ = io.WriteString(conn, request[:len(request)-20])
+				time.Sleep(20 * time.Second) // slow, but not too slow
+				_, _ = io.WriteString(conn, request[len(request)-20:])
+			}()
+			res, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			if err != nil || !strings.HasSuffix(string(body), "data: {\"done\":true}\n\n") || strings.Count(string(body), "keep-alive") != 240 {
+				t.Errorf("%d, %v: %d bytes", res.StatusCode, err, len(body))
+			}
+		}
+	})
+}
+
+// TestSlowReaders: a client that takes a response too slowly is cut, however steadily it
+// reads; one that is only slow gets all of it.
+func TestSlowReaders(t *testing.T) {
+	const size = 10 << 20
+	for name, c := range map[string]struct {
+		bytes  int // that are read at a time
+		pause  time.Duration
+		cut    bool
+		within time.Duration
+	}{
+		"reads nothing":         {0, time.Hour, true, 11 * time.Second},
+		"one byte per second":   {1, time.Second, true, 15 * time.Second},
+		"64 KiB in nine second": {64 << 10, 9 * time.Second, true, 30 * time.Second},
+		"8 KiB per second":      {8 << 10, time.Second, true, 40 * time.Second},
+		"20 KiB per second":     {20 << 10, time.Second, false, 10 * time.Minute},
+		"in bursts":             {160 << 10, 8 * time.Second, false, 10 * time.Minute},
+		"fast":                  {size, 0, false, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ended := make(chan time.Duration, 1)
+				began := time.Now()
+				f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+					return &agui.Reply{ThreadID: "t", RunID: "r", Frames: func(yield func([]agui.Frame, error) bool) {
+						defer func() { ended <- time.Since(began) }()
+						yield([]agui.Frame{{ID: "1-x", Data: make([]byte, size)}}, nil)
+					}}, nil
+				}}
+				l := hostile(t, f, func(c *Config) { c.MinRate = 16 << 10 })
+				conn := l.dial(t)
+				sendOn(conn, posts("mallory", "/runs", minimal))
+				got := 0
+				go func() {
+					buf := make([]byte, max(1, c.bytes))
+					for {
+						if c.bytes > 0 {
+							n, err := io.ReadFull(conn, buf)
+							if got += n; err != nil {
+								return
+							}
+						}
+						select {
+						case <-time.After(c.pause):
+						case <-t.Context().Done():
+							return
+						}
+					}
+				}()
+				took := <-ended
+				synctest.Wait()
+				if took > c.within {
+					t.Errorf("the stream was open for %s, want %s at most", took, c.within)
+				}
+				if whole := got >= size-c.bytes; whole == c.cut {
+					t.Errorf("%d of %d bytes were read in %s", got, size, took)
+				}
+			})
+		})
+	}
+}
+
+// TestFloodOfBodies: bodies take only the memory that they may, and one tenant only half
+// of that: while it holds all it gets, another tenant's requests are served.
+func TestFloodOfBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+			return reply([]agui.Frame{{ID: "1-x", Data: []byte(`{}`)}}), nil
+		}}
+		l := hostile(t, f, func(c *Config) { c.MaxBody, c.MaxBodies = 64<<10, 16*64<<10 })
+		body := strings.Replace(minimal, "hi", strings.Repeat("a", 60<<10), 1)
+		request := posts("mallory", "/runs", body)
+		answers := make(chan int, 20)
+		attack := func() {
+			conn := l.dial(t)
+			sendOn(conn, request[:len(request)-1]) // the last byte does not come
+			go func() {
+				if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
+					answers <- res.StatusCode
+				}
+			}()
+		}
+		for range cap(answers) {
+			attack()
+		}
+		synctest.Wait()
+		if n := len(answers); n != 12 {
+			t.Errorf("%d of 20 were refused, want 12: 8 take half of the memory", n)
+		}
+		for range len(answers) {
+			if code := <-answers; code != http.StatusServiceUnavailable {
+				t.Errorf("%d, want 503", code)
+			}
+		}
+		serves := func(tenant, body string, want int) {
+			t.Helper()
+			conn := l.dial(t)
+			began := time.Now()
+			sendOn(conn, posts(tenant, "/runs", body))
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.StatusCode != want || time.Since(began) != 0 {
+				t.Errorf("%s got %d after %s, want %d at once", tenant, res.StatusCode, time.Since(began), want)
+			}
+			if after := res.Header.Get("Retry-After"); (after != "") != (want == http.StatusServiceUnavailable) {
+				t.Errorf("%d with Retry-After %q", res.StatusCode, after)
+			}
+		}
+		serves("mallory", body, http.StatusServiceUnavailable)
+		serves("alice", body, http.StatusOK)
+		time.Sleep(bodyTimeout)
+		synctest.Wait()
+		for range len(answers) {
+			if code := <-answers; code != http.StatusRequestTimeout {
+				t.Errorf("%d, want 408", code)
+			}
+		}
+		serves("mallory", body, http.StatusOK) // all memory was given back
+	})
+}

@@ -1,0 +1,127 @@
+package http
+
+import (
+	"net/http"
+	"time"
+)
+
+// recorder records the status, and bounds how slowly a client may take a response. A
+// client that does not read is disconnected after the timeout, whatever is sent to it. One
+// that reads slowly may use up the same time, bit by bit: what counts is the time that
+// writes wait, and each byte that is taken earns back what it may take at the lowest rate.
+// So a stream that has nothing to send can stay open for ever, and one that is taken more
+// slowly than it may be is cut, however steadily it is read.
+type recorder struct {
+	http.ResponseWriter
+	rc      *http.ResponseController
+	timeout time.Duration // 0: no bounds
+	rate    int64         // bytes per second; 0: none
+	code    int
+
+	patience time.Duration // how long writes may still wait
+	waited   time.Time     // when the last write ended; patience grows again from then on
+
+	began       time.Time
+	thread, run string // see note
+	errCode     string // see noteError
+	gone        bool
+	tenant      string     // the caller's; empty before authentication
+	body        *timedBody // nil without a body
+	held        int64      // bytes of the body that count; see receive
+}
+
+// Unwrap lets [http.ResponseController] find the deadlines.
+func (rec *recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
+
+func (rec *recorder) WriteHeader(code int) {
+	if rec.code == 0 && code >= http.StatusOK {
+		rec.begin(code)
+	}
+	rec.ResponseWriter.WriteHeader(code)
+}
+
+// begin notes the status, just before the header is sent.
+func (rec *recorder) begin(code int) {
+	rec.code = code
+	if rec.body != nil && !rec.body.ended {
+		rec.Header().Set("Connection", "close")
+	}
+}
+
+// maxWrite is how many bytes are written at a time.
+const maxWrite = 64 << 10
+
+// lastFlush is about what net/http may still have to send when a request ends.
+const lastFlush = 4 << 10
+
+func (rec *recorder) Write(b []byte) (int, error) {
+	if rec.code == 0 {
+		rec.begin(http.StatusOK)
+	}
+	done := 0
+	for {
+		piece := b[done:min(len(b), done+maxWrite)]
+		began := rec.deadline(len(piece))
+		n, err := rec.ResponseWriter.Write(piece)
+		rec.spend(began)
+		done += n
+		if err != nil || done >= len(b) {
+			return done, err
+		}
+	}
+}
+
+// FlushError is what [http.ResponseController] calls: what waits in a small write waits
+// here.
+func (rec *recorder) FlushError() error {
+	began := rec.deadline(0)
+	defer rec.spend(began)
+	return rec.rc.Flush()
+}
+
+// deadline bounds all writes from now on, of which the next one has n bytes; the last one
+// is net/http's own flush, and then net/http removes it before the next request. It
+// returns the time.
+func (rec *recorder) deadline(n int) time.Time {
+	now := time.Now()
+	if rec.timeout <= 0 {
+		return now
+	}
+	if rec.waited.IsZero() || rec.rate <= 0 {
+		rec.patience = rec.timeout
+	} else {
+		earned := time.Duration(float64(n) / float64(rec.rate) * float64(time.Second))
+		rec.patience = min(rec.timeout, rec.patience+now.Sub(rec.waited)+earned)
+	}
+	// A writer without deadlines (a test's recorder) works too, so errors are ignored.
+	_ = rec.rc.SetWriteDeadline(now.Add(rec.patience))
+	return now
+}
+
+// spend counts the time that a write has waited.
+func (rec *recorder) spend(began time.Time) {
+	rec.waited = time.Now()
+	rec.patience = max(0, rec.patience-rec.waited.Sub(began))
+}
+
+// statusClientClosed is nginx's status for a client that did not wait; it is never sent.
+const statusClientClosed = 499
+
+func (rec *recorder) status(r *http.Request) int {
+	switch {
+	case rec.gone:
+		return statusClientClosed
+	case rec.code != 0:
+		return rec.code
+	case r.Context().Err() != nil:
+		return statusClientClosed
+	}
+	return http.StatusOK
+}
+
+type recorderKey struct{}
+
+// recorderOf returns the recorder of the request's response, which observe has made.
+func recorderOf(r *http.Request) *recorder {
+	return r.Context().Value(recorderKey{}).(*recorder)
+}

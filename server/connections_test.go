@@ -1,0 +1,91 @@
+package server
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+)
+
+// TestConnections: no more connections are open than allowed; idle ones make room for new
+// ones, busy ones do not; and all of them are counted.
+func TestConnections(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open, most atomic.Int64
+	limited := newConnections(l, 2, func(n int) {
+		if now := open.Add(int64(n)); now > most.Load() {
+			most.Store(now)
+		}
+	})
+	busy, release := make(chan struct{}), make(chan struct{})
+	s := &http.Server{
+		ConnState: limited.state,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/busy" {
+				busy <- struct{}{}
+				<-release
+			}
+			_, _ = io.WriteString(w, "ok")
+		}),
+	}
+	served := make(chan error)
+	go func() { served <- s.Serve(limited) }()
+	get := func(path string) *bufio.Reader {
+		t.Helper()
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		return bufio.NewReader(c)
+	}
+	answered := func(in *bufio.Reader) {
+		t.Helper()
+		res, err := http.ReadResponse(in, nil)
+		if err == nil {
+			_, err = io.Copy(io.Discard, res.Body)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	first := get("/busy")
+	<-busy
+	idle := get("/")
+	answered(idle) // and now it is idle
+	third := get("/")
+	answered(third)
+	if _, err := idle.ReadByte(); err == nil {
+		t.Error("the idle connection is still open")
+	}
+	second := get("/busy") // takes the place of the third
+	<-busy
+	waits := get("/")
+	release <- struct{}{}
+	answered(first) // and its connection makes room
+	answered(waits)
+	release <- struct{}{}
+	answered(second)
+	if most.Load() != 2 {
+		t.Errorf("%d connections were open at a time", most.Load())
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	<-served
+	if _, err := limited.Accept(); err == nil {
+		t.Error("a closed listener accepts")
+	}
+	if open.Load() != 0 {
+		t.Errorf("%d connections count as open after the end", open.Load())
+	}
+}
