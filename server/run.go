@@ -146,7 +146,7 @@ func (s *Server) events(ctx context.Context, open func() (*agui.Reply, error)) i
 		if reply == nil {
 			return
 		}
-		for frames, err := range reply.Frames {
+		for frames, err := range reply.Whole() {
 			if err != nil {
 				yield(Event{}, watchError(ctx, err))
 				return

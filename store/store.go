@@ -61,6 +61,10 @@ type Reader interface {
 	// Messages returns every message of the thread's tree in commit order: a
 	// parent before its children.
 	Messages(ctx context.Context, key ThreadKey) ([]Message, error)
+	// MessagesOf returns the messages of the thread's tree with these ids, in the order of
+	// the ids. It returns ErrNotFound if one of them is not there. Long histories are read
+	// in pieces with it, so it reads nothing else.
+	MessagesOf(ctx context.Context, key ThreadKey, ids []string) ([]Message, error)
 	// Records returns up to limit records after the cursor, in order. It returns
 	// ErrCursor if the log has no record with the cursor's number and tag. An empty
 	// result means that the cursor is at the end.

@@ -236,9 +236,16 @@ func (p *pair) thread(s store.Store, k store.ThreadKey) (any, error) {
 	}
 	records, err1 := s.Records(ctx, k, store.Cursor{}, 1000)
 	messages, err2 := s.Messages(ctx, k)
+	var ids []string
+	for _, m := range messages {
+		ids = append(ids, m.ID)
+	}
+	slices.Reverse(ids)
+	backwards, err6 := s.MessagesOf(ctx, k, ids)
+	err2 = errors.Join(err2, err6)
 	inbox, err3 := s.Inbox(ctx, k)
 	size, err5 := s.Size(ctx, k)
-	all := []any{text(*head), head.State, records, messages, inbox, fmt.Sprint(slices.Sorted(maps.Keys(size)))}
+	all := []any{text(*head), head.State, records, messages, backwards, inbox, fmt.Sprint(slices.Sorted(maps.Keys(size)))}
 	err1 = errors.Join(err1, err5)
 	for _, kind := range kinds() {
 		values, err4 := s.Values(ctx, k, kind, "", 0)

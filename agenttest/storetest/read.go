@@ -137,6 +137,14 @@ func testTree(t *testing.T, s store.Store) {
 		want = append(want, messages...)
 	}
 	expect(t, "messages", must(s.Messages(t.Context(), th.key))(t), want)
+	some := []store.Message{want[5], want[0], want[3]}
+	expect(t, "some messages, in the order of the ids", must(s.MessagesOf(t.Context(), th.key, []string{want[5].ID, want[0].ID, want[3].ID}))(t), some)
+	expect(t, "no messages", len(must(s.MessagesOf(t.Context(), th.key, nil))(t)), 0)
+	_, err := s.MessagesOf(t.Context(), th.key, []string{want[0].ID, "nobody"})
+	wantError(t, err, store.ErrNotFound)
+	th.commit(func(c *store.Commit) { c.Forget = []string{want[3].ID} })
+	_, err = s.MessagesOf(t.Context(), th.key, []string{want[3].ID})
+	wantError(t, err, store.ErrNotFound)
 }
 
 func testLargeMessages(t *testing.T, s store.Store) {
@@ -155,6 +163,10 @@ func testLargeMessages(t *testing.T, s store.Store) {
 	for i := range want {
 		if got[i].ID != want[i].ID || string(got[i].Data) != string(want[i].Data) {
 			t.Errorf("message %s is not what was committed", want[i].ID)
+		}
+		one := must(s.MessagesOf(t.Context(), th.key, []string{want[i].ID}))(t)
+		if len(one) != 1 || string(one[0].Data) != string(want[i].Data) {
+			t.Errorf("message %s, read alone, is not what was committed", want[i].ID)
 		}
 	}
 }
@@ -257,6 +269,10 @@ func testUnknownThread(t *testing.T, s store.Store) {
 	wantError(t, err, store.ErrNotFound)
 	_, err = s.Messages(ctx, k)
 	wantError(t, err, store.ErrNotFound)
+	_, err = s.MessagesOf(ctx, k, []string{"m"})
+	wantError(t, err, store.ErrNotFound)
+	_, err = s.MessagesOf(ctx, k, nil)
+	wantError(t, err, store.ErrNotFound)
 	_, err = s.Records(ctx, k, store.Cursor{}, 1)
 	wantError(t, err, store.ErrNotFound)
 	_, err = s.Value(ctx, k, "k", "v")
@@ -284,6 +300,9 @@ func testReturned(t *testing.T, s store.Store) {
 				overwrite(r.Data)
 			}
 			for _, m := range must(s.Messages(t.Context(), th.key))(t) {
+				for _, one := range must(s.MessagesOf(t.Context(), th.key, []string{m.ID}))(t) {
+					overwrite(one.Data)
+				}
 				overwrite(m.Data)
 			}
 			for _, v := range must(s.Values(t.Context(), th.key, "k", "", 0))(t) {

@@ -54,6 +54,16 @@ func (d Dialect) Event(data []byte) ([]byte, bool) {
 	return kept, true
 }
 
+// message turns an encoded message into the dialect.
+func (d Dialect) message(data []byte) []byte {
+	var m [1]Message
+	if d == DialectV1 || json.Unmarshal(data, &m[0]) != nil {
+		return data
+	}
+	legacyMessages(m[:])
+	return m[0].AppendJSON(nil)
+}
+
 // unattributed removes the event's subagent, if it has one: the events that announce
 // subagents are left out, and all that clients read about a message must agree.
 func unattributed(data []byte) (kept []byte, attributed bool) {

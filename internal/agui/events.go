@@ -68,6 +68,9 @@ type Event interface {
 type Frame struct {
 	ID   string
 	Data []byte
+	// Pieces, if set, has the event instead of Data, in pieces that are made as they are
+	// sent. After an error the event cannot be completed.
+	Pieces iter.Seq2[[]byte, error]
 }
 
 // Reply is a stream to send. Frames yields the available frames in batches; an empty
@@ -77,6 +80,30 @@ type Reply struct {
 	ThreadID string
 	RunID    string
 	Frames   iter.Seq2[[]Frame, error]
+}
+
+// Whole is Frames with each event in one piece.
+func (r *Reply) Whole() iter.Seq2[[]Frame, error] {
+	return func(yield func([]Frame, error) bool) {
+		for frames, err := range r.Frames {
+			for i := range frames {
+				if frames[i].Pieces == nil {
+					continue
+				}
+				for piece, broken := range frames[i].Pieces {
+					if broken != nil {
+						yield(nil, broken)
+						return
+					}
+					frames[i].Data = append(frames[i].Data, piece...)
+				}
+				frames[i].Pieces = nil
+			}
+			if !yield(frames, err) {
+				return
+			}
+		}
+	}
 }
 
 // Base holds the members that every event may have.

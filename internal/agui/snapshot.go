@@ -1,8 +1,12 @@
 package agui
 
+// Snapshots: events that replace what a client shows, written out whole or piece by piece,
+// and the references that a log keeps in place of them and of large results.
+
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 )
 
 // MessagesSnapshot replaces the client's messages.
@@ -38,6 +42,28 @@ func AppendMessagesSnapshot(dst []byte, base Base, messages [][]byte) []byte {
 	o.b = append(o.b, ']')
 	o.base(&base)
 	return o.end()
+}
+
+// MessagesSnapshotPieces is a MESSAGES_SNAPSHOT in the dialect, of messages that have
+// already been encoded, piece by piece.
+func MessagesSnapshotPieces(d Dialect, messages iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		before := `{"type":"` + string(TypeMessagesSnapshot) + `","messages":[`
+		for m, err := range messages {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield([]byte(before), nil) || !yield(d.message(m), nil) {
+				return
+			}
+			before = ","
+		}
+		if before != "," && !yield([]byte(before), nil) {
+			return
+		}
+		yield([]byte("]}"), nil)
+	}
 }
 
 // AppendStateSnapshot appends a STATE_SNAPSHOT.

@@ -57,18 +57,49 @@ func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Mess
 	err := s.read(ctx, key, func(v view, thread uint64) error {
 		prefix := sectionKey(thread, sectionMessages)
 		return v.ascend(prefix, prefix, func(_, value []byte) (bool, error) {
-			r := reader{b: value}
-			m := store.Message{ID: r.name(), Parent: r.name()}
-			if r.err != nil {
-				return false, r.err
-			}
-			var err error
-			m.Data, err = v.codec.Decode(r.before(value), messageName, r.b)
+			m, err := v.message(value)
 			messages = append(messages, m)
-			return true, err
+			return err == nil, err
 		})
 	})
 	return messages, err
+}
+
+// MessagesOf implements [store.Reader].
+func (s *Store) MessagesOf(ctx context.Context, key store.ThreadKey, ids []string) ([]store.Message, error) {
+	var messages []store.Message
+	err := s.read(ctx, key, func(v view, thread uint64) error {
+		for _, id := range ids {
+			place, err := v.number(messageIDKey(thread, id))
+			if err != nil {
+				return err
+			}
+			there, err := v.with(placeKey(thread, sectionMessages, place), func(value []byte) error {
+				m, err := v.message(value)
+				messages = append(messages, m)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if !there {
+				return fmt.Errorf("thread %s, message %q: %w", key, id, store.ErrNotFound)
+			}
+		}
+		return nil
+	})
+	return messages, err
+}
+
+// message decodes an entry of the messages.
+func (v view) message(value []byte) (m store.Message, err error) {
+	r := reader{b: value}
+	m = store.Message{ID: r.name(), Parent: r.name()}
+	if r.err != nil {
+		return m, r.err
+	}
+	m.Data, err = v.codec.Decode(r.before(value), messageName, r.b)
+	return m, err
 }
 
 // Records implements [store.Reader].

@@ -331,3 +331,25 @@ func TestFloodOfBodies(t *testing.T) {
 		serves("mallory", body, http.StatusOK) // all memory was given back
 	})
 }
+
+// TestBrokenSnapshot: an event that cannot be made to its end is not taken for a whole
+// one, and a stream that breaks in it not for one that has ended.
+func TestBrokenSnapshot(t *testing.T) {
+	f := &fake{post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
+		return reply([]agui.Frame{{ID: "1-x", Data: []byte(`{}`)}, {ID: "2-x", Pieces: func(yield func([]byte, error) bool) {
+			if yield([]byte(`{"messages":[`), nil) && yield(make([]byte, 2*maxBuffer), nil) {
+				yield(nil, holdfast.Errorf(codes.StoreUnavailable, "The store is gone."))
+			}
+		}}}, []agui.Frame{{ID: "3-x", Data: []byte(`{}`)}}), nil
+	}}
+	s := serve(t, f, nil)
+	res, err := http.Post(s.URL+"/runs", "application/json", strings.NewReader(minimal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err == nil || !strings.Contains(string(body), "id: 1-x\ndata: {}\n\n") || strings.Contains(string(body), "3-x") || strings.HasSuffix(string(body), "\n\n") {
+		t.Errorf("%d bytes, then %v", len(body), err)
+	}
+}

@@ -294,15 +294,18 @@ func FuzzFrame(f *testing.F) {
 		for range n % 8 {
 			frames = append(frames, agui.Frame{ID: id, Data: agui.TextMessageContent{MessageID: "m", Delta: delta}.AppendJSON(nil)})
 		}
-		s := &sse{}
-		s.frames(frames)
-		got := parseSSE(s.buf)
+		sent := httptest.NewRecorder()
+		s := &sse{w: sent, rc: http.NewResponseController(sent)}
+		if err := errors.Join(s.frames(frames), s.flush()); err != nil {
+			t.Fatal(err)
+		}
+		got := parseSSE(sent.Body.Bytes())
 		if len(got) != len(frames) {
-			t.Fatalf("%d frames became %d: %q", len(frames), len(got), s.buf)
+			t.Fatalf("%d frames became %d: %q", len(frames), len(got), sent.Body)
 		}
 		for i := range got {
 			if got[i].ID != frames[i].ID || !bytes.Equal(got[i].Data, frames[i].Data) {
-				t.Fatalf("%q became %q", frames[i], got[i])
+				t.Fatalf("%q became %q", frames[i].Data, got[i].Data)
 			}
 		}
 	})

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -9,6 +10,9 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
+
+// How a stream is written: its header, its frames as Server-Sent Events, what is kept for
+// a flush and what is not, and how it ends if something goes wrong.
 
 // stream sends a reply as Server-Sent Events. Frames are separated by LF only, because
 // the official client understands nothing else; comments keep proxies from closing an
@@ -39,11 +43,25 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Rep
 			h.cut(s, r, err, resumes)
 			return
 		}
-		s.frames(frames)
+		if err := s.frames(frames); err != nil {
+			h.broken(r, err)
+			return
+		}
 		if s.flush() != nil {
 			return // the client went away or does not read; it may come back
 		}
 	}
+}
+
+// broken ends a stream in the middle of an event. If that is not because of the client,
+// cutting the connection is the only way left to show that the event is incomplete.
+func (h *handler) broken(r *http.Request, err error) {
+	var unmade *unmadeError
+	if !errors.As(err, &unmade) || r.Context().Err() != nil {
+		return
+	}
+	h.Log.Warn("stream cut in the middle of an event", "path", r.URL.Path, "error", unmade.err)
+	panic(http.ErrAbortHandler)
 }
 
 // cut ends a stream whose run continues. Stock clients take a clean end for success,
@@ -55,7 +73,8 @@ func (h *handler) cut(s *sse, r *http.Request, err error, resumes bool) {
 	}
 	if !resumes {
 		ev := agui.RunError{Message: e.Message, Code: e.Code}
-		s.frames([]agui.Frame{{Data: ev.AppendJSON(nil)}})
+		// As below, an error means that the client has gone.
+		_ = s.frames([]agui.Frame{{Data: ev.AppendJSON(nil)}})
 	}
 	// An error means that the client has gone, and nothing can be done for it.
 	_ = s.flush()
@@ -68,41 +87,81 @@ type sse struct {
 	buf []byte
 }
 
-// frames appends frames to what the next flush sends; without any, a keep-alive.
-func (s *sse) frames(frames []agui.Frame) {
+// unmadeError is the error of a frame whose next piece could not be made.
+type unmadeError struct{ err error }
+
+func (e *unmadeError) Error() string { return e.err.Error() }
+
+// frames adds frames to what the next flush sends; without any, a keep-alive. What is
+// large does not wait for the flush.
+func (s *sse) frames(frames []agui.Frame) error {
 	if len(frames) == 0 {
-		s.buf = append(s.buf, ": keep-alive\n\n"...)
-		return
+		return s.add([]byte(": keep-alive\n\n"))
 	}
 	for i := range frames {
-		s.buf = appendFrame(s.buf, frames[i])
+		if err := s.frame(&frames[i]); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-func appendFrame(b []byte, f agui.Frame) []byte {
+func (s *sse) frame(f *agui.Frame) error {
 	if f.ID != "" {
-		b = append(b, "id: "...)
-		b = append(b, f.ID...)
-		b = append(b, '\n')
+		s.buf = append(append(append(s.buf, "id: "...), f.ID...), '\n')
 	}
-	b = append(b, "data: "...)
-	b = append(b, f.Data...)
-	return append(b, "\n\n"...)
+	s.buf = append(s.buf, "data: "...)
+	if err := s.add(f.Data); err != nil {
+		return err
+	}
+	if f.Pieces != nil {
+		for piece, err := range f.Pieces {
+			if err != nil {
+				return &unmadeError{err}
+			}
+			if err := s.add(piece); err != nil {
+				return err
+			}
+		}
+	}
+	return s.add([]byte("\n\n"))
 }
 
-// maxBuffer is the largest buffer that a connection keeps between two flushes.
+// maxBuffer is about the largest buffer of a connection.
 const maxBuffer = 16 << 10
 
-// flush sends everything. A client that does not read is disconnected (see
-// recorder); the run does not wait for it.
-func (s *sse) flush() error {
+// add adds bytes to the buffer or, if that would grow too large, writes both.
+func (s *sse) add(b []byte) error {
+	if len(s.buf)+len(b) <= maxBuffer {
+		s.buf = append(s.buf, b...)
+		return nil
+	}
+	if err := s.write(); err != nil {
+		return err
+	}
+	if len(b) <= maxBuffer {
+		s.buf = append(s.buf, b...)
+		return nil
+	}
+	_, err := s.w.Write(b)
+	return err
+}
+
+// write writes the buffer.
+func (s *sse) write() error {
 	_, err := s.w.Write(s.buf)
 	if cap(s.buf) > maxBuffer {
 		s.buf = nil
 	} else {
 		s.buf = s.buf[:0]
 	}
-	if err != nil {
+	return err
+}
+
+// flush sends everything. A client that does not read is disconnected (see recorder); the
+// run does not wait for it.
+func (s *sse) flush() error {
+	if err := s.write(); err != nil {
 		return err
 	}
 	return s.rc.Flush()

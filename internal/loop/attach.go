@@ -66,13 +66,14 @@ func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, 
 	return nil, thread.KeptChanging()
 }
 
-// attached is Attach for a thread of which only the head was read.
+// attached is Attach for a thread of which only the head was read. Its messages are read
+// while they are sent.
 func (e *Engine) attached(ctx context.Context, t *thread.Thread, v viewer) (*agui.Reply, error) {
-	var err error
-	if t.History, err = e.read.History(ctx, t.Key, t.State.Leaf); err != nil {
+	path, err := e.streams.path(ctx, t.Key, t.State.Leaf)
+	if err != nil {
 		return nil, err
 	}
-	w, err := e.streams.attach(ctx, t, v)
+	w, err := e.streams.attach(ctx, t, path, v)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func BenchmarkResume(b *testing.B) {
 					b.Fatalf("the model was shown %d messages", n)
 				}
 				b.StopTimer()
-				for range reply.Frames { // to its end
+				for range reply.Whole() { // to its end
 				}
 				for e.Running() > 0 {
 					time.Sleep(10 * time.Microsecond)

@@ -66,7 +66,7 @@ func New(cfg Config) (*Engine, error) {
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
-	e.streams = &streams{read: h.read, store: cfg.Store, live: e.feedOf, closed: e.closed, keepAlive: cfg.KeepAlive}
+	e.streams = &streams{read: h.read, store: cfg.Store, live: e.feedOf, closed: e.closed, keepAlive: cfg.KeepAlive, reading: make(chan struct{}, maxReading)}
 	return e, nil
 }
 

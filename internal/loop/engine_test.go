@@ -104,7 +104,7 @@ func TestAttachAnywhere(t *testing.T) {
 	})
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	var all []agui.Frame
-	for frames := range reply.Frames {
+	for frames := range reply.Whole() {
 		all = append(all, frames...)
 	}
 	if err != nil || len(all) < 8 {
@@ -121,7 +121,7 @@ func TestAttachAnywhere(t *testing.T) {
 		}
 		var rest []agui.Frame
 		if reply != nil {
-			for frames := range reply.Frames {
+			for frames := range reply.Whole() {
 				rest = append(rest, frames...)
 			}
 		} else if i != len(all)-1 {
@@ -303,7 +303,7 @@ func TestShutdownHandsOver(t *testing.T) {
 		cut := make(chan error, 1)
 		go func() {
 			var last error
-			for _, err := range reply.Frames {
+			for _, err := range reply.Whole() {
 				last = err
 			}
 			cut <- last

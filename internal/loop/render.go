@@ -4,11 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
+
+// How records of a log become what a watcher is sent: references are written out, and the
+// run has the id under which it is watched. Long histories are not read here, but while
+// they are sent.
 
 // render turns records into frames, up to the run's end.
 func (w *watching) render(ctx context.Context, records []store.Record) (frames []agui.Frame, ended bool, err error) {
@@ -17,7 +22,14 @@ func (w *watching) render(ctx context.Context, records []store.Record) (frames [
 		w.after = records[i].Cursor
 		data := records[i].Data
 		switch agui.TypeOf(data) {
-		case agui.TypeMessagesSnapshot, agui.TypeStateSnapshot, agui.TypeToolCallResult:
+		case agui.TypeMessagesSnapshot:
+			frame, err := w.expandMessages(ctx, records[i])
+			if err != nil {
+				return nil, false, err
+			}
+			frames = append(frames, frame...)
+			continue
+		case agui.TypeStateSnapshot, agui.TypeToolCallResult:
 			if data, err = w.expand(ctx, data); err != nil {
 				return nil, false, err
 			}
@@ -40,8 +52,32 @@ func (w *watching) render(ctx context.Context, records []store.Record) (frames [
 	return frames, ended, nil
 }
 
-// expand replaces the reference that a log has for a snapshot or a large result by its
-// content. It returns nil for a snapshot that was pruned.
+// expandMessages returns the frame of a MESSAGES_SNAPSHOT, with the messages that the log
+// refers to; none if they were pruned.
+func (w *watching) expandMessages(ctx context.Context, rec store.Record) ([]agui.Frame, error) {
+	frame := agui.Frame{ID: rec.Cursor.String()}
+	switch ref, ok := agui.RefOf(rec.Data); {
+	case !ok || ref == "": // an empty reference is the snapshot that empties a client's list
+		data := rec.Data
+		if ok {
+			data = agui.AppendMessagesSnapshot(nil, agui.Base{}, nil)
+		}
+		frame.Data, _ = w.dialect.Event(data) // every dialect has it
+	default:
+		path, err := w.streams.path(ctx, w.key, ref)
+		if errors.Is(err, thread.ErrHole) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		frame.Pieces = w.messagesSnapshot(ctx, path, nil)
+	}
+	return []agui.Frame{frame}, nil
+}
+
+// expand replaces the reference that a log has for a state or a large result by its
+// content. It returns nil for a state that was pruned.
 func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	ref, ok := agui.RefOf(data)
 	if !ok {
@@ -50,24 +86,11 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 	if agui.TypeOf(data) == agui.TypeToolCallResult {
 		return w.expandResult(ctx, data, ref)
 	}
-	if agui.TypeOf(data) == agui.TypeStateSnapshot {
-		data, err := w.streams.read.StateSnapshot(ctx, w.key, ref)
-		if errors.Is(err, thread.ErrNoBlob) {
-			return nil, nil // it was pruned; what follows does not need it
-		}
-		return data, err
+	data, err := w.streams.read.StateSnapshot(ctx, w.key, ref)
+	if errors.Is(err, thread.ErrNoBlob) {
+		return nil, nil // it was pruned; what follows does not need it
 	}
-	if ref == "" { // the snapshot that empties a client's list
-		return agui.AppendMessagesSnapshot(nil, agui.Base{}, nil), nil
-	}
-	hist, err := w.streams.read.History(ctx, w.key, ref)
-	if errors.Is(err, thread.ErrHole) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return messagesSnapshot(w.rec, hist.Raw, nil), nil
+	return data, err
 }
 
 // expandResult writes a result out. For a watcher of the past the messages are read once
@@ -93,16 +116,24 @@ func (w *watching) expandResult(ctx context.Context, data []byte, message string
 
 // messagesSnapshot shows the run's instructions, which the client sent and would otherwise
 // lose, then the history, then what is still streaming in.
-func messagesSnapshot(rec *thread.Run, path [][]byte, making []agui.Message) []byte {
-	all := make([][]byte, 0, len(rec.Instructions)+len(path)+len(making))
-	for _, m := range rec.Instructions {
-		all = append(all, m)
-	}
-	all = append(all, path...)
-	for i := range making {
-		all = append(all, making[i].AppendJSON(nil))
-	}
-	return agui.AppendMessagesSnapshot(nil, agui.Base{}, all)
+func (w *watching) messagesSnapshot(ctx context.Context, path thread.Path, making []agui.Message) iter.Seq2[[]byte, error] {
+	return agui.MessagesSnapshotPieces(w.dialect, func(yield func([]byte, error) bool) {
+		for _, m := range w.rec.Instructions {
+			if !yield(m, nil) {
+				return
+			}
+		}
+		for m, err := range w.streams.read.Along(ctx, w.key, path) {
+			if !yield(m, err) {
+				return
+			}
+		}
+		for i := range making {
+			if !yield(making[i].AppendJSON(nil), nil) {
+				return
+			}
+		}
+	})
 }
 
 // echoed puts the watcher's run id into the run's first and last event, if it watches

@@ -48,7 +48,7 @@ func TestStoreFails(t *testing.T) {
 		done := make(chan []agui.Event, 1)
 		go func() {
 			var events []agui.Event
-			for batch, err := range reply.Frames {
+			for batch, err := range reply.Whole() {
 				if err != nil {
 					t.Error(err)
 				}

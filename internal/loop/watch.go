@@ -39,11 +39,30 @@ type streams struct {
 	live      func(store.ThreadKey) *journal.Feed
 	closed    <-chan struct{} // when streams must end
 	keepAlive time.Duration
+	reading   chan struct{} // has room for those who read a whole message tree
+}
+
+// maxReading is how many streams may read a thread's message tree at a time. Of that they
+// keep only the path, but a tree may be large.
+const maxReading = 16
+
+// path reads the path to a leaf.
+func (s *streams) path(ctx context.Context, key store.ThreadKey, leaf string) (thread.Path, error) {
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return s.read.Path(ctx, key, leaf)
 }
 
 // follow streams a run's records after the cursor until the run ends.
 func (s *streams) follow(key store.ThreadKey, rec *thread.Run, after store.Cursor, v viewer) *watching {
-	return &watching{streams: s, key: key, rec: rec, after: after, viewer: v}
+	// A stream may be open for a long time, and needs little of the run's record.
+	lean := *rec
+	lean.Tools, lean.Context, lean.ForwardedProps = nil, nil, nil
+	return &watching{streams: s, key: key, rec: &lean, after: after, viewer: v}
 }
 
 // watching is one stream: a prelude of committed state, then the log after a cursor.
@@ -52,7 +71,7 @@ type watching struct {
 	key     store.ThreadKey
 	rec     *thread.Run
 	after   store.Cursor
-	prelude [][]byte
+	prelude []agui.Frame
 	// feed is the run's while it lives in this process; nil otherwise.
 	feed *journal.Feed
 	// ended means that nothing follows the prelude.
@@ -65,7 +84,9 @@ type watching struct {
 // reply returns the stream as a reply that ends with ctx.
 func (w *watching) reply(ctx context.Context) *agui.Reply {
 	return &agui.Reply{ThreadID: w.key.Thread, RunID: w.rec.ID, Frames: func(yield func([]agui.Frame, error) bool) {
-		if len(w.prelude) > 0 && !yield(w.preludeFrames(), nil) {
+		prelude := w.prelude
+		w.prelude = nil
+		if len(prelude) > 0 && !yield(prelude, nil) {
 			return
 		}
 		if w.ended {
@@ -78,15 +99,13 @@ func (w *watching) reply(ctx context.Context) *agui.Reply {
 	}}
 }
 
-// preludeFrames returns the prelude as frames without ids.
-func (w *watching) preludeFrames() []agui.Frame {
-	frames := make([]agui.Frame, 0, len(w.prelude))
-	for _, data := range w.prelude {
+// show adds events to the prelude, as frames without ids.
+func (w *watching) show(events ...[]byte) {
+	for _, data := range events {
 		if data, keep := w.dialect.Event(data); keep {
-			frames = append(frames, agui.Frame{Data: data})
+			w.prelude = append(w.prelude, agui.Frame{Data: data})
 		}
 	}
-	return frames
 }
 
 // tail yields the log until the run's last record. While the run lives in this process it
@@ -171,8 +190,8 @@ func (w *watching) read(ctx context.Context) (records []store.Record, changed <-
 // attach shows a thread to a watcher that may have seen any part of it: snapshots, then
 // START again for every open item, then the live log. Stock clients handle this whatever
 // they have seen before. A thread that does not run is hydrated: the stream ends as its
-// last run did.
-func (s *streams) attach(ctx context.Context, t *thread.Thread, v viewer) (*watching, error) {
+// last run did. The messages on the path are read while they are sent.
+func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path, v viewer) (*watching, error) {
 	rec, err := s.read.Run(ctx, t.Key, t.State.Run())
 	if err != nil {
 		return nil, err
@@ -195,10 +214,12 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, v viewer) (*watc
 	if v.resync {
 		started.Metadata = w.metadata()
 	}
-	w.prelude = append(w.prelude, w.echoed(started.AppendJSON(nil)), messagesSnapshot(rec, t.History.Raw, assembled.Messages()), state)
-	w.prelude = append(w.prelude, reopen...)
+	w.show(w.echoed(started.AppendJSON(nil)))
+	w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, assembled.Messages())})
+	w.show(state)
+	w.show(reopen...)
 	if !t.State.Running() {
-		w.prelude = append(w.prelude, w.echoed(lastEvent(t, rec).AppendJSON(nil)))
+		w.show(w.echoed(lastEvent(t, rec).AppendJSON(nil)))
 		w.ended = true
 	}
 	return w, nil
@@ -232,10 +253,10 @@ func (s *streams) streamOf(ctx context.Context, p *plan) (*watching, error) {
 		}
 		// Its log was pruned: what is left of it is in the thread's history.
 		v.echo, v.resync = p.in.RunID, true
-		return s.attach(ctx, p.Thread, v)
+		return s.attach(ctx, p.Thread, p.History.Steps(), v)
 	case decide.Attach, decide.Hydrate:
 		v.echo = p.in.RunID
-		return s.attach(ctx, p.Thread, v)
+		return s.attach(ctx, p.Thread, p.History.Steps(), v)
 	}
 	return s.follow(p.Key, p.rec, p.rec.After, v), nil
 }

@@ -62,7 +62,7 @@ func TestAttachAtEveryMoment(t *testing.T) {
 		watch := func(name string, reply *agui.Reply) {
 			wg.Go(func() {
 				var events []agui.Event
-				for frames := range reply.Frames {
+				for frames := range reply.Whole() {
 					for _, f := range frames {
 						ev, err := agui.DecodeEvent(f.Data)
 						if err != nil {
@@ -332,7 +332,7 @@ func TestGoldenRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for frames := range reply.Frames {
+			for frames := range reply.Whole() {
 				for _, f := range frames {
 					out = fmt.Appendf(out, "%s\t%s\n", f.ID, f.Data)
 				}

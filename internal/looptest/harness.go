@@ -150,7 +150,7 @@ func Collect(t *testing.T, reply *agui.Reply, err error) []agui.Event {
 		t.Fatalf("post: %v", err)
 	}
 	var events []agui.Event
-	for frames, err := range reply.Frames {
+	for frames, err := range reply.Whole() {
 		if err != nil {
 			t.Fatalf("stream: %v", err)
 		}
@@ -275,7 +275,7 @@ func FramesOf(t *testing.T, reply *agui.Reply, err error) (frames []agui.Frame, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for batch, err := range reply.Frames {
+	for batch, err := range reply.Whole() {
 		if err != nil {
 			t.Fatal(err)
 		}

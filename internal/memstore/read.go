@@ -9,6 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The Reader role. What is returned is a copy, because it belongs to the caller.
+
 // read finds the thread and lets f copy from it under the lock.
 func (s *Store) read(ctx context.Context, key store.ThreadKey, f func(t *thread) error) error {
 	if err := ctx.Err(); err != nil {
@@ -44,6 +46,24 @@ func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Mess
 		messages = slices.Clone(t.messages)
 		for i := range messages {
 			messages[i].Data = bytes.Clone(messages[i].Data)
+		}
+		return nil
+	})
+	return messages, err
+}
+
+// MessagesOf implements [store.Reader].
+func (s *Store) MessagesOf(ctx context.Context, key store.ThreadKey, ids []string) ([]store.Message, error) {
+	var messages []store.Message
+	err := s.read(ctx, key, func(t *thread) error {
+		for _, id := range ids {
+			at := slices.IndexFunc(t.messages, func(m store.Message) bool { return m.ID == id })
+			if at < 0 {
+				return fmt.Errorf("thread %s, message %q: %w", key, id, store.ErrNotFound)
+			}
+			m := t.messages[at]
+			m.Data = bytes.Clone(m.Data)
+			messages = append(messages, m)
 		}
 		return nil
 	})

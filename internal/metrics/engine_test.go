@@ -104,7 +104,7 @@ func (d *demo) say(t *testing.T, in *agui.RunAgentInput) agui.Event {
 		t.Fatal(err)
 	}
 	var last agui.Event
-	for frames, err := range reply.Frames {
+	for frames, err := range reply.Whole() {
 		if err != nil {
 			t.Fatal(err)
 		}

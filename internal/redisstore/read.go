@@ -52,20 +52,55 @@ func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Mess
 		if !isMessage {
 			continue
 		}
-		number, rest, _ := strings.Cut(value, ":")
-		n, err := strconv.Atoi(number)
-		parent, framed, ok := cutName(rest)
-		if err != nil || !ok {
-			return nil, fmt.Errorf("message %q of thread %s: %w", id, key, errDamaged)
-		}
-		data, err := s.decode(key, rest[:len(rest)-len(framed)], id, framed)
+		m, n, err := s.decodeMessage(key, id, value)
 		if err != nil {
 			return nil, err
 		}
-		messages = append(messages, store.Message{ID: id, Parent: parent, Data: data})
+		messages = append(messages, m)
 		order = append(order, n)
 	}
 	return inOrder(messages, order), nil
+}
+
+// decodeMessage returns the message in a field of the thread's hash, and its place in
+// commit order.
+func (s *Store) decodeMessage(key store.ThreadKey, id, value string) (m store.Message, place int, err error) {
+	number, rest, _ := strings.Cut(value, ":")
+	place, err = strconv.Atoi(number)
+	parent, framed, ok := cutName(rest)
+	if err != nil || !ok {
+		return m, 0, fmt.Errorf("message %q of thread %s: %w", id, key, errDamaged)
+	}
+	data, err := s.decode(key, rest[:len(rest)-len(framed)], id, framed)
+	return store.Message{ID: id, Parent: parent, Data: data}, place, err
+}
+
+// MessagesOf implements [store.Reader].
+func (s *Store) MessagesOf(ctx context.Context, key store.ThreadKey, ids []string) ([]store.Message, error) {
+	fields := []string{"h"}
+	for _, id := range ids {
+		fields = append(fields, "m:"+id)
+	}
+	values, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), fields...).Result()
+	switch {
+	case err != nil:
+		return nil, failed("read messages of thread "+key.String(), err)
+	case values[0] == nil:
+		return nil, notFound(key)
+	}
+	var messages []store.Message
+	for i, id := range ids {
+		value, there := values[i+1].(string)
+		if !there {
+			return nil, fmt.Errorf("thread %s, message %q: %w", key, id, store.ErrNotFound)
+		}
+		m, _, err := s.decodeMessage(key, id, value)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
 }
 
 // inOrder returns the list sorted by the numbers of its members, which are distinct.

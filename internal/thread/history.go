@@ -81,22 +81,13 @@ func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) 
 	if err != nil {
 		return nil, ReadError(key, err)
 	}
-	byID := make(map[string]int, len(stored))
-	for i := range stored {
-		byID[stored[i].ID] = i
-	}
-	var path []int
-	for id := leaf; id != ""; {
-		i, ok := byID[id]
-		if !ok || len(path) > len(stored) {
-			return nil, ReadError(key, fmt.Errorf("%w at %s", ErrHole, id))
-		}
-		path = append(path, i)
-		id = stored[i].Parent
+	path, err := pathTo(key, stored, leaf)
+	if err != nil {
+		return nil, err
 	}
 	h := NewHistory()
-	for n := len(path) - 1; n >= 0; n-- {
-		s := &stored[path[n]]
+	for _, place := range path {
+		s := &stored[place]
 		m, err := decodeMessage(s)
 		if err != nil {
 			return nil, ReadError(key, err)

@@ -124,7 +124,7 @@ func TestArchiveUnderAReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		var events []agui.Event
-		for batch, err := range reply.Frames {
+		for batch, err := range reply.Whole() {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,95 @@
+package thread
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Path is the way from a thread's first message to a leaf, without the messages. Whoever
+// shows a history reads them along a Path, a few at a time: a history of many megabytes
+// then takes no memory while a slow client reads it.
+type Path []step
+
+// step is a message on a Path: its id, and the size of its stored form in bytes.
+type step struct {
+	id    string
+	bytes int
+}
+
+// Path returns the path to the leaf.
+func (rd Reader) Path(ctx context.Context, key store.ThreadKey, leaf string) (Path, error) {
+	stored, err := rd.Store.Messages(ctx, key)
+	if err != nil {
+		return nil, ReadError(key, err)
+	}
+	places, err := pathTo(key, stored, leaf)
+	if err != nil {
+		return nil, err
+	}
+	path := make(Path, len(places))
+	for i, place := range places {
+		path[i] = step{stored[place].ID, len(stored[place].Data)}
+	}
+	return path, nil
+}
+
+// Steps returns the path of the history.
+func (h *History) Steps() Path {
+	path := make(Path, len(h.Path))
+	for i := range h.Path {
+		path[i] = step{h.Path[i].ID, len(h.Raw[i])}
+	}
+	return path
+}
+
+// pageBytes is how many bytes of messages are read at a time, at least one message.
+const pageBytes = 64 << 10
+
+// Along reads the messages of a path, in order. After an error it yields nothing more.
+func (rd Reader) Along(ctx context.Context, key store.ThreadKey, path Path) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for from := 0; from < len(path); {
+			var ids []string
+			for size := 0; from < len(path) && (len(ids) == 0 || size+path[from].bytes <= pageBytes); from++ {
+				ids = append(ids, path[from].id)
+				size += path[from].bytes
+			}
+			messages, err := rd.Store.MessagesOf(ctx, key, ids)
+			if err != nil {
+				yield(nil, ReadError(key, err))
+				return
+			}
+			for i := range messages {
+				if !yield(messages[i].Data, nil) {
+					return
+				}
+				messages[i].Data = nil
+			}
+		}
+	}
+}
+
+// pathTo returns the places of the messages from the first to the leaf.
+func pathTo(key store.ThreadKey, stored []store.Message, leaf string) ([]int, error) {
+	byID := make(map[string]int, len(stored))
+	for i := range stored {
+		byID[stored[i].ID] = i
+	}
+	var backwards []int
+	for id := leaf; id != ""; {
+		i, ok := byID[id]
+		if !ok || len(backwards) > len(stored) {
+			return nil, ReadError(key, fmt.Errorf("%w at %s", ErrHole, id))
+		}
+		backwards = append(backwards, i)
+		id = stored[i].Parent
+	}
+	path := make([]int, len(backwards))
+	for n, i := range backwards {
+		path[len(path)-1-n] = i
+	}
+	return path, nil
+}
