@@ -263,14 +263,19 @@ func (c *Compared) importAssistant(i int, sent []agui.Message, results map[strin
 	var answers []agui.Message
 	taken := map[string]bool{}
 	for _, call := range m.ToolCalls {
-		at := slices.IndexFunc(results[call.ID], func(place int) bool { return place > i })
+		// What comes before this message answers no later one either, so it is looked at once.
+		after := results[call.ID]
+		for len(after) > 0 && after[0] < i {
+			after = after[1:]
+		}
+		results[call.ID] = after
 		switch {
 		case taken[call.ID]:
 			c.Resync = true
 			continue
-		case at >= 0:
-			answers = append(answers, sent[results[call.ID][at]])
-			results[call.ID] = results[call.ID][at+1:]
+		case len(after) > 0:
+			answers = append(answers, sent[after[0]])
+			results[call.ID] = after[1:]
 		case json.Valid([]byte(call.Function.Arguments)):
 			answers = append(answers, agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: thread.TextNotAnswered}))
 			c.Resync = true

@@ -166,3 +166,34 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// TestImportMatchesResults: of each call the first result after its message counts, also
+// if ids are used again and again; what comes before a message answers none of its calls.
+func TestImportMatchesResults(t *testing.T) {
+	const rounds = 3000
+	result := func(id string) agui.Message {
+		return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleTool, CallID: "c", Text: id})
+	}
+	calls := func(id string) agui.Message {
+		return agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "c", Name: "f", Arguments: json.RawMessage(`{}`)}}})
+	}
+	sent := []agui.Message{agui.FromDomain(holdfast.Message{ID: "u", Role: holdfast.RoleUser, Text: "go"}), calls("first")}
+	for i := range rounds {
+		sent = append(sent, result(fmt.Sprint("early", i)))
+	}
+	for i := range rounds {
+		sent = append(sent, calls(fmt.Sprint("a", i)), result(fmt.Sprint("t", i)), result(fmt.Sprint("again", i)))
+	}
+	c := Compare(nil, nil, sent, false)
+	if c.Err != nil || len(c.Users) != 3+2*rounds {
+		t.Fatalf("%v, %d messages", c.Err, len(c.Users))
+	}
+	if got := c.Users[2].ID; got != "early0" {
+		t.Errorf("the first call is answered by %s", got)
+	}
+	for i := range rounds {
+		if a, r := c.Users[3+2*i].ID, c.Users[4+2*i].ID; a != fmt.Sprint("a", i) || r != fmt.Sprint("t", i) {
+			t.Fatalf("%s is answered by %s", a, r)
+		}
+	}
+}
