@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"log/slog"
 	"time"
 
@@ -114,8 +115,8 @@ func (g *guard) Thread(ctx context.Context, who holdfast.Principal, thread strin
 	return guarded(ctx, g, who, access.Read, func() (*threads.Info, error) { return g.keeper.Thread(ctx, who, thread) })
 }
 
-func (g *guard) Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error) {
-	return guarded(ctx, g, who, access.Read, func() ([]json.RawMessage, error) { return g.keeper.Messages(ctx, who, thread) })
+func (g *guard) Messages(ctx context.Context, who holdfast.Principal, thread string) (iter.Seq2[json.RawMessage, error], error) {
+	return guarded(ctx, g, who, access.Read, func() (iter.Seq2[json.RawMessage, error], error) { return g.keeper.Messages(ctx, who, thread) })
 }
 
 func (g *guard) State(ctx context.Context, who holdfast.Principal, thread string) (*threads.State, error) {

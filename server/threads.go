@@ -37,7 +37,18 @@ func (s *Server) Thread(ctx context.Context, who holdfast.Principal, thread stri
 
 // Messages returns a thread's messages, the first one first, as AG-UI 1.0 JSON.
 func (s *Server) Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error) {
-	return coded(s.guard.Messages(ctx, who, thread))
+	messages, err := s.guard.Messages(ctx, who, thread)
+	if err != nil {
+		return nil, holdfast.AsError(err)
+	}
+	all := []json.RawMessage{}
+	for m, err := range messages {
+		if err != nil {
+			return nil, holdfast.AsError(err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
 }
 
 // State returns a thread's shared state and the states of its middleware.

@@ -353,3 +353,29 @@ func TestBrokenSnapshot(t *testing.T) {
 		t.Errorf("%d bytes, then %v", len(body), err)
 	}
 }
+
+// TestMessagesInPieces: a history is written message by message, with the bytes that it
+// would have in one piece; if it cannot be read to its end, the answer is not whole.
+func TestMessagesInPieces(t *testing.T) {
+	f := posting(records(agui.RunStarted{ThreadID: "t", RunID: "r"}), records(agui.RunFinished{ThreadID: "t", RunID: "r"}))
+	f.attached = []any{records(agui.StateSnapshot{Snapshot: []byte(`{}`)})}
+	f.messages = []string{`{"id":"1", "content":"<a&b>"}`, `{"id":"2","metadata":{ "a": [1, 2] }}`, `{"id":"3"}`}
+	s := serve(t, f, nil)
+	const list = `"messages":[{"id":"1","content":"<a&b>"},{"id":"2","metadata":{"a":[1,2]}},{"id":"3"}]`
+	if _, body := do(t, "GET", s.URL+"/threads/t/messages", ""); body != "{"+list+"}\n" {
+		t.Errorf("%q", body)
+	}
+	want := `{"outcome":"success","runId":"r","threadId":"t",` + list + `,"state":{},"usage":[]}` + "\n"
+	if _, body := do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json", "Accept", "application/json"); body != want {
+		t.Errorf("%q", body)
+	}
+	f.gone = holdfast.Errorf(codes.StoreUnavailable, "The store is gone.")
+	res, err := http.Get(s.URL + "/threads/t/messages")
+	if err == nil {
+		defer res.Body.Close()
+		_, err = io.ReadAll(res.Body)
+	}
+	if err == nil {
+		t.Error("half of a history looks like a whole one")
+	}
+}

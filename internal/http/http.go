@@ -6,6 +6,7 @@ package http
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -40,7 +41,8 @@ type Runs interface {
 type Threads interface {
 	Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error)
 	Thread(ctx context.Context, who holdfast.Principal, thread string) (*threads.Info, error)
-	Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error)
+	// Messages returns the history, read as it is used; after an error there is no more.
+	Messages(ctx context.Context, who holdfast.Principal, thread string) (iter.Seq2[json.RawMessage, error], error)
 	// State returns the shared state and the states of the middleware.
 	State(ctx context.Context, who holdfast.Principal, thread string) (*threads.State, error)
 	// Runs lists a thread's runs, newest first.

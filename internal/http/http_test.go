@@ -33,6 +33,9 @@ type fake struct {
 	info   *threads.Info
 	err    error
 	asked  string // the thread that was last asked for
+	// messages are the messages of every thread, and gone is why no more can be read.
+	messages []string
+	gone     error
 	// attached is what Attach streams.
 	attached []any
 	timeMachine
@@ -60,8 +63,17 @@ func (f *fake) Thread(_ context.Context, _ holdfast.Principal, thread string) (*
 	f.asked = thread
 	return f.info, f.err
 }
-func (f *fake) Messages(context.Context, holdfast.Principal, string) ([]json.RawMessage, error) {
-	return []json.RawMessage{json.RawMessage(`{"id":"m","role":"user","content":"hi"}`)}, f.err
+func (f *fake) Messages(context.Context, holdfast.Principal, string) (iter.Seq2[json.RawMessage, error], error) {
+	return func(yield func(json.RawMessage, error) bool) {
+		for _, m := range f.messages {
+			if !yield(json.RawMessage(m), nil) {
+				return
+			}
+		}
+		if f.gone != nil {
+			yield(nil, f.gone)
+		}
+	}, f.err
 }
 
 // reply yields batches of frames; an error ends it.
@@ -85,6 +97,9 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	t.Helper()
 	if f.info == nil {
 		f.info = &threads.Info{ID: "t", Status: threads.StatusIdle}
+	}
+	if f.messages == nil {
+		f.messages = []string{`{"id":"m","role":"user","content":"hi"}`}
 	}
 	f.timeMachine.f = f
 	c := Config{

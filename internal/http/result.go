@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
+	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -20,14 +23,23 @@ const outcomeError = "error"
 
 // runResult is a run that has ended, as one object.
 type runResult struct {
+	resultHead
+	// messages are the thread's messages after the run, as GET
+	// /threads/{thread}/messages returns them.
+	messages iter.Seq2[json.RawMessage, error]
+	resultRest
+}
+
+// resultHead and resultRest are what a result has before and after its messages.
+type resultHead struct {
 	// Outcome is success, interrupt, cancelled or error.
 	Outcome string `json:"outcome"`
 	// RunID is the run that ended; if the request attached to an existing run, that one.
 	RunID    string `json:"runId"`
 	ThreadID string `json:"threadId"`
-	// Messages are the thread's messages after the run, as GET
-	// /threads/{thread}/messages returns them.
-	Messages []json.RawMessage `json:"messages"`
+}
+
+type resultRest struct {
 	// State is the thread's shared state after the run; {} if it has none.
 	State json.RawMessage `json:"state"`
 	// Usage has one entry for each model, summed over the run's calls.
@@ -56,8 +68,31 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, who holdfast.Pr
 	if err != nil {
 		return goesOn(err, reply)
 	}
-	writeJSON(w, http.StatusOK, result)
+	return result.write(w, r, h.Log)
+}
+
+// write writes the result as one object.
+func (result *runResult) write(w http.ResponseWriter, r *http.Request, log *slog.Logger) error {
+	head, err := encoded(result.resultHead)
+	if err != nil {
+		return err
+	}
+	rest, err := encoded(result.resultRest)
+	if err != nil {
+		return err
+	}
+	jsonHeader(w, http.StatusOK)
+	writeMessages(w, r, log, strings.TrimSuffix(head, "}\n")+",", result.messages, ","+strings.TrimPrefix(rest, "{"))
 	return nil
+}
+
+// encoded returns a value as writeJSON writes it.
+func encoded(v any) (string, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.String(), err
 }
 
 // result drains the reply, and then reads the thread as the run left it.
@@ -71,7 +106,7 @@ func (h *handler) result(ctx context.Context, who holdfast.Principal, reply *agu
 		return nil, err
 	}
 	result.RunID, result.ThreadID = reply.RunID, reply.ThreadID
-	if result.Messages, err = h.Threads.Messages(ctx, who, reply.ThreadID); err != nil {
+	if result.messages, err = h.Threads.Messages(ctx, who, reply.ThreadID); err != nil {
 		return nil, err
 	}
 	if result.State, err = h.state(ctx, who, reply.ThreadID); err != nil {
@@ -130,7 +165,8 @@ func outcome(last []byte) (*runResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &runResult{Outcome: string(agui.OutcomeSuccess), Usage: []holdfast.Usage{}}
+	result := &runResult{}
+	result.Outcome, result.Usage = string(agui.OutcomeSuccess), []holdfast.Usage{}
 	switch ev := ev.(type) {
 	case agui.RunError:
 		result.Outcome = outcomeError

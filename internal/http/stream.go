@@ -2,6 +2,7 @@ package http
 
 import (
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -44,7 +45,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Rep
 			return
 		}
 		if err := s.frames(frames); err != nil {
-			h.broken(r, err)
+			broken(r, h.Log, err)
 			return
 		}
 		if s.flush() != nil {
@@ -55,12 +56,12 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, reply *agui.Rep
 
 // broken ends a stream in the middle of an event. If that is not because of the client,
 // cutting the connection is the only way left to show that the event is incomplete.
-func (h *handler) broken(r *http.Request, err error) {
+func broken(r *http.Request, log *slog.Logger, err error) {
 	var unmade *unmadeError
 	if !errors.As(err, &unmade) || r.Context().Err() != nil {
 		return
 	}
-	h.Log.Warn("stream cut in the middle of an event", "path", r.URL.Path, "error", unmade.err)
+	log.Warn("stream cut in the middle of an event", "path", r.URL.Path, "error", unmade.err)
 	panic(http.ErrAbortHandler)
 }
 

@@ -1,6 +1,11 @@
 package http
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"iter"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -66,8 +71,44 @@ func (h *handler) getMessages(w http.ResponseWriter, r *http.Request, who holdfa
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"messages": messages})
+	jsonHeader(w, http.StatusOK)
+	writeMessages(w, r, h.Log, "{", messages, "}\n")
 	return nil
+}
+
+// writeMessages writes a JSON object that has the messages between two parts of its text,
+// one by one, so that a slow client does not keep all of them in memory. If one cannot be
+// read, cutting the connection is the only way left to show that the answer is incomplete.
+func writeMessages(w http.ResponseWriter, r *http.Request, log *slog.Logger, before string, messages iter.Seq2[json.RawMessage, error], after string) {
+	out := bufio.NewWriterSize(w, maxBuffer)
+	_, failed := out.WriteString(before + `"messages":[`)
+	separator := ""
+	var line bytes.Buffer
+	for m, err := range messages {
+		if err != nil {
+			if r.Context().Err() == nil {
+				log.Warn("answer cut in the middle", "path", r.URL.Path, "error", err)
+			}
+			panic(http.ErrAbortHandler)
+		}
+		if failed == nil {
+			_, failed = out.WriteString(separator)
+		}
+		if failed == nil {
+			line.Reset()
+			failed = json.Compact(&line, m)
+		}
+		if failed == nil {
+			_, failed = out.Write(line.Bytes())
+		}
+		if failed != nil {
+			return // the client went away or does not read; what is stored is JSON
+		}
+		separator = ","
+	}
+	// An error here means the same.
+	_, _ = out.WriteString("]" + after)
+	_ = out.Flush()
 }
 
 // getState is GET /threads/{thread}/state.

@@ -191,6 +191,22 @@ func Succeeded(t *testing.T, events []agui.Event) agui.RunFinished {
 	return f
 }
 
+// Messages returns the history.
+func (e *Engine) Messages(ctx context.Context, who holdfast.Principal, id string) ([]json.RawMessage, error) {
+	messages, err := e.Keeper.Messages(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	var all []json.RawMessage
+	for m, err := range messages {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
 // Texts returns the history as "role:text".
 func Texts(t *testing.T, e *Engine, id string) []string {
 	t.Helper()

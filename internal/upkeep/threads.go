@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -75,18 +76,22 @@ func (k *Keeper) info(ctx context.Context, who holdfast.Principal, id string) (*
 	return t.Info(), nil
 }
 
-// Messages returns the thread's history, each message as AG-UI 1.0 JSON.
-func (k *Keeper) Messages(ctx context.Context, who holdfast.Principal, id string) ([]json.RawMessage, error) {
-	t, err := k.read.Load(ctx, who, id)
+// Messages returns the thread's history, each message as AG-UI 1.0 JSON. They are read a
+// few at a time, as they are used; after an error there are no more.
+func (k *Keeper) Messages(ctx context.Context, who holdfast.Principal, id string) (iter.Seq2[json.RawMessage, error], error) {
+	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	if t.Head == nil {
-		return nil, thread.NotFound(id)
+	path, err := k.read.Path(ctx, t.Key, t.State.Leaf)
+	if err != nil {
+		return nil, err
 	}
-	out := make([]json.RawMessage, 0, len(t.History.Raw))
-	for _, m := range t.History.Raw {
-		out = append(out, m)
-	}
-	return out, nil
+	return func(yield func(json.RawMessage, error) bool) {
+		for m, err := range k.read.Along(ctx, t.Key, path) {
+			if !yield(m, err) {
+				return
+			}
+		}
+	}, nil
 }
