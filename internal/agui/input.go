@@ -313,9 +313,19 @@ func (r *ResumeEntry) appendJSON(dst []byte) []byte {
 	return o.end()
 }
 
+// size is about how long the canonical form is: a text of megabytes that grows as it is
+// written would take several times its memory.
+func (in *RunAgentInput) size() int {
+	n := 1024 + len(in.State) + len(in.ForwardedProps)
+	for i := range in.Messages {
+		n += 256 + len(in.Messages[i].Content)
+	}
+	return n
+}
+
 // Hash returns a hash that recognizes an input that is sent again. It covers this
 // package's own encoding, never the client's bytes.
 func (in *RunAgentInput) Hash() string {
-	sum := sha256.Sum256(in.AppendJSON(nil))
+	sum := sha256.Sum256(in.AppendJSON(make([]byte, 0, in.size())))
 	return hex.EncodeToString(sum[:])
 }
