@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -34,6 +35,24 @@ func (rd Reader) Path(ctx context.Context, key store.ThreadKey, leaf string) (Pa
 		path[i] = step{stored[place].ID, len(stored[place].Data)}
 	}
 	return path, nil
+}
+
+// LoadPath reads a thread that must exist, for its owner, with the path of its history,
+// which is not empty.
+func (rd Reader) LoadPath(ctx context.Context, who holdfast.Principal, id string) (*Thread, Path, error) {
+	for {
+		t, err := rd.Existing(ctx, who, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		path, err := rd.Path(ctx, t.Key, t.State.Leaf)
+		if err == nil && len(path) == 0 {
+			err = ReadError(t.Key, fmt.Errorf("%w: the head names no message", ErrUnreadable))
+		}
+		if err == nil || !rd.Moved(ctx, t, err) {
+			return t, path, err
+		}
+	}
 }
 
 // Steps returns the path of the history.

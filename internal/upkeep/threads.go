@@ -79,11 +79,7 @@ func (k *Keeper) info(ctx context.Context, who holdfast.Principal, id string) (*
 // Messages returns the thread's history, each message as AG-UI 1.0 JSON. They are read a
 // few at a time, as they are used; after an error there are no more.
 func (k *Keeper) Messages(ctx context.Context, who holdfast.Principal, id string) (iter.Seq2[json.RawMessage, error], error) {
-	t, err := k.read.Existing(ctx, who, id)
-	if err != nil {
-		return nil, err
-	}
-	path, err := k.read.Path(ctx, t.Key, t.State.Leaf)
+	t, path, err := k.read.LoadPath(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
