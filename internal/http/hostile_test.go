@@ -81,8 +81,8 @@ func hostile(t *testing.T, f *fake, change func(*Config)) *pipes {
 	return l
 }
 
-// sendText writes in the background: a pipe takes bytes only when they are read.
-func sendText(c net.Conn, text string) {
+// sendOn writes in the background: a pipe takes bytes only when they are read.
+func sendOn(c net.Conn, text string) {
 	go func() { _, _ = io.WriteString(c, text) }()
 }
 
@@ -95,6 +95,7 @@ func posts(tenant, path, body string) string {
 func TestSlowBodies(t *testing.T) {
 	const (
 		key     = "Authorization: Bearer mallory\r\nContent-Type: application/json\r\n"
+		kind    = "Content-Type: application/json\r\n"
 		length  = "Content-Length: 100\r\n\r\n"
 		chunked = "Transfer-Encoding: chunked\r\n\r\n"
 	)
@@ -104,9 +105,9 @@ func TestSlowBodies(t *testing.T) {
 		want    int
 		within  time.Duration
 	}{
-		"runs, no key":            {"POST /runs HTTP/1.1\r\nHost: x\r\n" + length, "", 401, 0},
-		"runs, no key, dripping":  {"POST /runs HTTP/1.1\r\nHost: x\r\n" + length, "x", 401, 0},
-		"runs, no key, chunked":   {"POST /runs HTTP/1.1\r\nHost: x\r\n" + chunked, "1\r\nx\r\n", 401, 0},
+		"runs, no key":            {"POST /runs HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 401, 0},
+		"runs, no key, dripping":  {"POST /runs HTTP/1.1\r\nHost: x\r\n" + kind + length, "x", 401, 0},
+		"runs, no key, chunked":   {"POST /runs HTTP/1.1\r\nHost: x\r\n" + kind + chunked, "1\r\nx\r\n", 401, 0},
 		"runs, nothing":           {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + length, "", 408, bodyTimeout},
 		"runs, half":              {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + length + `{"threadId":"t","runId"`, "", 408, bodyTimeout},
 		"runs, dripping":          {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + length, " ", 408, bodyTimeout},
@@ -115,9 +116,9 @@ func TestSlowBodies(t *testing.T) {
 		"runs, 4 MB announced":    {"POST /runs HTTP/1.1\r\nHost: x\r\n" + key + "Content-Length: 4000000\r\n\r\n", "", 408, bodyTimeout},
 		"fork":                    {"POST /threads/t/fork HTTP/1.1\r\nHost: x\r\n" + key + length, "", 408, bodyTimeout},
 		"cancel, body not wanted": {"POST /threads/t/runs/r/cancel HTTP/1.1\r\nHost: x\r\n" + key + length, "", 200, 0},
-		"unknown path":            {"POST /nowhere HTTP/1.1\r\nHost: x\r\n" + length, "", 404, 0},
-		"the page":                {"POST / HTTP/1.1\r\nHost: x\r\n" + length, "", 405, 0},
-		"healthz":                 {"POST /healthz HTTP/1.1\r\nHost: x\r\n" + length, "x", 405, 0},
+		"unknown path":            {"POST /nowhere HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 404, 0},
+		"the page":                {"POST / HTTP/1.1\r\nHost: x\r\n" + kind + length, "", 405, 0},
+		"healthz":                 {"POST /healthz HTTP/1.1\r\nHost: x\r\n" + kind + length, "x", 405, 0},
 		"preflight":               {"OPTIONS /runs HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n" + length, "", 403, 0},
 		"wrong media type":        {"POST /runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer m\r\nContent-Type: text/plain\r\n" + length, "", 415, 0},
 		"GET healthz":             {"GET /healthz HTTP/1.1\r\nHost: x\r\n" + length, "", 400, 0},
@@ -132,7 +133,7 @@ func TestSlowBodies(t *testing.T) {
 				l := hostile(t, &fake{}, nil)
 				began := time.Now()
 				conn := l.dial(t)
-				sendText(conn, c.request)
+				sendOn(conn, c.request)
 				if c.drip != "" {
 					go func() {
 						for {
@@ -239,7 +240,7 @@ func TestSlowReaders(t *testing.T) {
 				}}
 				l := hostile(t, f, func(c *Config) { c.MinRate = 16 << 10 })
 				conn := l.dial(t)
-				sendText(conn, posts("mallory", "/runs", minimal))
+				sendOn(conn, posts("mallory", "/runs", minimal))
 				got := 0
 				go func() {
 					buf := make([]byte, max(1, c.bytes))
@@ -283,7 +284,7 @@ func TestFloodOfBodies(t *testing.T) {
 		answers := make(chan int, 20)
 		attack := func() {
 			conn := l.dial(t)
-			sendText(conn, request[:len(request)-1]) // the last byte does not come
+			sendOn(conn, request[:len(request)-1]) // the last byte does not come
 			go func() {
 				if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
 					answers <- res.StatusCode
@@ -306,7 +307,7 @@ func TestFloodOfBodies(t *testing.T) {
 			t.Helper()
 			conn := l.dial(t)
 			began := time.Now()
-			sendText(conn, posts(tenant, "/runs", body))
+			sendOn(conn, posts(tenant, "/runs", body))
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				t.Fatal(err)
