@@ -144,6 +144,12 @@ type Config struct {
 	Lease time.Duration
 	// MaxRuns bounds concurrent runs; default 1000.
 	MaxRuns int
+	// Quotas bounds what one tenant and one user may use.
+	Quotas Quotas
+	// MultiTenant reports whether several tenants share the server; then none may take more
+	// than its share of MaxRuns. It is asked often and must not block. For API keys it is
+	// SeveralTenants of apikey.Keys; nil means that there is one tenant.
+	MultiTenant func() bool
 	// MaxBody bounds a request's body in bytes; default 16 MiB.
 	MaxBody int64
 	// MaxIterations bounds the iterations of a run between two requests; default 50.
@@ -285,6 +291,9 @@ func (c *Config) validate() error {
 		}
 	}
 	if err := c.validateModes(); err != nil {
+		return err
+	}
+	if err := c.Quotas.validate(); err != nil {
 		return err
 	}
 	if err := validatePatterns(c.RedactPatterns); err != nil {

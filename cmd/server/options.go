@@ -238,6 +238,10 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 	if err != nil {
 		return cfg, closeAll, err
 	}
+	quotas, err := o.quotas()
+	if err != nil {
+		return cfg, closeAll, err
+	}
 	who, err := o.callers(log)
 	if err != nil {
 		return cfg, closeAll, err
@@ -262,7 +266,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes, ThreadPruneBytes: o.pruneBytes,
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
-		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous,
+		Log: log, Agents: agents, Limits: limits, Quotas: quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), MetricsAddr: o.metricsAddr,
 		UI: web.Handler(), Version: version(), DefaultModel: o.model,
 	}, closeAll, nil

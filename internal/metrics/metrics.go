@@ -84,6 +84,7 @@ type httpMetrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	streams  prometheus.Gauge
+	limits   *prometheus.CounterVec
 }
 
 // New makes the metrics of a server with these agents, in a registry of their own.
@@ -225,6 +226,8 @@ func newHTTPMetrics(f promauto.Factory) httpMetrics {
 			"Time to answer a request; for a stream, the time that it was open.",
 			.001, .005, .025, .1, .5, 2.5, 10, 60, 600), []string{"route", "method"}),
 		streams: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_open_streams", Help: "Open Server-Sent Events streams."}),
+		limits: f.NewCounterVec(counter("holdfast_limit_rejections_total",
+			"Requests that were refused because a tenant or a user has as much as is allowed, by what it has too much of and whose limit it is."), []string{"limit", "scope"}),
 	}
 }
 
@@ -272,6 +275,11 @@ func (m *Metrics) zero() {
 	}
 	for _, what := range []string{"threads", "checkpoints", "messages"} {
 		m.store.cleaned.WithLabelValues(what)
+	}
+	for _, limit := range limitNames {
+		for _, scope := range limitScopes {
+			m.endpoints.limits.WithLabelValues(limit, scope)
+		}
 	}
 	m.store.lease.WithLabelValues("success")
 	m.store.lease.WithLabelValues("error")

@@ -191,6 +191,12 @@ func (m *Metrics) RequestDone(route, method string, code int, took time.Duration
 	m.endpoints.duration.WithLabelValues(route, method).Observe(took.Seconds())
 }
 
+// LimitRejected counts a request that was refused because of a limit: of runs, streams,
+// threads or bytes, and of a tenant or a user.
+func (m *Metrics) LimitRejected(limit, scope string) {
+	m.endpoints.limits.WithLabelValues(oneOf(limitNames, limit), oneOf(limitScopes, scope)).Inc()
+}
+
 // StreamOpened counts a stream as open.
 func (m *Metrics) StreamOpened() { m.endpoints.streams.Inc() }
 
