@@ -50,8 +50,9 @@ type Threads interface {
 	Messages(ctx context.Context, who holdfast.Principal, thread string) ([]json.RawMessage, error)
 	// State returns the shared state and the states of the middleware.
 	State(ctx context.Context, who holdfast.Principal, thread string) (*threads.State, error)
-	// Runs lists a thread's runs, newest first.
-	Runs(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Run, error)
+	// Runs lists up to limit of a thread's runs, newest first: those after the run before
+	// in that order (empty: from the newest).
+	Runs(ctx context.Context, who holdfast.Principal, thread, before string, limit int) ([]threads.Run, error)
 }
 
 // Config is what the handler needs. Every member must be set unless it is marked as

@@ -103,9 +103,9 @@ var routes = []route{
 		answers: []answer{{http.StatusOK, "The states.", typeJSON, "ThreadState"}}, errors: readErrors,
 	},
 	{
-		method: "GET", path: "/threads/{thread}/runs", do: (*handler).listRuns, id: "listRuns",
+		method: "GET", path: "/threads/{thread}/runs", do: (*handler).listRuns, id: "listRuns", params: []string{"limit", "beforeRun"},
 		summary: "The runs of a thread, newest first.",
-		answers: []answer{{http.StatusOK, "The runs.", typeJSON, "RunList"}}, errors: readErrors,
+		answers: []answer{{http.StatusOK, "The runs.", typeJSON, "RunList"}}, errors: slices.Concat(readErrors, []string{codes.InvalidInput}),
 	},
 	{
 		method: "GET", path: "/threads/{thread}/children", do: (*handler).getChildren, id: "listChildren",
