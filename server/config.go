@@ -129,7 +129,7 @@ type Config struct {
 	// the stream. 0 means never.
 	ThreadWarnBytes int64
 	// ThreadMaxBytes is the size of a thread above which its runs stop; nothing is
-	// lost. 0 means no bound.
+	// lost. Default [DefaultThreadMaxBytes]; negative means no bound.
 	ThreadMaxBytes int64
 	// ThreadPruneBytes is the size above which a thread that is not running is pruned
 	// to its newest checkpoint. 0 means never.
@@ -190,6 +190,10 @@ type Config struct {
 	Now func() time.Time
 }
 
+// DefaultThreadMaxBytes is how large a thread may be before it must be pruned, in bytes: a
+// run has all messages of its thread in memory.
+const DefaultThreadMaxBytes = 256 << 20
+
 // Limits bounds what one agent may use. A zero member means the server's limit.
 type Limits struct {
 	// MaxIterations is as in [Config].
@@ -238,6 +242,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.StoreTimeout, 30*time.Second)
 	setDefault(&c.Lease, 3*time.Second)
 	setDefault(&c.MaxRuns, 1000)
+	setDefault(&c.ThreadMaxBytes, DefaultThreadMaxBytes)
 	setDefault(&c.MaxBody, 16<<20)
 	setDefault(&c.MaxIterations, 50)
 	setDefault(&c.ModelTries, 3)
