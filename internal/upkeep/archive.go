@@ -52,7 +52,7 @@ func (k *Keeper) keepArchives() {
 func (k *Keeper) Archive(ctx context.Context, key store.ThreadKey) error {
 	changed, err := k.archive(ctx, key)
 	if changed {
-		k.measure(ctx, key)
+		counting{k}.measure(ctx, key)
 	}
 	return err
 }

@@ -181,7 +181,7 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 	if err != nil {
 		return nil, err
 	}
-	k.measureSoon(store.ThreadKey{Tenant: who.Tenant, Thread: id})
+	counting{k}.measureSoon(store.ThreadKey{Tenant: who.Tenant, Thread: id})
 	return &made, nil
 }
 

@@ -38,7 +38,7 @@ func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cu
 			return c, nil
 		})
 		if err == nil && changed {
-			k.measure(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
+			counting{k}.measure(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
 		}
 		return err
 	})

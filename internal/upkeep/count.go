@@ -19,14 +19,21 @@ import (
 // countCheck is how often each process asks whether it is its turn to count.
 const countCheck = time.Minute
 
-// keepCounts counts all threads when it is due.
-func (k *Keeper) keepCounts() {
+// counting is a Keeper's part in the limits.
+type counting struct{ *Keeper }
+
+// keep counts all threads when it is due.
+func (k counting) keep() {
 	tick := time.NewTicker(countCheck)
 	defer tick.Stop()
-	for {
-		due, err := k.cfg.Limits.CountDue(k.ctx)
+	for due := false; ; {
+		var err error
+		if !due {
+			due, err = k.cfg.Limits.CountDue(k.ctx)
+		}
 		if due {
-			err = k.Count(k.ctx)
+			err = k.all(k.ctx)
+			due = err != nil
 		}
 		if err != nil && k.ctx.Err() == nil {
 			k.cfg.Log.Warn("what tenants use could not be counted; it is tried again", "error", err)
@@ -40,7 +47,10 @@ func (k *Keeper) keepCounts() {
 }
 
 // Count counts all threads and what they take, and puts the counts in the store right.
-func (k *Keeper) Count(ctx context.Context) error {
+func (k *Keeper) Count(ctx context.Context) error { return counting{k}.all(ctx) }
+
+// all is Count.
+func (k counting) all(ctx context.Context) error {
 	count := k.cfg.Limits.NewCount()
 	seed, seen := maphash.MakeSeed(), map[uint64]bool{} // a store may list a thread twice
 	for after := ""; ; {
@@ -52,7 +62,7 @@ func (k *Keeper) Count(ctx context.Context) error {
 			h := &heads[i]
 			if sum := maphash.Comparable(seed, h.Key); !seen[sum] {
 				seen[sum] = true
-				k.count(ctx, h, count.Thread)
+				k.one(ctx, h, count.Thread)
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -71,8 +81,8 @@ func (k *Keeper) Count(ctx context.Context) error {
 	return err
 }
 
-// count counts one thread. One that cannot be read has a size of 0.
-func (k *Keeper) count(ctx context.Context, h *store.Head, add func(holdfast.Principal, int64)) {
+// one counts one thread. One that cannot be read has a size of 0.
+func (k counting) one(ctx context.Context, h *store.Head, add func(holdfast.Principal, int64)) {
 	var t *thread.Thread
 	err := panics.Caught(func() (err error) {
 		t, err = k.read.Head(ctx, h.Key)
@@ -104,7 +114,7 @@ func wrote(st *thread.State, c *store.Commit) {
 
 // measureSoon has a thread measured that was changed. A caller who was told its ETag has
 // time to use it.
-func (k *Keeper) measureSoon(key store.ThreadKey) {
+func (k counting) measureSoon(key store.ThreadKey) {
 	if k.cfg.Limits.Counts() {
 		k.ArchiveSoon(key)
 	}
@@ -112,7 +122,7 @@ func (k *Keeper) measureSoon(key store.ThreadKey) {
 
 // measure stores in the head of a thread that does not run what the thread takes. If that
 // fails it stays as it was estimated.
-func (k *Keeper) measure(ctx context.Context, key store.ThreadKey) {
+func (k counting) measure(ctx context.Context, key store.ThreadKey) {
 	if !k.cfg.Limits.Counts() {
 		return
 	}
@@ -124,7 +134,7 @@ func (k *Keeper) measure(ctx context.Context, key store.ThreadKey) {
 	}
 }
 
-func (k *Keeper) tryMeasure(ctx context.Context, key store.ThreadKey) error {
+func (k counting) tryMeasure(ctx context.Context, key store.ThreadKey) error {
 	defer k.engine.Lock(key)()
 	t, err := k.read.Head(ctx, key)
 	if err != nil || t.State.Running() {

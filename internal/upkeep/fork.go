@@ -68,7 +68,7 @@ func (k *Keeper) tryFork(ctx context.Context, who holdfast.Principal, id string,
 		return nil, thread.ReadUnlessMoved(t.Key, err)
 	}
 	k.cfg.Limits.Wrote(who, d.st.Bytes)
-	k.measureSoon(c.Key)
+	counting{k}.measureSoon(c.Key)
 	k.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
 	return out, nil
 }

@@ -87,7 +87,7 @@ func New(cfg Config) *Keeper {
 func (k *Keeper) Start() {
 	if k.cfg.Limits.Counts() {
 		k.wg.Go(func() { k.cfg.Limits.Run(k.ctx) })
-		k.wg.Go(k.keepCounts)
+		k.wg.Go(counting{k}.keep)
 	}
 	k.wg.Go(k.keepArchives)
 	k.wg.Go(k.keepRetention)

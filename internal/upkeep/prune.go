@@ -34,7 +34,7 @@ func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id, etag str
 		return nil, err
 	}
 	if !dryRun {
-		k.measure(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
+		counting{k}.measure(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
 	}
 	return cleaned, nil
 }

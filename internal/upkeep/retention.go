@@ -106,7 +106,7 @@ func (w *walk) visit(ctx context.Context, h *store.Head) {
 	case err == nil:
 		w.cfg.Cleaned(done)
 		if done.Checkpoints > 0 || done.Messages > 0 {
-			w.measure(ctx, h.Key)
+			counting{w.Keeper}.measure(ctx, h.Key)
 		}
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), ctx.Err() != nil:
 		// somebody is working on it
