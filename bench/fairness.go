@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -52,11 +51,14 @@ type fairness struct {
 	commits int           // of the quiet tenant, at least, in each phase
 	lasts   time.Duration // of each phase, at least
 	clients int           // of the loud tenant
+	enough  int64         // requests of the loud tenant that are accepted, at least
+	only    string        // the beginning of the name of a row, to measure only that
 }
 
 // flags declares what can be changed.
 func (f *fairness) flags(fs *flag.FlagSet) {
 	fs.IntVar(&f.commits, "commits", 1500, "with -fairness: how many commits of the quiet tenant are measured, without and with the loud one")
+	f.enough = 1
 	fs.DurationVar(&f.lasts, "lasts", 15*time.Second, "with -fairness: how long each phase lasts, at least")
 	fs.IntVar(&f.clients, "loud", 8, "with -fairness: how many requests of the loud tenant are under way at a time")
 }
@@ -127,15 +129,22 @@ func (f *fairness) run() error {
 		return err
 	}
 	var missed []string
-	for _, at := range []struct{ name, store string }{{"embedded", "file:" + filepath.Join(dir, "data")}, {"Redis", redis.url()}} {
-		for _, s := range shapes() {
-			m, err := f.measure(self, at.store, s)
-			if err != nil {
-				return fmt.Errorf("%s, %s: %w", at.name, s.name, err)
+	for _, name := range []string{"embedded", "Redis"} {
+		for n, s := range shapes() {
+			if !strings.HasPrefix(name+" "+s.name, f.only) {
+				continue
 			}
-			fmt.Printf("| %s | %s | %s |\n", at.name, s.name, m)
+			store := redis.url()
+			if name == "embedded" {
+				store = "file:" + filepath.Join(dir, strconv.Itoa(n))
+			}
+			m, err := f.measure(self, store, s)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", name, s.name, err)
+			}
+			fmt.Printf("| %s | %s | %s |\n", name, s.name, m)
 			if !m.fair() {
-				missed = append(missed, at.name+" with "+s.name)
+				missed = append(missed, name+" with "+s.name)
 			}
 		}
 	}
@@ -169,7 +178,7 @@ func (m *fairMeasure) String() string {
 	return fmt.Sprintf("%s | %s | %d (%d refused) | %s", row(m.quiet), row(m.beside), m.loud, m.refused, verdict)
 }
 
-// measure starts a server and measures the quiet tenant alone, and then beside the loud one.
+// measure starts a server and measures it.
 func (f *fairness) measure(self, store string, s shape) (*fairMeasure, error) {
 	addr, err := freeAddr()
 	if err != nil {
@@ -180,9 +189,18 @@ func (f *fairness) measure(self, store string, s shape) (*fairMeasure, error) {
 		return nil, err
 	}
 	defer p.stop()
-	m := &fairMeasure{}
-	if m.quiet, err = f.quiet(p.url, s.name+" alone"); err != nil {
+	m, err := f.against(p.url, s)
+	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, p.out.String())
+	}
+	return m, nil
+}
+
+// against measures the quiet tenant alone, and then beside the loud one.
+func (f *fairness) against(url string, s shape) (m *fairMeasure, err error) {
+	m = &fairMeasure{}
+	if m.quiet, err = f.quiet(url, s.name+" alone", func() bool { return true }); err != nil {
+		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -190,7 +208,7 @@ func (f *fairness) measure(self, store string, s shape) (*fairMeasure, error) {
 	for range f.clients {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				code, err := post(ctx, p.url, tenantLoud, s.body(int(next.Add(1))))
+				code, err := post(ctx, url, tenantLoud, s.body(int(next.Add(1))))
 				switch {
 				case err != nil:
 				case code == http.StatusOK:
@@ -202,11 +220,11 @@ func (f *fairness) measure(self, store string, s shape) (*fairMeasure, error) {
 			}
 		})
 	}
-	m.beside, err = f.quiet(p.url, s.name+" beside")
+	m.beside, err = f.quiet(url, s.name+" beside", func() bool { return accepted.Load() >= f.enough })
 	stop()
 	wg.Wait()
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, p.out.String())
+		return nil, err
 	}
 	m.loud, m.refused = accepted.Load(), refused.Load()
 	if m.loud == 0 {
@@ -215,14 +233,14 @@ func (f *fairness) measure(self, store string, s shape) (*fairMeasure, error) {
 	return m, nil
 }
 
-// quiet makes runs of the quiet tenant until there are enough commits, and returns how long
-// those took.
-func (f *fairness) quiet(url, part string) ([]time.Duration, error) {
+// quiet makes runs of the quiet tenant until there are enough commits and enough reports
+// true, and returns how long the commits took.
+func (f *fairness) quiet(url, part string, enough func() bool) ([]time.Duration, error) {
 	if _, err := commitsOf(url); err != nil { // what was before
 		return nil, err
 	}
 	var all []time.Duration
-	for n, begun := 0, time.Now(); len(all) < f.commits || time.Since(begun) < f.lasts; n++ {
+	for n, begun := 0, time.Now(); len(all) < f.commits || time.Since(begun) < f.lasts || !enough(); n++ {
 		var wg sync.WaitGroup
 		failures := make([]error, 4)
 		for i := range failures {
@@ -274,13 +292,25 @@ func commitsOf(url string) ([]time.Duration, error) {
 	return list, json.NewDecoder(res.Body).Decode(&list)
 }
 
-// serveFair is the server that is measured: it believes the header about the tenant, and
-// says at /commits how long those of the quiet one took.
+// serveFair serves what is measured.
 func serveFair(addr, storeURL string) error {
+	s, h, err := fairServer(storeURL)
+	if err != nil {
+		return err
+	}
+	if err := s.StartEngine(context.Background()); err != nil {
+		return err
+	}
+	return http.ListenAndServe(addr, h)
+}
+
+// fairServer returns the server that is measured: it believes the header about the tenant,
+// and says at /commits how long those of the quiet one took.
+func fairServer(storeURL string) (*server.Server, http.Handler, error) {
 	var mu sync.Mutex
 	var took []time.Duration
 	cfg := server.Config{
-		Addr: addr, Store: storeURL, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Store: storeURL, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), MultiTenant: func() bool { return true },
 		Agents: []holdfast.Agent{{Name: "words", Model: holdfast.ModelFunc(words)}},
 		Authenticate: func(r *http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{Tenant: r.Header.Get(tenantHeader), User: "user"}, nil
@@ -295,12 +325,7 @@ func serveFair(addr, storeURL string) error {
 	}
 	s, err := server.New(cfg)
 	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := s.StartEngine(ctx); err != nil {
-		return err
+		return nil, nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", s.Handler())
@@ -311,7 +336,7 @@ func serveFair(addr, storeURL string) error {
 		mu.Unlock()
 		_ = json.NewEncoder(w).Encode(list)
 	})
-	return http.ListenAndServe(addr, mux)
+	return s, mux, nil
 }
 
 // words answers with a few words, 2 ms apart.

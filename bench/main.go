@@ -43,6 +43,7 @@ func main() {
 	case *serve != "":
 		err = helper(*serve, *addr, *model, *redisURL, *storeURL)
 	case *fair:
+		f.only = b.only
 		err = f.run()
 	case *growth:
 		err = measureGrowth()

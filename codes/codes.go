@@ -47,6 +47,9 @@ const (
 	Interrupted = "interrupted"
 	// InvalidInput: the request cannot be read or contradicts itself.
 	InvalidInput = "invalid_input"
+	// LimitExceeded: the tenant or the user has as many runs, streams, threads or bytes as
+	// are allowed.
+	LimitExceeded = "limit_exceeded"
 	// MaxIterations: the run has used the iterations that it was granted.
 	MaxIterations = "max_iterations"
 	// MediaRefused: a message has an image or other media that the agent does not take.

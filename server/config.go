@@ -129,7 +129,7 @@ type Config struct {
 	// the stream. 0 means never.
 	ThreadWarnBytes int64
 	// ThreadMaxBytes is the size of a thread above which its runs stop; nothing is
-	// lost. 0 means no bound.
+	// lost. Default [DefaultThreadMaxBytes]; negative means no bound.
 	ThreadMaxBytes int64
 	// ThreadPruneBytes is the size above which a thread that is not running is pruned
 	// to its newest checkpoint. 0 means never.
@@ -144,6 +144,12 @@ type Config struct {
 	Lease time.Duration
 	// MaxRuns bounds concurrent runs; default 1000.
 	MaxRuns int
+	// Quotas bounds what one tenant and one user may use.
+	Quotas Quotas
+	// MultiTenant reports whether several tenants share the server; then none may take more
+	// than its share of MaxRuns. It is asked often and must not block. For API keys it is
+	// SeveralTenants of apikey.Keys; nil means that there is one tenant.
+	MultiTenant func() bool
 	// MaxBody bounds a request's body in bytes; default 4 MiB.
 	MaxBody int64
 	// MaxBodies bounds the bytes of all bodies that are being received and decoded; one
@@ -199,6 +205,10 @@ type Config struct {
 	Now func() time.Time
 }
 
+// DefaultThreadMaxBytes is how large a thread may be before it must be pruned, in bytes: a
+// run has all messages of its thread in memory.
+const DefaultThreadMaxBytes = 256 << 20
+
 // Limits bounds what one agent may use. A zero member means the server's limit.
 type Limits struct {
 	// MaxIterations is as in [Config].
@@ -247,6 +257,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.StoreTimeout, 30*time.Second)
 	setDefault(&c.Lease, 3*time.Second)
 	setDefault(&c.MaxRuns, 1000)
+	setDefault(&c.ThreadMaxBytes, DefaultThreadMaxBytes)
 	setDefault(&c.MaxBody, 4<<20)
 	setDefault(&c.MaxBodies, 16*c.MaxBody)
 	setDefault(&c.BodyTimeout, 30*time.Second)
@@ -304,6 +315,9 @@ func (c *Config) validate() error {
 		}
 	}
 	if err := c.validateModes(); err != nil {
+		return err
+	}
+	if err := c.Quotas.validate(); err != nil {
 		return err
 	}
 	if err := validatePatterns(c.RedactPatterns); err != nil {

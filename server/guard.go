@@ -123,8 +123,8 @@ func (g *guard) State(ctx context.Context, who holdfast.Principal, thread string
 	return guarded(ctx, g, who, access.Read, func() (*threads.State, error) { return g.keeper.State(ctx, who, thread) })
 }
 
-func (g *guard) Runs(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Run, error) {
-	return guarded(ctx, g, who, access.Read, func() ([]threads.Run, error) { return g.keeper.Runs(ctx, who, thread) })
+func (g *guard) Runs(ctx context.Context, who holdfast.Principal, thread, before string, limit int) ([]threads.Run, error) {
+	return guarded(ctx, g, who, access.Read, func() ([]threads.Run, error) { return g.keeper.Runs(ctx, who, thread, before, limit) })
 }
 
 func (g *guard) Children(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Info, error) {

@@ -30,6 +30,7 @@ import (
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
+	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
@@ -45,6 +46,7 @@ type Server struct {
 	level    store.Level
 	metrics  *metrics.Metrics
 	observer observe.Observer
+	limits   *quota.Limiter
 	engine   *loop.Engine
 	keeper   *upkeep.Keeper
 	guard    *guard
@@ -75,6 +77,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), cfg.Observer, observe.Observer{Committed: s.replayed})
+	s.limits = s.limiter()
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
@@ -85,7 +88,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Agents: cfg.agentList(), Ready: s.engine.Ready,
+		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Agents: cfg.agentList(), Streams: s.limits, Ready: s.engine.Ready,
 		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,
 		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
 		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,
@@ -128,7 +131,7 @@ func (s *Server) loopConfig() loop.Config {
 	}
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
-		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries,
+		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries,
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
 		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
@@ -139,7 +142,7 @@ func (s *Server) loopConfig() loop.Config {
 func (s *Server) keeperConfig() upkeep.Config {
 	c := s.cfg
 	return upkeep.Config{
-		Store: s.store, Engine: s.engine, KeepCheckpoints: c.KeepCheckpoints, ArchiveAfter: c.ArchiveAfter,
+		Store: s.store, Engine: s.engine, Limits: s.limits, KeepCheckpoints: c.KeepCheckpoints, ArchiveAfter: c.ArchiveAfter,
 		Retention: upkeep.Retention{
 			Every: retentionEvery, Checkpoints: c.DeleteCheckpointsAfter, Threads: c.DeleteThreadsAfter, PruneBytes: c.ThreadPruneBytes,
 		},
@@ -240,6 +243,7 @@ func (s *Server) Addr() string {
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.keeper.Stop()
 	err := errors.Join(s.withdraw(), s.engine.Shutdown(ctx))
+	s.limits.Flush(ctx)
 	if s.listener != nil {
 		// The streams have ended; only short requests are left.
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

@@ -58,7 +58,7 @@ func (s *Server) State(ctx context.Context, who holdfast.Principal, thread strin
 
 // Runs lists a thread's runs, newest first.
 func (s *Server) Runs(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Run, error) {
-	return coded(s.guard.Runs(ctx, who, thread))
+	return coded(s.guard.Runs(ctx, who, thread, "", 0))
 }
 
 // Checkpoints lists a thread's checkpoints, newest first: up to limit (0: 50) of those

@@ -19,3 +19,13 @@ func (o *options) configured(journal io.Writer) ([]holdfast.Agent, map[string]se
 	}
 	return agents, limits, err
 }
+
+// quotas returns the limits of tenants and users.
+func (o *options) quotas() (server.Quotas, error) {
+	parts := server.Parts{DefaultModel: o.model, Getenv: o.getenv, DemoDelay: o.demoDelay}
+	q, err := server.LoadQuotas(orDefault(o.configFile, defaultConfig), parts)
+	if errors.Is(err, fs.ErrNotExist) && o.configFile == "" {
+		return server.Quotas{}, nil
+	}
+	return q, err
+}

@@ -23,6 +23,8 @@ import (
 type callers struct {
 	keys   *apikey.Keys
 	tokens *jwtauth.Verifier
+	// ownTenant means that the tokens are all of one tenant, whatever they say.
+	ownTenant bool
 }
 
 // callers reads the keys and the settings of the identity provider.
@@ -41,6 +43,7 @@ func (o *options) callers(log *slog.Logger) (c callers, err error) {
 		if c.tokens, err = jwtauth.New(options); err != nil {
 			return c, fmt.Errorf("--jwks, --jwt-issuer and --jwt-audience: %w", err)
 		}
+		c.ownTenant = o.jwtTenant != ""
 	case o.jwtIssuer != "" || o.jwtAudience != "" || o.jwtTenant != "" || o.jwtClaims != "":
 		return c, errors.New("--jwks is missing: tokens are checked with the keys at this URL, the provider's jwks_uri")
 	}
@@ -77,6 +80,15 @@ func (c callers) authenticate() func(*http.Request) (holdfast.Principal, error) 
 		return c.tokens.Authenticate
 	}
 	return nil
+}
+
+// severalTenants reports whether callers may belong to more than one tenant: tokens that
+// name their tenant may, and so may keys beside tokens.
+func (c callers) severalTenants() bool {
+	if c.tokens != nil {
+		return !c.ownTenant || c.keys != nil
+	}
+	return c.keys != nil && c.keys.SeveralTenants()
 }
 
 // reloadOnSignal reads the keys again at each SIGHUP, until stop is called. Without keys a

@@ -100,7 +100,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.Int64Var(&o.warnBytes, "thread-warn-bytes", 0, "a run on a thread that takes more bytes warns in the log, a metric and the stream; 0: never")
 	fs.Int64Var(&o.pruneBytes, "thread-prune-bytes", 0,
 		"a thread that takes more bytes and is not running is pruned to its newest checkpoint; 0: never")
-	fs.Int64Var(&o.maxBytes, "thread-max-bytes", 0, "a thread that takes more bytes cannot be continued until it is pruned; 0: no limit")
+	fs.Int64Var(&o.maxBytes, "thread-max-bytes", server.DefaultThreadMaxBytes, "a thread that takes more bytes cannot be continued until it is pruned; 0: no limit")
 	fs.DurationVar(&o.lease, "lease", 3*time.Second, "how long a silent process counts as alive")
 	fs.DurationVar(&o.deltaWindow, "delta-window", 0,
 		"how long a model's words may wait for more before they are stored and shown; 0s: each piece at once")
@@ -250,6 +250,10 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 	if err != nil {
 		return cfg, closeAll, err
 	}
+	quotas, err := o.quotas()
+	if err != nil {
+		return cfg, closeAll, err
+	}
 	who, err := o.callers(log)
 	if err != nil {
 		return cfg, closeAll, err
@@ -272,13 +276,21 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off",
 		SchemaChanges: o.schemas, ResetNewerStates: o.newerState == "reset",
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,
-		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: o.maxBytes, ThreadPruneBytes: o.pruneBytes,
+		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: orNone(o.maxBytes), ThreadPruneBytes: o.pruneBytes,
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections,
-		Log: log, Agents: agents, Limits: limits, Authenticate: authenticate, AllowAnonymous: o.anonymous,
+		Log: log, Agents: agents, Limits: limits, Quotas: quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), MetricsAddr: o.metricsAddr,
 		UI: web.Handler(), Version: version(), DefaultModel: o.model,
 	}, closeAll, nil
+}
+
+// orNone returns the bound as server.Config has it, where 0 is the default.
+func orNone(bound int64) int64 {
+	if bound == 0 {
+		return -1
+	}
+	return bound
 }
 
 // list splits a text at commas.

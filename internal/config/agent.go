@@ -26,6 +26,7 @@ func (p *parser) file(f *File, root *yaml.Node) {
 	p.object(root, "the file", fields{
 		"agents": func(n *yaml.Node) { agents = n },
 		"prices": p.prices,
+		"limits": func(n *yaml.Node) { f.Quotas = p.quotas(n) },
 	})
 	// Agents come after the prices, wherever those are: middleware is made with them.
 	switch {

@@ -44,6 +44,8 @@ type File struct {
 	Name string
 	// Agents has at least one; the first is the default.
 	Agents []Agent
+	// Quotas are the limits of tenants and users.
+	Quotas Quotas
 }
 
 // Agent is one entry of agents. A member that is not in the file is zero: the caller

@@ -34,6 +34,10 @@ const (
 	// maxDecoded bounds the size, in bytes, of a value that was compressed. Larger values
 	// are stored plain, because Decode would refuse them.
 	maxDecoded = 64 << 20
+	// large is the size, in bytes, from which values have a compressor of their own. There
+	// are as many as processors, and a value of megabytes keeps one busy for long enough
+	// that commits would wait for it.
+	large = 64 << 10
 )
 
 // errUnreadable means that the data is not what Encode wrote.
@@ -42,21 +46,26 @@ var errUnreadable = fmt.Errorf("%w: damaged", store.ErrUnreadable)
 // Codec encodes and decodes values. It may be used concurrently and should be shared,
 // because it keeps the compressors' memory.
 type Codec struct {
-	encoder *zstd.Encoder
-	decoder *zstd.Decoder
+	encoder, largeEncoder *zstd.Encoder
+	decoder, largeDecoder *zstd.Decoder
 }
 
 // New returns a codec. It starts no goroutine and need not be closed.
 func New() (*Codec, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false))
-	if err != nil {
-		return nil, fmt.Errorf("make a zstd encoder: %w", err)
+	c := &Codec{}
+	for _, e := range []**zstd.Encoder{&c.encoder, &c.largeEncoder} {
+		var err error
+		if *e, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false)); err != nil {
+			return nil, fmt.Errorf("make a zstd encoder: %w", err)
+		}
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxDecoded))
-	if err != nil {
-		return nil, fmt.Errorf("make a zstd decoder: %w", err)
+	for _, d := range []**zstd.Decoder{&c.decoder, &c.largeDecoder} {
+		var err error
+		if *d, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxDecoded)); err != nil {
+			return nil, fmt.Errorf("make a zstd decoder: %w", err)
+		}
 	}
-	return &Codec{encoder: encoder, decoder: decoder}, nil
+	return c, nil
 }
 
 // Encode appends the frame of raw to own and returns the result. Data of more than 1 KB
@@ -67,7 +76,11 @@ func (c *Codec) Encode(own []byte, name string, raw []byte) []byte {
 	body := len(data)
 	compressed := len(raw) > worthwhile && len(raw) <= maxDecoded
 	if compressed {
-		data = c.encoder.EncodeAll(raw, data)
+		encoder := c.encoder
+		if len(raw) >= large {
+			encoder = c.largeEncoder
+		}
+		data = encoder.EncodeAll(raw, data)
 		compressed = len(data)-body < len(raw)
 	}
 	if !compressed {
@@ -130,7 +143,11 @@ func (c *Codec) DecodeUnsummed(name string, data []byte) ([]byte, error) {
 }
 
 func (c *Codec) decompress(name string, body []byte) ([]byte, error) {
-	raw, err := c.decoder.DecodeAll(body, nil)
+	decoder := c.decoder
+	if len(body) >= large/4 {
+		decoder = c.largeDecoder
+	}
+	raw, err := decoder.DecodeAll(body, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the compressed %q: %w: %w", name, errUnreadable, err)
 	}

@@ -30,6 +30,7 @@ var status = map[string]int{
 	codes.InterruptExpired:         http.StatusConflict,
 	codes.Interrupted:              http.StatusConflict,
 	codes.InvalidInput:             http.StatusBadRequest,
+	codes.LimitExceeded:            http.StatusTooManyRequests,
 	codes.MediaRefused:             http.StatusBadRequest,
 	codes.MethodNotAllowed:         http.StatusMethodNotAllowed,
 	codes.MidExecution:             http.StatusConflict,
@@ -55,7 +56,7 @@ var status = map[string]int{
 	codes.Unauthenticated:          http.StatusUnauthorized,
 }
 
-// retryAfter is how many seconds a client should wait after a 503.
+// retryAfter is how many seconds a client should wait after a 503 or a 429.
 const retryAfter = 2
 
 // errorBody is what a client gets: what is wrong, what to do, and the ids that are
@@ -82,7 +83,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		h.Log.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", code, "code", e.Code, "error", err)
 	}
 	switch code {
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	case http.StatusUnauthorized:
 		// RFC 9110, 11.6.1: a 401 names the scheme to use.

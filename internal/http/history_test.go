@@ -73,11 +73,11 @@ func (m *timeMachine) State(_ context.Context, _ holdfast.Principal, thread stri
 	}, m.ask("state", thread)
 }
 
-func (m *timeMachine) Runs(_ context.Context, _ holdfast.Principal, thread string) ([]threads.Run, error) {
+func (m *timeMachine) Runs(_ context.Context, _ holdfast.Principal, thread, before string, limit int) ([]threads.Run, error) {
 	at := time.Unix(0, 1).UTC()
 	return []threads.Run{{ID: "r2", Agent: "a", StartedAt: at}, {
 		ID: "r", Agent: "a", StartedAt: at, EndedAt: at, Outcome: "error", Code: "c", Continues: "r0", ContinuedBy: "r2", ParentRunID: "p",
-	}}, m.ask("runs", thread)
+	}}, m.ask("runs", thread, before, limit)
 }
 
 func (m *timeMachine) Children(_ context.Context, _ holdfast.Principal, thread string) ([]threads.Info, error) {
@@ -126,7 +126,9 @@ func TestHistoryRoutes(t *testing.T) {
 		"DELETE /threads/t?children=delete":                                             "200 delete[t  true]",
 		"GET /threads/t/children":                                                       "200 children[t]",
 		"GET /threads/t/state":                                                          "200 state[t]",
-		"GET /threads/t/runs":                                                           "200 runs[t]",
+		"GET /threads/t/runs":                                                           "200 runs[t  50]",
+		"GET /threads/t/runs?limit=2&before=r9":                                         "200 runs[t r9 2]",
+		"GET /threads/t/runs?limit=201":                                                 "400 ",
 		`POST /maintenance/delete-older-than {"before":"1970-01-01T00:01:00Z"}`:         "200 older[60 false]",
 		`POST /maintenance/delete-older-than {"olderThan":"1h30m","dryRun":true}`:       "200 older[994600 true]",
 		`POST /maintenance/delete-inactive {"threshold":"100s"}`:                        "200 inactive[999900 false]",

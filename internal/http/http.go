@@ -37,6 +37,13 @@ type Runs interface {
 	Attach(ctx context.Context, who holdfast.Principal, thread string, d agui.Dialect) (*agui.Reply, error)
 }
 
+// Streams bounds the streams of each caller.
+type Streams interface {
+	// OpenStream counts a stream that is about to be opened. closed is called when it has
+	// ended. An error says that the caller has too many.
+	OpenStream(who holdfast.Principal) (closed func(), err error)
+}
+
 // Threads reads threads.
 type Threads interface {
 	Threads(ctx context.Context, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error)
@@ -45,8 +52,9 @@ type Threads interface {
 	Messages(ctx context.Context, who holdfast.Principal, thread string) (iter.Seq2[json.RawMessage, error], error)
 	// State returns the shared state and the states of the middleware.
 	State(ctx context.Context, who holdfast.Principal, thread string) (*threads.State, error)
-	// Runs lists a thread's runs, newest first.
-	Runs(ctx context.Context, who holdfast.Principal, thread string) ([]threads.Run, error)
+	// Runs lists up to limit of a thread's runs, newest first: those after the run before
+	// in that order (empty: from the newest).
+	Runs(ctx context.Context, who holdfast.Principal, thread, before string, limit int) ([]threads.Run, error)
 }
 
 // Config is what the handler needs. Every member must be set unless it is marked as
@@ -59,6 +67,9 @@ type Config struct {
 	// Agents lists the agents that can be run. Optional: without it the routes below
 	// /agents that describe agents answer 404.
 	Agents Agents
+	// Streams counts the open streams of each caller. Optional: nil if they are not
+	// limited.
+	Streams Streams
 	// Ready reports why the server cannot serve; nil when it can.
 	Ready func(ctx context.Context) error
 	// Backup copies the store to a new directory. Optional: nil if it cannot be copied.
@@ -135,6 +146,9 @@ func newRouter(c Config) *chi.Mux {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Streams == nil {
+		c.Streams = unlimited{}
+	}
 	if c.MaxBodies == 0 {
 		c.MaxBodies = maxBodies * c.MaxBody
 	}
@@ -160,6 +174,11 @@ func newRouter(c Config) *chi.Mux {
 	}
 	return r
 }
+
+// unlimited is the Streams of a server without limits.
+type unlimited struct{}
+
+func (unlimited) OpenStream(holdfast.Principal) (func(), error) { return func() {}, nil }
 
 // admit lets a request through to its route, if its headers allow that (see doors). One handler makes all checks, because a
 // stream keeps the stack frames of its handlers as long as it is open.

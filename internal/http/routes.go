@@ -58,13 +58,13 @@ var routes = []route{
 		method: "GET", path: "/threads/{thread}/runs/{run}/events", do: (*handler).getEvents, id: "getEvents",
 		summary: "Replay a run after a cursor and follow it.", params: []string{"LastEventID", "after", "protocolVersion", "HoldfastResume"},
 		answers: []answer{eventStream, {code: http.StatusNoContent, text: "The run has ended and nothing is missing."}},
-		errors:  slices.Concat(readErrors, []string{codes.InvalidInput}),
+		errors:  slices.Concat(readErrors, []string{codes.InvalidInput, codes.LimitExceeded}),
 	},
 	{
 		method: "GET", path: "/threads/{thread}/stream", do: (*handler).getStream, id: "attach",
 		summary: "Attach a client that knows nothing: snapshots, reopened items, then live events.",
 		params:  []string{"protocolVersion", "HoldfastResume"},
-		answers: []answer{eventStream}, errors: slices.Concat(readErrors, []string{codes.InvalidInput}),
+		answers: []answer{eventStream}, errors: slices.Concat(readErrors, []string{codes.InvalidInput, codes.LimitExceeded}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/runs/{run}/cancel", do: (*handler).postCancel, id: "cancelRun",
@@ -103,9 +103,9 @@ var routes = []route{
 		answers: []answer{{http.StatusOK, "The states.", typeJSON, "ThreadState"}}, errors: readErrors,
 	},
 	{
-		method: "GET", path: "/threads/{thread}/runs", do: (*handler).listRuns, id: "listRuns",
+		method: "GET", path: "/threads/{thread}/runs", do: (*handler).listRuns, id: "listRuns", params: []string{"limit", "beforeRun"},
 		summary: "The runs of a thread, newest first.",
-		answers: []answer{{http.StatusOK, "The runs.", typeJSON, "RunList"}}, errors: readErrors,
+		answers: []answer{{http.StatusOK, "The runs.", typeJSON, "RunList"}}, errors: slices.Concat(readErrors, []string{codes.InvalidInput}),
 	},
 	{
 		method: "GET", path: "/threads/{thread}/children", do: (*handler).getChildren, id: "listChildren",
@@ -127,13 +127,13 @@ var routes = []route{
 	{
 		method: "POST", path: "/threads/{thread}/checkpoints", do: (*handler).postCheckpoint, id: "markCheckpoint", params: []string{"IfMatch"},
 		summary: "Take a checkpoint of a thread that is not running; it may replace the shared state.", body: "Mark", bodyOptional: true,
-		answers: []answer{{http.StatusCreated, "The checkpoint.", typeJSON, "Checkpoint"}}, errors: changeErrors,
+		answers: []answer{{http.StatusCreated, "The checkpoint.", typeJSON, "Checkpoint"}}, errors: slices.Concat(changeErrors, []string{codes.LimitExceeded}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/fork", do: (*handler).postFork, id: "forkThread", params: []string{"IfMatch"},
 		summary: "Start a new thread where this one stands or stood.", body: "Travel", bodyOptional: true,
 		answers: []answer{{http.StatusCreated, "The new thread.", typeJSON, "Traveled"}},
-		errors:  slices.Concat(changeErrors, []string{codes.HistoryNotKept, codes.ThreadExists}),
+		errors:  slices.Concat(changeErrors, []string{codes.HistoryNotKept, codes.LimitExceeded, codes.ThreadExists}),
 	},
 	{
 		method: "POST", path: "/threads/{thread}/rewind", do: (*handler).postRewind, id: "rewindThread", params: []string{"IfMatch"},
@@ -229,7 +229,7 @@ var (
 	runErrors = slices.Concat(storedErrors, []string{
 		codes.NotAcceptable, codes.AgentNotFound, codes.CheckpointConflict, codes.CheckpointStale,
 		codes.HistoryDiverged, codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted,
-		codes.InvalidInput, codes.SchemaChanged, codes.StateTooNew, codes.MidExecution,
+		codes.InvalidInput, codes.LimitExceeded, codes.SchemaChanged, codes.StateTooNew, codes.MidExecution,
 		codes.NotFound, codes.NothingToRun, codes.PayloadTooLarge,
 		codes.RunIDReused, codes.RunInProgress, codes.ShuttingDown, codes.StreamCut, codes.ThreadTooLarge,
 		codes.MediaRefused, codes.TooManyRuns, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.WrongAgent,

@@ -34,6 +34,11 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.P
 	if err != nil {
 		return err
 	}
+	closed, err := h.Streams.OpenStream(who)
+	if err != nil {
+		return err
+	}
+	defer closed()
 	if asJSON && in.ProtocolVersion == "" {
 		// The JSON object has no dialects: it says what the one before 1.0 cannot.
 		in.ProtocolVersion = agui.ProtocolVersion
@@ -59,6 +64,11 @@ func (h *handler) getEvents(w http.ResponseWriter, r *http.Request, who holdfast
 	if err != nil {
 		return err
 	}
+	closed, err := h.Streams.OpenStream(who)
+	if err != nil {
+		return err
+	}
+	defer closed()
 	reply, err := h.Runs.Events(r.Context(), who, param(r, "thread"), param(r, "run"), after, dialect)
 	if err != nil {
 		return err
@@ -79,6 +89,11 @@ func (h *handler) getStream(w http.ResponseWriter, r *http.Request, who holdfast
 	if err != nil {
 		return err
 	}
+	closed, err := h.Streams.OpenStream(who)
+	if err != nil {
+		return err
+	}
+	defer closed()
 	reply, err := h.Runs.Attach(r.Context(), who, param(r, "thread"), dialect)
 	if err != nil {
 		return err

@@ -121,9 +121,17 @@ func (h *handler) getState(w http.ResponseWriter, r *http.Request, who holdfast.
 	return nil
 }
 
-// listRuns is GET /threads/{thread}/runs.
+// listRuns is GET /threads/{thread}/runs?limit=&before=, newest first.
 func (h *handler) listRuns(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	runs, err := h.Threads.Runs(r.Context(), who, param(r, "thread"))
+	limit, err := limitParam(r)
+	if err != nil {
+		return err
+	}
+	before := r.URL.Query().Get("before")
+	if err := checkText("before", before); err != nil {
+		return err
+	}
+	runs, err := h.Threads.Runs(r.Context(), who, param(r, "thread"), before, limit)
 	if err != nil {
 		return err
 	}

@@ -24,14 +24,17 @@ type unsure struct {
 }
 
 // acquire makes the commit of b, and launches its run, if it has one, once that is
-// accepted. The error is
-// too_many_runs, before anything was sent, if no place is free. The caller holds the
-// thread's lock.
+// accepted. The error is too_many_runs or limit_exceeded, before anything was sent, if no
+// place is free. The caller holds the thread's lock.
 func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) error {
 	var place *slot
 	if b.run != nil {
+		take := e.takeSlot
+		if b.elsewhere {
+			take = e.holdSlot
+		}
 		var err error
-		if place, err = e.takeSlot(); err != nil {
+		if place, err = take(at.Principal); err != nil {
 			return err
 		}
 	}
@@ -49,7 +52,7 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 		defer e.mu.Unlock()
 		e.drop(b.c.Key)
 		place.kept = true // by the run that may have begun
-		e.unsure[b.c.Key] = &unsure{b, &slot{e: e}, time.Now()}
+		e.unsure[b.c.Key] = &unsure{b, &slot{e: e, who: at.Principal}, time.Now()}
 	}
 	return err
 }

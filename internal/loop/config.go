@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -43,6 +44,8 @@ type Config struct {
 	Lease time.Duration
 	// MaxRuns bounds the runs of this process at a time.
 	MaxRuns int
+	// Limits are those of tenants and users; nil means that there are none.
+	Limits *quota.Limiter
 	// MaxParallelTools bounds the calls of one iteration that run at a time.
 	MaxParallelTools int
 	// ModelTries is how often a model call is tried in all.

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -179,6 +180,8 @@ type begun struct {
 	c        *store.Commit
 	seq      agui.Sequencer // after the commit's records
 	accepted func()         // called once the store has accepted the commit
+	// elsewhere means that the run has begun in another process.
+	elsewhere bool
 }
 
 // launch starts the goroutine of a run, which takes over the caller's slot. During a
@@ -213,28 +216,54 @@ func (e *Engine) unlist(r *run) {
 // before.
 type slot struct {
 	e    *Engine
+	who  holdfast.Principal
 	kept bool
 }
 
-// takeSlot takes a place. The error says that none is free.
-func (e *Engine) takeSlot() (*slot, error) {
+// takeSlot takes a place for a new run. The error says why there is none: all are in use,
+// or too many by this tenant or user.
+func (e *Engine) takeSlot(who holdfast.Principal) (*slot, error) {
+	if err := e.cfg.Limits.TakeRun(who); err != nil {
+		return nil, err
+	}
 	select {
 	case e.slots <- struct{}{}:
-		return &slot{e: e}, nil
+		return &slot{e: e, who: who}, nil
+	default:
+		e.cfg.Limits.FreeRun(who)
+		return nil, errTooManyRuns(e.cfg.MaxRuns)
+	}
+}
+
+// holdSlot is takeSlot for a run that has begun elsewhere. It is not refused because of the
+// limits of tenants and users, which are for new runs.
+func (e *Engine) holdSlot(who holdfast.Principal) (*slot, error) {
+	select {
+	case e.slots <- struct{}{}:
+		e.cfg.Limits.HoldRun(who)
+		return &slot{e: e, who: who}, nil
 	default:
 		return nil, errTooManyRuns(e.cfg.MaxRuns)
 	}
 }
 
-// full reports whether no place is free at the moment.
-func (e *Engine) full() bool { return len(e.slots) == cap(e.slots) }
+// room returns the error that takeSlot would return, so that nothing needs to be read for a
+// run that cannot begin.
+func (e *Engine) room(who holdfast.Principal) error {
+	place, err := e.takeSlot(who)
+	place.release()
+	return err
+}
 
 // release gives the place back, unless a run has it. s may be nil.
 func (s *slot) release() {
 	if s != nil && !s.kept {
-		s.e.freeSlot()
+		s.e.freeSlot(s.who)
 	}
 }
 
 // freeSlot implements lister.
-func (e *Engine) freeSlot() { <-e.slots }
+func (e *Engine) freeSlot(who holdfast.Principal) {
+	e.cfg.Limits.FreeRun(who)
+	<-e.slots
+}

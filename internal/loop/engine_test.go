@@ -381,7 +381,7 @@ func TestRunIDIsMadeUp(t *testing.T) {
 		if started := shown[0].(agui.RunStarted); started.RunID != run || len(started.Metadata) != 0 {
 			t.Errorf("sent again, the run is %+v", started)
 		}
-		if runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, thread))(t); len(runs) != 1 {
+		if runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, thread, "", 100))(t); len(runs) != 1 {
 			t.Errorf("there are %d runs", len(runs))
 		}
 	}

@@ -246,18 +246,32 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		if e.stopping() {
 			return errShuttingDown()
 		}
-		if e.full() { // so nothing needs to be read
-			return errTooManyRuns(e.cfg.MaxRuns)
+		if err := e.room(who); err != nil {
+			return err
 		}
 	}
+	stored, err := e.admit(ctx, who, p)
+	if err != nil {
+		return err
+	}
+	made := false
+	defer func() { stored(made) }()
 	b := e.newBeginning(who, p)
+	before := b.st.Bytes
 	r, err := b.build(ctx)
+	counted := func() {
+		made = true
+		e.cfg.Limits.Wrote(who, b.st.Bytes-before)
+	}
 	switch {
 	case err != nil:
 	case p.d.Do == decide.Keep:
-		_, err = e.commitAlone(ctx, b.place(), b.c)
+		if _, err = e.commitAlone(ctx, b.place(), b.c); err == nil {
+			counted()
+		}
 	default:
 		err = e.acquire(ctx, b.place(), &begun{run: r, c: b.c, seq: b.seq, accepted: func() {
+			counted()
 			if p.d.Do == decide.Resume {
 				e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
 			}
@@ -268,4 +282,14 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 		return thread.ReadUnlessMoved(p.Key, err)
 	}
 	return nil
+}
+
+// admit makes sure that what is stored for the tenant and the user leaves room for a run.
+// The caller calls stored when it knows whether the run was stored. What only brings
+// results belongs to a run that began before.
+func (e *Engine) admit(ctx context.Context, who holdfast.Principal, p *plan) (stored func(bool), err error) {
+	if p.d.Do == decide.Keep {
+		return func(bool) {}, nil
+	}
+	return e.cfg.Limits.Admit(ctx, who, p.Head == nil)
 }

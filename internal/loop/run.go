@@ -68,6 +68,8 @@ type run struct {
 	// recorded are the results that calls may get instead of running, by
 	// thread.CallHash.
 	recorded map[string][]store.Value
+	// counted is how many of st.Bytes are counted for the limits of the tenant and the user.
+	counted int64
 	// warned means that the run has said that its thread is large.
 	warned bool
 	// results counts the results that no checkpoint holds yet.
@@ -88,7 +90,7 @@ type lister interface {
 	// unlist removes the run from the list; after that nothing starts to read its inbox.
 	unlist(r *run)
 	// freeSlot gives the run's place to another one.
-	freeSlot()
+	freeSlot(who holdfast.Principal)
 }
 
 // prepare sets up what the run needs to start. first are the records of its first commit
@@ -110,7 +112,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 		r.remember(&r.hist.Path[i])
 	}
 	r.moveTo(r.st.Iteration)
-	r.results = r.kept()
+	r.results, r.counted = r.kept(), r.st.Bytes
 	r.tools = make(map[string]holdfast.Tool, len(r.agent.Tools))
 	for _, t := range r.agent.Tools {
 		r.tools[t.Spec().Name] = t
@@ -184,7 +186,7 @@ func (r *run) main() {
 	r.list.unlist(r)
 	r.inbox.Wait()
 	r.feed.End()
-	r.list.freeSlot()
+	r.list.freeSlot(r.principal())
 	close(r.done)
 }
 
@@ -281,7 +283,7 @@ func (r *run) checkpoint() error {
 			r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		}
 		r.marks.clear(c)
-		r.st.Bytes += r.w.Written()
+		r.countBytes()
 		c.State = r.st.Encode()
 	})
 }
@@ -307,7 +309,7 @@ func (r *run) close(ev agui.Event, moved error) error {
 	r.st.Ending = nil
 	err := r.w.Finish(context.WithoutCancel(r.ctx), ev, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
-		r.st.Bytes += r.w.Written()
+		r.countBytes()
 		r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
 		// A thread that is stopped or waits still needs them.
 		if r.st.Status() == threads.StatusIdle {

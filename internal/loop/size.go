@@ -27,3 +27,11 @@ func (h *host) measured(ctx context.Context, key store.ThreadKey, st *thread.Sta
 	}
 	return h.cfg.WarnBytes > 0 && st.Bytes > h.cfg.WarnBytes, nil
 }
+
+// countBytes adds what the run has written since the last time to the size of its thread,
+// for the commit that stores it.
+func (r *run) countBytes() {
+	r.st.Bytes += r.w.Written()
+	r.host.cfg.Limits.Wrote(r.principal(), r.st.Bytes-r.counted)
+	r.counted = r.st.Bytes
+}

@@ -44,7 +44,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error)
 	if err != nil {
 		return nil, err
 	}
-	return &begun{run: o.run, c: c, seq: o.seq, accepted: func() {
+	return &begun{run: o.run, c: c, seq: o.seq, elsewhere: true, accepted: func() {
 		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
 		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 		e.announceSchema(t.Place(), o.states.change)

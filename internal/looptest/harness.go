@@ -64,7 +64,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e.Keeper = upkeep.New(upkeep.Config{
-		Store: cfg.Store, Engine: e.Engine, KeepCheckpoints: cfg.KeepCheckpoints, ArchiveAfter: cfg.ArchiveAfter, Retention: cfg.Retention,
+		Store: cfg.Store, Engine: e.Engine, Limits: cfg.Limits, KeepCheckpoints: cfg.KeepCheckpoints, ArchiveAfter: cfg.ArchiveAfter, Retention: cfg.Retention,
 		Log: cfg.Log, Now: cfg.Now, NewID: cfg.NewID, Cleaned: observe.Join(cfg.Observer).Cleaned, Walked: observe.Join(cfg.Observer).Walked,
 	})
 	return e, nil

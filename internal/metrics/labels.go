@@ -29,7 +29,7 @@ func known() []string {
 		codes.AgentNotFound, codes.BodyTimeout, codes.BudgetExceeded, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
 		codes.CheckpointUnreadable, codes.CircuitOpen, codes.CutOff, codes.ForbiddenHost,
 		codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept, codes.Internal, codes.InterruptAlreadyAnswered,
-		codes.InterruptExpired, codes.Interrupted, codes.InvalidInput, codes.MaxIterations,
+		codes.InterruptExpired, codes.Interrupted, codes.InvalidInput, codes.LimitExceeded, codes.MaxIterations,
 		codes.MethodNotAllowed, codes.MiddlewareFailed, codes.RateLimited, codes.SchemaChanged,
 		codes.StateMigration, codes.StateNotListed, codes.StateTooNew, codes.StateUnreadable, codes.StateUnwritable, codes.TooManyErrors,
 		codes.MidExecution, codes.ModelFailed, codes.NotAcceptable, codes.NotFound,
@@ -39,6 +39,12 @@ func known() []string {
 		codes.WrongAgent,
 	}
 }
+
+// The values of limit and scope in holdfast_limit_rejections_total. They are read only.
+var (
+	limitNames  = []string{"runs", "streams", "threads", "bytes"}
+	limitScopes = []string{"tenant", "user"}
+)
 
 // errorTypes returns the values of error_type. conflict, fenced and cancelled are not
 // the store's fault: a lost race, an owner that was replaced, a client that went away.

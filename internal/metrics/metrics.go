@@ -85,6 +85,7 @@ type httpMetrics struct {
 	duration    *prometheus.HistogramVec
 	streams     prometheus.Gauge
 	connections prometheus.Gauge
+	limits      *prometheus.CounterVec
 }
 
 // New makes the metrics of a server with these agents, in a registry of their own.
@@ -229,6 +230,8 @@ func newHTTPMetrics(f promauto.Factory) httpMetrics {
 			Name: "holdfast_http_connections", Help: "Open connections to the HTTP server, if it listens itself.",
 		}),
 		streams: f.NewGauge(prometheus.GaugeOpts{Name: "holdfast_open_streams", Help: "Open Server-Sent Events streams."}),
+		limits: f.NewCounterVec(counter("holdfast_limit_rejections_total",
+			"Requests that were refused because a tenant or a user has as much as is allowed, by what it has too much of and whose limit it is."), []string{"limit", "scope"}),
 	}
 }
 
@@ -276,6 +279,11 @@ func (m *Metrics) zero() {
 	}
 	for _, what := range []string{"threads", "checkpoints", "messages"} {
 		m.store.cleaned.WithLabelValues(what)
+	}
+	for _, limit := range limitNames {
+		for _, scope := range limitScopes {
+			m.endpoints.limits.WithLabelValues(limit, scope)
+		}
 	}
 	m.store.lease.WithLabelValues("success")
 	m.store.lease.WithLabelValues("error")

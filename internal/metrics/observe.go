@@ -194,6 +194,12 @@ func (m *Metrics) RequestDone(route, method string, code int, took time.Duration
 // ConnectionsChanged counts n more connections as open, or fewer.
 func (m *Metrics) ConnectionsChanged(n int) { m.endpoints.connections.Add(float64(n)) }
 
+// LimitRejected counts a request that was refused because of a limit: of runs, streams,
+// threads or bytes, and of a tenant or a user.
+func (m *Metrics) LimitRejected(limit, scope string) {
+	m.endpoints.limits.WithLabelValues(oneOf(limitNames, limit), oneOf(limitScopes, scope)).Inc()
+}
+
 // StreamOpened counts a stream as open.
 func (m *Metrics) StreamOpened() { m.endpoints.streams.Inc() }
 

@@ -76,9 +76,11 @@ type Work struct {
 	// OnlyRecorded means that a call without a recorded result ends the run instead of
 	// running, until the next message.
 	OnlyRecorded bool `json:"onlyRecorded,omitempty"`
-	// Bytes is about how many bytes were ever written to the thread and may still be
-	// there.
+	// Bytes is about how many bytes the thread takes: what was found when it was measured,
+	// and what was written since. If it never was, it is what was ever written.
 	Bytes int64 `json:"bytes,omitempty"`
+	// Measured means that Bytes is what was found, and what runs have written since.
+	Measured bool `json:"measured,omitempty"`
 	// Shared is the id of the blob with the shared state; empty if there is none.
 	Shared string `json:"shared,omitempty"`
 	// Checkpoints counts the checkpoints ever taken.

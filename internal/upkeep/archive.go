@@ -50,27 +50,38 @@ func (k *Keeper) keepArchives() {
 // Archive stores the logs of all ended runs of a thread apart from its live log. A thread
 // that runs stays as it is.
 func (k *Keeper) Archive(ctx context.Context, key store.ThreadKey) error {
+	changed, err := k.archive(ctx, key)
+	if changed {
+		counting{k}.measure(ctx, key)
+	}
+	return err
+}
+
+// archive is Archive, under the thread's lock. It reports whether the thread's size is
+// another one than was measured.
+func (k *Keeper) archive(ctx context.Context, key store.ThreadKey) (changed bool, err error) {
 	defer k.engine.Lock(key)()
 	t, err := k.read.Head(ctx, key)
 	if err != nil || t.State.Running() {
-		return err
+		return false, err
 	}
 	records, err := k.read.LiveLog(ctx, t)
 	if err != nil || len(records) == 0 {
-		return err
+		return err == nil && !t.State.Measured, err
 	}
 	stored, err := k.cfg.Store.Messages(ctx, key)
 	if err != nil {
-		return err
+		return false, err
 	}
 	all, err := thread.TextsOf(stored)
 	if err != nil {
-		return err
+		return false, err
 	}
 	c := k.amend(t)
 	c.Trim = t.Head.Next - 1
 	for _, run := range thread.ByRun(records) {
 		c.Put = append(c.Put, store.Value{Kind: store.KindLog, ID: run.ID, Data: thread.MustJSON(thread.ArchiveRun(run.ID, run.Records, all))})
 	}
-	return k.engine.Commit(ctx, t.Place(), c)
+	err = k.engine.Commit(ctx, t.Place(), c)
+	return err == nil, err
 }

@@ -159,8 +159,13 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 	if len(m.State) > 0 && !json.Valid(m.State) {
 		return nil, holdfast.Errorf(codes.InvalidInput, "state is not JSON.")
 	}
+	stored, err := k.cfg.Limits.Admit(ctx, who, false)
+	if err != nil {
+		return nil, err
+	}
+	defer stored(false) // no thread is made
 	var made threads.Checkpoint
-	_, err := k.onStill(ctx, who, id, m.ETag, func(t *thread.Thread) (*store.Commit, error) {
+	_, err = k.onStill(ctx, who, id, m.ETag, func(t *thread.Thread) (*store.Commit, error) {
 		c, st := k.amend(t), t.State.Clone()
 		c.UpdatedAt = k.cfg.Now()
 		if len(m.State) > 0 && string(m.State) != "null" {
@@ -169,12 +174,14 @@ func (k *Keeper) Mark(ctx context.Context, who holdfast.Principal, id string, m 
 		}
 		cp := k.list(c, st, thread.Checkpoint{Source: thread.SourceUpdate, Step: st.Iteration, Parent: st.LastCheckpoint, Label: m.Label})
 		made = cp.Public(id)
+		wrote(st, c)
 		c.State = st.Encode()
 		return c, nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	counting{k}.measureSoon(store.ThreadKey{Tenant: who.Tenant, Thread: id})
 	return &made, nil
 }
 

@@ -21,6 +21,7 @@ const cleanupPage = 100
 func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cutoff time.Time, dryRun bool) (*threads.Cleaned, error) {
 	cleaned := &threads.Cleaned{DryRun: dryRun}
 	err := k.each(ctx, who, time.Time{}, cleaned, func(id string) error {
+		changed := false
 		_, err := k.onStill(ctx, who, id, "", func(t *thread.Thread) (*store.Commit, error) {
 			p := pruning{k: k, t: t}
 			c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool { return !cp.CreatedAt.Before(cutoff) })
@@ -33,8 +34,12 @@ func (k *Keeper) DeleteOlderThan(ctx context.Context, who holdfast.Principal, cu
 			if dryRun {
 				c = nil
 			}
+			changed = c != nil
 			return c, nil
 		})
+		if err == nil && changed {
+			counting{k}.measure(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
+		}
 		return err
 	})
 	return cleaned, err
@@ -55,7 +60,7 @@ func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cut
 			return nil
 		}
 		if !dryRun {
-			if err := k.deleteAt(ctx, t.Key, t.Head.Position()); err != nil {
+			if err := k.deleteAt(ctx, who, t.Key, t.Head.Position(), t.State.Bytes); err != nil {
 				return err
 			}
 		}

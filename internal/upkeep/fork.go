@@ -53,15 +53,22 @@ func (k *Keeper) tryFork(ctx context.Context, who holdfast.Principal, id string,
 	}
 	cp := thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from, ParentThread: id}
 	k.arrive(c, d, cp, out)
+	stored, err := k.cfg.Limits.Admit(ctx, who, true)
+	if err != nil {
+		return nil, err
+	}
 	child := &thread.Thread{Key: c.Key, Head: thread.HeadAfter(c), State: d.st}
 	out.Thread = *child.Info()
 	err = k.engine.Commit(ctx, child.Place(), c)
+	stored(err == nil)
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
 		return nil, errThreadExists(to.Thread)
 	}
 	if err != nil {
 		return nil, thread.ReadUnlessMoved(t.Key, err)
 	}
+	k.cfg.Limits.Wrote(who, d.st.Bytes)
+	counting{k}.measureSoon(c.Key)
 	k.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
 	return out, nil
 }

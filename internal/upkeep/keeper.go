@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -30,8 +31,10 @@ type Config struct {
 	ArchiveAfter time.Duration
 	// Retention is what is removed; the zero value keeps everything.
 	Retention Retention
-	Log       *slog.Logger     // where deletions and failures are logged
-	Now       func() time.Time // the clock
+	// Limits are those of tenants and users; nil means that there are none.
+	Limits *quota.Limiter
+	Log    *slog.Logger     // where deletions and failures are logged
+	Now    func() time.Time // the clock
 	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
 	// Cleaned is called when retention has finished with a thread; usually nothing was
@@ -79,8 +82,13 @@ func New(cfg Config) *Keeper {
 	return k
 }
 
-// Start begins to archive logs and to enforce retention. Call Stop to end that.
+// Start begins to archive logs, to enforce retention, and to count what tenants use. Call
+// Stop to end that.
 func (k *Keeper) Start() {
+	if k.cfg.Limits.Counts() {
+		k.wg.Go(func() { k.cfg.Limits.Run(k.ctx) })
+		k.wg.Go(counting{k}.keep)
+	}
 	k.wg.Go(k.keepArchives)
 	k.wg.Go(k.keepRetention)
 }

@@ -33,6 +33,9 @@ func (k *Keeper) Prune(ctx context.Context, who holdfast.Principal, id, etag str
 	if err != nil {
 		return nil, err
 	}
+	if !dryRun {
+		counting{k}.measure(ctx, store.ThreadKey{Tenant: who.Tenant, Thread: id})
+	}
 	return cleaned, nil
 }
 
@@ -136,7 +139,7 @@ func (k *Keeper) Delete(ctx context.Context, who holdfast.Principal, id, etag st
 func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag string, children bool, seen map[string]bool) (int, error) {
 	seen[id] = true
 	key := store.ThreadKey{Tenant: who.Tenant, Thread: id}
-	if _, err := k.deletable(ctx, who, key, etag); err != nil {
+	if _, _, err := k.deletable(ctx, who, key, etag); err != nil {
 		return 0, err
 	}
 	deleted := 0
@@ -171,11 +174,11 @@ func (k *Keeper) delete(ctx context.Context, who holdfast.Principal, id, etag st
 // meanwhile is looked at again.
 func (k *Keeper) deleteNow(ctx context.Context, who holdfast.Principal, key store.ThreadKey, etag string) error {
 	for range maxTries {
-		at, err := k.deletable(ctx, who, key, etag)
+		at, bytes, err := k.deletable(ctx, who, key, etag)
 		if err != nil {
 			return err
 		}
-		err = k.deleteAt(ctx, key, at)
+		err = k.deleteAt(ctx, who, key, at, bytes)
 		var conflict *store.ConflictError
 		switch {
 		case errors.As(err, &conflict) && etag != "":
@@ -192,47 +195,48 @@ func (k *Keeper) deleteNow(ctx context.Context, who holdfast.Principal, key stor
 
 // deletable returns where a thread stands that may be deleted: it does not run, and has
 // the etag if that is not empty. One that cannot be read may be deleted too, unless a
-// living process runs it.
-func (k *Keeper) deletable(ctx context.Context, who holdfast.Principal, key store.ThreadKey, etag string) (at store.Position, err error) {
+// living process runs it. bytes is what it is counted for.
+func (k *Keeper) deletable(ctx context.Context, who holdfast.Principal, key store.ThreadKey, etag string) (at store.Position, bytes int64, err error) {
 	t, err := k.engine.Current(ctx, who, key.Thread)
 	switch {
 	case err == nil:
 		if etag != "" && etag != t.Head.ETag {
-			return at, errETag(etag, t.Head.ETag)
+			return at, 0, errETag(etag, t.Head.ETag)
 		}
 		if t.State.Running() {
-			return at, errStillRunning(key.Thread, t.State.Run())
+			return at, 0, errStillRunning(key.Thread, t.State.Run())
 		}
-		return t.Head.Position(), nil
+		return t.Head.Position(), t.State.Bytes, nil
 	case !thread.Unreadable(err):
-		return at, err
+		return at, 0, err
 	}
 	head, lost := k.cfg.Store.Head(ctx, key)
 	switch {
 	case lost != nil && !thread.Unreadable(lost):
-		return at, thread.ReadError(key, lost)
+		return at, 0, thread.ReadError(key, lost)
 	case head == nil || head.User != who.User:
-		return at, thread.NotFound(key.Thread)
+		return at, 0, thread.NotFound(key.Thread)
 	case etag != "" && etag != head.ETag:
-		return at, errETag(etag, head.ETag)
+		return at, 0, errETag(etag, head.ETag)
 	}
 	if head.Process != "" {
 		lease, err := k.cfg.Store.Lease(ctx, head.Process)
 		if err != nil {
-			return at, thread.StoreError(err)
+			return at, 0, thread.StoreError(err)
 		}
 		if lease.Alive() {
-			return at, errStillRunning(key.Thread, "")
+			return at, 0, errStillRunning(key.Thread, "")
 		}
 	}
-	return head.Position(), nil
+	return head.Position(), 0, nil
 }
 
-// deleteAt deletes a thread if it still stands there.
-func (k *Keeper) deleteAt(ctx context.Context, key store.ThreadKey, at store.Position) error {
+// deleteAt deletes a thread if it still stands there. bytes is what it is counted for.
+func (k *Keeper) deleteAt(ctx context.Context, who holdfast.Principal, key store.ThreadKey, at store.Position, bytes int64) error {
 	defer k.engine.Lock(key)()
 	err := k.cfg.Store.Delete(ctx, key, at)
 	if err == nil {
+		k.cfg.Limits.Deleted(who, bytes)
 		k.cfg.Log.Info("thread deleted", "thread", key.Thread)
 	}
 	return err

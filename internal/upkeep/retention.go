@@ -105,6 +105,9 @@ func (w *walk) visit(ctx context.Context, h *store.Head) {
 	switch {
 	case err == nil:
 		w.cfg.Cleaned(done)
+		if done.Checkpoints > 0 || done.Messages > 0 {
+			counting{w.Keeper}.measure(ctx, h.Key)
+		}
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), ctx.Err() != nil:
 		// somebody is working on it
 	case thread.Unreadable(err):
@@ -145,7 +148,11 @@ func (k *Keeper) retain(ctx context.Context, key store.ThreadKey) (threads.Clean
 	}
 	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && now.Sub(head.UpdatedAt) > keep.Threads {
 		done.Threads = 1
-		return done, k.cfg.Store.Delete(ctx, key, head.Position())
+		err := k.cfg.Store.Delete(ctx, key, head.Position())
+		if err == nil {
+			k.cfg.Limits.Deleted(t.Place().Principal, t.State.Bytes)
+		}
+		return done, err
 	}
 	large, err := k.largerThan(ctx, key, t.State.Bytes, keep.PruneBytes)
 	if err != nil {

@@ -39,6 +39,7 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 	if err != nil {
 		return nil, err
 	}
+	counting{k}.measureSoon(store.ThreadKey{Tenant: who.Tenant, Thread: id})
 	k.cfg.Log.Info("thread rewound", "thread", id, "checkpoint", to.Checkpoint, "message", to.Message, "effects", len(out.Effects))
 	return out, nil
 }

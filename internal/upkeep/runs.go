@@ -11,9 +11,10 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Runs lists a thread's runs, newest first. A fork has the run that it continues, as it was
-// at that point.
-func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id string) ([]threads.Run, error) {
+// Runs lists a thread's runs, newest first: at most limit (0: all) of those that come after
+// the run before in the list (empty: from the newest). A fork has the run that it continues,
+// as it was at that point.
+func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id, before string, limit int) ([]threads.Run, error) {
 	t, err := k.read.Existing(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -45,6 +46,16 @@ func (k *Keeper) Runs(ctx context.Context, who holdfast.Principal, id string) ([
 	slices.SortFunc(runs, func(a, b thread.Run) int {
 		return cmp.Or(cmp.Compare(b.After.Number, a.After.Number), b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
 	})
+	if before != "" {
+		at := slices.IndexFunc(runs, func(r thread.Run) bool { return r.ID == before })
+		if at < 0 {
+			return nil, thread.RunNotFound(id, before)
+		}
+		runs = runs[at+1:]
+	}
+	if limit > 0 {
+		runs = runs[:min(limit, len(runs))]
+	}
 	list := make([]threads.Run, len(runs))
 	for i := range runs {
 		list[i] = runs[i].Public(ended[runs[i].ID])

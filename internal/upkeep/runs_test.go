@@ -52,7 +52,7 @@ func TestRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []string{`r2 "" "r1">"" ended false`, `r1 "interrupt" "">"r2" ended true`}
-		runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t"))(t)
+		runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)
 		if got := briefly(runs); !slices.Equal(got, want) {
 			t.Errorf("while it runs: %q, want %q", got, want)
 		}
@@ -62,11 +62,23 @@ func TestRuns(t *testing.T) {
 		close(gate)
 		looptest.Succeeded(t, looptest.Collect(t, reply, nil))
 		want[0] = `r2 "success" "r1">"" ended true`
-		if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t"))(t)); !slices.Equal(got, want) {
+		if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)); !slices.Equal(got, want) {
 			t.Errorf("afterwards: %q, want %q", got, want)
 		}
+		for _, page := range []struct {
+			before string
+			limit  int
+			want   []string
+		}{{"", 1, want[:1]}, {"r2", 1, want[1:]}, {"r2", 0, want[1:]}, {"r1", 5, nil}} {
+			if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", page.before, page.limit))(t)); !slices.Equal(got, page.want) {
+				t.Errorf("%d before %q: %q, want %q", page.limit, page.before, got, page.want)
+			}
+		}
+		if _, err := e.Runs(t.Context(), looptest.Alice, "t", "r3", 1); looptest.Code(err) != codes.NotFound {
+			t.Errorf("the runs before one that is not there: %v", err)
+		}
 		for _, who := range []holdfast.Principal{{Tenant: "acme", User: "bob"}, {Tenant: "other", User: "alice"}} {
-			if _, err := e.Runs(t.Context(), who, "t"); looptest.Code(err) != codes.NotFound {
+			if _, err := e.Runs(t.Context(), who, "t", "", 0); looptest.Code(err) != codes.NotFound {
 				t.Errorf("%v lists alice's runs: %v", who, err)
 			}
 		}
@@ -80,11 +92,11 @@ func TestRunsOfAFork(t *testing.T) {
 	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: all[1].ID, Thread: "t2"}))(t)
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t2", "f1"))
 	want := []string{`f1 "success" "r1">"" ended true`, `r1 "" "">"f1" ended true`}
-	if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t2"))(t)); !slices.Equal(got, want) {
+	if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t2", "", 0))(t)); !slices.Equal(got, want) {
 		t.Errorf("the fork's runs are %q, want %q", got, want)
 	}
 	want = []string{`r1 "success" "">"" ended true`}
-	if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t"))(t)); !slices.Equal(got, want) {
+	if got := briefly(looptest.Must(e.Runs(t.Context(), looptest.Alice, "t", "", 0))(t)); !slices.Equal(got, want) {
 		t.Errorf("the parent's runs are %q, want %q", got, want)
 	}
 }

@@ -68,6 +68,9 @@ func (k *Keeper) tryStill(ctx context.Context, who holdfast.Principal, id, etag 
 	if err := k.engine.Commit(ctx, t.Place(), c); err != nil {
 		return nil, thread.ReadUnlessMoved(t.Key, err)
 	}
+	if c.State != nil { // the thread's size is in it
+		k.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
+	}
 	return t, nil
 }
 

@@ -207,6 +207,7 @@ func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out
 	c.Put = append(c.Put, d.kept...)
 	d.st.Reuse, d.st.OnlyRecorded = d.reuse, d.onlyRecorded
 	made := k.list(c, d.st, cp)
+	wrote(d.st, c)
 	c.State = d.st.Encode()
 	out.Checkpoint = made.Public(c.Key.Thread)
 }

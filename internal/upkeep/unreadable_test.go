@@ -376,7 +376,7 @@ func TestWentBackHasNotFailed(t *testing.T) {
 	if detail.Outcome != "" || detail.Code != "" || detail.Text == "" {
 		t.Errorf("its checkpoint reads %q %q %q", detail.Outcome, detail.Code, detail.Text)
 	}
-	if runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t2"))(t); len(runs) != 1 || runs[0].Outcome != "" || runs[0].Code != "" {
+	if runs := looptest.Must(e.Runs(t.Context(), looptest.Alice, "t2", "", 0))(t); len(runs) != 1 || runs[0].Outcome != "" || runs[0].Code != "" {
 		t.Errorf("its runs read %+v", runs)
 	}
 	looptest.Succeeded(t, looptest.Resumed(t, e, "t2", "f1"))

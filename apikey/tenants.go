@@ -1,0 +1,16 @@
+package apikey
+
+// SeveralTenants reports whether the keys, as they were read last, belong to more than one
+// tenant. It is what server.Config.MultiTenant takes.
+func (k *Keys) SeveralTenants() bool {
+	first, found := "", false
+	for _, entries := range k.current.Load().byIndex {
+		for _, e := range entries {
+			if found && e.principal.Tenant != first {
+				return true
+			}
+			first, found = e.principal.Tenant, true
+		}
+	}
+	return false
+}

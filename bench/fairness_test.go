@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast/internal/redistest"
+)
+
+// TestFairnessSample: while one tenant sends the largest requests, another one's runs are
+// served, on both stores. How long that takes is measured by make fairness, not here.
+func TestFairnessSample(t *testing.T) {
+	t.Parallel()
+	for name, store := range map[string]func(t *testing.T) string{
+		"embedded": func(t *testing.T) string { return "file:" + filepath.Join(t.TempDir(), "data") },
+		"Redis":    func(t *testing.T) string { return redistest.Start(t).URL() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, h, err := fairServer(store(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.StartEngine(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			web := httptest.NewServer(h)
+			t.Cleanup(func() {
+				web.CloseClientConnections()
+				if err := s.Shutdown(context.Background()); err != nil {
+					t.Error(err)
+				}
+				web.Close()
+				http.DefaultClient.CloseIdleConnections()
+			})
+			f := fairness{commits: 20, clients: 2, enough: 2}
+			for _, shape := range shapes() {
+				m, err := f.against(web.URL, shape)
+				if err != nil {
+					t.Errorf("%s: %v", shape.name, err)
+				} else if m.refused > 0 || len(m.beside) < f.commits {
+					t.Errorf("%s: %d of the largest requests were refused; %d commits of the other tenant", shape.name, m.refused, len(m.beside))
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,283 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// limited returns limits that count in the store.
+func limited(t *testing.T, s store.Store, change func(*quota.Config)) *quota.Limiter {
+	cfg := quota.Config{
+		Ledger: s, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
+		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+	}
+	change(&cfg)
+	return quota.New(cfg)
+}
+
+// wantLimit checks that err says which limit was reached.
+func wantLimit(t *testing.T, err error, resource, scope string, used, limit int64) {
+	t.Helper()
+	var e *holdfast.Error
+	if !errors.As(err, &e) || e.Code != codes.LimitExceeded {
+		t.Fatalf("got %v", err)
+	}
+	for name, want := range map[string]any{"resource": resource, "scope": scope, "used": used, "limit": limit} {
+		if e.Details[name] != want {
+			t.Errorf("%s is %v, want %v", name, e.Details[name], want)
+		}
+	}
+	if e.Message == "" || e.Hint == "" {
+		t.Errorf("the error does not say what to do: %+v", e)
+	}
+}
+
+var mallory = holdfast.Principal{Tenant: "evil", User: "mallory"}
+
+// waits is a model that answers when its run is cancelled.
+func waits() holdfast.Model {
+	return holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			<-ctx.Done()
+			yield(holdfast.Delta{}, ctx.Err())
+		}
+	})
+}
+
+// TestOneTenantDoesNotTakeAllRuns: of two tenants, one has its share of the places and no
+// more, whatever it does; when a run ends, its place is free again.
+func TestOneTenantDoesNotTakeAllRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		e := looptest.Start(t, s, func(c *looptest.Config) {
+			c.MaxRuns = 5
+			c.Limits = limited(t, s, func(q *quota.Config) { q.Share, q.Several = 2, func() bool { return true } })
+		}, holdfast.Agent{Name: "a", Model: waits()})
+		begin := func(who holdfast.Principal, id string) error {
+			_, err := e.Post(t.Context(), who, "a", looptest.RunInput(id, "r", looptest.UserSays("u", "wait")))
+			return err
+		}
+		for n := range 5 {
+			if err := begin(mallory, fmt.Sprint("m", n)); n < 2 != (err == nil) {
+				t.Errorf("run %d of mallory: %v", n, err)
+			}
+		}
+		wantLimit(t, begin(mallory, "more"), "runs", "tenant", 2, 2)
+		if err := begin(looptest.Alice, "alice"); err != nil {
+			t.Errorf("another tenant has no place: %v", err)
+		}
+		if _, err := e.Cancel(t.Context(), mallory, "m0", "r"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := begin(mallory, "again"); err != nil {
+			t.Errorf("the place of a run that has ended is not free: %v", err)
+		}
+	})
+}
+
+// TestSingleTenantMayTakeAllRuns: the share is for servers with several tenants.
+func TestSingleTenantMayTakeAllRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		e := looptest.Start(t, s, func(c *looptest.Config) {
+			c.MaxRuns = 5
+			c.Limits = limited(t, s, func(q *quota.Config) { q.Share, q.Several = 1, func() bool { return false } })
+		}, holdfast.Agent{Name: "a", Model: waits()})
+		for n := range 5 {
+			if _, err := e.Post(t.Context(), looptest.Alice, "a", looptest.RunInput(fmt.Sprint(n), "r", looptest.UserSays("u", "wait"))); err != nil {
+				t.Errorf("run %d: %v", n, err)
+			}
+		}
+	})
+}
+
+// TestPlacesAreGivenBack: a run that could not begin, and one that failed, take no place.
+func TestPlacesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		broken := &refusing{Store: s}
+		e := looptest.Start(t, broken, func(c *looptest.Config) {
+			c.Limits = limited(t, s, func(q *quota.Config) { q.PerUser.Runs, q.PerTenant.Threads = 1, 100 })
+		}, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "yes"})})
+		input := looptest.RunInput("t", "r", looptest.UserSays("u", "hello"))
+		broken.now.Store(true)
+		for range 3 {
+			if _, err := e.Post(t.Context(), looptest.Alice, "a", input); err == nil {
+				t.Fatal("a store that does not answer has stored a run")
+			}
+		}
+		broken.now.Store(false)
+		for n := range 3 {
+			looptest.Collect(t, must(e.Post(t.Context(), looptest.Alice, "a", looptest.RunInput(fmt.Sprint("t", n), "r", looptest.UserSays("u", "hello")))), nil)
+			synctest.Wait()
+		}
+	})
+}
+
+// TestThreadLimit: a tenant's and a user's threads are counted for all processes, exactly;
+// runs on threads that are there, reading and deleting go on, and a deleted thread counts
+// no more.
+func TestThreadLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		agent := holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "yes"})}
+		start := func() *looptest.Engine {
+			return looptest.Start(t, s, func(c *looptest.Config) {
+				c.Limits = limited(t, s, func(q *quota.Config) {
+					q.PerTenant.Threads, q.PerUser.Threads = 3, 2
+					q.Tenants = map[string]quota.Pair{"evil": {PerUser: quota.Bounds{Threads: 1}}}
+				})
+			}, agent)
+		}
+		one, other := start(), start()
+		bob := holdfast.Principal{Tenant: looptest.Alice.Tenant, User: "bob"}
+		begin := func(e *looptest.Engine, who holdfast.Principal, id, run string) error {
+			reply, err := e.Post(t.Context(), who, "a", looptest.RunInput(id, run, looptest.UserSays("u"+run, "hello")))
+			if err == nil {
+				looptest.Collect(t, reply, nil)
+				synctest.Wait()
+			}
+			return err
+		}
+		ok := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		ok(begin(one, looptest.Alice, "a1", "r"))
+		ok(begin(other, looptest.Alice, "a2", "r"))
+		wantLimit(t, begin(one, looptest.Alice, "a3", "r"), "threads", "user", 2, 2)
+		ok(begin(other, bob, "b1", "r"))
+		wantLimit(t, begin(one, bob, "b2", "r"), "threads", "tenant", 3, 3)
+		_, err := one.Fork(t.Context(), looptest.Alice, "a1", threads.Travel{})
+		wantLimit(t, err, "threads", "user", 2, 2)
+		ok(begin(one, mallory, "m1", "r")) // another tenant, with limits of its own
+		wantLimit(t, begin(one, mallory, "m2", "r"), "threads", "user", 1, 1)
+
+		ok(begin(one, looptest.Alice, "a1", "r2"))
+		if _, err := other.Messages(t.Context(), looptest.Alice, "a2"); err != nil {
+			t.Error(err)
+		}
+		if _, err := other.Delete(t.Context(), looptest.Alice, "a2", "", false); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // the clock of the test: what was gathered is written
+		ok(begin(one, looptest.Alice, "a3", "r"))
+	})
+}
+
+// TestByteLimit: over the limit nothing new begins, while a run goes on to its end; and
+// deleting makes room.
+func TestByteLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		e := looptest.Start(t, s, func(c *looptest.Config) {
+			c.Limits = limited(t, s, func(q *quota.Config) { q.PerUser.Bytes = 20_000 })
+		}, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: strings.Repeat("x", 30_000)})})
+		begin := func(id, run string) error {
+			reply, err := e.Post(t.Context(), looptest.Alice, "a", looptest.RunInput(id, run, looptest.UserSays("u"+run, "hello")))
+			if err == nil {
+				events := looptest.Collect(t, reply, nil)
+				if last := events[len(events)-1].EventType(); last != "RUN_FINISHED" {
+					t.Errorf("a run that went over the limit ended with %s", last)
+				}
+				synctest.Wait()
+			}
+			return err
+		}
+		if err := begin("t", "r"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute) // the clock of the test: the log is archived and the thread measured
+		info, err := e.Thread(t.Context(), looptest.Alice, "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := int64(0)
+		for _, n := range info.Size {
+			size += n
+		}
+		wantLimit(t, begin("t", "r2"), "bytes", "user", size, 20_000)
+		wantLimit(t, begin("t2", "r"), "bytes", "user", size, 20_000)
+		_, err = e.Mark(t.Context(), looptest.Alice, "t", threads.Mark{})
+		wantLimit(t, err, "bytes", "user", size, 20_000)
+		_, err = e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{})
+		wantLimit(t, err, "bytes", "user", size, 20_000)
+		if _, err := e.Delete(t.Context(), looptest.Alice, "t", "", false); err != nil {
+			t.Fatal(err)
+		}
+		if err := begin("t2", "r"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestTakeoversAreNotRefused because of the limits of a tenant: its runs go on, and count.
+func TestTakeoversAreNotRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		agent := holdfast.Agent{Name: "a", Model: waits()}
+		dead := looptest.Start(t, s, nil, agent)
+		for n := range 3 {
+			if _, err := dead.Post(t.Context(), looptest.Alice, "a", looptest.RunInput(fmt.Sprint(n), "r", looptest.UserSays("u", "wait"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = dead.Shutdown(now) // cut off
+		e := looptest.Start(t, s, func(c *looptest.Config) {
+			c.Limits = limited(t, s, func(q *quota.Config) { q.PerUser.Runs = 1 })
+		}, agent)
+		time.Sleep(10 * time.Second) // the clock of the test
+		if e.Running() != 3 {
+			t.Errorf("%d of 3 runs were taken over", e.Running())
+		}
+		_, err := e.Post(t.Context(), looptest.Alice, "a", looptest.RunInput("new", "r", looptest.UserSays("u", "wait")))
+		wantLimit(t, err, "runs", "user", 3, 1)
+	})
+}
+
+// refusing is a store that refuses commits for a time.
+type refusing struct {
+	store.Store
+	now atomic.Bool
+}
+
+func (s *refusing) Commit(ctx context.Context, c *store.Commit) error {
+	if s.now.Load() {
+		return errors.New("no")
+	}
+	return s.Store.Commit(ctx, c)
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

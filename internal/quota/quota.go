@@ -1,0 +1,250 @@
+// Package quota bounds what one tenant and one user may use of a server: runs and streams,
+// which each process counts for itself, and threads and stored bytes, which all processes
+// that share a store count together, in its ledger.
+//
+// Nothing that runs is ever ended by a limit: a limit refuses what is new.
+package quota
+
+import (
+	"cmp"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// The limits, and what is counted in this process: gate. What is counted in the store is
+// in usage.go, and how that is put right in count.go.
+
+// Bounds are the limits of one tenant, or of one user. 0 means no limit.
+type Bounds struct {
+	Runs    int   // that run at a time in this process
+	Streams int   // that are open at a time in this process
+	Threads int   // that are stored
+	Bytes   int64 // that the stored threads take
+}
+
+// Or returns the bounds with those of others where they have none.
+func (b Bounds) Or(others Bounds) Bounds {
+	return Bounds{
+		Runs: cmp.Or(b.Runs, others.Runs), Streams: cmp.Or(b.Streams, others.Streams),
+		Threads: cmp.Or(b.Threads, others.Threads), Bytes: cmp.Or(b.Bytes, others.Bytes),
+	}
+}
+
+// Pair are the bounds of a tenant and of each of its users.
+type Pair struct {
+	PerTenant, PerUser Bounds
+}
+
+// Config is what a Limiter needs. Only the zero limits may be left out.
+type Config struct {
+	// Pair holds for all tenants.
+	Pair
+	// Tenants holds for single tenants, by name, where their bounds are not 0.
+	Tenants map[string]Pair
+	// Share is how many runs a tenant without a limit of its own may have if there are
+	// several tenants, which Several reports; nil means that there is one.
+	Share   int
+	Several func() bool
+	Ledger  store.Ledger     // counts for all processes
+	Now     func() time.Time // the clock
+	Log     *slog.Logger     // says who reaches limits, and what the store does not count
+	// NewID returns a random id, unique and unguessable; prefix says what it is for.
+	NewID func(prefix string) string
+	// Rejected is called when a limit has refused something. It must not block.
+	Rejected func(resource, scope string)
+}
+
+// What a limit can be about, and whose it can be. Metrics and errors name them.
+const (
+	ResourceRuns    = "runs"
+	ResourceStreams = "streams"
+	ResourceThreads = "threads"
+	ResourceBytes   = "bytes"
+
+	ScopeTenant = "tenant"
+	ScopeUser   = "user"
+)
+
+// Limiter holds the limits and what is used of them. A process has one. A nil Limiter has
+// no limits and counts nothing.
+type Limiter struct {
+	cfg           Config
+	runs, streams gate
+	usage         *usage // nil if nothing is counted in the store
+
+	mu     sync.Mutex
+	logged time.Time // when somebody last reached a limit
+}
+
+// New returns a Limiter. Run counts in the store.
+func New(cfg Config) *Limiter {
+	l := &Limiter{cfg: cfg, runs: gate{resource: ResourceRuns}, streams: gate{resource: ResourceStreams}}
+	if cfg.counts() {
+		l.usage = newUsage(cfg)
+	}
+	return l
+}
+
+// counts reports whether there is a limit for something that is counted in the store.
+func (c *Config) counts() bool {
+	stored := func(p Pair) bool {
+		return p.PerTenant.Threads > 0 || p.PerTenant.Bytes > 0 || p.PerUser.Threads > 0 || p.PerUser.Bytes > 0
+	}
+	if stored(c.Pair) {
+		return true
+	}
+	for _, p := range c.Tenants {
+		if stored(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// of returns the bounds that hold for a tenant.
+func (l *Limiter) of(tenant string) Pair {
+	own := l.cfg.Tenants[tenant]
+	p := Pair{PerTenant: own.PerTenant.Or(l.cfg.PerTenant), PerUser: own.PerUser.Or(l.cfg.PerUser)}
+	if p.PerTenant.Runs == 0 && l.cfg.Several != nil && l.cfg.Several() {
+		p.PerTenant.Runs = l.cfg.Share
+	}
+	return p
+}
+
+// TakeRun counts a run that begins. The error says that the tenant or the user has too
+// many; otherwise the caller calls FreeRun when the run has ended here.
+func (l *Limiter) TakeRun(who holdfast.Principal) error {
+	if l == nil {
+		return nil
+	}
+	p := l.of(who.Tenant)
+	return l.rejected(who, l.runs.take(who, p.PerTenant.Runs, p.PerUser.Runs))
+}
+
+// HoldRun is TakeRun for a run that began elsewhere and continues here, whatever the
+// limits are.
+func (l *Limiter) HoldRun(who holdfast.Principal) {
+	if l != nil {
+		_ = l.runs.take(who, 0, 0) // without limits there is no error
+	}
+}
+
+// FreeRun ends what TakeRun or HoldRun began.
+func (l *Limiter) FreeRun(who holdfast.Principal) {
+	if l != nil {
+		l.runs.free(who)
+	}
+}
+
+// OpenStream counts a stream that is opened. The error says that the tenant or the user
+// has too many; otherwise the caller calls closed when the stream ends. Calling it again
+// changes nothing.
+func (l *Limiter) OpenStream(who holdfast.Principal) (closed func(), err error) {
+	if l == nil {
+		return func() {}, nil
+	}
+	p := l.of(who.Tenant)
+	if err := l.streams.take(who, p.PerTenant.Streams, p.PerUser.Streams); err != nil {
+		return nil, l.rejected(who, err)
+	}
+	return sync.OnceFunc(func() { l.streams.free(who) }), nil
+}
+
+// reached is a limit that is in the way.
+type reached struct {
+	resource, scope string
+	used, limit     int64
+}
+
+// rejected reports that a limit is in the way and returns the error for the caller; nil if
+// none is.
+func (l *Limiter) rejected(who holdfast.Principal, r *reached) error {
+	if r == nil {
+		return nil
+	}
+	l.cfg.Rejected(r.resource, r.scope)
+	l.mu.Lock()
+	now := l.cfg.Now()
+	say := now.Sub(l.logged) >= time.Second // whoever is refused may come back at once
+	if say {
+		l.logged = now
+	}
+	l.mu.Unlock()
+	if say {
+		l.cfg.Log.Warn("limit reached", "resource", r.resource, "scope", r.scope, "tenant", who.Tenant, "user", who.User, "used", r.used, "limit", r.limit)
+	}
+	return r.err()
+}
+
+// err is what the caller is told.
+func (r *reached) err() *holdfast.Error {
+	whose := map[string]string{ScopeTenant: "Your organization", ScopeUser: "You"}[r.scope]
+	has := map[string]string{ScopeTenant: "has", ScopeUser: "have"}[r.scope]
+	what, hint := map[string]string{
+		ResourceRuns: "runs in progress", ResourceStreams: "streams open", ResourceThreads: "threads", ResourceBytes: "bytes stored",
+	}[r.resource], ""
+	switch r.resource {
+	case ResourceRuns:
+		hint = "Wait until one of the runs has ended, or cancel one: POST /threads/{thread}/runs/{run}/cancel."
+	case ResourceStreams:
+		hint = "Close a stream that nobody reads; the runs go on without it."
+	case ResourceThreads:
+		hint = "Delete threads that are not needed any more: DELETE /threads/{thread}, or POST /maintenance/delete-inactive."
+	case ResourceBytes:
+		hint = "Delete or prune threads that are not needed any more: DELETE /threads/{thread}, POST /threads/{thread}/prune."
+	}
+	return holdfast.Errorf(codes.LimitExceeded, "%s %s %d %s; %d are allowed.", whose, has, r.used, what, r.limit).
+		WithHint("%s", hint+" Operators raise the limit under limits in the configuration file.").
+		With("resource", r.resource).With("scope", r.scope).With("used", r.used).With("limit", r.limit)
+}
+
+// owner returns who somebody is, without the rights with which a request came: all
+// requests of a user count together.
+func owner(who holdfast.Principal) holdfast.Principal {
+	return holdfast.Principal{Tenant: who.Tenant, User: who.User}
+}
+
+// gate counts what is open in this process, by tenant and by user.
+type gate struct {
+	resource string
+	mu       sync.Mutex
+	tenants  map[string]int
+	users    map[holdfast.Principal]int
+}
+
+// take counts one more unless a limit is in the way, which it then returns; 0 is none.
+func (g *gate) take(who holdfast.Principal, perTenant, perUser int) *reached {
+	who = owner(who)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if used := g.users[who]; perUser > 0 && used >= perUser {
+		return &reached{g.resource, ScopeUser, int64(used), int64(perUser)}
+	}
+	if used := g.tenants[who.Tenant]; perTenant > 0 && used >= perTenant {
+		return &reached{g.resource, ScopeTenant, int64(used), int64(perTenant)}
+	}
+	if g.users == nil {
+		g.tenants, g.users = map[string]int{}, map[holdfast.Principal]int{}
+	}
+	g.tenants[who.Tenant]++
+	g.users[who]++
+	return nil
+}
+
+// free counts one less.
+func (g *gate) free(who holdfast.Principal) {
+	who = owner(who)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.tenants[who.Tenant]--; g.tenants[who.Tenant] == 0 {
+		delete(g.tenants, who.Tenant)
+	}
+	if g.users[who]--; g.users[who] == 0 {
+		delete(g.users, who)
+	}
+}

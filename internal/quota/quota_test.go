@@ -1,0 +1,274 @@
+package quota_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+var (
+	alice = holdfast.Principal{Tenant: "acme", User: "alice"}
+	bob   = holdfast.Principal{Tenant: "acme", User: "bob"}
+	eve   = holdfast.Principal{Tenant: "evil", User: "eve"}
+
+	serial atomic.Int64
+)
+
+// limiter returns a Limiter with what a test changes.
+func limiter(t *testing.T, ledger store.Ledger, change func(*quota.Config)) *quota.Limiter {
+	cfg := quota.Config{
+		Ledger: ledger, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
+		NewID: func(prefix string) string { return fmt.Sprint(prefix, serial.Add(1)) },
+	}
+	change(&cfg)
+	return quota.New(cfg)
+}
+
+// scopeOf returns whose limit an error is about.
+func scopeOf(err error) any {
+	var e *holdfast.Error
+	if !errors.As(err, &e) || e.Code != codes.LimitExceeded {
+		return err
+	}
+	return e.Details["scope"]
+}
+
+// TestWhoseLimit: a tenant's own limits take the place of the general ones, one by one, and
+// of several tenants each has its share unless it has a limit.
+func TestWhoseLimit(t *testing.T) {
+	t.Parallel()
+	several := true
+	l := limiter(t, memstore.New(), func(c *quota.Config) {
+		c.PerUser.Runs, c.Share, c.Several = 2, 3, func() bool { return several }
+		c.Tenants = map[string]quota.Pair{"evil": {PerTenant: quota.Bounds{Runs: 4}, PerUser: quota.Bounds{Runs: 10}}}
+	})
+	for i, step := range []struct {
+		who  holdfast.Principal
+		want any
+	}{
+		{alice, nil}, {alice, nil}, {alice, "user"}, {bob, nil}, {bob, "tenant"},
+		{eve, nil}, {eve, nil}, {eve, nil}, {eve, nil}, {eve, "tenant"},
+	} {
+		err := l.TakeRun(step.who)
+		if step.want == nil && err != nil || step.want != nil && scopeOf(err) != step.want {
+			t.Errorf("run %d of %v: %v, want %v", i, step.who, err, step.want)
+		}
+	}
+	several = false
+	if err := l.TakeRun(bob); err != nil {
+		t.Errorf("a single tenant has only a share: %v", err)
+	}
+}
+
+// TestRightsDoNotMatter: requests of a user count together, with whatever rights they come,
+// and end as requests of that user.
+func TestRightsDoNotMatter(t *testing.T) {
+	t.Parallel()
+	l := limiter(t, memstore.New(), func(c *quota.Config) { c.PerUser.Runs, c.PerUser.Threads = 1, 1 })
+	with := func() holdfast.Principal {
+		who := alice
+		who.Rights = &access.Rights{Roles: []access.Role{access.RoleUser}}
+		return who
+	}
+	for range 3 {
+		if err := l.TakeRun(with()); err != nil {
+			t.Fatal(err)
+		}
+		if scopeOf(l.TakeRun(with())) != "user" {
+			t.Error("a second run of the user is not refused")
+		}
+		l.FreeRun(alice)
+	}
+	stored, err := l.Admit(t.Context(), with(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored(true)
+	if _, err := l.Admit(t.Context(), with(), true); scopeOf(err) != "user" {
+		t.Errorf("a second thread of the user: %v", err)
+	}
+}
+
+// TestStreamsAreCountedExactly, whoever opens and closes them at the same time, and closing
+// one twice frees one.
+func TestStreamsAreCountedExactly(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int64
+	l := limiter(t, memstore.New(), func(c *quota.Config) {
+		c.PerTenant.Streams, c.Rejected = 5, func(string, string) { refused.Add(1) }
+	})
+	var open, most, failed atomic.Int64
+	var wg sync.WaitGroup
+	for n := range 50 {
+		wg.Go(func() {
+			for range 50 {
+				closed, err := l.OpenStream([]holdfast.Principal{alice, bob}[n%2])
+				if err != nil {
+					failed.Add(1)
+					continue
+				}
+				now := open.Add(1)
+				for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
+				}
+				open.Add(-1)
+				closed()
+				closed()
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() > 5 || refused.Load() != failed.Load() {
+		t.Errorf("%d streams were open at a time; %d were refused, %d reported", most.Load(), failed.Load(), refused.Load())
+	}
+	for n := range 6 {
+		if _, err := l.OpenStream(alice); (err == nil) != (n < 5) {
+			t.Errorf("afterwards, stream %d: %v", n, err)
+		}
+	}
+}
+
+// TestNoLimits: without limits nothing is refused and nothing is counted in the store.
+func TestNoLimits(t *testing.T) {
+	t.Parallel()
+	var none *quota.Limiter
+	for _, l := range []*quota.Limiter{none, limiter(t, nil, func(*quota.Config) {})} {
+		stored, err := l.Admit(t.Context(), alice, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored(true)
+		closed, err := l.OpenStream(alice)
+		if err := errors.Join(err, l.TakeRun(alice)); err != nil {
+			t.Fatal(err)
+		}
+		closed()
+		l.HoldRun(alice)
+		l.FreeRun(alice)
+		l.FreeRun(alice)
+		l.Wrote(alice, 1)
+		l.Deleted(alice, 1)
+		l.Flush(t.Context())
+		if due, err := l.CountDue(t.Context()); due || err != nil || l.Counts() {
+			t.Errorf("something is counted: %v", err)
+		}
+	}
+}
+
+// TestThreadsAreReserved: of several processes that make threads at the same time, none
+// goes over the limit, and a thread that was not made in the end leaves its place.
+func TestThreadsAreReserved(t *testing.T) {
+	t.Parallel()
+	s := memstore.New()
+	var processes []*quota.Limiter
+	for range 3 {
+		processes = append(processes, limiter(t, s, func(c *quota.Config) { c.PerTenant.Threads = 10 }))
+	}
+	var made atomic.Int64
+	var wg sync.WaitGroup
+	for n := range 60 {
+		wg.Go(func() {
+			stored, err := processes[n%3].Admit(t.Context(), []holdfast.Principal{alice, bob}[n%2], true)
+			if err == nil {
+				made.Add(1)
+				stored(made.Load() > 5)
+			} else if scopeOf(err) != "tenant" {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if made.Load() != 10 {
+		t.Errorf("%d threads were allowed at a time, want 10", made.Load())
+	}
+	for _, l := range processes {
+		l.Flush(t.Context())
+	}
+	used, err := s.Used(t.Context(), "acme", []string{"usage/threads/added/tenant"})
+	if err != nil || used[0] > 5 {
+		t.Errorf("%d threads are counted, five at least were not made: %v", used[0], err)
+	}
+}
+
+// unsteady is a ledger that does not answer for a time.
+type unsteady struct {
+	store.Ledger
+	fails atomic.Bool
+}
+
+var errAway = errors.New("the store is away")
+
+func (u *unsteady) Reserve(ctx context.Context, r *store.Reservation) error {
+	if u.fails.Load() {
+		return errAway
+	}
+	return u.Ledger.Reserve(ctx, r)
+}
+
+func (u *unsteady) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
+	if u.fails.Load() {
+		return errAway
+	}
+	return u.Ledger.Settle(ctx, tenant, id, actual)
+}
+
+// TestNothingIsForgotten: what cannot be written while the store is away is written later,
+// once, for any number of users, whatever their names.
+func TestNothingIsForgotten(t *testing.T) {
+	t.Parallel()
+	s := memstore.New()
+	u := &unsteady{Ledger: s}
+	l := limiter(t, u, func(c *quota.Config) { c.PerTenant.Bytes = 1 << 30 })
+	long := holdfast.Principal{Tenant: "acme", User: strings.Repeat("x", store.MaxName)}
+	u.fails.Store(true)
+	for n := range 100 {
+		l.Wrote(holdfast.Principal{Tenant: "acme", User: fmt.Sprint("user", n)}, 10)
+	}
+	l.Wrote(long, 7)
+	l.Flush(t.Context())
+	l.Wrote(alice, -4)
+	l.Deleted(bob, 3)
+	l.Flush(t.Context())
+	u.fails.Store(false)
+	l.Flush(t.Context())
+	l.Flush(t.Context())
+	used, err := s.Used(t.Context(), "acme", []string{
+		"usage/bytes/added/tenant", "usage/bytes/removed/tenant", "usage/threads/removed/tenant", "usage/bytes/added/user/user99", "usage/bytes/removed/user/bob",
+	})
+	if want := []int64{1007, 7, 1, 10, 3}; err != nil || fmt.Sprint(used) != fmt.Sprint(want) {
+		t.Errorf("counted are %v, want %v: %v", used, want, err)
+	}
+}
+
+// TestOneProcessCounts: of several processes one counts everything, once an hour.
+func TestOneProcessCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		change := func(c *quota.Config) { c.PerUser.Bytes = 1 }
+		one, other := limiter(t, s, change), limiter(t, s, change)
+		for i, step := range []struct {
+			l    *quota.Limiter
+			wait time.Duration
+			want bool
+		}{{one, 0, true}, {other, 0, false}, {one, time.Minute, false}, {other, time.Hour, true}, {one, 0, false}} {
+			time.Sleep(step.wait)
+			if due, err := step.l.CountDue(t.Context()); due != step.want || err != nil {
+				t.Errorf("step %d: %v, %v", i, due, err)
+			}
+		}
+	})
+}

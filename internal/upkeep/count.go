@@ -1,0 +1,157 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// What the limits of tenants and users need of upkeep: a thread is measured when its log
+// has been archived or something was removed from it, and now and then all threads are
+// counted, because the counts in the store may be off; see package quota.
+
+// countCheck is how often each process asks whether it is its turn to count.
+const countCheck = time.Minute
+
+// counting is a Keeper's part in the limits.
+type counting struct{ *Keeper }
+
+// keep counts all threads when it is due.
+func (k counting) keep() {
+	tick := time.NewTicker(countCheck)
+	defer tick.Stop()
+	for due := false; ; {
+		var err error
+		if !due {
+			due, err = k.cfg.Limits.CountDue(k.ctx)
+		}
+		if due {
+			err = k.all(k.ctx)
+			due = err != nil
+		}
+		if err != nil && k.ctx.Err() == nil {
+			k.cfg.Log.Warn("what tenants use could not be counted; it is tried again", "error", err)
+		}
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Count counts all threads and what they take, and puts the counts in the store right.
+func (k *Keeper) Count(ctx context.Context) error { return counting{k}.all(ctx) }
+
+// all is Count.
+func (k counting) all(ctx context.Context) error {
+	count := k.cfg.Limits.NewCount()
+	seed, seen := maphash.MakeSeed(), map[uint64]bool{} // a store may list a thread twice
+	for after := ""; ; {
+		heads, next, err := k.cfg.Store.Walk(ctx, after, retentionPage)
+		if err != nil && !errors.Is(err, store.ErrUnreadable) {
+			return err
+		}
+		for i := range heads {
+			h := &heads[i]
+			if sum := maphash.Comparable(seed, h.Key); !seen[sum] {
+				seen[sum] = true
+				k.one(ctx, h, count.Thread)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		if next == "" {
+			break
+		}
+		after = next
+	}
+	k.cfg.Limits.Flush(ctx)
+	wrong, err := count.Correct(ctx)
+	if wrong > 0 {
+		k.cfg.Log.Info("the counts of what tenants use were put right", "threads", len(seen), "counts", wrong)
+	}
+	return err
+}
+
+// one counts one thread. One that cannot be read has a size of 0.
+func (k counting) one(ctx context.Context, h *store.Head, add func(holdfast.Principal, int64)) {
+	var t *thread.Thread
+	err := panics.Caught(func() (err error) {
+		t, err = k.read.Head(ctx, h.Key)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return // deleted meanwhile
+	}
+	owner := holdfast.Principal{Tenant: h.Key.Tenant, User: h.User}
+	if err != nil {
+		add(owner, 0)
+		return
+	}
+	if !t.State.Measured && !t.State.Running() && k.cfg.Now().Sub(h.UpdatedAt) >= k.cfg.ArchiveAfter {
+		k.measure(ctx, h.Key)
+		if again, err := k.read.Head(ctx, h.Key); err == nil {
+			t = again
+		}
+	}
+	add(owner, t.State.Bytes)
+}
+
+// wrote adds to the size of a thread what the commit c is going to write, which is an
+// estimate until the thread is measured.
+func wrote(st *thread.State, c *store.Commit) {
+	st.Bytes += thread.BytesOf(c)
+	st.Measured = false
+}
+
+// measureSoon has a thread measured that was changed. A caller who was told its ETag has
+// time to use it.
+func (k counting) measureSoon(key store.ThreadKey) {
+	if k.cfg.Limits.Counts() {
+		k.ArchiveSoon(key)
+	}
+}
+
+// measure stores in the head of a thread that does not run what the thread takes. If that
+// fails it stays as it was estimated.
+func (k counting) measure(ctx context.Context, key store.ThreadKey) {
+	if !k.cfg.Limits.Counts() {
+		return
+	}
+	err := k.tryMeasure(ctx, key)
+	switch {
+	case err == nil, errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), ctx.Err() != nil:
+	default:
+		k.cfg.Log.Warn("a thread could not be measured; its size stays an estimate", "thread", key.Thread, "error", err)
+	}
+}
+
+func (k counting) tryMeasure(ctx context.Context, key store.ThreadKey) error {
+	defer k.engine.Lock(key)()
+	t, err := k.read.Head(ctx, key)
+	if err != nil || t.State.Running() {
+		return err
+	}
+	size, err := k.read.Size(ctx, key)
+	before := t.State.Bytes
+	if err != nil || t.State.Measured && size == before {
+		return err
+	}
+	st := t.State.Clone()
+	st.Bytes, st.Measured = size, true
+	c := k.amend(t)
+	c.State = st.Encode()
+	if err := k.engine.Commit(ctx, t.Place(), c); err != nil {
+		return err
+	}
+	k.cfg.Limits.Wrote(t.Place().Principal, size-before)
+	return nil
+}

@@ -1,0 +1,97 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/holdfast-agents/holdfast/internal/config"
+	"github.com/holdfast-agents/holdfast/internal/ids"
+	"github.com/holdfast-agents/holdfast/internal/quota"
+)
+
+// Quota bounds what one tenant or one user may use. A zero member means no limit. Whatever
+// it refuses gets the error limit_exceeded; a run that has begun is never ended by it, and
+// reading and deleting are always possible.
+type Quota struct {
+	// Runs are those in progress in this process.
+	Runs int
+	// Streams are the open responses of POST /runs, attachments and replays in this
+	// process. Those that a program opens with [Server.Run] do not count.
+	Streams int
+	// Threads are those that are stored. All processes that share a store count together.
+	Threads int
+	// Bytes is what the stored threads take, as GET /threads/{thread} says, counted like
+	// Threads.
+	Bytes int64
+}
+
+// TenantQuota bounds what one tenant may use.
+type TenantQuota struct {
+	// PerTenant bounds the tenant as a whole.
+	PerTenant Quota
+	// PerUser bounds each of its users.
+	PerUser Quota
+}
+
+// Quotas bounds what tenants and users may use.
+type Quotas struct {
+	// PerTenant bounds each tenant. If it has no Runs and there are several tenants (see
+	// Config.MultiTenant), a tenant may use a quarter of Config.MaxRuns.
+	PerTenant Quota
+	// PerUser bounds each user.
+	PerUser Quota
+	// Tenants has what is different for single tenants, by name: members that are not 0
+	// take the place of those above.
+	Tenants map[string]TenantQuota
+}
+
+// LoadQuotas reads the limits of tenants and users, which stand under limits in an agents
+// file; see [LoadAgents]. Without a path there are none.
+func LoadQuotas(path string, parts Parts) (Quotas, error) {
+	if path == "" {
+		return Quotas{}, nil
+	}
+	file, err := config.Load(path, parts.withDefaults().known())
+	if err != nil {
+		return Quotas{}, err
+	}
+	q := Quotas{PerTenant: Quota(file.Quotas.PerTenant), PerUser: Quota(file.Quotas.PerUser)}
+	for name, own := range file.Quotas.Tenants {
+		if q.Tenants == nil {
+			q.Tenants = map[string]TenantQuota{}
+		}
+		q.Tenants[name] = TenantQuota{PerTenant: Quota(own.PerTenant), PerUser: Quota(own.PerUser)}
+	}
+	return q, nil
+}
+
+// validate refuses limits that are negative.
+func (q *Quotas) validate() error {
+	all := map[string]Quota{"PerTenant": q.PerTenant, "PerUser": q.PerUser}
+	for name, own := range maps.All(q.Tenants) {
+		all["PerTenant of "+name], all["PerUser of "+name] = own.PerTenant, own.PerUser
+	}
+	for name, one := range all {
+		if one.Runs < 0 || one.Streams < 0 || one.Threads < 0 || one.Bytes < 0 {
+			return fmt.Errorf("Config.Quotas.%s has a negative limit: use 0 for none", name)
+		}
+	}
+	return nil
+}
+
+// limiter returns what holds tenants and users to the quotas.
+func (s *Server) limiter() *quota.Limiter {
+	c := s.cfg
+	bounds := func(q Quota) quota.Bounds {
+		return quota.Bounds{Runs: q.Runs, Streams: q.Streams, Threads: q.Threads, Bytes: q.Bytes}
+	}
+	cfg := quota.Config{
+		Pair: quota.Pair{PerTenant: bounds(c.Quotas.PerTenant), PerUser: bounds(c.Quotas.PerUser)}, Tenants: map[string]quota.Pair{},
+		Share: max(1, c.MaxRuns/4), Several: c.MultiTenant,
+		Ledger: s.store, Now: c.Now, Log: c.Log, NewID: ids.New(c.Now), Rejected: s.metrics.LimitRejected,
+	}
+	for name, own := range c.Quotas.Tenants {
+		cfg.Tenants[name] = quota.Pair{PerTenant: bounds(own.PerTenant), PerUser: bounds(own.PerUser)}
+	}
+	return quota.New(cfg)
+}
