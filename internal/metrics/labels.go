@@ -26,10 +26,10 @@ const (
 // known returns the error codes of package codes. An extension's code is other.
 func known() []string {
 	return []string{
-		codes.AgentNotFound, codes.BodyTimeout, codes.BudgetExceeded, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
-		codes.CheckpointUnreadable, codes.CircuitOpen, codes.CutOff, codes.ForbiddenHost,
+		codes.AgentNotFound, codes.AuthUnavailable, codes.BodyTimeout, codes.BudgetExceeded, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
+		codes.CheckpointUnreadable, codes.CircuitOpen, codes.CutOff, codes.Forbidden, codes.ForbiddenHost,
 		codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept, codes.Internal, codes.InterruptAlreadyAnswered,
-		codes.InterruptExpired, codes.Interrupted, codes.InvalidInput, codes.LimitExceeded, codes.MaxIterations,
+		codes.InterruptExpired, codes.Interrupted, codes.InvalidInput, codes.LimitExceeded, codes.MaxIterations, codes.MediaRefused,
 		codes.MethodNotAllowed, codes.MiddlewareFailed, codes.RateLimited, codes.SchemaChanged,
 		codes.StateMigration, codes.StateNotListed, codes.StateTooNew, codes.StateUnreadable, codes.StateUnwritable, codes.TooManyErrors,
 		codes.MidExecution, codes.ModelFailed, codes.NotAcceptable, codes.NotFound,
