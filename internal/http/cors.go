@@ -10,8 +10,8 @@ import (
 // Cross-origin requests: the CORS headers that browsers ask for, and who gets them.
 
 // mayUse reports whether a page of the origin may use a server without keys.
-func (h *handler) mayUse(origin string) bool {
-	return isLocalOrigin(origin) || h.AllowedOrigins.names(origin)
+func (d *door) mayUse(origin string) bool {
+	return isLocalOrigin(origin) || d.origins.names(origin)
 }
 
 // resourcePolicy keeps browsers from loading a response into a page of another origin,
@@ -19,44 +19,45 @@ func (h *handler) mayUse(origin string) bool {
 const resourcePolicy = "Cross-Origin-Resource-Policy"
 
 // cors answers preflights before authentication, because browsers send them without
-// credentials, and lets allowed pages read the responses. A request from any other
+// credentials, and lets allowed pages read the responses. It reports whether there is
+// anything left to answer; the error is for a preflight of a page that is not allowed. A request from any other
 // page is served without CORS headers: the page may be of the same origin behind a
 // proxy, and browsers keep the response from all others.
-func (h *handler) cors(w http.ResponseWriter, r *http.Request) (goOn bool) {
+func (d *door) cors(w http.ResponseWriter, r *http.Request) (goOn bool, err error) {
 	origin := r.Header.Get("Origin")
 	header := w.Header()
-	if !h.AllowedOrigins.any {
+	if !d.origins.any {
 		header.Add("Vary", "Origin")
 	}
 	header.Set(resourcePolicy, "same-origin")
 	preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
-	allowed := origin != "" && h.allow(header, origin)
+	allowed := origin != "" && d.allow(header, origin)
 	switch {
 	case !preflight:
-		return true
+		return true, nil
 	case !allowed:
-		h.fail(w, r, holdfast.Errorf(codes.ForbiddenOrigin, "Pages of this origin may not use this server.").
-			WithHint("An operator can add it to the allowed origins."))
+		return false, holdfast.Errorf(codes.ForbiddenOrigin, "Pages of this origin may not use this server.").
+			WithHint("An operator can add it to the allowed origins.")
 	default:
-		header.Set("Access-Control-Allow-Methods", h.methods)
+		header.Set("Access-Control-Allow-Methods", d.methods)
 		header.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, If-Match, Holdfast-Resume")
 		header.Set("Access-Control-Max-Age", "600")
 		w.WriteHeader(http.StatusNoContent)
+		return false, nil
 	}
-	return false
 }
 
 // allow sets the headers that let a page read the response, if it may.
-func (h *handler) allow(header http.Header, origin string) bool {
+func (d *door) allow(header http.Header, origin string) bool {
 	switch {
-	case h.AllowedOrigins.names(origin):
-		if h.AllowedOrigins.credentials {
+	case d.origins.names(origin):
+		if d.origins.credentials {
 			header.Set("Access-Control-Allow-Credentials", "true")
 		}
 		header.Set("Access-Control-Allow-Origin", origin)
-	case h.LoopbackOnly && isLocalOrigin(origin):
+	case d.loopbackOnly && isLocalOrigin(origin):
 		header.Set("Access-Control-Allow-Origin", origin)
-	case h.AllowedOrigins.any:
+	case d.origins.any:
 		header.Set("Access-Control-Allow-Origin", "*")
 	default:
 		return false

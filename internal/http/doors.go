@@ -16,24 +16,28 @@ import (
 // of another site must not change anything. A body must call itself JSON on every server,
 // because a page of another site can send all other kinds without asking first.
 
-// doors reports whether a request may go on to authentication; if not, it has been
-// answered.
-func (h *handler) doors(w http.ResponseWriter, r *http.Request) bool {
-	err := h.checkHost(r)
-	if err == nil && h.LoopbackOnly {
-		err = h.checkLocal(r)
+// door decides who may come as far as authentication, and which pages may read responses.
+// Its first members are those of [Config].
+type door struct {
+	loopbackOnly, anonymous, behindProxy bool
+	hosts                                Hosts
+	origins                              Origins
+	methods                              string // that a preflight allows
+}
+
+// check returns why a request may not go on to authentication, if it may not.
+func (d *door) check(r *http.Request) error {
+	err := d.checkHost(r)
+	if err == nil && d.loopbackOnly {
+		err = d.checkLocal(r)
 	}
-	if err == nil && h.Anonymous {
-		err = h.checkSite(r)
+	if err == nil && d.anonymous {
+		err = d.checkSite(r)
 	}
 	if err == nil {
 		err = checkContentType(r)
 	}
-	if err != nil {
-		h.fail(w, r, err)
-		return false
-	}
-	return true
+	return err
 }
 
 // monitored are the routes that monitors ask, by whatever name they know the machine.
@@ -42,15 +46,15 @@ func monitored(r *http.Request) bool {
 	return slices.Contains([]string{"/healthz", "/readyz", "/metrics"}, r.URL.Path)
 }
 
-func (h *handler) checkHost(r *http.Request) error {
+func (d *door) checkHost(r *http.Request) error {
 	switch {
-	case h.LoopbackOnly:
-		if isLoopback(r.Host) || h.Hosts.name(r.Host) {
+	case d.loopbackOnly:
+		if isLoopback(r.Host) || d.hosts.name(r.Host) {
 			return nil
 		}
 		return holdfast.Errorf(codes.ForbiddenHost, "This server has no API keys, so it answers only as localhost.").
 			WithHint("Use http://localhost with its port. To serve other hosts, configure API keys.")
-	case monitored(r) || !h.Anonymous && !h.Hosts.set() || h.Hosts.name(r.Host):
+	case monitored(r) || !d.anonymous && !d.hosts.set() || d.hosts.name(r.Host):
 		return nil
 	}
 	return holdfast.Errorf(codes.ForbiddenHost, "This server does not answer to the host name of this request.").
@@ -59,15 +63,15 @@ func (h *handler) checkHost(r *http.Request) error {
 
 // checkLocal guards a server that serves its own machine: pages from elsewhere may not
 // use it, and neither may others through a proxy, whose requests look local.
-func (h *handler) checkLocal(r *http.Request) error {
-	if origin := r.Header.Get("Origin"); origin != "" && !h.mayUse(origin) {
+func (d *door) checkLocal(r *http.Request) error {
+	if origin := r.Header.Get("Origin"); origin != "" && !d.mayUse(origin) {
 		return holdfast.Errorf(codes.ForbiddenOrigin, "This server has no API keys, so only pages from localhost may use it.").
 			WithHint("Serve the page from http://localhost, or add its origin to the allowed ones.")
 	}
 	if fromOtherSite(r) {
 		return errOtherSite()
 	}
-	if h.BehindProxy {
+	if d.behindProxy {
 		return nil
 	}
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host"} {
@@ -82,12 +86,12 @@ func (h *handler) checkLocal(r *http.Request) error {
 
 // checkSite guards a server that everybody may use: a page of another site must not use
 // it by way of a visitor's browser.
-func (h *handler) checkSite(r *http.Request) error {
+func (d *door) checkSite(r *http.Request) error {
 	if monitored(r) {
 		return nil
 	}
 	origin := r.Header.Get("Origin")
-	listed := origin != "" && h.AllowedOrigins.names(origin)
+	listed := origin != "" && d.origins.names(origin)
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 	if changes && origin != "" && !listed && !sameOrigin(origin, r.Host) {
 		return holdfast.Errorf(codes.ForbiddenOrigin, "This server has no API keys, so pages of other origins may not change anything.").

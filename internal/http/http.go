@@ -129,11 +129,10 @@ type handler struct {
 	Config
 	// document is the response of GET /openapi.json.
 	document []byte
-	// methods are the methods that a preflight allows.
-	methods string
-	turns   *turns
-	ready   readyState
-	bodies  *receiver
+	turns    *turns
+	ready    readyState
+	bodies   *receiver
+	door     door
 }
 
 // New returns the handler of all routes.
@@ -156,8 +155,9 @@ func newRouter(c Config) *chi.Mux {
 		c.BodyTimeout = bodyTimeout
 	}
 	h := &handler{
-		Config: c, document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version), methods: methodsOf(routes),
+		Config: c, document: openAPI(routes, !c.LoopbackOnly && !c.Anonymous, c.Version),
 		turns: newTurns(), bodies: newReceiver(c.MaxBody, c.MaxBodies, c.BodyTimeout),
+		door: door{c.LoopbackOnly, c.Anonymous, c.BehindProxy, c.Hosts, c.AllowedOrigins, methodsOf(routes)},
 	}
 	r := chi.NewRouter()
 	r.Use(h.observe, h.admit)
@@ -180,16 +180,31 @@ type unlimited struct{}
 
 func (unlimited) OpenStream(holdfast.Principal) (func(), error) { return func() {}, nil }
 
-// admit lets a request through to its route, if its headers allow that (see doors). One handler makes all checks, because a
-// stream keeps the stack frames of its handlers as long as it is open.
+// admit lets a request through to its route, if its headers allow that (see [door]). One
+// handler makes all checks, because a stream keeps the stack frames of its handlers as
+// long as it is open.
 func (h *handler) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := h.bodies.admit(r); err != nil {
-			h.fail(w, r, err)
-		} else if h.doors(w, r) && h.cors(w, r) {
+		if h.enters(w, r) {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// enters makes the checks of admit. If it reports false, the request has been answered.
+func (h *handler) enters(w http.ResponseWriter, r *http.Request) bool {
+	err := h.bodies.admit(r)
+	if err == nil {
+		err = h.door.check(r)
+	}
+	goOn := err == nil
+	if goOn {
+		goOn, err = h.door.cors(w, r)
+	}
+	if err != nil {
+		h.fail(w, r, err)
+	}
+	return goOn
 }
 
 // endpoint is the function of a route: it answers, or returns the error to answer
