@@ -23,7 +23,7 @@ var writeGolden = flag.Bool("write-golden", false, "write the golden stores of a
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
-var goldenFormats = []string{"v1", "v2", "v3", "v4"}
+var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5"}
 
 // golden is what a store of a format held when it was written.
 type golden struct {
