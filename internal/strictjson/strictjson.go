@@ -72,22 +72,37 @@ func Check(body []byte, s *Shape) (Counts, error) {
 	if !utf8.Valid(body) {
 		return nil, &Error{Message: "The body is not UTF-8.", Hint: "Encode it as UTF-8."}
 	}
-	// Before anything else, because other readers have a limit of their own, and say less.
-	if depth(body) > MaxDepth {
-		return nil, &Error{
-			Message: fmt.Sprintf("The body is nested more than %d deep.", MaxDepth),
-			Hint:    "Send lists and objects that are less deep; deeper ones can be sent as text.",
-		}
-	}
-	if !json.Valid(body) {
-		return nil, &Error{Message: "The body is not valid JSON.", Hint: "Send one JSON object, complete and with nothing after it."}
-	}
 	w := walk{body: body}
-	if e := w.value(s); e != nil {
-		return nil, e
+	err := w.value(s)
+	if w.space(); err == nil && w.at < len(body) {
+		err = notJSON
+	}
+	if err != nil {
+		return nil, general(body, err)
 	}
 	return w.counts, nil
 }
+
+// general returns what is wrong with the body as a whole, if anything is, and otherwise the
+// error, which is about one place.
+func general(body []byte, err *Error) *Error {
+	switch {
+	case depth(body) > MaxDepth:
+		return tooDeep
+	case !json.Valid(body):
+		return notJSON
+	}
+	return err
+}
+
+// What is refused without a place.
+var (
+	notJSON = &Error{Message: "The body is not valid JSON.", Hint: "Send one JSON object, complete and with nothing after it."}
+	tooDeep = &Error{
+		Message: fmt.Sprintf("The body is nested more than %d deep.", MaxDepth),
+		Hint:    "Send lists and objects that are less deep; deeper ones can be sent as text.",
+	}
+)
 
 // Depth returns how deep the lists and objects of a JSON text are nested; for a text that
 // is not JSON, at least what its beginning has.

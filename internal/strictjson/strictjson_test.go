@@ -1,6 +1,7 @@
 package strictjson_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,21 +97,51 @@ func TestPlaceIsShort(t *testing.T) {
 	}
 }
 
+// TestTokens: a token is accepted exactly if encoding/json accepts it, wherever it is
+// among the eight bytes that are read at once.
+func TestTokens(t *testing.T) {
+	tokens := strings.Fields(`0 -0 7 10 -12.50 1e9 1E+9 2.0e-07 01 -01 00 - -a +1 .5 1. 1.e3 1e 1e+ 1.5.5 0x1 1_0 NaN Infinity
+		true false null True tru truee nul nullx fals falsee undefined 'a' "" "\"" "\\" "\/\b\f\n\r\t" "\u00e9\uD83D\uDE00" "\uDEAD"
+		"\u12" "\u12g4" "\u" "\x" "\" " "\ "a"b "a""b" [] [[]] {} [1,] [,1] [1,,2] [1 ] [ {"a":1,} {,} {"a"} {"a":} {"a":1 {a:1} {1:1}
+		{"a":1,"b":2} {"a":1;"b":2} {"a"=1} {"a":1]} [1} ] } , : é`)
+	tokens = append(tokens, "", " ", "\v1", "1\x00", "\"\x00\"", "\"\x1f\"", "\"\x7f\"", "\"\t\"", "\"\n\"", "\"é\u2028🎉\"", " [ 1 , { \"a\" : \"b\" } ]\r\n\t ", "\ufeff1", "\u00a01")
+	for _, token := range tokens {
+		bodies := []string{token, "[" + token + "]", `{"a":` + token + `}`, token + " " + token}
+		for n := range 17 {
+			text := strings.Repeat("a", n)
+			bodies = append(bodies, `["`+text+`",`+token+`]`, `"`+text+strings.Trim(token, `"`)+`"`, `"`+text+strings.Trim(token, `"`)+text+`"`)
+		}
+		for _, body := range bodies {
+			if _, err := strictjson.Check([]byte(body), nil); (err == nil) != json.Valid([]byte(body)) {
+				t.Errorf("%q: %v, but encoding/json says %v", body, err, json.Valid([]byte(body)))
+			}
+		}
+	}
+}
+
 // FuzzCheck: no body makes it panic; what it accepts is JSON, and has no double names and
-// no more levels than are allowed, as another reader finds.
+// no more levels than are allowed, as another reader finds; and what it says is not JSON is
+// none for that reader, either.
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(`{"name":"a\\\"","free":[1,{"a":[{}, [] ,"\u0061"]}],"list":[{"few":[{},{}]}]}`))
 	f.Add([]byte(`{"a":1,"\u0061":2}`))
+	f.Add([]byte(`[-0.5e+7,true,false,null,"\uD83D\/ long enough for eight"]`))
 	f.Add([]byte(many(40, `"":[]`)))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if _, err := strictjson.Check(body, shape()); err != nil {
-			return
-		}
-		dec := json.NewDecoder(strings.NewReader(string(body)))
-		dec.UseNumber()
-		levels := distinct(t, dec)
-		if _, err := dec.Token(); err == nil || levels > strictjson.MaxDepth {
-			t.Fatalf("%d levels, then %v: %q", levels, err, body)
+		for _, s := range []*strictjson.Shape{shape(), nil} {
+			_, err := strictjson.Check(body, s)
+			if err != nil {
+				if strings.Contains(err.Error(), "not valid JSON") && json.Valid(body) {
+					t.Fatalf("valid JSON is refused: %q", body)
+				}
+				continue
+			}
+			dec := json.NewDecoder(bytes.NewReader(body))
+			dec.UseNumber()
+			levels := distinct(t, dec)
+			if _, err := dec.Token(); err == nil || levels > strictjson.MaxDepth || !json.Valid(body) {
+				t.Fatalf("%d levels, then %v: %q", levels, err, body)
+			}
 		}
 	})
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// The pass over a body. It relies on the body being valid JSON, at most MaxDepth deep, so
-// that it only has to find where names and values begin and end.
+// The pass over a body: lists and objects, the names in them, and where errors are. What
+// strings and numbers look like is in tokens.go.
 
-// walk is a pass over a valid body.
+// walk is a pass over a body.
 type walk struct {
 	body []byte
 	at   int
@@ -43,18 +43,6 @@ func (w *walk) text(s span) []byte {
 	return w.body[s.from:s.to]
 }
 
-// space moves to the next byte that is not white space, and returns it.
-func (w *walk) space() byte {
-	for {
-		switch c := w.body[w.at]; c {
-		case ' ', '\t', '\r', '\n':
-			w.at++
-		default:
-			return c
-		}
-	}
-}
-
 // value passes one value.
 func (w *walk) value(s *Shape) *Error {
 	if s == nil {
@@ -62,6 +50,9 @@ func (w *walk) value(s *Shape) *Error {
 	}
 	c := w.space()
 	if s.Kind != Any && c != 'n' && kindOf(c) != s.Kind {
+		if found(c) == "" {
+			return notJSON
+		}
 		place := w.place()
 		return w.refuse(fmt.Sprintf("%s has the wrong type: found %s, wanted %s.", place, found(c), wanted[s.Kind]),
 			"Correct this member and send the request again.")
@@ -72,39 +63,36 @@ func (w *walk) value(s *Shape) *Error {
 	case '[':
 		return w.list(s)
 	case '"':
-		w.quoted()
-	default:
-		w.scalar()
+		_, err := w.quoted()
+		return err
 	}
+	return w.scalar(c)
+}
+
+// enter passes the bracket that opens a list or an object.
+func (w *walk) enter() *Error {
+	if len(w.path) >= MaxDepth { // one step for each list or object around this one
+		return tooDeep
+	}
+	w.at++
 	return nil
 }
 
-// scalar passes a number, true, false or null.
-func (w *walk) scalar() {
-	for w.at < len(w.body) && strings.IndexByte(",]} \t\r\n", w.body[w.at]) < 0 {
-		w.at++
+// next passes the comma before another element or member, or the bracket that closes the
+// list or object.
+func (w *walk) next(closing byte) (end bool, err *Error) {
+	c := w.space()
+	if c != ',' && c != closing {
+		return false, notJSON
 	}
-}
-
-// quoted passes a string, and returns what is between its quotes.
-func (w *walk) quoted() span {
 	w.at++
-	from := w.at
-	for {
-		w.at += bytes.IndexByte(w.body[w.at:], '"')
-		escapes := 0
-		for w.body[w.at-1-escapes] == '\\' {
-			escapes++
-		}
-		w.at++
-		if escapes%2 == 0 {
-			return span{uint32(from), uint32(w.at - 1)}
-		}
-	}
+	return c == closing, nil
 }
 
 func (w *walk) list(s *Shape) *Error {
-	w.at++
+	if err := w.enter(); err != nil {
+		return err
+	}
 	if w.space() == ']' {
 		w.at++
 		return nil
@@ -119,8 +107,10 @@ func (w *walk) list(s *Shape) *Error {
 		if err := w.value(s.Elements); err != nil {
 			return err
 		}
-		end := w.space() == ']'
-		w.at++
+		end, err := w.next(']')
+		if err != nil {
+			return err
+		}
 		if end {
 			w.path = w.path[:here]
 			return nil
@@ -137,9 +127,10 @@ func (w *walk) count(s *Shape, n, here int) *Error {
 	if w.counts == nil {
 		w.counts = Counts{}
 	}
-	w.counts[s]++
+	all := w.counts[s] + 1
+	w.counts[s] = all
 	one := s.Most > 0 && n >= s.Most
-	if !one && (s.Total == 0 || w.counts[s] <= s.Total) {
+	if !one && (s.Total == 0 || all <= s.Total) {
 		return nil
 	}
 	w.path = w.path[:here]
@@ -151,28 +142,23 @@ func (w *walk) count(s *Shape, n, here int) *Error {
 }
 
 func (w *walk) object(s *Shape) *Error {
-	w.at++
-	first := len(w.names)
+	if err := w.enter(); err != nil {
+		return err
+	}
 	if w.space() == '}' {
 		w.at++
 		return nil
 	}
 	w.path = append(w.path, step{})
-	here := len(w.path) - 1
+	first, here := len(w.names), len(w.path)-1
 	for {
-		w.space()
-		name := w.name()
-		w.path[here] = step{name: name, index: -1}
-		if err := w.known(s, name, first); err != nil {
+		if err := w.member(s, first, here); err != nil {
 			return err
 		}
-		w.space()
-		w.at++ // the colon
-		if err := w.value(s.Members[string(w.text(name))]); err != nil {
+		end, err := w.next('}')
+		if err != nil {
 			return err
 		}
-		end := w.space() == '}'
-		w.at++
 		if end {
 			break
 		}
@@ -184,9 +170,34 @@ func (w *walk) object(s *Shape) *Error {
 	return nil
 }
 
+// member passes a member of an object whose names start at first, and which is at place
+// here of the path.
+func (w *walk) member(s *Shape, first, here int) *Error {
+	name, err := w.name()
+	if err != nil {
+		return err
+	}
+	w.path[here] = step{name: name, index: -1}
+	of, err := w.known(s, name, first)
+	if err != nil {
+		return err
+	}
+	if w.space() != ':' {
+		return notJSON
+	}
+	w.at++
+	return w.value(of)
+}
+
 // name passes the name of a member, and adds it to names.
-func (w *walk) name() span {
-	name := w.quoted()
+func (w *walk) name() (span, *Error) {
+	if w.space() != '"' {
+		return span{}, notJSON
+	}
+	name, err := w.quoted()
+	if err != nil {
+		return name, err
+	}
 	if raw := w.body[name.from:name.to]; bytes.IndexByte(raw, '\\') >= 0 {
 		var text string
 		// It is a valid string, so there is no error.
@@ -200,38 +211,39 @@ func (w *walk) name() span {
 		w.names = slices.Grow(w.names, max(16, len(w.names)))
 	}
 	w.names = append(w.names, name)
-	return name
+	return name, nil
 }
 
 // few is how many names are compared with each other one by one.
 const few = 16
 
-// known refuses a name that the object of the shape cannot have. Among few names it also
-// finds a double one at once, so that its place is reported before anything inside it.
-func (w *walk) known(s *Shape, name span, first int) *Error {
+// known returns the Shape of a member, and refuses a name that the object of the shape
+// cannot have. Among few names it also finds a double one at once, so that its place is
+// reported before anything inside it.
+func (w *walk) known(s *Shape, name span, first int) (*Shape, *Error) {
 	text := w.text(name)
 	if others := w.names[first : len(w.names)-1]; len(others) < few {
 		for _, o := range others {
 			if bytes.Equal(w.text(o), text) {
-				return w.double()
+				return nil, w.double()
 			}
 		}
 	}
 	if s.Members == nil && !s.Closed {
-		return nil
+		return nil, nil
 	}
-	if _, ok := s.Members[string(text)]; ok {
-		return nil
+	if of, ok := s.Members[string(text)]; ok {
+		return of, nil
 	}
 	if s.Closed {
-		return w.refuse(fmt.Sprintf("There is no member %q here.", short(text)), s.Hint)
+		return nil, w.refuse(fmt.Sprintf("There is no member %q here.", short(text)), s.Hint)
 	}
 	for right := range s.Members {
 		if strings.EqualFold(right, string(text)) {
-			return w.refuse(fmt.Sprintf("%s is not spelled like the member %q.", w.place(), right), "Names are case-sensitive: correct it and send the request again.")
+			return nil, w.refuse(fmt.Sprintf("%s is not spelled like the member %q.", w.place(), right), "Names are case-sensitive: correct it and send the request again.")
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // unique refuses a double name among those of the object that ends, whose names start at
@@ -315,7 +327,7 @@ func kindOf(c byte) Kind {
 	return Any
 }
 
-// found names a value by its first byte.
+// found names a value by its first byte; it returns nothing if no value begins like this.
 func found(c byte) string {
 	switch c {
 	case '"':
@@ -326,6 +338,8 @@ func found(c byte) string {
 		return "object"
 	case 't', 'f':
 		return "bool"
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return "number"
 	}
-	return "number"
+	return ""
 }
