@@ -18,7 +18,11 @@ func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	return s.submit(ctx, s.newCommit(c))
+	p := s.newCommit(c)
+	if len(p.messages) > stepMessages && c.Expect == (store.Position{Next: 1}) && !s.readOnly {
+		return commitInSteps(ctx, s, p)
+	}
+	return s.submit(ctx, p)
 }
 
 // Post implements [store.Committer].
@@ -46,6 +50,11 @@ type commit struct {
 
 	thread *thread // nil: the thread is new
 	old    *head
+
+	// number is that of the new thread, if its messages are written already; see
+	// commitInSteps.
+	number  uint64
+	written bool // the rest is, or is about to be
 }
 
 // messageWork is what a message's two keys take of the committer's time, in bytes that are
@@ -89,7 +98,7 @@ func (c *commit) tell(l *wake.List) {
 // check compares the head with the one the commit builds on, and the messages with
 // the tree. A thread that does not exist has the zero fence.
 func (c *commit) check(t *txn) (err error) {
-	c.old = &head{Head: store.Head{Next: 1}}
+	c.old, c.written = &head{Head: store.Head{Next: 1}}, false
 	if c.thread, err = t.thread(c.Key); err != nil {
 		return err
 	}

@@ -153,7 +153,8 @@ func (s *Store) use(e *engine) error {
 	var err1, err2 error
 	n.thread, err1 = t.number(metaKey(metaThreads))
 	n.account, err2 = t.number(metaKey(metaAccounts))
-	if err := errors.Join(err1, err2); err != nil {
+	left, err3 := t.unfinished()
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return unreadable(err)
 	}
 	s.writing, s.numbers = e, n
@@ -161,6 +162,10 @@ func (s *Store) use(e *engine) error {
 	before := s.engine.Swap(e)
 	s.refused.Store(nil)
 	if before == nil {
+		// Nobody has begun to write yet, so all of it is of another process.
+		if len(left) > 0 {
+			s.keeping.Go(func() { discardUnfinished(s, left) })
+		}
 		return nil
 	}
 	s.log.Info("the store can be written again", "store", s.dir)

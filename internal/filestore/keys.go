@@ -45,6 +45,8 @@ const (
 const (
 	metaThreads  = "threads"  // the last number that a thread got
 	metaAccounts = "accounts" // the last number that an account of the ledger got
+	// metaSteps is followed by the number of a thread that has no name yet; see steps.go.
+	metaSteps = "steps/"
 )
 
 // The sections of a thread. Their numbers are stored and never change.
@@ -85,6 +87,10 @@ func appendName(b []byte, name string) []byte {
 }
 
 func metaKey(name string) []byte { return append([]byte{spaceMeta}, name...) }
+
+func stepsKey(thread uint64) []byte {
+	return binary.BigEndian.AppendUint64(metaKey(metaSteps), thread)
+}
 
 func nameKey(key store.ThreadKey) []byte {
 	return append(appendName([]byte{spaceNames}, key.Tenant), key.Thread...)

@@ -11,9 +11,9 @@
 // The files by what they hold: commit.go, read.go, directory.go, presence.go,
 // notify.go, ledger.go and durability.go have the methods of the roles of
 // [store.Store]; committer.go is the one goroutine that writes, write.go what it
-// writes for a commit; keeper.go keeps an engine there for it; engine.go, disk.go,
-// events.go and scheduler.go are what is known about Pebble; layout.go is the
-// directory, and keys.go lists every key.
+// writes for a commit, and steps.go how it writes a very large one; keeper.go keeps
+// an engine there for it; engine.go, disk.go, events.go and scheduler.go are what is
+// known about Pebble; layout.go is the directory, and keys.go lists every key.
 package filestore
 
 import (

@@ -14,8 +14,15 @@ import (
 func (c *commit) write(t *txn) error {
 	isNew := c.thread == nil
 	if isNew {
-		t.numbers.thread++
-		c.thread = &thread{number: t.numbers.thread}
+		number := c.number
+		if number == 0 {
+			t.numbers.thread++
+			number = t.numbers.thread
+		} else if err := t.remove(stepsKey(number)); err != nil {
+			return err
+		}
+		c.written = true
+		c.thread = &thread{number: number}
 		t.hot.put(c.Key, c.thread)
 		if err := t.set(nameKey(c.Key), numbered(0, c.thread.number)[1:]); err != nil {
 			return err
@@ -86,12 +93,21 @@ func (c *commit) writeLog(t *txn) error {
 			return err
 		}
 	}
-	for i, entry := range c.messages {
-		place := placeKey(c.thread.number, sectionMessages, c.old.messages+uint64(i)+1)
-		if err := t.set(place, entry); err != nil {
+	if c.number != 0 {
+		return nil
+	}
+	return c.writeMessages(t, c.thread.number, c.old.messages, 0, len(c.messages))
+}
+
+// writeMessages appends some of the messages to the thread with the number, which has so
+// many before the commit.
+func (c *commit) writeMessages(t *txn, thread, before uint64, from, to int) error {
+	for i := from; i < to; i++ {
+		place := placeKey(thread, sectionMessages, before+uint64(i)+1)
+		if err := t.set(place, c.messages[i]); err != nil {
 			return err
 		}
-		if err := t.set(messageIDKey(c.thread.number, c.Messages[i].ID), place[len(place)-8:]); err != nil {
+		if err := t.set(messageIDKey(thread, c.Messages[i].ID), place[len(place)-8:]); err != nil {
 			return err
 		}
 	}
