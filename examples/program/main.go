@@ -1,6 +1,6 @@
 // Command program is an agent server that uses Holdfast as a library: a tool and a
-// middleware of its own, a model with an OpenAI-compatible API, a store of its own, API
-// keys, the page, metrics in a registry of its own, and runs without HTTP.
+// middleware of its own, a model with an OpenAI-compatible API, a store of its own, callers
+// with keys or tokens, the page, metrics in a registry of its own, and runs without HTTP.
 //
 //	go run . serve           serves on localhost:8080
 //	go run . ask TEXT        runs TEXT on the thread "shop", without HTTP
@@ -23,7 +23,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/apikey"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
@@ -36,8 +35,8 @@ import (
 	"github.com/holdfast-agents/holdfast/web"
 )
 
-// storeFile is where the threads are kept.
-const storeFile = "data/shop.db"
+// storeFolder is where the threads are kept.
+const storeFolder = "data/shop"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -108,21 +107,15 @@ func config(w Warehouse, registry *prometheus.Registry) (server.Config, error) {
 		Gatherer:   registry, // is what GET /metrics shows
 		Observer:   orderMetrics(registry),
 		OpenStore: func() (store.Store, error) {
-			inner, err := offline.Open(offline.Location{URL: storeFile, Create: true})
+			inner, err := offline.Open(offline.Location{URL: storeFolder, Create: true})
 			if err != nil {
 				return nil, err
 			}
 			return newCountingStore(inner, registry), nil
 		},
 	}
-	if list := os.Getenv("SHOP_KEYS"); list != "" { // without keys, only this machine is served
-		keys, err := apikey.Parse(list, os.ReadFile)
-		if err != nil {
-			return server.Config{}, err
-		}
-		cfg.Authenticate = keys.Authenticate
-	}
-	return cfg, nil
+	err = letIn(&cfg)
+	return cfg, err
 }
 
 // orderMetrics counts the orders by how they ended.
@@ -154,7 +147,7 @@ func askOnce(ctx context.Context, s *server.Server, text string, out io.Writer) 
 
 // check looks for damage in the store. No server may have it open.
 func check(ctx context.Context, out io.Writer) error {
-	db, err := offline.Open(offline.Location{URL: storeFile})
+	db, err := offline.Open(offline.Location{URL: storeFolder})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
 	"github.com/holdfast-agents/holdfast/apikey"
@@ -131,6 +132,12 @@ func TestTheServer(t *testing.T) {
 		s.Handler().ServeHTTP(w, r)
 		return w
 	}
+	if err := cfg.Authorize(t.Context(), holdfast.Principal{Tenant: "acme", User: "alice"}, access.Delete, ""); err == nil {
+		t.Error("a customer may delete orders")
+	}
+	if err := cfg.Authorize(t.Context(), holdfast.Principal{Tenant: "acme", User: "alice"}, access.Run, "shop"); err != nil {
+		t.Errorf("a customer may not order: %v", err)
+	}
 	if w := get("/threads", ""); w.Code != http.StatusUnauthorized {
 		t.Errorf("without a key: %d", w.Code)
 	}
@@ -189,7 +196,7 @@ func TestStore(t *testing.T) {
 		t.Skip("the suite takes some seconds")
 	}
 	storetest.Run(t, func(t *testing.T) store.Store {
-		inner, err := offline.Open(offline.Location{URL: t.TempDir() + "/shop.db", Create: true})
+		inner, err := offline.Open(offline.Location{URL: t.TempDir() + "/shop", Create: true})
 		if err != nil {
 			t.Fatal(err)
 		}
