@@ -77,9 +77,8 @@ func DecodeInput(body []byte) (*RunAgentInput, error) {
 	if errors.As(err, &refused) {
 		return nil, invalid(refused.Place, refused.Message, refused.Hint)
 	}
-	// A list that grows as it is decoded takes three times its memory.
-	in := &RunAgentInput{Messages: sized[Message](counts[messagesShape]), Tools: sized[Tool](counts[toolsShape])}
-	if err := json.Unmarshal(body, in); err != nil {
+	in := &RunAgentInput{}
+	if err := in.read(body, counts); err != nil {
 		return nil, invalid("", "The body cannot be read.", "Send a RunAgentInput: threadId, runId, messages.").Wrap(err)
 	}
 	if err := in.check(); err != nil {
@@ -87,15 +86,6 @@ func DecodeInput(body []byte) (*RunAgentInput, error) {
 	}
 	in.dropMarks()
 	return in, nil
-}
-
-// sized returns a list with room for n elements; nil for none, which is what decoding
-// leaves of a list that is not there.
-func sized[T any](n int) []T {
-	if n == 0 {
-		return nil
-	}
-	return make([]T, 0, n)
 }
 
 func invalid(field, message, hint string) *holdfast.Error {

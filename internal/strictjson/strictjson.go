@@ -4,6 +4,7 @@
 // decoded before anybody can count it. Check refuses all of that in one pass that keeps
 // next to nothing, so that decoding afterwards takes a bounded amount of memory and means
 // the same to everybody who reads the same bytes (RFC 8259, section 4).
+// Members, Elements and Text then read what Check has accepted, without checking it again.
 package strictjson
 
 import (
