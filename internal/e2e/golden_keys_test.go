@@ -77,6 +77,8 @@ func (g *goldenKeys) checkKeys(t *testing.T, p *process) {
 		}
 	}
 	for thread, key := range want {
+		// What the server has written reaches the test on its own way.
+		p.awaitOutput(func(string) bool { return len(keysOf(p, thread)) > 0 }, nil)
 		if got := keysOf(p, thread); len(got) != 1 || got[0] != key {
 			t.Errorf("the open call of %s has started under %q, want %s", thread, got, key)
 		}
