@@ -35,23 +35,23 @@ type boundary struct {
 	release func()
 	total   time.Duration
 	idle    time.Duration
+	// tooLong and silent are the causes with which the bounds cancel.
+	tooLong, silent error
 	// watch cancels after idle time without a delta; nil if idle is unbounded.
 	watch *time.Timer
 }
 
-var errIdle = errors.New("the model is silent")
-
 func bound(ctx context.Context, total, idle time.Duration) *boundary {
-	b := &boundary{total: total, idle: idle}
+	b := &boundary{total: total, idle: idle, tooLong: tookTooLong(), silent: errors.New("the model is silent")}
 	stop := func() {}
 	if total > 0 {
-		ctx, stop = context.WithTimeoutCause(ctx, total, errTimeout)
+		ctx, stop = context.WithTimeoutCause(ctx, total, b.tooLong)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	b.ctx = ctx
 	b.release = func() { cancel(nil); stop() }
 	if idle > 0 {
-		b.watch = time.AfterFunc(idle, func() { cancel(errIdle) })
+		b.watch = time.AfterFunc(idle, func() { cancel(b.silent) })
 		b.release = func() { b.watch.Stop(); cancel(nil); stop() }
 	}
 	return b
@@ -82,9 +82,9 @@ func (b *boundary) stream(deltas iter.Seq2[holdfast.Delta, error], yield func(ho
 func (b *boundary) late() error {
 	failed := &holdfast.ModelError{Retryable: true, Public: "The model did not answer in time."}
 	switch cause := context.Cause(b.ctx); {
-	case errors.Is(cause, errTimeout):
+	case errors.Is(cause, b.tooLong):
 		failed.Err = fmt.Errorf("the model's answer was not complete after %s", b.total)
-	case errors.Is(cause, errIdle):
+	case errors.Is(cause, b.silent):
 		failed.Err = fmt.Errorf("nothing came from the model for %s", b.idle)
 	default:
 		return nil

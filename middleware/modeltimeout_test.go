@@ -100,3 +100,20 @@ func TestModelTimeoutPassesErrorsOn(t *testing.T) {
 		}
 	})
 }
+
+// TestModelTimeoutOfSeveral: of several bounds, the one that was reached says so.
+func TestModelTimeoutOfSeveral(t *testing.T) {
+	t.Parallel()
+	short, long := ModelTimeout(time.Second, 0), ModelTimeout(time.Minute, time.Minute)
+	for _, chain := range [][]holdfast.Middleware{{short, long}, {long, short}} {
+		synctest.Test(t, func(t *testing.T) {
+			call := chain[0].Model(chain[1].Model(deltas(2 * time.Second)))
+			for _, err := range call(t.Context(), &holdfast.ModelRequest{}) {
+				var failed *holdfast.ModelError
+				if !errors.As(err, &failed) || failed.Err.Error() != "the model's answer was not complete after 1s" {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+}

@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// errTimeout is the cancellation cause of a call that took too long.
-var errTimeout = errors.New("the call took too long")
+// tookTooLong returns the cancellation cause of a call whose time is up. Each bound has one
+// of its own: a call may have several, and only one of them says how long it waited.
+func tookTooLong() error { return errors.New("the call took too long") }
 
 // ToolTimeout bounds each tool call by the tool's own timeout or, if it has none, by
 // fallback; if neither is positive there is no bound. When the time is up, the call's
@@ -32,9 +33,10 @@ func ToolTimeout(fallback time.Duration, stragglers *sync.WaitGroup) holdfast.Mi
 				if limit <= 0 {
 					return next(ctx, tool, call)
 				}
-				ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+				cause := tookTooLong()
+				ctx, cancel := context.WithTimeoutCause(ctx, limit, cause)
 				defer cancel()
-				return await(ctx, limit, call.Name, start(stragglers, func() (holdfast.ToolResult, error) {
+				return await(ctx, cause, limit, call.Name, start(stragglers, func() (holdfast.ToolResult, error) {
 					return next(ctx, tool, call)
 				}))
 			}
@@ -67,9 +69,10 @@ func start(group *sync.WaitGroup, call func() (holdfast.ToolResult, error)) <-ch
 	return done
 }
 
-// await waits until the call returns or its time is up. It does not stop waiting when the
-// run is cancelled: how long to wait for tools is the engine's decision.
-func await(ctx context.Context, limit time.Duration, name string, done <-chan returned) (holdfast.ToolResult, error) {
+// await waits until the call returns or its time is up, which cancels ctx with the cause.
+// It does not stop waiting when the run is cancelled: how long to wait for tools is the
+// engine's decision.
+func await(ctx context.Context, cause error, limit time.Duration, name string, done <-chan returned) (holdfast.ToolResult, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	var r returned
@@ -82,7 +85,7 @@ func await(ctx context.Context, limit time.Duration, name string, done <-chan re
 		panic(r.panic) // in the goroutine of the caller, as without a timeout
 	}
 	var ask *holdfast.Interrupt
-	if r.err != nil && !errors.As(r.err, &ask) && errors.Is(context.Cause(ctx), errTimeout) {
+	if r.err != nil && !errors.As(r.err, &ask) && errors.Is(context.Cause(ctx), cause) {
 		return timedOut(name, limit), nil
 	}
 	return r.result, r.err

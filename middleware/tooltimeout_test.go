@@ -172,11 +172,32 @@ func TestPanicsCrossTheBound(t *testing.T) {
 func TestLateErrorsAreTimeouts(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errTimeout)
+	cause := tookTooLong()
+	cancel(cause)
 	done := make(chan returned, 1)
 	done <- returned{err: fmt.Errorf("socket closed")}
-	result, err := await(ctx, time.Hour, "slow_tool", done)
+	result, err := await(ctx, cause, time.Hour, "slow_tool", done)
 	if err != nil || !result.Failed || !strings.Contains(result.Text, "slow_tool did not finish within 1h0m0s") {
 		t.Errorf("got %+v, %v", result, err)
 	}
+}
+
+// TestToolTimeoutOfSeveral: a bound does not claim the time that another one, further
+// outside, has ended. Only that one knows how long it was.
+func TestToolTimeoutOfSeveral(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var group sync.WaitGroup
+		tool := stub{f: func(ctx context.Context) (holdfast.ToolResult, error) {
+			<-ctx.Done()
+			return holdfast.ToolResult{}, ctx.Err()
+		}}
+		outside, cancel := context.WithTimeoutCause(t.Context(), time.Second, tookTooLong())
+		defer cancel()
+		result, err := run(outside, tool, ToolTimeout(time.Minute, &group))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %+v, %v; want the tool's own error", result, err)
+		}
+		group.Wait()
+	})
 }
