@@ -60,6 +60,12 @@ type ClientPolicy struct {
 // Policy says what a POST does with a thread that is not ready for new
 // messages. The zero value rejects, with an error that names every way out.
 type Policy struct {
+	// Chat is the policy that pages with a chat expect: it chooses cancel_and_run,
+	// decline and abandon where the members below say nothing, and a list of messages that
+	// differs from the history, or is shorter, branches by itself: an edit, or a message
+	// that is answered anew. A run that branches in this way gets the recorded results of
+	// earlier calls to once and query tools, and asks before it makes different ones.
+	Chat bool `json:"chat,omitempty"`
 	// OnBusy: "reject", or "cancel_and_run" to cancel the running run first.
 	OnBusy string `json:"onBusy,omitempty"`
 	// OnInterrupted: "reject", or "decline" to answer every open question with

@@ -35,6 +35,9 @@ type RunAgentInput struct {
 	Context         []holdfast.ContextItem `json:"context"`
 	ForwardedProps  json.RawMessage        `json:"forwardedProps"`
 	Resume          []ResumeEntry          `json:"resume"`
+	// Chat is set by the routes of frontends: unless the request says otherwise, it is
+	// decided by the policy chat.
+	Chat bool `json:"-"`
 }
 
 // Tool is a tool that the frontend offers.

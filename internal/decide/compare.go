@@ -34,11 +34,15 @@ type Compared struct {
 	// Reorder means that the client lacks messages before others that it shows. It would
 	// append them, so its list is emptied first.
 	Reorder bool
-	// ShowsAnswer means that the client shows a message of the assistant.
+	// ShowsCompletion means that the client shows a message of the assistant.
 	ShowsCompletion bool
 	// Regenerate means that, by the branch flag, the thread goes back to Parent and the
 	// agent answers it again.
 	Regenerate bool
+	// Retry means that nothing is new and that the list ends where the newest answer
+	// begins: with a user message or a result, and with nothing of what follows it. While
+	// the run of that answer is unfinished, this is the request that began it, sent again.
+	Retry bool
 	// Diverged is the error if the branch flag is not set; nil if the list continues
 	// the history.
 	Diverged *holdfast.Error
@@ -64,7 +68,7 @@ func Compare(h *thread.History, pending []string, sent []agui.Message, branch bo
 		c.importAll(sent)
 		return c
 	}
-	w := walk{Compared: &c, history: h, pending: pending, common: -1, shown: map[int]bool{}}
+	w := walk{Compared: &c, history: h, pending: pending, common: -1, last: -1, shown: map[int]bool{}}
 	for _, m := range sent {
 		if w.take(m); c.Err != nil {
 			return c
@@ -86,6 +90,7 @@ type walk struct {
 	common  int
 	differs bool // a user message is not the one on the path
 	dropped bool // something that the client shows is not in the history
+	last    int  // place of the last message of the list, -1 if it is not on the path
 	known   bool // the client shows a message of the thread
 }
 
@@ -93,6 +98,9 @@ type walk struct {
 func (w *walk) take(m agui.Message) {
 	if m.Role == string(holdfast.RoleAssistant) {
 		w.ShowsCompletion = true
+	}
+	if m.Role != string(holdfast.RoleActivity) {
+		w.last = -1
 	}
 	if i, ok := w.history.Index[m.ID]; ok {
 		w.takeKnown(i, m)
@@ -125,6 +133,7 @@ func (w *walk) takeKnown(i int, m agui.Message) {
 	}
 	w.known = true
 	w.shown[i] = true
+	w.last = i
 	same := sameMessage(ours, &m)
 	if m.Role == string(holdfast.RoleUser) && !same {
 		w.differs = true
@@ -164,14 +173,18 @@ func (w *walk) place(branch bool) {
 			lastUser = i
 		}
 	}
+	shorter := !w.hasNew() && !w.differs
+	w.Retry = shorter && w.last >= max(lastUser, 0) && w.last == w.common && Completable(path[w.last].Role)
 	atHead := !w.differs && (!w.known || lastUser < 0 || w.common >= lastUser)
 	w.Parent = path[len(path)-1].ID
 	lacks := w.lacks()
 	w.Resync = w.dropped || w.differs || lacks
 	if atHead {
+		if w.Retry && branch {
+			w.Parent, w.Regenerate = path[w.last].ID, true
+		}
 		return
 	}
-	shorter := !w.hasNew() && !w.differs
 	if !branch && shorter {
 		return
 	}

@@ -100,6 +100,13 @@ func TestClean(t *testing.T) {
 		"a shorter list":                      {sent: nil, want: "", parent: "a2", resync: true},
 		"an edited question":                  {sent: []agui.Message{msg("user", "u1", "ONE")}, diverged: true, parent: "a2", resync: true},
 		"an edited question, branch":          {sent: []agui.Message{msg("user", "u1", "ONE")}, branch: true, want: "user:", diverged: true, parent: "", resync: true},
+		"the last answer again":               {sent: all[:1], want: "", parent: "a2", resync: true},
+		"the last answer again, branch":       {sent: all[:1], branch: true, want: "", parent: "u1", resync: true, regen: true},
+		"the rest of the answer, branch":      {sent: all[:3], branch: true, want: "", parent: "r1", resync: true, regen: true},
+		"half of it seen, branch":             {sent: all[:2], branch: true, want: "", parent: "a2", resync: true},
+		"a ghost at its end, branch":          {sent: []agui.Message{all[0], msg("assistant", "ghost", "boo")}, branch: true, want: "", parent: "a2", resync: true},
+		"all of it, branch":                   {sent: all, branch: true, want: "", parent: "a2"},
+		"nothing, branch":                     {sent: nil, branch: true, want: "", parent: "a2", resync: true},
 		"a known id with another role":        {sent: []agui.Message{msg("assistant", "u1", "one")}, err: codes.InvalidInput},
 	} {
 		got := Compare(h(), nil, c.sent, c.branch)

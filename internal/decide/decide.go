@@ -54,7 +54,7 @@ type Situation struct {
 	// Iteration is named in errors.
 	Iteration int
 	Outcome   holdfast.Outcome // of the last run; empty while it runs
-	// Unanswered means that the last message is a user's or a tool's, and that no run
+	// Incomplete means that the last message is a user's or a tool's, and that no run
 	// ended after it.
 	Incomplete bool
 	Interrupts []agui.Interrupt // the open questions
@@ -91,6 +91,10 @@ type Decision struct {
 	// Warning is for the log: it says what in the input was ignored. It may be empty.
 	Warning string
 }
+
+// goesBack reports whether the client asks for a new answer to an earlier message, in a
+// way that cannot be the last request sent again.
+func (r *Request) goesBack() bool { return r.Compared.Regenerate && !r.Compared.Retry }
 
 func reject(err *holdfast.Error) Decision { return Decision{Do: Reject, Err: err} }
 
@@ -166,7 +170,7 @@ func decideFirst(req Request) Decision {
 
 // decideRunning is for a thread with a run under way: watch it, or cancel it first.
 func decideRunning(s Situation, req Request) Decision {
-	if req.Compared.hasNew() {
+	if req.Compared.hasNew() || req.goesBack() && req.Policy.OnBusy == holdfast.PolicyCancelAndRun {
 		if req.Policy.OnBusy == holdfast.PolicyCancelAndRun {
 			return Decision{Do: Cancel}
 		}
@@ -183,7 +187,7 @@ func decideRunning(s Situation, req Request) Decision {
 func decideInterrupted(s Situation, req Request, now time.Time) Decision {
 	answers, coversAll := coverage(s, req.Resume)
 	if len(req.Resume) == 0 {
-		if !req.Compared.hasNew() {
+		if !req.Compared.hasNew() && !(req.goesBack() && req.Policy.OnInterrupted == holdfast.PolicyDecline) {
 			return Decision{Do: Hydrate}
 		}
 		if req.Policy.OnInterrupted == holdfast.PolicyDecline {
@@ -208,7 +212,7 @@ func decideStopped(s Situation, req Request) Decision {
 	if len(req.Resume) > 0 && !answeredBefore(s, req.Resume) {
 		return reject(errAlreadyAnswered(s))
 	}
-	if !req.Compared.hasNew() {
+	if !req.Compared.hasNew() && !(req.goesBack() && req.Policy.OnUnfinished == holdfast.PolicyAbandon) {
 		return Decision{Do: Resume}
 	}
 	if req.Policy.OnUnfinished == holdfast.PolicyAbandon {
@@ -240,7 +244,7 @@ func decideIdle(s Situation, req Request) Decision {
 func decidePending(s Situation, req Request) Decision {
 	d := Decision{Do: Hydrate}
 	switch {
-	case len(req.Compared.Users) > 0:
+	case len(req.Compared.Users) > 0, req.goesBack():
 		d = Decision{Do: Fresh, Close: CloseNotAnswered}
 	case len(req.Compared.Results) >= len(s.Pending):
 		d.Do = Fresh

@@ -36,9 +36,11 @@ const (
 	users       newKind = "user messages"
 	someResults newKind = "some results"
 	allResults  newKind = "all results"
+	lastAgain   newKind = "the last answer again"
+	goesBack    newKind = "an earlier answer again"
 )
 
-var newKinds = []newKind{nothing, users, someResults, allResults}
+var newKinds = []newKind{nothing, users, someResults, allResults, lastAgain, goesBack}
 
 type resumeKind string
 
@@ -97,6 +99,10 @@ func cleanedOf(n newKind) Compared {
 		return Compared{Results: []agui.Message{m}}
 	case allResults:
 		return Compared{Results: []agui.Message{m, m}}
+	case lastAgain:
+		return Compared{Regenerate: true, Retry: true}
+	case goesBack:
+		return Compared{Regenerate: true}
 	}
 	return Compared{}
 }
@@ -123,7 +129,8 @@ func resumeOf(r resumeKind) []agui.ResumeEntry {
 // want is the table of design §3, row by row: what to do, or the code of the
 // error.
 func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
-	isNew := n != nothing
+	isNew := n == users || n == someResults || n == allResults
+	back := n == goesBack
 	switch k {
 	case noHistory:
 		if !isNew {
@@ -132,7 +139,7 @@ func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
 		return "fresh"
 	case running:
 		switch {
-		case isNew && p.OnBusy == holdfast.PolicyCancelAndRun:
+		case (isNew || back) && p.OnBusy == holdfast.PolicyCancelAndRun:
 			return "cancel"
 		case isNew:
 			return codes.RunInProgress
@@ -141,19 +148,24 @@ func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
 		}
 		return codes.InterruptAlreadyAnswered
 	case interrupted:
+		if back && r == noResume && p.OnInterrupted == holdfast.PolicyDecline {
+			return "fresh/declined"
+		}
 		return wantInterrupted(isNew, r, p)
 	case stopped:
 		switch {
 		case r != noResume && r != repeats:
 			return codes.InterruptAlreadyAnswered
+		case (isNew || back) && p.OnUnfinished == holdfast.PolicyAbandon:
+			return "fresh/abandoned"
 		case !isNew:
 			return "resume"
-		case p.OnUnfinished == holdfast.PolicyAbandon:
-			return "fresh/abandoned"
 		}
 		return codes.MidExecution
 	case pendingCalls:
-		return map[newKind]string{nothing: "hydrate", users: "fresh/not_answered", someResults: "store", allResults: "fresh"}[n]
+		return map[newKind]string{
+			nothing: "hydrate", users: "fresh/not_answered", someResults: "store", allResults: "fresh", lastAgain: "hydrate", goesBack: "fresh/not_answered",
+		}[n]
 	case unanswered:
 		return "fresh"
 	case answered:
@@ -161,7 +173,7 @@ func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
 			return codes.InterruptAlreadyAnswered
 		}
 	}
-	if isNew {
+	if n != nothing {
 		return "fresh"
 	}
 	return "hydrate"
@@ -210,12 +222,51 @@ func policies() []holdfast.Policy {
 	return all
 }
 
+// chatPolicy is what the policy chat means, as a request chooses it.
+func chatPolicy(t *testing.T) holdfast.Policy {
+	t.Helper()
+	p, err := PolicyOf(&holdfast.Agent{}, false, []byte(`{"holdfast":{"chat":true}}`))
+	if err != nil || !p.Branch {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	return p.Policy
+}
+
+// TestChat: an agent, a route or a request chooses the policy chat; what it says of the
+// parts is what agent or request say themselves.
+func TestChat(t *testing.T) {
+	chat := Policy{Branch: true, Policy: holdfast.Policy{
+		Chat: true, OnBusy: holdfast.PolicyCancelAndRun, OnInterrupted: holdfast.PolicyDecline, OnUnfinished: holdfast.PolicyAbandon,
+	}}
+	rejects := chat
+	rejects.OnBusy = holdfast.PolicyReject
+	for name, c := range map[string]struct {
+		agent holdfast.Policy
+		route bool
+		props string
+		want  Policy
+	}{
+		"nobody":                {},
+		"the agent":             {agent: holdfast.Policy{Chat: true}, want: chat},
+		"the route":             {route: true, want: chat},
+		"the request":           {props: `{"holdfast":{"chat":true}}`, want: chat},
+		"not the request":       {agent: holdfast.Policy{Chat: true}, route: true, props: `{"holdfast":{"chat":false}}`},
+		"all but one part":      {route: true, props: `{"holdfast":{"onBusy":"reject"}}`, want: rejects},
+		"but the agent rejects": {agent: holdfast.Policy{OnBusy: holdfast.PolicyReject}, route: true, want: rejects},
+	} {
+		got, err := PolicyOf(&holdfast.Agent{Policy: c.agent}, c.route, []byte(c.props))
+		if err != nil || got != c.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
 func TestDecideWalksEveryCombination(t *testing.T) {
 	walked := 0
 	for _, k := range threadKinds {
 		for _, n := range newKinds {
 			for _, r := range resumeKinds {
-				for _, p := range policies() {
+				for _, p := range append(policies(), chatPolicy(t)) {
 					s := situationOf(k, r)
 					req := Request{Agent: "a", RunID: "run-2", Hash: "h", Policy: Policy{Policy: p}, Compared: cleanedOf(n), Resume: resumeOf(r)}
 					name := fmt.Sprintf("thread %s, new %s, resume %s, policy %+v", k, n, r, p)

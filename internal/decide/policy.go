@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,22 +26,38 @@ type Policy struct {
 }
 
 // PolicyOf joins the agent's policy with forwardedProps.holdfast, the only place where a
-// request can choose. The error is an invalid_input that says what is allowed.
-func PolicyOf(a *holdfast.Agent, props json.RawMessage) (Policy, error) {
+// request can choose. With chat the default is the policy chat, as it is on the routes of
+// frontends. The error is an invalid_input that says what is allowed.
+func PolicyOf(a *holdfast.Agent, chat bool, props json.RawMessage) (Policy, error) {
 	p := Policy{Policy: a.Policy}
+	p.Chat = p.Chat || chat
+	if err := p.read(props); err != nil {
+		return p, err
+	}
+	if p.Chat {
+		p.Branch = true
+		p.OnBusy = cmp.Or(p.OnBusy, holdfast.PolicyCancelAndRun)
+		p.OnInterrupted = cmp.Or(p.OnInterrupted, holdfast.PolicyDecline)
+		p.OnUnfinished = cmp.Or(p.OnUnfinished, holdfast.PolicyAbandon)
+	}
+	return p, nil
+}
+
+// read takes over what the request chose.
+func (p *Policy) read(props json.RawMessage) error {
 	var outer struct {
 		Holdfast json.RawMessage `json:"holdfast"`
 	}
 	// Other applications' props may have any shape; only ours is read.
 	if json.Unmarshal(props, &outer) != nil || len(outer.Holdfast) == 0 {
-		return p, nil
+		return nil
 	}
-	if err := json.Unmarshal(outer.Holdfast, &p); err != nil {
-		return p, holdfast.Errorf(codes.InvalidInput, "forwardedProps.holdfast cannot be read.").
+	if err := json.Unmarshal(outer.Holdfast, p); err != nil {
+		return holdfast.Errorf(codes.InvalidInput, "forwardedProps.holdfast cannot be read.").
 			WithHint(hintOptions).With("field", "forwardedProps.holdfast").Wrap(err)
 	}
 	if err := knownOptions(outer.Holdfast); err != nil {
-		return p, err
+		return err
 	}
 	for _, c := range []struct{ name, value, other string }{
 		{"onBusy", p.OnBusy, holdfast.PolicyCancelAndRun},
@@ -48,15 +65,15 @@ func PolicyOf(a *holdfast.Agent, props json.RawMessage) (Policy, error) {
 		{"onUnfinished", p.OnUnfinished, holdfast.PolicyAbandon},
 	} {
 		if c.value != "" && c.value != holdfast.PolicyReject && c.value != c.other {
-			return p, holdfast.Errorf(codes.InvalidInput, "forwardedProps.holdfast.%s has an unknown value.", c.name).
+			return holdfast.Errorf(codes.InvalidInput, "forwardedProps.holdfast.%s has an unknown value.", c.name).
 				WithHint("Use %q or %q.", holdfast.PolicyReject, c.other)
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // hintOptions says what forwardedProps.holdfast may hold.
-const hintOptions = `It is an object with onBusy, onInterrupted, onUnfinished (strings), branch and allowStale (true or false).`
+const hintOptions = `It is an object with onBusy, onInterrupted, onUnfinished (strings), chat, branch and allowStale (true or false).`
 
 // knownOptions refuses a member that would be ignored, such as one with a typing mistake:
 // who sends it relies on it.
@@ -66,7 +83,7 @@ func knownOptions(options json.RawMessage) error {
 	_ = json.Unmarshal(options, &members)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		switch name {
-		case "onBusy", "onInterrupted", "onUnfinished", "branch", "allowStale":
+		case "onBusy", "onInterrupted", "onUnfinished", "chat", "branch", "allowStale":
 		default:
 			field := fmt.Sprintf("forwardedProps.holdfast.%.64s", name)
 			return holdfast.Errorf(codes.InvalidInput, "There is no option %s.", field).WithHint(hintOptions).With("field", field)

@@ -225,7 +225,7 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (d
 
 // request returns what decide needs to know about the input.
 func (p *plan) request(agent string) (decide.Request, error) {
-	pol, err := decide.PolicyOf(p.agent, p.in.ForwardedProps)
+	pol, err := decide.PolicyOf(p.agent, p.in.Chat, p.in.ForwardedProps)
 	if err != nil {
 		return decide.Request{}, err
 	}
