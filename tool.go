@@ -154,6 +154,15 @@ type Interrupt struct {
 	Metadata json.RawMessage
 }
 
+// The reasons of questions that every frontend knows, from AG-UI.
+const (
+	// ReasonToolCall asks for the approval of a call; the answer's payload is an object with
+	// "approved", and in "editedArgs" it may have the arguments to call with instead.
+	ReasonToolCall = "tool_call"
+	// ReasonInputRequired asks for anything else.
+	ReasonInputRequired = "input_required"
+)
+
 // Error says that a person is needed.
 func (i *Interrupt) Error() string { return "a person is asked: " + i.Message }
 

@@ -101,6 +101,9 @@ type Config struct {
 	// NoRecovery: runs cut off by a crash are ended with RUN_ERROR cut_off and
 	// wait for an empty-messages POST, instead of being continued.
 	NoRecovery bool
+	// Chat: every agent has the policy chat, whatever it says itself; see
+	// [holdfast.Policy]. A request may choose otherwise.
+	Chat bool
 	// CheckpointFrequency is per_iteration (default), per_turn or manual: which
 	// heads are listed. Resuming and recovering never depend on it.
 	CheckpointFrequency string

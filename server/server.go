@@ -126,6 +126,7 @@ func (s *Server) loopConfig() loop.Config {
 	modelTries := make(map[string]int, len(c.Agents))
 	for i, a := range c.Agents {
 		a.Middleware, a.Client = s.withLimits(a), c.clientPolicy(&a)
+		a.Policy.Chat = a.Policy.Chat || c.Chat
 		agents[i] = a
 		modelTries[a.Name] = c.limits(a.Name).ModelTries
 	}

@@ -31,6 +31,7 @@ type options struct {
 	frequency     string
 	pendingWrites string
 	recovery      string
+	chat          bool
 	lease         time.Duration
 	deltaWindow   time.Duration
 	maxRuns       int
@@ -86,6 +87,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&o.pendingWrites, "pending-writes", "on",
 		"on: each tool result is saved as soon as it exists; off: results of pure and idempotent tools are saved when all calls of an answer are done")
 	fs.StringVar(&o.recovery, "recover", "on", "on: runs cut off by a crash are continued; off: they wait for an empty-messages POST")
+	fs.BoolVar(&o.chat, "chat", false, "every agent has the policy chat: a new message cancels, declines or abandons what is in its way, and an edit branches")
 	fs.StringVar(&o.onFailure, "on-store-failure", "continue", "continue: a run waits for a store that does not respond; stop: it is given up at once, and recovered later")
 	fs.DurationVar(&o.storeTimeout, "store-timeout", 30*time.Second,
 		"how long a run waits for a store that does not respond before this process gives it up, to be recovered later")
@@ -272,7 +274,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		log.Warn("everyone who can reach the address may use this server and see every thread: HOLDFAST_ALLOW_ANONYMOUS is set")
 	}
 	return server.Config{
-		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", CheckpointFrequency: o.frequency,
+		Addr: o.addr, Store: o.store, RedisPrefix: o.redisPrefix, AllowEviction: o.allowEviction, NoRecovery: o.recovery == "off", Chat: o.chat, CheckpointFrequency: o.frequency,
 		KeepCheckpoints: keep, NoPendingWrites: o.pendingWrites == "off",
 		SchemaChanges: o.schemas, ResetNewerStates: o.newerState == "reset",
 		StopOnStoreFailure: o.onFailure == "stop", StoreTimeout: o.storeTimeout,

@@ -89,7 +89,7 @@ func TestLoad(t *testing.T) {
 		a.InstructionsFile != filepath.Join("testdata", "support.md") || a.Limits != limits ||
 		!reflect.DeepEqual(a.Tools, []string{"lookup", "calculate"}) ||
 		a.Client != (holdfast.ClientPolicy{Import: "users", Instructions: "user", Context: "drop", MediaURLs: "none", MediaFiles: true}) || !a.HideToolErrors ||
-		a.Policy != (holdfast.Policy{OnBusy: "cancel_and_run", OnInterrupted: "decline", OnUnfinished: "abandon"}) {
+		a.Policy != (holdfast.Policy{Chat: true, OnBusy: "cancel_and_run", OnInterrupted: "decline", OnUnfinished: "abandon"}) {
 		t.Errorf("%+v", a)
 	}
 	params, err := json.Marshal(a.Params)
@@ -197,7 +197,7 @@ func TestExampleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"name", "description", "model", "baseURL", "apiKeyEnv", "headers", "params", "instructions", "instructionsFile", "tools",
-		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "toolTimeout", "maxToolResult", "import", "clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "onBusy", "onInterrupted", "onUnfinished", "approvals"} {
+		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "toolTimeout", "maxToolResult", "import", "clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "chat", "onBusy", "onInterrupted", "onUnfinished", "approvals"} {
 		if !bytes.Contains(data, []byte(key+":")) {
 			t.Errorf("the example does not show %s", key)
 		}

@@ -142,6 +142,8 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 		return finished{call: call, result: holdfast.ToolResult{Text: thread.TextInDoubt, Failed: true}}, true
 	case call.Answer != nil && call.Answer.Declined:
 		return fail(thread.TextDeclined)
+	case call.Answer != nil && call.Repeats && !approves(call.Answer):
+		return fail(refusal(call.Answer))
 	case call.Cut:
 		return fail(thread.TextCut)
 	case !known && !call.Frontend:
@@ -159,6 +161,9 @@ func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
 		ID: call.ID, Name: call.Name, Key: b.keyOf(call), Principal: b.principal(),
 		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: call.Answer, Frontend: call.Frontend,
+	}
+	if call.Repeats { // the answer is ours, not the hooks' or the tool's
+		c.Answer = nil
 	}
 	c.Arguments = json.RawMessage(b.hist.Arguments(call.ID))
 	return c

@@ -26,6 +26,8 @@ type beginning struct {
 	seq agui.Sequencer // after the commit's records
 	r   *run           // what is launched
 	st  *thread.State  // the run's, a copy of the thread's
+	// untouched are the calls that are closed although they were never started.
+	untouched map[string]bool
 }
 
 // place returns where the run begins.
@@ -82,8 +84,8 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	}
 	if b.p.d.Do == decide.Resume {
 		b.resume()
-	} else {
-		b.fresh()
+	} else if err := b.fresh(ctx); err != nil {
+		return nil, err
 	}
 	b.messages()
 	if err := b.st.Begin(b.p.rec.ID, b.p.agent.Name); err != nil {
@@ -226,10 +228,11 @@ func (b *beginning) snapshotLeaf() {
 
 // fresh prepares a run with new messages: it closes what is open, replaces the shared
 // state if the client sent one, and counts iterations from 0.
-func (b *beginning) fresh() {
-	compared := &b.p.req.Compared
+func (b *beginning) fresh(ctx context.Context) error {
 	if b.p.d.Do == decide.Fresh {
-		b.closeOpen()
+		if err := b.closeOpen(ctx); err != nil {
+			return err
+		}
 		b.st.Answers, b.st.Question = nil, nil
 		// The results of frontend calls close the iteration that made them.
 		if !b.onlyResults() {
@@ -237,8 +240,12 @@ func (b *beginning) fresh() {
 		}
 	}
 	b.st.Ending = nil
-	if (compared.Regenerate || compared.Diverged != nil) && compared.Parent != b.st.Leaf {
-		b.leaveTo(compared.Parent)
+	if b.branches() {
+		if err := b.branch(); err != nil {
+			return err
+		}
+	} else if b.p.d.Do == decide.Fresh && len(b.p.req.Compared.Users) > 0 {
+		b.forget()
 	}
 	state := b.p.in.State
 	if len(state) > 0 && !bytes.Equal(state, []byte("{}")) && !bytes.Equal(state, b.r.shared) {
@@ -247,19 +254,30 @@ func (b *beginning) fresh() {
 		b.c.Put = append(b.c.Put, store.Value{Kind: store.KindBlob, ID: b.st.Shared, Data: state})
 	}
 	thread.ClearMarks(b.c)
+	return nil
 }
 
 // closeOpen gives the calls without a result one that says why, so that the history is
 // well formed.
-func (b *beginning) closeOpen() {
+func (b *beginning) closeOpen(ctx context.Context) error {
+	if len(b.st.Calls) == 0 {
+		return nil
+	}
+	started, err := b.read.Started(ctx, b.p.Key)
+	if err != nil {
+		return err
+	}
+	b.untouched = map[string]bool{}
 	text := map[decide.Closing]string{decide.CloseDeclined: thread.TextDeclined, decide.CloseAbandoned: thread.TextAbandoned, decide.CloseNotAnswered: thread.TextNotAnswered}[b.p.d.Close]
 	if text == "" {
 		text = thread.TextNotAnswered
 	}
 	for _, call := range b.st.Calls {
+		b.untouched[call.ID] = !started[call.ID]
 		b.add(agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}))
 	}
 	b.st.Calls = nil
+	return nil
 }
 
 // leaveTo goes back to a message and the results that follow it: calls and results are

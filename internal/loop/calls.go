@@ -62,6 +62,7 @@ func (r *run) isFrontendTool(name string) bool {
 func (a *completion) decideCalls() {
 	r := a.r
 	if len(a.sequence) == 0 || !r.chain.Decides() {
+		a.noteRepeats()
 		return
 	}
 	list := make([]holdfast.ToolCall, len(a.sequence))
@@ -89,4 +90,5 @@ func (a *completion) decideCalls() {
 			call.Interrupt = r.interrupt(ask, call.ID)
 		}
 	}
+	a.noteRepeats()
 }

@@ -88,7 +88,7 @@ func (r *run) repeatable(call thread.Call) bool {
 // saveQuestion makes the call wait for a person.
 func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 	c := r.st.Call(call.ID)
-	c.Interrupt, c.Answer, c.InDoubt = r.interrupt(ask, call.ID), nil, call.InDoubt
+	c.Interrupt, c.Answer, c.InDoubt, c.Repeats = r.interrupt(ask, call.ID), nil, call.InDoubt, false
 	return r.w.Step(nil, func(c *store.Commit, _ store.Cursor) {
 		if !call.InDoubt {
 			// The call ended with the question, so it is not in doubt. It starts again with
@@ -106,7 +106,7 @@ func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 		ResponseSchema: ask.ResponseSchema, Metadata: ask.Metadata,
 	}
 	if i.Reason == "" {
-		i.Reason = "input_required"
+		i.Reason = holdfast.ReasonInputRequired
 	}
 	if !ask.ExpiresAt.IsZero() {
 		i.ExpiresAt = ask.ExpiresAt.UTC().Format(time.RFC3339)

@@ -36,6 +36,9 @@ type Call struct {
 	Thread string `json:"thread,omitempty"`
 	// Again means that the thread went back to before the call was carried out.
 	Again bool `json:"again,omitempty"`
+	// Repeats means that Interrupt asks whether the call is made although its tool was called
+	// before the history branched.
+	Repeats bool `json:"repeats,omitempty"`
 	// InDoubt means that Interrupt asks a person what became of the call.
 	InDoubt bool `json:"inDoubt,omitempty"`
 	// Interrupt is the question that the call waits for; nil if there is none.

@@ -76,6 +76,10 @@ type Work struct {
 	// OnlyRecorded means that a call without a recorded result ends the run instead of
 	// running, until the next message.
 	OnlyRecorded bool `json:"onlyRecorded,omitempty"`
+	// Happened are calls with effects that were made before the history branched by itself.
+	// While the message that branched is answered, their recorded results are used, and
+	// different calls of their tools ask a person first.
+	Happened []Happened `json:"happened,omitempty"`
 	// Bytes is about how many bytes the thread takes: what was found when it was measured,
 	// and what was written since. If it never was, it is what was ever written.
 	Bytes int64 `json:"bytes,omitempty"`

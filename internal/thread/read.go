@@ -124,7 +124,7 @@ func (rd Reader) Resumable(ctx context.Context, t *Thread) (*Resumable, error) {
 	if r.End, err = rd.RunEnd(ctx, t.Key, t.State.Run()); err != nil {
 		return nil, err
 	}
-	r.Started, err = rd.started(ctx, t.Key)
+	r.Started, err = rd.Started(ctx, t.Key)
 	return r, err
 }
 
@@ -280,8 +280,8 @@ func (rd Reader) RunEnd(ctx context.Context, key store.ThreadKey, run string) (*
 	return &o, nil
 }
 
-// started returns the ids of the calls that have an intent and no result yet.
-func (rd Reader) started(ctx context.Context, key store.ThreadKey) (map[string]bool, error) {
+// Started returns the ids of the calls that have an intent and no result yet.
+func (rd Reader) Started(ctx context.Context, key store.ThreadKey) (map[string]bool, error) {
 	values, err := rd.Store.Values(ctx, key, store.KindIntent, "", 0)
 	if err != nil {
 		return nil, ReadError(key, err)

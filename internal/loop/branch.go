@@ -1,0 +1,188 @@
+package loop
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// A history branches when a message is edited or answered anew. The old branch stays in the
+// tree, and the stream says how to get back to it. With the policy chat this happens by
+// itself, while the effects of the old branch stay: so the results of its calls to once and
+// query tools are recorded for the new one (reuse.go), and a different call of such a tool
+// asks a person first. That holds until the next message that does not branch.
+
+// branches reports whether the run leaves a part of the history behind.
+func (b *beginning) branches() bool {
+	c := &b.p.req.Compared
+	return b.p.d.Do == decide.Fresh && (c.Regenerate || c.Diverged != nil) && c.Parent != b.st.Leaf
+}
+
+// branch goes back to where the new branch begins, and says so in the stream.
+func (b *beginning) branch() error {
+	old, leaf, checkpoint := b.r.hist, b.st.Leaf, b.st.LastCheckpoint
+	b.leaveTo(b.p.req.Compared.Parent)
+	ev := agui.Custom{Name: "holdfast.branched", Value: thread.MustJSON(map[string]string{
+		"parentMessageId": b.st.Leaf, "leftMessageId": leaf, "leftCheckpointId": checkpoint,
+	})}
+	ev.Timestamp = b.cfg.Now().UnixMilli()
+	if err := b.record(ev); err != nil || !b.p.req.Policy.Chat {
+		return err
+	}
+	b.recordLeft(old)
+	return nil
+}
+
+// recordLeft records what the calls of the branch that is left have done.
+func (b *beginning) recordLeft(old *thread.History) {
+	made := map[string]*agui.ToolCall{}
+	for i := range old.Path {
+		for j := range old.Path[i].ToolCalls {
+			made[old.Path[i].ToolCalls[j].ID] = &old.Path[i].ToolCalls[j]
+		}
+	}
+	var happened []thread.Happened
+	for i := len(b.r.hist.Path); i < len(old.Path); i++ {
+		m := &old.Path[i]
+		call := made[m.ToolCallID]
+		if m.Role != string(holdfast.RoleTool) || call == nil || thread.MarkOf(m).NotRun || b.untouched[m.ToolCallID] || !b.p.repeatsMatter(call.Function.Name) {
+			continue
+		}
+		h := thread.Happened{Tool: call.Function.Name, Arguments: call.Function.Arguments, Message: m.ID}
+		if text := thread.TextOf(m.Content); thread.RanToItsEnd(text) && !m.Imported() {
+			h.Result = text
+			b.keepResult(&call.Function, m, i)
+		}
+		happened = append(happened, h)
+	}
+	b.st.NoteHappened(happened)
+}
+
+// keepResult records one result, for the first equal call of the new branch.
+func (b *beginning) keepResult(call *agui.Function, m *agui.Message, n int) {
+	hash := thread.CallHash(call.Name, call.Arguments)
+	v := store.Value{
+		Kind: store.KindReuse, ID: fmt.Sprintf("%s/%020d-%06d", hash, b.p.rec.After.Number, n),
+		Data: thread.MustJSON(thread.RecordedResult{Format: thread.Format, Tool: call.Name, Content: m.Content, Failed: thread.MarkOf(m).Failed}),
+	}
+	b.c.Put = append(b.c.Put, v)
+	if b.r.recorded == nil {
+		b.r.recorded = map[string][]store.Value{}
+	}
+	b.r.recorded[hash] = append(b.r.recorded[hash], v)
+	b.st.Reuse = true
+}
+
+// forget drops what was recorded when the history branched by itself: the next message asks
+// for calls of its own.
+func (b *beginning) forget() {
+	if len(b.st.Happened) == 0 {
+		return
+	}
+	for _, values := range b.r.recorded {
+		for _, v := range values {
+			b.c.Delete = append(b.c.Delete, store.ValueID{Kind: store.KindReuse, ID: v.ID})
+		}
+	}
+	b.r.recorded, b.st.Happened, b.st.Reuse = nil, nil, false
+}
+
+// repeatsMatter reports whether the agent's tool of that name is one that the server does
+// not start twice by itself.
+func (p *plan) repeatsMatter(name string) bool {
+	return slices.ContainsFunc(p.agent.Tools, func(t holdfast.Tool) bool {
+		spec := t.Spec()
+		return spec.Name == name && neverTwice(spec.Effect)
+	})
+}
+
+// noteRepeats decides about the answer's calls after a history has branched by itself: a
+// call whose result is recorded needs nobody's leave, since it does not run; a different one
+// of the same tool asks first.
+func (a *completion) noteRepeats() {
+	r := a.r
+	if len(r.st.Happened) == 0 {
+		return
+	}
+	used := map[string]int{}
+	for i, c := range a.sequence {
+		call := &r.st.Calls[i]
+		happened := r.st.HappenedWith(c.name)
+		if call.Frontend || len(happened) == 0 || call.Given != nil || !r.startable(call) {
+			continue
+		}
+		hash := thread.CallHash(c.name, string(c.args))
+		if used[hash]++; used[hash] <= len(r.recorded[hash]) {
+			call.Interrupt = nil
+			continue
+		}
+		if call.Interrupt != nil { // a hook asks already
+			note := *call.Interrupt
+			note.Message = strings.TrimSpace(note.Message + " " + textAlready(happened))
+			call.Interrupt = &note
+			continue
+		}
+		call.Repeats = true
+		call.Interrupt = r.interrupt(repeatQuestion(call, c.args, happened), call.ID)
+	}
+}
+
+// textAlready says what has happened, for a person.
+func textAlready(happened []thread.Happened) string {
+	var said []string
+	for _, h := range happened {
+		text := "with " + h.Arguments
+		if h.Result == "" {
+			text += " (what came of it is not known)"
+		} else {
+			text += ": " + h.Result
+		}
+		said = append(said, text)
+	}
+	return "Note that before this conversation branched, it was called " + strings.Join(said, "; ") + ". That stands."
+}
+
+// repeatSchema is the schema of the answer to that question.
+const repeatSchema = `{"type":"object","required":["approved"],"additionalProperties":false,"properties":{` +
+	`"approved":{"type":"boolean","description":"Whether the call is made."},` +
+	`"reason":{"type":"string","description":"What the agent is told if the call is not made."}}}`
+
+// repeatQuestion asks whether a call is made after different ones of its tool.
+func repeatQuestion(call *thread.Call, arguments []byte, happened []thread.Happened) *holdfast.Interrupt {
+	metadata := map[string]any{"tool": call.Name, "toolCallId": call.ID, "happened": happened}
+	if json.Valid(arguments) && len(arguments) <= 16<<10 {
+		metadata["arguments"] = json.RawMessage(arguments)
+	}
+	return &holdfast.Interrupt{
+		Reason: holdfast.ReasonToolCall, Message: fmt.Sprintf("May the agent call %s? %s", call.Name, textAlready(happened)),
+		ResponseSchema: json.RawMessage(repeatSchema), Metadata: thread.MustJSON(metadata),
+	}
+}
+
+// approves reports whether a person's answer lets a call be made.
+func approves(a *holdfast.Answer) bool {
+	var said struct {
+		Approved bool `json:"approved"`
+		Allow    bool `json:"allow"`
+	}
+	return json.Unmarshal(a.Payload, &said) == nil && (said.Approved || said.Allow)
+}
+
+// refusal returns what the model reads of a call that a person did not approve.
+func refusal(a *holdfast.Answer) string {
+	var said struct {
+		Reason string `json:"reason"`
+	}
+	const text = "The person did not allow this call"
+	if json.Unmarshal(a.Payload, &said) != nil || said.Reason == "" {
+		return text + "."
+	}
+	return text + ": " + said.Reason
+}

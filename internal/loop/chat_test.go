@@ -1,0 +1,244 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// spender is an agent that pays what the last user message says, once, and then answers with
+// what came of it. Each answer has a number, so that a new one differs.
+func spender(j *looptest.Notebook, middleware ...holdfast.Middleware) holdfast.Agent {
+	answers := 0
+	model := holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			last := req.Messages[len(req.Messages)-1]
+			if n, pays := strings.CutPrefix(last.PlainText(), "pay "); pays && last.Role == holdfast.RoleUser {
+				yield(looptest.Calls("pay", `{"n":`+n+`}`), nil)
+				return
+			}
+			answers++
+			yield(holdfast.Delta{Text: fmt.Sprintf("%s, answer %d", last.PlainText(), answers), Finish: holdfast.FinishStop}, nil)
+		}
+	})
+	pay := holdfast.NewTool("pay", "pay", func(_ context.Context, args struct {
+		N int `json:"n"`
+	}) (string, error) {
+		j.Note(fmt.Sprintf("paid %d", args.N))
+		return fmt.Sprintf("paid %d", args.N), nil
+	}, holdfast.WithEffect(holdfast.EffectOnce))
+	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{pay}, Policy: holdfast.Policy{Chat: true}, Middleware: middleware}
+}
+
+// branched returns what a stream says about having branched.
+func branched(t *testing.T, events []agui.Event) (said struct{ ParentMessageID, LeftMessageID, LeftCheckpointID string }) {
+	t.Helper()
+	for _, ev := range events {
+		if c, ok := ev.(agui.Custom); ok && c.Name == "holdfast.branched" {
+			if err := json.Unmarshal(c.Value, &said); err != nil {
+				t.Fatal(err)
+			}
+			return said
+		}
+	}
+	t.Fatalf("the stream does not say that it branched:\n%s", looptest.Show(events))
+	return said
+}
+
+// TestRegenerate: the last answer is made anew, with what its once tool has said. The old
+// branch can be reached.
+func TestRegenerate(t *testing.T) {
+	j, store := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, store, nil, spender(j))
+	u1 := looptest.UserSays("u1", "pay 10")
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", u1)))
+	events := looptest.Posted(t, e, looptest.RunInput("t", "r2", u1))
+	looptest.Succeeded(t, events)
+	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 2")
+	said := branched(t, events)
+	if said.ParentMessageID != "u1" || said.LeftMessageID == "" {
+		t.Errorf("it said %+v", said)
+	}
+	if got := looptest.Reduce(events); !strings.Contains(strings.Join(got, "|"), "answer 2") || strings.Contains(strings.Join(got, "|"), "answer 1") {
+		t.Errorf("a client shows %q", got)
+	}
+	sound(t, store, "t")
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: said.LeftCheckpointID}))(t)
+	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 1")
+	if got := j.Take(); len(got) != 1 {
+		t.Errorf("the tool ran: %q", got)
+	}
+}
+
+// TestRegenerateByFlag: without the policy, branch makes the last answer anew, and the tools
+// run as the new answer asks; without both, the old answer is shown.
+func TestRegenerateByFlag(t *testing.T) {
+	j := &looptest.Notebook{}
+	agent := spender(j)
+	agent.Policy.Chat = false
+	e := looptest.Start(t, memstore.New(), nil, agent)
+	u1 := looptest.UserSays("u1", "hello")
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", u1)))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", u1)))
+	looptest.WantTexts(t, e, "t", "user:hello", "assistant:hello, answer 1")
+	in := looptest.RunInput("t", "r3", u1)
+	in.ForwardedProps = []byte(`{"holdfast":{"branch":true}}`)
+	events := looptest.Posted(t, e, in)
+	looptest.Succeeded(t, events)
+	branched(t, events)
+	looptest.WantTexts(t, e, "t", "user:hello", "assistant:hello, answer 2")
+}
+
+// TestEdit: an edited message branches. An equal call gets the recorded result; a different
+// one asks, and the question says what has happened. The next message is free again.
+func TestEdit(t *testing.T) {
+	j, store := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, store, nil, spender(j))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
+	events := looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u1", "pay 20")))
+	branched(t, events)
+	open := looptest.OpenOf(t, events)
+	if len(open) != 1 || open[0].Reason != "tool_call" || !strings.Contains(open[0].Message, `{"n":10}: paid 10`) || !strings.Contains(string(open[0].Metadata), `"happened"`) {
+		t.Fatalf("asked %+v", open)
+	}
+	sound(t, store, "t")
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r3", `{"approved":false,"reason":"not twice"}`, open...)))
+	looptest.WantTexts(t, e, "t", "user:pay 20", "assistant:", "tool:The person did not allow this call: not twice", "assistant:The person did not allow this call: not twice, answer 2")
+	if got := j.Take(); len(got) != 1 {
+		t.Errorf("the tool ran: %q", got)
+	}
+	last := looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
+	first := looptest.Must(agui.DecodeMessage(last[0]))(t)
+	// Back to the first wording, after another: its result is still there.
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r4", looptest.UserSays(first.ID, "pay 10"))))
+	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 3")
+	// Once more the different one, and yes.
+	last = looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)
+	first = looptest.Must(agui.DecodeMessage(last[0]))(t)
+	open = looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays(first.ID, "pay 30"))))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r6", `{"approved":true}`, open...)))
+	// What a new message asks for is done without a question.
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r7", looptest.UserSays("u9", "pay 10"))))
+	if got := strings.Join(j.Take(), ", "); got != "paid 30, paid 10" {
+		t.Errorf("the tool ran: %q", got)
+	}
+	sound(t, store, "t")
+}
+
+// TestEditAsksOnce: where a middleware asks for leave anyway, its question says what has
+// happened, and a call whose result is recorded needs no leave.
+func TestEditAsksOnce(t *testing.T) {
+	asks := holdfast.Middleware{Name: "test.leave", Batch: func(_ context.Context, b *holdfast.Batch) error {
+		for i := range b.Calls {
+			b.Ask(i, &holdfast.Interrupt{Reason: "test:leave", Message: "May it?"})
+		}
+		return nil
+	}}
+	j := &looptest.Notebook{}
+	e := looptest.Start(t, memstore.New(), nil, spender(j, asks))
+	u1 := looptest.UserSays("u1", "pay 10")
+	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", u1)))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", `true`, open...)))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", u1)))
+	open = looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r4", looptest.UserSays("u1", "pay 20"))))
+	if open[0].Reason != "test:leave" || !strings.HasPrefix(open[0].Message, "May it? Note") {
+		t.Errorf("asked %+v", open[0])
+	}
+	if got := strings.Join(j.Take(), ", "); got != "paid 10" {
+		t.Errorf("the tool ran: %q", got)
+	}
+}
+
+// TestRetry: a list that ends in the last user message and shows nothing of its answer is
+// the request sent again: while the run lives it attaches, and after a failure it resumes.
+func TestRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &looptest.Notebook{}
+		agent := spender(j)
+		agent.Policy.Chat = true
+		failing, hold := true, make(chan struct{})
+		inner := agent.Model
+		agent.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			if req.Iteration == 1 && failing {
+				return func(yield func(holdfast.Delta, error) bool) {
+					<-hold
+					yield(holdfast.Delta{}, holdfast.Errorf("test_failed", "It failed."))
+				}
+			}
+			return inner.Stream(ctx, req)
+		})
+		e := looptest.Start(t, memstore.New(), nil, agent)
+		u1 := looptest.UserSays("u1", "pay 10")
+		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", u1)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", u1))
+		close(hold)
+		events := looptest.Collect(t, reply, err)
+		if _, failed := looptest.LastOf(events).(agui.RunError); !failed {
+			t.Fatalf("it did not attach:\n%s", looptest.Show(events))
+		}
+		failing = false
+		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", u1)))
+		looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 1")
+		if got := j.Take(); len(got) != 1 {
+			t.Errorf("the tool ran: %q", got)
+		}
+	})
+}
+
+// TestStopAndGoOn: a new message cancels a run that lives, gives up one that has failed, and
+// declines what is asked.
+func TestStopAndGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			return func(yield func(holdfast.Delta, error) bool) {
+				switch last := req.Messages[len(req.Messages)-1].PlainText(); last {
+				case "hang":
+					<-ctx.Done()
+					yield(holdfast.Delta{}, ctx.Err())
+				case "fail":
+					yield(holdfast.Delta{}, holdfast.Errorf("test_failed", "It failed."))
+				default:
+					yield(holdfast.Delta{Text: "heard " + last, Finish: holdfast.FinishStop}, nil)
+				}
+			}
+		})
+		agent := holdfast.Agent{Name: "a", Model: hangs}
+		e := looptest.Start(t, memstore.New(), nil, agent)
+		say := func(run, id, text string) *agui.RunAgentInput {
+			in := looptest.RunInput("t", run, looptest.UserSays(id, text))
+			in.Chat = true
+			return in
+		}
+		if _, err := e.Post(t.Context(), looptest.Alice, "", say("r1", "u1", "hang")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		strict := say("r2", "u2", "more")
+		strict.Chat = false
+		if _, err := e.Post(t.Context(), looptest.Alice, "", strict); looptest.Code(err) != codes.RunInProgress {
+			t.Errorf("without the policy: %v", err)
+		}
+		looptest.Failed(t, looptest.Posted(t, e, say("r2", "u2", "fail")), "test_failed")
+		strict.RunID = "r3"
+		strict.Messages[0].ID = "u3"
+		if _, err := e.Post(t.Context(), looptest.Alice, "", strict); looptest.Code(err) != codes.MidExecution {
+			t.Errorf("without the policy: %v", err)
+		}
+		looptest.Succeeded(t, looptest.Posted(t, e, say("r3", "u3", "more")))
+		looptest.WantTexts(t, e, "t", "user:hang", "user:fail", "user:more", "assistant:heard more")
+	})
+}
