@@ -177,6 +177,9 @@ type Answer struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	// Metadata is what the client attached to the answer, as JSON.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// Asked is the interrupt's Metadata. Code that asks with one of AG-UI's reasons, as
+	// others do, can tell by it whether the question was its own.
+	Asked json.RawMessage `json:"-"`
 	// Declined: the question was abandoned without an answer. Tools never see such
 	// an answer; the call's result says so.
 	Declined bool `json:"declined,omitempty"`

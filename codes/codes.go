@@ -45,6 +45,8 @@ const (
 	InterruptExpired = "interrupt_expired"
 	// Interrupted: the thread waits for a person.
 	Interrupted = "interrupted"
+	// InvalidAnswer: an answer is not what its question's schema asks for.
+	InvalidAnswer = "invalid_answer"
 	// InvalidInput: the request cannot be read or contradicts itself.
 	InvalidInput = "invalid_input"
 	// LimitExceeded: the tenant or the user has as many runs, streams, threads or bytes as

@@ -73,7 +73,12 @@ func AppendStateSnapshot(dst []byte, base Base, state []byte) []byte {
 
 // MessagesRef is a MESSAGES_SNAPSHOT as a log keeps it: a reference to the leaf of the
 // history, expanded when it is sent, so that a log does not grow with the history.
-type MessagesRef struct{ Leaf string }
+type MessagesRef struct {
+	Leaf string // id of the last message
+	// Then are messages after the leaf that are not in the history yet: they wait for the
+	// results of calls.
+	Then []json.RawMessage
+}
 
 // EventType returns MESSAGES_SNAPSHOT.
 func (MessagesRef) EventType() Type { return TypeMessagesSnapshot }
@@ -82,6 +87,16 @@ func (MessagesRef) EventType() Type { return TypeMessagesSnapshot }
 func (e MessagesRef) AppendJSON(dst []byte) []byte {
 	o := event(dst, TypeMessagesSnapshot)
 	o.str("ref", e.Leaf)
+	if len(e.Then) > 0 {
+		then := []byte{'['}
+		for i, m := range e.Then {
+			if i > 0 {
+				then = append(then, ',')
+			}
+			then = append(then, m...)
+		}
+		o.raw("then", append(then, ']'))
+	}
 	return o.end()
 }
 
@@ -137,6 +152,17 @@ func ExpandResult(data []byte, content json.RawMessage) []byte {
 	out := make([]byte, 0, len(data)+len(content))
 	out = append(append(out, data[:from]...), `,"content":`...)
 	return append(append(out, content...), data[end+1:]...)
+}
+
+// ThenOf returns the messages that a stored [MessagesRef] shows after its leaf.
+func ThenOf(data []byte) []json.RawMessage {
+	var ref struct {
+		Then []json.RawMessage `json:"then"`
+	}
+	if json.Unmarshal(data, &ref) != nil {
+		return nil
+	}
+	return ref.Then
 }
 
 // RefOf returns the reference of a stored snapshot or of a large result; false for

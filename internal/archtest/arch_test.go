@@ -50,7 +50,7 @@ var rules = map[string]rule{
 	"internal/agui":       {ours: []string{"", "codes", "internal/strictjson"}, why: "agui is the protocol and nothing else: no I/O, no stores, no HTTP"},
 	"internal/thread":     {ours: []string{"", "codes", "state", "store", "threads", "internal/agui"}, libraries: []string{"github.com/evanphx/json-patch"}, why: "thread is what a store holds of a thread: it reads and writes values, and decides nothing"},
 	"internal/loop":       {ours: []string{"", "access", "codes", "state", "store", "threads", "observe", "internal/agui", "internal/decide", "internal/hooks", "internal/journal", "internal/panics", "internal/quota", "internal/thread"}, why: "the loop knows no HTTP, no particular store and no metrics"},
-	"internal/decide":     {ours: []string{"", "codes", "threads", "internal/agui", "internal/thread"}, why: "decide is a pure function of a thread and an input: it reads no store and starts nothing"},
+	"internal/decide":     {ours: []string{"", "codes", "threads", "internal/agui", "internal/schema", "internal/thread"}, why: "decide is a pure function of a thread and an input: it reads no store and starts nothing"},
 	"internal/hooks":      {ours: []string{"", "codes", "internal/thread"}, why: "hooks call an agent's middleware, guarded; they know no run"},
 	"internal/journal":    {ours: []string{"", "store", "internal/agui", "internal/thread"}, why: "journal is the one way from a run to its thread's log; it knows no agents"},
 	"internal/upkeep":     {ours: []string{"", "codes", "store", "threads", "internal/agui", "internal/panics", "internal/quota", "internal/thread"}, why: "upkeep is about threads that do not run: of the engine that runs them it needs the few methods that it names itself"},

@@ -6,6 +6,7 @@
 package decide
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -61,12 +62,18 @@ type Situation struct {
 	Pending    []string         // ids of the frontend's calls without a result
 	// Answers are the hashes of the answers last given, by interrupt id.
 	Answers map[string]string
+	// Parameters are the schemas of the arguments of the calls that open questions are about,
+	// by interrupt id.
+	Parameters map[string]json.RawMessage
 	// Known is the run that has the input's run id; nil if there is none.
 	Known *KnownRun
 }
 
-// KnownRun is a run of the thread that has the input's run id.
+// KnownRun is a run of the thread that the input names.
 type KnownRun struct {
+	// ID is the run id of the input, or the one that a run which resumes under a used id
+	// has; see [ResumeRun].
+	ID   string
 	Hash string // of the input that started it
 }
 
@@ -88,6 +95,9 @@ type Decision struct {
 	Close Closing         // why open calls are closed first
 	// Answers are the entries of resume that answer open interrupts.
 	Answers []agui.ResumeEntry
+	// Run is the id of the run to begin or to show from its first record; empty means the
+	// one that the client chose.
+	Run string
 	// Warning is for the log: it says what in the input was ignored. It may be empty.
 	Warning string
 }
@@ -106,7 +116,7 @@ func Decide(s Situation, req Request, now time.Time) Decision {
 	if unfinished(s) && req.Agent != "" && req.Agent != s.Agent {
 		return reject(errWrongAgent(s, req.Agent))
 	}
-	if s.Known != nil {
+	if s.Known != nil && (req.Hash == s.Known.Hash || !answersOpen(s, req.Resume)) {
 		return decideKnown(s, req)
 	}
 	if req.Compared.Err != nil {
@@ -141,17 +151,17 @@ func unfinished(s Situation) bool {
 func decideKnown(s Situation, req Request) Decision {
 	same := req.Hash == s.Known.Hash
 	// A client that was cut off sends its answer again, with what it has seen since.
-	repeated := len(req.Resume) == 0 || s.Run == req.RunID && answeredBefore(s, req.Resume)
+	repeated := len(req.Resume) == 0 || s.Run == s.Known.ID && answeredBefore(s, req.Resume)
 	if same || !req.Compared.hasNew() && repeated {
 		// A client that shows messages of its own run has seen a part of it. If it got
 		// the run from its first record, it would show that part twice.
-		if !same && req.Compared.ShowsCompletion && s.Run == req.RunID {
+		if !same && req.Compared.ShowsCompletion && s.Run == s.Known.ID {
 			if s.Status == threads.StatusRunning {
 				return Decision{Do: Attach}
 			}
 			return Decision{Do: Hydrate}
 		}
-		return Decision{Do: FromStart}
+		return Decision{Do: FromStart, Run: s.Known.ID}
 	}
 	return reject(errRunIDReused(req.RunID))
 }
@@ -204,7 +214,14 @@ func decideInterrupted(s Situation, req Request, now time.Time) Decision {
 	if resolvesExpired(s, answers, now) {
 		return reject(errInterruptExpired(s))
 	}
-	return Decision{Do: Resume, Answers: answers}
+	if violations := violationsOf(s, answers); len(violations) > 0 {
+		return reject(errInvalidAnswer(s, violations))
+	}
+	d := Decision{Do: Resume, Answers: answers}
+	if s.Known != nil {
+		d.Run = ResumeRun(s.Thread, req.Resume)
+	}
+	return d
 }
 
 // decideStopped is for a thread whose last run ended in an error with work left.
@@ -255,63 +272,4 @@ func decidePending(s Situation, req Request) Decision {
 		d.Warning = "resume ignored: no interrupt is open"
 	}
 	return d
-}
-
-// coverage returns the entries that answer open interrupts, and whether every
-// open interrupt has one.
-func coverage(s Situation, resume []agui.ResumeEntry) (answers []agui.ResumeEntry, all bool) {
-	all = true
-	for _, i := range s.Interrupts {
-		found := false
-		for _, r := range resume {
-			if r.InterruptID == i.ID {
-				answers, found = append(answers, r), true
-				break
-			}
-		}
-		all = all && found
-	}
-	return answers, all
-}
-
-// answeredBefore reports whether every entry repeats an answer that was given before.
-func answeredBefore(s Situation, resume []agui.ResumeEntry) bool {
-	for _, r := range resume {
-		if s.Answers[r.InterruptID] != AnswerHash(r) {
-			return false
-		}
-	}
-	return true
-}
-
-// unknownOrSame reports whether no entry contradicts an answer that was given before.
-func unknownOrSame(s Situation, resume []agui.ResumeEntry) bool {
-	for _, r := range resume {
-		if given, known := s.Answers[r.InterruptID]; known && given != AnswerHash(r) {
-			return false
-		}
-	}
-	return true
-}
-
-// resolvesExpired reports whether an expired interrupt gets an answer other than
-// "cancelled".
-func resolvesExpired(s Situation, answers []agui.ResumeEntry, now time.Time) bool {
-	for _, i := range s.Interrupts {
-		if !expired(i, now) {
-			continue
-		}
-		for _, a := range answers {
-			if a.InterruptID == i.ID && a.Status != agui.ResumeCancelled {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// expired reports whether the interrupt has a time limit that has passed.
-func expired(i agui.Interrupt, now time.Time) bool {
-	at, err := time.Parse(time.RFC3339, i.ExpiresAt)
-	return err == nil && now.After(at)
 }

@@ -307,13 +307,20 @@ func checkFirstRules(t *testing.T, name string, s Situation, req Request) {
 	}
 	for _, hash := range []string{"h", "another"} {
 		known := s
-		known.Known = &KnownRun{Hash: hash}
+		known.Known = &KnownRun{ID: "run-2", Hash: hash}
 		want := "replay"
 		if hash != req.Hash && (req.Compared.hasNew() || len(req.Resume) > 0) {
 			want = codes.RunIDReused
 		}
-		if got := said(Decide(known, req, testNow)); got != want {
-			t.Errorf("%s, known run, hash %s: got %s, want %s", name, hash, got, want)
+		if hash != req.Hash && answersOpen(s, req.Resume) {
+			want = said(Decide(s, req, testNow)) // as under any other id
+		}
+		got := Decide(known, req, testNow)
+		if said(got) != want {
+			t.Errorf("%s, known run, hash %s: got %s, want %s", name, hash, said(got), want)
+		}
+		if got.Do == Resume && (got.Run == "" || got.Run == req.RunID) {
+			t.Errorf("%s: a run with the used id %q begins", name, got.Run)
 		}
 	}
 }
@@ -333,7 +340,7 @@ func checkError(t *testing.T, name string, d Decision) {
 // snapshot; from the first record it would show that part twice.
 func TestDecideShowsAnswer(t *testing.T) {
 	for status, want := range map[threads.Status]Action{threads.StatusRunning: Attach, threads.StatusIdle: Hydrate} {
-		s := Situation{Exists: true, Status: status, Run: "run-1", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{Hash: "h"}}
+		s := Situation{Exists: true, Status: status, Run: "run-1", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{ID: "run-1", Hash: "h"}}
 		req := Request{RunID: "run-1", Hash: "other", Compared: Compared{ShowsCompletion: true}}
 		if got := Decide(s, req, testNow); got.Do != want {
 			t.Errorf("%s: %s, want %s", status, got.Do, want)
@@ -347,7 +354,7 @@ func FuzzDecide(f *testing.F) {
 		rk := resumeKinds[int(r)%len(resumeKinds)]
 		s := situationOf(threadKinds[int(k)%len(threadKinds)], rk)
 		if known && s.Exists {
-			s.Known = &KnownRun{Hash: fmt.Sprint(p % 2)}
+			s.Known = &KnownRun{ID: "run-2", Hash: fmt.Sprint(p % 2)}
 		}
 		req := Request{RunID: "x", Hash: "0", Compared: cleanedOf(newKinds[int(n)%len(newKinds)]), Resume: resumeOf(rk)}
 		req.Policy = Policy{Policy: policies()[int(p)%8], Branch: branch}
@@ -374,7 +381,7 @@ func TestDecideRetriedAnswer(t *testing.T) {
 	other.Payload = []byte(`{"allow":false}`)
 	for status, want := range map[threads.Status]Action{threads.StatusRunning: Attach, threads.StatusIdle: Hydrate} {
 		s := Situation{
-			Exists: true, Status: status, Run: "run-2", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{Hash: "h"},
+			Exists: true, Status: status, Run: "run-2", Agent: "a", Outcome: holdfast.OutcomeSuccess, Known: &KnownRun{ID: "run-2", Hash: "h"},
 			Answers: map[string]string{"i1": AnswerHash(given)},
 		}
 		req := Request{RunID: "run-2", Hash: "other", Compared: Compared{ShowsCompletion: true}, Resume: []agui.ResumeEntry{given}}

@@ -62,6 +62,12 @@ func errInterruptExpired(s Situation) *holdfast.Error {
 		With("runId", s.Run)
 }
 
+func errInvalidAnswer(s Situation, violations []Violation) *holdfast.Error {
+	return holdfast.Errorf(codes.InvalidAnswer, "An answer in resume is not what its question asks for: %s", violations[0].Message).
+		WithHint("Send the answers again with payloads that fit each question's responseSchema; the questions stay open, and nothing was stored.").
+		With("runId", s.Run).With("violations", violations)
+}
+
 func errMidExecution(s Situation) *holdfast.Error {
 	return holdfast.Errorf(codes.MidExecution,
 		"Cannot add new messages when resuming mid-execution. Thread %q is at iteration %d.", s.Thread, s.Iteration).

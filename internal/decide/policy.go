@@ -2,8 +2,6 @@ package decide
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
 // Policy is what the agent and the request chose, for the cases in which a POST could
@@ -90,10 +87,4 @@ func knownOptions(options json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// AnswerHash returns a hash by which an answer that is sent again is recognized.
-func AnswerHash(r agui.ResumeEntry) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", r.InterruptID, r.Status, r.Payload))
-	return hex.EncodeToString(sum[:8])
 }

@@ -27,6 +27,7 @@ var status = map[string]int{
 	codes.HistoryDiverged:          http.StatusConflict,
 	codes.HistoryNotKept:           http.StatusConflict,
 	codes.InterruptAlreadyAnswered: http.StatusConflict,
+	codes.InvalidAnswer:            http.StatusBadRequest,
 	codes.InterruptExpired:         http.StatusConflict,
 	codes.Interrupted:              http.StatusConflict,
 	codes.InvalidInput:             http.StatusBadRequest,

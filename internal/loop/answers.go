@@ -1,15 +1,20 @@
 package loop
 
 import (
+	"context"
+	"encoding/json"
+	"slices"
+
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // resume gives the open calls and the hook's question their answers. The calls start
 // again in iterate.
-func (b *beginning) resume() {
+func (b *beginning) resume(ctx context.Context) error {
 	answers := map[string]agui.ResumeEntry{}
 	for _, a := range b.p.d.Answers {
 		answers[a.InterruptID] = a
@@ -25,6 +30,7 @@ func (b *beginning) resume() {
 			q.Answer = b.answer(a, q.Interrupt)
 		}
 	}
+	edits := map[string]json.RawMessage{}
 	for i := range b.st.Calls {
 		call := &b.st.Calls[i]
 		if call.Waits() {
@@ -33,22 +39,81 @@ func (b *beginning) resume() {
 				continue
 			}
 			call.Answer = b.answer(a, call.Interrupt)
+			if edited := decide.EditedArguments(call.Answer.Payload, call.Interrupt); edited != nil && !call.Answer.Declined {
+				edits[call.ID] = edited
+			}
 			if call.InDoubt && verdictOf(call.Answer).Outcome == answerRunAgain {
 				// One answer allows one start: after another crash the call is in doubt again.
 				call.InDoubt, call.Interrupt, call.Answer = false, nil, nil
 				delete(b.r.doubted, call.ID)
 			}
 		}
-		if !b.r.doubted[call.ID] && call.Given == nil {
+	}
+	if err := b.edit(ctx, edits); err != nil {
+		return err
+	}
+	for i := range b.st.Calls {
+		if call := &b.st.Calls[i]; !call.Waits() && !b.r.doubted[call.ID] && call.Given == nil {
 			thread.PutIntent(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.hist, b.c.Fence, b.cfg.Now())
 		}
 	}
+	return nil
+}
+
+// edit puts the arguments that a person has chosen in the place of the model's. Messages
+// never change, so the message that makes the calls, and the results that follow it, go on
+// as copies; the one that the model wrote stays in the tree. The snapshot that a resume
+// begins with shows the copies.
+func (b *beginning) edit(ctx context.Context, edits map[string]json.RawMessage) error {
+	path := b.r.hist.Path
+	at := slices.IndexFunc(path, func(m agui.Message) bool {
+		return slices.ContainsFunc(m.ToolCalls, func(c agui.ToolCall) bool { return edits[c.ID] != nil })
+	})
+	if at < 0 {
+		return nil
+	}
+	parent := ""
+	if at > 0 {
+		parent = path[at-1].ID
+	}
+	b.leaveTo(parent)
+	for i := at; i < len(path); i++ {
+		m := path[i]
+		m.ToolCalls = slices.Clone(m.ToolCalls)
+		for j := range m.ToolCalls {
+			if edited := edits[m.ToolCalls[j].ID]; edited != nil {
+				m.ToolCalls[j].Function.Arguments = string(edited)
+				m.MarkEdited()
+			}
+		}
+		was := m.ID
+		m.ID = b.cfg.NewID("msg")
+		b.add(m)
+		shared, changed, err := b.read.SharedAfter(ctx, b.p.Key, was)
+		if err != nil {
+			return err
+		}
+		if changed {
+			b.c.Put = append(b.c.Put, store.Value{Kind: store.KindBlob, ID: thread.SharedAfter(m.ID), Data: shared})
+		}
+	}
+	return nil
 }
 
 // answer returns a person's answer to a question, and remembers its hash.
 func (b *beginning) answer(a agui.ResumeEntry, q *agui.Interrupt) *holdfast.Answer {
 	b.st.Answers[a.InterruptID] = decide.AnswerHash(a)
 	return &holdfast.Answer{
-		InterruptID: a.InterruptID, Reason: q.Reason, Payload: a.Payload, Metadata: a.Metadata, Declined: a.Status == agui.ResumeCancelled,
+		InterruptID: a.InterruptID, Reason: q.Reason, Payload: decide.PayloadOf(a, q), Metadata: a.Metadata, Declined: a.Status == agui.ResumeCancelled,
 	}
+}
+
+// handed returns an answer as hooks and tools get it, with what was asked.
+func handed(a *holdfast.Answer, question *agui.Interrupt) *holdfast.Answer {
+	if a == nil || question == nil {
+		return a
+	}
+	with := *a
+	with.Asked = question.Metadata
+	return &with
 }

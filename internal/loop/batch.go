@@ -160,7 +160,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
 		ID: call.ID, Name: call.Name, Key: b.keyOf(call), Principal: b.principal(),
-		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: call.Answer, Frontend: call.Frontend,
+		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: handed(call.Answer, call.Interrupt), Frontend: call.Frontend,
 	}
 	if call.Repeats { // the answer is ours, not the hooks' or the tool's
 		c.Answer = nil

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"time"
 
@@ -54,7 +55,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 // runRecord returns how the run begins, as it is stored.
 func (p *plan) runRecord(now time.Time, who holdfast.Principal) *thread.Run {
 	rec := &thread.Run{
-		Format: thread.Format, ID: p.in.RunID, Agent: p.agent.Name, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
+		Format: thread.Format, ID: cmp.Or(p.d.Run, p.in.RunID), Agent: p.agent.Name, User: who.User, Hash: p.req.Hash, ParentRunID: p.in.ParentRunID,
 		StartedAt: now, Tools: p.in.Tools, Context: p.in.Context, ForwardedProps: p.in.ForwardedProps,
 	}
 	for _, m := range p.req.Compared.Instructions {
@@ -82,9 +83,11 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if err := b.states(ctx); err != nil {
 		return nil, err
 	}
+	proceed := b.fresh
 	if b.p.d.Do == decide.Resume {
-		b.resume()
-	} else if err := b.fresh(ctx); err != nil {
+		proceed = b.resume
+	}
+	if err := proceed(ctx); err != nil {
 		return nil, err
 	}
 	b.messages()
@@ -219,7 +222,7 @@ func (b *beginning) snapshotLeaf() {
 	if b.p.req.Compared.Reorder {
 		refs = append(refs, agui.MessagesRef{}.AppendJSON(nil))
 	}
-	refs = append(refs, agui.MessagesRef{Leaf: b.st.Leaf}.AppendJSON(nil))
+	refs = append(refs, agui.MessagesRef{Leaf: b.st.Leaf, Then: b.st.Queued}.AppendJSON(nil))
 	if resume {
 		refs = append(refs, agui.StateRef{ID: b.st.Shared}.AppendJSON(nil))
 	}

@@ -99,7 +99,6 @@ func TestPersonDecides(t *testing.T) {
 		"without a result":  {`{"outcome":"happened"}`, agui.ResumeResolved, 0, "tool:" + loop.TextHappened},
 		"it did not happen": {`{"outcome":"did_not_happen"}`, agui.ResumeResolved, 0, "tool:" + loop.TextDidNot},
 		"run it again":      {`{"outcome":"run_again"}`, agui.ResumeResolved, 1, "tool:paid"},
-		"no idea":           {`{"outcome":"perhaps"}`, agui.ResumeResolved, 0, "tool:" + thread.TextInDoubt},
 		"declined":          {``, agui.ResumeCancelled, 0, "tool:" + thread.TextInDoubt},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -123,7 +124,7 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	if p.agent, err = e.agentFor(t, agent); err != nil {
 		return nil, err
 	}
-	s, err := e.situation(ctx, t, in.RunID)
+	s, err := e.situation(ctx, t, p)
 	if err != nil {
 		return nil, e.orAgain(ctx, t, err)
 	}
@@ -198,7 +199,7 @@ func (e *Engine) agentFor(t *thread.Thread, name string) (*holdfast.Agent, error
 }
 
 // situation returns what decide needs to know about the thread.
-func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (decide.Situation, error) {
+func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (decide.Situation, error) {
 	if t.Head == nil {
 		return decide.Situation{}, nil
 	}
@@ -208,19 +209,56 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, run string) (d
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
 		Incomplete: decide.Completable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
+	s.Parameters = p.parameters()
+	var err error
+	if s.Known, err = e.known(ctx, t, p.in.RunID); err != nil || s.Known == nil || len(p.in.Resume) == 0 || s.Known.Hash == p.in.Hash() {
+		return s, err
+	}
+	// The same answers, under the same used id, may have begun a run before.
+	resumed, err := e.known(ctx, t, decide.ResumeRun(t.Key.Thread, p.in.Resume))
+	if resumed != nil {
+		s.Known = resumed
+	}
+	return s, err
+}
+
+// known returns the thread's run of that id; nil if it has none.
+func (e *Engine) known(ctx context.Context, t *thread.Thread, run string) (*decide.KnownRun, error) {
 	raw, err := e.cfg.Store.Value(ctx, t.Key, store.KindRun, run)
 	if errors.Is(err, store.ErrNotFound) {
-		return s, nil
+		return nil, nil
 	}
 	if err != nil {
-		return s, thread.ReadError(t.Key, err)
+		return nil, thread.ReadError(t.Key, err)
 	}
 	var rec thread.Run
 	if err := thread.Decode(raw, &rec); err != nil {
-		return s, thread.ReadError(t.Key, err)
+		return nil, thread.ReadError(t.Key, err)
 	}
-	s.Known = &decide.KnownRun{Hash: rec.Hash}
-	return s, nil
+	return &decide.KnownRun{ID: run, Hash: rec.Hash}, nil
+}
+
+// parameters returns the schemas of the arguments of the calls that wait for a person, by
+// the id of the question.
+func (p *plan) parameters() map[string]json.RawMessage {
+	schemas := map[string]json.RawMessage{}
+	for i := range p.State.Calls {
+		call := &p.State.Calls[i]
+		if !call.Waits() {
+			continue
+		}
+		for _, t := range p.in.Tools {
+			if t.Name == call.Name && call.Frontend {
+				schemas[call.Interrupt.ID] = t.Parameters
+			}
+		}
+		for _, t := range p.agent.Tools {
+			if spec := t.Spec(); spec.Name == call.Name {
+				schemas[call.Interrupt.ID] = spec.Parameters
+			}
+		}
+	}
+	return schemas
 }
 
 // request returns what decide needs to know about the input.

@@ -71,7 +71,7 @@ func (w *watching) expandMessages(ctx context.Context, rec store.Record) ([]agui
 		if err != nil {
 			return nil, err
 		}
-		frame.Pieces = w.messagesSnapshot(ctx, path, nil)
+		frame.Pieces = w.messagesSnapshot(ctx, path, agui.ThenOf(rec.Data))
 	}
 	return []agui.Frame{frame}, nil
 }
@@ -115,8 +115,9 @@ func (w *watching) expandResult(ctx context.Context, data []byte, message string
 }
 
 // messagesSnapshot shows the run's instructions, which the client sent and would otherwise
-// lose, then the history, then what is still streaming in.
-func (w *watching) messagesSnapshot(ctx context.Context, path thread.Path, making []agui.Message) iter.Seq2[[]byte, error] {
+// lose, then the history, then what is not in it yet: what is still streaming in, and
+// messages that wait for the results of calls.
+func (w *watching) messagesSnapshot(ctx context.Context, path thread.Path, then []json.RawMessage) iter.Seq2[[]byte, error] {
 	return agui.MessagesSnapshotPieces(w.dialect, func(yield func([]byte, error) bool) {
 		for _, m := range w.rec.Instructions {
 			if !yield(m, nil) {
@@ -128,8 +129,8 @@ func (w *watching) messagesSnapshot(ctx context.Context, path thread.Path, makin
 				return
 			}
 		}
-		for i := range making {
-			if !yield(making[i].AppendJSON(nil), nil) {
+		for _, m := range then {
+			if !yield(m, nil) {
 				return
 			}
 		}

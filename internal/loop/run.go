@@ -264,7 +264,7 @@ func (r *run) moveTo(iteration int) {
 		Run: r.rec.ID, Number: iteration, Granted: iteration - r.st.GrantedAt, Imported: r.imported,
 	}
 	if r.st.Question != nil {
-		at.Answer = r.st.Question.Answer
+		at.Answer = handed(r.st.Question.Answer, r.st.Question.Interrupt)
 	}
 	r.at.Store(at)
 }

@@ -215,7 +215,7 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path
 		started.Metadata = w.metadata()
 	}
 	w.show(w.echoed(started.AppendJSON(nil)))
-	w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, assembled.Messages())})
+	w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, append(thread.RawMessages(assembled.Messages()), t.State.Queued...))})
 	w.show(state)
 	w.show(reopen...)
 	if !t.State.Running() {
@@ -244,7 +244,8 @@ func (s *streams) streamOf(ctx context.Context, p *plan) (*watching, error) {
 	v := viewer{dialect: agui.DialectOf(p.in.ProtocolVersion)}
 	switch p.d.Do {
 	case decide.FromStart:
-		rec, err := s.read.Run(ctx, p.Key, p.in.RunID)
+		v.echo = p.in.RunID
+		rec, err := s.read.Run(ctx, p.Key, p.d.Run)
 		if err != nil {
 			return nil, err
 		}
@@ -252,7 +253,7 @@ func (s *streams) streamOf(ctx context.Context, p *plan) (*watching, error) {
 			return s.follow(p.Key, rec, rec.After, v), nil
 		}
 		// Its log was pruned: what is left of it is in the thread's history.
-		v.echo, v.resync = p.in.RunID, true
+		v.resync = true
 		return s.attach(ctx, p.Thread, p.History.Steps(), v)
 	case decide.Attach, decide.Hydrate:
 		if !p.in.MadeUp { // nobody knows a made-up id
@@ -260,5 +261,6 @@ func (s *streams) streamOf(ctx context.Context, p *plan) (*watching, error) {
 		}
 		return s.attach(ctx, p.Thread, p.History.Steps(), v)
 	}
+	v.echo = p.in.RunID
 	return s.follow(p.Key, p.rec, p.rec.After, v), nil
 }

@@ -25,9 +25,17 @@ const maxProblems = 50
 //
 //	"city" is missing; /days: 12 is more than the maximum 10
 func (s *Schema) Validate(raw json.RawMessage) error {
+	if texts := s.Violations(raw); len(texts) > 0 {
+		return errors.New(strings.Join(texts, "; "))
+	}
+	return nil
+}
+
+// Violations is [Schema.Validate] with a text for each violation; none if there is none.
+func (s *Schema) Violations(raw json.RawMessage) []string {
 	value, problems := decode(raw)
 	if len(problems) > 0 {
-		return problemsError(problems)
+		return problemTexts(problems)
 	}
 	err := s.compiled.Validate(value)
 	if err == nil {
@@ -35,12 +43,16 @@ func (s *Schema) Validate(raw json.RawMessage) error {
 	}
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
-		return err
+		return []string{err.Error()}
 	}
-	return problemsError(explain(invalid, value))
+	return problemTexts(explain(invalid, value))
 }
 
 func problemsError(problems []problem) error {
+	return errors.New(strings.Join(problemTexts(problems), "; "))
+}
+
+func problemTexts(problems []problem) []string {
 	slices.SortStableFunc(problems, func(a, b problem) int { return strings.Compare(a.path, b.path) })
 	var texts []string
 	for _, p := range problems {
@@ -56,7 +68,7 @@ func problemsError(problems []problem) error {
 			break
 		}
 	}
-	return errors.New(strings.Join(texts, "; "))
+	return texts
 }
 
 // explain turns the validator's tree of errors into a list.

@@ -241,7 +241,7 @@ func EventOf(data []byte) (agui.Event, error) {
 		case agui.TypeStateSnapshot:
 			return agui.StateRef{ID: ref}, nil
 		case agui.TypeMessagesSnapshot:
-			return agui.MessagesRef{Leaf: ref}, nil
+			return agui.MessagesRef{Leaf: ref, Then: agui.ThenOf(data)}, nil
 		default:
 			data = agui.ExpandResult(data, []byte(`""`))
 		}

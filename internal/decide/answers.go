@@ -1,0 +1,184 @@
+package decide
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/schema"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// The answers in a resume: which open questions they answer, whether they were given before,
+// whether they come in time, and whether they are what the questions ask for.
+
+// Violation is what is wrong with one answer.
+type Violation struct {
+	InterruptID string `json:"interruptId"` // of the question
+	Message     string `json:"message"`     // what is wrong, with the place in the payload
+}
+
+// violationsOf checks the answers against the schemas of their questions, and edited
+// arguments against those of their tools. It lists everything that is wrong.
+func violationsOf(s Situation, answers []agui.ResumeEntry) (all []Violation) {
+	for _, a := range answers {
+		if a.Status == agui.ResumeCancelled {
+			continue
+		}
+		i := slices.IndexFunc(s.Interrupts, func(i agui.Interrupt) bool { return i.ID == a.InterruptID })
+		payload := PayloadOf(a, &s.Interrupts[i])
+		for _, text := range violations(s.Interrupts[i].ResponseSchema, payload) {
+			all = append(all, Violation{a.InterruptID, text})
+		}
+		if edited := EditedArguments(payload, &s.Interrupts[i]); edited != nil {
+			for _, text := range violations(s.Parameters[a.InterruptID], edited) {
+				all = append(all, Violation{a.InterruptID, "editedArgs: " + text})
+			}
+		}
+	}
+	return all
+}
+
+// violations checks JSON against a schema. One that is missing, or that cannot be read,
+// takes anything: whoever asked has to check then.
+func violations(text, value json.RawMessage) []string {
+	if len(text) == 0 {
+		return nil
+	}
+	compiled, err := schema.Compile(text)
+	if err != nil {
+		return nil
+	}
+	if len(value) == 0 {
+		value = json.RawMessage("null")
+	}
+	return compiled.Violations(value)
+}
+
+// PayloadOf returns what an answer says. The approval of a call was once said with "allow",
+// which still counts as "approved".
+func PayloadOf(a agui.ResumeEntry, question *agui.Interrupt) json.RawMessage {
+	if question.Reason != holdfast.ReasonToolCall {
+		return a.Payload
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(a.Payload, &members) != nil {
+		return a.Payload
+	}
+	allow, old := members["allow"]
+	if _, said := members["approved"]; said || !old {
+		return a.Payload
+	}
+	members["approved"] = allow
+	delete(members, "allow")
+	renamed, err := json.Marshal(members)
+	if err != nil {
+		return a.Payload
+	}
+	return renamed
+}
+
+// EditedArguments returns the arguments that an approval wants a call to be made with
+// instead of its own; nil if there are none, or if the question is not about a call.
+func EditedArguments(payload json.RawMessage, question *agui.Interrupt) json.RawMessage {
+	var said struct {
+		Approved   bool            `json:"approved"`
+		EditedArgs json.RawMessage `json:"editedArgs"`
+	}
+	if question.Reason != holdfast.ReasonToolCall || question.ToolCallID == "" || json.Unmarshal(payload, &said) != nil || !said.Approved {
+		return nil
+	}
+	if string(said.EditedArgs) == "null" {
+		return nil
+	}
+	return said.EditedArgs
+}
+
+// ResumeRun returns the id of a run that resumes under the id of an earlier one. It is
+// derived from the thread and the answered questions, so that a request that is sent again
+// finds the run.
+func ResumeRun(thread string, resume []agui.ResumeEntry) string {
+	ids := make([]string, len(resume))
+	for i, r := range resume {
+		ids[i] = r.InterruptID
+	}
+	slices.Sort(ids)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", thread, ids))
+	return "run-" + hex.EncodeToString(sum[:12])
+}
+
+// answersOpen reports whether an entry answers an open question.
+func answersOpen(s Situation, resume []agui.ResumeEntry) bool {
+	answers, _ := coverage(s, resume)
+	return s.Status == threads.StatusInterrupted && len(answers) > 0
+}
+
+// AnswerHash returns a hash by which an answer that is sent again is recognized.
+func AnswerHash(r agui.ResumeEntry) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", r.InterruptID, r.Status, r.Payload))
+	return hex.EncodeToString(sum[:8])
+}
+
+// coverage returns the entries that answer open interrupts, and whether every
+// open interrupt has one.
+func coverage(s Situation, resume []agui.ResumeEntry) (answers []agui.ResumeEntry, all bool) {
+	all = true
+	for _, i := range s.Interrupts {
+		found := false
+		for _, r := range resume {
+			if r.InterruptID == i.ID {
+				answers, found = append(answers, r), true
+				break
+			}
+		}
+		all = all && found
+	}
+	return answers, all
+}
+
+// answeredBefore reports whether every entry repeats an answer that was given before.
+func answeredBefore(s Situation, resume []agui.ResumeEntry) bool {
+	for _, r := range resume {
+		if s.Answers[r.InterruptID] != AnswerHash(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// unknownOrSame reports whether no entry contradicts an answer that was given before.
+func unknownOrSame(s Situation, resume []agui.ResumeEntry) bool {
+	for _, r := range resume {
+		if given, known := s.Answers[r.InterruptID]; known && given != AnswerHash(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// resolvesExpired reports whether an expired interrupt gets an answer other than
+// "cancelled".
+func resolvesExpired(s Situation, answers []agui.ResumeEntry, now time.Time) bool {
+	for _, i := range s.Interrupts {
+		if !expired(i, now) {
+			continue
+		}
+		for _, a := range answers {
+			if a.InterruptID == i.ID && a.Status != agui.ResumeCancelled {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// expired reports whether the interrupt has a time limit that has passed.
+func expired(i agui.Interrupt, now time.Time) bool {
+	at, err := time.Parse(time.RFC3339, i.ExpiresAt)
+	return err == nil && now.After(at)
+}

@@ -1,0 +1,164 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// asksLeave asks for leave to make each call of the tools, as AG-UI defines it.
+func asksLeave(expires time.Time, tools ...string) holdfast.Middleware {
+	return holdfast.Middleware{Name: "test.leave", Batch: func(_ context.Context, b *holdfast.Batch) error {
+		for i, call := range b.Calls {
+			if slices.Contains(tools, call.Name) {
+				b.Ask(i, &holdfast.Interrupt{Reason: holdfast.ReasonToolCall, Message: "May it?", ExpiresAt: expires, Metadata: []byte(`{"mine":1}`), ResponseSchema: []byte(
+					`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},"editedArgs":{"type":"object"}}}`)})
+			}
+		}
+		return nil
+	}, Tool: func(next holdfast.ToolHandler) holdfast.ToolHandler {
+		return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+			if call.Answer != nil && string(call.Answer.Asked) != `{"mine":1}` {
+				return holdfast.ToolResult{}, fmt.Errorf("asked %s", call.Answer.Asked)
+			}
+			return next(ctx, tool, call)
+		}
+	}}
+}
+
+// shownCalls returns the arguments of the calls in the last snapshot of a stream, by tool.
+func shownCalls(events []agui.Event) map[string]string {
+	var args map[string]string
+	for _, ev := range events {
+		if s, ok := ev.(agui.MessagesSnapshot); ok {
+			args = map[string]string{}
+			for _, m := range s.Messages {
+				for _, c := range m.ToolCalls {
+					args[c.Function.Name] = c.Function.Arguments
+				}
+			}
+		}
+	}
+	return args
+}
+
+// TestEditedCall: a call runs with the arguments that a person has chosen, and history and
+// stream show them. The result that another call of the answer has had stays.
+func TestEditedCall(t *testing.T) {
+	j, store := &looptest.Notebook{}, memstore.New()
+	pay := holdfast.NewTool("pay", "pay", func(_ context.Context, args struct {
+		N int `json:"n,omitempty"`
+	}) (string, error) {
+		j.Note(fmt.Sprintf("paid %d", args.N))
+		return fmt.Sprintf("paid %d", args.N), nil
+	}, holdfast.WithEffect(holdfast.EffectOnce))
+	look := looptest.Tool("look", holdfast.EffectOnce, func(context.Context) (string, error) { j.Note("looked"); return "seen", nil })
+	e := looptest.Start(t, store, nil, holdfast.Agent{
+		Name: "a", Model: looptest.TwoCalls("look", "pay"), Tools: []holdfast.Tool{look, pay}, Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "pay")},
+	})
+	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
+	for payload, wrong := range map[string]string{`{"approved":true,"editedArgs":{"n":"7"}}`: "editedArgs: /n", `{"approved":7}`: "/approved"} {
+		_, err := e.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", payload, open...))
+		if looptest.Code(err) != codes.InvalidAnswer || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v", payload, err)
+		}
+	}
+	if still := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r9")); still[0].ID != open[0].ID {
+		t.Errorf("the question has changed: %+v", still)
+	}
+	events := looptest.Posted(t, e, looptest.Answers("t", "r2", `{"approved":true,"editedArgs":{"n":7}}`, open...))
+	looptest.Succeeded(t, events)
+	if got := shownCalls(events); got["pay"] != `{"n":7}` || got["look"] != `{}` {
+		t.Errorf("the stream shows the calls %v", got)
+	}
+	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:seen", "tool:paid 7", "assistant:done")
+	made := looptest.Must(agui.DecodeMessage(looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t)[1]))(t)
+	if made.ToolCalls[1].Function.Arguments != `{"n":7}` || string(made.Metadata) != `{"holdfast":{"edited":true}}` {
+		t.Errorf("the history has %s", made.AppendJSON(nil))
+	}
+	if got := strings.Join(j.Take(), ", "); got != "looked, paid 7" {
+		t.Errorf("the tools did %q", got)
+	}
+	sound(t, store, "t")
+	looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", looptest.UserSays("u2", "once more"))))
+	sound(t, store, "t")
+}
+
+// TestAnswerUnderUsedID: answers under the run id of the run that asked begin a run of their
+// own, which is shown under that id; sent again, they show that run; other answers are late.
+func TestAnswerUnderUsedID(t *testing.T) {
+	j := &looptest.Notebook{}
+	agent := spender(j, asksLeave(time.Time{}, "pay"))
+	e := looptest.Start(t, memstore.New(), nil, agent)
+	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
+	yes := looptest.Answers("t", "r1", `{"approved":true}`, open...)
+	var first string
+	for i := range 2 {
+		reply, err := e.Post(t.Context(), looptest.Alice, "", yes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = reply.RunID
+		}
+		if reply.RunID != first || first == "r1" || !strings.HasPrefix(first, "run-") {
+			t.Errorf("run %q began, then %q", first, reply.RunID)
+		}
+		events := looptest.Collect(t, reply, nil)
+		looptest.Succeeded(t, events)
+		started, ended := events[0].(agui.RunStarted), looptest.LastOf(events).(agui.RunFinished)
+		if started.RunID != "r1" || ended.RunID != "r1" || !strings.Contains(string(started.Metadata), first) {
+			t.Errorf("time %d: %s ... %s", i, started.AppendJSON(nil), ended.AppendJSON(nil))
+		}
+	}
+	no := looptest.Answers("t", "r1", `{"approved":false}`, open...)
+	if _, err := e.Post(t.Context(), looptest.Alice, "", no); looptest.Code(err) != codes.RunIDReused {
+		t.Errorf("another answer, too late: %v", err)
+	}
+	if got := j.Take(); len(got) != 1 {
+		t.Errorf("the tool ran: %q", got)
+	}
+}
+
+// TestAnswerAndMessage: a new message that comes with an answer is shown from the start,
+// also to who attaches while the question's call is still open.
+func TestAnswerAndMessage(t *testing.T) {
+	j := &looptest.Notebook{}
+	e := looptest.Start(t, memstore.New(), nil, spender(j, asksLeave(time.Time{}, "pay")))
+	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
+	in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "and now?"))
+	in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeCancelled}}
+	events := looptest.Posted(t, e, in)
+	looptest.Succeeded(t, events)
+	got := looptest.Reduce(events)
+	if !slices.Contains(got, "user:and now?") || got[len(got)-1] != "assistant:and now?, answer 1" {
+		t.Errorf("a client shows %q", got)
+	}
+	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:No result: the person declined to answer.", "user:and now?", "assistant:and now?, answer 1")
+}
+
+// TestTooLate: what has expired can only be cancelled.
+func TestTooLate(t *testing.T) {
+	j := &looptest.Notebook{}
+	e := looptest.Start(t, memstore.New(), nil, spender(j, asksLeave(time.Now().Add(-time.Hour), "pay")))
+	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
+	if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.Answers("t", "r2", `{"approved":true}`, open...)); looptest.Code(err) != codes.InterruptExpired {
+		t.Errorf("a late answer: %v", err)
+	}
+	in := looptest.RunInput("t", "r2")
+	in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeCancelled, Payload: json.RawMessage(`{}`)}}
+	looptest.Succeeded(t, looptest.Posted(t, e, in))
+	if got := j.Take(); len(got) != 0 {
+		t.Errorf("the tool ran: %q", got)
+	}
+}
