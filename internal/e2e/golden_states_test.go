@@ -50,7 +50,7 @@ func (g *goldenStates) allow(t *testing.T, p *process) {
 	for i, text := range []string{allowedInThread, allowedForUser} {
 		k := onlyTalk(t, p, "allowed")
 		k.runs = 10 * i
-		k.answers = map[string]string{"holdfast:permission": `{"allow":true,"remember":"` + []string{"thread", "user"}[i] + `"}`}
+		k.answers = map[string]string{"tool_call": `{"approved":true,"remember":"` + []string{"thread", "user"}[i] + `"}`}
 		k.wantEnd(k.says(text), "success")
 		if len(k.asked) != 1 {
 			t.Fatalf("%s: asked %v", text, k.asked)

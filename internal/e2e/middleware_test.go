@@ -35,7 +35,7 @@ var survivors = map[string]survivor{
 		text:    "delicate 0, work 1, fail 2, fail 3, work 4 + delicate 4, same x, work 6 + delicate 6, same x, work 8 + same x, work 9",
 		calls:   []string{"delicate/0", "work/1", "fail/2", "fail/3", "work/4", "delicate/4", "same/5", "work/6", "delicate/6", "same/7"},
 		answers: 9, code: codes.CircuitOpen,
-		questions: map[string]int{"holdfast:permission": 1, "holdfast:continuation": 1},
+		questions: map[string]int{"tool_call": 1, "holdfast:continuation": 1},
 		last:      []string{"before", "model", "said", "settled", "batch"},
 	},
 	"errors": {
@@ -135,11 +135,11 @@ func (s survivor) survive(t *testing.T, store, thread string, kills func(*talk) 
 	k := newCrew(t, store, "--delay=10ms").talk("sturdy", thread)
 	check := kills(k)
 	k.begin()
-	k.answers = map[string]string{"holdfast:permission": `{"allow":true,"remember":"thread"}`, "holdfast:continuation": `{"continue":true}`}
+	k.answers = map[string]string{"tool_call": `{"approved":true,"remember":"thread"}`, "holdfast:continuation": `{"continue":true}`}
 	k.wantEnd(k.says(s.text), s.code)
 	check()
 	k.wantCalls(s.calls, s.answers)
-	for _, reason := range []string{"holdfast:permission", "holdfast:continuation"} {
+	for _, reason := range []string{"tool_call", "holdfast:continuation"} {
 		if got := len(k.askedFor(reason)); got != s.questions[reason] {
 			t.Errorf("%s was asked %d times, want %d", reason, got, s.questions[reason])
 		}

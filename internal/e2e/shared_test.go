@@ -181,7 +181,7 @@ func TestPermissionAcrossProcesses(t *testing.T) {
 		k.wantEnd(end, "interrupt")
 		k.wantStarted("work/0")
 		c.kill(c.p.name)
-		k.answers = map[string]string{"holdfast:permission": `{"allow":true,"remember":"user"}`}
+		k.answers = map[string]string{"tool_call": `{"approved":true,"remember":"user"}`}
 		k.wantEnd(k.answersAll(end), "success")
 		k.wantStarted("work/0", "delicate/0")
 		for _, thread := range []string{"second", "third"} {

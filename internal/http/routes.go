@@ -228,7 +228,7 @@ var (
 	})
 	runErrors = slices.Concat(storedErrors, []string{
 		codes.NotAcceptable, codes.AgentNotFound, codes.CheckpointConflict, codes.CheckpointStale,
-		codes.HistoryDiverged, codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted,
+		codes.HistoryDiverged, codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer,
 		codes.InvalidInput, codes.LimitExceeded, codes.SchemaChanged, codes.StateTooNew, codes.MidExecution,
 		codes.NotFound, codes.NothingToRun, codes.PayloadTooLarge,
 		codes.RunIDReused, codes.RunInProgress, codes.ShuttingDown, codes.StreamCut, codes.ThreadTooLarge,

@@ -39,7 +39,7 @@ func (b *beginning) resume(ctx context.Context) error {
 				continue
 			}
 			call.Answer = b.answer(a, call.Interrupt)
-			if edited := decide.EditedArguments(call.Answer.Payload, call.Interrupt); edited != nil && !call.Answer.Declined {
+			if edited := decide.EditedArguments(call.Answer.Payload, call.Interrupt); edited != nil && !call.Answer.Declined && b.changes(call, edited) {
 				edits[call.ID] = edited
 			}
 			if call.InDoubt && verdictOf(call.Answer).Outcome == answerRunAgain {
@@ -58,6 +58,11 @@ func (b *beginning) resume(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// changes reports whether edited arguments say something else than the model's.
+func (b *beginning) changes(call *thread.Call, edited json.RawMessage) bool {
+	return thread.CallHash(call.Name, string(edited)) != thread.CallHash(call.Name, b.r.hist.Arguments(call.ID))
 }
 
 // edit puts the arguments that a person has chosen in the place of the model's. Messages
@@ -106,14 +111,4 @@ func (b *beginning) answer(a agui.ResumeEntry, q *agui.Interrupt) *holdfast.Answ
 	return &holdfast.Answer{
 		InterruptID: a.InterruptID, Reason: q.Reason, Payload: decide.PayloadOf(a, q), Metadata: a.Metadata, Declined: a.Status == agui.ResumeCancelled,
 	}
-}
-
-// handed returns an answer as hooks and tools get it, with what was asked.
-func handed(a *holdfast.Answer, question *agui.Interrupt) *holdfast.Answer {
-	if a == nil || question == nil {
-		return a
-	}
-	with := *a
-	with.Asked = question.Metadata
-	return &with
 }

@@ -1,10 +1,8 @@
 package loop
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -101,88 +99,4 @@ func (p *plan) repeatsMatter(name string) bool {
 		spec := t.Spec()
 		return spec.Name == name && neverTwice(spec.Effect)
 	})
-}
-
-// noteRepeats decides about the answer's calls after a history has branched by itself: a
-// call whose result is recorded needs nobody's leave, since it does not run; a different one
-// of the same tool asks first.
-func (a *completion) noteRepeats() {
-	r := a.r
-	if len(r.st.Happened) == 0 {
-		return
-	}
-	used := map[string]int{}
-	for i, c := range a.sequence {
-		call := &r.st.Calls[i]
-		happened := r.st.HappenedWith(c.name)
-		if call.Frontend || len(happened) == 0 || call.Given != nil || !r.startable(call) {
-			continue
-		}
-		hash := thread.CallHash(c.name, string(c.args))
-		if used[hash]++; used[hash] <= len(r.recorded[hash]) {
-			call.Interrupt = nil
-			continue
-		}
-		if call.Interrupt != nil { // a hook asks already
-			note := *call.Interrupt
-			note.Message = strings.TrimSpace(note.Message + " " + textAlready(happened))
-			call.Interrupt = &note
-			continue
-		}
-		call.Repeats = true
-		call.Interrupt = r.interrupt(repeatQuestion(call, c.args, happened), call.ID)
-	}
-}
-
-// textAlready says what has happened, for a person.
-func textAlready(happened []thread.Happened) string {
-	var said []string
-	for _, h := range happened {
-		text := "with " + h.Arguments
-		if h.Result == "" {
-			text += " (what came of it is not known)"
-		} else {
-			text += ": " + h.Result
-		}
-		said = append(said, text)
-	}
-	return "Note that before this conversation branched, it was called " + strings.Join(said, "; ") + ". That stands."
-}
-
-// repeatSchema is the schema of the answer to that question.
-const repeatSchema = `{"type":"object","required":["approved"],"additionalProperties":false,"properties":{` +
-	`"approved":{"type":"boolean","description":"Whether the call is made."},` +
-	`"reason":{"type":"string","description":"What the agent is told if the call is not made."}}}`
-
-// repeatQuestion asks whether a call is made after different ones of its tool.
-func repeatQuestion(call *thread.Call, arguments []byte, happened []thread.Happened) *holdfast.Interrupt {
-	metadata := map[string]any{"tool": call.Name, "toolCallId": call.ID, "happened": happened}
-	if json.Valid(arguments) && len(arguments) <= 16<<10 {
-		metadata["arguments"] = json.RawMessage(arguments)
-	}
-	return &holdfast.Interrupt{
-		Reason: holdfast.ReasonToolCall, Message: fmt.Sprintf("May the agent call %s? %s", call.Name, textAlready(happened)),
-		ResponseSchema: json.RawMessage(repeatSchema), Metadata: thread.MustJSON(metadata),
-	}
-}
-
-// approves reports whether a person's answer lets a call be made.
-func approves(a *holdfast.Answer) bool {
-	var said struct {
-		Approved bool `json:"approved"`
-		Allow    bool `json:"allow"`
-	}
-	return json.Unmarshal(a.Payload, &said) == nil && (said.Approved || said.Allow)
-}
-
-// refusal returns what the model reads of a call that a person did not approve.
-func refusal(a *holdfast.Answer) string {
-	var said struct {
-		Reason string `json:"reason"`
-	}
-	const text = "The person did not allow this call"
-	if json.Unmarshal(a.Payload, &said) != nil || said.Reason == "" {
-		return text + "."
-	}
-	return text + ": " + said.Reason
 }

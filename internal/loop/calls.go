@@ -2,6 +2,7 @@ package loop
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -91,4 +92,35 @@ func (a *completion) decideCalls() {
 		}
 	}
 	a.noteRepeats()
+}
+
+// noteRepeats decides about the answer's calls after a history has branched by itself: a
+// call whose result is recorded needs nobody's leave, since it does not run; a different one
+// of the same tool asks first.
+func (a *completion) noteRepeats() {
+	r := a.r
+	if len(r.st.Happened) == 0 {
+		return
+	}
+	used := map[string]int{}
+	for i, c := range a.sequence {
+		call := &r.st.Calls[i]
+		happened := r.st.HappenedWith(c.name)
+		if call.Frontend || len(happened) == 0 || call.Given != nil || !r.startable(call) {
+			continue
+		}
+		hash := thread.CallHash(c.name, string(c.args))
+		if used[hash]++; used[hash] <= len(r.recorded[hash]) {
+			call.Interrupt = nil
+			continue
+		}
+		if call.Interrupt != nil { // a hook asks already
+			note := *call.Interrupt
+			note.Message = strings.TrimSpace(note.Message + " " + textAlready(happened))
+			call.Interrupt = &note
+			continue
+		}
+		call.Repeats = true
+		call.Interrupt = r.interrupt(repeatQuestion(call, c.args, happened), call.ID)
+	}
 }

@@ -39,11 +39,6 @@ const inDoubtSchema = `{"type":"object","required":["outcome"],"properties":{` +
 	`"outcome":{"type":"string","enum":["happened","did_not_happen","run_again"],"description":"run_again starts the call once more"},` +
 	`"result":{"type":"string","description":"what the call came to, if it happened"}}}`
 
-// neverTwice reports whether the server does not start such a call again by itself.
-func neverTwice(e holdfast.Effect) bool {
-	return e == holdfast.EffectOnce || e == holdfast.EffectQuery
-}
-
 // inDoubt returns what happens to a call in doubt by its tool's policy: a question, or a
 // result that says that the outcome is unknown.
 func inDoubt(call thread.Call, spec holdfast.ToolSpec) finished {

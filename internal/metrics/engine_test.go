@@ -256,7 +256,7 @@ func TestQuestion(t *testing.T) {
 		}
 		want(t, d.m, map[string]string{`holdfast_iterations_total`: "0", `holdfast_runs_running`: "0"})
 		in := input("t", "r2", "")
-		in.Resume = []agui.ResumeEntry{{InterruptID: asked.Outcome.Interrupts[0].ID, Status: agui.ResumeResolved, Payload: []byte(`"because"`)}}
+		in.Resume = []agui.ResumeEntry{{InterruptID: asked.Outcome.Interrupts[0].ID, Status: agui.ResumeResolved, Payload: []byte(`{"answer":"because"}`)}}
 		d.say(t, in)
 		want(t, d.m, map[string]string{
 			`holdfast_runs_total{agent="demo",outcome="interrupt"}`:           "1",

@@ -9,8 +9,20 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// reason distinguishes our questions, and the answers to them, from those of others.
-const reason = "holdfast:permission"
+// oldReason is the reason of questions that were asked before they had AG-UI's.
+const oldReason = "holdfast:permission"
+
+// isOurs reports whether an answer is to a question of ours. Others ask with AG-UI's reason,
+// too, but ours name a rule.
+func isOurs(a *holdfast.Answer) bool {
+	if a == nil {
+		return false
+	}
+	var asked struct {
+		Rule string `json:"rule"`
+	}
+	return a.Reason == oldReason || a.Reason == holdfast.ReasonToolCall && json.Unmarshal(a.Asked, &asked) == nil && asked.Rule != ""
+}
 
 // maxShownArguments bounds the arguments that a question repeats, in bytes. The stream
 // has them in full.
@@ -32,7 +44,7 @@ func (v *verdict) question(call *holdfast.ToolCall) *holdfast.Interrupt {
 		metadata["arguments"] = string(call.Arguments)
 	}
 	return &holdfast.Interrupt{
-		Reason: reason, Message: message, ResponseSchema: v.schema(), Metadata: plainJSON(metadata),
+		Reason: holdfast.ReasonToolCall, Message: message, ResponseSchema: v.schema(), Metadata: plainJSON(metadata),
 	}
 }
 
@@ -40,13 +52,14 @@ func (v *verdict) question(call *holdfast.ToolCall) *holdfast.Interrupt {
 func (v *verdict) schema() json.RawMessage {
 	type object = map[string]any
 	members := object{
-		"allow":  object{"type": "boolean", "description": "Whether the call is made."},
-		"reason": object{"type": "string", "description": "What the agent is told if the call is not allowed."},
+		"approved":   object{"type": "boolean", "description": "Whether the call is made."},
+		"reason":     object{"type": "string", "description": "What the agent is told if the call is not approved."},
+		"editedArgs": object{"type": "object", "description": "Arguments to make the call with instead of its own: all of them."},
 	}
 	if len(v.rule.Remember) > 0 {
 		members["remember"] = object{"type": "string", "enum": v.rule.Remember, "description": "For how long the answer also holds for such calls."}
 	}
-	return plainJSON(object{"type": "object", "required": []string{"allow"}, "additionalProperties": false, "properties": members})
+	return plainJSON(object{"type": "object", "required": []string{"approved"}, "additionalProperties": false, "properties": members})
 }
 
 // answer is what a person has said.
@@ -68,8 +81,10 @@ func (r *compiledRule) readAnswer(payload json.RawMessage) answer {
 	for name, value := range members {
 		ok := false
 		switch name {
-		case "allow":
+		case "approved", "allow": // the second is what older questions asked for
 			a.allow, ok = value.(bool)
+		case "editedArgs": // the call has them already
+			ok = true
 		case "reason":
 			a.reason, ok = value.(string)
 		case "remember":
@@ -82,7 +97,8 @@ func (r *compiledRule) readAnswer(payload json.RawMessage) answer {
 			return answer{}
 		}
 	}
-	if _, said := members["allow"]; !said {
+	_, approved := members["approved"]
+	if _, allow := members["allow"]; approved == allow {
 		return answer{}
 	}
 	return a

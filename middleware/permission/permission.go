@@ -63,7 +63,7 @@ func (p *permissions) batch(ctx context.Context, b *holdfast.Batch) error {
 // its tool.
 func (p *permissions) tool(next holdfast.ToolHandler) holdfast.ToolHandler {
 	return func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
-		answered := call.Answer != nil && call.Answer.Reason == reason
+		answered := isOurs(call.Answer)
 		v := p.byRules(&call)
 		var err error
 		if answered {

@@ -84,7 +84,7 @@ func (p *permissionRun) start(call holdfast.ToolCall) string {
 }
 
 func permissionAnswered(call holdfast.ToolCall, payload string) holdfast.ToolCall {
-	call.Answer = &holdfast.Answer{InterruptID: "i", Reason: "holdfast:permission", Payload: json.RawMessage(payload)}
+	call.Answer = &holdfast.Answer{InterruptID: "i", Reason: holdfast.ReasonToolCall, Payload: json.RawMessage(payload), Asked: json.RawMessage(`{"rule":"x"}`)}
 	return call
 }
 
@@ -193,11 +193,31 @@ func TestPermissionQuestion(t *testing.T) {
 		if err := json.Unmarshal(q.ResponseSchema, &schema); err != nil {
 			t.Fatal(err)
 		}
-		if q.Reason != "holdfast:permission" || q.Message != tt.message || string(q.Metadata) != tt.metadata {
+		if q.Reason != holdfast.ReasonToolCall || q.Message != tt.message || string(q.Metadata) != tt.metadata {
 			t.Errorf("%.30s: got %s %q %s", tt.call, q.Reason, q.Message, q.Metadata)
 		}
-		if schema.Properties["allow"].Type != "boolean" || schema.Required[0] != "allow" || string(schema.Properties["remember"].Enum) != tt.scopes {
+		if schema.Properties["approved"].Type != "boolean" || schema.Required[0] != "approved" || schema.Properties["editedArgs"].Type != "object" || string(schema.Properties["remember"].Enum) != tt.scopes {
 			t.Errorf("%.30s: got the schema %s", tt.call, q.ResponseSchema)
+		}
+	}
+}
+
+// TestPermissionOthersAnswers: the answer to a question of the tool or of another middleware,
+// which have the same reason, is none to ours; the answer to a question from before is.
+func TestPermissionOthersAnswers(t *testing.T) {
+	t.Parallel()
+	p := newPermissionRun(t, refundRules)
+	for name, c := range map[string]struct {
+		reason, asked, want string
+	}{
+		"another's":      {holdfast.ReasonToolCall, `{"tool":"refund"}`, "May the agent call refund?"},
+		"without a word": {holdfast.ReasonToolCall, "", "May the agent call refund?"},
+		"from before":    {"holdfast:permission", "", "ran"},
+	} {
+		call := p.call(`refund {"amount":50}`)
+		call.Answer = &holdfast.Answer{Reason: c.reason, Asked: json.RawMessage(c.asked), Payload: json.RawMessage(`{"allow":true}`)}
+		if got := p.start(call); !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q", name, got)
 		}
 	}
 }
@@ -207,6 +227,12 @@ func TestPermissionAnswers(t *testing.T) {
 	t.Parallel()
 	const no = "The person did not allow this call."
 	for payload, want := range map[string]string{
+		`{"approved":true}`:                   "ran",
+		`{"approved":true,"editedArgs":{}}`:   "ran",
+		`{"approved":false,"reason":"later"}`: "The person did not allow this call: later",
+		`{"approved":true,"allow":true}`:      no,
+		`{"approved":"true"}`:                 no,
+		`{"editedArgs":{}}`:                   no,
 		`{"allow":true}`:                      "ran",
 		`{"allow":true,"reason":"fine"}`:      "ran",
 		`{"allow":true,"remember":"run"}`:     "ran",

@@ -133,7 +133,7 @@ func TestPermissionPartialApproval(t *testing.T) {
 	}
 	answers := map[string]string{}
 	for _, q := range s.questions {
-		if q.Reason != "holdfast:permission" || q.Message != "May the agent call refund?" {
+		if q.Reason != "tool_call" || q.Message != "May the agent call refund?" {
 			t.Errorf("got %+v", q)
 		}
 		answers[q.ID] = fmt.Sprintf(`{"allow":%v,"reason":"not today"}`, !strings.Contains(string(q.Metadata), `"amount":60`))

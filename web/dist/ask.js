@@ -32,6 +32,7 @@ function field(name, schema, required, value) {
 const kind = kindOf(schema);
 const tick = kind === 'boolean';
 const input = inputFor(schema, kind, required, value);
+const untouched = kind === 'json' && input.value !== '' && !required ? input.value : undefined;
 const label = schema?.title ?? (tick && schema.description ? schema.description : spaced(name)) + (required || tick ? '' : ' (optional)');
 const hint = tick && !schema.title ? '' : schema?.description;
 return {
@@ -40,7 +41,7 @@ el: h(tick ? 'label.check' : 'label', {}, input, h('span', {}, label, hint ? h('
 read() {
 if (!input.checkValidity()) throw new RangeError(input.validationMessage);
 if (tick) return input.checked;
-if (input.value.trim() === '' && !required) return undefined;
+if (input.value === untouched || input.value.trim() === '' && !required) return undefined;
 if (kind === 'enum') return schema.enum[Number(input.value)];
 if (kind === 'number' || kind === 'integer') return Number(input.value);
 return kind === 'json' ? JSON.parse(input.value) : input.value;

@@ -49,6 +49,7 @@ function field(name, schema, required, value) {
   const kind = kindOf(schema);
   const tick = kind === 'boolean';
   const input = inputFor(schema, kind, required, value);
+  const untouched = kind === 'json' && input.value !== '' && !required ? input.value : undefined;
   const label = schema?.title ?? (tick && schema.description ? schema.description : spaced(name)) + (required || tick ? '' : ' (optional)');
   const hint = tick && !schema.title ? '' : schema?.description;
   return {
@@ -58,7 +59,8 @@ function field(name, schema, required, value) {
     read() {
       if (!input.checkValidity()) throw new RangeError(input.validationMessage);
       if (tick) return input.checked;
-      if (input.value.trim() === '' && !required) return undefined;
+      // What nobody has changed is not said again: JSON in a browser cannot hold every number.
+      if (input.value === untouched || input.value.trim() === '' && !required) return undefined;
       if (kind === 'enum') return schema.enum[Number(input.value)];
       if (kind === 'number' || kind === 'integer') return Number(input.value);
       return kind === 'json' ? JSON.parse(input.value) : input.value;
