@@ -36,7 +36,7 @@ type RunAgentInput struct {
 	ForwardedProps  json.RawMessage        `json:"forwardedProps"`
 	Resume          []ResumeEntry          `json:"resume"`
 	// Chat is set by the routes of frontends: unless the request says otherwise, it is
-	// decided by the policy chat.
+	// decided by the policy chat. An answer that does not fit shows its question again.
 	Chat bool `json:"-"`
 }
 

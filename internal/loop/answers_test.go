@@ -73,6 +73,11 @@ func TestEditedCall(t *testing.T) {
 			t.Errorf("%s: %v", payload, err)
 		}
 	}
+	page := looptest.Answers("t", "r2", `{"approved":7}`, open...)
+	page.Chat = true
+	if again := looptest.OpenOf(t, looptest.Posted(t, e, page)); again[0].ID != open[0].ID {
+		t.Errorf("a frontend's page is asked %+v", again)
+	}
 	if still := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r9")); still[0].ID != open[0].ID {
 		t.Errorf("the question has changed: %+v", still)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -132,6 +133,10 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 		return nil, err
 	}
 	p.d = decide.Decide(s, p.req, e.cfg.Now())
+	if in.Chat && p.d.Do == decide.Reject && p.d.Err.Code == codes.InvalidAnswer {
+		// The page of a frontend cannot show this error; it can ask again.
+		p.d = decide.Decision{Do: decide.Hydrate, Warning: p.d.Err.Message}
+	}
 	if err := e.authorize(ctx, who, p); err != nil {
 		return nil, err
 	}
