@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -240,5 +241,47 @@ func TestStopAndGoOn(t *testing.T) {
 		}
 		looptest.Succeeded(t, looptest.Posted(t, e, say("r3", "u3", "more")))
 		looptest.WantTexts(t, e, "t", "user:hang", "user:fail", "user:more", "assistant:heard more")
+	})
+}
+
+// TestBranchSurvives: the owner of a run on a new branch dies; the next one still knows what
+// the old branch has done.
+func TestBranchSurvives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared, j := memstore.New(), &looptest.Notebook{}
+		first := &looptest.Mortal{Store: shared}
+		hang := false
+		agent := func(mortal bool) holdfast.Agent {
+			a := spender(j)
+			inner := a.Model
+			a.Model = holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+				if mortal && hang {
+					<-ctx.Done()
+				}
+				return inner.Stream(ctx, req)
+			})
+			return a
+		}
+		one := looptest.Start(t, first, nil, agent(true))
+		u1 := looptest.UserSays("u1", "pay 10")
+		looptest.Succeeded(t, looptest.Posted(t, one, looptest.RunInput("t", "r1", u1)))
+		hang = true
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", u1)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		first.Dead.Store(true)
+		two := looptest.Start(t, shared, nil, agent(false))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		looptest.WantTexts(t, two, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 1")
+		open := looptest.OpenOf(t, looptest.Posted(t, two, looptest.RunInput("t", "r3", looptest.UserSays("u1", "pay 11"))))
+		if !strings.Contains(open[0].Message, "paid 10") {
+			t.Errorf("asked %+v", open)
+		}
+		if got := j.Take(); len(got) != 1 {
+			t.Errorf("the tool ran: %q", got)
+		}
+		sound(t, shared, "t")
 	})
 }

@@ -185,3 +185,33 @@ func TestPermissionSurvivesARestart(t *testing.T) {
 		}
 	}
 }
+
+// TestPermissionEdited: a person changes the arguments of the calls that they approve. The
+// rules decide about the new ones, so a rule that denies cannot be walked around.
+func TestPermissionEdited(t *testing.T) {
+	t.Parallel()
+	p := openPermissionServer(t, askAboutRefunds)
+	s := p.post(t, "t", "r1", "refund {\"amount\":50}\nrefund {\"amount\":60}\nrefund {\"amount\":70}", nil)
+	answers := map[string]string{}
+	for _, q := range s.questions {
+		for amount, payload := range map[string]string{
+			"50": `{"approved":true,"editedArgs":{"amount":20}}`,
+			"60": `{"approved":true,"editedArgs":{"amount":5000}}`,
+			"70": `{"approved":false,"reason":"no","editedArgs":{"amount":1}}`,
+		} {
+			if strings.Contains(string(q.Metadata), `"amount":`+amount) {
+				answers[q.ID] = payload
+			}
+		}
+	}
+	s = p.post(t, "t", "r2", "", answers)
+	if !slices.Equal(s.results, []string{"Not allowed: too much.", "The person did not allow this call: no", "refunded 20"}) {
+		t.Errorf("got %+v", s)
+	}
+	if !slices.Equal(p.ran, []string{"refunded 20"}) {
+		t.Errorf("ran %q", p.ran)
+	}
+	if history := p.Get("/threads/t/messages"); !strings.Contains(history, `"arguments":"{\"amount\":20}"`) || strings.Contains(history, `"arguments":"{\"amount\":50}"`) {
+		t.Errorf("the history has %s", history)
+	}
+}
