@@ -19,7 +19,7 @@ type Happened struct {
 }
 
 const (
-	maxHappened      = 32  // calls; the newest are kept
+	maxHappened      = 32  // calls; the newest are kept, and at least one of each tool
 	maxHappenedBytes = 300 // of the arguments, and of the result
 )
 
@@ -33,8 +33,12 @@ func (s *State) NoteHappened(calls []Happened) {
 		h.Arguments, h.Result = shortened(h.Arguments), shortened(h.Result)
 		s.Happened = append(slices.Clip(s.Happened), h)
 	}
-	if extra := len(s.Happened) - maxHappened; extra > 0 {
-		s.Happened = slices.Clone(s.Happened[extra:])
+	for len(s.Happened) > maxHappened {
+		extra := slices.IndexFunc(s.Happened, func(h Happened) bool { return len(s.HappenedWith(h.Tool)) > 1 })
+		if extra < 0 {
+			return
+		}
+		s.Happened = slices.Delete(slices.Clone(s.Happened), extra, extra+1)
 	}
 }
 
