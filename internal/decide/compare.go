@@ -39,6 +39,9 @@ type Compared struct {
 	// Regenerate means that, by the branch flag, the thread goes back to Parent and the
 	// agent answers it again.
 	Regenerate bool
+	// Switch is the message of another branch that the client's list goes on from, if the
+	// branch flag lets the thread go back to it; empty for most.
+	Switch string
 	// Retry means that nothing is new and that the list ends where the newest answer
 	// begins: with a user message or a result, and with nothing of what follows it. While
 	// the run of that answer is unfinished, this is the request that began it, sent again.
@@ -88,10 +91,12 @@ type walk struct {
 	// common is the index in the path of the last message that the client shows
 	// unchanged, before anything of its own.
 	common  int
-	differs bool // a user message is not the one on the path
-	dropped bool // something that the client shows is not in the history
-	last    int  // place of the last message of the list, -1 if it is not on the path
-	known   bool // the client shows a message of the thread
+	differs bool   // a user message is not the one on the path
+	tip     string // id of the last message of the thread that the client shows
+	astray  bool   // the messages that the client shows are no path of the tree
+	dropped bool   // something that the client shows is not in the history
+	last    int    // place of the last message of the list, -1 if it is not on the path
+	known   bool   // the client shows a message of the thread
 }
 
 // take sorts one message: known, on another branch, new, or to be dropped.
@@ -134,6 +139,8 @@ func (w *walk) takeKnown(i int, m agui.Message) {
 	w.known = true
 	w.shown[i] = true
 	w.last = i
+	w.astray = w.astray || w.hasNew()
+	w.tip = m.ID
 	same := sameMessage(ours, &m)
 	if m.Role == string(holdfast.RoleUser) && !same {
 		w.differs = true
@@ -159,6 +166,8 @@ func (w *walk) takeElsewhere(role string, m agui.Message) {
 		return
 	}
 	w.known, w.dropped = true, true
+	w.astray = w.astray || w.hasNew() || !w.follows(m.ID)
+	w.tip = m.ID
 	if m.Role == string(holdfast.RoleUser) {
 		w.differs = true
 	}
@@ -179,6 +188,9 @@ func (w *walk) place(branch bool) {
 	w.Parent = path[len(path)-1].ID
 	lacks := w.lacks()
 	w.Resync = w.dropped || w.differs || lacks
+	if branch && w.switches() {
+		return
+	}
 	if atHead {
 		if w.Retry && branch {
 			w.Parent, w.Regenerate = path[w.last].ID, true

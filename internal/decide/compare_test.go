@@ -204,3 +204,40 @@ func TestImportMatchesResults(t *testing.T) {
 		}
 	}
 }
+
+// TestSwitch: a list that is a path of the tree, but not the current one, goes on from the
+// branch that it shows.
+func TestSwitch(t *testing.T) {
+	h := func() *thread.History {
+		h := historyOf(msg("user", "u1", "one"), msg("assistant", "a1", "answer"), msg("user", "u2", "edited"), msg("assistant", "a2", "again"))
+		// u3 is what was edited; a4 is another answer to u2; r5 and a5 are one answer to u3.
+		for id, of := range map[string][2]string{"u3": {"user", "a1"}, "a4": {"assistant", "u2"}, "r5": {"reasoning", "u3"}, "a5": {"assistant", "r5"}} {
+			h.Elsewhere[id], h.Parents[id] = of[0], of[1]
+		}
+		return h
+	}
+	u1, a1, u2, a2 := msg("user", "u1", "one"), msg("assistant", "a1", "answer"), msg("user", "u2", "edited"), msg("assistant", "a2", "again")
+	u3, a4, a5, fresh := msg("user", "u3", "two"), msg("assistant", "a4", "other"), msg("assistant", "a5", "old"), msg("user", "u9", "more")
+	for name, c := range map[string]struct {
+		sent []agui.Message
+		to   string
+		back bool
+	}{
+		"the branch before an edit":           {[]agui.Message{u1, a1, u3, a5, fresh}, "a5", false},
+		"another answer":                      {[]agui.Message{u1, a1, u2, a4, fresh}, "a4", false},
+		"answered anew there":                 {[]agui.Message{u1, a1, u3}, "u3", true},
+		"only shown":                          {[]agui.Message{u1, a1, u3, a5}, "", false},
+		"the current one":                     {[]agui.Message{u1, a1, u2, a2, fresh}, "", false},
+		"left over on the screen":             {[]agui.Message{u1, a1, u2, a4, a2, fresh}, "", false},
+		"no path: a user message is left out": {[]agui.Message{u1, a1, a5, fresh}, "", false},
+		"no path: in between":                 {[]agui.Message{u1, a1, fresh, u3, a5}, "", false},
+	} {
+		got := Compare(h(), nil, c.sent, true)
+		if got.Switch != c.to || got.Regenerate != c.back && c.to != "" {
+			t.Errorf("%s: to %q, regenerate %v", name, got.Switch, got.Regenerate)
+		}
+		if strict := Compare(h(), nil, c.sent, false); strict.Switch != "" {
+			t.Errorf("%s, without branch: to %q", name, strict.Switch)
+		}
+	}
+}

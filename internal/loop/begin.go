@@ -244,7 +244,7 @@ func (b *beginning) fresh(ctx context.Context) error {
 	}
 	b.st.Ending = nil
 	if b.branches() {
-		if err := b.branch(); err != nil {
+		if err := b.branch(ctx); err != nil {
 			return err
 		}
 	} else if b.p.d.Do == decide.Fresh && len(b.p.req.Compared.Users) > 0 {

@@ -1,7 +1,9 @@
 package loop
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
@@ -20,13 +22,17 @@ import (
 // branches reports whether the run leaves a part of the history behind.
 func (b *beginning) branches() bool {
 	c := &b.p.req.Compared
-	return b.p.d.Do == decide.Fresh && (c.Regenerate || c.Diverged != nil) && c.Parent != b.st.Leaf
+	return b.p.d.Do == decide.Fresh && (c.Switch != "" || (c.Regenerate || c.Diverged != nil) && c.Parent != b.st.Leaf)
 }
 
 // branch goes back to where the new branch begins, and says so in the stream.
-func (b *beginning) branch() error {
+func (b *beginning) branch(ctx context.Context) error {
 	old, leaf, checkpoint := b.r.hist, b.st.Leaf, b.st.LastCheckpoint
-	b.leaveTo(b.p.req.Compared.Parent)
+	if to := b.p.req.Compared.Switch; to == "" {
+		b.leaveTo(b.p.req.Compared.Parent)
+	} else if switched, err := b.switchTo(ctx, to); err != nil || !switched {
+		return err
+	}
 	ev := agui.Custom{Name: "holdfast.branched", Value: thread.MustJSON(map[string]string{
 		"parentMessageId": b.st.Leaf, "leftMessageId": leaf, "leftCheckpointId": checkpoint,
 	})}
@@ -38,6 +44,32 @@ func (b *beginning) branch() error {
 	return nil
 }
 
+// switchTo goes to a message of another branch, unless calls have no result by then: the
+// client shows less of that branch than the thread has, so the thread stays where it is.
+func (b *beginning) switchTo(ctx context.Context, leaf string) (switched bool, err error) {
+	h, err := b.read.History(ctx, b.p.Key, leaf)
+	if err != nil || len(h.Path) == 0 {
+		return false, err
+	}
+	if _, whole := h.WholeFrom(len(h.Path) - 1); !whole {
+		return false, nil
+	}
+	for i := range b.r.hist.Path {
+		if m := &b.r.hist.Path[i]; !has(h, m.ID) {
+			h.Elsewhere[m.ID] = m.Role
+		}
+	}
+	maps.Copy(h.Calls, b.r.hist.Calls)
+	b.r.hist, b.st.Leaf, b.st.Count = h, leaf, len(h.Path)
+	return true, nil
+}
+
+// has reports whether a message is on the path.
+func has(h *thread.History, id string) bool {
+	_, on := h.Index[id]
+	return on
+}
+
 // recordLeft records what the calls of the branch that is left have done.
 func (b *beginning) recordLeft(old *thread.History) {
 	made := map[string]*agui.ToolCall{}
@@ -47,8 +79,11 @@ func (b *beginning) recordLeft(old *thread.History) {
 		}
 	}
 	var happened []thread.Happened
-	for i := len(b.r.hist.Path); i < len(old.Path); i++ {
+	for i := range old.Path {
 		m := &old.Path[i]
+		if has(b.r.hist, m.ID) {
+			continue
+		}
 		call := made[m.ToolCallID]
 		if m.Role != string(holdfast.RoleTool) || call == nil || thread.MarkOf(m).NotRun || b.untouched[m.ToolCallID] || !b.p.repeatsMatter(call.Function.Name) {
 			continue

@@ -285,3 +285,33 @@ func TestBranchSurvives(t *testing.T) {
 		sound(t, shared, "t")
 	})
 }
+
+// TestBackToBranch: a page with a branch picker goes on from an answer, and from a message,
+// that the thread has left.
+func TestBackToBranch(t *testing.T) {
+	j, store := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, store, nil, spender(j))
+	shown := func() (list []agui.Message) {
+		for _, raw := range looptest.Must(e.Messages(t.Context(), looptest.Alice, "t"))(t) {
+			list = append(list, looptest.Must(agui.DecodeMessage(raw))(t))
+		}
+		return list
+	}
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
+	first := shown()
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "hello"))))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", append(first[:1:1], looptest.UserSays("u3", "edited"))...)))
+	looptest.WantTexts(t, e, "t", "user:pay 10", "user:edited", "assistant:edited, answer 3")
+	events := looptest.Posted(t, e, looptest.RunInput("t", "r4", append(first[:len(first):len(first)], looptest.UserSays("u4", "go on"))...))
+	looptest.Succeeded(t, events)
+	branched(t, events)
+	looptest.WantTexts(t, e, "t", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 1", "user:go on", "assistant:go on, answer 4")
+	sound(t, store, "t")
+	// A client that shows the call of a branch, but not its result, stays on this one.
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r5", append(first[:1:1], looptest.UserSays("u5", "again"))...)))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r6", append(first[:2:2], looptest.UserSays("u6", "and?"))...)))
+	if got := looptest.Texts(t, e, "t"); strings.Contains(strings.Join(got, "|"), "assistant:|user") {
+		t.Errorf("a call without a result: %q", got)
+	}
+	sound(t, store, "t")
+}

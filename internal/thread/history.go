@@ -16,13 +16,14 @@ type History struct {
 	Raw       [][]byte          // the messages of Path as they are stored
 	Index     map[string]int    // message id to its place in Path
 	Elsewhere map[string]string // ids of messages on other branches, to their role
+	Parents   map[string]string // ids of messages on other branches, to the ids of their parents
 	Queued    map[string]bool   // ids of user messages that wait for open calls
 	Calls     map[string]bool   // tool call ids of the whole tree
 }
 
 // NewHistory returns a history without messages.
 func NewHistory() *History {
-	return &History{Index: map[string]int{}, Elsewhere: map[string]string{}, Calls: map[string]bool{}}
+	return &History{Index: map[string]int{}, Elsewhere: map[string]string{}, Parents: map[string]string{}, Calls: map[string]bool{}}
 }
 
 // Add appends a message, raw being its stored form, to the path.
@@ -100,7 +101,7 @@ func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) 
 			if err != nil {
 				return nil, ReadError(key, err)
 			}
-			h.Elsewhere[stored[i].ID] = m.Role
+			h.Elsewhere[stored[i].ID], h.Parents[stored[i].ID] = m.Role, stored[i].Parent
 			h.noteCalls(&m)
 		}
 	}
