@@ -34,6 +34,13 @@ const (
 type Info struct {
 	// ID is the thread's id, which the client chose.
 	ID string `json:"id"`
+	// Title is what lists call the thread: the beginning of its first message, or what a
+	// person has called it. Empty for threads of early versions until their next run.
+	Title string `json:"title,omitempty"`
+	// Hidden: a person has put the thread away; lists for people leave it out.
+	Hidden bool `json:"hidden,omitempty"`
+	// CreatedAt is when the thread was made; missing for threads of early versions.
+	CreatedAt time.Time `json:"createdAt,omitzero"`
 	// Agent is the name of the agent that ran the last run.
 	Agent string `json:"agent"`
 	// Status is what the thread is doing now.
@@ -69,6 +76,15 @@ type Info struct {
 	// Size is how many bytes the thread takes in the store, by kind. It is set only
 	// when a single thread is requested, since computing it may read the whole thread.
 	Size map[string]int64 `json:"sizeBytes,omitempty"`
+}
+
+// Description changes how a thread is listed. What is nil stays as it is.
+type Description struct {
+	// Title is the title that a person gives the thread, at most 256 bytes. The server does
+	// not change it any more. An empty one brings back the title that the server makes.
+	Title *string `json:"title,omitempty"`
+	// Hidden puts the thread away, or shows it again.
+	Hidden *bool `json:"hidden,omitempty"`
 }
 
 // Interrupt is an open question.

@@ -38,6 +38,7 @@ var proofs = []struct {
 	{page: "docs/security.md", language: "go yaml text", test: "server.TestSecurityPage"},
 	{page: "docs/metrics.md", language: "yaml promql", test: "internal/metrics.TestRulesOnThePage"},
 	{page: "docs/protocol.md", language: "json", why: "the form of an error, without one error's words; TestErrorsMatchTheDocument in internal/http has the form"},
+	{page: "docs/copilotkit.md", language: "tsx", why: "examples/copilotkit has it in a page that is driven in a browser"},
 	{page: "docs/state-checks.md", language: "go", why: "right and wrong code side by side, which does not compile; internal/statecheck/testdata has it in full"},
 	{page: "docs/architecture.md", language: "text", why: "a drawing, and a list of packages that TestPages compares with the code"},
 	{page: "*", language: "console", test: "cmd/server.TestConsoleBlocks"},

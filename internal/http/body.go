@@ -22,6 +22,11 @@ func (h *handler) readObject(w http.ResponseWriter, r *http.Request, v any, know
 	if err != nil {
 		return err
 	}
+	return decodeObject(body, v, known...)
+}
+
+// decodeObject decodes what readObject has read.
+func decodeObject(body []byte, v any, known ...string) error {
 	body = bytes.TrimSpace(body)
 	switch {
 	case len(body) == 0:
@@ -81,6 +86,7 @@ func noIfMatch(r *http.Request, why string) error {
 const (
 	runNeedsNoETag     = "a run is only begun on the history that the messages show"
 	cancelNeedsNoETag  = "a run is named by its id, and one that has ended is not changed"
+	connectNeedsNoETag = "it changes nothing"
 	cleanUpNeedsNoETag = "it is about one thread, and this route is about many"
 )
 

@@ -2,6 +2,7 @@ package http
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -39,8 +40,9 @@ func (d *door) cors(w http.ResponseWriter, r *http.Request) (goOn bool, err erro
 		return false, holdfast.Errorf(codes.ForbiddenOrigin, "Pages of this origin may not use this server.").
 			WithHint("An operator can add it to the allowed origins.")
 	default:
+		header.Add("Vary", "Access-Control-Request-Headers")
 		header.Set("Access-Control-Allow-Methods", d.methods)
-		header.Set("Access-Control-Allow-Headers", "Content-Type, Accept, Authorization, Last-Event-ID, If-Match, Holdfast-Resume")
+		header.Set("Access-Control-Allow-Headers", allowedHeaders+applicationHeaders(r))
 		header.Set("Access-Control-Max-Age", "600")
 		w.WriteHeader(http.StatusNoContent)
 		return false, nil
@@ -65,4 +67,30 @@ func (d *door) allow(header http.Header, origin string) bool {
 	header.Set(resourcePolicy, "cross-origin")
 	header.Set("Access-Control-Expose-Headers", "Retry-After, ETag, Holdfast-Run")
 	return true
+}
+
+// allowedHeaders are the headers of this API that a page may send.
+const allowedHeaders = "Content-Type, Accept, Authorization, Last-Event-ID, If-Match, Holdfast-Resume"
+
+// applicationHeaders returns the X-… headers that a preflight asks for, to be added to the
+// allowed ones: frontends such as CopilotKit send those that their application sets. A page
+// that may use the server may send them, because none of them means anything here. Those
+// of proxies are not an application's.
+func applicationHeaders(r *http.Request) string {
+	var list strings.Builder
+	for _, line := range r.Header.Values("Access-Control-Request-Headers") {
+		for name := range strings.SplitSeq(line, ",") {
+			name = strings.ToLower(strings.TrimSpace(name))
+			if strings.HasPrefix(name, "x-") && !strings.HasPrefix(name, "x-forwarded-") && !strings.ContainsFunc(name, notInHeaderName) {
+				list.WriteString(", " + name)
+			}
+		}
+	}
+	return list.String()
+}
+
+// notInHeaderName reports whether a character cannot be in the name of a header that
+// applications choose: letters, digits and hyphens, of RFC 9110's tokens.
+func notInHeaderName(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
 }

@@ -120,7 +120,7 @@ func TestCORS(t *testing.T) {
 			if res.StatusCode != c.preflight || res.Header.Get("Access-Control-Allow-Origin") != c.allow {
 				t.Errorf("preflight: %d %v", res.StatusCode, res.Header)
 			}
-			if c.preflight == 204 && res.Header.Get("Access-Control-Allow-Methods") != "DELETE, GET, HEAD, OPTIONS, POST" {
+			if c.preflight == 204 && res.Header.Get("Access-Control-Allow-Methods") != "DELETE, GET, HEAD, OPTIONS, PATCH, POST" {
 				t.Errorf("methods: %q", res.Header.Get("Access-Control-Allow-Methods"))
 			}
 			if allowed := res.Header.Get("Access-Control-Allow-Headers"); c.preflight == 204 && !strings.Contains(allowed, "If-Match") {

@@ -52,6 +52,17 @@ func (m *timeMachine) Mark(_ context.Context, _ holdfast.Principal, thread strin
 	return &someCheckpoint, m.ask("mark", thread, mark.Label, string(mark.State), mark.ETag)
 }
 
+func (m *timeMachine) Describe(_ context.Context, _ holdfast.Principal, thread, etag string, d threads.Description) (*threads.Info, error) {
+	info := *m.f.info
+	if d.Title != nil {
+		info.Title = *d.Title
+	}
+	if d.Hidden != nil {
+		info.Hidden = *d.Hidden
+	}
+	return &info, m.ask("describe", thread, etag, info.Title, info.Hidden)
+}
+
 func (m *timeMachine) travelled() *threads.Traveled {
 	return &threads.Traveled{Thread: *m.f.info, Checkpoint: someCheckpoint, Effects: []threads.PastEffect{
 		{CallID: "c", Tool: "f", Arguments: json.RawMessage(`{"n":1}`), Effect: "once", Message: "m", Failed: true},
@@ -203,7 +214,7 @@ func TestIfMatch(t *testing.T) {
 	if etag != `"c12"` {
 		t.Errorf("the ETag is %s", etag)
 	}
-	for _, request := range []string{"POST /threads/t/checkpoints", "POST /threads/t/fork", "POST /threads/t/rewind", "POST /threads/t/prune", "DELETE /threads/t"} {
+	for _, request := range []string{"POST /threads/t/checkpoints", "POST /threads/t/fork", "POST /threads/t/rewind", "POST /threads/t/prune", "DELETE /threads/t", "DELETE /copilotkit/threads/t", "POST /copilotkit/threads/t/archive", "PATCH /copilotkit/threads/t"} {
 		method, path, _ := strings.Cut(request, " ")
 		for given, want := range map[string]string{etag: "c12", "c12": "c12", `W/"c12"`: "c12", "*": "", " * ": ""} {
 			res, body := do(t, method, s.URL+path, "", "If-Match", given)

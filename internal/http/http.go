@@ -64,6 +64,7 @@ type Config struct {
 	Threads Threads
 	Travel  Travel
 	Upkeep  Upkeep
+	Titles  Titles
 	// Agents lists the agents that can be run. Optional: without it the routes below
 	// /agents that describe agents answer 404.
 	Agents Agents
@@ -135,10 +136,9 @@ type handler struct {
 	door     door
 }
 
-// New returns the handler of all routes.
-func New(c Config) http.Handler { return newRouter(c) }
-
-func newRouter(c Config) *chi.Mux {
+// newRouter returns the handler of the routes. It is given them, because they are served by
+// the handler that it makes.
+func newRouter(c Config, routes []route) *chi.Mux {
 	if c.Observer == nil {
 		c.Observer = nobody{}
 	}

@@ -67,7 +67,7 @@ func (h *handler) done(rec *recorder, r *http.Request) {
 		attrs = append(attrs, slog.String("code", rec.errCode))
 	}
 	level := slog.LevelDebug
-	if method == http.MethodPost && (route == routeRuns || route == routeAgentRuns) {
+	if method == http.MethodPost && slices.Contains(runRoutes, route) {
 		level = slog.LevelInfo
 		attrs = append(attrs, slog.String("thread", rec.thread), slog.String("run", rec.run))
 	}

@@ -40,7 +40,7 @@ func document(t *testing.T, keys bool) map[string]any {
 func routed(t *testing.T) []string {
 	t.Helper()
 	var out []string
-	err := chi.Walk(newRouter(Config{}), func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+	err := chi.Walk(newRouter(Config{}, routes), func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		out = append(out, method+" "+pattern)
 		return nil
 	})
@@ -229,7 +229,7 @@ func eventful() *fake {
 	f.info = &threads.Info{
 		ID: "t", Agent: "a", Status: threads.StatusInterrupted, Run: "r", Outcome: "interrupt", Code: "c", Iteration: 1, Cursor: "1-x",
 		Text: "m", Interrupts: []threads.Interrupt{{ID: "i", Reason: "r", Message: "m", ToolCallID: "c", ResponseSchema: json.RawMessage(`{}`), ExpiresAt: "2026-01-31T12:00:00Z", Metadata: json.RawMessage(`{}`)}}, PendingToolCalls: []string{"c"}, UpdatedAt: time.Unix(0, 1).UTC(),
-		ETag: "c1", Parent: "p", ParentCheckpoint: "000000000001", Size: map[string]int64{"records": 7},
+		ETag: "c1", Title: "a title", Hidden: true, CreatedAt: time.Unix(0, 1).UTC(), Parent: "p", ParentCheckpoint: "000000000001", Size: map[string]int64{"records": 7},
 	}
 	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(), nil }
 	return f
@@ -245,6 +245,12 @@ var bodies = map[string]string{
 	"DeleteOlderThan": `{"olderThan":"720h","dryRun":true}`,
 	"DeleteInactive":  `{"threshold":"168h","dryRun":true}`,
 	"Backup":          `{"dir":"/backup"}`,
+	"Description":     `{"title":"mine","hidden":true}`,
+
+	"CopilotKitCall":    `{"method":"agent/run","params":{"agentId":"helper"},"body":` + minimal + `}`,
+	"CopilotKitStop":    `{"runId":"r"}`,
+	"CopilotKitAgentID": `{"agentId":"helper"}`,
+	"CopilotKitChange":  `{"agentId":"helper","name":"mine","archived":true}`,
 }
 
 // TestAnswersMatchTheDocument calls every route, and checks the status, the media type

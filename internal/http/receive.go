@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,7 +48,12 @@ func (in *receiver) admit(r *http.Request) error {
 	rec.body = &timedBody{ReadCloser: r.Body, rc: rec.rc}
 	r.Body = rec.body
 	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodDelete:
+	case http.MethodDelete:
+		if strings.HasPrefix(r.URL.Path, routeCopilotKit+"/") {
+			return nil // CopilotKit sends the agent in it
+		}
+		fallthrough
+	case http.MethodGet, http.MethodHead:
 		return invalid("", r.Method+" takes no body.", "Send the request without one.")
 	}
 	return nil

@@ -3,49 +3,20 @@ package http
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // The table of routes. The router and the OpenAPI document are both made from it.
 
-// route is a method and a path, what serves them, and what /openapi.json says about
-// them. The router and the document come from the same table, so they cannot
-// contradict each other.
-type route struct {
-	method, path string
-	do           endpoint
-	// open needs no authentication.
-	open bool
-
-	id      string // OpenAPI's operationId
-	summary string
-	params  []string // names of components.parameters besides those in the path
-	body    string   // the schema of the JSON body, if there is one
-	// bodyOptional: a missing body means {}.
-	bodyOptional bool
-	answers      []answer
-	errors       []string // the codes that it may answer with, besides those of every route
-}
-
-// answer is a way in which a route succeeds.
-type answer struct {
-	code int
-	text string
-	kind string // a media type; empty without a body
-	// schema names one of components.schemas; empty means text.
-	schema string
-}
-
-// The patterns that start runs.
-const (
-	routeRuns      = "/runs"
-	routeAgentRuns = "/agents/{agent}/runs"
-)
+// New returns the handler of all routes.
+func New(c Config) http.Handler { return newRouter(c, routes) }
 
 // routes are all routes. It is read only.
-var routes = []route{
+var routes = slices.Concat(ownRoutes, copilotKitRoutes)
+
+// ownRoutes are those of Holdfast's own API.
+var ownRoutes = []route{
 	{
 		method: "POST", path: routeRuns, do: (*handler).postRun, id: "postRun", body: "RunAgentInput", params: resumeParams,
 		summary: "Start, resume, attach to or hydrate a run of the default agent.", answers: runAnswers, errors: runErrors,
@@ -85,6 +56,11 @@ var routes = []route{
 		method: "GET", path: "/threads/{thread}", do: (*handler).getThread, id: "getThread",
 		summary: "Status, run, iteration, open questions, cursor, size; the ETag header has its etag.",
 		answers: []answer{{http.StatusOK, "The thread.", typeJSON, "ThreadInfo"}}, errors: readErrors,
+	},
+	{
+		method: "PATCH", path: "/threads/{thread}", do: (*handler).patchThread, id: "describeThread", params: []string{"IfMatch"},
+		summary: "Give a thread that is not running another title, hide it, or show it again.", body: "Description",
+		answers: []answer{{http.StatusOK, "The thread.", typeJSON, "ThreadInfo"}}, errors: changeErrors,
 	},
 	{
 		method: "DELETE", path: "/threads/{thread}", do: (*handler).deleteThread, id: "deleteThread", params: []string{"IfMatch", "children"},
@@ -235,13 +211,3 @@ var (
 		codes.MediaRefused, codes.TooManyRuns, codes.UnknownToolCall, codes.UnsupportedMediaType, codes.WrongAgent,
 	})
 )
-
-// methodsOf returns the methods that a preflight allows.
-func methodsOf(routes []route) string {
-	methods := []string{http.MethodOptions}
-	for _, r := range routes {
-		methods = append(methods, r.method)
-	}
-	slices.Sort(methods)
-	return strings.Join(slices.Compact(methods), ", ")
-}

@@ -25,32 +25,46 @@ func (h *handler) postRun(w http.ResponseWriter, r *http.Request, who holdfast.P
 	if err != nil {
 		return err
 	}
-	endTurn, err := h.turns.take(r.Context(), who.Tenant, len(body))
+	return h.run(w, r, who, runRequest{agent: param(r, "agent"), body: body, asJSON: asJSON})
+}
+
+// runRequest is a request for a run, by whatever route it came.
+type runRequest struct {
+	agent  string // empty for the default one
+	body   []byte // a RunAgentInput
+	asJSON bool   // answer with one object instead of a stream
+	chat   bool   // see agui.RunAgentInput
+}
+
+// run starts, resumes, attaches to or hydrates a run, and answers.
+func (h *handler) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, req runRequest) error {
+	endTurn, err := h.turns.take(r.Context(), who.Tenant, len(req.body))
 	if err != nil {
 		return err
 	}
 	defer endTurn()
-	in, err := agui.DecodeInput(body)
+	in, err := agui.DecodeInput(req.body)
 	if err != nil {
 		return err
 	}
+	in.Chat = req.chat
 	closed, err := h.Streams.OpenStream(who)
 	if err != nil {
 		return err
 	}
 	defer closed()
-	if asJSON && in.ProtocolVersion == "" {
+	if req.asJSON && in.ProtocolVersion == "" {
 		// The JSON object has no dialects: it says what the one before 1.0 cannot.
 		in.ProtocolVersion = agui.ProtocolVersion
 	}
-	reply, err := h.Runs.Post(r.Context(), who, param(r, "agent"), in)
+	reply, err := h.Runs.Post(r.Context(), who, req.agent, in)
 	note(r, in.ThreadID, in.RunID) // only now, because the run's id may be made up
 	if err != nil {
 		return err
 	}
 	endTurn()
 	h.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
-	if asJSON {
+	if req.asJSON {
 		return h.answer(w, r, who, reply)
 	}
 	h.stream(w, r, reply)

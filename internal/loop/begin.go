@@ -45,6 +45,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	if t.Head == nil {
 		t.Head = &store.Head{Key: t.Key, User: who.User, Next: 1}
 		t.State = thread.New()
+		t.State.CreatedAt = h.cfg.Now().UTC()
 		t.History = thread.NewHistory()
 	}
 	c, st := h.acquisition(t, h.process), h.acquired(t)
@@ -91,6 +92,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	b.messages()
+	b.st.MakeTitle(b.r.hist)
 	if err := b.st.Begin(b.p.rec.ID, b.p.agent.Name); err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ type State struct {
 	// Leaf is the id of the last message of the history.
 	Leaf string
 	standing
+	Described
 	Work
 
 	// live holds the middleware's states while a run changes them; taken is the version
@@ -260,6 +261,7 @@ type storedState struct {
 	Outcome holdfast.Outcome `json:"outcome,omitempty"`
 	Code    string           `json:"code,omitempty"`
 	Text    string           `json:"text,omitempty"`
+	*Described
 	*Work
 }
 
@@ -268,13 +270,13 @@ func (s *State) MarshalJSON() ([]byte, error) { return json.Marshal(s.stored()) 
 
 // stored returns the JSON form of the state.
 func (s *State) stored() storedState {
-	return storedState{s.Format, s.Agent, s.Leaf, s.status, s.run, s.outcome, s.code, s.text, &s.Work}
+	return storedState{s.Format, s.Agent, s.Leaf, s.status, s.run, s.outcome, s.code, s.text, &s.Described, &s.Work}
 }
 
 // UnmarshalJSON implements [json.Unmarshaler]. It does not judge what it reads;
 // [DecodeState] does.
 func (s *State) UnmarshalJSON(data []byte) error {
-	in := storedState{Work: &s.Work}
+	in := storedState{Described: &s.Described, Work: &s.Work}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // Info returns what the thread's owner may see of it.
 func (t *Thread) Info() *threads.Info {
 	info := &threads.Info{
-		ID: t.Key.Thread, Agent: t.State.Agent, Status: t.State.Status(), Run: t.State.Run(),
+		ID: t.Key.Thread, Title: t.State.Title, Hidden: t.State.Hidden, CreatedAt: t.State.CreatedAt, Agent: t.State.Agent, Status: t.State.Status(), Run: t.State.Run(),
 		Iteration: t.State.Iteration, Cursor: t.Last().String(), Interrupts: t.State.Questions(),
 		PendingToolCalls: t.State.PendingFrontend(), UpdatedAt: t.Head.UpdatedAt, ETag: t.Head.ETag,
 	}

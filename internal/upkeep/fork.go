@@ -98,6 +98,7 @@ func (k *Keeper) copyTo(ctx context.Context, c *store.Commit, t *thread.Thread, 
 	thread.PutRunEnd(c, rec.ID, d.st.RunEnd(k.cfg.Now(), 0))
 	d.st.Incarnate(t.Key, t.Head.User, k.cfg.NewID(""))
 	d.st.Origin = &thread.Origin{Thread: t.Key.Thread, Checkpoint: d.from, Incarnation: t.State.Incarnation}
+	d.st.Hidden, d.st.CreatedAt = false, k.cfg.Now().UTC()
 	d.st.Boundary, d.st.Checkpoints, d.st.Bytes, d.st.Rewinds = store.Cursor{}, 0, 0, 0
 	return nil
 }

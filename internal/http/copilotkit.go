@@ -1,0 +1,351 @@
+package http
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// What CopilotKit's frontend expects of a CopilotKit runtime, served by Holdfast itself, so
+// that no Node process stands between a page and its durable threads. The paths and the
+// shapes are CopilotKit's (react-core 1.74); what they do is what the routes of runs and
+// threads do, and they are guarded in the same way. The routes of its thread drawer are in
+// copilotkit_threads.go.
+
+// copilotKit serves these routes.
+type copilotKit struct{ *handler }
+
+// onCopilotKit turns a method into the function of a route.
+func onCopilotKit(do func(h copilotKit, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error) endpoint {
+	return func(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+		return do(copilotKit{h}, w, r, who)
+	}
+}
+
+// defaultAgent is CopilotKit's name for the agent of a chat that names none.
+const defaultAgent = "default"
+
+// copilotKitInfo is what a CopilotKit runtime says about itself.
+type copilotKitInfo struct {
+	Version string `json:"version"`
+	// Mode is always "sse": runs and threads are read over Server-Sent Events.
+	Mode             string                     `json:"mode"`
+	Agents           map[string]copilotKitAgent `json:"agents"`
+	Transcription    bool                       `json:"audioFileTranscriptionEnabled"`
+	ThreadEndpoints  copilotKitThreadEndpoints  `json:"threadEndpoints"`
+	Suggestions      bool                       `json:"suggestions"`
+	A2UI             bool                       `json:"a2uiEnabled"`
+	GenerativeUI     bool                       `json:"openGenerativeUIEnabled"`
+	TelemetryDisable bool                       `json:"telemetryDisabled"`
+}
+
+type copilotKitAgent struct {
+	Name         string       `json:"name"`
+	Description  string       `json:"description"`
+	ClassName    string       `json:"className"`
+	Capabilities capabilities `json:"capabilities"`
+}
+
+// copilotKitThreadEndpoints says which of the routes of threads there are.
+type copilotKitThreadEndpoints struct {
+	List             bool `json:"list"`
+	Inspect          bool `json:"inspect"`
+	Mutations        bool `json:"mutations"`
+	RealtimeMetadata bool `json:"realtimeMetadata"`
+}
+
+// getInfo is GET /copilotkit/info.
+func (h copilotKit) getInfo(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	return h.info(w, r, who, copilotKitThreadEndpoints{List: true, Inspect: true, Mutations: true})
+}
+
+func (h copilotKit) info(w http.ResponseWriter, r *http.Request, who holdfast.Principal, endpoints copilotKitThreadEndpoints) error {
+	if h.Agents == nil {
+		return errNoAgents()
+	}
+	info := copilotKitInfo{
+		Version: h.Version, Mode: "sse", Agents: map[string]copilotKitAgent{}, ThreadEndpoints: endpoints, TelemetryDisable: true,
+	}
+	if info.Version == "" {
+		info.Version = "development"
+	}
+	list := h.Agents.Agents()
+	for i := range list {
+		a := &list[i]
+		if !h.mayBeShown(r, who, a.Name) {
+			continue
+		}
+		shown := copilotKitAgent{Name: a.Name, Description: a.Description, ClassName: "HoldfastAgent", Capabilities: h.capabilities(a)}
+		info.Agents[a.Name] = shown
+		if _, taken := info.Agents[defaultAgent]; i == 0 && !taken {
+			shown.Name = defaultAgent
+			info.Agents[defaultAgent] = shown // an agent that has the name comes later and replaces it
+		}
+	}
+	writeJSON(w, http.StatusOK, info)
+	return nil
+}
+
+// agent returns the agent that CopilotKit means; "" is the default one, whose
+// runs and threads have its own name.
+func (h copilotKit) agent(id string) (string, error) {
+	if h.Agents == nil {
+		return id, nil
+	}
+	list := h.Agents.Agents()
+	for i := range list {
+		if list[i].Name == id {
+			return id, nil
+		}
+	}
+	if id == defaultAgent && len(list) > 0 {
+		return list[0].Name, nil
+	}
+	return "", holdfast.Errorf(codes.AgentNotFound, "There is no agent %q.", id).WithHint("GET /copilotkit/info lists them.")
+}
+
+// postRun is POST /copilotkit/agent/{agent}/run.
+func (h copilotKit) postRun(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := noIfMatch(r, runNeedsNoETag); err != nil {
+		return err
+	}
+	body, err := h.bodies.read(w, r)
+	if err != nil {
+		return err
+	}
+	return h.run(w, r, who, param(r, "agent"), body)
+}
+
+func (h copilotKit) run(w http.ResponseWriter, r *http.Request, who holdfast.Principal, id string, body []byte) error {
+	asJSON, err := wantsJSON(r.Header.Values("Accept"))
+	if err != nil {
+		return err
+	}
+	agent, err := h.agent(id)
+	if err != nil {
+		return err
+	}
+	return h.handler.run(w, r, who, runRequest{agent: agent, body: body, asJSON: asJSON, chat: true})
+}
+
+// postConnect is POST /copilotkit/agent/{agent}/connect: what a page asks for
+// when it opens a thread.
+func (h copilotKit) postConnect(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := noIfMatch(r, connectNeedsNoETag); err != nil {
+		return err
+	}
+	body, err := h.bodies.read(w, r)
+	if err != nil {
+		return err
+	}
+	return h.connect(w, r, who, param(r, "agent"), body)
+}
+
+// connect only looks, so it never starts or resumes anything, whatever the
+// thread does: an empty POST to the route of runs would resume a run that has failed.
+func (h copilotKit) connect(w http.ResponseWriter, r *http.Request, who holdfast.Principal, id string, body []byte) error {
+	if _, err := h.agent(id); err != nil {
+		return err
+	}
+	endTurn, err := h.turns.take(r.Context(), who.Tenant, len(body))
+	if err != nil {
+		return err
+	}
+	defer endTurn()
+	in, err := agui.DecodeInput(body)
+	if err != nil {
+		return err
+	}
+	note(r, in.ThreadID, in.RunID)
+	closed, err := h.Streams.OpenStream(who)
+	if err != nil {
+		return err
+	}
+	defer closed()
+	dialect := agui.DialectOf(in.ProtocolVersion)
+	reply, err := h.Runs.Attach(r.Context(), who, in.ThreadID, dialect)
+	switch {
+	case err == nil:
+	case holdfast.AsError(err).Code == codes.NotFound:
+		reply = nothingYet(in)
+	default:
+		return err
+	}
+	endTurn()
+	h.bodies.letGo(recorderOf(r)) // what follows takes as long as the run
+	h.stream(w, r, reply)
+	return nil
+}
+
+// nothingYet is the stream of a thread that does not exist: a page has opened a new one,
+// which is no mistake. It has no snapshot, which would remove what the person has typed
+// meanwhile.
+func nothingYet(in *agui.RunAgentInput) *agui.Reply {
+	run := in.RunID
+	if run == "" {
+		run = "connect" // the dialect requires one
+	}
+	started, finished := agui.RunStarted{ThreadID: in.ThreadID, RunID: run}, agui.RunFinished{ThreadID: in.ThreadID, RunID: run}
+	if agui.DialectOf(in.ProtocolVersion) == agui.DialectV1 {
+		started.ProtocolVersion, finished.Outcome = agui.ProtocolVersion, &agui.Outcome{Type: agui.OutcomeSuccess}
+	}
+	return &agui.Reply{ThreadID: in.ThreadID, RunID: run, Frames: func(yield func([]agui.Frame, error) bool) {
+		yield([]agui.Frame{{Data: started.AppendJSON(nil)}, {Data: finished.AppendJSON(nil)}}, nil)
+	}}
+}
+
+// postStop is POST /copilotkit/agent/{agent}/stop/{thread}.
+func (h copilotKit) postStop(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := noIfMatch(r, cancelNeedsNoETag); err != nil {
+		return err
+	}
+	var in copilotKitStop
+	if err := h.readObject(w, r, &in, "runId"); err != nil {
+		return err
+	}
+	return h.stop(w, r, who, param(r, "agent"), param(r, "thread"), in.RunID)
+}
+
+// copilotKitStop is the body of a stop.
+type copilotKitStop struct {
+	RunID string `json:"runId"`
+}
+
+// copilotKitStopped answers a stop.
+type copilotKitStopped struct {
+	Stopped bool   `json:"stopped"`
+	Message string `json:"message,omitempty"`
+}
+
+func (h copilotKit) stop(w http.ResponseWriter, r *http.Request, who holdfast.Principal, id, thread, run string) error {
+	if _, err := h.agent(id); err != nil {
+		return err
+	}
+	if err := errors.Join(checkText("threadId", thread), checkText("runId", run)); err != nil {
+		return err
+	}
+	answer := copilotKitStopped{}
+	current, err := h.stoppable(r, who, thread, run)
+	if err == nil && current != "" {
+		_, err = h.Runs.Cancel(r.Context(), who, thread, current)
+		answer.Stopped = err == nil
+	}
+	switch {
+	case err != nil && holdfast.AsError(err).Code != codes.NotFound:
+		return err
+	case answer.Stopped:
+	case run == "":
+		answer.Message = "No run is active on this thread."
+	default:
+		answer.Message = "This run is not the active one of its thread."
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+// stopRuns is how many runs, from the newest, a stop that names one is compared with.
+const stopRuns = maxLimit
+
+// stoppable returns the run to cancel; "" if there is none. The run that the client names
+// need not be the one that runs: an answer is posted under the id of the run that asked,
+// and whoever attaches to a run chooses an id of their own, which is stored nowhere. But a
+// run that is known and has nothing to do with the current one has ended, and what runs
+// now is something else.
+func (h copilotKit) stoppable(r *http.Request, who holdfast.Principal, thread, run string) (string, error) {
+	info, err := h.Threads.Thread(r.Context(), who, thread)
+	if err != nil || info.Status != threads.StatusRunning {
+		return "", err
+	}
+	if run == "" || run == info.Run {
+		return info.Run, nil
+	}
+	list, err := h.Threads.Runs(r.Context(), who, thread, "", stopRuns)
+	if err != nil {
+		return "", err
+	}
+	ancestor := info.Run // or a run that it continues
+	for i := range list {
+		switch list[i].ID {
+		case run:
+			if run != ancestor {
+				return "", nil
+			}
+			return info.Run, nil
+		case ancestor:
+			ancestor = list[i].Continues
+		}
+	}
+	return info.Run, nil
+}
+
+// copilotKitCall is a request in CopilotKit's envelope, by which all of them can be sent
+// to one route. Its client does that if it cannot read /info.
+type copilotKitCall struct {
+	Method string `json:"method"`
+	Params struct {
+		AgentID  string `json:"agentId"`
+		ThreadID string `json:"threadId"`
+	} `json:"params"`
+	Body json.RawMessage `json:"body"`
+}
+
+// copilotKitCallShape is what an envelope may look like. What is in body is read by the
+// method that it is for.
+var copilotKitCallShape = &strictjson.Shape{Kind: strictjson.Object, Members: map[string]*strictjson.Shape{
+	"method": {Kind: strictjson.String},
+	"params": {Members: map[string]*strictjson.Shape{"agentId": {Kind: strictjson.String}, "threadId": {Kind: strictjson.String}}},
+	"body":   {},
+}}
+
+// hintCall says what an envelope has.
+const hintCall = `Send {"method": "info", "agent/run", "agent/connect" or "agent/stop", "params": {"agentId", "threadId"}, "body"}.`
+
+// postCall is POST /copilotkit.
+func (h copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	if err := noIfMatch(r, runNeedsNoETag); err != nil {
+		return err
+	}
+	body, err := h.bodies.read(w, r)
+	if err != nil {
+		return err
+	}
+	call, err := readCall(body)
+	if err != nil {
+		return err
+	}
+	switch call.Method {
+	case "info":
+		// The routes of threads have no methods here.
+		return h.info(w, r, who, copilotKitThreadEndpoints{})
+	case "agent/run":
+		return h.run(w, r, who, call.Params.AgentID, call.Body)
+	case "agent/connect":
+		return h.connect(w, r, who, call.Params.AgentID, call.Body)
+	case "agent/stop":
+		var in copilotKitStop
+		if err := decodeObject(call.Body, &in, "runId"); err != nil {
+			return err
+		}
+		return h.stop(w, r, who, call.Params.AgentID, call.Params.ThreadID, in.RunID)
+	}
+	return invalid("method", "This server does not know the method.", hintCall)
+}
+
+// readCall reads an envelope.
+func readCall(body []byte) (*copilotKitCall, error) {
+	var refused *strictjson.Error
+	if _, err := strictjson.Check(body, copilotKitCallShape); errors.As(err, &refused) {
+		return nil, invalid(refused.Place, refused.Message, "%s", refused.Hint)
+	}
+	call := &copilotKitCall{}
+	if err := json.Unmarshal(body, call); err != nil {
+		return nil, invalid("", "The body cannot be read.", hintCall).Wrap(err)
+	}
+	return call, nil
+}

@@ -1,0 +1,81 @@
+package http
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast/codes"
+)
+
+// copilotKitRoutes are the routes that CopilotKit's frontend expects of a runtime.
+var copilotKitRoutes = []route{
+	{
+		method: "POST", path: routeCopilotKit, do: onCopilotKit(copilotKit.postCall), id: "copilotKit", body: "CopilotKitCall", params: resumeParams,
+		summary: "The requests of CopilotKit's frontend, in its envelope: info, agent/run, agent/connect, agent/stop.",
+		answers: []answer{
+			eventStream,
+			{http.StatusOK, "As JSON: the answer of the route that the method stands for.", typeJSON, "CopilotKitAnswer"},
+		},
+		errors: runErrors,
+	},
+	{
+		method: "GET", path: "/copilotkit/info", do: onCopilotKit(copilotKit.getInfo), id: "copilotKitInfo",
+		summary: "The agents and the abilities of this server, as CopilotKit's frontend asks for them.",
+		answers: []answer{{http.StatusOK, "What CopilotKit calls the runtime's info.", typeJSON, "CopilotKitInfo"}},
+		errors:  []string{codes.NotFound},
+	},
+	{
+		method: "POST", path: routeCopilotKitRun, do: onCopilotKit(copilotKit.postRun), id: "copilotKitRun", body: "RunAgentInput", params: resumeParams,
+		summary: "POST /agents/{agent}/runs with the choices that suit a chat.", answers: runAnswers, errors: runErrors,
+	},
+	{
+		method: "POST", path: "/copilotkit/agent/{agent}/connect", do: onCopilotKit(copilotKit.postConnect), id: "copilotKitConnect",
+		body: "RunAgentInput", params: resumeParams,
+		summary: "Attach a page to a thread: what it holds, then live events. Nothing is started; an unknown thread has an empty stream.",
+		answers: []answer{eventStream},
+		errors:  slices.Concat(readErrors, []string{codes.AgentNotFound, codes.InvalidInput, codes.LimitExceeded, codes.PayloadTooLarge}),
+	},
+	{
+		method: "POST", path: "/copilotkit/agent/{agent}/stop/{thread}", do: onCopilotKit(copilotKit.postStop), id: "copilotKitStop",
+		body: "CopilotKitStop", bodyOptional: true, summary: "Cancel the current run of a thread.",
+		answers: []answer{{http.StatusOK, "Whether there was one.", typeJSON, "CopilotKitStopped"}},
+		errors:  slices.Concat(readErrors, []string{codes.AgentNotFound, codes.InvalidInput, codes.PayloadTooLarge}),
+	},
+	{
+		method: "GET", path: "/copilotkit/threads", do: onCopilotKit(copilotKit.listThreads), id: "copilotKitThreads",
+		params: []string{"copilotKitAgentID", "includeArchived", "limit", "cursor"}, summary: "List your threads in CopilotKit's form.",
+		answers: []answer{{http.StatusOK, "A page of threads, most recently active first.", typeJSON, "CopilotKitThreadList"}},
+		errors:  slices.Concat(listErrors, []string{codes.AgentNotFound}),
+	},
+	{
+		method: "PATCH", path: "/copilotkit/threads/{thread}", do: onCopilotKit(copilotKit.patchThread), id: "copilotKitPatchThread",
+		params: []string{"IfMatch"}, body: "CopilotKitChange", summary: "Give a thread another name, hide it, or show it again.",
+		answers: []answer{{http.StatusOK, "The thread.", typeJSON, "CopilotKitThread"}}, errors: changeErrors,
+	},
+	{
+		method: "DELETE", path: "/copilotkit/threads/{thread}", do: onCopilotKit(copilotKit.deleteThread), id: "copilotKitDeleteThread",
+		params: []string{"IfMatch"}, body: "CopilotKitAgentID", bodyOptional: true,
+		summary: "Delete a thread that is not running, with everything stored about it.",
+		answers: []answer{{http.StatusOK, "It is gone.", typeJSON, "CopilotKitDone"}}, errors: changeErrors,
+	},
+	{
+		method: "POST", path: "/copilotkit/threads/{thread}/archive", do: onCopilotKit(copilotKit.postArchive), id: "copilotKitArchiveThread",
+		params: []string{"IfMatch"}, body: "CopilotKitAgentID", bodyOptional: true, summary: "Hide a thread.",
+		answers: []answer{{http.StatusOK, "It is hidden.", typeJSON, "CopilotKitDone"}}, errors: changeErrors,
+	},
+	{
+		method: "GET", path: "/copilotkit/threads/{thread}/messages", do: onCopilotKit(copilotKit.getMessages), id: "copilotKitMessages",
+		summary: "The history in the form of CopilotKit's inspector.",
+		answers: []answer{{http.StatusOK, "The messages.", typeJSON, "CopilotKitMessageList"}}, errors: readErrors,
+	},
+	{
+		method: "GET", path: "/copilotkit/threads/{thread}/events", do: onCopilotKit(copilotKit.getEvents), id: "copilotKitEvents",
+		summary: "The events of the newest 50 runs that have ended, for CopilotKit's inspector.",
+		answers: []answer{{http.StatusOK, "The events, oldest first.", typeJSON, "CopilotKitEventList"}}, errors: readErrors,
+	},
+	{
+		method: "GET", path: "/copilotkit/threads/{thread}/state", do: onCopilotKit(copilotKit.getState), id: "copilotKitState",
+		summary: "The shared state, for CopilotKit's inspector.",
+		answers: []answer{{http.StatusOK, "The state.", typeJSON, "CopilotKitState"}}, errors: readErrors,
+	},
+}

@@ -1,0 +1,278 @@
+package http
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// The routes behind CopilotKit's list of threads and its inspector. CopilotKit's own
+// runtime has them in memory or as a paid service; here they show and change the same
+// threads as the routes below /threads. What it calls archived is hidden here, and what it
+// calls a thread's name is its title.
+
+// copilotKitThread is a thread as CopilotKit's list shows it.
+type copilotKitThread struct {
+	ID             string    `json:"id"`
+	Name           *string   `json:"name"`
+	AgentID        string    `json:"agentId"`
+	Archived       bool      `json:"archived"`
+	CreatedAt      time.Time `json:"createdAt"`
+	UpdatedAt      time.Time `json:"updatedAt"`
+	OrganizationID string    `json:"organizationId"`
+	CreatedByID    string    `json:"createdById"`
+}
+
+// asCopilotKit returns a thread in CopilotKit's form; id is how the client names its agent.
+func asCopilotKit(info *threads.Info, who holdfast.Principal, agent string) copilotKitThread {
+	t := copilotKitThread{
+		ID: info.ID, AgentID: agent, Archived: info.Hidden, CreatedAt: info.CreatedAt, UpdatedAt: info.UpdatedAt,
+		OrganizationID: who.Tenant, CreatedByID: who.User,
+	}
+	if info.Title != "" {
+		t.Name = &info.Title
+	}
+	if t.CreatedAt.IsZero() { // made by an early version, which did not store it
+		t.CreatedAt = info.UpdatedAt
+	}
+	return t
+}
+
+// copilotKitThreadList is a page of threads.
+type copilotKitThreadList struct {
+	Threads []copilotKitThread `json:"threads"`
+	// NextCursor asks for the next page; null after the last one.
+	NextCursor *string `json:"nextCursor"`
+}
+
+// copilotKitPages bounds how many pages of threads are read for one answer. With many
+// threads of other agents, an answer may have fewer than there is room for, and a cursor.
+const copilotKitPages = 10
+
+// listThreads is GET /copilotkit/threads?agentId=&includeArchived=&limit=&cursor=.
+func (h copilotKit) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	query := r.URL.Query()
+	limit, err := limitParam(r)
+	if err != nil {
+		return err
+	}
+	var before time.Time
+	if s := query.Get("cursor"); s != "" {
+		if before, err = time.Parse(time.RFC3339Nano, s); err != nil {
+			return invalid("cursor", "The cursor cannot be read.", "Send the nextCursor of the last answer, or leave it out.")
+		}
+	}
+	asked, agent := query.Get("agentId"), ""
+	if asked != "" {
+		if agent, err = h.agent(asked); err != nil {
+			return err
+		}
+	}
+	hidden := query.Get("includeArchived") == "true"
+	list := copilotKitThreadList{Threads: []copilotKitThread{}}
+	for range copilotKitPages {
+		page, err := h.Threads.Threads(r.Context(), who, before, limit)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			before = page[i].UpdatedAt
+			if agent != "" && page[i].Agent != agent || page[i].Hidden && !hidden {
+				continue
+			}
+			list.Threads = append(list.Threads, asCopilotKit(&page[i], who, cmp.Or(asked, page[i].Agent)))
+			if len(list.Threads) == limit {
+				break
+			}
+		}
+		if len(list.Threads) < limit && len(page) < limit {
+			writeJSON(w, http.StatusOK, list)
+			return nil
+		}
+		if len(list.Threads) == limit {
+			break
+		}
+	}
+	next := before.Format(time.RFC3339Nano)
+	list.NextCursor = &next
+	writeJSON(w, http.StatusOK, list)
+	return nil
+}
+
+// copilotKitChange is the body of the routes that change a thread. AgentID is how the client
+// names the thread's agent.
+type copilotKitChange struct {
+	AgentID  string  `json:"agentId"`
+	Name     *string `json:"name"`
+	Archived *bool   `json:"archived"`
+}
+
+// patchThread is PATCH /copilotkit/threads/{thread}.
+func (h copilotKit) patchThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	var in copilotKitChange
+	if err := h.readObject(w, r, &in, "agentId", "name", "archived"); err != nil {
+		return err
+	}
+	info, err := describe(h.Titles, r, who, threads.Description{Title: in.Name, Hidden: in.Archived})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, asCopilotKit(info, who, cmp.Or(in.AgentID, info.Agent)))
+	return nil
+}
+
+// postArchive is POST /copilotkit/threads/{thread}/archive.
+func (h copilotKit) postArchive(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	var in copilotKitChange
+	if err := h.readObject(w, r, &in, "agentId"); err != nil {
+		return err
+	}
+	hidden := true
+	info, err := describe(h.Titles, r, who, threads.Description{Hidden: &hidden})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"threadId": info.ID, "archived": true})
+	return nil
+}
+
+// deleteThread is DELETE /copilotkit/threads/{thread}.
+func (h copilotKit) deleteThread(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	var in copilotKitChange
+	if err := h.readObject(w, r, &in, "agentId"); err != nil {
+		return err
+	}
+	etag, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	thread := param(r, "thread")
+	if _, err := h.Upkeep.Delete(r.Context(), who, thread, etag, false); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"threadId": thread, "deleted": true})
+	return nil
+}
+
+// copilotKitMessage is a message as CopilotKit's inspector reads it.
+type copilotKitMessage struct {
+	ID         string             `json:"id"`
+	Role       string             `json:"role"`
+	Content    json.RawMessage    `json:"content,omitempty"`
+	ToolCalls  []copilotKitCalled `json:"toolCalls,omitempty"`
+	ToolCallID string             `json:"toolCallId,omitempty"`
+}
+
+// copilotKitCalled is a call that a message makes.
+type copilotKitCalled struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Args string `json:"args"`
+}
+
+// getMessages is GET /copilotkit/threads/{thread}/messages.
+func (h copilotKit) getMessages(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	messages, err := h.Threads.Messages(r.Context(), who, param(r, "thread"))
+	if err != nil {
+		return err
+	}
+	jsonHeader(w, http.StatusOK)
+	writeMessages(w, r, h.Log, "{", func(yield func(json.RawMessage, error) bool) {
+		for raw, err := range messages {
+			var shown json.RawMessage
+			if err == nil {
+				shown, err = inCopilotKit(raw)
+			}
+			if !yield(shown, err) {
+				return
+			}
+		}
+	}, "}\n")
+	return nil
+}
+
+// inCopilotKit returns a message in CopilotKit's form.
+func inCopilotKit(raw json.RawMessage) (json.RawMessage, error) {
+	m, err := agui.DecodeMessage(raw)
+	if err != nil {
+		return nil, err
+	}
+	out := copilotKitMessage{ID: m.ID, Role: m.Role, Content: m.Content, ToolCallID: m.ToolCallID}
+	for _, c := range m.ToolCalls {
+		out.ToolCalls = append(out.ToolCalls, copilotKitCalled{c.ID, c.Function.Name, c.Function.Arguments})
+	}
+	text, err := encoded(out)
+	return json.RawMessage(text), err
+}
+
+// getState is GET /copilotkit/threads/{thread}/state.
+func (h copilotKit) getState(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	state, err := h.Threads.State(r.Context(), who, param(r, "thread"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"state": state.State})
+	return nil
+}
+
+// getEvents is GET /copilotkit/threads/{thread}/events: the events of the newest
+// runs that have ended, oldest first. Of a run that is under way, the page shows the stream.
+func (h copilotKit) getEvents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	thread := param(r, "thread")
+	runs, err := h.Threads.Runs(r.Context(), who, thread, "", defaultLimit)
+	if err != nil {
+		return err
+	}
+	jsonHeader(w, http.StatusOK)
+	out := bufio.NewWriterSize(w, maxBuffer)
+	if err := h.writeRuns(out, r, who, thread, runs); err != nil && r.Context().Err() == nil {
+		h.Log.Warn("answer cut in the middle", "path", r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// writeRuns writes the object with the events of the runs, the last of the list first.
+func (h copilotKit) writeRuns(out *bufio.Writer, r *http.Request, who holdfast.Principal, thread string, runs []threads.Run) error {
+	if _, err := out.WriteString(`{"events":[`); err != nil {
+		return err
+	}
+	separator := ""
+	for i := len(runs) - 1; i >= 0; i-- {
+		if runs[i].EndedAt.IsZero() {
+			continue
+		}
+		reply, err := h.Runs.Events(r.Context(), who, thread, runs[i].ID, store.Cursor{}, agui.DialectLegacy)
+		if err != nil {
+			return err
+		}
+		if reply == nil {
+			continue // a fork has the run, but not its events
+		}
+		for frames, err := range reply.Whole() {
+			if err != nil {
+				return err
+			}
+			for j := range frames {
+				if _, err := out.WriteString(separator); err != nil {
+					return err
+				}
+				if _, err := out.Write(frames[j].Data); err != nil {
+					return err
+				}
+				separator = ","
+			}
+		}
+	}
+	if _, err := out.WriteString("]}\n"); err != nil {
+		return err
+	}
+	return out.Flush()
+}
