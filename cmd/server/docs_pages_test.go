@@ -64,7 +64,7 @@ func checkLine(line string) string {
 		return checkTarget(words[1:])
 	case "go":
 		return checkGo(words[1:])
-	case "curl", "docker", "kill", "cd", "git":
+	case "curl", "docker", "kill", "cd", "git", "npm":
 		return ""
 	}
 	if _, err := os.Stat(filepath.Join("../..", words[0])); err != nil {
