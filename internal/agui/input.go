@@ -25,11 +25,8 @@ type RunAgentInput struct {
 	ThreadID string `json:"threadId"`
 	// RunID is empty if the client leaves the choice to the server; then the server sets
 	// it, and MadeUp.
-	RunID  string `json:"runId"`
-	MadeUp bool   `json:"-"`
-	// Chat means that the request came by a route of a chat frontend, whose users do as
-	// people do in chats; the server sets it.
-	Chat            bool                   `json:"-"`
+	RunID           string                 `json:"runId"`
+	MadeUp          bool                   `json:"-"`
 	ProtocolVersion string                 `json:"protocolVersion"`
 	ParentRunID     string                 `json:"parentRunId"`
 	State           json.RawMessage        `json:"state"`

@@ -272,9 +272,6 @@ func (p *plan) request(agent string) (decide.Request, error) {
 	if err != nil {
 		return decide.Request{}, err
 	}
-	if p.in.Chat {
-		pol = pol.Chat()
-	}
 	req := decide.Request{Agent: agent, RunID: p.in.RunID, Hash: p.in.Hash(), Policy: pol, Resume: p.in.Resume}
 	var pending []string
 	if p.State != nil {

@@ -55,7 +55,7 @@ func titleOf(path []agui.Message) string {
 		if err != nil {
 			continue
 		}
-		if title := shortened(oneLine(m.PlainText())); title != "" {
+		if title := cutTitle(oneLine(m.PlainText())); title != "" {
 			return title
 		}
 	}
@@ -69,9 +69,9 @@ func oneLine(text string) string {
 	}), " ")
 }
 
-// shortened cuts a text that is too long for a title, at the end of a word if one ends in
+// cutTitle cuts a text that is too long for a title, at the end of a word if one ends in
 // the second half of what there is room for.
-func shortened(text string) string {
+func cutTitle(text string) string {
 	if utf8.RuneCountInString(text) <= longestTitle {
 		return text
 	}
