@@ -168,15 +168,33 @@ const questions = {
     await page.until("document.querySelector('.question button')");
     assert.equal((await info()).status, 'interrupted');
   },
-  async 'an unanswered question is declined by a new message'() {
-    await open('declined');
+  async 'a question is answered'() {
+    await open('answered');
     await say('ask me to choose red, blue');
     await page.until("document.querySelector('.question button')");
-    await fetch(`${api}/copilotkit/agent/default/run`, {
-      method: 'POST', headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ threadId: thread, runId: 'another', messages: [{ id: 'another', role: 'user', content: 'calculate 6 * 7' }], tools: [], context: [] }),
-    }).then((r) => r.text());
+    await press('Blue');
+    await page.until(`!document.querySelector('.question') && ${said()}.some((t) => t.includes('blue'))`);
     assert.equal((await ended()).status, 'idle');
+  },
+  async 'a question is answered after a reload'() {
+    await open('answered-later');
+    await say('ask me to choose red, blue');
+    await page.until("document.querySelector('.question button')");
+    await page.reload();
+    await page.until("document.querySelector('.question button')");
+    await press('Blue');
+    await page.until(`!document.querySelector('.question') && ${said()}.some((t) => t.includes('blue'))`);
+    assert.equal((await ended()).status, 'idle');
+  },
+  async 'Stop, and then another message'() {
+    await open('stopped');
+    await say('slow 60');
+    await page.until(`${said()}.join('').length > 20`);
+    await page.run("document.querySelector('[data-testid=copilot-send-button]').click()");
+    assert.equal((await ended()).outcome, 'cancelled');
+    await say('calculate 6 * 7');
+    await page.until(`${said()}.some((t) => t.includes('42'))`);
+    assert.equal((await ended()).outcome, 'success');
   },
 };
 
