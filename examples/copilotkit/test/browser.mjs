@@ -6,7 +6,7 @@
 // Without Chromium it says so and succeeds, unless HOLDFAST_REQUIRE_ALL=1.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -185,6 +185,33 @@ const questions = {
     await press('Blue');
     await page.until(`!document.querySelector('.question') && ${said()}.some((t) => t.includes('blue'))`);
     assert.equal((await ended()).status, 'idle');
+  },
+  async 'a file reaches the thread'() {
+    await open('file');
+    await page.until(connected);
+    await page.until("document.querySelector('input[type=file]')");
+    const picture = join(dir, 'dot.png');
+    writeFileSync(picture, Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64'));
+    const { result } = await page.send('Runtime.evaluate', { expression: "document.querySelector('input[type=file]')" });
+    await page.send('DOM.setFileInputFiles', { files: [picture], objectId: result.objectId });
+    await page.until("document.querySelector('[data-testid=copilot-attachment-queue]')");
+    await say('help');
+    await page.until(`${said()}.some((t) => t.includes('demo model'))`);
+    await ended();
+    const parts = (await messages())[0].content;
+    assert.deepEqual(parts.map((part) => part.type).sort(), ['image', 'text']);
+  },
+  async 'a second tab shows the answer as it is written'() {
+    await open('tabs');
+    await say('slow 30');
+    await page.until(`${said()}.join('').length > 20`);
+    const other = await tab(browser, []);
+    await other.goto(await page.run('location.href'));
+    await other.until(`${said()}.join('').length > 20`);
+    await ended();
+    const answer = JSON.stringify((await messages()).at(-1).content.replace(/\s+/g, ' ').trim());
+    for (const each of [page, other]) await each.until(`${text}.replace(/\\s+/g, ' ').includes(${answer})`);
+    await other.close();
   },
   async 'Stop, and then another message'() {
     await open('stopped');
