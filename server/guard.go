@@ -158,7 +158,9 @@ func (g *guard) Rewind(ctx context.Context, who holdfast.Principal, thread strin
 }
 
 func (g *guard) Describe(ctx context.Context, who holdfast.Principal, thread, etag string, d threads.Description) (*threads.Info, error) {
-	return guarded(ctx, g, who, access.Change, func() (*threads.Info, error) { return upkeep.Titles{Keeper: g.keeper}.Describe(ctx, who, thread, etag, d) })
+	return guarded(ctx, g, who, access.Change, func() (*threads.Info, error) {
+		return upkeep.Titles{Keeper: g.keeper}.Describe(ctx, who, thread, etag, d)
+	})
 }
 
 func (g *guard) Prune(ctx context.Context, who holdfast.Principal, thread, etag string, keep int, dryRun bool) (*threads.Cleaned, error) {
