@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -19,6 +20,8 @@ type worker struct {
 	journal *os.File
 	// delay is how long a model call and a tool call take: others shall come between.
 	delay time.Duration
+	// held are the places where this process has stopped, as keys of the type string.
+	held sync.Map
 }
 
 // note writes a line in one piece: several processes write to the file.
@@ -30,10 +33,18 @@ func (w *worker) note(format string, args ...any) {
 }
 
 // at stops for ever if this is where a process is to be killed: the first that comes
-// by, and it takes the file away.
+// by, and it takes the file away. On a slow machine that process may lose its lease and
+// take its own run over before it is killed: then it stops there again.
 func (w *worker) at(thread, moment string, iteration int) {
 	at := fmt.Sprintf("%s.%s.%d", thread, moment, iteration)
-	if w.holds != "" && os.Remove(filepath.Join(w.holds, at)) == nil {
+	if w.holds == "" {
+		return
+	}
+	if _, again := w.held.Load(at); again {
+		select {}
+	}
+	if os.Remove(filepath.Join(w.holds, at)) == nil {
+		w.held.Store(at, true)
 		w.note("held at=%s", at)
 		select {}
 	}
