@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench fairness damage fuzz web verify-web browser screenshot program
+.PHONY: help run build test short check lint api bench fairness damage fuzz web verify-web browser screenshot program clients clients-dist cuts
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -65,3 +65,17 @@ browser: ## test the page in a real browser, with reload and kill -9
 
 screenshot: ## make docs/images/page.png, the picture in the README
 	scripts/screenshot.sh
+
+clients: ## check that clients/js/dist matches its source, and test it against a real server (needs Node)
+	node clients/js/build.mjs --check
+	go build -o bin/holdfast-clients ./cmd/server
+	HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-clients node --test clients/js/test/*.test.mjs
+
+clients-dist: ## make clients/js/dist from clients/js/src (needs Node)
+	node clients/js/build.mjs
+
+CUTS ?= 1000
+SEED ?= 1
+cuts: ## cut CUTS connections at random bytes, with both official clients in both dialects; prints the table in docs/frontends.md
+	go build -o bin/holdfast-clients ./cmd/server
+	HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-clients node clients/js/test/cuts.mjs $(CUTS) $(SEED)

@@ -1,0 +1,60 @@
+import { HttpAgent } from '@ag-ui/client';
+import type { HttpAgentConfig, Interrupt, RunAgentInput, RunAgentParameters } from '@ag-ui/client';
+import type { ResumeOptions } from './options.js';
+/** What the server is to do in cases where it would rather ask; `forwardedProps.holdfast` of each run. */
+export interface HoldfastChoices {
+    /** `chat`: Stop, a new message, an edit and a regenerate all do what people expect of a chat. */
+    policy?: 'chat';
+    /** A new message while a run is under way: refuse it, or cancel that run. */
+    onBusy?: 'reject' | 'cancel_and_run';
+    /** A new message while questions are open: refuse it, or decline them all. */
+    onInterrupted?: 'reject' | 'decline';
+    /** A new message after a run that failed or was cut off: refuse it, or give up what is unfinished. */
+    onUnfinished?: 'reject' | 'abandon';
+    /** Messages that do not continue the history start a branch; the old one is kept. */
+    branch?: boolean;
+    /** Resume even if the history is not as long as the checkpoint expects. */
+    allowStale?: boolean;
+}
+/** A question of the server's that a person has to answer before the run continues. */
+export type Question = Interrupt;
+/** An answer, for `runAgent({ resume })`. */
+export type Answer = NonNullable<RunAgentParameters['resume']>[number];
+/** How a {@link HoldfastAgent} is made. */
+export interface HoldfastAgentConfig extends HttpAgentConfig, Omit<ResumeOptions, 'fetch'> {
+    /** Sent with every run; `forwardedProps.holdfast` of a single run takes precedence. */
+    holdfast?: HoldfastChoices;
+}
+/**
+ * An `HttpAgent` for a Holdfast server. Runs survive cut connections and restarts of the
+ * server (see {@link resumingFetch}, which its `fetch` is), `connectAgent()` shows a thread
+ * as it is and follows its run, `abortRun()` ends the run on the server, and questions can
+ * be read and answered.
+ */
+export declare class HoldfastAgent extends HttpAgent {
+    /** Sent with every run, as `forwardedProps.holdfast`. */
+    holdfast: HoldfastChoices;
+    /** @internal what {@link openQuestions} returns */
+    questions: Question[];
+    private readonly base;
+    constructor(config: HoldfastAgentConfig);
+    /** A new agent with the same thread, messages, options and open questions. */
+    clone(): HoldfastAgent;
+    /** The questions that the last run ended with and that are not answered yet. */
+    openQuestions(): Question[];
+    /**
+     * Returns the answer to an open question; pass the answers to all of them to
+     * `runAgent({ resume })`. What the payload looks like is in the question's
+     * `responseSchema`. It throws if the question is not open.
+     */
+    answer(question: Question | string, payload: unknown): Answer;
+    /** Returns the answer that declines an open question. It throws if the question is not open. */
+    decline(question: Question | string): Answer;
+    private idOf;
+    protected prepareRunAgentInput(parameters?: RunAgentParameters): RunAgentInput;
+    /**
+     * What `connectAgent()` reads: the thread as it is, then its run, live. A thread that the
+     * server does not know is an empty run.
+     */
+    protected connect(input: RunAgentInput): ReturnType<HttpAgent['run']>;
+}

@@ -1,0 +1,2 @@
+export { HoldfastAgent } from './agent.js';
+export { resumingFetch } from './fetch.js';

@@ -1,0 +1,24 @@
+/** A request that starts or attaches to a run. */
+export interface Target {
+    url: string;
+    /** The server's address, without a slash at its end. */
+    base: string;
+    thread: string;
+    /** The run's id, if the request names it: a POST does, an attach does not. */
+    run?: string;
+    /** Whether the client speaks the dialect from before AG-UI 1.0. */
+    legacy: boolean;
+}
+/**
+ * Returns the server's address for the URL of its POST route (`…/runs`,
+ * `…/agents/{agent}/runs`, `…/copilotkit/agent/{agent}/run`), or undefined if it is not one.
+ */
+export declare function baseOf(url: string): string | undefined;
+/** Returns what a request is about; undefined means that it does not concern a run. */
+export declare function targetOf(url: string, init: RequestInit, base: string | undefined): Target | undefined;
+/** Where a thread can be attached to. */
+export declare function streamURL(base: string, thread: string, legacy: boolean): string;
+/** Where a run can be followed from a cursor. */
+export declare function eventsURL(base: string, thread: string, run: string, legacy: boolean): string;
+/** Where a run can be cancelled. */
+export declare function cancelURL(base: string, thread: string, run: string): string;

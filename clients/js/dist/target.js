@@ -1,0 +1,51 @@
+const runs = /^(.*?)\/(?:runs|agents\/[^/]+\/runs|copilotkit\/agent\/[^/]+\/(?:run|connect))\/?$/;
+const stream = /^(.*?)\/threads\/([^/]+)\/stream$/;
+/**
+ * Returns the server's address for the URL of its POST route (`…/runs`,
+ * `…/agents/{agent}/runs`, `…/copilotkit/agent/{agent}/run`), or undefined if it is not one.
+ */
+export function baseOf(url) {
+    return runs.exec(url.replace(/[?#].*$/, ''))?.[1];
+}
+/** Returns what a request is about; undefined means that it does not concern a run. */
+export function targetOf(url, init, base) {
+    const method = init.method?.toUpperCase() ?? 'GET';
+    if (method === 'GET')
+        return attach(url);
+    const at = base ?? baseOf(url);
+    if (method !== 'POST' || at === undefined || typeof init.body !== 'string')
+        return undefined;
+    const input = parse(init.body);
+    if (typeof input?.threadId !== 'string' || typeof input.runId !== 'string')
+        return undefined;
+    return { url, base: at.replace(/\/$/, ''), thread: input.threadId, run: input.runId, legacy: !input.protocolVersion };
+}
+function attach(url) {
+    const [path = '', query = ''] = url.split('?');
+    const found = stream.exec(path);
+    if (!found)
+        return undefined;
+    const [, base = '', thread = ''] = found;
+    return { url, base, thread: decodeURIComponent(thread), legacy: new URLSearchParams(query).get('protocolVersion') === 'none' };
+}
+function parse(body) {
+    try {
+        return JSON.parse(body);
+    }
+    catch {
+        return undefined; // the server will say what is wrong with it
+    }
+}
+const part = encodeURIComponent;
+/** Where a thread can be attached to. */
+export function streamURL(base, thread, legacy) {
+    return `${base}/threads/${part(thread)}/stream${legacy ? '?protocolVersion=none' : ''}`;
+}
+/** Where a run can be followed from a cursor. */
+export function eventsURL(base, thread, run, legacy) {
+    return `${base}/threads/${part(thread)}/runs/${part(run)}/events${legacy ? '?protocolVersion=none' : ''}`;
+}
+/** Where a run can be cancelled. */
+export function cancelURL(base, thread, run) {
+    return `${base}/threads/${part(thread)}/runs/${part(run)}/cancel`;
+}

@@ -1,0 +1,29 @@
+import { Cancels } from './cancel.js';
+import type { Fetch, ResumeOptions } from './options.js';
+import { RunStream } from './runstream.js';
+import { targetOf } from './target.js';
+
+export type { Connection, Fetch, ResumeOptions } from './options.js';
+
+/**
+ * Returns a `fetch` for `new HttpAgent({ url, fetch })` whose streams survive what happens
+ * to connections and servers: it reconnects with the cursor of the last event, so that the
+ * client sees one whole run. A stream that cannot be restored ends with a RUN_ERROR whose
+ * text is for the person in front of the page; it never fails. Requests that do not concern a
+ * run pass through unchanged, and so do answers that refuse one.
+ *
+ * A POST may be sent several times. That is safe: the server knows the run by its id, and
+ * attaches instead of running it twice.
+ */
+export function resumingFetch(options: ResumeOptions = {}): (url: string, init?: RequestInit) => Promise<Response> {
+  const send: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
+  const cancels = new Cancels(send);
+  return async (url, init = {}) => {
+    const target = targetOf(url, init, options.base);
+    if (target === undefined) return send(url, init);
+    init.signal?.throwIfAborted();
+    // After Stop, the next message has to wait until the run has ended on the server.
+    if (target.run !== undefined) await cancels.settled(target);
+    return new RunStream(target, init, send, cancels, options).open();
+  };
+}

@@ -1,0 +1,2 @@
+process.env.AGUI_CLIENT = '1.0.0';
+await import('./scenarios.mjs');

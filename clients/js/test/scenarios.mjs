@@ -1,0 +1,208 @@
+// What people do, with the official client and a real server that is killed in between.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { freePort, HoldfastAgent, HttpAgent, needsServer, old, onNth, plain, resumingFetch, same, say, Server, silent, user, version, warnings, watch } from './client.mjs';
+
+let server;
+before(async () => {
+  if (!needsServer.skip) server = await new Server(await freePort()).start();
+});
+after(() => server?.stop());
+
+const agent = (more = {}) => new HoldfastAgent({ url: server.url, maxDelay: 50, ...more });
+const scenario = (name, run) => test(`${name} (client ${version})`, needsServer, async (t) => {
+  await run(t);
+  await silent();
+});
+
+/** kill -9 and restart; nothing waits for it but the agent, which must find the server again. */
+async function restart() {
+  await server.kill();
+  await server.start();
+}
+
+scenario('a run', async () => {
+  const a = agent();
+  const { finished } = await say(a, 'hello there');
+  assert.equal('outcome' in finished, !old);
+  await say(a, 'plan 3 steps');
+  await same(a, server);
+});
+
+for (const [words, type, nth] of [['slow 60 words please', 'TEXT_MESSAGE_CONTENT', 8], ['plan 5 steps', 'TOOL_CALL_END', 3], ['think about durability', 'REASONING_MESSAGE_CONTENT', 2]]) {
+  scenario(`kill -9 and restart during ${type}`, async () => {
+    const a = agent();
+    let restarted;
+    const states = [];
+    const b = agent({ onConnection: (state) => states.push(state), threadId: a.threadId });
+    const { error, types } = await say(b, words, { seen: onNth(type, nth, () => (restarted = restart())) });
+    await restarted;
+    assert.equal(error, undefined);
+    assert.deepEqual(states, ['reconnecting', 'live']);
+    assert.equal(types.filter((name) => name === 'RUN_STARTED').length, 1);
+    await same(b, server);
+  });
+}
+
+scenario('a bare fetch for HttpAgent', async () => {
+  const a = new HttpAgent({ url: server.url, fetch: resumingFetch({ maxDelay: 50 }) });
+  let restarted;
+  const { error } = await say(a, 'slow 60 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 8, () => (restarted = restart())) });
+  await restarted;
+  assert.equal(error, undefined);
+  await same(a, server);
+});
+
+scenario('the server is away when the run is started', async () => {
+  await server.kill();
+  const a = agent();
+  let away = true;
+  const b = agent({
+    threadId: a.threadId,
+    onConnection: (state) => {
+      if (state === 'reconnecting' && away) {
+        away = false;
+        started = server.start();
+      }
+    },
+  });
+  let started;
+  const { error } = await say(b, 'hello there');
+  await started;
+  assert.equal(error, undefined);
+  await same(b, server);
+});
+
+scenario('giving up is an error for people, and never a rejection', async () => {
+  const nobody = `http://127.0.0.1:${await freePort()}/runs`;
+  const a = agent({ url: nobody, patience: 100, maxDelay: 10 });
+  const { error } = await say(a, 'hello there');
+  assert.equal(error.code, 'connection_lost');
+  assert.match(error.message, /connection to the server was lost/);
+  assert.doesNotMatch(error.message, /POST|127\.0\.0\.1|fetch/);
+  if (!old) assert.match(error.metadata.holdfast.hint, /127\.0\.0\.1.*could not be reached/);
+
+  const b = agent({ patience: 100, maxDelay: 10 });
+  let killed;
+  const cut = await say(b, 'slow 60 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 8, () => (killed = server.kill())) });
+  await killed;
+  assert.equal(cut.error.code, 'connection_lost');
+  await server.start();
+  // The run has gone on meanwhile.
+  await b.connectAgent();
+  await same(b, server);
+});
+
+scenario('Stop ends the run, and the next message is answered', async () => {
+  const a = agent();
+  await say(a, 'slow 400 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
+  const { error } = await say(a, 'hello again');
+  assert.equal(error, undefined);
+  const { runs } = await server.get(`/threads/${a.threadId}/runs`);
+  assert.deepEqual(runs.map((run) => run.outcome), ['success', 'cancelled']);
+  const history = await server.history(a.threadId);
+  assert.deepEqual(a.messages.map((m) => m.id), history.map((m) => m.id));
+  // What came after the abort was not shown.
+  assert.ok(history[1].content.startsWith(a.messages[1].content));
+});
+
+scenario('an abort before the answer also ends the run', async () => {
+  const stop = new AbortController();
+  const a = agent({
+    fetch: (url, init) => {
+      const answer = fetch(url, init);
+      if (init.method === 'POST' && url.endsWith('/runs')) stop.abort();
+      return answer;
+    },
+  });
+  await say(a, 'slow 400 words please', { abortController: stop });
+  await say(a, 'hello again');
+  await same(a, server);
+  const { runs } = await server.get(`/threads/${a.threadId}/runs`);
+  assert.deepEqual(runs.map((run) => run.outcome), ['success', 'cancelled']);
+});
+
+scenario('an agent that detaches leaves the run alone', async () => {
+  const a = agent({ onAbort: 'detach' });
+  await say(a, 'slow 60 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
+  const { error } = await watch((s) => a.connectAgent({}, s));
+  assert.equal(error, undefined);
+  await same(a, server);
+  const { runs } = await server.get(`/threads/${a.threadId}/runs`);
+  assert.deepEqual(runs.map((run) => run.outcome), ['success']);
+});
+
+scenario('connect during a run, through a restart', async () => {
+  const a = agent();
+  const page = agent({ threadId: a.threadId });
+  let connected;
+  const seen = onNth('TEXT_MESSAGE_CONTENT', 5, () => {
+    let restarted;
+    connected = watch((s) => page.connectAgent({}, s), onNth('TEXT_MESSAGE_CONTENT', 8, () => (restarted = restart()))).then(() => restarted);
+  });
+  await say(a, 'slow 80 words please', { seen });
+  await connected;
+  await same(a, server);
+  assert.deepEqual(plain(page.messages), plain(a.messages));
+});
+
+scenario('a reload shows the thread as it is', async () => {
+  const a = agent();
+  await say(a, 'plan 3 steps');
+  const page = agent({ threadId: a.threadId });
+  const { types } = await watch((s) => page.connectAgent({}, s));
+  assert.deepEqual(plain(page.messages), plain(a.messages));
+  assert.deepEqual(plain(page.state), plain(a.state));
+  assert.equal(types.at(-1), 'RUN_FINISHED');
+  await say(page, 'and now?');
+  await same(page, server);
+});
+
+scenario('connecting to a thread that does not exist', async () => {
+  const a = agent({ threadId: 'nobody-knows-it' });
+  const { types } = await watch((s) => a.connectAgent({}, s));
+  assert.deepEqual(types, ['RUN_STARTED', 'RUN_FINISHED']);
+  assert.deepEqual(a.messages, []);
+  await say(a, 'hello there');
+  await same(a, server);
+});
+
+scenario('questions', async () => {
+  const a = agent();
+  await say(a, 'ask me which city I live in');
+  const [question, ...others] = a.openQuestions();
+  assert.deepEqual(others, []);
+  assert.throws(() => a.answer('another', {}), /"another" is not open/);
+
+  const page = agent({ threadId: a.threadId });
+  await page.connectAgent();
+  assert.deepEqual(page.openQuestions().map((q) => q.id), [question.id]);
+  const copy = page.clone();
+  assert.deepEqual(copy.openQuestions(), page.openQuestions());
+  await say(copy, undefined, { resume: [copy.answer(question, { answer: 'Vienna' })] });
+  assert.deepEqual(copy.openQuestions(), []);
+  assert.equal(page.openQuestions().length, 1);
+  assert.match(copy.messages.at(-1).content, /Vienna/);
+  await same(copy, server);
+  assert.throws(() => copy.decline(question), /is not open/);
+
+  await say(copy, 'ask me for a name');
+  await say(copy, undefined, { resume: copy.openQuestions().map((q) => copy.decline(q)) });
+  assert.deepEqual(copy.openQuestions(), []);
+  await same(copy, server);
+});
+
+scenario('choices go with every run and with clones', async () => {
+  const a = agent({ holdfast: { onUnfinished: 'abandon' } });
+  const { error } = await say(a, 'fail');
+  assert.equal(error.code, 'model_failed');
+  const copy = a.clone();
+  const second = await say(copy, 'hello again');
+  assert.equal(second.error, undefined);
+  await same(copy, server);
+  // A single run's choice takes precedence.
+  await say(copy, 'fail');
+  copy.addMessage(user('hello?'));
+  await assert.rejects(copy.runAgent({ forwardedProps: { holdfast: { onUnfinished: 'reject' } } }), (e) => e.status === 409);
+  assert.match(warnings.splice(0).join(), /Agent execution failed/);
+});
