@@ -37,6 +37,8 @@ var proofs = []struct {
 	{page: "docs/configuration.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
 	{page: "docs/security.md", language: "go yaml text", test: "server.TestSecurityPage"},
 	{page: "docs/metrics.md", language: "yaml promql", test: "internal/metrics.TestRulesOnThePage"},
+	{page: "docs/frontends.md", language: "js", why: "clients/js/test/pages.test.mjs runs them with Node, in make clients"},
+	{page: "docs/frontends.md", language: "sh", why: "npm install of a folder of this repository"},
 	{page: "docs/protocol.md", language: "json", why: "the form of an error, without one error's words; TestErrorsMatchTheDocument in internal/http has the form"},
 	{page: "docs/copilotkit.md", language: "tsx", why: "examples/copilotkit has it in a page that is driven in a browser"},
 	{page: "docs/state-checks.md", language: "go", why: "right and wrong code side by side, which does not compile; internal/statecheck/testdata has it in full"},

@@ -1,4 +1,4 @@
-// A sample of the campaign of cuts, with a seed, so that it cuts at the same bytes each time.
+// A sample of the campaign of cuts, with a fixed seed for the places.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
