@@ -26,7 +26,9 @@ export class Cancels {
     }
     async #cancel(target, headers, started) {
         const deadline = Date.now() + bound;
-        const run = await Promise.race([started, sleep(bound).then(() => target.run)]);
+        const answered = new AbortController();
+        const run = await Promise.race([started, sleep(bound, answered.signal).then(() => target.run)]);
+        answered.abort(); // a timer would keep a Node process alive
         if (run === undefined)
             return;
         for (let pause = 50; Date.now() < deadline; pause = Math.min(1000, pause * 2)) {

@@ -14,10 +14,12 @@ const chromium = programs.find((program) => spawnSync(program, ['--version']).st
 if (!chromium && process.env.HOLDFAST_REQUIRE_ALL === '1') throw new Error('there is no Chromium here');
 const needs = chromium ? needsServer : { skip: 'there is no Chromium here' };
 
+const root = fileURLToPath(new URL('..', import.meta.url));
+
 async function bundle(client) {
   const { outputFiles: [file] } = await build({
-    stdin: { contents: 'export * from "holdfast-agent";', resolveDir: fileURLToPath(new URL('..', import.meta.url)) },
-    bundle: true, format: 'esm', write: false, alias: { '@ag-ui/client': client },
+    stdin: { contents: 'export * from "holdfast-agent";', resolveDir: root },
+    absWorkingDir: root, bundle: true, format: 'esm', write: false, alias: { '@ag-ui/client': client },
   });
   return file.text;
 }

@@ -252,6 +252,24 @@ test('an abort is an AbortError, and ends the run on the server', async (t) => {
   assert.equal(new Headers(requests[1].init.headers).get('Authorization'), 'Bearer k');
 });
 
+test('nothing is left behind that keeps a process alive', async () => {
+  const timersNow = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const before = timersNow();
+  const stop = new AbortController();
+  let cancelled;
+  const ended = new Promise((done) => (cancelled = done));
+  const { fetch } = answers(sse(started, 'hang'), () => {
+    cancelled();
+    return new Response(null, { status: 200 });
+  });
+  const response = await resumingFetch({ fetch })('http://h/runs', { ...post(), signal: stop.signal });
+  stop.abort();
+  await assert.rejects(response.text(), { name: 'AbortError' });
+  await ended;
+  await new Promise((done) => setImmediate(done));
+  assert.equal(timersNow(), before);
+});
+
 test('an abort while it reconnects', async (t) => {
   timers(t);
   const stop = new AbortController();
