@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,4 +104,22 @@ func (w *signalWriter) Write(p []byte) (int, error) {
 		w.seen()
 	}
 	return n, err
+}
+
+// TestFileNamesCharge: with a journal, agents in a file may have charge_card, too.
+func TestFileNamesCharge(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "holdfast.yaml")
+	if err := os.WriteFile(file, []byte("agents:\n  - name: shop\n    model: demo\n    tools: [charge_card]\nlimits:\n  perUser: { runs: 3 }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := parseOptions([]string{"--config=" + file, "--store=memory:", "--demo-journal=" + filepath.Join(dir, "j")}, env(nil), &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, closeAll, err := o.config(slog.New(slog.DiscardHandler))
+	defer closeAll()
+	if err != nil || len(cfg.Agents) != 1 || cfg.Quotas.PerUser.Runs != 3 {
+		t.Errorf("the file is read as %+v, %v", cfg.Quotas, err)
+	}
 }

@@ -252,7 +252,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 	if err != nil {
 		return cfg, closeAll, err
 	}
-	quotas, err := o.quotas()
+	quotas, err := o.quotas(journal)
 	if err != nil {
 		return cfg, closeAll, err
 	}
