@@ -63,6 +63,7 @@ export async function tab(browser, complaints) {
   for (const domain of ['Page', 'Runtime', 'Log']) await send(domain + '.enable');
   const page = {
     send,
+    session: sessionId,
     close: () => browser.send('Target.closeTarget', { targetId }),
     async run(expression) {
       const r = await send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true, userGesture: true });
