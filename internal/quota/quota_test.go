@@ -329,3 +329,20 @@ func TestCountBesideChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestFlushHidesNothing: what was gathered counts for whoever asks while it is written.
+func TestFlushHidesNothing(t *testing.T) {
+	t.Parallel()
+	l := limiter(t, memstore.New(), func(c *quota.Config) { c.PerUser.Threads = 1 })
+	var flushes sync.WaitGroup
+	defer flushes.Wait()
+	for n := range 2000 {
+		stored, err := l.Admit(t.Context(), alice, true)
+		if err != nil {
+			t.Fatalf("after %d threads that were made and deleted: %v", n, err)
+		}
+		stored(true)
+		l.Deleted(alice, 0)
+		flushes.Go(func() { l.Flush(context.WithoutCancel(t.Context())) })
+	}
+}
