@@ -144,14 +144,10 @@ func TestUnreadableIsDeleted(t *testing.T) {
 // process runs it.
 func TestUnreadableThatRuns(t *testing.T) {
 	e, db := threeThreads(t, nil)
-	head := looptest.Must(db.Head(t.Context(), looptest.KeyOf("b")))(t)
 	if err := db.Announce(t.Context(), "other", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	owned := &store.Commit{Key: head.Key, ID: "bad", Expect: head.Position(), User: head.User, Fence: head.Fence, Process: "other", UpdatedAt: head.UpdatedAt, State: []byte("{")}
-	if err := db.Commit(t.Context(), owned); err != nil {
-		t.Fatal(err)
-	}
+	ownBad(t, db, "other")
 	if _, err := e.Delete(t.Context(), looptest.Alice, "b", "", false); looptest.Code(err) != codes.RunInProgress {
 		t.Errorf("while it runs: %v", err)
 	}
@@ -160,6 +156,33 @@ func TestUnreadableThatRuns(t *testing.T) {
 	}
 	if n, err := e.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
 		t.Errorf("%d deleted, %v", n, err)
+	}
+}
+
+// TestUnreadableThatRanHere: a run that ended because its thread cannot be read any more
+// does not keep its owner, which lives, from deleting the thread.
+func TestUnreadableThatRanHere(t *testing.T) {
+	var owner atomic.Pointer[string]
+	e, db := threeThreads(t, func(c *looptest.Config) {
+		c.Observer.Committed = func(_ holdfast.Iteration, c *store.Commit, _ time.Duration, _ error) {
+			if c.Process != "" {
+				owner.Store(&c.Process)
+			}
+		}
+	})
+	ownBad(t, db, *owner.Load())
+	if n, err := e.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
+		t.Errorf("%d deleted, %v", n, err)
+	}
+}
+
+// ownBad makes a process the owner of thread b, and what b does unreadable.
+func ownBad(t *testing.T, db store.Store, process string) {
+	t.Helper()
+	head := looptest.Must(db.Head(t.Context(), looptest.KeyOf("b")))(t)
+	owned := &store.Commit{Key: head.Key, ID: "bad", Expect: head.Position(), User: head.User, Fence: head.Fence, Process: process, UpdatedAt: head.UpdatedAt, State: []byte("{")}
+	if err := db.Commit(t.Context(), owned); err != nil {
+		t.Fatal(err)
 	}
 }
 
