@@ -33,7 +33,7 @@ func (k counting) keep() {
 			due, err = k.cfg.Limits.CountDue(k.ctx)
 		}
 		if due {
-			err = k.all(k.ctx)
+			err = panics.Caught(func() error { return k.all(k.ctx) })
 			due = err != nil
 		}
 		if err != nil && k.ctx.Err() == nil {
@@ -132,12 +132,12 @@ func (k counting) measureSoon(key store.ThreadKey) {
 }
 
 // measure stores in the head of a thread that does not run what the thread takes. If that
-// fails it stays as it was estimated.
+// fails, even with a panic, it stays as it was estimated.
 func (k counting) measure(ctx context.Context, key store.ThreadKey) {
 	if !k.cfg.Limits.Counts() {
 		return
 	}
-	err := k.tryMeasure(ctx, key)
+	err := panics.Caught(func() error { return k.tryMeasure(ctx, key) })
 	switch {
 	case err == nil, errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), ctx.Err() != nil:
 	default:

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -184,6 +185,28 @@ func ownBad(t *testing.T, db store.Store, process string) {
 	if err := db.Commit(t.Context(), owned); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestCountSurvivesABadThread: a thread whose size cannot be read, even if that panics, is
+// counted with what was estimated.
+func TestCountSurvivesABadThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memstore.New()
+		e, db := threeThreads(t, func(c *looptest.Config) {
+			c.ArchiveAfter, c.Limits = time.Minute, quota.New(quota.Config{
+				Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}, Ledger: ledger, Now: time.Now, Log: c.Log, NewID: c.NewID,
+			})
+		})
+		db.Panics.Store(true)
+		time.Sleep(2 * time.Hour) // the clock of the test
+		used := looptest.Must(ledger.Used(t.Context(), "acme", []string{"usage/threads/added/tenant", "usage/threads/removed/tenant"}))(t)
+		if used[0]-used[1] != 3 {
+			t.Errorf("%d threads are counted, %d removed", used[0], used[1])
+		}
+		if err := e.Count(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestCleanUpsLeaveUnreadable: clean-ups count a thread that cannot be read, and do the
