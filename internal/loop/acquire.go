@@ -79,8 +79,8 @@ func (e *Engine) settle(t *thread.Thread) bool {
 	}
 	e.mu.Unlock()
 	if landed {
-		u.accepted()
 		defer u.place.release()
+		u.accepted()
 		e.launch(u.begun, u.place)
 	}
 	return landed

@@ -9,8 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -140,5 +142,32 @@ func TestLostCommitGivesItsPlaceBack(t *testing.T) {
 		synctest.Wait() // its place is free again
 		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+	})
+}
+
+// TestPanicGivesThePlaceBack: a mistake of the program's observer, when a commit turns out
+// to have landed, costs no place among the runs.
+func TestPanicGivesThePlaceBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &lossy{Store: abandoned(t)}
+		s.then(func() error {
+			s.unread.Store(true)
+			time.AfterFunc(time.Second, func() { s.unread.Store(false) })
+			return looptest.ErrUnreachable
+		})
+		var panicked atomic.Bool
+		e := looptest.Start(t, s, func(c *looptest.Config) {
+			c.MaxRuns = 1
+			c.Observer.TakenOver = func(_ holdfast.Iteration, result observe.TakeoverResult, _ string) {
+				if result == observe.TakeoverDone && panicked.CompareAndSwap(false, true) {
+					panic("a mistake")
+				}
+			}
+		}, answerer())
+		time.Sleep(time.Minute) // the clock of the test
+		if !panicked.Load() {
+			t.Error("nothing was taken over")
+		}
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:done")
 	})
 }

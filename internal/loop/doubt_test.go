@@ -147,6 +147,46 @@ func TestWordOfAPerson(t *testing.T) {
 	})
 }
 
+// TestWordBesideCalls: a person's word on one call is taken while another call runs. The
+// race detector checks it.
+func TestWordBesideCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &looptest.Mortal{Store: memstore.New()}
+		agent := func(hang bool) holdfast.Agent {
+			run := func(ctx context.Context, _ struct{}) (string, error) {
+				if hang {
+					<-ctx.Done()
+				}
+				return "ran", ctx.Err()
+			}
+			options := []holdfast.ToolOption{holdfast.WithEffect(holdfast.EffectOnce), holdfast.WithInDoubt(holdfast.DoubtAsk)}
+			return holdfast.Agent{
+				Name: "a", Tools: []holdfast.Tool{holdfast.NewTool("pay", "pays", run, options...), holdfast.NewTool("book", "books", run, options...)},
+				Model: looptest.Slowly([]holdfast.Delta{
+					{Call: &holdfast.CallDelta{Name: "pay", Arguments: "{}"}},
+					{Call: &holdfast.CallDelta{Index: 1, Name: "book", Arguments: "{}"}, Finish: holdfast.FinishToolCalls},
+				}, []holdfast.Delta{{Text: "done", Finish: holdfast.FinishStop}}),
+			}
+		}
+		one := looptest.Start(t, s, nil, agent(true))
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // the clock of the test
+		s.Dead.Store(true)
+		e := looptest.Start(t, s.Store, nil, agent(false))
+		time.Sleep(10 * time.Second)
+		open := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r2"))
+		if len(open) != 2 {
+			t.Fatalf("%d questions", len(open))
+		}
+		in := looptest.Answers("t", "r3", `{"outcome":"happened","result":"HE SAYS"}`, open[0])
+		in.Resume = append(in.Resume, looptest.Answers("t", "r3", `{"outcome":"run_again"}`, open[1]).Resume...)
+		looptest.Succeeded(t, looptest.Posted(t, e, in))
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:HE SAYS", "tool:ran", "assistant:done")
+	})
+}
+
 // TestIntent: what is about to be done is stored before it is.
 func TestIntent(t *testing.T) {
 	db := memstore.New()

@@ -173,6 +173,11 @@ func (e *Engine) local(key store.ThreadKey) *run {
 	return e.runs[key]
 }
 
+// Left reports whether this process owns a thread whose run it has given up.
+func (e *Engine) Left(head *store.Head) bool {
+	return head.Process == e.process && e.local(head.Key) == nil
+}
+
 // begun is a run with its first commit in this process. Without a run, the commit leaves
 // nothing to run.
 type begun struct {

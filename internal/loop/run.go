@@ -43,8 +43,9 @@ type run struct {
 	// hidden are the ids of the calls that are not among them, because their messages are
 	// not; see show.
 	hidden map[string]bool
-	// imported counts the messages of the history that a client brought.
-	imported int
+	// imported counts the messages of the history that a client brought. Other goroutines
+	// read it in place.
+	imported atomic.Int64
 	// doubted are the ids of the calls that an owner that died had started.
 	doubted map[string]bool
 	w       *journal.Writer
@@ -136,7 +137,7 @@ func (r *run) remember(m *agui.Message) {
 		return
 	}
 	if d.Imported {
-		r.imported++
+		r.imported.Add(1)
 	}
 	if d, shown := r.show(d); shown {
 		r.messages = append(r.messages, d)
@@ -261,7 +262,7 @@ func (r *run) moveTo(iteration int) {
 	r.number.Store(int64(iteration))
 	at := &holdfast.Iteration{
 		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Incarnation: r.st.Incarnation, Rewinds: r.st.Rewinds,
-		Run: r.rec.ID, Number: iteration, Granted: iteration - r.st.GrantedAt, Imported: r.imported,
+		Run: r.rec.ID, Number: iteration, Granted: iteration - r.st.GrantedAt, Imported: int(r.imported.Load()),
 	}
 	if r.st.Question != nil {
 		at.Answer = handed(r.st.Question.Answer, r.st.Question.Interrupt)
@@ -374,7 +375,7 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urg
 // place returns where the run stands. Other goroutines may call it too.
 func (r *run) place() holdfast.Iteration {
 	return holdfast.Iteration{
-		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID, Number: int(r.number.Load()), Imported: r.imported,
+		Agent: r.rec.Agent, Principal: r.principal(), Thread: r.key.Thread, Run: r.rec.ID, Number: int(r.number.Load()), Imported: int(r.imported.Load()),
 	}
 }
 

@@ -16,7 +16,8 @@ type Bad struct {
 	Key store.ThreadKey // of the bad thread
 	// Unreadable is why its head cannot be read.
 	Unreadable atomic.Pointer[error]
-	// Panics makes whoever reads its messages panic, as values may that nobody has foreseen.
+	// Panics makes whoever reads its messages or its size panic, as values may that nobody
+	// has foreseen.
 	Panics atomic.Bool
 }
 
@@ -46,6 +47,14 @@ func (b *Bad) Messages(ctx context.Context, key store.ThreadKey) ([]store.Messag
 		panic("a message that nobody has foreseen")
 	}
 	return b.Store.Messages(ctx, key)
+}
+
+// Size implements [store.Reader].
+func (b *Bad) Size(ctx context.Context, key store.ThreadKey) (map[string]int64, error) {
+	if b.Panics.Load() && key == b.Key {
+		panic("a size that nobody has foreseen")
+	}
+	return b.Store.Size(ctx, key)
 }
 
 // Threads implements [store.Directory].

@@ -3,6 +3,8 @@ package quota
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -12,13 +14,19 @@ import (
 // Counting everything: what the ledger says is compared with all threads, and put right.
 // It is off when a process has died before it wrote what it had gathered, when threads were
 // imported or lost, and where limits are new.
+//
+// Threads change while they are counted, and the ledger learns that a little later. So it
+// is read before the first thread of a tenant or a user, and again some time after the
+// last one: what lies between the two is not wrong.
 
 const (
 	// countEvery is how often one of the processes counts everything.
 	countEvery = time.Hour
 	// tolerance is the part of a count, as a divisor, that may be wrong without being put
-	// right: threads change while they are counted.
+	// right.
 	tolerance = 100
+	// lag is how long it may take until the ledger has what a thread has.
+	lag = 2 * flushEvery
 )
 
 // CountDue reports whether this process is the one to count everything now. It claims
@@ -42,72 +50,118 @@ func (l *Limiter) CountDue(ctx context.Context) (bool, error) {
 
 // Count is a count of all threads.
 type Count struct {
-	usage *usage
-	// users and tenants have their totals; those who were seen lately and have no thread
-	// have 0.
-	users   map[holdfast.Principal]total
-	tenants map[string]total
+	usage   *usage
+	tallies map[holder]*tally
 }
 
-// NewCount begins to count everything. It must not be called if nothing is counted.
-func (l *Limiter) NewCount() *Count {
-	c := &Count{usage: l.usage, users: map[holdfast.Principal]total{}, tenants: map[string]total{}}
+// holder is a tenant, or one of its users.
+type holder struct {
+	scope string
+	who   holdfast.Principal
+}
+
+// holdersOf returns who has the threads of a user.
+func holdersOf(who holdfast.Principal) [2]holder {
+	return [2]holder{{ScopeTenant, holdfast.Principal{Tenant: who.Tenant}}, {ScopeUser, owner(who)}}
+}
+
+// tally is what was counted of a holder, and what the ledger had before.
+type tally struct{ is, before total }
+
+// NewCount begins to count everything. Those who were seen lately and have no thread count
+// as 0. It must not be called if nothing is counted.
+func (l *Limiter) NewCount(ctx context.Context) (*Count, error) {
+	c := &Count{usage: l.usage, tallies: map[holder]*tally{}}
 	l.usage.mu.Lock()
-	defer l.usage.mu.Unlock()
-	for who := range l.usage.seen {
-		c.users[who], c.tenants[who.Tenant] = total{}, total{}
-	}
+	seen := slices.Collect(maps.Keys(l.usage.seen))
 	l.usage.seen = map[holdfast.Principal]bool{}
-	return c
+	l.usage.mu.Unlock()
+	for _, who := range seen {
+		if err := c.Begin(ctx, who); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
-// Thread counts one thread and what it takes.
+// Begin must be called before a thread is read that is somebody's.
+func (c *Count) Begin(ctx context.Context, who holdfast.Principal) error {
+	for _, h := range holdersOf(who) {
+		if c.tallies[h] != nil {
+			continue
+		}
+		before, err := c.usage.counted(ctx, h)
+		if err != nil {
+			return err
+		}
+		c.tallies[h] = &tally{before: before}
+	}
+	return nil
+}
+
+// Thread counts one thread, after Begin, and what it takes.
 func (c *Count) Thread(who holdfast.Principal, bytes int64) {
-	who = owner(who)
-	add := func(t total) total { return total{t.threads + 1, t.bytes + bytes} }
-	c.users[who], c.tenants[who.Tenant] = add(c.users[who]), add(c.tenants[who.Tenant])
+	for _, h := range holdersOf(who) {
+		is := &c.tallies[h].is
+		is.threads, is.bytes = is.threads+1, is.bytes+bytes
+	}
 }
 
 // Correct puts the ledger right. It returns how many counts were wrong.
 func (c *Count) Correct(ctx context.Context) (wrong int, err error) {
-	for tenant, is := range c.tenants {
-		n, err := c.correct(ctx, holdfast.Principal{Tenant: tenant}, ScopeTenant, is)
+	waited := false
+	for h, t := range c.tallies {
+		change, err := c.off(ctx, h, t)
+		if len(change) > 0 && !waited {
+			waited = true
+			select {
+			case <-time.After(lag):
+				change, err = c.off(ctx, h, t)
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
 		if err != nil {
 			return wrong, err
 		}
-		wrong += n
-	}
-	for who, is := range c.users {
-		n, err := c.correct(ctx, who, ScopeUser, is)
-		if err != nil {
+		wrong += len(change)
+		if err := c.usage.write(ctx, h.who.Tenant, change); err != nil {
 			return wrong, err
 		}
-		wrong += n
 	}
 	return wrong, nil
 }
 
-// correct compares the counts of one tenant or user with what there is.
-func (c *Count) correct(ctx context.Context, who holdfast.Principal, scope string, is total) (wrong int, err error) {
-	change := map[string]int64{}
+// off returns what to add to the accounts of a holder.
+func (c *Count) off(ctx context.Context, h holder, t *tally) (change map[string]int64, err error) {
+	after, err := c.usage.counted(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	change = map[string]int64{}
 	for _, r := range []struct {
-		resource string
-		is       int64
-	}{{ResourceThreads, is.threads}, {ResourceBytes, is.bytes}} {
-		names := []string{account(r.resource, added, scope, who.User), account(r.resource, removed, scope, who.User)}
-		used, err := c.usage.Ledger.Used(ctx, who.Tenant, names)
-		if err != nil {
-			return 0, err
+		resource          string
+		is, before, after int64
+	}{{ResourceThreads, t.is.threads, t.before.threads, after.threads}, {ResourceBytes, t.is.bytes, t.before.bytes, after.bytes}} {
+		if off := r.is - max(r.before, r.after); off > r.is/tolerance {
+			change[account(r.resource, added, h.scope, h.who.User)] = off
 		}
-		switch off := r.is - (used[0] - used[1]); {
-		case off > r.is/tolerance:
-			change[names[0]] = off
-		case -off > r.is/tolerance:
-			change[names[1]] = -off
+		if off := min(r.before, r.after) - r.is; off > r.is/tolerance {
+			change[account(r.resource, removed, h.scope, h.who.User)] = off
 		}
 	}
-	if len(change) == 0 {
-		return 0, nil
+	return change, nil
+}
+
+// counted returns what the ledger has counted for a holder.
+func (u *usage) counted(ctx context.Context, h holder) (total, error) {
+	var names []string
+	for _, resource := range []string{ResourceThreads, ResourceBytes} {
+		names = append(names, account(resource, added, h.scope, h.who.User), account(resource, removed, h.scope, h.who.User))
 	}
-	return len(change), c.usage.write(ctx, who.Tenant, change)
+	used, err := u.Ledger.Used(ctx, h.who.Tenant, names)
+	if err != nil {
+		return total{}, err
+	}
+	return total{used[0] - used[1], used[2] - used[3]}, nil
 }

@@ -272,3 +272,77 @@ func TestOneProcessCounts(t *testing.T) {
 		}
 	})
 }
+
+// TestCountBesideChanges: what changes while everything is counted, or what the ledger did
+// not have yet, is not put right, because it is not wrong; anything else is.
+func TestCountBesideChanges(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, counted, after int64 // bytes that were written, were found, and are written then
+		wrong                  int
+		want                   int64
+	}{
+		"written, and not in the ledger yet": {0, 600, 600, 0, 600},
+		"written while others are counted":   {1000, 1000, 5000, 0, 6000},
+		"removed while others are counted":   {6000, 6000, -5000, 0, 1000},
+		"changed before it was counted":      {1000, 3000, 5000, 0, 6000},
+		"lost":                               {0, 1000, 0, 2, 1000},
+		"counted twice":                      {2000, 1000, 0, 2, 1000},
+		"lost, and written meanwhile":        {1000, 5000, 1000, 2, 5000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := memstore.New()
+				l := limiter(t, s, func(c *quota.Config) { c.PerUser.Bytes = 1 })
+				go l.Run(t.Context())
+				stored, err := l.Admit(t.Context(), alice, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				stored(true)
+				l.Wrote(alice, c.before)
+				l.Flush(t.Context())
+				count, err := l.NewCount(t.Context())
+				if err == nil {
+					err = count.Begin(t.Context(), alice)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				count.Thread(alice, c.counted)
+				time.AfterFunc(100*time.Millisecond, func() { l.Wrote(alice, c.after) })
+				wrong, err := count.Correct(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if wrong != c.wrong {
+					t.Errorf("%d counts were wrong, want %d", wrong, c.wrong)
+				}
+				time.Sleep(time.Second) // the clock of the test: until all of it has happened
+				l.Flush(t.Context())
+				used, err := s.Used(t.Context(), "acme", []string{"usage/bytes/added/user/alice", "usage/bytes/removed/user/alice"})
+				if got := used[0] - used[1]; err != nil || got != c.want {
+					t.Errorf("%d bytes are counted, want %d: %v", got, c.want, err)
+				}
+			})
+		})
+	}
+}
+
+// TestFlushHidesNothing: what was gathered counts for whoever asks while it is written.
+func TestFlushHidesNothing(t *testing.T) {
+	t.Parallel()
+	l := limiter(t, memstore.New(), func(c *quota.Config) { c.PerUser.Threads = 1 })
+	var flushes sync.WaitGroup
+	defer flushes.Wait()
+	for n := range 2000 {
+		stored, err := l.Admit(t.Context(), alice, true)
+		if err != nil {
+			t.Fatalf("after %d threads that were made and deleted: %v", n, err)
+		}
+		stored(true)
+		l.Deleted(alice, 0)
+		flushes.Go(func() { l.Flush(context.WithoutCancel(t.Context())) })
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +39,11 @@ type total struct{ threads, bytes int64 }
 // usage counts threads and bytes.
 type usage struct {
 	Config
+	// writing is locked, by a hash of the tenant, while what was gathered is written: at
+	// that time it is neither here nor in the ledger. Who adds the two up reads.
+	writing [64]sync.RWMutex
+	seed    maphash.Seed
+
 	mu sync.Mutex
 	// gathered is what has changed and is not in the ledger yet, by account and tenant.
 	gathered map[string]map[string]int64
@@ -53,7 +60,7 @@ type settlement struct {
 }
 
 func newUsage(cfg Config) *usage {
-	return &usage{Config: cfg, gathered: map[string]map[string]int64{}, kept: map[string][]settlement{}, seen: map[holdfast.Principal]bool{}}
+	return &usage{Config: cfg, seed: maphash.MakeSeed(), gathered: map[string]map[string]int64{}, kept: map[string][]settlement{}, seen: map[holdfast.Principal]bool{}}
 }
 
 // The names of the accounts: what is counted, and whether it was added or removed; for a
@@ -186,8 +193,16 @@ func (a *admission) stored(made bool) {
 	a.kept[a.who.Tenant] = append(a.kept[a.who.Tenant], s)
 }
 
+// writingOf returns the lock of a tenant.
+func (u *usage) writingOf(tenant string) *sync.RWMutex {
+	return &u.writing[maphash.String(u.seed, tenant)%uint64(len(u.writing))]
+}
+
 // used returns what the accounts have counted, together with what is gathered here.
 func (u *usage) used(ctx context.Context, who holdfast.Principal, names []string) ([]int64, error) {
+	lock := u.writingOf(who.Tenant)
+	lock.RLock()
+	defer lock.RUnlock()
 	used, err := u.Ledger.Used(ctx, who.Tenant, names)
 	if err != nil {
 		return nil, err
@@ -246,8 +261,8 @@ func (l *Limiter) Flush(ctx context.Context) {
 	}
 	u := l.usage
 	u.mu.Lock()
-	gathered, kept := u.gathered, u.kept
-	u.gathered, u.kept = map[string]map[string]int64{}, map[string][]settlement{}
+	tenants, kept := slices.Collect(maps.Keys(u.gathered)), u.kept
+	u.kept = map[string][]settlement{}
 	u.mu.Unlock()
 	var failed error
 	for tenant, list := range kept {
@@ -259,10 +274,9 @@ func (l *Limiter) Flush(ctx context.Context) {
 			}
 		}
 	}
-	for tenant, amounts := range gathered {
-		if err := u.write(ctx, tenant, amounts); err != nil {
+	for _, tenant := range tenants {
+		if err := u.flush(ctx, tenant); err != nil {
 			failed = err
-			u.regather(tenant, amounts)
 		}
 	}
 	if failed != nil {
@@ -274,6 +288,22 @@ func (u *usage) keep(tenant string, list []settlement) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.kept[tenant] = append(list, u.kept[tenant]...)
+}
+
+// flush writes what is gathered of a tenant.
+func (u *usage) flush(ctx context.Context, tenant string) error {
+	lock := u.writingOf(tenant)
+	lock.Lock()
+	defer lock.Unlock()
+	u.mu.Lock()
+	amounts := u.gathered[tenant]
+	delete(u.gathered, tenant)
+	u.mu.Unlock()
+	err := u.write(ctx, tenant, amounts)
+	if err != nil {
+		u.regather(tenant, amounts)
+	}
+	return err
 }
 
 // regather gives back what could not be written.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -32,7 +33,7 @@ func (k counting) keep() {
 			due, err = k.cfg.Limits.CountDue(k.ctx)
 		}
 		if due {
-			err = k.all(k.ctx)
+			err = panics.Caught(func() error { return k.all(k.ctx) })
 			due = err != nil
 		}
 		if err != nil && k.ctx.Err() == nil {
@@ -51,7 +52,10 @@ func (k *Keeper) Count(ctx context.Context) error { return counting{k}.all(ctx) 
 
 // all is Count.
 func (k counting) all(ctx context.Context) error {
-	count := k.cfg.Limits.NewCount()
+	count, err := k.cfg.Limits.NewCount(ctx)
+	if err != nil {
+		return err
+	}
 	seed, seen := maphash.MakeSeed(), map[uint64]bool{} // a store may list a thread twice
 	for after := ""; ; {
 		heads, next, err := k.cfg.Store.Walk(ctx, after, retentionPage)
@@ -62,7 +66,9 @@ func (k counting) all(ctx context.Context) error {
 			h := &heads[i]
 			if sum := maphash.Comparable(seed, h.Key); !seen[sum] {
 				seen[sum] = true
-				k.one(ctx, h, count.Thread)
+				if err := k.one(ctx, h, count); err != nil {
+					return err
+				}
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -81,20 +87,24 @@ func (k counting) all(ctx context.Context) error {
 	return err
 }
 
-// one counts one thread. One that cannot be read has a size of 0.
-func (k counting) one(ctx context.Context, h *store.Head, add func(holdfast.Principal, int64)) {
+// one counts one thread. One that cannot be read has a size of 0. The error is the
+// ledger's.
+func (k counting) one(ctx context.Context, h *store.Head, count *quota.Count) error {
+	owner := holdfast.Principal{Tenant: h.Key.Tenant, User: h.User}
+	if err := count.Begin(ctx, owner); err != nil {
+		return err
+	}
 	var t *thread.Thread
 	err := panics.Caught(func() (err error) {
 		t, err = k.read.Head(ctx, h.Key)
 		return err
 	})
-	if errors.Is(err, store.ErrNotFound) {
-		return // deleted meanwhile
-	}
-	owner := holdfast.Principal{Tenant: h.Key.Tenant, User: h.User}
-	if err != nil {
-		add(owner, 0)
-		return
+	switch {
+	case errors.Is(err, store.ErrNotFound): // deleted meanwhile
+		return nil
+	case err != nil:
+		count.Thread(owner, 0)
+		return nil
 	}
 	if !t.State.Measured && !t.State.Running() && k.cfg.Now().Sub(h.UpdatedAt) >= k.cfg.ArchiveAfter {
 		k.measure(ctx, h.Key)
@@ -102,7 +112,8 @@ func (k counting) one(ctx context.Context, h *store.Head, add func(holdfast.Prin
 			t = again
 		}
 	}
-	add(owner, t.State.Bytes)
+	count.Thread(owner, t.State.Bytes)
+	return nil
 }
 
 // wrote adds to the size of a thread what the commit c is going to write, which is an
@@ -121,12 +132,12 @@ func (k counting) measureSoon(key store.ThreadKey) {
 }
 
 // measure stores in the head of a thread that does not run what the thread takes. If that
-// fails it stays as it was estimated.
+// fails, even with a panic, it stays as it was estimated.
 func (k counting) measure(ctx context.Context, key store.ThreadKey) {
 	if !k.cfg.Limits.Counts() {
 		return
 	}
-	err := k.tryMeasure(ctx, key)
+	err := panics.Caught(func() error { return k.tryMeasure(ctx, key) })
 	switch {
 	case err == nil, errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), ctx.Err() != nil:
 	default:

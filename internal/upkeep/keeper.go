@@ -53,6 +53,8 @@ type Engine interface {
 	// Current reads the head of the caller's thread, which must exist, and makes sure
 	// that a thread that claims to run has a living owner.
 	Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error)
+	// Left reports whether this process owns a thread whose run it has given up.
+	Left(head *store.Head) bool
 	// Agent returns the agent of that name.
 	Agent(name string) (*holdfast.Agent, error)
 	// ShownStates returns the middleware's states in st as the thread's owner may see

@@ -219,7 +219,7 @@ func (k *Keeper) deletable(ctx context.Context, who holdfast.Principal, key stor
 	case etag != "" && etag != head.ETag:
 		return at, 0, errETag(etag, head.ETag)
 	}
-	if head.Process != "" {
+	if head.Process != "" && !k.engine.Left(head) {
 		lease, err := k.cfg.Store.Lease(ctx, head.Process)
 		if err != nil {
 			return at, 0, thread.StoreError(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -144,14 +145,10 @@ func TestUnreadableIsDeleted(t *testing.T) {
 // process runs it.
 func TestUnreadableThatRuns(t *testing.T) {
 	e, db := threeThreads(t, nil)
-	head := looptest.Must(db.Head(t.Context(), looptest.KeyOf("b")))(t)
 	if err := db.Announce(t.Context(), "other", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	owned := &store.Commit{Key: head.Key, ID: "bad", Expect: head.Position(), User: head.User, Fence: head.Fence, Process: "other", UpdatedAt: head.UpdatedAt, State: []byte("{")}
-	if err := db.Commit(t.Context(), owned); err != nil {
-		t.Fatal(err)
-	}
+	ownBad(t, db, "other")
 	if _, err := e.Delete(t.Context(), looptest.Alice, "b", "", false); looptest.Code(err) != codes.RunInProgress {
 		t.Errorf("while it runs: %v", err)
 	}
@@ -161,6 +158,55 @@ func TestUnreadableThatRuns(t *testing.T) {
 	if n, err := e.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
 		t.Errorf("%d deleted, %v", n, err)
 	}
+}
+
+// TestUnreadableThatRanHere: a run that ended because its thread cannot be read any more
+// does not keep its owner, which lives, from deleting the thread.
+func TestUnreadableThatRanHere(t *testing.T) {
+	var owner atomic.Pointer[string]
+	e, db := threeThreads(t, func(c *looptest.Config) {
+		c.Observer.Committed = func(_ holdfast.Iteration, c *store.Commit, _ time.Duration, _ error) {
+			if c.Process != "" {
+				owner.Store(&c.Process)
+			}
+		}
+	})
+	ownBad(t, db, *owner.Load())
+	if n, err := e.Delete(t.Context(), looptest.Alice, "b", "", false); n != 1 || err != nil {
+		t.Errorf("%d deleted, %v", n, err)
+	}
+}
+
+// ownBad makes a process the owner of thread b, and what b does unreadable.
+func ownBad(t *testing.T, db store.Store, process string) {
+	t.Helper()
+	head := looptest.Must(db.Head(t.Context(), looptest.KeyOf("b")))(t)
+	owned := &store.Commit{Key: head.Key, ID: "bad", Expect: head.Position(), User: head.User, Fence: head.Fence, Process: process, UpdatedAt: head.UpdatedAt, State: []byte("{")}
+	if err := db.Commit(t.Context(), owned); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCountSurvivesABadThread: a thread whose size cannot be read, even if that panics, is
+// counted with what was estimated.
+func TestCountSurvivesABadThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := memstore.New()
+		e, db := threeThreads(t, func(c *looptest.Config) {
+			c.ArchiveAfter, c.Limits = time.Minute, quota.New(quota.Config{
+				Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}, Ledger: ledger, Now: time.Now, Log: c.Log, NewID: c.NewID,
+			})
+		})
+		db.Panics.Store(true)
+		time.Sleep(2 * time.Hour) // the clock of the test
+		used := looptest.Must(ledger.Used(t.Context(), "acme", []string{"usage/threads/added/tenant", "usage/threads/removed/tenant"}))(t)
+		if used[0]-used[1] != 3 {
+			t.Errorf("%d threads are counted, %d removed", used[0], used[1])
+		}
+		if err := e.Count(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestCleanUpsLeaveUnreadable: clean-ups count a thread that cannot be read, and do the
