@@ -4,7 +4,7 @@ import "context"
 
 // Durable is a [Store] that can say what its commits survive.
 type Durable interface {
-	// Inspect looks at how the store is currently set up.
+	// Durability looks at how the store is currently set up.
 	Durability(ctx context.Context) (Durability, error)
 }
 

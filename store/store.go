@@ -105,8 +105,9 @@ type Directory interface {
 	// principals, in an order of the store's choice, and the position from which the
 	// next call continues; next is "" after the last. A thread that exists during the
 	// whole walk is returned at least once. A page may be empty even if more follow. A
-	// head that cannot be read has only its Key and Unreadable. An error that wraps ErrUnreadable says
-	// that threads are missing whose names cannot be read; the page is good all the same.
+	// head that cannot be read has only its Key and Unreadable. An error that wraps
+	// ErrUnreadable says that threads are missing whose names cannot be read; the page is
+	// good all the same.
 	Walk(ctx context.Context, after string, limit int) (heads []Head, next string, err error)
 	// Children returns the ids of up to limit threads whose first commit named this
 	// one as their Parent, in order, starting after the given id.

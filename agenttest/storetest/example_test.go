@@ -37,7 +37,7 @@ func (a announced) Durability(ctx context.Context) (store.Durability, error) {
 	return store.Durability{Level: store.LevelNone}, nil
 }
 
-// open opens the store in a file.
+// open opens the store in a folder.
 func open(path string, begins func(store.ThreadKey, string)) (store.Store, error) {
 	behind, err := offline.Open(offline.Location{URL: path, Create: true})
 	if err != nil {

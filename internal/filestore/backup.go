@@ -37,7 +37,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	e := s.engine.Load()
 	done := make(chan error, 1)
 	go func() {
-		err := guard(func() error { return e.db.Checkpoint(dir) })
+		err := guard(func() error { return e.db.Checkpoint(dir) }) // leaves nothing if it fails
 		if err == nil {
 			err = finishBackup(ctx, dir)
 		}
@@ -64,12 +64,13 @@ func Copy(ctx context.Context, from, dir string) error {
 	if err != nil {
 		return openFailed(from, err)
 	}
-	err = copyFiles(ctx, from, dir)
-	if err == nil {
+	if err = copyFiles(ctx, from, dir); err != nil {
+		err = errors.Join(err, os.RemoveAll(dir))
+	} else {
 		err = finishBackup(ctx, dir)
 	}
 	if err != nil {
-		err = errors.Join(fmt.Errorf("back the store %s up to %s: %w", from, dir, err), os.RemoveAll(dir))
+		err = fmt.Errorf("back the store %s up to %s: %w", from, dir, err)
 	}
 	return errors.Join(err, lock.Close())
 }
@@ -123,8 +124,13 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// finishBackup makes a copy a store, and reads it.
-func finishBackup(ctx context.Context, dir string) error {
+// finishBackup makes a copy a store, and reads it. If that fails, it removes the copy.
+func finishBackup(ctx context.Context, dir string) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
 	if err := writeFormat(dir); err != nil {
 		return err
 	}

@@ -130,3 +130,25 @@ func TestCopyDamaged(t *testing.T) {
 		t.Errorf("the copy is there: %v", err)
 	}
 }
+
+// TestBackupDamaged: a backup of a running store that could not be opened is an error, and
+// is removed.
+func TestBackupDamaged(t *testing.T) {
+	t.Parallel()
+	dir := made(t)
+	s := openAt(t, dir) // which moves what is in the log to a table
+	table := matching(t, dir, "*.sst")[0]
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[10] ^= 1
+	put(t, string(text), table)
+	backup := filepath.Join(t.TempDir(), "backup")
+	if err := s.Backup(t.Context(), backup); !errors.Is(err, store.ErrUnreadable) {
+		t.Errorf("a backup of a damaged store: %v", err)
+	}
+	if _, err := os.Stat(backup); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the backup is there: %v", err)
+	}
+}

@@ -161,11 +161,11 @@ func (s *Store) use(e *engine) error {
 	s.hot.forgetAll()
 	before := s.engine.Swap(e)
 	s.refused.Store(nil)
-	if before == nil {
+	if len(left) > 0 && (before == nil || before.readOnly) {
 		// Nobody has begun to write yet, so all of it is of another process.
-		if len(left) > 0 {
-			s.keeping.Go(func() { discardUnfinished(s, left) })
-		}
+		s.keeping.Go(func() { discardUnfinished(s, left) })
+	}
+	if before == nil {
 		return nil
 	}
 	s.log.Info("the store can be written again", "store", s.dir)

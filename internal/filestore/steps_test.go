@@ -38,12 +38,9 @@ func leftIn(t *testing.T, s *Store) (threads, marks int) {
 	return threads, marks
 }
 
-// TestStepsAreNotSeen: the messages of a commit that is not finished belong to no thread,
-// and another process removes what is left of it, as the store is opened.
-func TestStepsAreNotSeen(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	s := openAt(t, dir)
+// unfinishedCommit writes some steps of a commit, and no more.
+func unfinishedCommit(t *testing.T, s *Store) *store.Commit {
+	t.Helper()
 	c := manyMessages(t, s, 1)
 	p := s.newCommit(c)
 	for from := 0; from < 3*stepMessages; from += stepMessages {
@@ -53,6 +50,16 @@ func TestStepsAreNotSeen(t *testing.T) {
 		}
 		p.number = step.number
 	}
+	return c
+}
+
+// TestStepsAreNotSeen: the messages of a commit that is not finished belong to no thread,
+// and another process removes what is left of it, as the store is opened.
+func TestStepsAreNotSeen(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	s := openAt(t, dir)
+	c := unfinishedCommit(t, s)
 	if _, err := s.Head(t.Context(), c.Key); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the thread is there: %v", err)
 	}
@@ -79,6 +86,29 @@ func TestStepsAreNotSeen(t *testing.T) {
 	}
 	if messages, err := s.Messages(t.Context(), c.Key); len(messages) != len(c.Messages) || err != nil {
 		t.Errorf("%d of %d messages: %v", len(messages), len(c.Messages), err)
+	}
+}
+
+// TestStepsLeftWithoutRoom: what is left is removed when there is room for that, if the
+// store had none when it was opened.
+func TestStepsLeftWithoutRoom(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	s := openAt(t, dir)
+	unfinishedCommit(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := crowded("MANIFEST")
+	f.on.Store(true)
+	s = faulty(t, dir, f)
+	w := newWriter(t, s, 1)
+	w.mustRefuse(w.next(100))
+	f.on.Store(false)
+	w.write(t.Context(), 1, 100)
+	s.keeping.Wait()
+	if threads, marks := leftIn(t, s); threads != 1 || marks != 0 {
+		t.Errorf("%d threads and %d marks are left", threads, marks)
 	}
 }
 

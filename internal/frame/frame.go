@@ -88,7 +88,7 @@ func (c *Codec) Encode(own []byte, name string, raw []byte) []byte {
 		data = append(data[:body], raw...)
 	}
 	head := data[len(own):body]
-	binary.LittleEndian.PutUint32(head[1:], sum(data[:len(own)], name, head[0], data[body:]))
+	binary.LittleEndian.PutUint32(head[1:], sum(data[:len(own)], name, head[:1], data[body:]))
 	return data
 }
 
@@ -96,10 +96,10 @@ func (c *Codec) Encode(own []byte, name string, raw []byte) []byte {
 // compare it.
 func Sum(value []byte) uint32 { return crc32.Checksum(value, castagnoli) }
 
-func sum(own []byte, name string, codec byte, body []byte) uint32 {
+func sum(own []byte, name string, codec, body []byte) uint32 {
 	crc := crc32.Update(0, castagnoli, own)
 	crc = crc32.Update(crc, castagnoli, []byte(name))
-	crc = crc32.Update(crc, castagnoli, []byte{codec})
+	crc = crc32.Update(crc, castagnoli, codec)
 	return crc32.Update(crc, castagnoli, body)
 }
 
@@ -111,15 +111,15 @@ func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%q is too short: %w", name, errUnreadable)
 	}
 	codec, stored, body := data[0], binary.LittleEndian.Uint32(data[1:]), data[1+sumSize:]
-	matches := func(codec byte) bool { return sum(own, name, codec, body) == stored }
+	matches := func(codec []byte) bool { return sum(own, name, codec, body) == stored }
 	switch known := codec == summed || codec == summedZstd; {
-	case known && !matches(codec):
+	case known && !matches(data[:1]):
 		return nil, fmt.Errorf("the checksum of %q does not match: %w", name, errUnreadable)
 	case codec == summed:
 		return append(make([]byte, 0, len(body)), body...), nil
 	case codec == summedZstd:
 		return c.decompress(name, body)
-	case codec == bare, codec == bareZstd, matches(summed), matches(summedZstd):
+	case codec == bare, codec == bareZstd, matches([]byte{summed}), matches([]byte{summedZstd}):
 		return nil, fmt.Errorf("the codec id of %q is not the one it was written with: %w", name, errUnreadable)
 	}
 	return nil, &store.VersionError{What: fmt.Sprintf("the codec of %q", name), Stored: int(codec), Known: int(summedZstd)}

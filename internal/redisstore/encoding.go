@@ -214,10 +214,10 @@ func (s *Store) decode(key store.ThreadKey, own, name, framed string) ([]byte, e
 // misplaced reports whether the frame would be a whole one if a bit of the length with
 // which own begins had not flipped.
 func (s *Store) misplaced(own, name, framed string) bool {
-	value := []byte(own + framed)
 	if own == "" || frame.Summed([]byte(framed)) {
 		return false
 	}
+	value := []byte(own + framed)
 	for bit := range 8 * min(2, len(value)) {
 		value[bit/8] ^= 1 << (bit % 8)
 		if _, rest, ok := cutName(string(value)); ok {
