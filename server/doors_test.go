@@ -3,14 +3,18 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -86,5 +90,39 @@ func TestMetricsAddress(t *testing.T) {
 	bad := must(server.New(taken))(t)
 	if err := bad.ListenAndServe(t.Context()); err == nil || !strings.Contains(err.Error(), "for the metrics") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestBackupWithoutKeys: on a server without keys, nobody may have the store copied but
+// whoever can read its directory.
+func TestBackupWithoutKeys(t *testing.T) {
+	for _, anonymous := range []bool{false, true} {
+		var log logs
+		cfg := config(t)
+		cfg.Store, cfg.AllowAnonymous, cfg.Log = "file:"+t.TempDir(), anonymous, slog.New(slog.NewTextHandler(&log, nil))
+		s := must(server.New(cfg))(t)
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "copy")
+		body := fmt.Sprintf(`{"dir":%q}`, dir)
+		for _, key := range []string{"", "guessed"} {
+			if code, answer := call(t, key, http.MethodPost, "http://"+s.Addr()+"/maintenance/backup", body); code != http.StatusNotFound {
+				t.Errorf("anonymous %t, with the key %q: %d %s", anonymous, key, code, answer)
+			}
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Error("the store was copied for somebody who is no operator")
+		}
+		c := must(operator.Read(strings.TrimPrefix(cfg.Store, "file:")))(t)
+		if err := c.Backup(t.Context(), dir); err != nil {
+			t.Error(err)
+		}
+		if lines, want := log.audit(), `who="this machine" action=backup result=ok`; len(lines) != 1 || lines[0] != want {
+			t.Errorf("%q, want only %s", lines, want)
+		}
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
 	}
 }

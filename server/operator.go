@@ -34,7 +34,7 @@ const thisMachine = "this machine"
 
 // operatorOf returns the operator who sent a request: whoever can read the store's
 // directory, or a caller who may operate the server. It returns "" for everybody else
-// who has no key.
+// on a server without keys.
 func (s *Server) operatorOf(r *http.Request) (string, error) {
 	if s.operators.allow(r) {
 		return thisMachine, nil

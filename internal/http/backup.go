@@ -47,9 +47,12 @@ func (h *handler) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.
 
 // operator returns who the operator is that has sent the request.
 func (h *handler) operator(r *http.Request) (who string, err error) {
-	if h.Operator == nil {
-		return "", holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
+	if h.Operator != nil {
+		who, err = h.Operator(r)
+	}
+	if err == nil && who == "" {
+		err = holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
 			WithHint("Run holdfast backup on the server's machine, as a user who can read the store.")
 	}
-	return h.Operator(r)
+	return who, err
 }

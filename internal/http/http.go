@@ -75,8 +75,8 @@ type Config struct {
 	Ready func(ctx context.Context) error
 	// Backup copies the store to a new directory. Optional: nil if it cannot be copied.
 	Backup func(ctx context.Context, dir string) error
-	// Operator identifies the operator who sent a request, for the log. Optional: nil if
-	// nobody may operate the server over HTTP.
+	// Operator identifies the operator who sent a request, for the log; "" if it was
+	// somebody else. Optional: nil if nobody may operate the server over HTTP.
 	Operator func(*http.Request) (who string, err error)
 	// Audit logs what an operator has done. Optional.
 	Audit func(ctx context.Context, who, action string, err error)
