@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,8 +119,12 @@ func TestBackupWithoutKeys(t *testing.T) {
 		if err := c.Backup(t.Context(), dir); err != nil {
 			t.Error(err)
 		}
-		if lines, want := log.audit(), `who="this machine" action=backup result=ok`; len(lines) != 1 || lines[0] != want {
-			t.Errorf("%q, want only %s", lines, want)
+		if err := c.Backup(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "exists") {
+			t.Errorf("over the first copy: %v", err)
+		}
+		want := []string{`who="this machine" action=backup result=ok`, `who="this machine" action=backup result=invalid_input`}
+		if lines := log.audit(); !slices.Equal(lines, want) {
+			t.Errorf("%q, want %q", lines, want)
 		}
 		if err := s.Shutdown(context.Background()); err != nil {
 			t.Error(err)
