@@ -131,3 +131,23 @@ func TestBackupWithoutKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestBackupOfANamedServer: holdfast backup reaches a server on its machine that answers to
+// a public name only.
+func TestBackupOfANamedServer(t *testing.T) {
+	for _, hosts := range [][]string{{"agents.example.com", "localhost:1"}, {"agents.example.com:443"}, {"*"}, nil} {
+		cfg := config(t)
+		cfg.Store, cfg.Hosts, cfg.Authenticate = "file:"+t.TempDir(), hosts, callers{}.authenticate
+		s := must(server.New(cfg))(t)
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c := must(operator.Read(strings.TrimPrefix(cfg.Store, "file:")))(t)
+		if err := c.Backup(t.Context(), filepath.Join(t.TempDir(), "copy")); err != nil {
+			t.Errorf("hosts %q: %v", hosts, err)
+		}
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}

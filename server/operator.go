@@ -72,7 +72,11 @@ func (s *Server) announce() {
 	if dir == "" {
 		return
 	}
-	c, err := operator.NewContact(s.Addr())
+	var c operator.Contact
+	doors, err := s.cfg.doors()
+	if err == nil {
+		c, err = operator.NewContact(s.Addr(), doors.hosts.First())
+	}
 	if err == nil {
 		err = c.Write(dir)
 	}
