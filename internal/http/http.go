@@ -193,13 +193,14 @@ func (h *handler) admit(next http.Handler) http.Handler {
 
 // enters makes the checks of admit. If it reports false, the request has been answered.
 func (h *handler) enters(w http.ResponseWriter, r *http.Request) bool {
+	allowed := h.door.cors(w.Header(), r)
 	err := h.bodies.admit(r)
 	if err == nil {
 		err = h.door.check(r)
 	}
 	goOn := err == nil
 	if goOn {
-		goOn, err = h.door.cors(w, r)
+		goOn, err = h.door.preflight(w, r, allowed)
 	}
 	if err != nil {
 		h.fail(w, r, err)
