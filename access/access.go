@@ -51,7 +51,7 @@ const (
 	Approve Action = "approve"
 	// Cancel: end a run.
 	Cancel Action = "cancel"
-	// Change: take a checkpoint, fork, rewind.
+	// Change: give a thread a title, hide it, take a checkpoint, fork, rewind.
 	Change Action = "change"
 	// Delete: delete or prune a thread, or clean up one's own threads.
 	Delete Action = "delete"

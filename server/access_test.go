@@ -268,7 +268,7 @@ func TestAgentsOfAKey(t *testing.T) {
 func TestAuthorize(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
-	h, _, _ := keyed(t, callers{"k": role("alice", access.RoleRead)}, func(c *server.Config) {
+	h, _, _ := keyed(t, callers{"k": role("alice", access.RoleRead), "operator": role("ops", access.RoleOperator)}, func(c *server.Config) {
 		c.Authorize = func(_ context.Context, who holdfast.Principal, action access.Action, agent string) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -283,23 +283,26 @@ func TestAuthorize(t *testing.T) {
 		}
 	})
 	for _, tt := range []struct {
-		method, path, body string
-		code               int
-		want               string
+		key, method, path, body string
+		code                    int
+		want                    string
 	}{
-		{"POST", "/runs", say("t", "r", "hi"), 200, "alice run plain"},
-		{"GET", "/threads/t", "", 200, "alice read "},
-		{"POST", "/threads/t/runs/r/cancel", "", 403, "alice cancel "},
-		{"DELETE", "/threads/t", "", 500, "alice delete "},
-		{"POST", "/threads/t/fork", "{}", 201, "alice change "},
-		{"GET", "/agents/gate/capabilities", "", 200, "alice read gate"},
-		{"POST", "/maintenance/backup", `{"dir":"/x"}`, 404, "alice operate "},
+		{"k", "POST", "/runs", say("t", "r", "hi"), 200, "alice run plain"},
+		{"k", "GET", "/threads/t", "", 200, "alice read "},
+		{"k", "POST", "/threads/t/runs/r/cancel", "", 403, "alice cancel "},
+		{"k", "DELETE", "/threads/t", "", 500, "alice delete "},
+		{"k", "POST", "/threads/t/fork", "{}", 201, "alice change "},
+		{"k", "GET", "/agents/gate/capabilities", "", 200, "alice read gate"},
+		{"operator", "POST", "/maintenance/backup", `{"dir":"/x"}`, 404, "ops operate "},
 	} {
 		seen = nil
-		code, body := call(t, "k", tt.method, h.URL+tt.path, tt.body)
+		code, body := call(t, tt.key, tt.method, h.URL+tt.path, tt.body)
 		if code != tt.code || !slices.Contains(seen, tt.want) || strings.Contains(body, "secret") {
 			t.Errorf("%s %s: %d %s, asked %q", tt.method, tt.path, code, body, seen)
 		}
+	}
+	if code, body := call(t, "k", "POST", h.URL+"/maintenance/backup", `{"dir":"/x"}`); code != http.StatusForbidden {
+		t.Errorf("a backup with the program's leave, but without the role: %d %s", code, body)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -65,10 +64,7 @@ func TestWhoInstructs(t *testing.T) {
 		if err := s.StartEngine(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w := httptest.NewRecorder()
-		r := httptest.NewRequest("POST", "http://localhost/runs", strings.NewReader(input))
-		r.Header.Set("Content-Type", "application/json")
-		s.Handler().ServeHTTP(w, r)
+		w := answered(s, "POST", "/runs", input)
 		if err := s.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -90,10 +86,7 @@ func TestMediaOverHTTP(t *testing.T) {
 	} {
 		thread := strings.Map(func(r rune) rune { return max(r, 'A') }, source)
 		body := fmt.Sprintf(`{"threadId":%q,"runId":"r","messages":[{"id":"m","role":"user","content":[{"type":"image","source":%s}]}]}`, thread, source)
-		w := httptest.NewRecorder()
-		r := httptest.NewRequest("POST", "http://localhost/runs", strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		s.Handler().ServeHTTP(w, r)
+		w := answered(s, "POST", "/runs", body)
 		if w.Code != want || want == 400 && (!strings.Contains(w.Body.String(), codes.MediaRefused) || !strings.Contains(w.Body.String(), `"hint":"Send`)) {
 			t.Errorf("%s: %d %s", source, w.Code, w.Body.String())
 		}

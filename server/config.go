@@ -55,8 +55,9 @@ type Config struct {
 	// [Authorize], which a function of your own may call. It is asked for each request
 	// that needs authentication, and by the methods of [Server] that take a caller; the
 	// actions are those of package access. agent is the agent to run, to answer or to be
-	// shown, and empty for all other actions. A [holdfast.Error] is shown to the caller;
-	// of any other error only that it is a refusal.
+	// shown, and empty for all other actions. Whoever is to operate the server must have
+	// access.RoleOperator too. A [holdfast.Error] is shown to the caller; of any other error
+	// only that it is a refusal.
 	Authorize func(ctx context.Context, who holdfast.Principal, action access.Action, agent string) error
 	// AllowAnonymous: without Authenticate, serve everyone who can reach Addr, which
 	// may then be any address. They are all the same user, who sees every thread.

@@ -3,14 +3,19 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/server"
 )
 
@@ -86,5 +91,63 @@ func TestMetricsAddress(t *testing.T) {
 	bad := must(server.New(taken))(t)
 	if err := bad.ListenAndServe(t.Context()); err == nil || !strings.Contains(err.Error(), "for the metrics") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestBackupWithoutKeys: on a server without keys, nobody may have the store copied but
+// whoever can read its directory.
+func TestBackupWithoutKeys(t *testing.T) {
+	for _, anonymous := range []bool{false, true} {
+		var log logs
+		cfg := config(t)
+		cfg.Store, cfg.AllowAnonymous, cfg.Log = "file:"+t.TempDir(), anonymous, slog.New(slog.NewTextHandler(&log, nil))
+		s := must(server.New(cfg))(t)
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "copy")
+		body := fmt.Sprintf(`{"dir":%q}`, dir)
+		for _, key := range []string{"", "guessed"} {
+			if code, answer := call(t, key, http.MethodPost, "http://"+s.Addr()+"/maintenance/backup", body); code != http.StatusNotFound {
+				t.Errorf("anonymous %t, with the key %q: %d %s", anonymous, key, code, answer)
+			}
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Error("the store was copied for somebody who is no operator")
+		}
+		c := must(operator.Read(strings.TrimPrefix(cfg.Store, "file:")))(t)
+		if err := c.Backup(t.Context(), dir); err != nil {
+			t.Error(err)
+		}
+		if err := c.Backup(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "exists") {
+			t.Errorf("over the first copy: %v", err)
+		}
+		want := []string{`who="this machine" action=backup result=ok`, `who="this machine" action=backup result=invalid_input`}
+		if lines := log.audit(); !slices.Equal(lines, want) {
+			t.Errorf("%q, want %q", lines, want)
+		}
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestBackupOfANamedServer: holdfast backup reaches a server on its machine that answers to
+// a public name only.
+func TestBackupOfANamedServer(t *testing.T) {
+	for _, hosts := range [][]string{{"agents.example.com", "localhost:1"}, {"agents.example.com:443"}, {"*"}, nil} {
+		cfg := config(t)
+		cfg.Store, cfg.Hosts, cfg.Authenticate = "file:"+t.TempDir(), hosts, callers{}.authenticate
+		s := must(server.New(cfg))(t)
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c := must(operator.Read(strings.TrimPrefix(cfg.Store, "file:")))(t)
+		if err := c.Backup(t.Context(), filepath.Join(t.TempDir(), "copy")); err != nil {
+			t.Errorf("hosts %q: %v", hosts, err)
+		}
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -98,13 +98,19 @@ func lines(events []server.Event) []string {
 	return out
 }
 
-// overHTTP returns the lines that a handler sends.
-func overHTTP(t *testing.T, s *server.Server, method, path, body string) []string {
-	t.Helper()
+// answered sends a request to a server that does not listen.
+func answered(s *server.Server, method, path, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// overHTTP returns the lines that a handler sends.
+func overHTTP(t *testing.T, s *server.Server, method, path, body string) []string {
+	t.Helper()
+	w := answered(s, method, path, body)
 	if w.Code != http.StatusOK {
 		t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
 	}

@@ -129,7 +129,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *asset) send(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-cache")
-	header.Set("Vary", "Accept-Encoding")
+	header.Add("Vary", "Accept-Encoding")
 	body, tag := a.plain, a.tag
 	if takesGzip(r.Header.Values("Accept-Encoding")) {
 		// A strong tag identifies bytes, so each form has its own (RFC 9110, 8.8.3.3).

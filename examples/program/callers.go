@@ -20,11 +20,14 @@ func letIn(cfg *server.Config) error {
 	if list == "" && jwks == "" {
 		return nil
 	}
-	keys, err := apikey.Parse(list, os.ReadFile)
-	if err != nil {
-		return err
+	cfg.Authorize = keepOrders
+	if list != "" {
+		keys, err := apikey.Parse(list, os.ReadFile)
+		if err != nil {
+			return err
+		}
+		cfg.Authenticate = keys.Authenticate
 	}
-	cfg.Authenticate, cfg.Authorize = keys.Authenticate, keepOrders
 	if jwks == "" {
 		return nil
 	}
@@ -32,11 +35,12 @@ func letIn(cfg *server.Config) error {
 	if err != nil {
 		return err
 	}
+	byKey := cfg.Authenticate
 	cfg.Authenticate = func(r *http.Request) (holdfast.Principal, error) {
-		if jwtauth.IsToken(r) {
+		if byKey == nil || jwtauth.IsToken(r) {
 			return tokens.Authenticate(r)
 		}
-		return keys.Authenticate(r)
+		return byKey(r)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
 	"github.com/holdfast-agents/holdfast/apikey"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
@@ -95,6 +96,37 @@ type banner struct {
 func (b *banner) Write(p []byte) (int, error) {
 	defer b.written()
 	return b.text.Write(p)
+}
+
+// TestWhoIsLetIn: keys, an identity provider, or both.
+func TestWhoIsLetIn(t *testing.T) {
+	_, entry, err := apikey.New(rand.Reader, "acme", "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SHOP_ISSUER", "https://id.example.com/")
+	for _, keys := range []string{"", entry} {
+		for _, jwks := range []string{"", "https://id.example.com/keys"} {
+			t.Setenv("SHOP_KEYS", keys)
+			t.Setenv("SHOP_JWKS", jwks)
+			var cfg server.Config
+			if err := letIn(&cfg); err != nil {
+				t.Errorf("keys %t, provider %t: %v", keys != "", jwks != "", err)
+				continue
+			}
+			if guarded := keys+jwks != ""; (cfg.Authenticate != nil) != guarded || (cfg.Authorize != nil) != guarded {
+				t.Errorf("keys %t, provider %t: %+v", keys != "", jwks != "", cfg)
+				continue
+			}
+			if cfg.Authenticate == nil {
+				continue
+			}
+			_, err := cfg.Authenticate(httptest.NewRequest(http.MethodGet, "/threads", nil))
+			if holdfast.AsError(err).Code != codes.Unauthenticated {
+				t.Errorf("keys %t, provider %t: nobody in particular: %v", keys != "", jwks != "", err)
+			}
+		}
+	}
 }
 
 // TestTheServer: keys, the page, and the metrics of server, shop and store in one

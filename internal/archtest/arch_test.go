@@ -41,7 +41,7 @@ var rules = map[string]rule{
 		why: "offline is audit for programs; only a replay needs a server, which runs in a copy"},
 	"internal/bearer":     {why: "bearer is a leaf: one header"},
 	"internal/ids":        {why: "ids is a leaf"},
-	"internal/operator":   {why: "operator is a leaf: a file in a store's directory, and a request"},
+	"internal/operator":   {ours: []string{"internal/bearer"}, why: "operator is a file in a store's directory, and a request"},
 	"internal/panics":     {why: "panics is a leaf"},
 	"internal/quota":      {ours: []string{"", "codes", "store", "internal/thread"}, why: "quota counts what it is told, in memory and in the ledger; it knows no runs and no HTTP"},
 	"internal/wake":       {ours: []string{"", "store"}, why: "wake is a leaf that the stores share"},

@@ -31,25 +31,36 @@ func (h *handler) postBackup(w http.ResponseWriter, r *http.Request, _ holdfast.
 	if !filepath.IsAbs(in.Dir) {
 		return invalid("dir", "dir must be an absolute path.", "Name a directory on the server's machine that does not exist yet.")
 	}
-	err = h.Backup(r.Context(), in.Dir)
+	err = backupError(in.Dir, h.Backup(r.Context(), in.Dir))
 	if h.Audit != nil {
 		h.Audit(r.Context(), operator, "backup", err)
 	}
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return invalid("dir", in.Dir+" exists.", "A backup is a new directory: name one that does not exist yet.").Wrap(err)
-	case err != nil:
-		return holdfast.Errorf(codes.StoreUnavailable, "The backup was not made: %v", err).Wrap(err)
+	if err != nil {
+		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"dir": in.Dir})
 	return nil
 }
 
+// backupError returns the error as the operator gets it, and as the log has it.
+func backupError(dir string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return invalid("dir", dir+" exists.", "A backup is a new directory: name one that does not exist yet.").Wrap(err)
+	}
+	return holdfast.Errorf(codes.StoreUnavailable, "The backup was not made: %v", err).Wrap(err)
+}
+
 // operator returns who the operator is that has sent the request.
 func (h *handler) operator(r *http.Request) (who string, err error) {
-	if h.Operator == nil {
-		return "", holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
+	if h.Operator != nil {
+		who, err = h.Operator(r)
+	}
+	if err == nil && who == "" {
+		err = holdfast.Errorf(codes.NotFound, "Only operators of this server may do this.").
 			WithHint("Run holdfast backup on the server's machine, as a user who can read the store.")
 	}
-	return h.Operator(r)
+	return who, err
 }

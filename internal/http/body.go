@@ -22,7 +22,7 @@ func (h *handler) readObject(w http.ResponseWriter, r *http.Request, v any, know
 	if err != nil {
 		return err
 	}
-	return decodeObject(body, v, known...)
+	return h.turns.decode(r, body, func() error { return decodeObject(body, v, known...) })
 }
 
 // decodeObject decodes what readObject has read.

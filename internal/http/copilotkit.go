@@ -1,7 +1,6 @@
 package http
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -287,19 +286,16 @@ func (h copilotKit) stoppable(r *http.Request, who holdfast.Principal, thread, r
 // copilotKitCall is a request in CopilotKit's envelope, by which all of them can be sent
 // to one route. Its client does that if it cannot read /info.
 type copilotKitCall struct {
-	Method string `json:"method"`
-	Params struct {
-		AgentID  string `json:"agentId"`
-		ThreadID string `json:"threadId"`
-	} `json:"params"`
-	Body json.RawMessage `json:"body"`
+	method          string
+	agentID, thread string
+	body            []byte // a part of the request's
 }
 
 // copilotKitCallShape is what an envelope may look like. What is in body is read by the
 // method that it is for.
 var copilotKitCallShape = &strictjson.Shape{Kind: strictjson.Object, Members: map[string]*strictjson.Shape{
 	"method": {Kind: strictjson.String},
-	"params": {Members: map[string]*strictjson.Shape{"agentId": {Kind: strictjson.String}, "threadId": {Kind: strictjson.String}}},
+	"params": {Kind: strictjson.Object, Members: map[string]*strictjson.Shape{"agentId": {Kind: strictjson.String}, "threadId": {Kind: strictjson.String}}},
 	"body":   {},
 }}
 
@@ -315,24 +311,28 @@ func (h copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfas
 	if err != nil {
 		return err
 	}
-	call, err := readCall(body)
+	var call *copilotKitCall
+	err = h.turns.decode(r, body, func() error {
+		call, err = readCall(body)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	switch call.Method {
+	switch call.method {
 	case "info":
 		// The routes of threads have no methods here.
 		return h.info(w, r, who, copilotKitThreadEndpoints{})
 	case "agent/run":
-		return h.run(w, r, who, call.Params.AgentID, call.Body)
+		return h.run(w, r, who, call.agentID, call.body)
 	case "agent/connect":
-		return h.connect(w, r, who, call.Params.AgentID, call.Body)
+		return h.connect(w, r, who, call.agentID, call.body)
 	case "agent/stop":
 		var in copilotKitStop
-		if err := decodeObject(call.Body, &in, "runId"); err != nil {
+		if err := decodeObject(call.body, &in, "runId"); err != nil {
 			return err
 		}
-		return h.stop(w, r, who, call.Params.AgentID, call.Params.ThreadID, in.RunID)
+		return h.stop(w, r, who, call.agentID, call.thread, in.RunID)
 	}
 	return invalid("method", "This server does not know the method.", hintCall)
 }
@@ -344,8 +344,26 @@ func readCall(body []byte) (*copilotKitCall, error) {
 		return nil, invalid(refused.Place, refused.Message, "%s", refused.Hint)
 	}
 	call := &copilotKitCall{}
-	if err := json.Unmarshal(body, call); err != nil {
-		return nil, invalid("", "The body cannot be read.", hintCall).Wrap(err)
+	for name, value := range strictjson.Members(body) {
+		switch string(name) {
+		case "method":
+			call.method = strictjson.Text(value)
+		case "params":
+			call.readParams(value)
+		case "body":
+			call.body = value
+		}
 	}
 	return call, nil
+}
+
+func (c *copilotKitCall) readParams(params []byte) {
+	for name, value := range strictjson.Members(params) {
+		switch string(name) {
+		case "agentId":
+			c.agentID = strictjson.Text(value)
+		case "threadId":
+			c.thread = strictjson.Text(value)
+		}
+	}
 }

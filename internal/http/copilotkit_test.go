@@ -265,6 +265,8 @@ func TestCopilotKitRefuses(t *testing.T) {
 		{"POST", "", `{"method":"agent/run","params":{"agentId":"default"}}`, 400},
 		{"POST", "", `{"method":"agent/stop","params":{"agentId":"default","threadId":"t"},"body":{"run":"r"}}`, 400},
 		{"POST", "", `[]`, 400},
+		{"POST", "", `{"method":"info","params":"default"}`, 400},
+		{"POST", "", `null`, 400},
 		{"POST", "", `{"method":"info","body":"` + strings.Repeat("x", 1<<10) + `"}`, 413},
 		{"POST", "/agent/nobody/run", minimal, 404},
 		{"POST", "/agent/nobody/connect", minimal, 404},

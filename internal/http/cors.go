@@ -19,27 +19,31 @@ func (d *door) mayUse(origin string) bool {
 // where it could not be read but its size and time could be seen (Fetch standard, CORP).
 const resourcePolicy = "Cross-Origin-Resource-Policy"
 
-// cors answers preflights before authentication, because browsers send them without
-// credentials, and lets allowed pages read the responses. It reports whether there is
-// anything left to answer; the error is for a preflight of a page that is not allowed. A request from any other
-// page is served without CORS headers: the page may be of the same origin behind a
-// proxy, and browsers keep the response from all others.
-func (d *door) cors(w http.ResponseWriter, r *http.Request) (goOn bool, err error) {
-	origin := r.Header.Get("Origin")
-	header := w.Header()
+// cors sets what lets allowed pages read the response, also one that refuses the request. It
+// reports whether the page is allowed. A request from any other page is served without: the
+// page may be of the same origin behind a proxy, and browsers keep the response from all
+// others.
+func (d *door) cors(header http.Header, r *http.Request) (allowed bool) {
 	if !d.origins.any {
 		header.Add("Vary", "Origin")
 	}
 	header.Set(resourcePolicy, "same-origin")
-	preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
-	allowed := origin != "" && d.allow(header, origin)
+	origin := r.Header.Get("Origin")
+	return origin != "" && d.allow(header, origin)
+}
+
+// preflight answers preflights before authentication, because browsers send them without
+// credentials. It reports whether there is anything left to answer; the error is for a page
+// that is not allowed.
+func (d *door) preflight(w http.ResponseWriter, r *http.Request, allowed bool) (goOn bool, err error) {
 	switch {
-	case !preflight:
+	case r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "":
 		return true, nil
 	case !allowed:
 		return false, holdfast.Errorf(codes.ForbiddenOrigin, "Pages of this origin may not use this server.").
 			WithHint("An operator can add it to the allowed origins.")
 	default:
+		header := w.Header()
 		header.Add("Vary", "Access-Control-Request-Headers")
 		header.Set("Access-Control-Allow-Methods", d.methods)
 		header.Set("Access-Control-Allow-Headers", allowedHeaders+applicationHeaders(r))
@@ -59,7 +63,7 @@ func (d *door) allow(header http.Header, origin string) bool {
 		header.Set("Access-Control-Allow-Origin", origin)
 	case d.loopbackOnly && isLocalOrigin(origin):
 		header.Set("Access-Control-Allow-Origin", origin)
-	case d.origins.any:
+	case d.origins.any && !d.loopbackOnly && !d.anonymous:
 		header.Set("Access-Control-Allow-Origin", "*")
 	default:
 		return false

@@ -130,6 +130,33 @@ func TestCORS(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreReadable: an allowed page is told why its request was refused, and every
+// answer says which pages may load it.
+func TestRefusalsAreReadable(t *testing.T) {
+	const app = "https://app.example.com"
+	s := serve(t, &fake{}, func(c *Config) { c.LoopbackOnly, c.AllowedOrigins = false, origins(t, false, app) })
+	named := serve(t, &fake{}, func(c *Config) {
+		c.LoopbackOnly = false
+		c.AllowedOrigins, c.Hosts = origins(t, false, app), Hosts{names: []string{"agents.example.com"}}
+	})
+	for _, c := range []struct {
+		method, url, body string
+		want              int
+	}{
+		{"GET", s.URL + "/threads", "{}", 400},
+		{"POST", s.URL + "/runs", "hello", 415},
+		{"GET", named.URL + "/threads", "", 403},
+	} {
+		for origin, policy := range map[string]string{app: "cross-origin", "https://evil.example": "same-origin"} {
+			res, body := do(t, c.method, c.url, c.body, "Origin", origin, "Content-Type", "text/plain")
+			readable := res.Header.Get("Access-Control-Allow-Origin") == app
+			if res.StatusCode != c.want || readable != (origin == app) || res.Header.Get(resourcePolicy) != policy || res.Header.Get("Vary") != "Origin" {
+				t.Errorf("%s of %s: %d %v %s", c.method, origin, res.StatusCode, res.Header, body)
+			}
+		}
+	}
+}
+
 func TestCredentials(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.AllowedOrigins = origins(t, true, "https://*.example.com") })
 	res, _ := do(t, "GET", s.URL+"/threads", "", "Origin", "https://a.example.com")

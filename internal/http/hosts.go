@@ -35,6 +35,14 @@ func ParseHosts(list []string) (Hosts, error) {
 	return h, nil
 }
 
+// First returns the first name; empty if none is named, or any is good.
+func (h Hosts) First() string {
+	if len(h.names) == 0 {
+		return ""
+	}
+	return h.names[0]
+}
+
 // set reports whether any host is named.
 func (h Hosts) set() bool { return h.any || len(h.names) > 0 }
 

@@ -75,8 +75,8 @@ type Config struct {
 	Ready func(ctx context.Context) error
 	// Backup copies the store to a new directory. Optional: nil if it cannot be copied.
 	Backup func(ctx context.Context, dir string) error
-	// Operator identifies the operator who sent a request, for the log. Optional: nil if
-	// nobody may operate the server over HTTP.
+	// Operator identifies the operator who sent a request, for the log; "" if it was
+	// somebody else. Optional: nil if nobody may operate the server over HTTP.
 	Operator func(*http.Request) (who string, err error)
 	// Audit logs what an operator has done. Optional.
 	Audit func(ctx context.Context, who, action string, err error)
@@ -193,13 +193,14 @@ func (h *handler) admit(next http.Handler) http.Handler {
 
 // enters makes the checks of admit. If it reports false, the request has been answered.
 func (h *handler) enters(w http.ResponseWriter, r *http.Request) bool {
+	allowed := h.door.cors(w.Header(), r)
 	err := h.bodies.admit(r)
 	if err == nil {
 		err = h.door.check(r)
 	}
 	goOn := err == nil
 	if goOn {
-		goOn, err = h.door.cors(w, r)
+		goOn, err = h.door.preflight(w, r, allowed)
 	}
 	if err != nil {
 		h.fail(w, r, err)

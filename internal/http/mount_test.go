@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -104,5 +106,36 @@ func TestReadinessOutlivesItsCaller(t *testing.T) {
 	leave()
 	if err := h.readyNow(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHTTP2KeepsItsConnection: in a server with HTTP/2, a refusal ends its request, and not
+// the connection, which others use.
+func TestHTTP2KeepsItsConnection(t *testing.T) {
+	s := httptest.NewUnstartedServer(serve(t, &fake{}, func(c *Config) { c.LoopbackOnly = false }).Config.Handler)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	for i := range 3 {
+		traced := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+			if c.Reused != (i > 0) {
+				t.Errorf("request %d uses the same connection: %t", i, c.Reused)
+			}
+		}})
+		body, rest := io.Pipe()
+		req, err := http.NewRequestWithContext(traced, http.MethodPost, s.URL+"/runs", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Client().Do(req) // without a content type
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.ProtoMajor != 2 || res.StatusCode != http.StatusUnsupportedMediaType {
+			t.Errorf("%s %s", res.Proto, res.Status)
+		}
+		if err := errors.Join(rest.Close(), res.Body.Close()); err != nil {
+			t.Error(err)
+		}
 	}
 }

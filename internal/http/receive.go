@@ -45,7 +45,7 @@ func (in *receiver) admit(r *http.Request) error {
 	rec := recorderOf(r)
 	// A server without deadlines (a test's recorder) works too, so errors are ignored.
 	_ = rec.rc.SetReadDeadline(time.Now().Add(in.timeout))
-	rec.body = &timedBody{ReadCloser: r.Body, rc: rec.rc}
+	rec.body = &timedBody{ReadCloser: r.Body, rc: rec.rc, shared: r.ProtoMajor >= 2}
 	r.Body = rec.body
 	switch r.Method {
 	case http.MethodDelete:
@@ -63,11 +63,13 @@ func (in *receiver) admit(r *http.Request) error {
 // deadline is gone, because what follows may take as long as it needs. Otherwise it stays:
 // whatever else is read from the connection is still that body. A response that begins
 // before the end of the body says that the connection is not used again, so that net/http
-// sends it without waiting for the rest.
+// sends it without waiting for the rest. With HTTP/2 net/http does not wait, and the
+// connection is also that of other requests.
 type timedBody struct {
 	io.ReadCloser
-	rc    *http.ResponseController
-	ended bool // it was read to its end
+	rc     *http.ResponseController
+	shared bool // the connection is HTTP/2's
+	ended  bool // it was read to its end
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {

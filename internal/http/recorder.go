@@ -43,7 +43,7 @@ func (rec *recorder) WriteHeader(code int) {
 // begin notes the status, just before the header is sent.
 func (rec *recorder) begin(code int) {
 	rec.code = code
-	if rec.body != nil && !rec.body.ended {
+	if rec.body != nil && !rec.body.ended && !rec.body.shared {
 		rec.Header().Set("Connection", "close")
 	}
 }

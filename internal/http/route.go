@@ -43,7 +43,7 @@ const (
 	routeCopilotKitRun = "/copilotkit/agent/{agent}/run"
 )
 
-// runRoutes are the routes that start runs. The log has each request to them.
+// runRoutes are the routes by which runs are started. The log has each request to them.
 var runRoutes = []string{routeRuns, routeAgentRuns, routeCopilotKit, routeCopilotKitRun}
 
 // methodsOf returns the methods that a preflight allows.

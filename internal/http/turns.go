@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"net/http"
 	"runtime"
 	"slices"
 	"sync"
@@ -61,6 +62,16 @@ func (t *turns) take(ctx context.Context, tenant string, size int) (end func(), 
 		t.next() // it was given a turn meanwhile
 	}
 	return nil, context.Cause(ctx)
+}
+
+// decode decodes the body of a request when its turn has come.
+func (t *turns) decode(r *http.Request, body []byte, decode func() error) error {
+	end, err := t.take(r.Context(), recorderOf(r).tenant, len(body))
+	if err != nil {
+		return err
+	}
+	defer end()
+	return decode()
 }
 
 // begun returns what ends a turn, once, and ends it itself after the longest time.

@@ -2,10 +2,15 @@ package http
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-agents/holdfast"
 )
 
 // fullTurns returns turns of which one was taken, and what ends that.
@@ -65,6 +70,40 @@ func TestSmallRequestsDoNotWait(t *testing.T) {
 	small()
 	if all.free != 0 {
 		t.Error("a small request gave a turn back that it did not have")
+	}
+}
+
+// TestLargeObjectsTakeTurns, whichever route they are for.
+func TestLargeObjectsTakeTurns(t *testing.T) {
+	t.Parallel()
+	for path, body := range map[string]string{
+		"/threads/t/checkpoints": `{"state":"` + strings.Repeat("x", largeBody) + `"}`,
+		"/copilotkit":            `{"method":"info","body":"` + strings.Repeat("x", largeBody) + `"}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			all, end := fullTurns(t)
+			h := &handler{Config: Config{Now: time.Now}, turns: all, bodies: newReceiver(4*largeBody, 64*largeBody, time.Minute)}
+			w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+			request.Header.Set("Content-Type", typeJSON)
+			_, r := h.record(w, request)
+			ended := make(chan error, 1)
+			go func() {
+				if path == routeCopilotKit {
+					ended <- copilotKit{h}.postCall(w, r, holdfast.Principal{})
+					return
+				}
+				ended <- h.readObject(w, r, &struct{}{}, "state")
+			}()
+			synctest.Wait()
+			if len(ended) != 0 || len(all.order) != 1 {
+				t.Errorf("%s did not wait: %v", path, <-ended)
+			}
+			end()
+			synctest.Wait()
+			if len(ended) != 1 || all.free != 1 {
+				t.Errorf("%s still waits: %d turns are free", path, all.free)
+			}
+		})
 	}
 }
 

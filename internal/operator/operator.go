@@ -17,6 +17,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/holdfast-agents/holdfast/internal/bearer"
 )
 
 // File is the name of the file in the store's directory.
@@ -26,12 +28,15 @@ const File = "SERVER"
 type Contact struct {
 	// URL is the server's, as this machine reaches it.
 	URL string `json:"url"`
+	// Host is a name that the server answers to, if it may not answer to that of the URL.
+	Host string `json:"host,omitempty"`
 	// Token is what an operator's request has to show. It is new with each start.
 	Token string `json:"token"`
 }
 
-// NewContact makes a token for the server that listens on addr.
-func NewContact(addr string) (Contact, error) {
+// NewContact makes a token for the server that listens on addr. It answers to the name;
+// empty means any.
+func NewContact(addr, name string) (Contact, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return Contact{}, fmt.Errorf("the server's address %q: %w", addr, err)
@@ -39,7 +44,7 @@ func NewContact(addr string) (Contact, error) {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return Contact{URL: "http://" + net.JoinHostPort(host, port), Token: rand.Text()}, nil
+	return Contact{URL: "http://" + net.JoinHostPort(host, port), Host: name, Token: rand.Text()}, nil
 }
 
 // Write leaves the contact in a directory. Only its owner can read it.
@@ -71,11 +76,17 @@ func Read(dir string) (Contact, error) {
 	return c, nil
 }
 
+// maxToken bounds what is compared with a token, in bytes.
+const maxToken = 512
+
 // Allows reports whether a request shows the token.
 func (c Contact) Allows(r *http.Request) bool {
-	shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	shown, ok := bearer.Token(r, maxToken)
 	return ok && c.Token != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(c.Token)) == 1
 }
+
+// direct reaches the server without a proxy, which would be shown the token.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // Backup asks the server for a copy of its store in a new directory, which must be an
 // absolute path on the server's machine. The error says what the server said.
@@ -88,9 +99,10 @@ func (c Contact) Backup(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	req.Host = c.Host // empty means that of the URL
 	req.Header.Set("Authorization", "Bearer "+c.Token)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	res, err := direct.Do(req)
 	if err != nil {
 		return fmt.Errorf("ask the server: %w", err)
 	}
