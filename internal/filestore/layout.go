@@ -100,6 +100,18 @@ func checkFormat(dir string) (there bool, err error) {
 	return true, checkManifest(dir)
 }
 
+// checkThere: a directory that is only read must be a store already.
+func checkThere(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	_, err := os.Stat(filepath.Join(dir, formatFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("it has no file %s: %w", formatFile, errNoStore)
+	}
+	return err
+}
+
 // checkVacant: a directory that has other things in it is left alone.
 func checkVacant(dir string) error {
 	entries, err := os.ReadDir(dir)
