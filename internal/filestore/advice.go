@@ -77,7 +77,7 @@ func (b brief) Error() string { return b.text }
 func (b brief) Unwrap() error { return b.error }
 
 func inBrief(dir string, err error) error {
-	return brief{err, strings.NewReplacer(fmt.Sprintf(" for DB %q", dir), "", dir+string(filepath.Separator), "").Replace(firstLine(err))}
+	return brief{err, strings.NewReplacer(fmt.Sprintf(" for DB %q", dir), "", fmt.Sprintf(" database %q", dir), "", dir+string(filepath.Separator), "").Replace(firstLine(err))}
 }
 
 // openFailed says what to do about a directory that cannot be opened. Who only reads it is

@@ -133,8 +133,11 @@ func checkVacant(dir string) error {
 // empty store and remove the others.
 func checkManifest(dir string) error {
 	at, err := pebble.Peek(dir, vfs.Default)
-	if err != nil || at.Exists {
-		return err
+	switch {
+	case err != nil:
+		return judged(err)
+	case at.Exists:
+		return nil
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {

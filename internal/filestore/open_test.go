@@ -143,6 +143,18 @@ func TestOpenNewerFormat(t *testing.T) {
 	}
 }
 
+// TestOpenNewerEngine: neither is one whose files are in a form that this version's Pebble
+// does not know.
+func TestOpenNewerEngine(t *testing.T) {
+	t.Parallel()
+	dir := made(t)
+	remove(t, dir, "marker.format-version*")
+	put(t, "", dir, "marker.format-version.000009.099")
+	if err := refused(t, dir); !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), "install a newer version") {
+		t.Errorf("error is %v, want ErrVersionTooNew and what to do", err)
+	}
+}
+
 // TestOpenImpossible: the error names the folder, once, and says what to do.
 func TestOpenImpossible(t *testing.T) {
 	t.Parallel()
