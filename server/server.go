@@ -262,8 +262,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// waitForTools waits for tools that have outlived their timeout, but not forever: a
-// tool may ignore its context.
+// cutOffGrace is how long tools may take to notice that their runs were cut off.
+const cutOffGrace = 500 * time.Millisecond
+
+// waitForTools waits for tools that have outlived their timeout or their run, but not
+// forever: a tool may ignore its context.
 func (s *Server) waitForTools(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -274,6 +277,11 @@ func (s *Server) waitForTools(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+		return nil
+	case <-time.After(cutOffGrace):
 		return errors.New("a tool that ignores its context was left behind")
 	}
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -61,6 +62,9 @@ func command(args []string, getenv func(string) string, stdout, stderr io.Writer
 		fmt.Fprintln(stderr, err)
 	default:
 		fmt.Fprintf(stderr, "holdfast %s: %v\n", args[0], err)
+	}
+	if errors.Is(err, errNotReady) {
+		return exitFailed, true
 	}
 	return exitUsage, true
 }
@@ -166,6 +170,9 @@ func rightsOf(roles, agents, expires string, now time.Time) (*access.Rights, err
 	return r, nil
 }
 
+// errNotReady is the answer of a healthcheck, not a mistake in its arguments.
+var errNotReady = errors.New("the server is not ready")
+
 // healthCommand asks a running server whether it can serve: for containers, which have
 // no other program to ask with.
 func healthCommand(args []string, getenv func(string) string, stdout, stderr io.Writer) error {
@@ -185,11 +192,17 @@ func healthCommand(args []string, getenv func(string) string, stdout, stderr io.
 	client := &http.Client{Timeout: 5 * time.Second}
 	res, err := client.Get("http://" + net.JoinHostPort(host, port) + "/readyz")
 	if err != nil {
-		return fmt.Errorf("the server does not answer: %w", err)
+		return fmt.Errorf("%w: it does not answer: %w", errNotReady, err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server is not ready: status %d", res.StatusCode)
+		var body struct {
+			Error struct{ Code, Message string }
+		}
+		if json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&body) != nil || body.Error.Code == "" {
+			return fmt.Errorf("%w: status %d", errNotReady, res.StatusCode)
+		}
+		return fmt.Errorf("%w: status %d: %s: %s", errNotReady, res.StatusCode, body.Error.Code, body.Error.Message)
 	}
 	fmt.Fprintln(stdout, "ready")
 	return nil

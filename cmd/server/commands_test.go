@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -90,5 +92,28 @@ func TestKeyCommand(t *testing.T) {
 		if code, out, _ = runCommand(t, env(nil), "key", "--tenant=acme", "--user=ci", wrong); code != exitUsage || out != "" {
 			t.Errorf("%s: %d %s", wrong, code, out)
 		}
+	}
+}
+
+// TestHealthcheck: a server that is not ready exits with 1, which Docker takes for
+// unhealthy (it reserves 2), and the text has the server's own reason.
+func TestHealthcheck(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, `{"error":{"code":"shutting_down","message":"This server is shutting down."}}`)
+		}
+	}))
+	addr := strings.TrimPrefix(s.URL, "http://")
+	code, out, errOut := runCommand(t, env(nil), "healthcheck", "--addr", addr)
+	if code != exitFailed || out != "" || !strings.Contains(errOut, "status 503: shutting_down: This server is shutting down.") {
+		t.Errorf("not ready: %d %q %q", code, out, errOut)
+	}
+	s.Close()
+	if code, out, errOut = runCommand(t, env(nil), "healthcheck", "--addr", addr); code != exitFailed || out != "" || !strings.Contains(errOut, "does not answer") {
+		t.Errorf("gone: %d %q %q", code, out, errOut)
+	}
+	if code, _, errOut = runCommand(t, env(nil), "healthcheck", "--addr", "nonsense"); code != exitUsage {
+		t.Errorf("a wrong address: %d %q", code, errOut)
 	}
 }

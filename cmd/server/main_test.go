@@ -38,7 +38,7 @@ func TestOptionMistakes(t *testing.T) {
 		"use demo, or openai/": {args: []string{"--model=skynet"}},
 		"full:N":               {args: []string{"--retention=some"}},
 		"must be at least 1":   {args: []string{"--max-runs=0"}},
-		"HOLDFAST_LEASE":       {env: map[string]string{"HOLDFAST_LEASE": "soon"}},
+		`HOLDFAST_LEASE="soon" cannot be used: parse error; write it like the default, 3s`: {env: map[string]string{"HOLDFAST_LEASE": "soon"}},
 		"unexpected argument":  {args: []string{"serve"}},
 		"not defined: -colour": {args: []string{"--colour"}},
 	} {

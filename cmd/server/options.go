@@ -159,7 +159,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	fs.VisitAll(func(f *flag.Flag) {
 		if v := getenv(variable(f.Name)); v != "" && f.Name != "version" && bad == nil {
 			if err := fs.Set(f.Name, v); err != nil {
-				bad = fmt.Errorf("%s=%q cannot be used: %w", variable(f.Name), v, err)
+				bad = fmt.Errorf("%s=%q cannot be used: %w; write it like the default, %s", variable(f.Name), v, err, f.DefValue)
 			}
 		}
 	})

@@ -77,11 +77,12 @@ func (b brief) Error() string { return b.text }
 func (b brief) Unwrap() error { return b.error }
 
 func inBrief(dir string, err error) error {
-	return brief{err, strings.NewReplacer(fmt.Sprintf(" for DB %q", dir), "", dir+string(filepath.Separator), "").Replace(firstLine(err))}
+	return brief{err, strings.NewReplacer(fmt.Sprintf(" for DB %q", dir), "", fmt.Sprintf(" database %q", dir), "", dir+string(filepath.Separator), "").Replace(firstLine(err))}
 }
 
-// openFailed says what to do about a directory that cannot be opened.
-func openFailed(dir string, err error) error {
+// openFailed says what to do about a directory that cannot be opened. Who only reads it is
+// no server, and looks for a store that exists.
+func openFailed(dir string, readOnly bool, err error) error {
 	const other = "or use another folder"
 	advice := ""
 	switch {
@@ -91,6 +92,10 @@ func openFailed(dir string, err error) error {
 		return fmt.Errorf("open the store %s: it was written by an earlier version, with another kind of store, and was left as it is: %s", dir, WayOver)
 	case noRoom(err) != 0:
 		advice = "it cannot grow: " + makeRoom + ", " + other
+	case readOnly && errors.Is(err, fs.ErrPermission):
+		advice = "do this as a user who can read the folder and what is in it, such as the server's"
+	case readOnly && errors.Is(err, errNoStore):
+		advice = "name the folder of a store, as in the server's --store"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		advice = "the server's user must be able to write the folder and what is in it; change that, " + other
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):

@@ -62,7 +62,7 @@ func Copy(ctx context.Context, from, dir string) error {
 	}
 	lock, _, err := prepare(from, Options{ReadOnly: true, LockTimeout: time.Millisecond})
 	if err != nil {
-		return openFailed(from, err)
+		return openFailed(from, true, err)
 	}
 	if err = copyFiles(ctx, from, dir); err != nil {
 		err = errors.Join(err, os.RemoveAll(dir))

@@ -100,6 +100,18 @@ func checkFormat(dir string) (there bool, err error) {
 	return true, checkManifest(dir)
 }
 
+// checkThere: a directory that is only read must be a store already.
+func checkThere(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	_, err := os.Stat(filepath.Join(dir, formatFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("it has no file %s: %w", formatFile, errNoStore)
+	}
+	return err
+}
+
 // checkVacant: a directory that has other things in it is left alone.
 func checkVacant(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -121,8 +133,11 @@ func checkVacant(dir string) error {
 // empty store and remove the others.
 func checkManifest(dir string) error {
 	at, err := pebble.Peek(dir, vfs.Default)
-	if err != nil || at.Exists {
-		return err
+	switch {
+	case err != nil:
+		return judged(err)
+	case at.Exists:
+		return nil
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -143,6 +143,18 @@ func TestOpenNewerFormat(t *testing.T) {
 	}
 }
 
+// TestOpenNewerEngine: neither is one whose files are in a form that this version's Pebble
+// does not know.
+func TestOpenNewerEngine(t *testing.T) {
+	t.Parallel()
+	dir := made(t)
+	remove(t, dir, "marker.format-version*")
+	put(t, "", dir, "marker.format-version.000009.099")
+	if err := refused(t, dir); !errors.Is(err, store.ErrVersionTooNew) || !strings.Contains(err.Error(), "install a newer version") {
+		t.Errorf("error is %v, want ErrVersionTooNew and what to do", err)
+	}
+}
+
 // TestOpenImpossible: the error names the folder, once, and says what to do.
 func TestOpenImpossible(t *testing.T) {
 	t.Parallel()
@@ -268,12 +280,33 @@ func TestAdvice(t *testing.T) {
 		fmt.Errorf("write: %w", syscall.EDQUOT):                              "free space on its disk",
 		&fs.PathError{Op: "open", Path: dir, Err: errors.New("odd failure")}: "odd failure",
 	} {
-		err := openFailed(dir, cause)
+		err := openFailed(dir, false, cause)
 		if !errors.Is(err, cause) && !errors.Is(err, errors.Unwrap(cause)) {
 			t.Errorf("%v is lost in %v", cause, err)
 		}
 		if !strings.HasPrefix(err.Error(), "open the store "+dir+": ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("the text does not say %q: %s", want, err)
+		}
+	}
+}
+
+// TestAdviceToReaders: who looks into a store gets other advice than a server.
+func TestAdviceToReaders(t *testing.T) {
+	t.Parallel()
+	denied := openFailed("/srv/data", true, &fs.PathError{Op: "open", Path: lockFileName, Err: syscall.EACCES})
+	if want := "do this as a user who can read the folder"; !strings.Contains(denied.Error(), want) {
+		t.Errorf("the text does not say %q: %s", want, denied)
+	}
+	for name, dir := range map[string]string{"empty": t.TempDir(), "without its format": made(t)} {
+		if name != "empty" {
+			remove(t, dir, formatFile)
+		}
+		_, err := Open(dir, Options{ReadOnly: true})
+		if want := "it has no file FORMAT: this is not a store: name the folder of a store"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the text does not say %q: %v", name, want, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, formatFile)); err == nil {
+			t.Errorf("%s: reading has made a store", name)
 		}
 	}
 }

@@ -21,8 +21,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,7 +99,7 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 	}
 	lock, lost, err := prepare(dir, opts)
 	if err != nil {
-		return nil, openFailed(dir, err)
+		return nil, openFailed(dir, opts.ReadOnly, err)
 	}
 	if lost != nil {
 		fs = cutFS{fs, lost}
@@ -115,7 +113,7 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 	}
 	if err := s.begin(); err != nil {
 		s.cache.Unref()
-		return nil, openFailed(dir, errors.Join(err, lock.Close()))
+		return nil, openFailed(dir, opts.ReadOnly, errors.Join(err, lock.Close()))
 	}
 	return s, nil
 }
@@ -125,7 +123,7 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 // is behind a damaged part of its log.
 func prepare(dir string, opts Options) (lock io.Closer, lost *logDamage, err error) {
 	if opts.ReadOnly {
-		if _, err := os.Stat(filepath.Join(dir, formatFile)); err != nil {
+		if err := checkThere(dir); err != nil {
 			return nil, nil, err
 		}
 	} else if err := makeFolder(dir); err != nil {

@@ -9,6 +9,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"runtime"
 	"sync"
@@ -87,8 +88,8 @@ func (e *Engine) Start(ctx context.Context) error {
 
 // Shutdown starts nothing new, lets every run come to the next boundary between steps, and
 // returns when all have, or when ctx is done. Then it cuts off what is still in flight,
-// which another process takes over, and returns ctx's error. Streams end when Shutdown
-// returns.
+// which another process takes over, and returns an error that says so and wraps ctx's.
+// Streams end when Shutdown returns.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	select {
@@ -106,7 +107,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		select {
 		case <-r.done:
 		case <-ctx.Done():
-			err = ctx.Err()
+			err = fmt.Errorf("runs were cut off in the middle of a step, and are recovered by another server or at the next start: %w", ctx.Err())
 		}
 	}
 	e.stop(errStopped)

@@ -249,7 +249,9 @@ func TestTakeoversAreNotRefused(t *testing.T) {
 		}
 		now, cancel := context.WithCancel(t.Context())
 		cancel()
-		_ = dead.Shutdown(now) // cut off
+		if err := dead.Shutdown(now); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "runs were cut off") {
+			t.Errorf("a shutdown that had no time: %v", err)
+		}
 		e := looptest.Start(t, s, func(c *looptest.Config) {
 			c.Limits = limited(t, s, func(q *quota.Config) { q.PerUser.Runs = 1 })
 		}, agent)

@@ -108,14 +108,19 @@ func look(ctx context.Context, c redis.Cmdable) (*facts, error) {
 		return nil, err
 	}
 	f.info = fieldsOf(text)
-	for _, name := range []string{"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save", "maxmemory", "maxmemory-policy"} {
+	return f, f.ask(ctx, c, "appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save", "maxmemory", "maxmemory-policy")
+}
+
+// ask adds settings.
+func (f *facts) ask(ctx context.Context, c redis.Cmdable, names ...string) error {
+	for _, name := range names {
 		settings, err := c.ConfigGet(ctx, name).Result()
 		if err := f.refused(err); err != nil {
-			return nil, err
+			return err
 		}
 		maps.Copy(f.config, settings)
 	}
-	return f, nil
+	return nil
 }
 
 // fieldsOf returns the fields of INFO.
@@ -129,23 +134,47 @@ func fieldsOf(info string) map[string]string {
 	return fields
 }
 
-// CanCommit implements [store.CommitChecker]. Redis refuses what needs memory when it
-// uses more than maxmemory, where only some of what it uses counts.
+// CanCommit implements [store.CommitChecker].
 func (s *Store) CanCommit(ctx context.Context) error {
+	const what = "look whether Redis can be written"
 	nodes, err := s.nodes(ctx)
 	if err != nil {
-		return failed("look for room", err)
+		return failed(what, err)
 	}
 	for _, n := range nodes {
-		text, err := n.Info(ctx, "memory").Result()
-		if err := new(facts).refused(err); err != nil {
-			return failed("look for room", err)
+		f := &facts{config: map[string]string{}}
+		text, err := n.Info(ctx).Result()
+		if err := f.refused(err); err != nil {
+			return failed(what, err)
 		}
-		m := fieldsOf(text)
-		limit, used := number(m["maxmemory"]), number(m["used_memory"])-number(m["mem_not_counted_for_evict"])
-		if limit > 0 && used > limit {
-			return fmt.Errorf("redis is full: it uses %d of %d bytes (maxmemory), and refuses commits; raise maxmemory", used, limit)
+		f.info = fieldsOf(text)
+		if f.info["rdb_last_bgsave_status"] == "err" { // only then it matters what is set up
+			if err := f.ask(ctx, n, "save", "stop-writes-on-bgsave-error"); err != nil {
+				return failed(what, err)
+			}
 		}
+		if err := f.refusesWrites(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusesWrites returns why Redis answers, but refuses commits; nil if it does not.
+func (f *facts) refusesWrites() error {
+	// Only some of what Redis uses counts against maxmemory.
+	limit, used := number(f.info["maxmemory"]), number(f.info["used_memory"])-number(f.info["mem_not_counted_for_evict"])
+	switch {
+	case f.info["loading"] == "1":
+		return errors.New("redis is starting, and loads its data (LOADING)")
+	case f.info["role"] == "slave" && f.info["slave_read_only"] != "0":
+		return errors.New("this Redis is a replica, which refuses writes (READONLY); check the failover, or use the master's address")
+	case limit > 0 && used > limit:
+		return fmt.Errorf("redis is full: it uses %d of %d bytes (maxmemory), and refuses commits; raise maxmemory", used, limit)
+	case f.info["aof_enabled"] == "1" && f.info["aof_last_write_status"] == "err":
+		return errors.New("redis cannot write its append-only file, and refuses commits (MISCONF); check its disk")
+	case f.info["rdb_last_bgsave_status"] == "err" && f.config["save"] != "" && f.config["stop-writes-on-bgsave-error"] == "yes":
+		return errors.New("redis cannot write its snapshot, and refuses commits (MISCONF); check its disk")
 	}
 	return nil
 }

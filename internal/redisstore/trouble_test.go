@@ -134,6 +134,9 @@ func (r *troubled) live(want string, begin, end func(*troubled), readable bool) 
 	entry := store.Entry{Account: "a", Amount: 5}
 	reserve(r.T, r.store, "held", entry)
 	begin(r)
+	if err := r.store.CanCommit(r.Context()); err == nil {
+		r.Error("in trouble: a commit would be accepted, it says")
+	}
 	for range 2 {
 		for _, c := range commits {
 			r.refused(want, r.store.Commit(r.Context(), c))
@@ -146,6 +149,9 @@ func (r *troubled) live(want string, begin, end func(*troubled), readable bool) 
 		r.refused(want, r.store.Settle(r.Context(), "acme", "held", nil))
 	}
 	end(r)
+	if err := r.store.CanCommit(r.Context()); err != nil {
+		r.Errorf("after the trouble: %v", err)
+	}
 	if used, err := r.store.Used(r.Context(), "acme", []string{"a"}); err != nil || used[0] != 5 {
 		r.Errorf("after the trouble %d, %v is used, want 5", used, err)
 	}
