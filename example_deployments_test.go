@@ -149,14 +149,14 @@ func Example_deploymentsMigration() {
 	// level=INFO msg="a state has another version than in the checkpoint" thread=t run=r2 iteration=0 state=mail from=1 to=2
 	// level=WARN msg="run failed" thread=t run=r2 iteration=0 code=state_migration_failed error="state_migration_failed: The migration of state \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2).: who was it sent to?"
 	// {"type":"CUSTOM","name":"holdfast.schema_changed","value":{"isUpgrade":false,"oldSignature":"acme.mail","newSignature":"acme.mail","removed":[],"added":[],"changed":[{"name":"acme.mail","from":1,"to":2}],"timestamp":"2026-01-31T12:00:00.000Z"},"timestamp":"2026-01-31T12:00:00.000Z"}
-	// {"type":"RUN_ERROR","message":"The migration of state \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2). Nothing was changed. Fix the migration and try again.","code":"state_migration_failed","timestamp":"2026-01-31T12:00:00.000Z"}
+	// {"type":"RUN_ERROR","message":"This service was updated and cannot continue this conversation yet. Nothing was changed. Tell the people who run this service.","code":"state_migration_failed","timestamp":"2026-01-31T12:00:00.000Z","metadata":{"holdfast":{"hint":"The migration of state \"acme.mail\" from version 1 to 2 failed (stored: 1, needed: 2). Nothing was changed. Fix the migration and try again."}}}
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,"stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
 	// # check before no migration
 	// default/t: acme.mail has no migration from 1 to 2
 	// # no migration
 	// level=WARN msg="a stored state has no migration and is read with defaults" thread=t state=acme.mail from=1 to=2
 	// level=WARN msg="run failed" thread=t run=r3 iteration=0 code=state_unreadable error="state_unreadable: The state \"acme.mail\" is stored as number in sent, but holdfast_test.MailV2 is expected.: json: cannot unmarshal number into Go struct field MailV2.sent of type map[string]int"
-	// {"type":"RUN_ERROR","message":"The state \"acme.mail\" is stored as number in sent, but holdfast_test.MailV2 is expected. It was left as it is. If its type has changed, raise its version and add a migration.","code":"state_unreadable","timestamp":"2026-01-31T12:00:00.000Z"}
+	// {"type":"RUN_ERROR","message":"This service was updated and cannot continue this conversation yet. Nothing was changed. Tell the people who run this service.","code":"state_unreadable","timestamp":"2026-01-31T12:00:00.000Z","metadata":{"holdfast":{"hint":"The state \"acme.mail\" is stored as number in sent, but holdfast_test.MailV2 is expected. It was left as it is. If its type has changed, raise its version and add a migration."}}}
 	// {"state":null,"middlewareState":{"schemaSignature":"acme.mail","schemaVersion":1,"stateVersions":{"acme.mail":1},"states":{"acme.mail":{"sent":1}}}}
 }
 

@@ -39,8 +39,11 @@ type Result struct {
 	Outcome Outcome
 	// Code is the error code of Failed and Refused.
 	Code string
-	// Message is the error text of Failed and Refused.
+	// Message is the error text of Failed and Refused: for Failed what the person in front
+	// of the page reads.
 	Message string
+	// Hint is the whole text of the error of a Failed run, for developers.
+	Hint string
 	// RunID is the run of the request.
 	RunID string
 	// Events are those of the stream, in order.
@@ -242,16 +245,16 @@ func (h *Harness) ended(r *Result) {
 		last = r.Events[len(r.Events)-1]
 	}
 	var end struct {
-		Code, Message string
-		Outcome       *struct {
+		Outcome *struct {
 			Type       Outcome
 			Interrupts []Question
 		}
 	}
 	switch agui.Type(last.Type) {
 	case agui.TypeRunError:
-		h.read("the run's end", last.Raw, &end)
-		r.Outcome, r.Code, r.Message = Failed, end.Code, end.Message
+		var failure agui.RunError
+		h.read("the run's end", last.Raw, &failure)
+		r.Outcome, r.Code, r.Message, r.Hint = Failed, failure.Code, failure.Message, failure.FullText()
 	case agui.TypeRunFinished:
 		h.read("the run's end", last.Raw, &end)
 		r.Outcome = Success

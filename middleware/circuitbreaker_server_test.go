@@ -31,8 +31,8 @@ func TestTheBreakerEndsARunAndAPersonResumesIt(t *testing.T) {
 			t.Fatalf("run %d ended with %+v", i, end)
 		}
 		for _, want := range []string{"search 3 times in a row", "the limit is 3", `"messages": []`} {
-			if !strings.Contains(end.Message, want) {
-				t.Errorf("the error lacks %q: %s", want, end.Message)
+			if !strings.Contains(end.Hint(), want) {
+				t.Errorf("the error lacks %q: %s", want, end.Hint())
 			}
 		}
 		if n := got.Notices("holdfast.circuit_open"); len(n) != 1 || n[0] != `{"tool":"search","count":3,"limit":3}` {

@@ -252,16 +252,16 @@ func TestARunIsContinuedAsAPersonSays(t *testing.T) {
 	c.Restart()
 	q = step(c.Answer(q, `{"continue":true,"iterations":1}`), 5).Question(t)
 	end := step(c.Answer(q, `{"continue":false}`), 5).Last()
-	if end.Code != codes.MaxIterations || !strings.Contains(end.Message, "it has used its 1 iteration, and the answer was no. To go on all the same") {
+	if end.Code != codes.MaxIterations || !strings.Contains(end.Hint(), "it has used its 1 iteration, and the answer was no. To go on all the same") {
 		t.Errorf("after a no: %+v", end)
 	}
 	c.Restart()
 	q = step(c.GoOn(), 7).Question(t)
-	if end := step(c.Decline(q), 7).Last(); end.Code != codes.MaxIterations || !strings.Contains(end.Message, "the question was declined") {
+	if end := step(c.Decline(q), 7).Last(); end.Code != codes.MaxIterations || !strings.Contains(end.Hint(), "the question was declined") {
 		t.Errorf("after it was declined: %+v", end)
 	}
 	for range 2 { // whatever is posted
-		if end := step(c.GoOn(), 8).Last(); end.Code != codes.MaxIterations || !strings.Contains(end.Message, "all of the 8 iterations") {
+		if end := step(c.GoOn(), 8).Last(); end.Code != codes.MaxIterations || !strings.Contains(end.Hint(), "all of the 8 iterations") {
 			t.Errorf("at the total: %+v", end)
 		}
 	}

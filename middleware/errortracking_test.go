@@ -123,7 +123,7 @@ func TestErrorTrackingEndsARunAndAPersonResumesIt(t *testing.T) {
 		Middleware: []holdfast.Middleware{middleware.ErrorTracking(middleware.ErrorTrackingOptions{})},
 	})
 	got := c.Say("fetch it") // fails twice, works, fails three times
-	if end := got.Last(); end.Type != "RUN_ERROR" || end.Code != codes.TooManyErrors || !strings.Contains(end.Message, "3 iterations in a row have failed; the limit is 3. To go on all the same") {
+	if end := got.Last(); end.Type != "RUN_ERROR" || end.Code != codes.TooManyErrors || !strings.Contains(end.Hint(), "3 iterations in a row have failed; the limit is 3. To go on all the same") {
 		t.Errorf("ended with %+v", end)
 	}
 	if n := got.Notices("holdfast.too_many_errors"); len(n) != 1 || runs.Load() != 6 {

@@ -83,7 +83,7 @@ func TestRateLimitEndsARun(t *testing.T) {
 	})))
 	events := s.Post("t", "r", nil)
 	end := events.Last()
-	if end.Code != codes.RateLimited || !strings.Contains(end.Message, `The rate limit "strict" allows 1 calls of search in 24h0m0s; the next is possible at `) {
+	if end.Code != codes.RateLimited || !strings.Contains(end.Hint(), `The rate limit "strict" allows 1 calls of search in 24h0m0s; the next is possible at `) {
 		t.Errorf("got %+v", end)
 	}
 	if counted(events, "found") != 1 || counted(events, "The rate limit") != 1 {

@@ -106,7 +106,7 @@ func (p *replaying) run(ctx context.Context) error {
 	}
 	ev, err := agui.DecodeEvent(last)
 	if failed, ok := ev.(agui.RunError); ok {
-		return holdfast.Errorf(failed.Code, "The replay ended in an error: %s", failed.Message)
+		return holdfast.Errorf(failed.Code, "The replay ended in an error: %s", failed.FullText())
 	}
 	return err
 }

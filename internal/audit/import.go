@@ -68,7 +68,8 @@ func damagedDocument(problems []Problem) error {
 func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix string) string) error {
 	h, reason := all.head, thread.CutOff(st.Iteration)
 	c := &store.Commit{ID: newID("c")}
-	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
+	ev := agui.NewRunError(reason)
+	ev.Timestamp = now.UnixMilli()
 	h.Fence = store.Fence{Epoch: h.Fence.Epoch + 1, Nonce: newID("")}
 	last := store.Cursor{Number: h.Next, Tag: h.Fence.Tag()}
 	takeBack(st, all.records)

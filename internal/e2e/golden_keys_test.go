@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func (g *goldenKeys) readKey(t *testing.T, p *process, thread string) {
 // leaveInFlight makes that thread, with a server whose calls take long enough.
 func (g *goldenKeys) leaveInFlight(t *testing.T, store, format string) {
 	t.Helper()
-	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format), "--demo-delay=100ms", "--log-level=debug")...)
+	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format, filepath.Join(t.TempDir(), "journal")), "--demo-delay=100ms", "--log-level=debug")...)
 	res, err := post(t.Context(), p.url, input(inFlight, "r1", userMessage("u1", "ask me tea or coffee?")))
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,13 +23,14 @@ type goldenStates struct {
 	Used   map[string]int64    `json:",omitempty"` // by account
 }
 
-// goldenArgs have the server run the agents of the program that wrote the format.
-func goldenArgs(format string) []string {
+// goldenArgs have the server run the agents of the program that wrote the format, with a
+// journal of what their tools do.
+func goldenArgs(format, journal string) []string {
 	path := goldenFile(format, "holdfast.yaml")
 	if _, err := os.Stat(path); err != nil {
 		return nil
 	}
-	return []string{"--config=" + path}
+	return []string{"--config=" + path, "--demo-journal=" + journal}
 }
 
 // goldenAccounts are accounts that never expire.
@@ -152,7 +154,7 @@ func TestGoldenUpgrade(t *testing.T) {
 			t.Run(format+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				store := g.open(t, goldenFile(format, g.data+".gz"))
-				p := start(t, redistest.FreeAddr(t), store, append(goldenArgs("v3"), "--demo-delay=1ms", "--lease=300ms")...)
+				p := start(t, redistest.FreeAddr(t), store, append(goldenArgs("v3", filepath.Join(t.TempDir(), "journal")), "--demo-delay=1ms", "--lease=300ms")...)
 				k := onlyTalk(t, p, "finished")
 				k.runs = 100
 				for range 2 {

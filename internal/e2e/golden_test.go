@@ -23,7 +23,7 @@ var writeGolden = flag.Bool("write-golden", false, "write the golden stores of a
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
-var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5"}
+var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5", "v6"}
 
 // golden is what a store of a format held when it was written.
 type golden struct {
@@ -33,6 +33,7 @@ type golden struct {
 	Stopped  []string                   // threads that went back into the middle of a run
 	goldenStates
 	goldenKeys
+	goldenChat
 }
 
 // TestGoldenStores: stores that an earlier version left behind, one of its runs
@@ -62,11 +63,13 @@ func TestGoldenStores(t *testing.T) {
 					t.Fatal(err)
 				}
 				want.checkUsed(t, store)
-				args := append(goldenArgs(format), "--demo-delay=1ms", "--lease=300ms", "--log-level=debug")
+				journal := filepath.Join(t.TempDir(), "journal")
+				args := append(goldenArgs(format, journal), "--demo-delay=1ms", "--lease=300ms", "--log-level=debug")
 				p := start(t, redistest.FreeAddr(t), store, args...)
 				want.checkStates(t, p)
 				checkGolden(t, p, want)
 				want.checkKeys(t, p)
+				want.checkChats(t, p, journal)
 			})
 		}
 	}
@@ -263,8 +266,9 @@ func makeGolden(t *testing.T, store, format string) golden {
 	t.Helper()
 	want := golden{Messages: map[string]json.RawMessage{}}
 	want.leaveInFlight(t, store, format)
+	want.leaveBranch(t, store, format)
 	// Without recovery, it leaves what is in flight.
-	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format), "--demo-delay=2ms", "--archive-after=1ms", "--log-level=debug", "--recover=off")...)
+	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format, filepath.Join(t.TempDir(), "journal")), "--demo-delay=2ms", "--archive-after=1ms", "--log-level=debug", "--recover=off")...)
 	run := func(thread, text string, each func(record) bool) {
 		res, err := post(t.Context(), p.url, input(thread, "r1", userMessage("u1", text)))
 		if err != nil {
@@ -296,10 +300,12 @@ func makeGolden(t *testing.T, store, format string) golden {
 		getJSON(t, p.url+"/threads/"+thread+"/messages", &body)
 		want.Messages[thread] = body
 	}
+	want.chat(t, p)
 	n = 0
 	run("cut", "plan 20 steps", func(record) bool { n++; return n == 150 })
 	want.readStates(t, p)
 	want.readKey(t, p, "asked")
+	want.readListed(t, p)
 	p.kill()
 	want.readUsed(t, store)
 	return want

@@ -177,7 +177,7 @@ func TestCutStream(t *testing.T) {
 	}}
 	s := serve(t, f, nil)
 	_, body := do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json")
-	if !strings.HasSuffix(body, "data: {\"type\":\"RUN_ERROR\",\"message\":\"attach with GET …\",\"code\":\"stream_cut\"}\n\n") || strings.Count(body, "id: ") != 1 {
+	if !strings.HasSuffix(body, `Reload the page to see it.","code":"stream_cut","metadata":{"holdfast":{"hint":"attach with GET …"}}}`+"\n\n") || strings.Count(body, "id: ") != 1 {
 		t.Errorf("stock client: %q", body)
 	}
 	_, body = do(t, "POST", s.URL+"/runs", minimal, "Content-Type", "application/json", "Holdfast-Resume", "1")

@@ -170,7 +170,7 @@ func outcome(last []byte) (*runResult, error) {
 	switch ev := ev.(type) {
 	case agui.RunError:
 		result.Outcome = outcomeError
-		result.Error = &runError{Code: ev.Code, Message: ev.Message}
+		result.Error = &runError{Code: ev.Code, Message: ev.FullText()}
 		result.Usage = append(result.Usage, ev.Usage...)
 	case agui.RunFinished:
 		if ev.Outcome != nil {

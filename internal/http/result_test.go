@@ -73,6 +73,10 @@ func TestRunAsJSON(t *testing.T) {
 			[]any{records(started, state(`{}`), agui.RunError{Message: "The model could not answer.", Code: "model_failed", Usage: usage})},
 			`{"outcome":"error","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `,"error":{"code":"model_failed","message":"The model could not answer."}}`,
 		},
+		"a run whose error has a text for people": {
+			[]any{records(started, state(`{}`), agui.NewRunError(holdfast.Errorf("cut_off", "It died.").WithHint("POST again.")))},
+			`{"outcome":"error","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},"usage":[],"error":{"code":"cut_off","message":"It died. POST again."}}`,
+		},
 		"hydrated: nothing was used": {
 			[]any{records(started, state(`{}`), agui.RunFinished{ThreadID: "t", RunID: "r"})},
 			`{"outcome":"success","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},"usage":[]}`,

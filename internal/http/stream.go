@@ -73,9 +73,8 @@ func (h *handler) cut(s *sse, r *http.Request, err error, resumes bool) {
 		h.Log.Warn("stream cut", "path", r.URL.Path, "error", err)
 	}
 	if !resumes {
-		ev := agui.RunError{Message: e.Message, Code: e.Code}
 		// As below, an error means that the client has gone.
-		_ = s.frames([]agui.Frame{{Data: ev.AppendJSON(nil)}})
+		_ = s.frames([]agui.Frame{{Data: agui.NewRunError(e).AppendJSON(nil)}})
 	}
 	// An error means that the client has gone, and nothing can be done for it.
 	_ = s.flush()

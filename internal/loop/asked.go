@@ -26,7 +26,7 @@ func textAlready(happened []thread.Happened) string {
 		if h.Result == "" {
 			text += " (what came of it is not known)"
 		} else {
-			text += ": " + h.Result
+			text += ": " + strings.TrimSuffix(h.Result, ".")
 		}
 		said = append(said, text)
 	}

@@ -100,8 +100,8 @@ func TestHookFailures(t *testing.T) {
 				m.Name = "test.broken"
 				e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Observer = hookFailures(seen) }, looptest.Pinger(1, m))
 				said := looptest.Failed(t, looptest.Started(t, e, "t"), codes.MiddlewareFailed)
-				if !strings.Contains(said.Message, "test.broken") || !strings.Contains(said.Message, hook) || strings.Contains(said.Message, "secret") {
-					t.Errorf("the error says %q", said.Message)
+				if !strings.Contains(said.FullText(), "test.broken") || !strings.Contains(said.FullText(), hook) || strings.Contains(said.FullText(), "secret") {
+					t.Errorf("the error says %q", said.FullText())
 				}
 				if got := seen.Take(); how == "panic" && !slices.Equal(got, []string{"test.broken " + hook}) {
 					t.Errorf("the observer was told %q", got)
@@ -314,8 +314,8 @@ func TestEndRun(t *testing.T) {
 	}
 	store := memstore.New()
 	e := looptest.Start(t, store, nil, holdfast.Agent{Name: "a", Model: looptest.TwoCalls("pay", "look"), Tools: []holdfast.Tool{quick("pay"), quick("look")}, Middleware: []holdfast.Middleware{stop}})
-	if said := looptest.Failed(t, looptest.Started(t, e, "t"), "test_limit"); said.Message != "Too dear. Ask again tomorrow." {
-		t.Errorf("the error says %q", said.Message)
+	if said := looptest.Failed(t, looptest.Started(t, e, "t"), "test_limit"); said.FullText() != "Too dear. Ask again tomorrow." {
+		t.Errorf("the error says %q", said.FullText())
 	}
 	got := looptest.Texts(t, e, "t")
 	slices.Sort(got[2:])

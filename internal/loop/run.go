@@ -342,8 +342,8 @@ func (r *run) end(cause error) error {
 	}
 	pub := publicError(cause)
 	r.host.cfg.Log.Warn("run failed", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", pub.Code, "error", cause)
-	ev := agui.RunError{Message: thread.PublicText(pub), Code: pub.Code, Usage: r.st.Usage}
-	ev.Timestamp = r.now()
+	ev := agui.NewRunError(pub)
+	ev.Usage, ev.Timestamp = r.st.Usage, r.now()
 	return r.close(ev, r.st.Stop(pub))
 }
 

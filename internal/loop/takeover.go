@@ -211,7 +211,8 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 		return nil, err
 	}
 	now := h.cfg.Now()
-	ev := agui.RunError{Base: agui.Base{Timestamp: now.UnixMilli()}, Message: thread.PublicText(reason), Code: reason.Code}
+	ev := agui.NewRunError(reason)
+	ev.Timestamp = now.UnixMilli()
 	c := h.acquisition(t, "")
 	c.Records = [][]byte{ev.AppendJSON(nil)}
 	st.Boundary = store.Cursor{Number: t.Head.Next, Tag: c.Fence.Tag()}

@@ -228,7 +228,7 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path
 // lastEvent returns the event with which the last run of a thread ended.
 func lastEvent(t *thread.Thread, rec *thread.Run) agui.Event {
 	if t.State.Status() == threads.StatusStopped {
-		return agui.RunError{Message: t.State.Text(), Code: t.State.Code()}
+		return t.State.Failure()
 	}
 	outcome := &agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: t.State.PendingFrontend()}
 	if open := t.State.Interrupts(); len(open) > 0 {

@@ -40,5 +40,7 @@ func Decode(b []byte, v any) error {
 // Format 3 adds the states of the middleware, which a reader of format 2 would drop when
 // it writes. Format 4 is stored in frames with a checksum (package frame), which a reader
 // of format 3 refuses as a codec it does not know. Format 5 adds incarnations (key.go),
-// without which a reader of format 4 would give calls other idempotency keys.
-const Format = 5
+// without which a reader of format 4 would give calls other idempotency keys. Format 6 adds
+// what happened before a history branched by itself (happened.go), without which a reader of
+// format 5 would make calls again, and the titles of threads, which it would drop.
+const Format = 6

@@ -188,15 +188,6 @@ func stale(key store.ThreadKey, has, expects int) *holdfast.Error {
 // HintEmptyPost says how to continue a run that has stopped.
 const HintEmptyPost = `POST the same threadId with "messages": [] and a new runId`
 
-// PublicText returns an error's message and hint as one text, because RUN_ERROR has no
-// field for a hint.
-func PublicText(e *holdfast.Error) string {
-	if e.Hint == "" {
-		return e.Message
-	}
-	return e.Message + " " + e.Hint
-}
-
 // CutOff says that a run ended because its server died, at the given iteration.
 func CutOff(iteration int) *holdfast.Error {
 	return holdfast.Errorf(codes.CutOff,

@@ -261,6 +261,7 @@ type storedState struct {
 	Outcome holdfast.Outcome `json:"outcome,omitempty"`
 	Code    string           `json:"code,omitempty"`
 	Text    string           `json:"text,omitempty"`
+	Person  string           `json:"person,omitempty"` // since format 6
 	*Described
 	*Work
 }
@@ -270,7 +271,7 @@ func (s *State) MarshalJSON() ([]byte, error) { return json.Marshal(s.stored()) 
 
 // stored returns the JSON form of the state.
 func (s *State) stored() storedState {
-	return storedState{s.Format, s.Agent, s.Leaf, s.status, s.run, s.outcome, s.code, s.text, &s.Described, &s.Work}
+	return storedState{s.Format, s.Agent, s.Leaf, s.status, s.run, s.outcome, s.code, s.text, s.person, &s.Described, &s.Work}
 }
 
 // UnmarshalJSON implements [json.Unmarshaler]. It does not judge what it reads;
@@ -281,7 +282,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	s.Format, s.Agent, s.Leaf = in.Format, in.Agent, in.Leaf
-	s.standing = standing{in.Status, in.Run, in.Outcome, in.Code, in.Text}
+	s.standing = standing{in.Status, in.Run, in.Outcome, in.Code, in.Text, in.Person}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -29,7 +30,8 @@ type standing struct {
 	run     string
 	outcome holdfast.Outcome
 	code    string
-	text    string
+	text    string // for developers
+	person  string // for the person in front of the page
 }
 
 // ErrTransition is a mistake of the caller: the thread cannot make this transition from
@@ -56,8 +58,9 @@ func (s *standing) Outcome() holdfast.Outcome { return s.outcome }
 // Code returns the error code of a run that ended in an error.
 func (s *standing) Code() string { return s.code }
 
-// Text returns what a person reads about that error.
-func (s *standing) Text() string { return s.text }
+// Failure returns the event with which that run ended. An end that was stored by an earlier
+// version has one text for everybody.
+func (s *standing) Failure() agui.RunError { return agui.StoredRunError(s.code, s.person, s.text) }
 
 // wentBack reports whether the thread stands in the middle of a run that it was taken back
 // into, or that it was forked from: the run has not failed, but has not ended either.
@@ -152,6 +155,6 @@ func (s *State) Rest(reason *holdfast.Error) {
 func (s *State) to(status threads.Status, outcome holdfast.Outcome, cause *holdfast.Error) {
 	s.standing = standing{status: status, run: s.run, outcome: outcome}
 	if cause != nil {
-		s.code, s.text = cause.Code, PublicText(cause)
+		s.code, s.text, s.person = cause.Code, agui.FullText(cause), agui.PersonText(cause)
 	}
 }

@@ -77,8 +77,20 @@ func TestStopSaysWhy(t *testing.T) {
 	if err := s.Stop(holdfast.Errorf("broken", "It broke.").WithHint("Mend it.")); err != nil {
 		t.Fatal(err)
 	}
-	if s.Run() != "r1" || s.Code() != "broken" || s.Text() != "It broke. Mend it." {
+	end := s.Failure()
+	if s.Run() != "r1" || s.Code() != "broken" || end.Code != "broken" || end.Message != "It broke." || end.FullText() != "It broke. Mend it." {
 		t.Errorf("got %+v", s.standing)
+	}
+}
+
+// TestFailureOfEarlierFormats: an end that was stored with one text shows that one.
+func TestFailureOfEarlierFormats(t *testing.T) {
+	s, err := DecodeState([]byte(`{"format":5,"agent":"a","leaf":"m1","phase":"stopped","run":"r1","outcome":"error","code":"cut_off","text":"It died. POST again."}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end := s.Failure(); end.Message != "It died. POST again." || end.Code != "cut_off" || end.Metadata != nil {
+		t.Errorf("got %+v", end)
 	}
 }
 

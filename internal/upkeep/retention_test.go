@@ -158,7 +158,7 @@ func TestThreadMaxBytes(t *testing.T) {
 	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 	events := looptest.Collect(t, reply, err)
 	ended, ok := looptest.LastOf(events).(agui.RunError)
-	if !ok || ended.Code != codes.ThreadTooLarge || !strings.Contains(ended.Message, "Prune it") {
+	if !ok || ended.Code != codes.ThreadTooLarge || !strings.Contains(ended.FullText(), "Prune it") {
 		t.Fatalf("the run ended with %+v", looptest.LastOf(events))
 	}
 	warned := 0

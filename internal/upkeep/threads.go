@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -51,7 +52,7 @@ func (k *Keeper) listed(ctx context.Context, who holdfast.Principal, h *store.He
 	case !thread.Unreadable(err):
 		return nil, err
 	}
-	return &threads.Info{ID: h.Key.Thread, Status: threads.StatusUnreadable, Code: pub.Code, Text: thread.PublicText(pub), UpdatedAt: h.UpdatedAt, ETag: h.ETag}, nil
+	return &threads.Info{ID: h.Key.Thread, Status: threads.StatusUnreadable, Code: pub.Code, Text: agui.FullText(pub), UpdatedAt: h.UpdatedAt, ETag: h.ETag}, nil
 }
 
 // Thread describes one thread, with its size in bytes.

@@ -171,7 +171,7 @@ func TestOnlyRecorded(t *testing.T) {
 	to.Thread = "other"
 	looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", to))(t)
 	ended, ok := looptest.LastOf(looptest.Resumed(t, e, "other", "r2")).(agui.RunError)
-	if !ok || ended.Code != codes.NotRecorded || !strings.Contains(ended.Message, "calls charge in a way that was not recorded") {
+	if !ok || ended.Code != codes.NotRecorded || !strings.Contains(ended.FullText(), "calls charge in a way that was not recorded") {
 		t.Fatalf("another call ended with %+v", ended)
 	}
 	looptest.Succeeded(t, looptest.Resumed(t, e, "other", "r3"))

@@ -48,7 +48,7 @@ func TestBudgetEndsARun(t *testing.T) {
 		func(int64) holdfast.Delta { return works(hooktest.Usage(40, 10)) }))
 	events := s.Post("t", "r1", nil)
 	end := events.Last()
-	if end.Type != "RUN_ERROR" || end.Code != codes.BudgetExceeded || !strings.HasPrefix(end.Message, "The thread has used 150 of its budget of 220 tokens; 100 more are needed for the next call. Raise") {
+	if end.Type != "RUN_ERROR" || end.Code != codes.BudgetExceeded || !strings.HasPrefix(end.Hint(), "The thread has used 150 of its budget of 220 tokens; 100 more are needed for the next call. Raise") {
 		t.Errorf("got %+v", end)
 	}
 	if got := events.Notices("holdfast.budget_exceeded"); len(got) != 1 || got[0] != `{"scope":"thread","unit":"tokens","used":150,"limit":220,"needed":100}` {
@@ -58,7 +58,7 @@ func TestBudgetEndsARun(t *testing.T) {
 		t.Errorf("resumed: %+v", end)
 	}
 	s.Fork("t", "t2")
-	if end := s.Post("t2", "r3", map[string]any{}).Last(); end.Code != codes.BudgetExceeded || !strings.Contains(end.Message, "used 150 of") {
+	if end := s.Post("t2", "r3", map[string]any{}).Last(); end.Code != codes.BudgetExceeded || !strings.Contains(end.Hint(), "used 150 of") {
 		t.Errorf("forked: %+v", end)
 	}
 }

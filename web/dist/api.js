@@ -17,7 +17,7 @@ const sent = key();
 const response = await fetch(base + path, {
 method, signal, cache: 'no-store', credentials: 'same-origin',
 body: body === undefined ? undefined : JSON.stringify(body),
-headers: { ...headers, ...(method === 'POST' ? { 'Content-Type': 'application/json' } : {}), ...(sent ? { Authorization: 'Bearer ' + sent } : {}) },
+headers: { ...headers, ...(method === 'GET' ? {} : { 'Content-Type': 'application/json' }), ...(sent ? { Authorization: 'Bearer ' + sent } : {}) },
 });
 if (response.ok) return response;
 if (response.status === 401) {

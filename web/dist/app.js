@@ -7,7 +7,8 @@ import { panel } from './panel.js';
 import { empty } from './reduce.js';
 import { Session } from './session.js';
 import { frames } from './sse.js';
-import { drawThreads, remember, threadIn, titleOf } from './threads.js';
+import { drawThreads, threadIn, titleOf } from './threads.js';
+import { heading } from './title.js';
 const examples = [
 ['plan 4 steps', 'Tools in parallel, a plan in the shared state'],
 ['slow 40', 'A slow answer: reload, or kill the server, in the middle'],
@@ -17,6 +18,7 @@ let session = null;
 let threads = [];
 let asking;
 const inspector = panel(readState);
+const drawTitle = heading(rename);
 const draw = conversation($('log'));
 const ask = questions($('ask'), (answers) => session?.answer(answers));
 const request = requester(new URL('../', import.meta.url).href, () => sessionStorage.getItem('holdfast.key') ?? '', askKey);
@@ -76,9 +78,8 @@ keepEnd();
 const standings = { idle: null, running: ['running', 'running'], waiting: ['waiting', 'waits for you'], failed: ['failed', 'failed'], stopped: ['none', 'stopped'], done: null };
 function drawHead(view, busy) {
 const said = view.items.find((i) => i.role === 'user');
-if (session && said) remember(session.thread, said.text ?? '');
-const title = session ? titleOf(session.thread) : 'New chat';
-$('title').textContent = title;
+const title = session ? titleOf(threads, session.thread, said?.text) : 'New chat';
+drawTitle(title, !busy && threads.some((t) => t.id === session?.thread));
 document.title = session ? `${busy ? '● ' : ''}${title} · Holdfast` : 'Holdfast';
 const s = offline ? ['waiting', 'reconnecting…'] : busy ? standings.running : standings[view.status];
 $('standing').hidden = !s;
@@ -94,7 +95,7 @@ function announce(e, view) {
 const say = (text) => { $('status').textContent = text; };
 if (e.type === 'RUN_STARTED') say('Assistant is responding.');
 else if (e.type === 'TOOL_CALL_END') say(`Tool ${view.items.find((i) => i.id === e.toolCallId)?.name ?? ''} started.`);
-else if (e.type === 'RUN_ERROR' && e.code !== 'stream_cut') say(`The run failed: ${e.message}`);
+else if (e.type === 'RUN_ERROR' && e.code !== 'stream_cut') say(e.message);
 else if (e.type === 'RUN_FINISHED') {
 const last = view.items.findLast((i) => i.kind === 'text' && i.role === 'assistant');
 if (view.status === 'waiting') say(`An answer is needed: ${view.interrupts[0]?.message ?? ''}`);
@@ -157,6 +158,7 @@ try {
 threads = (await (await request('GET', 'threads?limit=100')).json()).threads;
 if (!session?.busy) connected(true);
 drawThreads(threads, session?.thread ?? '', Date.now());
+changed(); // the title
 const mine = threads.find((t) => t.id === session?.thread);
 if (mine && session === before && session?.turn === turn && !session?.busy && session?.view.runId && mine.runId !== session.view.runId) session.open();
 } catch (err) {
@@ -204,6 +206,17 @@ try {
 await session?.cancel();
 } catch (err) {
 problem(err instanceof TypeError ? { message: 'The server cannot be reached, so the run could not be stopped.', code: 'network', hint: 'Try again when the page has reconnected.' } : err);
+}
+}
+async function rename(title) {
+const thread = session?.thread ?? '';
+try {
+const named = await (await request('PATCH', `threads/${encodeURIComponent(thread)}`, { body: { title } })).json();
+threads = threads.map((t) => (t.id === thread ? named : t));
+drawThreads(threads, session?.thread ?? '', Date.now());
+changed();
+} catch (err) {
+problem(err instanceof TypeError ? { message: 'The server cannot be reached, so the title was not changed.', code: 'network' } : err);
 }
 }
 async function readState() {

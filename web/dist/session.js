@@ -41,7 +41,7 @@ await this.hooks.request('POST', `threads/${encodeURIComponent(this.thread)}/run
 #input(more, choices = {}) {
 return {
 protocolVersion: '1.0', threadId: this.thread, runId: uuid(), ...more,
-forwardedProps: { holdfast: { onUnfinished: 'abandon', ...choices } },
+forwardedProps: { holdfast: { chat: true, onInterrupted: 'reject', ...choices } },
 };
 }
 async #post(body) {

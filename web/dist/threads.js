@@ -1,20 +1,6 @@
 
 import { h, $, ago } from './dom.js';
-const store = 'holdfast.titles';
-function titles() {
-try {
-return JSON.parse(localStorage.getItem(store) ?? '{}');
-} catch {
-return {};
-}
-}
-export const titleOf = (id) => titles()[id] ?? `Thread ${id.slice(0, 8)}`;
-export function remember(id, text) {
-const all = titles();
-if (all[id] || !text.trim()) return;
-const kept = Object.entries(all).slice(-199);
-localStorage.setItem(store, JSON.stringify({ ...Object.fromEntries(kept), [id]: text.trim().slice(0, 80) }));
-}
+export const titleOf = (threads, id, said = '') => threads.find((t) => t.id === id)?.title || said.trim().slice(0, 80) || `Thread ${id.slice(0, 8)}`;
 export function threadIn(hash) {
 try {
 return decodeURIComponent(/^#\/t\/(.+)$/.exec(hash)?.[1] ?? '');
@@ -32,12 +18,13 @@ return t.outcome === 'cancelled' ? ['none', 'stopped'] : ['done', 'done'];
 }
 export function drawThreads(threads, current, now) {
 const wanted = $('filter').value.trim().toLowerCase();
-const list = threads.filter((t) => !wanted || `${titleOf(t.id)} ${t.id} ${standing(t)[1]}`.toLowerCase().includes(wanted));
+threads = threads.filter((t) => !t.hidden); // a person has put them away
+const list = threads.filter((t) => !wanted || `${titleOf(threads, t.id)} ${t.id} ${standing(t)[1]}`.toLowerCase().includes(wanted));
 const focused = document.activeElement?.getAttribute('href');
 $('threads').replaceChildren(...list.map((t) => {
 const [style, words] = standing(t);
 return h('li', {}, h('a', { href: '#/t/' + encodeURIComponent(t.id), 'aria-current': t.id === current ? 'page' : null },
-h('span.title', {}, titleOf(t.id)),
+h('span.title', {}, titleOf(threads, t.id)),
 h('span.meta', {}, h('span.dot', { 'data-state': style, 'aria-hidden': 'true' }), `${words} · ${ago(t.updatedAt, now)}`)));
 }));
 if (focused) for (const a of $('threads').querySelectorAll('a')) if (a.getAttribute('href') === focused) a.focus();

@@ -32,7 +32,7 @@ export const requester = (base, key, unauthorized) => async (method, path, { bod
     const response = await fetch(base + path, {
       method, signal, cache: 'no-store', credentials: 'same-origin',
       body: body === undefined ? undefined : JSON.stringify(body),
-      headers: { ...headers, ...(method === 'POST' ? { 'Content-Type': 'application/json' } : {}), ...(sent ? { Authorization: 'Bearer ' + sent } : {}) },
+      headers: { ...headers, ...(method === 'GET' ? {} : { 'Content-Type': 'application/json' }), ...(sent ? { Authorization: 'Bearer ' + sent } : {}) },
     });
     if (response.ok) return response;
     if (response.status === 401) {

@@ -91,12 +91,13 @@ function callRow() {
 
 /** @returns {Row} */
 function noteRow() {
-  const el = h('p');
+  const el = h('div');
   return {
     el,
     update(item) {
       el.className = `note ${item.tone}`;
-      el.replaceChildren(item.text ?? '', item.code ? h('code', {}, item.code) : '');
+      const more = item.hint ? h('details', {}, h('summary', {}, 'For developers'), item.hint) : '';
+      el.replaceChildren(item.text ?? '', item.code ? h('code', {}, item.code) : '', more);
     },
   };
 }

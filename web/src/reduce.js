@@ -220,7 +220,7 @@ const table = {
   RUN_ERROR(view, e) {
     if (e.code === 'stream_cut') return view; // the stream ended, but the run did not
     view = closeAll({ ...view, status: 'failed', usage: e.usage ?? [] }, new Set());
-    return note(view, 'end:' + view.runId, { tone: 'error', text: e.message, code: e.code });
+    return note(view, 'end:' + view.runId, { tone: 'error', text: e.message, code: e.code, hint: e.metadata?.holdfast?.hint });
   },
   STEP_STARTED: (view, e) => put(view, `s:${view.runId}:${e.stepName}`, () => ({ kind: 'step', name: e.stepName, open: true })),
   STEP_FINISHED: (view, e) => put(view, `s:${view.runId}:${e.stepName}`, () => ({ kind: 'step', name: e.stepName, open: false })),

@@ -71,7 +71,9 @@ export class Session {
   #input(more, choices = {}) {
     return {
       protocolVersion: '1.0', threadId: this.thread, runId: uuid(), ...more,
-      forwardedProps: { holdfast: { onUnfinished: 'abandon', ...choices } },
+      // As people chat: what was stopped or failed is in nobody's way, and an edited message
+      // begins a branch. An open question is declined only by somebody who says so.
+      forwardedProps: { holdfast: { chat: true, onInterrupted: 'reject', ...choices } },
     };
   }
 

@@ -1,30 +1,13 @@
 // @ts-check
-// The list of threads. The server does not name them; this browser remembers the first
-// words of each.
+// The list of threads, as the server has and names them.
 
 import { h, $, ago } from './dom.js';
 
-const store = 'holdfast.titles';
-
-/** @returns {Record<string, string>} */
-function titles() {
-  try {
-    return JSON.parse(localStorage.getItem(store) ?? '{}');
-  } catch {
-    return {};
-  }
-}
-
-/** @param {string} id */
-export const titleOf = (id) => titles()[id] ?? `Thread ${id.slice(0, 8)}`;
-
-/** @param {string} id @param {string} text */
-export function remember(id, text) {
-  const all = titles();
-  if (all[id] || !text.trim()) return;
-  const kept = Object.entries(all).slice(-199);
-  localStorage.setItem(store, JSON.stringify({ ...Object.fromEntries(kept), [id]: text.trim().slice(0, 80) }));
-}
+/**
+ * A thread's title: the server's, or before it has made one, the first words said in it.
+ * @param {any[]} threads @param {string} id @param {string} [said]
+ */
+export const titleOf = (threads, id, said = '') => threads.find((t) => t.id === id)?.title || said.trim().slice(0, 80) || `Thread ${id.slice(0, 8)}`;
 
 /** The thread that the page's address names; '' if it names none. @param {string} hash */
 export function threadIn(hash) {
@@ -48,12 +31,13 @@ export function standing(t) {
 /** @param {any[]} threads @param {string} current @param {number} now */
 export function drawThreads(threads, current, now) {
   const wanted = $('filter').value.trim().toLowerCase();
-  const list = threads.filter((t) => !wanted || `${titleOf(t.id)} ${t.id} ${standing(t)[1]}`.toLowerCase().includes(wanted));
+  threads = threads.filter((t) => !t.hidden); // a person has put them away
+  const list = threads.filter((t) => !wanted || `${titleOf(threads, t.id)} ${t.id} ${standing(t)[1]}`.toLowerCase().includes(wanted));
   const focused = document.activeElement?.getAttribute('href');
   $('threads').replaceChildren(...list.map((t) => {
     const [style, words] = standing(t);
     return h('li', {}, h('a', { href: '#/t/' + encodeURIComponent(t.id), 'aria-current': t.id === current ? 'page' : null },
-      h('span.title', {}, titleOf(t.id)),
+      h('span.title', {}, titleOf(threads, t.id)),
       h('span.meta', {}, h('span.dot', { 'data-state': style, 'aria-hidden': 'true' }), `${words} · ${ago(t.updatedAt, now)}`)));
   }));
   if (focused) for (const a of $('threads').querySelectorAll('a')) if (a.getAttribute('href') === focused) a.focus();

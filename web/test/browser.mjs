@@ -230,16 +230,34 @@ const parts = {
     await page.until("document.querySelector('.msg.assistant.open')");
     await page.press('Escape');
     await page.until(`${idle} && document.querySelector('#log > :last-child').textContent === 'Stopped.'`);
+    await say('time');
+    await page.until(`${idle} && document.querySelector('#log > :last-child').matches('.msg.assistant')`);
+    assert.ok(await page.run("document.getElementById('problem').hidden"), 'a new message after Stop is not refused');
   },
   async 'a failed run says so and can be continued'() {
     await page.run("document.getElementById('new').click()");
     await page.until("location.hash === '#/'");
     await say('fail');
     await page.until("document.querySelector('.note.error code')?.textContent === 'model_failed'");
+    const [shown, hint] = await page.run("((e) => [e.innerText, e.querySelector('details').textContent])(document.querySelector('.note.error'))");
+    assert.ok(!shown.includes('POST') && /POST the same threadId/.test(hint), `people read ${shown}; developers ${hint}`);
     await shoot('failed');
     await page.run("document.querySelector('#resume button').click()");
     await page.until(`!document.getElementById('resume') || ${idle}`);
     await page.until("document.querySelectorAll('.note.error').length === 2");
+  },
+  async 'a thread has the title that a person gives it, in every browser'() {
+    await page.until("document.querySelector('#threads [aria-current] .title')?.textContent === 'fail'");
+    await page.until("!document.getElementById('title').disabled");
+    await page.run("document.getElementById('title').click()");
+    await page.type('A bad day');
+    await page.press('Enter');
+    await page.until("document.querySelector('#threads [aria-current] .title').textContent === 'A bad day'");
+    assert.equal(await page.run("document.getElementById('title').textContent"), 'A bad day');
+    await page.run('localStorage.clear()');
+    await page.reload();
+    await page.until("document.getElementById('title').textContent === 'A bad day'");
+    await shoot('renamed');
   },
   async 'another tab sees what this one does'() {
     const other = await tab(browser, complaints);
@@ -293,10 +311,10 @@ const parts = {
     assert.match(await page.run("document.querySelector('#ask form').innerText"), /May the agent call lookup\?[\s\S]*"term": ?"fence"/);
     await shoot('permission-light');
     await page.run("document.querySelector('#ask select').value = '1'");
-    await press('Allow');
-    assert.equal(await page.run("document.activeElement.textContent"), 'Allow', 'the next question has the focus');
-    await page.run("document.querySelector('#ask textarea').value = 'ask me tomorrow'");
-    await press('Deny');
+    await press('Approve');
+    assert.equal(await page.run("document.activeElement.textContent"), 'Approve', 'the next question has the focus');
+    await page.run("[...document.querySelectorAll('#ask label')].find((e) => e.textContent.startsWith('Reason')).querySelector('textarea').value = 'ask me tomorrow'");
+    await press('Reject');
     await page.until("document.querySelector('#ask h3')?.textContent.includes('Go on?')");
     await page.until("document.querySelector('.held [title=\"holdfast.continuation\"]')");
     await page.look({ width: 400, height: 820 });

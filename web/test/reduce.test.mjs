@@ -90,6 +90,8 @@ test('an error is shown with its code, once, and stream_cut is not one', () => {
   const view = run([began, ...text('m', 'half'), failed, began, failed]);
   assert.deepEqual(view.items.filter((i) => i.kind === 'note').map((i) => [i.text, i.code, i.tone]), [['no', 'model_failed', 'error']]);
   assert.deepEqual([view.status, view.items[0].open], ['failed', false]);
+  const hinted = run([began, { ...failed, metadata: { holdfast: { hint: 'POST again.' } } }]);
+  assert.deepEqual([hinted.items[0].text, hinted.items[0].hint], ['no', 'POST again.'], 'the hint is beside the message');
   const cut = { type: 'RUN_ERROR', message: 'later', code: 'stream_cut' };
   const running = run([began, ...text('m', 'half')]);
   assert.deepEqual(reduce(running, cut), running);

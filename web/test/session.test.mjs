@@ -29,12 +29,12 @@ function open(storage, answer) {
   return { session, asked, refused };
 }
 
-test('a message is sent alone, as a run of its own, and abandons what was left unfinished', async () => {
+test('a message is sent alone, as a run of its own, as people chat', async () => {
   const { session, asked } = open(tab(), (body) => stream(began(body.runId), end(body.runId)));
   await session.say('hi');
   const { body } = asked[0];
   assert.deepEqual([body.protocolVersion, body.threadId, body.messages.length, body.messages[0].content], ['1.0', 't', 1, 'hi']);
-  assert.deepEqual(body.forwardedProps, { holdfast: { onUnfinished: 'abandon' } });
+  assert.deepEqual(body.forwardedProps, { holdfast: { chat: true, onInterrupted: 'reject' } });
   assert.deepEqual([session.busy, session.view.status, session.view.items[0].text], [false, 'done', 'hi']);
 });
 

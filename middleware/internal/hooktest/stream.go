@@ -17,12 +17,16 @@ type Stream struct {
 type Event struct {
 	Type, Code, Message, Name, Content string
 	Value                              json.RawMessage
+	Metadata                           struct{ Holdfast struct{ Hint string } }
 	Outcome                            struct {
 		Type               string
 		Interrupts         []Question
 		PendingToolCallIDs []string
 	}
 }
+
+// Hint is what a developer reads of a RUN_ERROR.
+func (e Event) Hint() string { return e.Metadata.Holdfast.Hint }
 
 // Question is what a person is asked at the end of a run.
 type Question struct {

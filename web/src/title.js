@@ -1,0 +1,43 @@
+// @ts-check
+// The heading of a thread: a button with which a person changes the title.
+
+import { $ } from './dom.js';
+
+/**
+ * Lets the heading be changed.
+ * @param {(title: string) => void} save an empty title brings the server's back
+ * @returns {(title: string, can: boolean) => void} shows a title, and whether it can be changed now
+ */
+export function heading(save) {
+  const [title, input] = [$('title'), $('newtitle')];
+  const edit = (/** @type {boolean} */ on) => {
+    title.hidden = on;
+    input.hidden = !on;
+  };
+  /** @param {boolean} keep */
+  const done = (keep) => {
+    if (input.hidden) return; // hiding it takes the focus from it
+    const wanted = input.value.trim();
+    edit(false);
+    if (keep && wanted !== title.textContent) save(wanted);
+  };
+  title.addEventListener('click', () => {
+    input.value = title.textContent;
+    edit(true);
+    input.focus();
+    input.select();
+  });
+  input.addEventListener('blur', () => done(true));
+  input.addEventListener('keydown', (/** @type {KeyboardEvent} */ e) => {
+    if (e.isComposing || (e.key !== 'Enter' && e.key !== 'Escape')) return;
+    e.stopPropagation(); // elsewhere, Escape stops a run
+    done(e.key === 'Enter');
+    title.focus();
+  });
+  return (text, can) => {
+    if (!can) done(false);
+    if (title.textContent !== text) title.textContent = text;
+    title.disabled = !can;
+    title.title = can ? 'Rename' : '';
+  };
+}
