@@ -20,12 +20,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # fuzz PACKAGE TARGET runs one target, in the folder of its package.
-fuzz() { "$work/program" -test.run='^$' -test.fuzz="^$2\$" -test.fuzztime="$time" -test.fuzzcachedir="$cache/$1"; }
+fuzz() { "$work/${1##*/}.test" -test.run='^$' -test.fuzz="^$2\$" -test.fuzztime="$time" -test.fuzzcachedir="$cache/$1"; }
 
-grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do
+dirs=$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u)
+# One program for all targets of a package, and all programs at once.
+# shellcheck disable=SC2086
+go test -c -ldflags='-s -w' "$instrument" -o "$work/" $dirs
+for dir in $dirs; do
 	cd "$root/$dir"
-	# One program for all targets of the package.
-	go test -c "$instrument" -o "$work/program"
 	package=$(go list)
 	for target in $(grep -h -o '^func Fuzz[A-Za-z0-9_]*' ./*_test.go | sed 's/func //' | sort -u); do
 		echo "fuzz $dir $target $time"

@@ -2,6 +2,7 @@ package filestore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,7 +70,9 @@ func snapshot(ctx context.Context, s *Store, key store.ThreadKey) (string, error
 	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%+v\n%s\n%+v\n%+v\n%+v\n%s\n%+v", head, head.State, messages, records, values, one, inbox), nil
+	// JSON has bytes as base64, which takes a fraction of the time that fmt takes for them.
+	text, err := json.Marshal([]any{head, messages, records, values, one, inbox})
+	return string(text), err
 }
 
 // grow makes a store of several tables and a log, and notes its history.

@@ -44,13 +44,17 @@ type fault struct {
 	after int32 // how many are let through first
 	stays bool
 
-	seen atomic.Int32
-	on   atomic.Bool
-	hits atomic.Int32
+	seen   atomic.Int32
+	on     atomic.Bool
+	hits   atomic.Int32
+	tables atomic.Int32 // how many were begun after the first hit
 }
 
 // MaybeError implements [errorfs.Injector].
 func (f *fault) MaybeError(op errorfs.Op) error {
+	if op.Kind == errorfs.OpCreate && f.hits.Load() > 0 && strings.HasSuffix(op.Path, ".sst") {
+		f.tables.Add(1)
+	}
 	if !f.on.Load() || op.Kind != f.kind || !strings.Contains(filepath.Base(op.Path), f.file) {
 		return nil
 	}
@@ -169,12 +173,16 @@ func TestWriteFails(t *testing.T) {
 				wg.Go(func() {
 					writers[n].write(ctx, 10, 1000)
 					f.on.Store(true)
-					writers[n].write(ctx, 200, 10_000)
+					// Until it has come up, and a table was begun after it.
+					for f.tables.Load() == 0 && ctx.Err() == nil {
+						writers[n].write(ctx, 10, 10_000)
+					}
+					writers[n].write(ctx, 50, 10_000)
 				})
 			}
 			wg.Wait()
-			if f.hits.Load() != 1 {
-				t.Errorf("the fault came up %d times", f.hits.Load())
+			if f.hits.Load() != 1 || f.tables.Load() == 0 {
+				t.Errorf("the fault came up %d times, and %d tables were begun after it", f.hits.Load(), f.tables.Load())
 			}
 			if err := s.CanCommit(ctx); err != nil {
 				t.Errorf("it goes on, but says %v", err)
