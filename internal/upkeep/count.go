@@ -52,6 +52,7 @@ func (k *Keeper) Count(ctx context.Context) error { return counting{k}.all(ctx) 
 
 // all is Count.
 func (k counting) all(ctx context.Context) error {
+	k.cfg.Limits.Flush(ctx) // before NewCount, or it would look like what changes meanwhile
 	count, err := k.cfg.Limits.NewCount(ctx)
 	if err != nil {
 		return err
