@@ -107,7 +107,7 @@ func (l *Limiter) Run(ctx context.Context) {
 
 // Admit makes sure that the limits allow a new run, or anything else that adds to what is
 // stored, and, if newThread is set, that they allow a thread more. Then the caller calls
-// stored when it is known whether the thread was made.
+// stored when it is known whether the thread was made; only the first call counts.
 func (l *Limiter) Admit(ctx context.Context, who holdfast.Principal, newThread bool) (stored func(made bool), err error) {
 	if !l.Counts() {
 		return func(bool) {}, nil
@@ -177,8 +177,10 @@ func (a *admission) check(ctx context.Context, newThread bool) (*reached, error)
 	return nil, err
 }
 
-// stored settles the reservation of a thread.
+// stored settles the reservation of a thread, once.
 func (a *admission) stored(made bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.id == "" {
 		return
 	}
@@ -188,9 +190,7 @@ func (a *admission) stored(made bool) {
 			s.actual[account(ResourceThreads, added, l.scope, a.who.User)] = 1
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.kept[a.who.Tenant] = append(a.kept[a.who.Tenant], s)
+	a.kept[a.who.Tenant], a.id = append(a.kept[a.who.Tenant], s), ""
 }
 
 // writingOf returns the lock of a tenant.
