@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -253,8 +254,8 @@ func (u *usage) add(who holdfast.Principal, change total) {
 	}
 }
 
-// Flush writes to the ledger what is gathered. What cannot be written stays for the next
-// time.
+// Flush writes to the ledger what is gathered. What cannot be written, even because the
+// ledger panics, stays for the next time.
 func (l *Limiter) Flush(ctx context.Context) {
 	if !l.Counts() {
 		return
@@ -267,7 +268,8 @@ func (l *Limiter) Flush(ctx context.Context) {
 	var failed error
 	for tenant, list := range kept {
 		for i, s := range list {
-			if err := u.Ledger.Settle(ctx, tenant, s.id, s.actual); err != nil {
+			err := panics.Caught(func() error { return u.Ledger.Settle(ctx, tenant, s.id, s.actual) })
+			if err != nil {
 				failed = err
 				u.keep(tenant, list[i:])
 				break
@@ -299,7 +301,7 @@ func (u *usage) flush(ctx context.Context, tenant string) error {
 	amounts := u.gathered[tenant]
 	delete(u.gathered, tenant)
 	u.mu.Unlock()
-	err := u.write(ctx, tenant, amounts)
+	err := panics.Caught(func() error { return u.write(ctx, tenant, amounts) })
 	if err != nil {
 		u.regather(tenant, amounts)
 	}
