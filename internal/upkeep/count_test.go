@@ -31,7 +31,7 @@ func counting(t *testing.T, s store.Store, now time.Time) (*looptest.Engine, *qu
 	limits := quota.New(quota.Config{
 		Pair:   quota.Pair{PerTenant: quota.Bounds{Threads: 1 << 20, Bytes: 1 << 40}},
 		Ledger: s, Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Rejected: func(string, string) {},
-		Lag: time.Nanosecond, // nobody else changes anything meanwhile
+		Lag:   time.Nanosecond, // nobody else changes anything meanwhile
 		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
 	})
 	if _, err := limits.CountDue(t.Context()); err != nil { // whoever asks later is told no
