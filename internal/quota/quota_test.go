@@ -395,3 +395,45 @@ func TestRunSurvivesAPanic(t *testing.T) {
 		}
 	})
 }
+
+// slow is a ledger that reserves when the test lets it.
+type slow struct {
+	store.Ledger
+	goOn chan struct{}
+}
+
+func (s *slow) Reserve(ctx context.Context, r *store.Reservation) error {
+	<-s.goOn
+	return s.Ledger.Reserve(ctx, r)
+}
+
+// TestFlushWaits: when Flush returns, what was gathered before is in the ledger, also if
+// another call of it was writing that.
+func TestFlushWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{memstore.New(), make(chan struct{})}
+		l := limiter(t, s, func(c *quota.Config) { c.PerUser.Bytes = 1 << 30 })
+		l.Wrote(alice, 7)
+		var flushed atomic.Int64
+		for range 2 {
+			go func() {
+				l.Flush(t.Context())
+				flushed.Add(1)
+			}()
+			synctest.Wait()
+		}
+		if flushed.Load() != 0 {
+			t.Error("nothing is written, and Flush has returned")
+		}
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		l.Flush(canceled)
+		close(s.goOn)
+		synctest.Wait()
+		used, err := s.Used(t.Context(), alice.Tenant, []string{"usage/bytes/added/tenant"})
+		if err != nil || flushed.Load() != 2 || used[0] != 7 {
+			t.Errorf("%d calls have returned, %d bytes are counted: %v", flushed.Load(), used[0], err)
+		}
+	})
+}

@@ -44,6 +44,8 @@ type usage struct {
 	// that time it is neither here nor in the ledger. Who adds the two up reads.
 	writing [64]sync.RWMutex
 	seed    maphash.Seed
+	// flushing has a place for one Flush.
+	flushing chan struct{}
 
 	mu sync.Mutex
 	// gathered is what has changed and is not in the ledger yet, by account and tenant.
@@ -61,7 +63,7 @@ type settlement struct {
 }
 
 func newUsage(cfg Config) *usage {
-	return &usage{Config: cfg, seed: maphash.MakeSeed(), gathered: map[string]map[string]int64{}, kept: map[string][]settlement{}, seen: map[holdfast.Principal]bool{}}
+	return &usage{Config: cfg, seed: maphash.MakeSeed(), flushing: make(chan struct{}, 1), gathered: map[string]map[string]int64{}, kept: map[string][]settlement{}, seen: map[holdfast.Principal]bool{}}
 }
 
 // The names of the accounts: what is counted, and whether it was added or removed; for a
@@ -255,12 +257,19 @@ func (u *usage) add(who holdfast.Principal, change total) {
 }
 
 // Flush writes to the ledger what is gathered. What cannot be written, even because the
-// ledger panics, stays for the next time.
+// ledger panics, stays for the next time. It waits for another call that is writing, so
+// that afterwards nothing is under way.
 func (l *Limiter) Flush(ctx context.Context) {
 	if !l.Counts() {
 		return
 	}
 	u := l.usage
+	select {
+	case u.flushing <- struct{}{}:
+		defer func() { <-u.flushing }()
+	case <-ctx.Done():
+		return
+	}
 	u.mu.Lock()
 	tenants, kept := slices.Collect(maps.Keys(u.gathered)), u.kept
 	u.kept = map[string][]settlement{}
