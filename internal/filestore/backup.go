@@ -28,7 +28,7 @@ func (s *Store) Dir() string { return s.dir }
 // Backup implements [store.Backuper]. On the same file system the tables, which never
 // change, are linked and not copied.
 func (s *Store) Backup(ctx context.Context, dir string) error {
-	if err := s.orClosed(s.CanCommit(ctx)); err != nil {
+	if err := orClosed(s, s.CanCommit(ctx)); err != nil {
 		return err
 	}
 	if err := isNew(dir); err != nil {
@@ -46,7 +46,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return fmt.Errorf("back the store %s up to %s: %w", s.dir, dir, s.orClosed(err))
+			return fmt.Errorf("back the store %s up to %s: %w", s.dir, dir, orClosed(s, err))
 		}
 		return nil
 	case <-ctx.Done():
@@ -55,7 +55,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 }
 
 // orClosed returns err, unless the store was closed: what fails then may look like damage.
-func (s *Store) orClosed(err error) error {
+func orClosed(s *Store, err error) error {
 	select {
 	case <-s.closing:
 		return errClosed
