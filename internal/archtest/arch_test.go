@@ -43,7 +43,7 @@ var rules = map[string]rule{
 	"internal/ids":        {why: "ids is a leaf"},
 	"internal/operator":   {ours: []string{"internal/bearer"}, why: "operator is a file in a store's directory, and a request"},
 	"internal/panics":     {why: "panics is a leaf"},
-	"internal/quota":      {ours: []string{"", "codes", "store", "internal/thread"}, why: "quota counts what it is told, in memory and in the ledger; it knows no runs and no HTTP"},
+	"internal/quota":      {ours: []string{"", "codes", "store", "internal/panics", "internal/thread"}, why: "quota counts what it is told, in memory and in the ledger; it knows no runs and no HTTP"},
 	"internal/wake":       {ours: []string{"", "store"}, why: "wake is a leaf that the stores share"},
 	"internal/expiry":     {ours: []string{"", "store"}, why: "expiry is a leaf that the stores share"},
 	"internal/strictjson": {why: "strictjson is a leaf"},

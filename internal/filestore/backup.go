@@ -28,7 +28,7 @@ func (s *Store) Dir() string { return s.dir }
 // Backup implements [store.Backuper]. On the same file system the tables, which never
 // change, are linked and not copied.
 func (s *Store) Backup(ctx context.Context, dir string) error {
-	if err := s.CanCommit(ctx); err != nil {
+	if err := orClosed(s, s.CanCommit(ctx)); err != nil {
 		return err
 	}
 	if err := isNew(dir); err != nil {
@@ -46,11 +46,21 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return fmt.Errorf("back the store %s up to %s: %w", s.dir, dir, err)
+			return fmt.Errorf("back the store %s up to %s: %w", s.dir, dir, orClosed(s, err))
 		}
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("stopped waiting for the backup in %s, which is not finished: %w", dir, ctx.Err())
+	}
+}
+
+// orClosed returns err, unless the store was closed: what fails then may look like damage.
+func orClosed(s *Store, err error) error {
+	select {
+	case <-s.closing:
+		return errClosed
+	default:
+		return err
 	}
 }
 

@@ -152,3 +152,20 @@ func TestBackupDamaged(t *testing.T) {
 		t.Errorf("the backup is there: %v", err)
 	}
 }
+
+// TestBackupOfClosed: a store that was closed meanwhile is not damaged.
+func TestBackupOfClosed(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	s := openAt(t, filepath.Join(base, "data"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(base, "backup")
+	if err := s.Backup(t.Context(), to); !errors.Is(err, errClosed) || errors.Is(err, store.ErrUnreadable) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something is left: %v", err)
+	}
+}

@@ -51,7 +51,7 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.drop(b.c.Key)
-		place.kept = true // by the run that may have begun
+		place.kept, b.unsure = true, true // by the run that may have begun
 		e.unsure[b.c.Key] = &unsure{b, &slot{e: e, who: at.Principal}, time.Now()}
 	}
 	return err
@@ -62,6 +62,9 @@ func (e *Engine) drop(key store.ThreadKey) {
 	if u := e.unsure[key]; u != nil {
 		delete(e.unsure, key)
 		u.place.release()
+		if u.dropped != nil {
+			u.dropped()
+		}
 	}
 }
 

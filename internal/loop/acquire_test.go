@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -143,6 +144,48 @@ func TestLostCommitGivesItsPlaceBack(t *testing.T) {
 		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 		looptest.Succeeded(t, looptest.Collect(t, reply, err))
 	})
+}
+
+// TestLostCommitIsCounted: a thread whose first commit has landed, although nobody knew it at
+// first, counts; one whose commit never lands does not.
+func TestLostCommitIsCounted(t *testing.T) {
+	for name, landed := range map[string]bool{"landed": true, "did not land": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &lossy{Store: memstore.New()}
+				limits := limited(t, s, func(q *quota.Config) { q.PerUser.Threads = 1 })
+				if _, err := limits.CountDue(t.Context()); err != nil { // whoever asks later is told no
+					t.Fatal(err)
+				}
+				e := looptest.Start(t, s, func(c *looptest.Config) { c.Limits = limits }, answerer())
+				s.then(func() error {
+					s.unread.Store(true)
+					if landed {
+						return looptest.ErrUnreachable
+					}
+					return errors.Join(s.Store.Delete(t.Context(), looptest.KeyOf("t"), running(t, s.Store).Position()), looptest.ErrUnreachable)
+				})
+				in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
+				if _, err := e.Post(t.Context(), looptest.Alice, "", in); err == nil {
+					t.Fatal("accepted")
+				}
+				s.unread.Store(false)
+				other := looptest.RunInput("other", "r1", looptest.UserSays("u1", "go"))
+				_, err := e.Post(t.Context(), looptest.Alice, "", other)
+				wantLimit(t, err, "threads", "user", 1, 1) // it may have landed
+				if landed {
+					looptest.Succeeded(t, looptest.Posted(t, e, in))
+				}
+				time.Sleep(time.Minute) // the clock of the test
+				if landed {
+					_, err := e.Post(t.Context(), looptest.Alice, "", other)
+					wantLimit(t, err, "threads", "user", 1, 1)
+				} else {
+					looptest.Succeeded(t, looptest.Posted(t, e, other))
+				}
+			})
+		})
+	}
 }
 
 // TestPanicGivesThePlaceBack: a mistake of the program's observer, when a commit turns out

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // asksLeave asks for leave to make each call of the tools, as AG-UI defines it.
@@ -97,6 +98,52 @@ func TestEditedCall(t *testing.T) {
 	sound(t, store, "t")
 	looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", looptest.UserSays("u2", "once more"))))
 	sound(t, store, "t")
+}
+
+// carefulPayer pays after a person has allowed it, and notes the keys of its calls by what they pay.
+func carefulPayer(keys map[string][]string) holdfast.Agent {
+	pay := holdfast.NewTool("pay", "pay", func(ctx context.Context, args struct {
+		N int `json:"n,omitempty"`
+	}) (string, error) {
+		paid := fmt.Sprintf("paid %d", args.N)
+		keys[paid] = append(keys[paid], holdfast.CallFrom(ctx).Key)
+		return paid, nil
+	})
+	return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("pay", `{"n":1}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{pay}, Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "pay")}}
+}
+
+// TestEditedCallHasAKeyOfItsOwn: a call that was carried out, and whose question is answered
+// again with other arguments, is another call to the services that it uses; with the same
+// arguments it is the same one. So it is in a fork.
+func TestEditedCallHasAKeyOfItsOwn(t *testing.T) {
+	keys := map[string][]string{}
+	e := looptest.Start(t, memstore.New(), nil, carefulPayer(keys))
+	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
+	all := looptest.Checkpoints(t, e, "t")
+	asked := all[slices.IndexFunc(all, func(c threads.Checkpoint) bool { return c.Status == threads.StatusInterrupted })].ID
+	plain, seven, eight := `{"approved":true}`, `{"approved":true,"editedArgs":{"n":7}}`, `{"approved":true,"editedArgs":{"n":8}}`
+	for i, payload := range []string{plain, seven, `{"approved":true,"editedArgs":{ "n": 7 }}`, eight, `{"approved":true,"editedArgs":{"n":1}}`, seven} {
+		if i > 0 {
+			looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: asked}))(t)
+			open = looptest.OpenOf(t, looptest.Resumed(t, e, "t", fmt.Sprint("asked", i)))
+		}
+		looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", fmt.Sprint("again", i), payload, open...)))
+	}
+	looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: asked}))(t)
+	fork := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t).Thread.ID
+	open = looptest.OpenOf(t, looptest.Resumed(t, e, fork, "asked"))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers(fork, "f1", eight, open...)))
+	of := map[string]string{}
+	for paid, times := range map[string]int{"paid 1": 2, "paid 7": 3, "paid 8": 2} {
+		all := keys[paid]
+		if len(all) != times || len(slices.Compact(slices.Clone(all))) != 1 {
+			t.Fatalf("%s has the keys %q", paid, all)
+		}
+		if other := of[all[0]]; other != "" {
+			t.Errorf("%s and %s have the same key", paid, other)
+		}
+		of[all[0]] = paid
+	}
 }
 
 // TestAnswerUnderUsedID: answers under the run id of the run that asked begin a run of their

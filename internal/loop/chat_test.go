@@ -101,6 +101,29 @@ func TestRegenerateByFlag(t *testing.T) {
 	looptest.WantTexts(t, e, "t", "user:hello", "assistant:hello, answer 2")
 }
 
+// TestRepeatsOfEditedCalls: when the history branches, a call counts with the arguments that it
+// was carried out with, not with those that the model had written.
+func TestRepeatsOfEditedCalls(t *testing.T) {
+	j, store := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, store, nil, spender(j, asksLeave(time.Time{}, "pay")))
+	u1 := looptest.UserSays("u1", "pay 10")
+	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", u1)))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r2", `{"approved":true,"editedArgs":{"n":7}}`, open...)))
+	open = looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", u1)))
+	if len(open) != 1 || !strings.Contains(open[0].Message, `{"n":7}: paid 7`) {
+		t.Fatalf("asked %+v", open)
+	}
+	in := looptest.RunInput("t", "r4")
+	in.Resume = []agui.ResumeEntry{{InterruptID: open[0].ID, Status: agui.ResumeCancelled}}
+	looptest.Succeeded(t, looptest.Posted(t, e, in))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays("u1", "pay 7"))))
+	looptest.WantTexts(t, e, "t", "user:pay 7", "assistant:", "tool:paid 7", "assistant:paid 7, answer 3")
+	if got := strings.Join(j.Take(), ", "); got != "paid 7" {
+		t.Errorf("the tool did %q", got)
+	}
+	sound(t, store, "t")
+}
+
 // TestEdit: an edited message branches. An equal call gets the recorded result; a different
 // one asks, and the question says what has happened. The next message is free again.
 func TestEdit(t *testing.T) {

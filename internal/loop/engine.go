@@ -186,6 +186,8 @@ type begun struct {
 	c        *store.Commit
 	seq      agui.Sequencer // after the commit's records
 	accepted func()         // called once the store has accepted the commit
+	dropped  func()         // called if the commit was unsure and did not land; may be nil
+	unsure   bool           // it is not known yet whether the commit has landed; see acquire
 	// elsewhere means that the run has begun in another process.
 	elsewhere bool
 }

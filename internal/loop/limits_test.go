@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -262,6 +263,50 @@ func TestTakeoversAreNotRefused(t *testing.T) {
 		_, err := e.Post(t.Context(), looptest.Alice, "a", looptest.RunInput("new", "r", looptest.UserSays("u", "wait")))
 		wantLimit(t, err, "runs", "user", 3, 1)
 	})
+}
+
+// TestTakeoversAreCounted: what the commit of a takeover writes belongs to the size of the
+// thread, and to what its tenant uses, whether the run goes on or ends.
+func TestTakeoversAreCounted(t *testing.T) {
+	for name, recover := range map[string]bool{"goes on": true, "cut off": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := abandoned(t)
+				before := decoded(t, running(t, s).State).Bytes
+				limits := limited(t, s, func(q *quota.Config) { q.PerTenant.Bytes = 1 << 30 })
+				if _, err := limits.CountDue(t.Context()); err != nil { // whoever asks later is told no
+					t.Fatal(err)
+				}
+				var commits []*store.Commit
+				looptest.Start(t, s, func(c *looptest.Config) {
+					c.Limits, c.Recover, c.ArchiveAfter = limits, recover, time.Hour
+					c.Observer.Committed = func(_ holdfast.Iteration, c *store.Commit, _ time.Duration, _ error) {
+						commits = append(commits, c)
+					}
+				}, mute())
+				time.Sleep(10 * time.Second) // the clock of the test
+				synctest.Wait()
+				if len(commits) != 1 {
+					t.Fatalf("%d commits, want one", len(commits))
+				}
+				wrote := thread.BytesOf(commits[0])
+				if got := decoded(t, commits[0].State).Bytes - before; got != wrote || wrote == 0 {
+					t.Errorf("the thread has grown by %d bytes, %d were written", got, wrote)
+				}
+				limits.Flush(t.Context())
+				used, err := s.Used(t.Context(), looptest.Alice.Tenant, []string{"usage/bytes/added/tenant"})
+				if err != nil || used[0] != wrote {
+					t.Errorf("%d bytes are counted, %d were written: %v", used[0], wrote, err)
+				}
+			})
+		})
+	}
+}
+
+// decoded reads the state of a head.
+func decoded(t *testing.T, state []byte) *thread.State {
+	t.Helper()
+	return looptest.Must(thread.DecodeState(state))(t)
 }
 
 // refusing is a store that refuses commits for a time.

@@ -297,13 +297,17 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 	if err != nil {
 		return err
 	}
-	made := false
-	defer func() { stored(made) }()
+	next := &begun{dropped: func() { stored(false) }}
+	defer func() {
+		if !next.unsure {
+			stored(false) // which says nothing new about a commit that was accepted
+		}
+	}()
 	b := e.newBeginning(who, p)
 	before := b.st.Bytes
 	r, err := b.build(ctx)
 	counted := func() {
-		made = true
+		stored(true)
 		e.cfg.Limits.Wrote(who, b.st.Bytes-before)
 	}
 	switch {
@@ -313,13 +317,15 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 			counted()
 		}
 	default:
-		err = e.acquire(ctx, b.place(), &begun{run: r, c: b.c, seq: b.seq, accepted: func() {
+		next.run, next.c, next.seq = r, b.c, b.seq
+		next.accepted = func() {
 			counted()
 			if p.d.Do == decide.Resume {
 				e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", p.Key.Thread, "run", p.rec.ID, "iteration", r.st.Iteration, "continues", p.rec.Continues)
 			}
 			e.announceSchema(b.place(), r.change)
-		}})
+		}
+		err = e.acquire(ctx, b.place(), next)
 	}
 	if err != nil {
 		return thread.ReadUnlessMoved(p.Key, err)
@@ -329,7 +335,7 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 
 // admit makes sure that what is stored for the tenant and the user leaves room for a run.
 // The caller calls stored when it knows whether the run was stored. What only brings
-// results belongs to a run that began before.
+// results belongs to a run that began before. Only the first call of stored counts.
 func (e *Engine) admit(ctx context.Context, who holdfast.Principal, p *plan) (stored func(bool), err error) {
 	if p.d.Do == decide.Keep {
 		return func(bool) {}, nil

@@ -112,8 +112,9 @@ func (e *Engine) outwait(ctx context.Context, w *vigil, s *silence) error {
 		default:
 			return errTooManyWaiting(cap(e.waiting))
 		}
+		w.stop = func() { <-e.waiting } // also if Watch panics
 		wake, stop := e.cfg.Store.Watch(s.key)
-		w.wake, w.stop = wake, func() { stop(); <-e.waiting }
+		w.wake, w.stop = wake, func() { defer func() { <-e.waiting }(); stop() }
 		return nil
 	}
 	look := time.NewTimer(s.after + time.Millisecond)

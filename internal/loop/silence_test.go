@@ -14,6 +14,8 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A POST finds the thread "t" run by a server of which it does not know whether it lives.
@@ -203,6 +205,30 @@ func TestWaitingIsBounded(t *testing.T) {
 		}
 		if got := <-second; looptest.Code(got.err) != codes.ShuttingDown {
 			t.Errorf("its server has stopped: %v", got.err)
+		}
+	})
+}
+
+// unwatched is a store that panics when somebody watches a thread.
+type unwatched struct{ store.Store }
+
+func (unwatched) Watch(store.ThreadKey) (<-chan struct{}, func()) { panic("nobody has foreseen this") }
+
+// TestPanicLeavesTheQueue: a request that panics when it begins to wait does not keep its
+// place among those that wait.
+func TestPanicLeavesTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := abandoned(t)
+		e := looptest.Start(t, unwatched{shared}, func(c *looptest.Config) { c.MaxRuns, c.Recover = 1, false }, answerer())
+		for range 10 {
+			err := panics.Caught(func() error {
+				_, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2"))
+				return err
+			})
+			var p *panics.Error
+			if !errors.As(err, &p) {
+				t.Fatalf("it did not come to wait: %v", err)
+			}
 		}
 	})
 }

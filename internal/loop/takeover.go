@@ -45,6 +45,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error)
 		return nil, err
 	}
 	return &begun{run: o.run, c: c, seq: o.seq, elsewhere: true, accepted: func() {
+		e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
 		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 		e.announceSchema(t.Place(), o.states.change)
@@ -177,6 +178,7 @@ func (o *orphan) commit() (*store.Commit, error) {
 	c.Put = o.states.put
 	c.Records = thread.EncodeEvents(events)
 	st.Boundary = store.Cursor{Number: o.t.Head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
+	st.Bytes += thread.BytesOf(c)
 	c.State = st.Encode()
 	return c, nil
 }
@@ -219,8 +221,10 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 	st.Advanced()
 	thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)
 	thread.PutRunEnd(c, st.Run(), st.RunEnd(now, t.Head.Next))
+	st.Bytes += thread.BytesOf(c)
 	c.State = st.Encode()
 	return &begun{c: c, accepted: func() {
+		h.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		h.cfg.Ended(t.Key)
 		h.cfg.Observer.TakenOver(t.Place(), observe.TakeoverCut, reason.Code)
 		h.cfg.Log.Warn("run cut off", "thread", t.Key.Thread, "run", st.Run(), "iteration", st.Iteration, "code", reason.Code)

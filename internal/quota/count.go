@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -25,7 +26,8 @@ const (
 	// tolerance is the part of a count, as a divisor, that may be wrong without being put
 	// right.
 	tolerance = 100
-	// lag is how long it may take until the ledger has what a thread has.
+	// lag is how long it may take until the ledger has what a thread has, unless the
+	// configuration says so.
 	lag = 2 * flushEvery
 )
 
@@ -68,7 +70,8 @@ func holdersOf(who holdfast.Principal) [2]holder {
 // tally is what was counted of a holder, and what the ledger had before.
 type tally struct{ is, before total }
 
-// NewCount begins to count everything. Those who were seen lately and have no thread count
+// NewCount begins to count everything, after Flush: what is gathered here and written later
+// would count as what changes meanwhile. Those who were seen lately and have no thread count
 // as 0. It must not be called if nothing is counted.
 func (l *Limiter) NewCount(ctx context.Context) (*Count, error) {
 	c := &Count{usage: l.usage, tallies: map[holder]*tally{}}
@@ -115,7 +118,7 @@ func (c *Count) Correct(ctx context.Context) (wrong int, err error) {
 		if len(change) > 0 && !waited {
 			waited = true
 			select {
-			case <-time.After(lag):
+			case <-time.After(cmp.Or(c.usage.Lag, lag)):
 				change, err = c.off(ctx, h, t)
 			case <-ctx.Done():
 				err = ctx.Err()

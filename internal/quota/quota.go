@@ -40,7 +40,7 @@ type Pair struct {
 	PerTenant, PerUser Bounds
 }
 
-// Config is what a Limiter needs. Only the zero limits may be left out.
+// Config is what a Limiter needs. Only the zero limits and Lag may be left out.
 type Config struct {
 	// Pair holds for all tenants.
 	Pair
@@ -55,6 +55,9 @@ type Config struct {
 	Log     *slog.Logger     // says who reaches limits, and what the store does not count
 	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
+	// Lag is how long it may take until the ledger has what a thread has; 0 means as long as
+	// it takes while every process runs Run.
+	Lag time.Duration
 	// Rejected is called when a limit has refused something. It must not block.
 	Rejected func(resource, scope string)
 }

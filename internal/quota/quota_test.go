@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -345,4 +346,94 @@ func TestFlushHidesNothing(t *testing.T) {
 		l.Deleted(alice, 0)
 		flushes.Go(func() { l.Flush(context.WithoutCancel(t.Context())) })
 	}
+}
+
+// foul is a ledger that panics for a time.
+type foul struct {
+	store.Ledger
+	panics atomic.Bool
+}
+
+func (f *foul) Reserve(ctx context.Context, r *store.Reservation) error {
+	if f.panics.Load() {
+		panic("nobody has foreseen this")
+	}
+	return f.Ledger.Reserve(ctx, r)
+}
+
+func (f *foul) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
+	if f.panics.Load() {
+		panic("nobody has foreseen this")
+	}
+	return f.Ledger.Settle(ctx, tenant, id, actual)
+}
+
+// TestRunSurvivesAPanic: a mistake in the ledger does not end the process, and nothing that
+// was gathered is forgotten.
+func TestRunSurvivesAPanic(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &foul{Ledger: memstore.New()}
+		l := limiter(t, f, func(c *quota.Config) { c.PerUser.Threads = 10 })
+		stored, err := l.Admit(t.Context(), alice, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go l.Run(t.Context())
+		f.panics.Store(true)
+		stored(false)
+		l.Wrote(alice, 7)
+		l.Wrote(eve, 8)
+		time.Sleep(3 * time.Second) // the clock of the test
+		f.panics.Store(false)
+		time.Sleep(3 * time.Second)
+		for who, want := range map[holdfast.Principal][]int64{alice: {0, 7}, eve: {0, 8}} {
+			used, err := f.Used(t.Context(), who.Tenant, []string{"usage/threads/added/tenant", "usage/bytes/added/tenant"})
+			if err != nil || !slices.Equal(used, want) {
+				t.Errorf("counted for %s are %v, want %v: %v", who.Tenant, used, want, err)
+			}
+		}
+	})
+}
+
+// slow is a ledger that reserves when the test lets it.
+type slow struct {
+	store.Ledger
+	goOn chan struct{}
+}
+
+func (s *slow) Reserve(ctx context.Context, r *store.Reservation) error {
+	<-s.goOn
+	return s.Ledger.Reserve(ctx, r)
+}
+
+// TestFlushWaits: when Flush returns, what was gathered before is in the ledger, also if
+// another call of it was writing that.
+func TestFlushWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{memstore.New(), make(chan struct{})}
+		l := limiter(t, s, func(c *quota.Config) { c.PerUser.Bytes = 1 << 30 })
+		l.Wrote(alice, 7)
+		var flushed atomic.Int64
+		for range 2 {
+			go func() {
+				l.Flush(t.Context())
+				flushed.Add(1)
+			}()
+			synctest.Wait()
+		}
+		if flushed.Load() != 0 {
+			t.Error("nothing is written, and Flush has returned")
+		}
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		l.Flush(canceled)
+		close(s.goOn)
+		synctest.Wait()
+		used, err := s.Used(t.Context(), alice.Tenant, []string{"usage/bytes/added/tenant"})
+		if err != nil || flushed.Load() != 2 || used[0] != 7 {
+			t.Errorf("%d calls have returned, %d bytes are counted: %v", flushed.Load(), used[0], err)
+		}
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -43,6 +44,8 @@ type usage struct {
 	// that time it is neither here nor in the ledger. Who adds the two up reads.
 	writing [64]sync.RWMutex
 	seed    maphash.Seed
+	// flushing has a place for one Flush.
+	flushing chan struct{}
 
 	mu sync.Mutex
 	// gathered is what has changed and is not in the ledger yet, by account and tenant.
@@ -60,7 +63,7 @@ type settlement struct {
 }
 
 func newUsage(cfg Config) *usage {
-	return &usage{Config: cfg, seed: maphash.MakeSeed(), gathered: map[string]map[string]int64{}, kept: map[string][]settlement{}, seen: map[holdfast.Principal]bool{}}
+	return &usage{Config: cfg, seed: maphash.MakeSeed(), flushing: make(chan struct{}, 1), gathered: map[string]map[string]int64{}, kept: map[string][]settlement{}, seen: map[holdfast.Principal]bool{}}
 }
 
 // The names of the accounts: what is counted, and whether it was added or removed; for a
@@ -107,7 +110,7 @@ func (l *Limiter) Run(ctx context.Context) {
 
 // Admit makes sure that the limits allow a new run, or anything else that adds to what is
 // stored, and, if newThread is set, that they allow a thread more. Then the caller calls
-// stored when it is known whether the thread was made.
+// stored when it is known whether the thread was made; only the first call counts.
 func (l *Limiter) Admit(ctx context.Context, who holdfast.Principal, newThread bool) (stored func(made bool), err error) {
 	if !l.Counts() {
 		return func(bool) {}, nil
@@ -177,8 +180,10 @@ func (a *admission) check(ctx context.Context, newThread bool) (*reached, error)
 	return nil, err
 }
 
-// stored settles the reservation of a thread.
+// stored settles the reservation of a thread, once.
 func (a *admission) stored(made bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.id == "" {
 		return
 	}
@@ -188,9 +193,7 @@ func (a *admission) stored(made bool) {
 			s.actual[account(ResourceThreads, added, l.scope, a.who.User)] = 1
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.kept[a.who.Tenant] = append(a.kept[a.who.Tenant], s)
+	a.kept[a.who.Tenant], a.id = append(a.kept[a.who.Tenant], s), ""
 }
 
 // writingOf returns the lock of a tenant.
@@ -253,13 +256,20 @@ func (u *usage) add(who holdfast.Principal, change total) {
 	}
 }
 
-// Flush writes to the ledger what is gathered. What cannot be written stays for the next
-// time.
+// Flush writes to the ledger what is gathered. What cannot be written, even because the
+// ledger panics, stays for the next time. It waits for another call that is writing, so
+// that afterwards nothing is under way.
 func (l *Limiter) Flush(ctx context.Context) {
 	if !l.Counts() {
 		return
 	}
 	u := l.usage
+	select {
+	case u.flushing <- struct{}{}:
+		defer func() { <-u.flushing }()
+	case <-ctx.Done():
+		return
+	}
 	u.mu.Lock()
 	tenants, kept := slices.Collect(maps.Keys(u.gathered)), u.kept
 	u.kept = map[string][]settlement{}
@@ -267,7 +277,8 @@ func (l *Limiter) Flush(ctx context.Context) {
 	var failed error
 	for tenant, list := range kept {
 		for i, s := range list {
-			if err := u.Ledger.Settle(ctx, tenant, s.id, s.actual); err != nil {
+			err := panics.Caught(func() error { return u.Ledger.Settle(ctx, tenant, s.id, s.actual) })
+			if err != nil {
 				failed = err
 				u.keep(tenant, list[i:])
 				break
@@ -299,7 +310,7 @@ func (u *usage) flush(ctx context.Context, tenant string) error {
 	amounts := u.gathered[tenant]
 	delete(u.gathered, tenant)
 	u.mu.Unlock()
-	err := u.write(ctx, tenant, amounts)
+	err := panics.Caught(func() error { return u.write(ctx, tenant, amounts) })
 	if err != nil {
 		u.regather(tenant, amounts)
 	}

@@ -113,7 +113,8 @@ func (s *Store) confirm(ctx context.Context, owner holdfast.Principal, entries [
 }
 
 // processAge is how long after the end of its lease a process is forgotten, if it has
-// left no thread behind.
+// left no thread behind. One that has retired has a lease that ended in 1970, so it is
+// forgotten as soon as it has no thread left: only these would ask for it.
 const processAge = time.Hour
 
 // Owned implements [store.Directory]. The hints name the threads to look at;

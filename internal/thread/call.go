@@ -31,6 +31,9 @@ type Call struct {
 	// the call was made in another thread, or by a version that had other keys. See
 	// [State.CallKey].
 	Key string `json:"key,omitempty"`
+	// Edited is the CallHash of the arguments that a person has chosen instead of the
+	// model's; empty if nobody has. The idempotency key is derived from it too.
+	Edited string `json:"edited,omitempty"`
 	// Thread is the thread in which the call was made, if that was another one. Formats 2
 	// to 4 had it in forks; since then Key is stored instead.
 	Thread string `json:"thread,omitempty"`

@@ -22,16 +22,32 @@ var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding
 // CallKey returns the idempotency key of a call of the thread, whose key and user are
 // given. It stays the same when the call runs again, in a resumed run or after a takeover.
 // A call that came with a fork, or that was made by a version whose threads had no
-// incarnation, has the key under which it was first made.
+// incarnation, has the key under which it was first made. With arguments that a person has
+// chosen it is another call to the services that it uses: they may have carried out the
+// model's before the thread went back to the question.
 func (s *State) CallKey(thread store.ThreadKey, user string, call *Call) string {
+	key := s.madeUnder(thread, user, call)
+	if call.Edited != "" {
+		key = keyOf(key, call.Edited)
+	}
+	return key
+}
+
+// madeUnder returns the key of the call with the arguments that the model wrote.
+func (s *State) madeUnder(thread store.ThreadKey, user string, call *Call) string {
 	switch {
 	case call.Key != "":
 		return call.Key
 	case s.Incarnation == "":
 		return call.oldKey(thread.Thread)
 	}
+	return keyOf(thread.Tenant, user, thread.Thread, s.Incarnation, call.Run, call.ID)
+}
+
+// keyOf returns the key that is derived from the parts.
+func keyOf(parts ...string) string {
 	h := sha256.New()
-	for _, part := range []string{thread.Tenant, user, thread.Thread, s.Incarnation, call.Run, call.ID} {
+	for _, part := range parts {
 		// With its length in front, no part can pass for the end of another one.
 		_ = binary.Write(h, binary.BigEndian, uint64(len(part)))
 		_, _ = io.WriteString(h, part)
@@ -63,7 +79,7 @@ func (s *State) Incarnate(thread store.ThreadKey, user, incarnation string) {
 func (s *State) KeepKeys(thread store.ThreadKey, user string) {
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		c.Key, c.Thread = s.CallKey(thread, user, c), ""
+		c.Key, c.Thread = s.madeUnder(thread, user, c), ""
 	}
 }
 

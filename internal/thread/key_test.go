@@ -39,6 +39,44 @@ func TestCallKey(t *testing.T) {
 	}
 }
 
+// TestEditedKey: the arguments that a person has chosen tell a call from the same one with
+// others, whatever becomes of its thread.
+func TestEditedKey(t *testing.T) {
+	t.Parallel()
+	here, there := store.ThreadKey{Tenant: "acme", Thread: "t"}, store.ThreadKey{Tenant: "acme", Thread: "fork"}
+	for name, incarnation := range map[string]string{"now": "first", "of an earlier format": ""} {
+		st := New()
+		st.Incarnation = incarnation
+		st.Calls = []Call{{ID: "c1", Run: "r1"}, {ID: "c1", Run: "r1", Edited: CallHash("pay", `{"n":7}`)}, {ID: "c1", Run: "r1", Edited: CallHash("pay", `{"n":8}`)}}
+		seen := map[string]bool{}
+		for i := range st.Calls {
+			seen[st.CallKey(here, "alice", &st.Calls[i])] = true
+		}
+		if len(seen) != 3 {
+			t.Errorf("%s: there are %d keys, want 3", name, len(seen))
+		}
+		fork := st.Clone()
+		fork.Incarnate(here, "alice", "second")
+		fork = looked(t, fork)
+		fork.Calls[0].Edited = st.Calls[1].Edited // the fork is answered like the thread
+		for i, call := range []*Call{&st.Calls[1], &st.Calls[1], &st.Calls[2]} {
+			if got, want := fork.CallKey(there, "alice", &fork.Calls[i]), st.CallKey(here, "alice", call); got != want {
+				t.Errorf("%s: in the fork the key of call %d is %q, want %q", name, i, got, want)
+			}
+		}
+	}
+}
+
+// looked returns the state as whoever reads it finds it.
+func looked(t *testing.T, st *State) *State {
+	t.Helper()
+	found, err := DecodeState(st.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // TestIncarnate: a call keeps the key under which it was made, whatever becomes of its
 // thread.
 func TestIncarnate(t *testing.T) {

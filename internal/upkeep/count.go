@@ -52,6 +52,7 @@ func (k *Keeper) Count(ctx context.Context) error { return counting{k}.all(ctx) 
 
 // all is Count.
 func (k counting) all(ctx context.Context) error {
+	k.cfg.Limits.Flush(ctx) // before NewCount, or it would look like what changes meanwhile
 	count, err := k.cfg.Limits.NewCount(ctx)
 	if err != nil {
 		return err
@@ -87,33 +88,41 @@ func (k counting) all(ctx context.Context) error {
 	return err
 }
 
-// one counts one thread. One that cannot be read has a size of 0. The error is the
-// ledger's.
+// one counts one thread. One that will never be read has a size of 0; if only the store does
+// not answer, the count is of no use.
 func (k counting) one(ctx context.Context, h *store.Head, count *quota.Count) error {
 	owner := holdfast.Principal{Tenant: h.Key.Tenant, User: h.User}
 	if err := count.Begin(ctx, owner); err != nil {
 		return err
 	}
-	var t *thread.Thread
-	err := panics.Caught(func() (err error) {
-		t, err = k.read.Head(ctx, h.Key)
-		return err
-	})
+	t, err := k.head(ctx, h.Key)
+	var mistake *panics.Error
 	switch {
 	case errors.Is(err, store.ErrNotFound): // deleted meanwhile
 		return nil
-	case err != nil:
+	case thread.Unreadable(err), errors.As(err, &mistake):
 		count.Thread(owner, 0)
 		return nil
+	case err != nil:
+		return err
 	}
 	if !t.State.Measured && !t.State.Running() && k.cfg.Now().Sub(h.UpdatedAt) >= k.cfg.ArchiveAfter {
 		k.measure(ctx, h.Key)
-		if again, err := k.read.Head(ctx, h.Key); err == nil {
+		if again, err := k.head(ctx, h.Key); err == nil {
 			t = again
 		}
 	}
 	count.Thread(owner, t.State.Bytes)
 	return nil
+}
+
+// head reads a thread. A panic is its error.
+func (k counting) head(ctx context.Context, key store.ThreadKey) (t *thread.Thread, err error) {
+	err = panics.Caught(func() (err error) {
+		t, err = k.read.Head(ctx, key)
+		return err
+	})
+	return t, err
 }
 
 // wrote adds to the size of a thread what the commit c is going to write, which is an

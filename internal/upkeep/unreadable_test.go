@@ -209,6 +209,43 @@ func TestCountSurvivesABadThread(t *testing.T) {
 	})
 }
 
+// TestCountNeedsTheStore: a thread that cannot be read because the store does not answer has
+// no size of 0. The count ends, and leaves the ledger as it is.
+func TestCountNeedsTheStore(t *testing.T) {
+	ledger := memstore.New()
+	var limits *quota.Limiter
+	e, db := threeThreads(t, func(c *looptest.Config) {
+		limits = quota.New(quota.Config{
+			Pair: quota.Pair{PerTenant: quota.Bounds{Bytes: 1 << 40}}, Ledger: ledger, Now: time.Now, Log: c.Log, NewID: c.NewID, Lag: time.Nanosecond,
+		})
+		c.Limits = limits
+		if _, err := limits.CountDue(t.Context()); err != nil { // so that only the test counts
+			t.Fatal(err)
+		}
+	})
+	counted := func() int64 {
+		t.Helper()
+		limits.Flush(t.Context())
+		used := looptest.Must(ledger.Used(t.Context(), "acme", []string{"usage/bytes/added/tenant", "usage/bytes/removed/tenant"}))(t)
+		return used[0] - used[1]
+	}
+	before := counted()
+	db.Break(looptest.ErrUnreachable)
+	if err := e.Count(t.Context()); !errors.Is(err, looptest.ErrUnreachable) {
+		t.Errorf("the count ends with %v", err)
+	}
+	if got := counted(); got != before {
+		t.Errorf("%d bytes are counted, %d were", got, before)
+	}
+	db.Break(store.ErrUnreadable)
+	if err := e.Count(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := counted(); got >= before {
+		t.Errorf("%d bytes are counted, %d were before one of three threads was damaged", got, before)
+	}
+}
+
 // TestCleanUpsLeaveUnreadable: clean-ups count a thread that cannot be read, and do the
 // others.
 func TestCleanUpsLeaveUnreadable(t *testing.T) {
