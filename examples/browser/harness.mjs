@@ -145,7 +145,12 @@ async function open(browser, frames, complaints) {
   const { until } = page;
   page.until = (expression, seconds) => until(`Boolean(${expression})`, seconds);
   page.click = (selector) => page.run(`document.querySelector(${JSON.stringify(selector)}).click()`);
-  page.pressButton = (name) => page.run(`[...document.querySelectorAll('button')].find((b) => b.innerText.trim() === ${JSON.stringify(name)}).click()`);
+  page.pressButton = (name, within = 'body') =>
+    page.run(`[...document.querySelectorAll(${JSON.stringify(`${within} button`)})].find((b) => b.innerText.trim() === ${JSON.stringify(name)}).click()`);
+  page.fill = async (selector, text) => {
+    await page.run(`document.querySelector(${JSON.stringify(selector)}).select()`);
+    await page.type(text);
+  };
   return page;
 }
 

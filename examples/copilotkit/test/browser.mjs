@@ -10,6 +10,15 @@ import { drive } from '../../browser/harness.mjs';
 
 const answers = { 1: '.copilotKitAssistantMessage', 2: '[data-testid=copilot-assistant-message]' };
 
+const buttons = { 1: '[aria-label="Regenerate response"]', 2: '[data-testid=copilot-regenerate-button]' };
+
+/** lostOnly forgets the complaints of a browser whose server was away. */
+function lostOnly(complaints) {
+  const others = complaints.filter((text) => !/ERR_|Failed to load resource/.test(text));
+  complaints.length = 0;
+  complaints.push(...others);
+}
+
 // CopilotKit asks for the info, then connects to the thread, and ignores what is typed until
 // both are done. Its first generation sends both to one route, in an envelope.
 const connected = "performance.getEntriesByType('resource').filter((e) => /\\/(connect|info|copilotkit)$/.test(e.name)).length >= 2";
@@ -54,6 +63,20 @@ class Chat {
     await page.until(`${shown}.replace(/\\s+/g, ' ').includes(${flat(answer)})`);
   }
 
+  /** settled waits until the page has seen the run's end: the last answer then has its buttons. */
+  settled() { return this.page.until(`document.querySelector('${buttons[this.generation]}')`); }
+
+  regenerate() { return this.page.click(buttons[this.generation]); }
+
+  connected() { return this.page.until(connected); }
+
+  async until(condition, seconds = 20) {
+    for (const end = Date.now() + seconds * 1000; !(await condition());) {
+      assert.ok(Date.now() < end, `never true: ${condition}`);
+      await this.page.run('new Promise((done) => { setTimeout(done, 30); })');
+    }
+  }
+
   messages() { return this.server.messages(this.thread); }
   ended() { return this.server.ended(this.thread); }
 }
@@ -94,17 +117,44 @@ const both = {
     await chat.writes();
     await chat.whole();
   },
-  async 'kill -9 in mid-answer: after a reload the page has all of it'(chat, { complaints }) {
+  async 'kill -9 in mid-answer, and the answer goes on'(chat, { complaints }) {
     await chat.open();
     await chat.say('slow 15');
     await chat.writes();
     await chat.server.kill();
     await chat.server.start();
-    await chat.page.reload();
-    await chat.writes();
     await chat.whole();
     assert.equal((await chat.messages()).length, 2);
-    complaints.length = 0; // the connection was lost, and the browser says so
+    await chat.say('calculate 6 * 7');
+    await chat.shows('42');
+    lostOnly(complaints);
+  },
+  async 'kill -9 between charges: each is made once'(chat, { complaints }) {
+    const before = chat.server.charges().size;
+    await chat.open();
+    await chat.say('charge 3');
+    await chat.until(() => chat.server.charges().size > before);
+    await chat.server.kill();
+    await chat.server.start();
+    const end = await chat.ended();
+    assert.ok(['idle', 'interrupted'].includes(end.status), end.status); // a charge in doubt asks
+    assert.ok(chat.server.charges().size - before <= 3);
+    lostOnly(complaints);
+  },
+  async 'an answer is given again: its charge is not'(chat) {
+    const before = chat.server.charges().size;
+    await chat.open();
+    await chat.say('use charge_card {"amount": 7, "currency": "EUR"}');
+    await chat.ended();
+    await chat.settled();
+    const { runId } = await chat.server.thread(chat.thread);
+    await chat.regenerate();
+    await chat.until(async () => (await chat.server.thread(chat.thread)).runId !== runId);
+    const { outcome, status } = await chat.ended();
+    assert.deepEqual([outcome, status], ['success', 'idle']);
+    await chat.settled();
+    assert.equal(chat.server.charges().size - before, 1);
+    assert.equal((await chat.messages()).filter((m) => m.role === 'user').length, 1);
   },
   async 'a message after a run that was left unfinished'(chat) {
     await chat.open();
@@ -128,7 +178,7 @@ const second = {
     await chat.page.reload();
     await chat.page.until("document.querySelector('.question button')");
     assert.equal((await chat.ended()).status, 'interrupted');
-    await chat.page.pressButton('Blue');
+    await chat.page.pressButton('blue');
     await chat.page.until("!document.querySelector('.question')");
     await chat.shows('blue');
     assert.equal((await chat.ended()).status, 'idle');
@@ -137,7 +187,7 @@ const second = {
     await chat.open();
     await chat.say('ask me to choose red, blue');
     await chat.page.until("document.querySelector('.question button')");
-    await chat.page.pressButton('Blue');
+    await chat.page.pressButton('blue');
     await chat.page.until("!document.querySelector('.question')");
     await chat.shows('blue');
     assert.equal((await chat.ended()).status, 'idle');
@@ -169,6 +219,84 @@ const second = {
     for (const page of [chat.page, other]) await chat.whole(page);
     await other.close();
   },
+  async 'a message is edited'(chat) {
+    const before = chat.server.charges().size;
+    await chat.open();
+    await chat.say('use charge_card {"amount": 8, "currency": "EUR"}');
+    await chat.ended();
+    await chat.settled();
+    await chat.page.click('[data-testid=copilot-edit-button]');
+    await chat.page.until("document.querySelector('.edit input')");
+    await chat.page.fill('.edit input', 'calculate 6 * 7');
+    await chat.page.pressButton('Send');
+    await chat.shows('42');
+    await chat.ended();
+    const messages = await chat.messages();
+    assert.deepEqual(messages.filter((m) => m.role === 'user').map((m) => m.content), ['calculate 6 * 7']);
+    await chat.page.until(`!${shown}.includes('Charge 8')`);
+    assert.equal(chat.server.charges().size - before, 1);
+  },
+  async 'a charge is approved with another amount'(chat) {
+    await chat.open('careful');
+    await chat.say('use charge_card {"amount": 20, "currency": "EUR"}');
+    await chat.page.until("document.querySelector('.approval [name=amount]')");
+    await chat.page.reload();
+    await chat.page.until("document.querySelector('.approval [name=amount]')?.value === '20'");
+    await chat.page.fill('.approval [name=amount]', '12');
+    const before = chat.server.charges().size;
+    await chat.page.pressButton('Approve');
+    await chat.page.until("!document.querySelector('.approval')");
+    assert.equal((await chat.ended()).status, 'idle');
+    assert.deepEqual([...chat.server.charges().values()].slice(before), [12]);
+    await chat.page.until(`${shown}.includes('Charge 20 EUR') || ${shown}.includes('Charge 12 EUR')`);
+    const result = (await chat.messages()).findLast((m) => m.role === 'tool').content;
+    await chat.page.until(`document.querySelector('.charge b')?.innerText === ${JSON.stringify(result)}`);
+  },
+  async 'a charge is not approved'(chat) {
+    const before = chat.server.charges().size;
+    await chat.open('careful');
+    await chat.say('use charge_card {"amount": 21, "currency": "EUR"}');
+    await chat.page.until("document.querySelector('.approval')");
+    await chat.page.pressButton('Deny');
+    await chat.page.until("!document.querySelector('.approval')");
+    assert.equal((await chat.ended()).status, 'idle');
+    assert.equal(chat.server.charges().size, before);
+    await chat.say('calculate 6 * 7');
+    await chat.shows('42');
+  },
+  async 'the list of threads: titles, another name, hiding, deleting'(chat, { page, server }) {
+    const title = `document.querySelector('.threads [aria-current] .title')?.innerText`;
+    const entry = (name) => page.click(`.threads [aria-current] ${name}`);
+    await chat.open();
+    await chat.say('slow 60');
+    await page.until(`${title} === 'slow 60'`);
+    await chat.writes();
+    await entry('summary');
+    await page.fill('.threads [aria-current] input', 'While it runs');
+    await page.pressButton('Rename', '.threads [aria-current]');
+    await page.until(`${title} === 'While it runs'`);
+    await chat.until(async () => (await server.thread(chat.thread)).title === 'While it runs');
+    assert.equal((await server.thread(chat.thread)).status, 'running');
+    await page.click('[data-testid=copilot-send-button]');
+    await chat.ended();
+    await page.reload();
+    await page.until(`${title} === 'While it runs'`);
+    await entry('summary');
+    await page.pressButton('Hide', '.threads [aria-current]');
+    await page.until("!document.querySelector('.threads [aria-current]')");
+    await chat.until(async () => (await server.thread(chat.thread)).hidden);
+    await chat.open();
+    await page.pressButton('New conversation');
+    await chat.connected();
+    const other = await page.run("new URLSearchParams(location.search).get('thread')");
+    await chat.say('calculate 1 + 1');
+    await page.until(`${title} === 'calculate 1 + 1'`);
+    await server.ended(other);
+    await entry('summary');
+    await page.pressButton('Delete', '.threads [aria-current]');
+    await page.until("!document.querySelector('.threads [aria-current]')");
+    await chat.until(async () => (await server.thread(other)).error?.code === 'not_found');
+  },
   async 'Stop, and then another message'(chat) {
     await chat.open();
     await chat.say('slow 60');
@@ -185,7 +313,10 @@ const checks = {};
 for (const generation of process.env.GENERATION ? [Number(process.env.GENERATION)] : [2, 1]) {
   for (const [name, check] of Object.entries({ ...both, ...(generation === 2 ? second : {}) })) {
     const short = name.replace(/\W+/g, '-').slice(0, 20);
-    checks[`v${generation} ${name}`] = (all) => check(new Chat(all, generation, short), all);
+    checks[`v${generation} ${name}`] = async (all) => {
+      await check(new Chat(all, generation, short), all);
+      assert.deepEqual(all.complaints, []);
+    };
   }
 }
 await drive({ home: new URL('..', import.meta.url), checks });
