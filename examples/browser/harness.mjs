@@ -182,11 +182,12 @@ export async function drive({ home, checks }) {
     const page = await openTab();
     for (const [name, check] of Object.entries(checks)) {
       if (process.env.ONLY && !name.includes(process.env.ONLY)) continue;
+      const began = Date.now();
       try {
         await check({ page, server, pages, openTab, dir, complaints });
         assert.deepEqual(frames.wrong, []);
         server.charges();
-        console.log(`ok   ${name}`);
+        console.log(`ok   ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
       } catch (err) {
         failed++;
         console.log(`FAIL ${name}\n${err.stack}\n${complaints.slice(-3).join('\n')}`);
