@@ -32,7 +32,7 @@ function Tools() {
       </p>
     ),
   });
-  return <pre className="state">{JSON.stringify(state)}</pre>;
+  return Object.keys(state ?? {}).length > 0 ? <pre className="state">{JSON.stringify(state)}</pre> : null;
 }
 
 createRoot(document.getElementById("page")!).render(

@@ -29,7 +29,7 @@ export function Tools() {
     parameters: z.object({ color: z.string() }),
     handler: async ({ color }) => {
       document.body.dataset.color = color;
-      document.body.style.setProperty("--accent", color);
+      document.body.style.setProperty("--page-accent", color);
       return `The page is ${color} now.`;
     },
   });
@@ -70,9 +70,11 @@ function Approval({ interrupt, answer }) {
   return (
     <form className="card approval" onSubmit={(e) => { e.preventDefault(); approve(e.currentTarget); }}>
       <p>{interrupt.message}</p>
-      {Object.entries(args).map(([name, value]) => (
-        <label key={name}>{name} <input name={name} defaultValue={String(value)} /></label>
-      ))}
+      <div className="arguments">
+        {Object.entries(args).map(([name, value]) => (
+          <label key={name}>{name} <input name={name} defaultValue={String(value)} /></label>
+        ))}
+      </div>
       <button>Approve</button>
       <button type="button" onClick={() => answer({ approved: false, reason: "The person said no." }, interrupt.id)}>Deny</button>
     </form>

@@ -106,7 +106,7 @@ const both = {
   async 'the shared state arrives'(chat) {
     await chat.open();
     await chat.say('plan 2 steps');
-    await chat.page.until("document.querySelector('.state').innerText.length > 20", 30);
+    await chat.page.until("document.querySelector('.state')?.innerText.length > 20", 30);
     await chat.ended();
   },
   async 'a reload in mid-answer shows all of it'(chat) {
