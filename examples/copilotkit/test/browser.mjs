@@ -202,8 +202,8 @@ const second = {
     const { result } = await page.send('Runtime.evaluate', { expression: "document.querySelector('input[type=file]')" });
     await page.send('DOM.setFileInputFiles', { files: [picture], objectId: result.objectId });
     await page.until("document.querySelector('[data-testid=copilot-attachment-queue]')");
-    await chat.say('help');
-    await chat.shows('demo model');
+    await chat.say('calculate 6 * 7');
+    await chat.shows('42');
     await chat.ended();
     const parts = (await chat.messages())[0].content;
     assert.deepEqual(parts.map((part) => part.type).sort(), ['image', 'text']);
