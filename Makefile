@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench fairness damage fuzz web verify-web browser screenshot program clients clients-dist cuts
+.PHONY: help run build test short check lint api bench fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -62,6 +62,11 @@ verify-web: ## check that web/dist matches web/src, check the types in web/src, 
 browser: ## test the page in a real browser, with reload and kill -9
 	go build -o bin/holdfast-browser ./cmd/server
 	node web/test/browser.mjs bin/holdfast-browser
+
+STORES ?= file redis
+pages: ## test the example pages of other frontends in a real browser, on STORES (needs Node, Chromium, redis-server)
+	go build -o bin/holdfast-pages ./cmd/server
+	STORES="$(STORES)" scripts/pages.sh bin/holdfast-pages
 
 screenshot: ## make docs/images/page.png, the picture in the README
 	scripts/screenshot.sh

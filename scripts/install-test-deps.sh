@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond Go: Node.js, redis-server and Chromium, and from the
-# npm registry the official AG-UI client, the page's type checker, and what clients/js is
-# built and tested with. Skips what is already installed. Packages' install scripts are not run.
+# npm registry the official AG-UI client, the page's type checker, what clients/js is
+# built and tested with, and the packages of the example pages. Skips what is already
+# installed. Packages' install scripts are not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +23,7 @@ if [ ${#packages[@]} -gt 0 ]; then
 	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${packages[@]}"
 fi
 
-for dir in test/oracle web clients/js; do
+for dir in test/oracle web clients/js $(dirname examples/*/package-lock.json); do
 	if ! cmp -s "$dir/package-lock.json" "$dir/node_modules/.installed-lock"; then
 		npm --prefix "$dir" ci --ignore-scripts --no-audit --no-fund
 		cp "$dir/package-lock.json" "$dir/node_modules/.installed-lock"

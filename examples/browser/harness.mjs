@@ -145,7 +145,12 @@ async function open(browser, frames, complaints) {
   const { until } = page;
   page.until = (expression, seconds) => until(`Boolean(${expression})`, seconds);
   page.click = (selector) => page.run(`document.querySelector(${JSON.stringify(selector)}).click()`);
-  page.pressButton = (name) => page.run(`[...document.querySelectorAll('button')].find((b) => b.innerText.trim() === ${JSON.stringify(name)}).click()`);
+  page.pressButton = (name, within = 'body') =>
+    page.run(`[...document.querySelectorAll(${JSON.stringify(`${within} button`)})].find((b) => b.innerText.trim() === ${JSON.stringify(name)}).click()`);
+  page.fill = async (selector, text) => {
+    await page.run(`document.querySelector(${JSON.stringify(selector)}).select()`);
+    await page.type(text);
+  };
   return page;
 }
 
@@ -177,11 +182,12 @@ export async function drive({ home, checks }) {
     const page = await openTab();
     for (const [name, check] of Object.entries(checks)) {
       if (process.env.ONLY && !name.includes(process.env.ONLY)) continue;
+      const began = Date.now();
       try {
         await check({ page, server, pages, openTab, dir, complaints });
         assert.deepEqual(frames.wrong, []);
         server.charges();
-        console.log(`ok   ${name}`);
+        console.log(`ok   ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
       } catch (err) {
         failed++;
         console.log(`FAIL ${name}\n${err.stack}\n${complaints.slice(-3).join('\n')}`);

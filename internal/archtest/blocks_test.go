@@ -41,6 +41,7 @@ var proofs = []struct {
 	{page: "docs/frontends.md", language: "sh", why: "npm install of a folder of this repository"},
 	{page: "docs/protocol.md", language: "json", why: "the form of an error, without one error's words; TestErrorsMatchTheDocument in internal/http has the form"},
 	{page: "docs/copilotkit.md", language: "tsx", why: "examples/copilotkit has it in a page that is driven in a browser"},
+	{page: "docs/copilotkit.md", language: "js", why: "the official client with the fetch of holdfast-agent, which make clients tests with a server that is killed; CopilotKit's runtime only hands it on"},
 	{page: "docs/state-checks.md", language: "go", why: "right and wrong code side by side, which does not compile; internal/statecheck/testdata has it in full"},
 	{page: "docs/architecture.md", language: "text", why: "a drawing, and a list of packages that TestPages compares with the code"},
 	{page: "*", language: "console", test: "cmd/server.TestConsoleBlocks"},

@@ -59,7 +59,7 @@ var ownRoutes = []route{
 	},
 	{
 		method: "PATCH", path: "/threads/{thread}", do: (*handler).patchThread, id: "describeThread", params: []string{"IfMatch"},
-		summary: "Give a thread that is not running another title, hide it, or show it again.", body: "Description",
+		summary: "Give a thread another title, hide it, or show it again.", body: "Description",
 		answers: []answer{{http.StatusOK, "The thread.", typeJSON, "ThreadInfo"}}, errors: changeErrors,
 	},
 	{

@@ -10,8 +10,8 @@ import (
 
 // Titles changes how threads are listed.
 type Titles interface {
-	// Describe gives a thread that does not run another title, hides it or shows it again.
-	// An etag that is not empty must match the thread's.
+	// Describe gives a thread another title, hides it or shows it again. An etag that is not
+	// empty must match the thread's, which then must not run.
 	Describe(ctx context.Context, who holdfast.Principal, thread, etag string, d threads.Description) (*threads.Info, error)
 }
 

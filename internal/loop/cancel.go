@@ -38,7 +38,7 @@ func (e *Engine) cancelAndWait(ctx context.Context, t *thread.Thread) error {
 
 // postCancel leaves the request to cancel a run in the thread's inbox.
 func (e *Engine) postCancel(ctx context.Context, key store.ThreadKey, run string) error {
-	item := store.InboxItem{ID: "cancel/" + run, Data: thread.MustJSON(inboxItem{Type: "cancel", Run: run})}
+	item := store.InboxItem{ID: itemCancel + "/" + run, Data: thread.MustJSON(inboxItem{Type: itemCancel, Run: run})}
 	if err := e.cfg.Store.Post(ctx, key, item); err != nil {
 		return thread.ReadError(key, err)
 	}
@@ -76,11 +76,11 @@ func (e *Engine) posted(key store.ThreadKey) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r := e.runs[key]; r != nil {
-		r.inbox.Go(r.readInbox)
+		r.inbox.readers.Go(mail{r}.read)
 	}
 	if key == (store.ThreadKey{}) {
 		for _, r := range e.runs {
-			r.inbox.Go(r.readInbox)
+			r.inbox.readers.Go(mail{r}.read)
 		}
 	}
 }

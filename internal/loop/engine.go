@@ -207,7 +207,7 @@ func (e *Engine) launch(b *begun, s *slot) {
 	e.runs[r.key] = r
 	s.kept = true
 	e.wg.Go(r.main)
-	r.inbox.Go(r.readInbox) // something may have been posted before it was listed
+	r.inbox.readers.Go(mail{r}.read) // something may have been posted before it was listed
 }
 
 // unlist implements lister.

@@ -2,39 +2,110 @@ package loop
 
 import (
 	"encoding/json"
+	"errors"
+	"sync"
 
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
+
+// Only the owner of a run writes to its thread. What others want of it meanwhile they leave
+// in the thread's inbox, which is durable: an owner that dies is followed by one that reads
+// the same items.
 
 // inboxItem is what a request, possibly in another process, leaves for a run's owner.
 type inboxItem struct {
-	Type string `json:"type"` // always cancel
+	Type string `json:"type"` // cancel or describe
 	Run  string `json:"run"`  // the run that it is for
+	// Description is how the thread is to be listed.
+	Description *threads.Description `json:"description,omitempty"`
 }
 
-// readInbox cancels the run if somebody asked for it.
-func (r *run) readInbox() {
+const (
+	itemCancel   = "cancel"
+	itemDescribe = "describe"
+)
+
+// inbox is what a run does with the items of its inbox.
+type inbox struct {
+	// readers are the goroutines that read; they start only while the run is listed in the
+	// engine.
+	readers sync.WaitGroup
+
+	mu sync.Mutex // one reads at a time, so items are taken in their order
+	// seen is the number of the newest item that was taken. It changes under mu and in the
+	// writer's turn, so the commit that ends the run knows what it includes.
+	seen uint64
+	// cancelled means that an item has cancelled the run. Until its end no item is removed,
+	// so that the next owner would find that one.
+	cancelled bool
+}
+
+// mail is a run as it reads its inbox.
+type mail struct{ *run }
+
+// read takes what has come since it was last read.
+func (r mail) read() {
+	r.inbox.mu.Lock()
+	defer r.inbox.mu.Unlock()
 	err := panics.Caught(func() error {
 		items, err := r.host.cfg.Store.Inbox(r.ctx, r.key)
-		if err == nil && r.wantsCancel(items) {
-			r.cancel(errCancelled)
+		for i := 0; err == nil && i < len(items); i++ {
+			if items[i].Number > r.inbox.seen {
+				err = r.take(&items[i])
+			}
 		}
 		return err
 	})
-	if err != nil && r.ctx.Err() == nil {
+	if err != nil && r.ctx.Err() == nil && !errors.Is(err, journal.ErrClosed) {
 		r.host.cfg.Log.Warn("the inbox could not be read", "thread", r.key.Thread, "run", r.rec.ID, "error", err)
 	}
 }
 
-// wantsCancel reports whether one of the items cancels this run, and notes what was read.
-func (r *run) wantsCancel(items []store.InboxItem) bool {
-	for _, it := range items {
-		r.inboxSeen.Store(it.Number)
-		var in inboxItem
-		if json.Unmarshal(it.Data, &in) == nil && in.Type == "cancel" && in.Run == r.rec.ID {
-			return true
-		}
+// take does what an item says, if it is for this run.
+func (r mail) take(it *store.InboxItem) error {
+	var in inboxItem
+	mine := json.Unmarshal(it.Data, &in) == nil && in.Run == r.rec.ID
+	var events []agui.Event
+	if mine && in.Type == itemDescribe && in.Description != nil {
+		ev := agui.Custom{Name: "holdfast.described", Value: thread.MustJSON(in.Description)}
+		ev.Timestamp = r.now()
+		events = append(events, ev)
 	}
-	return false
+	if mine && in.Type == itemCancel {
+		r.inbox.cancelled = true
+		r.cancel(errCancelled)
+	}
+	return r.w.Add(events, journal.Soon, func(c *store.Commit, _ store.Cursor) {
+		r.inbox.seen = it.Number
+		if len(events) > 0 {
+			r.describe(c, *in.Description)
+		}
+	})
+}
+
+// describe changes how the thread is listed, in a commit that leaves everything else as it
+// was stored last. The run's goroutine may have changed its state since.
+func (r mail) describe(c *store.Commit, d threads.Description) {
+	st, err := thread.DecodeState(r.stored)
+	if err != nil {
+		return // this process wrote it
+	}
+	st.Describe(d, &thread.History{})
+	r.st.Described = st.Described
+	r.stored = st.Encode()
+	c.State = r.stored
+	if !r.inbox.cancelled {
+		c.InboxSeen = r.inbox.seen
+	}
+}
+
+// saveState puts the run's state into a commit; the writer calls it.
+func (r *run) saveState(c *store.Commit) {
+	r.stored = r.st.Encode()
+	c.State = r.stored
 }

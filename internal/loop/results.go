@@ -95,7 +95,7 @@ func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 			// the answer.
 			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindIntent, ID: call.ID})
 		}
-		c.State = r.st.Encode()
+		r.saveState(c)
 	})
 }
 

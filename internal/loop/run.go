@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -77,10 +76,9 @@ type run struct {
 	results int
 	// marks tracks the intents and pending writes that the store holds.
 	marks marks
-	// inbox waits for the goroutines that read the inbox; they start only while the run
-	// is listed in the engine. inboxSeen is the newest item that was read.
-	inbox     sync.WaitGroup
-	inboxSeen atomic.Uint64
+	inbox inbox
+	// stored is the state as it was last given to the writer, in whose turn it changes.
+	stored []byte
 }
 
 // errCancelled is the cause of a run that its user cancelled.
@@ -100,6 +98,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.list, r.key = list, head.Key
 	r.feed = journal.NewFeed(r.host.cfg.TailBytes)
 	r.feed.Append(first)
+	r.stored = head.State
 	r.done = make(chan struct{})
 	r.started = r.host.cfg.Now()
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
@@ -185,7 +184,7 @@ func (r *run) main() {
 	}
 	r.cancel(nil)
 	r.list.unlist(r)
-	r.inbox.Wait()
+	r.inbox.readers.Wait()
 	r.feed.End()
 	r.list.freeSlot(r.principal())
 	close(r.done)
@@ -285,7 +284,7 @@ func (r *run) checkpoint() error {
 		}
 		r.marks.clear(c)
 		r.countBytes()
-		c.State = r.st.Encode()
+		r.saveState(c)
 	})
 }
 
@@ -316,9 +315,9 @@ func (r *run) close(ev agui.Event, moved error) error {
 		if r.st.Status() == threads.StatusIdle {
 			r.marks.clear(c)
 		}
-		c.InboxSeen = r.inboxSeen.Load()
+		c.InboxSeen = r.inbox.seen
 		thread.PutRunEnd(c, r.rec.ID, r.st.RunEnd(r.host.cfg.Now(), last.Number))
-		c.State = r.st.Encode()
+		r.saveState(c)
 	})
 	if err != nil {
 		return err
@@ -368,7 +367,7 @@ func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urg
 		if more != nil {
 			more(c)
 		}
-		c.State = r.st.Encode()
+		r.saveState(c)
 	})
 }
 

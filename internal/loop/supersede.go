@@ -21,7 +21,7 @@ func (r *run) supersede(name string, value any) error {
 	}
 	return r.w.Step(r.st.Superseded(r.now(), name, value), func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
-		c.State = r.st.Encode()
+		r.saveState(c)
 	})
 }
 
@@ -45,7 +45,7 @@ func (a *completion) keepPartial() error {
 	// The snapshot shows the mark, and removes calls that were still being written.
 	return r.w.Step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
-		c.State = r.st.Encode()
+		r.saveState(c)
 	})
 }
 

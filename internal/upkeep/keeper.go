@@ -2,8 +2,8 @@
 // and checkpoints, takes them back, forks, prunes and deletes them at a user's request,
 // and by itself archives the logs of ended runs and enforces retention. A change is a
 // commit that does not touch the thread's fence: only the owner of a run writes while it
-// runs, so a Keeper refuses or leaves alone a thread that runs. It uses the engine
-// through a small interface.
+// runs, so a Keeper refuses or leaves alone a thread that runs, but for its title, which it
+// has the owner change. It uses the engine through a small interface.
 package upkeep
 
 import (
@@ -55,6 +55,9 @@ type Engine interface {
 	Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error)
 	// Left reports whether this process owns a thread whose run it has given up.
 	Left(head *store.Head) bool
+	// Describe has the owner of the thread's run change how the thread is listed, and waits
+	// until that is stored. It reports false if the run has ended before that.
+	Describe(ctx context.Context, t *thread.Thread, d threads.Description) (bool, error)
 	// Agent returns the agent of that name.
 	Agent(name string) (*holdfast.Agent, error)
 	// ShownStates returns the middleware's states in st as the thread's owner may see

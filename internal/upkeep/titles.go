@@ -2,8 +2,10 @@ package upkeep
 
 import (
 	"context"
+	"errors"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -12,10 +14,30 @@ import (
 // Titles is the part of a Keeper that changes how threads are listed.
 type Titles struct{ *Keeper }
 
-// Describe gives a thread that does not run another title, hides it or shows it again. That
-// is no activity: the thread keeps its place in the list. If etag is not empty, the thread
-// must have it.
+// Describe gives a thread another title, hides it or shows it again. That is no activity: a
+// thread that does not run keeps its place in the list. If etag is not empty, the thread
+// must have it, and must not run.
 func (k Titles) Describe(ctx context.Context, who holdfast.Principal, id, etag string, d threads.Description) (*threads.Info, error) {
+	for range maxTries {
+		info, err := k.still(ctx, who, id, etag, d)
+		if etag != "" || !running(err) {
+			return info, err
+		}
+		if info, err = k.whileItRuns(ctx, who, id, d); info != nil || err != nil {
+			return info, err
+		}
+	}
+	return nil, thread.KeptChanging()
+}
+
+// running reports whether the error says that the thread runs.
+func running(err error) bool {
+	var pub *holdfast.Error
+	return errors.As(err, &pub) && pub.Code == codes.RunInProgress
+}
+
+// still describes a thread that does not run.
+func (k Titles) still(ctx context.Context, who holdfast.Principal, id, etag string, d threads.Description) (*threads.Info, error) {
 	var info *threads.Info
 	_, err := k.onStill(ctx, who, id, etag, func(t *thread.Thread) (*store.Commit, error) {
 		st := t.State.Clone()
@@ -30,4 +52,33 @@ func (k Titles) Describe(ctx context.Context, who holdfast.Principal, id, etag s
 		return c, nil
 	})
 	return info, err
+}
+
+// whileItRuns has the owner of the thread's run describe it. It returns nil if the run has
+// ended before that.
+func (k Titles) whileItRuns(ctx context.Context, who holdfast.Principal, id string, d threads.Description) (*threads.Info, error) {
+	t, err := k.engine.Current(ctx, who, id)
+	if err != nil || !t.State.Running() {
+		return nil, err
+	}
+	if d.Title != nil {
+		want := t.State.Described
+		want.Describe(d, &thread.History{})
+		if want.Title == "" { // it is made from the first message, as that is known here
+			h, err := k.read.History(ctx, t.Key, t.State.Leaf)
+			if err != nil {
+				return nil, err
+			}
+			want.MakeTitle(h)
+		}
+		d.Title = &want.Title
+	}
+	done, err := k.engine.Describe(ctx, t, d)
+	if err != nil || !done {
+		return nil, err
+	}
+	if t, err = k.read.Existing(ctx, who, id); err != nil {
+		return nil, err
+	}
+	return t.Info(), nil
 }

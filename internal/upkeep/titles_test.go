@@ -3,13 +3,21 @@ package upkeep_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/filestore"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -54,22 +62,116 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// TestNoTitleWhileItRuns: only the owner of a run writes to its thread.
-func TestNoTitleWhileItRuns(t *testing.T) {
-	hold := make(chan struct{})
-	slow := looptest.Tool("slow", holdfast.EffectPure, func(context.Context) (string, error) { <-hold; return "", nil })
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("slow", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{slow}})
-	reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
-	if err != nil {
-		t.Fatal(err)
+// holding is an agent whose run waits in a tool until it may go on.
+func holding(hold <-chan struct{}) holdfast.Agent {
+	wait := looptest.Tool("wait", holdfast.EffectPure, func(ctx context.Context) (string, error) {
+		select {
+		case <-hold:
+			return "", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+	return holdfast.Agent{Name: "a", Model: looptest.Say(looptest.Calls("wait", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{wait}}
+}
+
+// TestTitleWhileItRuns: a thread that runs gets another title at once, by its owner, also if
+// another process was asked for it. The stream says so, and the run keeps it.
+func TestTitleWhileItRuns(t *testing.T) {
+	for name, open := range map[string]func() store.Store{
+		"memory": func() store.Store { return memstore.New() },
+		"file":   func() store.Store { return looptest.Must(filestore.Open(t.TempDir(), filestore.Options{}))(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			shared, hold := open(), make(chan struct{})
+			e := looptest.Start(t, shared, nil, holding(hold))
+			other := looptest.Start(t, shared, nil, holding(hold))
+			reply := looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+			hidden := true
+			for i, k := range []*upkeep.Keeper{e.Keeper, other.Keeper, e.Keeper} {
+				title := []string{" first\n", "second", ""}[i]
+				info := looptest.Must(upkeep.Titles{Keeper: k}.Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &title, Hidden: &hidden}))(t)
+				if want := []string{"first", "second", "go"}[i]; info.Title != want || !info.Hidden || info.Status != threads.StatusRunning {
+					t.Errorf("%+v, want the title %q", info, want)
+				}
+			}
+			before := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+			last := "last"
+			if _, err := (upkeep.Titles{Keeper: e.Keeper}).Describe(t.Context(), looptest.Alice, "t", before.ETag, threads.Description{Title: &last}); looptest.Code(err) != codes.RunInProgress {
+				t.Errorf("with an ETag: %v, want run_in_progress", err)
+			}
+			looptest.Must(upkeep.Titles{Keeper: other.Keeper}.Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &last}))(t)
+			close(hold)
+			events := looptest.Collect(t, reply, nil)
+			looptest.Succeeded(t, events)
+			var said []string
+			for _, ev := range events {
+				if c, ok := ev.(agui.Custom); ok && c.Name == "holdfast.described" {
+					said = append(said, string(c.Value))
+				}
+			}
+			if want := []string{`{"title":"first","hidden":true}`, `{"title":"second","hidden":true}`, `{"title":"go","hidden":true}`, `{"title":"last"}`}; !slices.Equal(said, want) {
+				t.Errorf("the stream says %q, want %q", said, want)
+			}
+			info := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+			if left := looptest.Must(shared.Inbox(t.Context(), looptest.KeyOf("t")))(t); info.Title != last || !info.Hidden || len(left) != 0 {
+				t.Errorf("after the run: %+v, and in the inbox %v", info, left)
+			}
+		})
 	}
-	title := "mine"
-	if _, err := (upkeep.Titles{Keeper: e.Keeper}).Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &title}); looptest.Code(err) != codes.RunInProgress {
-		t.Errorf("got %v, want run_in_progress", err)
-	}
-	if info := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t); info.Title != "go" {
-		t.Errorf("%+v", info)
-	}
-	close(hold)
-	looptest.Succeeded(t, looptest.Collect(t, reply, nil))
+}
+
+// TestTitleOutlivesTheOwner: whoever takes a run over gives the thread the title that its
+// owner was asked for and did not live to store.
+func TestTitleOutlivesTheOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared, hold := memstore.New(), make(chan struct{})
+		mortal := &looptest.Mortal{Store: shared}
+		e := looptest.Start(t, mortal, nil, holding(nil))
+		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		synctest.Wait()
+		mortal.Dead.Store(true)
+		other := looptest.Start(t, shared, nil, holding(hold))
+		title := "mine"
+		info := looptest.Must(upkeep.Titles{Keeper: other.Keeper}.Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &title}))(t)
+		if info.Title != title || info.Status != threads.StatusRunning {
+			t.Errorf("%+v", info)
+		}
+		close(hold)
+		synctest.Wait()
+		if info := looptest.Must(other.Thread(t.Context(), looptest.Alice, "t"))(t); info.Title != title || info.Status != threads.StatusIdle {
+			t.Errorf("after the run: %+v", info)
+		}
+	})
+}
+
+// TestTitleInTheMiddleOfAnAnswer: an answer that is being written, and the cancel that ends
+// it, come through as if nobody had changed the title.
+func TestTitleInTheMiddleOfAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		words := make([]holdfast.Delta, 100)
+		for i := range words {
+			words[i].Text = fmt.Sprint(i, " ")
+		}
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(words)})
+		reply := looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		for i := range 10 {
+			time.Sleep(30 * time.Millisecond)
+			title := fmt.Sprint("title ", i)
+			if info := looptest.Must(upkeep.Titles{Keeper: e.Keeper}.Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &title}))(t); info.Title != title {
+				t.Errorf("%+v", info)
+			}
+		}
+		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+		title := "the end"
+		if info := looptest.Must(upkeep.Titles{Keeper: e.Keeper}.Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &title}))(t); info.Title != title {
+			t.Errorf("%+v", info)
+		}
+		events := looptest.Collect(t, reply, nil)
+		shown := looptest.Texts(t, e, "t")
+		info := looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+		if len(shown) != 2 || !strings.HasPrefix(shown[1], "assistant:0 1 2 3 ") || info.Outcome != holdfast.OutcomeCancelled || info.Title != title {
+			t.Errorf("%q, %+v\n%s", shown, info, looptest.Show(events))
+		}
+	})
 }

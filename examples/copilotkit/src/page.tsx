@@ -1,54 +1,73 @@
-// CopilotKit's components of the second generation, straight on Holdfast: chat, a card for
-// the server's tool, a tool that the page runs, one that a person answers, the server's
-// questions, the shared state, and files.
+// CopilotKit's components of the second generation, straight on Holdfast: a chat whose
+// answers can be regenerated and whose messages can be edited, with a list of threads, cards
+// of tools, approvals, questions, the shared state, and files.
 import "@copilotkit/react-core/v2/styles.css";
+import "./page.css";
+import { useState } from "react";
 import { createRoot } from "react-dom/client";
-import { CopilotChat, CopilotKitProvider, useAgent, useFrontendTool, useHumanInTheLoop, useInterrupt, useRenderTool } from "@copilotkit/react-core/v2";
-import { z } from "zod";
-import { runtimeUrl, threadInAddress } from "./where";
+import { CopilotChat, CopilotKitProvider, useAgent, useCopilotKit } from "@copilotkit/react-core/v2";
+import { resumeRuns } from "./resume";
+import { Threads } from "./threads";
+import { Tools } from "./tools";
+import { agentId, runtimeUrl, showInAddress, threadInAddress } from "./where";
 
-const threadId = threadInAddress();
+resumeRuns(runtimeUrl);
 
-function Tools() {
-  const { agent } = useAgent({ agentId: "default" });
-  useRenderTool({
-    name: "calculate",
-    parameters: z.object({ expression: z.string() }),
-    render: ({ status, result }) => <p className="card">calculator: {status === "complete" ? result : "…"}</p>,
-  });
-  useFrontendTool({
-    name: "paint",
-    description: "Changes the color of the page.",
-    parameters: z.object({ color: z.string() }),
-    handler: async ({ color }) => {
-      document.body.dataset.color = color;
-      return `The page is ${color} now.`;
-    },
-  });
-  useHumanInTheLoop({
-    name: "confirm",
-    description: "Asks the person to confirm.",
-    parameters: z.object({ what: z.string() }),
-    render: ({ args, status, respond }) => (
-      <p className="confirm">
-        {args.what} {status === "executing" && respond ? <button onClick={() => respond("The person has confirmed.")}>Confirm</button> : null}
-      </p>
-    ),
-  });
-  useInterrupt({
-    agentId: "default",
-    render: ({ interrupt, resolve, cancel }) => (
-      <p className="question">
-        {interrupt?.message} <button onClick={() => resolve({ answer: "blue" })}>Blue</button> <button onClick={() => cancel()}>No answer</button>
-      </p>
-    ),
-  });
-  return <pre className="state">{JSON.stringify(agent.state)}</pre>;
+/** A chat on a thread. What follows a message that is edited or answered anew becomes a branch. */
+function Chat({ threadId }: { threadId: string }) {
+  const { agent } = useAgent({ agentId });
+  const { copilotkit } = useCopilotKit();
+  const [edited, setEdited] = useState<string>();
+  const before = (id: string) => agent.messages.slice(0, agent.messages.findIndex((m) => m.id === id));
+  const run = (messages: typeof agent.messages) => {
+    setEdited(undefined);
+    agent.setMessages(messages);
+    copilotkit.runAgent({ agent });
+  };
+  const regenerate = (id: string) => {
+    const kept = before(id);
+    run(kept.slice(0, kept.findLastIndex((m) => m.role === "user") + 1));
+  };
+  // It keeps its id: that is what makes it an edited message, not a new one.
+  const edit = (form: HTMLFormElement) =>
+    run([...before(edited!), { id: edited!, role: "user", content: String(new FormData(form).get("text")) }]);
+  return (
+    <>
+      <CopilotChat
+        agentId={agentId}
+        threadId={threadId}
+        attachments={{ enabled: true }}
+        messageView={{
+          assistantMessage: { onRegenerate: (message) => regenerate(message.id) },
+          userMessage: { onEditMessage: ({ message }) => setEdited(message.id) },
+        }}
+      />
+      {edited ? (
+        <form className="edit" onSubmit={(e) => { e.preventDefault(); edit(e.currentTarget); }}>
+          <input name="text" aria-label="Edited message" autoFocus defaultValue={String(agent.messages.find((m) => m.id === edited)?.content ?? "")} />
+          <button>Send</button>
+          <button type="button" onClick={() => setEdited(undefined)}>Leave it</button>
+        </form>
+      ) : null}
+    </>
+  );
+}
+
+function Page() {
+  const [threadId, setThreadId] = useState(threadInAddress);
+  return (
+    <>
+      <Threads shown={threadId} onShow={(thread) => setThreadId(showInAddress(thread))} />
+      <main>
+        <Tools />
+        <Chat threadId={threadId} key={threadId} />
+      </main>
+    </>
+  );
 }
 
 createRoot(document.getElementById("page")!).render(
   <CopilotKitProvider runtimeUrl={runtimeUrl} headers={{ "X-Example": "copilotkit" }}>
-    <Tools />
-    <CopilotChat agentId="default" threadId={threadId} attachments={{ enabled: true }} />
+    <Page />
   </CopilotKitProvider>,
 );

@@ -1,14 +1,17 @@
-// Where the server is, and which thread the page shows: both from the address, so that a
-// reload shows the same thread.
+// Where the server is, which agent the page talks to, and which thread it shows: all from the
+// address, so that a reload shows the same thread.
 const params = new URLSearchParams(location.search);
 
 export const runtimeUrl = params.get("server") ?? "http://localhost:8080/copilotkit";
+export const agentId = params.get("agent") ?? "default";
 
 export function threadInAddress(): string {
-  const given = params.get("thread");
-  if (given) return given;
-  const made = crypto.randomUUID();
-  params.set("thread", made);
+  return new URLSearchParams(location.search).get("thread") ?? showInAddress(crypto.randomUUID());
+}
+
+export function showInAddress(thread: string): string {
+  const params = new URLSearchParams(location.search);
+  params.set("thread", thread);
   history.replaceState(null, "", `?${params}`);
-  return made;
+  return thread;
 }

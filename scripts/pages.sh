@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Runs the example pages in a real browser: those that are given, or all of examples/*/test/browser.mjs.
+#
+#   scripts/pages.sh path/to/holdfast [copilotkit …]
+#
+# STORES says on which stores ("file redis" by default); a redis-server is started for it.
+# The pages of one store run at the same time, because they mostly wait. Without Node,
+# Chromium or a page's packages it says so and goes on, unless HOLDFAST_REQUIRE_ALL=1.
+set -euo pipefail
+binary=$(realpath "$1")
+shift
+cd "$(dirname "$0")/.."
+
+missing() {
+	echo "$1 skipped: $2 (scripts/install-test-deps.sh installs it)"
+	[ "${HOLDFAST_REQUIRE_ALL:-}" != 1 ]
+}
+
+pages=("$@")
+if [ ${#pages[@]} -eq 0 ]; then
+	for test in examples/*/test/browser.mjs; do
+		pages+=("$(basename "$(dirname "$(dirname "$test")")")")
+	done
+fi
+ready=()
+for page in "${pages[@]}"; do
+	if [ -d "examples/$page/node_modules" ]; then
+		npm --prefix "examples/$page" run --silent build
+		ready+=("$page")
+	else
+		missing "examples/$page" "no node_modules"
+	fi
+done
+
+work=$(mktemp -d)
+redis=""
+finish() {
+	if [ -n "$redis" ]; then kill "$redis" && wait "$redis" || true; fi
+	rm -rf "$work"
+}
+trap finish EXIT
+
+# Starts a redis-server on a free port, and sets url to its first database but for the number.
+start_redis() {
+	local port
+	port=$(node -e 'const s = require("net").createServer().listen(0, "localhost", () => { console.log(s.address().port); s.close() })')
+	redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --databases 64 --dir "$work" >"$work/redis.log" &
+	redis=$!
+	until redis-cli -p "$port" ping >/dev/null 2>&1; do
+		kill -0 "$redis" || { cat "$work/redis.log"; return 1; }
+		sleep 0.05
+	done
+	url="redis://127.0.0.1:$port"
+}
+
+failed=0
+for store in ${STORES:-file redis}; do
+	if [ "$store" = redis ] && ! command -v redis-server >/dev/null; then
+		missing "the store in Redis" "no redis-server"
+		continue
+	fi
+	[ "$store" != redis ] || start_redis
+	running=()
+	for i in "${!ready[@]}"; do
+		page=${ready[$i]}
+		where=()
+		[ "$store" != redis ] || where=("$url/$i")
+		(cd "examples/$page" && node test/browser.mjs "$binary" "${where[@]}") >"$work/$page-$store" 2>&1 &
+		running+=($!)
+	done
+	for i in "${!running[@]}"; do
+		wait "${running[$i]}" || failed=1
+		sed "s/^/${ready[$i]} ($store): /" "$work/${ready[$i]}-$store"
+	done
+done
+exit $failed
