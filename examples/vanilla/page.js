@@ -191,14 +191,20 @@ function approval(form, question, give) {
   };
 }
 
+/** The address of this page for another thread, or for a new one. */
+function addressOf(thread) {
+  const there = new URLSearchParams(address);
+  if (thread) there.set('thread', thread);
+  else there.delete('thread');
+  return `?${there}`;
+}
+
 /** The conversations, newest first; the server makes their titles. */
 async function listThreads() {
   const { threads } = await fetch(`${server}/threads`).then((response) => response.json()).catch(() => ({ threads: [] }));
   byId('threads').replaceChildren(...threads.map(({ id, title }) => {
-    const there = new URLSearchParams(address);
-    there.set('thread', id);
     if (id === threadId) document.title = byId('title').textContent = title;
-    return element('a', { href: `?${there}`, textContent: title, ariaCurrent: id === threadId ? 'page' : null });
+    return element('a', { href: addressOf(id), textContent: title, ariaCurrent: id === threadId ? 'page' : null });
   }));
 }
 
@@ -218,6 +224,7 @@ byId('words').onkeydown = (event) => {
     byId('composer').requestSubmit();
   }
 };
+byId('new').href = addressOf(undefined);
 if (isNew) draw();
 else follow(() => agent.connectAgent()); // shows the thread as it is, and follows its run
 listThreads();
