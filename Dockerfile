@@ -25,4 +25,6 @@ ENV ZONEINFO=/zoneinfo.zip \
 USER 65532:65532
 VOLUME /data
 EXPOSE 8080
+# Asks the server inside whether it can serve: its engine runs and its store answers.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 CMD ["/holdfast", "healthcheck"]
 ENTRYPOINT ["/holdfast"]

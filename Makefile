@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts
+.PHONY: help run build test short check lint api bench fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -78,6 +78,9 @@ clients: ## check that clients/js/dist matches its source, and test it against a
 
 clients-dist: ## make clients/js/dist from clients/js/src (needs Node)
 	node clients/js/build.mjs
+
+first-page: ## run the five commands of docs/frontends.md in a new folder, up to an answer in a browser (needs the network)
+	node examples/browser/firstpage.mjs
 
 CUTS ?= 1000
 SEED ?= 1

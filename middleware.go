@@ -30,6 +30,10 @@ type Middleware struct {
 	Name string
 	// States are the states that it keeps. A key that is not listed here cannot be used.
 	States []State
+	// Notices are the names with which it calls [Notify]. Their counts are 0 from the
+	// start, so that a monitor sees the first notice as an increase; the count of a name
+	// that is not listed appears with its first notice.
+	Notices []string
 	// BoundsIterations: it decides how many iterations a run may use. The server does not
 	// apply its own limit to an agent with such a middleware, so it must end every run.
 	BoundsIterations bool

@@ -158,6 +158,7 @@ func CircuitBreaker(o CircuitBreakerOptions) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name:            "holdfast.circuit_breaker",
 		States:          []holdfast.State{breakerState},
+		Notices:         []string{NoticeCircuitOpen},
 		BeforeIteration: b.close,
 		Batch:           b.batch,
 	}

@@ -128,6 +128,7 @@ func Continuation(o ContinuationOptions) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name:             "holdfast.continuation",
 		States:           []holdfast.State{continuationState, continuationThreadState},
+		Notices:          []string{NoticeContinuationGranted, NoticeContinuationRefused},
 		BoundsIterations: true,
 		BeforeIteration:  c.before,
 		// The commit that stores the calls stores the count too, so each answer is counted

@@ -76,8 +76,9 @@ func ErrorTracking(o ErrorTrackingOptions) holdfast.Middleware {
 	mustBeValid("ErrorTracking", o)
 	limit := o.withDefaults().MaxFailingIterations
 	return holdfast.Middleware{
-		Name:   "holdfast.error_tracking",
-		States: []holdfast.State{errorTrackingState},
+		Name:    "holdfast.error_tracking",
+		States:  []holdfast.State{errorTrackingState},
+		Notices: []string{NoticeTooManyErrors},
 		BeforeIteration: func(ctx context.Context, it *holdfast.Iteration) error {
 			return checkFailing(ctx, it, limit)
 		},

@@ -22,6 +22,7 @@ func HistoryWindow(o HistoryWindowOptions) holdfast.Middleware {
 	if w.Then == WindowSummarise {
 		m.Model = w.summarising
 		m.States = []holdfast.State{historyWindowState}
+		m.Notices = []string{NoticeSummarised, NoticeSummaryFailed}
 	}
 	return m
 }

@@ -25,7 +25,7 @@ import (
 func RateLimit(o RateLimitOptions) holdfast.Middleware {
 	mustBeValid("RateLimit", o)
 	l := &rateLimiter{o.withDefaults()}
-	m := holdfast.Middleware{Name: "holdfast.rate_limit", Run: l.run}
+	m := holdfast.Middleware{Name: "holdfast.rate_limit", Notices: []string{NoticeRateLimited, NoticeRateLimitUnchecked}, Run: l.run}
 	if o.Model {
 		m.Model = l.model
 	} else {

@@ -90,7 +90,7 @@ func (o RetryOptions) Validate() error {
 func Retry(o RetryOptions) holdfast.Middleware {
 	mustBeValid("Retry", o)
 	r := &retrier{o.withDefaults()}
-	return holdfast.Middleware{Name: "holdfast.retry", Tool: r.tool}
+	return holdfast.Middleware{Name: "holdfast.retry", Notices: []string{NoticeRetried}, Tool: r.tool}
 }
 
 type retrier struct{ RetryOptions }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/server"
 )
@@ -73,6 +76,39 @@ func TestRegisterer(t *testing.T) {
 	}
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCountersBeforeTheirFirstEvent: /metrics of a server on which nothing has happened has
+// every counter of the documentation, at 0, also those of the middleware that is configured.
+func TestCountersBeforeTheirFirstEvent(t *testing.T) {
+	text := string(must(os.ReadFile("../docs/metrics.md"))(t))
+	c := config(t)
+	c.Agents[0].Middleware = []holdfast.Middleware{budget.New(budget.Options{Thread: budget.Limit{Tokens: 1}})}
+	s := must(server.New(c))(t)
+	page := scrape(s)
+	if err := s.StartEngine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	counters := regexp.MustCompile(`(?m)^\| `+"`(holdfast_[a-z_]+_total)`"+` \| counter \|`).FindAllStringSubmatch(text, -1)
+	if len(counters) < 20 {
+		t.Errorf("only %d counters were found", len(counters))
+	}
+	for _, counter := range counters {
+		// Which statuses a route answers is known only once it has answered.
+		if at0 := regexp.MustCompile(`(?m)^` + counter[1] + `(\{.*\})? 0$`); !at0.MatchString(page) && counter[1] != "holdfast_http_requests_total" {
+			t.Errorf("%s has no series at 0", counter[1])
+		}
+	}
+	for _, want := range []string{
+		`holdfast_notices_total{notice="holdfast.budget_exceeded"} 0`, `holdfast_middleware_failures_total{hook="model",middleware="holdfast.budget"} 0`,
+	} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("there is no %s", want)
+		}
 	}
 }
 

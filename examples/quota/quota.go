@@ -51,6 +51,9 @@ var spentKey = state.Register(state.Spec[Spent]{
 	})},
 })
 
+// noticeUsedUp is the notice of a call beyond the quota.
+const noticeUsedUp = "example.quota_used_up"
+
 // Quota limits how often a thread may call tools that cost something. Calls beyond the
 // quota are denied, with a text that tells the model why.
 func Quota(o Options) holdfast.Middleware {
@@ -58,6 +61,7 @@ func Quota(o Options) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name:           "example.quota",
 		States:         []holdfast.State{spentKey},
+		Notices:        []string{noticeUsedUp},
 		Batch:          q.batch,
 		AfterIteration: q.after,
 	}
@@ -85,7 +89,7 @@ func (q *quota) batch(ctx context.Context, b *holdfast.Batch) error {
 			continue
 		}
 		b.Deny(i, fmt.Sprintf("Not run: the quota of %d calls of %s in this conversation is used up. Answer without it.", q.limit, call.Name))
-		if err := holdfast.Notify(ctx, "example.quota_used_up", map[string]any{"tool": call.Name, "limit": q.limit}); err != nil {
+		if err := holdfast.Notify(ctx, noticeUsedUp, map[string]any{"tool": call.Name, "limit": q.limit}); err != nil {
 			return err
 		}
 	}

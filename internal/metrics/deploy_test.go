@@ -152,8 +152,13 @@ type composeFile struct {
 	Volumes  map[string]any            `yaml:"volumes"`
 }
 
+type composeBuild struct {
+	Context string            `yaml:"context"`
+	Args    map[string]string `yaml:"args"`
+}
+
 type composeService struct {
-	Build       string            `yaml:"build"`
+	Build       composeBuild      `yaml:"build"`
 	Image       string            `yaml:"image"`
 	Command     []string          `yaml:"command"`
 	Environment map[string]string `yaml:"environment"`
@@ -197,7 +202,7 @@ func TestCompose(t *testing.T) {
 	pinned := regexp.MustCompile(`:v?\d+\.\d+\.\d+(-[a-z]+)?$`)
 	for name, s := range file.Services {
 		s.mounts(t, file.Volumes)
-		if s.Build == "" && !pinned.MatchString(s.Image) {
+		if s.Build.Context == "" && !pinned.MatchString(s.Image) {
 			t.Errorf("%s: the image %q is not pinned to a version", name, s.Image)
 		}
 		for _, p := range s.Ports {
@@ -293,22 +298,31 @@ func TestComposeWiring(t *testing.T) {
 	}
 }
 
-// TestDockerfile: the image is small and does not run as root, and its program is the
-// one that the compose file uses for the health check.
+// TestDockerfile: the image is small and does not run as root, knows its version, and its
+// program is its own health check, as in the compose file.
 func TestDockerfile(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"FROM scratch", "USER 65532:65532", "VOLUME /data", "EXPOSE 8080", `ENTRYPOINT ["/holdfast"]`, "RUN CGO_ENABLED=0 go build -trimpath"} {
+	for _, line := range []string{
+		"FROM scratch", "USER 65532:65532", "VOLUME /data", "EXPOSE 8080", `ENTRYPOINT ["/holdfast"]`, "RUN CGO_ENABLED=0 go build -trimpath", "ARG VERSION=\n", "HEALTHCHECK ",
+	} {
 		if !strings.Contains(string(text), "\n"+line) {
 			t.Errorf("the Dockerfile has no line that begins with %q", line)
 		}
 	}
 	var file composeFile
 	readYAML(t, "docker-compose.yml", &file)
-	if health := file.Services["server"].Healthcheck.Test; !slices.Equal(health, []string{"CMD", "/holdfast", "healthcheck"}) {
-		t.Errorf("the server's health check is %q", health)
+	server := file.Services["server"]
+	if !slices.Equal(server.Healthcheck.Test, []string{"CMD", "/holdfast", "healthcheck"}) {
+		t.Errorf("the server's health check in the compose file is %q", server.Healthcheck.Test)
+	}
+	if !regexp.MustCompile(`(?m)^HEALTHCHECK .* CMD \["/holdfast", "healthcheck"\]$`).Match(text) {
+		t.Error("the image's health check is not the program's own")
+	}
+	if _, ok := server.Build.Args["VERSION"]; !ok || server.Build.Context != "." {
+		t.Errorf("the compose file builds with %+v", server.Build)
 	}
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {

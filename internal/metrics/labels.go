@@ -46,6 +46,10 @@ var (
 	limitScopes = []string{"tenant", "user"}
 )
 
+// hookNames are the hooks of a middleware, in the order of the struct's members. They are
+// read only.
+var hookNames = []string{"run", "before_iteration", "after_iteration", "batch", "model", "tool"}
+
 // errorTypes returns the values of error_type. conflict, fenced and cancelled are not
 // the store's fault: a lost race, an owner that was replaced, a client that went away.
 func errorTypes() []string {
@@ -114,7 +118,8 @@ func statusCode(code int) string {
 // maxNames bounds how many names middleware may use as label values.
 const maxNames = 100
 
-// names are the label values that appeared in use.
+// names are the notices that are counted by name: those that middleware lists, and those
+// that appeared in use.
 type names struct {
 	mu   sync.Mutex
 	seen map[string]bool

@@ -103,6 +103,7 @@ func New(agents []holdfast.Agent) *Metrics {
 		m.agents[agents[i].Name] = label(agents[i].Name)
 		for _, mw := range agents[i].Middleware {
 			m.middleware[mw.Name] = label(mw.Name)
+			m.zeroMiddleware(&mw)
 		}
 		for _, t := range agents[i].Tools {
 			m.tools[t.Spec().Name] = label(t.Spec().Name)
@@ -256,6 +257,9 @@ func (m *Metrics) zero() {
 			m.steps.tokens.WithLabelValues(agent, kind)
 		}
 	}
+	for _, outcome := range observe.Outcomes() { // of runs whose agent is no longer configured
+		m.runs.total.WithLabelValues(other, string(outcome))
+	}
 	for _, tool := range m.tools {
 		m.steps.toolDuration.WithLabelValues(tool)
 		for _, result := range observe.ToolResults() {
@@ -264,6 +268,7 @@ func (m *Metrics) zero() {
 			}
 		}
 	}
+	m.steps.toolCalls.WithLabelValues(other, string(observe.ToolRefused)) // of tools that there are not
 	m.steps.toolCalls.WithLabelValues(frontendTool, string(observe.ToolFrontend))
 	for _, code := range append(known(), other) {
 		m.runs.errors.WithLabelValues(code)
@@ -285,6 +290,22 @@ func (m *Metrics) zero() {
 			m.endpoints.limits.WithLabelValues(limit, scope)
 		}
 	}
+	for _, hook := range hookNames { // of the server's own limits, which are middleware too
+		m.hooks.failed.WithLabelValues(other, hook)
+	}
 	m.store.lease.WithLabelValues("success")
 	m.store.lease.WithLabelValues("error")
+}
+
+// zeroMiddleware creates the series of a middleware: one for each hook that it has, and
+// one for each notice that it lists.
+func (m *Metrics) zeroMiddleware(mw *holdfast.Middleware) {
+	for i, set := range []bool{mw.Run != nil, mw.BeforeIteration != nil, mw.AfterIteration != nil, mw.Batch != nil, mw.Model != nil, mw.Tool != nil} {
+		if set {
+			m.hooks.failed.WithLabelValues(label(mw.Name), hookNames[i])
+		}
+	}
+	for _, notice := range mw.Notices {
+		m.hooks.notices.WithLabelValues(m.hooks.names.label(notice))
+	}
 }

@@ -32,6 +32,7 @@ func New(o Options) holdfast.Middleware {
 	b := &budgeter{Options: o.withDefaults(), prices: o.Prices}
 	return holdfast.Middleware{
 		Name: "holdfast.budget", States: []holdfast.State{threadState, runState}, Model: b.model,
+		Notices: []string{NoticeWarning, NoticeExceeded, NoticeUnreported},
 	}
 }
 

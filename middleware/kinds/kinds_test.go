@@ -2,6 +2,10 @@ package kinds_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +28,7 @@ func TestAll(t *testing.T) {
 		"historyWindow":  `{"maxMessages": 40, "then": "summarise"}`,
 		"redaction":      `{"patterns": [{"name": "badge", "regexp": "badge-[0-9]+"}]}`,
 	}
-	names := map[string]bool{}
+	names, noticed := map[string]bool{}, []string{}
 	for _, kind := range kinds.All() {
 		raw, ok := options[kind.Name]
 		delete(options, kind.Name)
@@ -37,6 +41,7 @@ func TestAll(t *testing.T) {
 			t.Errorf("%s: %q, %v", kind.Name, m.Name, err)
 		}
 		names[m.Name] = true
+		noticed = append(noticed, m.Notices...)
 		if _, err := kind.New(json.RawMessage(`{"colour": "red"}`)); err == nil || !strings.Contains(err.Error(), `unknown field "colour"`) {
 			t.Errorf("%s: an option that is not there: %v", kind.Name, err)
 		}
@@ -44,6 +49,37 @@ func TestAll(t *testing.T) {
 	for name := range options {
 		t.Errorf("there is no kind %s", name)
 	}
+	slices.Sort(noticed)
+	if all := notices(t); !slices.Equal(noticed, all) {
+		t.Errorf("the kinds list the notices %q; there are %q", noticed, all)
+	}
+}
+
+// notices returns the values of the constants Notice… of the built-in middleware, sorted.
+func notices(t *testing.T) []string {
+	t.Helper()
+	constant := regexp.MustCompile(`(?m)^(?:const |\t)Notice[A-Za-z]+ += "([^"]+)"`)
+	var all []string
+	for _, pattern := range []string{"../*.go", "../*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, found := range constant.FindAllSubmatch(text, -1) {
+				all = append(all, string(found[1]))
+			}
+		}
+	}
+	slices.Sort(all)
+	if len(all) < 10 {
+		t.Fatalf("only %q were found", all)
+	}
+	return all
 }
 
 // TestInvalidOptions: in a file, they are an error.

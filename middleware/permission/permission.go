@@ -30,6 +30,7 @@ func New(o Options) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name:           "holdfast.tool_permission",
 		States:         []holdfast.State{threadState, runState},
+		Notices:        []string{NoticeDenied, NoticeRemembered, NoticeNotRemembered},
 		Batch:          p.batch,
 		Tool:           p.tool,
 		AfterIteration: forgetApproved,

@@ -32,6 +32,7 @@ func New(o Options) holdfast.Middleware {
 	return holdfast.Middleware{
 		Name:           "holdfast.redaction",
 		States:         []holdfast.State{value},
+		Notices:        []string{NoticeRedacted},
 		Model:          r.model,
 		Tool:           r.tool,
 		AfterIteration: tell,

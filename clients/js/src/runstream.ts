@@ -283,7 +283,8 @@ export class RunStream {
       return response?.headers.get('Holdfast-Run') ?? this.#target.run;
     });
     const headers = new Headers(this.#init.headers);
-    headers.delete('Content-Type');
+    // The server takes changes from pages of other origins only as JSON, body or not.
+    headers.set('Content-Type', 'application/json');
     headers.set('Accept', 'application/json');
     this.#cancels.start(this.#target, headers, started);
   }

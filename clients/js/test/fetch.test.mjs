@@ -252,6 +252,21 @@ test('an abort is an AbortError, and ends the run on the server', async (t) => {
   assert.equal(new Headers(requests[1].init.headers).get('Authorization'), 'Bearer k');
 });
 
+test('a cancel is JSON, so that the server takes it from a page of another origin', async (t) => {
+  timers(t);
+  for (const init of [post(), { method: 'GET' }]) {
+    const stop = new AbortController();
+    const { fetch, requests } = answers(sse(started, 'hang'), json(200));
+    const url = init.method === 'GET' ? 'http://h/x/threads/t1/stream' : 'http://h/x/runs';
+    const reader = (await resumingFetch({ fetch })(url, { ...init, signal: stop.signal })).body.getReader();
+    await reader.read();
+    stop.abort();
+    await assert.rejects(reader.read(), { name: 'AbortError' });
+    for (let i = 0; i < 8; i++) await new Promise((next) => setImmediate(next));
+    assert.equal(new Headers(requests[1].init.headers).get('Content-Type'), 'application/json');
+  }
+});
+
 test('nothing is left behind that keeps a process alive', async () => {
   const timersNow = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const before = timersNow();
