@@ -23,9 +23,12 @@ if [ ${#packages[@]} -gt 0 ]; then
 	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${packages[@]}"
 fi
 
+# All at once: they mostly wait for the registry.
+running=()
 for dir in test/oracle web clients/js $(dirname examples/*/package-lock.json); do
 	if ! cmp -s "$dir/package-lock.json" "$dir/node_modules/.installed-lock"; then
-		npm --prefix "$dir" ci --ignore-scripts --no-audit --no-fund
-		cp "$dir/package-lock.json" "$dir/node_modules/.installed-lock"
+		(npm --prefix "$dir" ci --ignore-scripts --no-audit --no-fund && cp "$dir/package-lock.json" "$dir/node_modules/.installed-lock") &
+		running+=($!)
 	fi
 done
+for pid in "${running[@]}"; do wait "$pid"; done
