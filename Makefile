@@ -38,8 +38,9 @@ program: ## build, test and run examples/program, which uses every public packag
 
 FUZZTIME ?= 10s
 FUZZGUIDE ?= all
+FUZZPART ?= 0/1
 fuzz: ## run every fuzz target for FUZZTIME, guided by all code, or with FUZZGUIDE=project by the project's
-	scripts/fuzz.sh $(FUZZTIME) $(FUZZGUIDE)
+	scripts/fuzz.sh $(FUZZTIME) $(FUZZGUIDE) $(FUZZPART)
 
 TRIALS ?= 500
 damage: ## damage an embedded store at TRIALS random places, and look what becomes of it
