@@ -119,8 +119,9 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 }
 
 // prepare makes the directory, locks it, and checks that it is a store, or can
-// become one. Pebble has not seen it then. A store that is only read may have lost what
-// is behind a damaged part of its log.
+// become one. Pebble has not seen it then. What is no store of this version is refused
+// before there is a lock in it. A store that is only read may have lost what is behind a
+// damaged part of its log.
 func prepare(dir string, opts Options) (lock io.Closer, lost *logDamage, err error) {
 	if opts.ReadOnly {
 		if err := checkThere(dir); err != nil {
@@ -129,17 +130,23 @@ func prepare(dir string, opts Options) (lock io.Closer, lost *logDamage, err err
 	} else if err := makeFolder(dir); err != nil {
 		return nil, nil, err
 	}
+	if _, err := checkFormat(dir); err != nil {
+		return nil, nil, err
+	}
 	if opts.LockTimeout == 0 {
 		opts.LockTimeout = time.Second
 	}
 	if lock, err = lockFor(dir, !opts.ReadOnly, opts.LockTimeout); err != nil {
 		return nil, nil, err
 	}
-	there, err := checkFormat(dir)
+	there, err := checkFormat(dir) // another process may have made it a store
 	switch {
 	case err != nil:
 	case there:
-		err = checkLog(dir)
+		err = checkManifest(dir)
+		if err == nil {
+			err = checkLog(dir)
+		}
 	default:
 		err = writeFormat(dir)
 	}
