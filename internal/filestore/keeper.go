@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The keeper sees to it that there is an engine that writes, and one that reads,
@@ -118,19 +120,16 @@ func (s *Store) keep(open func() *engine) {
 // store is closed meanwhile, or when too many have failed.
 func (s *Store) reopen(failed *disk, cause error) *engine {
 	pause := s.pause
-	for {
-		failed.leave()
-		if s.left.Add(1) > maxLeft {
-			s.refuse(fmt.Errorf("write to the store %s: %w; the disk has failed too often: look after it, and start the server again", s.dir, cause))
-			s.log.Error("the store's disk has failed too often; commits are refused until the server is started again", "store", s.dir, "error", firstLine(cause))
-			return nil
+	for s.leaveBehind(failed, cause) {
+		// Where the folder was, Pebble would make a store that is empty.
+		for wait := true; wait; wait = s.look() != nil {
+			select {
+			case <-time.After(pause):
+			case <-s.closing:
+				return nil
+			}
+			pause = min(2*pause, longestPause)
 		}
-		select {
-		case <-time.After(pause):
-		case <-s.closing:
-			return nil
-		}
-		pause = min(2*pause, longestPause)
 		o := s.open(false)
 		e, err := s.awaitRoom(o)
 		switch {
@@ -143,6 +142,19 @@ func (s *Store) reopen(failed *disk, cause error) *engine {
 		s.refuse(reopens(s.dir, err))
 		failed, cause = o.disk, err
 	}
+	return nil
+}
+
+// leaveBehind leaves an engine that has failed, and reports whether another one may be
+// opened.
+func (s *Store) leaveBehind(failed *disk, cause error) bool {
+	failed.leave()
+	if s.left.Add(1) <= maxLeft {
+		return true
+	}
+	s.refuse(fmt.Errorf("write to the store %s: %w; the disk has failed too often: look after it, and start the server again", s.dir, cause))
+	s.log.Error("the store's disk has failed too often; commits are refused until the server is started again", "store", s.dir, "error", firstLine(cause))
+	return false
 }
 
 // use makes an engine the one that reads and writes.
@@ -180,7 +192,10 @@ func (s *Store) use(e *engine) error {
 }
 
 // refuse has commits refused from now on.
-func (s *Store) refuse(err error) { s.refused.Store(&err) }
+func (s *Store) refuse(err error) {
+	err = brief{errors.Join(store.ErrRefused, err), err.Error()}
+	s.refused.Store(&err)
+}
 
 // refuseForRoom has commits refused because there is no room.
 func (s *Store) refuseForRoom(why error) {

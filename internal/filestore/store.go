@@ -51,6 +51,7 @@ type Store struct {
 	*site
 	codec    *frame.Codec
 	lock     io.Closer
+	place    place
 	readOnly bool
 	lost     *logDamage // nil: nothing
 	leases   leases
@@ -111,9 +112,13 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 		closing:  make(chan struct{}),
 		stopped:  make(chan struct{}),
 	}
-	if err := s.begin(); err != nil {
+	err = s.place.open(dir)
+	if err == nil {
+		err = s.begin()
+	}
+	if err != nil {
 		s.cache.Unref()
-		return nil, openFailed(dir, opts.ReadOnly, errors.Join(err, lock.Close()))
+		return nil, openFailed(dir, opts.ReadOnly, errors.Join(err, s.place.close(), lock.Close()))
 	}
 	return s, nil
 }
@@ -172,7 +177,7 @@ func (s *Store) Close() error {
 			err = nil
 		}
 		s.cache.Unref()
-		if err := errors.Join(err, s.lock.Close()); err != nil {
+		if err := errors.Join(err, s.place.close(), s.lock.Close()); err != nil {
 			s.closeErr = fmt.Errorf("close the store %s: %w", s.dir, err)
 		}
 	})
