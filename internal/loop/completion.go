@@ -64,6 +64,7 @@ func (a *completion) retry(err error) error {
 		if err := r.supersede("holdfast.retry", map[string]any{"iteration": r.st.Iteration, "attempt": a.attempt + 1}); err != nil {
 			return err
 		}
+		r.stale = r.stale || len(a.thoughts) > 0 && !reasons(r.hist.Path)
 	}
 	return a.pause(failed.RetryAfter)
 }
@@ -224,7 +225,8 @@ func (a *completion) commit() error {
 	r.st.Calls = a.openCalls()
 	r.st.Open, r.st.Question = true, nil
 	a.decideCalls()
-	if err := r.append(a.messages(true), events, journal.Soon, r.putIntents); err != nil {
+	answer := a.messages(true)
+	if err := r.append(answer, append(events, r.mend(answer)...), journal.Soon, r.putIntents); err != nil {
 		return err
 	}
 	for i := range r.st.Calls {
