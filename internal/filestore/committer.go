@@ -141,7 +141,7 @@ func (s *Store) committer() {
 		}
 		select {
 		case r := <-s.requests:
-			if err := s.why(); err != nil {
+			if err := s.place.why(s.refused.Load()); err != nil {
 				r.done <- err
 				continue
 			}

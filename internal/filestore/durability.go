@@ -67,10 +67,10 @@ func durabilityIn(dir string) store.Durability {
 
 // CanCommit implements [store.CommitChecker].
 func (s *Store) CanCommit(ctx context.Context) error {
-	if err := s.look(); err != nil {
+	if err := s.place.look(); err != nil {
 		return err
 	}
-	return cmp.Or(s.why(), ctx.Err())
+	return cmp.Or(s.place.why(s.refused.Load()), ctx.Err())
 }
 
 // judge says what it means for a store to be at path, which is there.

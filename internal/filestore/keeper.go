@@ -120,9 +120,15 @@ func (s *Store) keep(open func() *engine) {
 // store is closed meanwhile, or when too many have failed.
 func (s *Store) reopen(failed *disk, cause error) *engine {
 	pause := s.pause
-	for s.leaveBehind(failed, cause) {
+	for {
+		failed.leave()
+		if s.left.Add(1) > maxLeft {
+			s.refuse(fmt.Errorf("write to the store %s: %w; the disk has failed too often: look after it, and start the server again", s.dir, cause))
+			s.log.Error("the store's disk has failed too often; commits are refused until the server is started again", "store", s.dir, "error", firstLine(cause))
+			return nil
+		}
 		// Where the folder was, Pebble would make a store that is empty.
-		for wait := true; wait; wait = s.look() != nil {
+		for wait := true; wait; wait = s.place.look() != nil {
 			select {
 			case <-time.After(pause):
 			case <-s.closing:
@@ -142,19 +148,6 @@ func (s *Store) reopen(failed *disk, cause error) *engine {
 		s.refuse(reopens(s.dir, err))
 		failed, cause = o.disk, err
 	}
-	return nil
-}
-
-// leaveBehind leaves an engine that has failed, and reports whether another one may be
-// opened.
-func (s *Store) leaveBehind(failed *disk, cause error) bool {
-	failed.leave()
-	if s.left.Add(1) <= maxLeft {
-		return true
-	}
-	s.refuse(fmt.Errorf("write to the store %s: %w; the disk has failed too often: look after it, and start the server again", s.dir, cause))
-	s.log.Error("the store's disk has failed too often; commits are refused until the server is started again", "store", s.dir, "error", firstLine(cause))
-	return false
 }
 
 // use makes an engine the one that reads and writes.

@@ -22,7 +22,7 @@ func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	_ = s.look() // it is said in the log, and commits are refused
+	_ = s.place.look() // it is said in the log, and commits are refused
 	l := &s.leases
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,7 +51,7 @@ type Store struct {
 	*site
 	codec    *frame.Codec
 	lock     io.Closer
-	place    place
+	place    *place
 	readOnly bool
 	lost     *logDamage // nil: nothing
 	leases   leases
@@ -112,13 +112,14 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 		closing:  make(chan struct{}),
 		stopped:  make(chan struct{}),
 	}
-	err = s.place.open(dir)
-	if err == nil {
-		err = s.begin()
+	if s.place, err = openPlace(dir, opts.Log); err == nil {
+		if err = s.begin(); err != nil {
+			err = errors.Join(err, s.place.mark.Close())
+		}
 	}
 	if err != nil {
 		s.cache.Unref()
-		return nil, openFailed(dir, opts.ReadOnly, errors.Join(err, s.place.close(), lock.Close()))
+		return nil, openFailed(dir, opts.ReadOnly, errors.Join(err, lock.Close()))
 	}
 	return s, nil
 }
@@ -177,7 +178,7 @@ func (s *Store) Close() error {
 			err = nil
 		}
 		s.cache.Unref()
-		if err := errors.Join(err, s.place.close(), s.lock.Close()); err != nil {
+		if err := errors.Join(err, s.place.mark.Close(), s.lock.Close()); err != nil {
 			s.closeErr = fmt.Errorf("close the store %s: %w", s.dir, err)
 		}
 	})
