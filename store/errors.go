@@ -23,6 +23,10 @@ var (
 	// ErrUnreadable: the stored bytes cannot be trusted, because they are damaged.
 	// What they belong to is left as it is; nothing is made of them.
 	ErrUnreadable = errors.New("the stored data cannot be read")
+	// ErrRefused: the store answers, but writes nothing at the moment, for example because
+	// it is full, or a replica. The same commit may succeed later. What is stored can be
+	// read, unless reading says otherwise.
+	ErrRefused = errors.New("the store refuses writes")
 	// ErrStoreLocked: another process has the store open.
 	ErrStoreLocked = errors.New("the store is in use by another process")
 )

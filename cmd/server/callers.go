@@ -91,10 +91,11 @@ func (c callers) severalTenants() bool {
 	return c.keys != nil && c.keys.SeveralTenants()
 }
 
-// reloadOnSignal reads the keys again at each SIGHUP, until stop is called. Without keys a
-// SIGHUP ends the program, as it does by default.
+// reloadOnSignal reads the keys again at each SIGHUP, until stop is called. With tokens
+// alone there is nothing to read, and the log says so. A program without either ends, as it
+// does by default: it runs in a terminal that was closed.
 func (c callers) reloadOnSignal(log *slog.Logger) (stop func()) {
-	if c.keys == nil {
+	if c.keys == nil && c.tokens == nil {
 		return func() {}
 	}
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
@@ -114,6 +115,10 @@ func (c callers) reloadOnSignal(log *slog.Logger) (stop func()) {
 
 // reload reads the keys again. The log says whose keys have changed, and never has a key.
 func (c callers) reload(log *slog.Logger) {
+	if c.keys == nil {
+		log.Info("SIGHUP: there is no file of API keys to read again; the keys of the JWKS are fetched every 10 minutes by themselves")
+		return
+	}
 	change, err := c.keys.Reload()
 	attrs := []any{"who", "this machine", "action", "reload_keys"}
 	if err != nil {

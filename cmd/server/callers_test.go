@@ -19,6 +19,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/holdfast-agents/holdfast/apikey"
+	"github.com/holdfast-agents/holdfast/jwtauth"
 )
 
 func bearer(token string) *http.Request {
@@ -153,6 +154,19 @@ func TestReloadOnSignal(t *testing.T) {
 	}
 	if _, err := c.keys.Authenticate(bearer(key)); err == nil || who.Rights.Revoked.Err() == nil {
 		t.Error("the removed key is still valid")
+	}
+}
+
+// TestSignalWithoutKeys: with tokens alone there is nothing to read again. A SIGHUP, which
+// operators send out of habit, does not end the program, and the log says so.
+func TestSignalWithoutKeys(t *testing.T) {
+	lines := make(chan string, 10)
+	defer callers{tokens: new(jwtauth.Verifier)}.reloadOnSignal(slog.New(slog.NewTextHandler(lineWriter(lines), nil)))()
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if line := <-lines; !strings.Contains(line, "no file of API keys") || !strings.Contains(line, "JWKS") {
+		t.Error(line)
 	}
 }
 

@@ -4,18 +4,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
-// TestOfficialClient runs the scenarios of test/oracle: the official npm client,
-// current and older, against the real server.
-func TestOfficialClient(t *testing.T) {
-	t.Parallel()
+// oracle prepares a script of test/oracle: the official npm client, current and older,
+// against the server at url.
+func oracle(t *testing.T, script, version, url string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("node", script)
+	cmd.Dir = filepath.Join("..", "..", "test", "oracle")
+	cmd.Env = append(os.Environ(), "HOLDFAST_URL="+url, "AGUI_CLIENT="+version)
+	return cmd
+}
+
+// eachClient runs f for each version of the official client, if it is installed.
+func eachClient(t *testing.T, f func(t *testing.T, version string)) {
+	t.Helper()
 	needs(t, "node", "scripts/install-test-deps.sh installs it")
-	dir := filepath.Join("..", "..", "test", "oracle")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+	if _, err := os.Stat(filepath.Join("..", "..", "test", "oracle", "node_modules")); err != nil {
 		if os.Getenv("HOLDFAST_REQUIRE_ALL") != "" {
 			t.Fatal("the official client is not installed; scripts/install-test-deps.sh installs it")
 		}
@@ -24,15 +33,40 @@ func TestOfficialClient(t *testing.T) {
 	for _, version := range []string{"1.0.0", "0.0.59"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=10ms")
-			cmd := exec.Command("node", "scenarios.mjs")
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "HOLDFAST_URL="+p.url, "AGUI_CLIENT="+version)
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s\nserver:\n%s", err, out, p.out)
-			}
-			t.Logf("%s", out)
+			f(t, version)
 		})
 	}
+}
+
+// TestOfficialClient runs the scenarios: what people do with the official client.
+func TestOfficialClient(t *testing.T) {
+	t.Parallel()
+	eachClient(t, func(t *testing.T, version string) {
+		p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=10ms")
+		out, err := oracle(t, "scenarios.mjs", version, p.url).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s\nserver:\n%s", err, out, p.out)
+		}
+		t.Logf("%s", out)
+	})
+}
+
+// TestKilledWhileItReasons: a run whose server is killed while the model reasons is taken
+// over under the eyes of the official client, which then shows what the server has.
+func TestKilledWhileItReasons(t *testing.T) {
+	t.Parallel()
+	eachClient(t, func(t *testing.T, version string) {
+		shared := newRedis(t)
+		owner := start(t, redistest.FreeAddr(t), shared, "--demo-delay=20ms", "--lease=300ms")
+		other := start(t, redistest.FreeAddr(t), shared, "--demo-delay=20ms", "--lease=300ms")
+		cmd := oracle(t, "killed.mjs", version, other.url)
+		cmd.Env = append(cmd.Env, "HOLDFAST_OWNER="+owner.url)
+		client := run(t, cmd)
+		client.awaitOutput(func(text string) bool { return strings.Contains(text, "reasons\n") }, nil)
+		owner.kill()
+		<-client.done
+		if !client.cmd.ProcessState.Success() {
+			t.Errorf("%s\nserver:\n%s", client.out, other.out)
+		}
+	})
 }

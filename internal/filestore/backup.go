@@ -31,7 +31,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	if err := orClosed(s, s.CanCommit(ctx)); err != nil {
 		return err
 	}
-	if err := isNew(dir); err != nil {
+	if err := checkNew(dir); err != nil {
 		return err
 	}
 	e := s.engine.Load()
@@ -67,7 +67,7 @@ func orClosed(s *Store, err error) error {
 // Copy backs up the store in a directory that no server has open; the error wraps
 // [store.ErrStoreLocked] if one has.
 func Copy(ctx context.Context, from, dir string) error {
-	if err := isNew(dir); err != nil {
+	if err := checkNew(dir); err != nil {
 		return err
 	}
 	lock, _, err := prepare(from, Options{ReadOnly: true, LockTimeout: time.Millisecond})
@@ -85,12 +85,19 @@ func Copy(ctx context.Context, from, dir string) error {
 	return errors.Join(err, lock.Close())
 }
 
-func isNew(dir string) error {
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		if err == nil {
-			err = &fs.PathError{Op: "back up to", Path: dir, Err: fs.ErrExist}
-		}
-		return err
+// checkNew checks that a backup's folder is not there, and can be made. The error wraps
+// [fs.ErrExist] if it is there, and only then: the text has all there is to say about a
+// folder that cannot be made.
+func checkNew(dir string) error {
+	if _, err := os.Lstat(dir); err == nil {
+		return &fs.PathError{Op: "back up to", Path: dir, Err: fs.ErrExist}
+	}
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.Remove(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("back up to %s: the folder cannot be made: %v; name a path where the user of this process can make a folder", dir, err)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -58,6 +60,34 @@ func TestBackup(t *testing.T) {
 	}
 	if err := s.Backup(t.Context(), exists); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a backup in a directory that is there: %v", err)
+	}
+}
+
+// TestBackupImpossible: the error of a folder that cannot be made says so, and what to do.
+func TestBackupImpossible(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	from := filepath.Join(base, "data")
+	s := openAt(t, from)
+	put(t, "", base, "file")
+	if err := os.Symlink(filepath.Join(base, "nowhere"), filepath.Join(base, "link")); err != nil {
+		t.Fatal(err)
+	}
+	dirs := []string{filepath.Join(base, "file", "backup"), filepath.Join(base, "link", "backup")}
+	if runtime.GOOS == "linux" {
+		dirs = append(dirs, "/proc/nowhere/backup")
+	}
+	for _, dir := range dirs {
+		for name, backup := range map[string]func() error{
+			"of an open store":  func() error { return s.Backup(t.Context(), dir) },
+			"of a closed store": func() error { return Copy(t.Context(), made(t), dir) },
+		} {
+			err := backup()
+			if err == nil || errors.Is(err, store.ErrUnreadable) || errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), dir) ||
+				!strings.Contains(err.Error(), "the folder cannot be made") || !strings.Contains(err.Error(), "name a path where") {
+				t.Errorf("a backup %s to %s: %v", name, dir, err)
+			}
+		}
 	}
 }
 

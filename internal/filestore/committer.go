@@ -141,8 +141,8 @@ func (s *Store) committer() {
 		}
 		select {
 		case r := <-s.requests:
-			if refused := s.refused.Load(); refused != nil {
-				r.done <- *refused
+			if err := s.place.why(s.refused.Load()); err != nil {
+				r.done <- err
 				continue
 			}
 			s.commit(s.gather(r))

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -66,10 +67,10 @@ func durabilityIn(dir string) store.Durability {
 
 // CanCommit implements [store.CommitChecker].
 func (s *Store) CanCommit(ctx context.Context) error {
-	if refused := s.refused.Load(); refused != nil {
-		return *refused
+	if err := s.place.look(); err != nil {
+		return err
 	}
-	return ctx.Err()
+	return cmp.Or(s.place.why(s.refused.Load()), ctx.Err())
 }
 
 // judge says what it means for a store to be at path, which is there.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // The keeper sees to it that there is an engine that writes, and one that reads,
@@ -125,12 +127,15 @@ func (s *Store) reopen(failed *disk, cause error) *engine {
 			s.log.Error("the store's disk has failed too often; commits are refused until the server is started again", "store", s.dir, "error", firstLine(cause))
 			return nil
 		}
-		select {
-		case <-time.After(pause):
-		case <-s.closing:
-			return nil
+		// Where the folder was, Pebble would make a store that is empty.
+		for wait := true; wait; wait = s.place.look() != nil {
+			select {
+			case <-time.After(pause):
+			case <-s.closing:
+				return nil
+			}
+			pause = min(2*pause, longestPause)
 		}
-		pause = min(2*pause, longestPause)
 		o := s.open(false)
 		e, err := s.awaitRoom(o)
 		switch {
@@ -180,7 +185,10 @@ func (s *Store) use(e *engine) error {
 }
 
 // refuse has commits refused from now on.
-func (s *Store) refuse(err error) { s.refused.Store(&err) }
+func (s *Store) refuse(err error) {
+	err = brief{errors.Join(store.ErrRefused, err), err.Error()}
+	s.refused.Store(&err)
+}
 
 // refuseForRoom has commits refused because there is no room.
 func (s *Store) refuseForRoom(why error) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,7 +81,7 @@ func lockFor(dir string, alone bool, wait time.Duration) (io.Closer, error) {
 }
 
 // checkFormat reads the version of a store's layout. It reports false if the
-// directory has no store, and could have one.
+// directory has no store, and could have one. It needs no lock: the file never changes.
 func checkFormat(dir string) (there bool, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, formatFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +98,7 @@ func checkFormat(dir string) (there bool, err error) {
 	case format > Format:
 		return false, fmt.Errorf("it has format %d, this version of Holdfast reads formats up to %d: %w; install a newer version", format, Format, store.ErrVersionTooNew)
 	}
-	return true, checkManifest(dir)
+	return true, nil
 }
 
 // checkThere: a directory that is only read must be a store already.
@@ -117,6 +118,9 @@ func checkVacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == formatFile }) {
+		return nil // another process, which has the lock, has just made it a store
 	}
 	for _, e := range entries {
 		switch name := e.Name(); {

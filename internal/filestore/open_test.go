@@ -188,6 +188,28 @@ func TestOpenImpossible(t *testing.T) {
 	}
 }
 
+// TestOpenLeavesForeign: a folder that is refused is left as it was, without a lock of ours.
+func TestOpenLeavesForeign(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]map[string]string{
+		"somebody else's folder":        {"notes.txt": "mine"},
+		"a store of an earlier version": {boltFile: ""},
+		"a store of a newer version":    {formatFile: "holdfast 2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for file, text := range files {
+				put(t, text, dir, file)
+			}
+			refused(t, dir)
+			if _, err := os.Lstat(filepath.Join(dir, lockFileName)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the folder has our lock: %v", err)
+			}
+		})
+	}
+}
+
 // matching are the files of the directory that match the pattern.
 func matching(t *testing.T, dir, pattern string) []string {
 	t.Helper()

@@ -16,11 +16,13 @@ type leases struct {
 	until map[string]time.Time // by process
 }
 
-// Announce implements [store.Presence].
+// Announce implements [store.Presence]. A server calls it every few seconds, so it is also
+// when the store looks whether its folder is there.
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	_ = s.place.look() // it is said in the log, and commits are refused
 	l := &s.leases
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,6 +51,7 @@ type Store struct {
 	*site
 	codec    *frame.Codec
 	lock     io.Closer
+	place    *place
 	readOnly bool
 	lost     *logDamage // nil: nothing
 	leases   leases
@@ -111,7 +112,12 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 		closing:  make(chan struct{}),
 		stopped:  make(chan struct{}),
 	}
-	if err := s.begin(); err != nil {
+	if s.place, err = openPlace(dir, opts.Log); err == nil {
+		if err = s.begin(); err != nil {
+			err = errors.Join(err, s.place.mark.Close())
+		}
+	}
+	if err != nil {
 		s.cache.Unref()
 		return nil, openFailed(dir, opts.ReadOnly, errors.Join(err, lock.Close()))
 	}
@@ -119,8 +125,9 @@ func openOn(fs vfs.FS, dir string, opts Options) (*Store, error) {
 }
 
 // prepare makes the directory, locks it, and checks that it is a store, or can
-// become one. Pebble has not seen it then. A store that is only read may have lost what
-// is behind a damaged part of its log.
+// become one. Pebble has not seen it then. What is no store of this version is refused
+// before there is a lock in it. A store that is only read may have lost what is behind a
+// damaged part of its log.
 func prepare(dir string, opts Options) (lock io.Closer, lost *logDamage, err error) {
 	if opts.ReadOnly {
 		if err := checkThere(dir); err != nil {
@@ -129,17 +136,23 @@ func prepare(dir string, opts Options) (lock io.Closer, lost *logDamage, err err
 	} else if err := makeFolder(dir); err != nil {
 		return nil, nil, err
 	}
+	if _, err := checkFormat(dir); err != nil {
+		return nil, nil, err
+	}
 	if opts.LockTimeout == 0 {
 		opts.LockTimeout = time.Second
 	}
 	if lock, err = lockFor(dir, !opts.ReadOnly, opts.LockTimeout); err != nil {
 		return nil, nil, err
 	}
-	there, err := checkFormat(dir)
+	there, err := checkFormat(dir) // another process may have made it a store
 	switch {
 	case err != nil:
 	case there:
-		err = checkLog(dir)
+		err = checkManifest(dir)
+		if err == nil {
+			err = checkLog(dir)
+		}
 	default:
 		err = writeFormat(dir)
 	}
@@ -165,7 +178,7 @@ func (s *Store) Close() error {
 			err = nil
 		}
 		s.cache.Unref()
-		if err := errors.Join(err, s.lock.Close()); err != nil {
+		if err := errors.Join(err, s.place.mark.Close(), s.lock.Close()); err != nil {
 			s.closeErr = fmt.Errorf("close the store %s: %w", s.dir, err)
 		}
 	})

@@ -1,11 +1,15 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"iter"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -319,5 +323,45 @@ func TestApplicationHeaders(t *testing.T) {
 		if got := res.Header.Get("Access-Control-Allow-Headers"); res.StatusCode != 204 || got != allowedHeaders+want {
 			t.Errorf("%q: %d %q", asked, res.StatusCode, got)
 		}
+	}
+}
+
+// fullStreams allows no stream.
+type fullStreams struct{}
+
+func (fullStreams) OpenStream(holdfast.Principal) (func(), error) {
+	return nil, holdfast.Errorf(codes.LimitExceeded, "Too many streams.")
+}
+
+// goneWriter is the connection of a client that does not read.
+type goneWriter struct{ *httptest.ResponseRecorder }
+
+func (goneWriter) Write([]byte) (int, error) { return 0, errors.New("i/o timeout") }
+
+// TestEventsThatFail: events that cannot be read from the beginning are an error like any
+// other, and they count as a stream. A client that does not read is no news.
+func TestEventsThatFail(t *testing.T) {
+	var log bytes.Buffer
+	for name, c := range map[string]struct {
+		broken  error
+		streams Streams
+		want    string
+	}{
+		"the first read fails":   {holdfast.Errorf(codes.StoreUnavailable, "Away."), unlimited{}, codes.StoreUnavailable},
+		"there are many streams": {nil, fullStreams{}, codes.LimitExceeded},
+	} {
+		f := chatting(t)
+		f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(c.broken), nil }
+		s := serve(t, f, func(cfg *Config) { cfg.Agents, cfg.Streams = oneAgent{}, c.streams })
+		if res, body := do(t, "GET", s.URL+"/copilotkit/threads/t/events", ""); res.StatusCode == http.StatusOK || !strings.Contains(body, c.want) {
+			t.Errorf("%s: %d %s, want %s", name, res.StatusCode, body, c.want)
+		}
+	}
+	f := chatting(t)
+	s := serve(t, f, func(cfg *Config) { cfg.Agents, cfg.Log = oneAgent{}, slog.New(slog.NewTextHandler(&log, nil)) })
+	r := httptest.NewRequest("GET", "http://localhost/copilotkit/threads/t/events", nil)
+	s.Config.Handler.ServeHTTP(goneWriter{httptest.NewRecorder()}, r)
+	if strings.Contains(log.String(), "cut in the middle") {
+		t.Errorf("a client that does not read is logged: %s", &log)
 	}
 }

@@ -3,8 +3,12 @@ package http
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
+	"iter"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -224,55 +228,73 @@ func (h copilotKit) getState(w http.ResponseWriter, r *http.Request, who holdfas
 
 // getEvents is GET /copilotkit/threads/{thread}/events: the events of the newest
 // runs that have ended, oldest first. Of a run that is under way, the page shows the stream.
+// It counts as a stream, because it reads as much as several.
 func (h copilotKit) getEvents(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	thread := param(r, "thread")
+	closed, err := h.Streams.OpenStream(who)
+	if err != nil {
+		return err
+	}
+	defer closed()
 	runs, err := h.Threads.Runs(r.Context(), who, thread, "", defaultLimit)
 	if err != nil {
 		return err
 	}
-	jsonHeader(w, http.StatusOK)
-	out := bufio.NewWriterSize(w, maxBuffer)
-	if err := h.writeRuns(out, r, who, thread, runs); err != nil && r.Context().Err() == nil {
-		h.Log.Warn("answer cut in the middle", "path", r.URL.Path, "error", err)
-		panic(http.ErrAbortHandler)
+	next, stop := iter.Pull2(h.eventsOf(r.Context(), who, thread, runs))
+	defer stop()
+	// What goes wrong before the first event is an error like any other.
+	event, err, more := next()
+	if err != nil {
+		return err
 	}
+	jsonHeader(w, http.StatusOK)
+	// An error of writing means that the client went away or does not read.
+	out := bufio.NewWriterSize(w, maxBuffer)
+	_, failed := out.WriteString(`{"events":[`)
+	for separator := ""; more && failed == nil; separator = "," {
+		_, err1 := out.WriteString(separator)
+		_, err2 := out.Write(event)
+		failed = errors.Join(err1, err2)
+		event, err, more = next()
+		if err != nil {
+			if r.Context().Err() == nil {
+				h.Log.Warn("answer cut in the middle", "path", r.URL.Path, "error", err)
+			}
+			panic(http.ErrAbortHandler)
+		}
+	}
+	_, _ = out.WriteString("]}\n")
+	_ = out.Flush()
 	return nil
 }
 
-// writeRuns writes the object with the events of the runs, the last of the list first.
-func (h copilotKit) writeRuns(out *bufio.Writer, r *http.Request, who holdfast.Principal, thread string, runs []threads.Run) error {
-	if _, err := out.WriteString(`{"events":[`); err != nil {
-		return err
-	}
-	separator := ""
-	for i := len(runs) - 1; i >= 0; i-- {
-		if runs[i].EndedAt.IsZero() {
-			continue
-		}
-		reply, err := h.Runs.Events(r.Context(), who, thread, runs[i].ID, store.Cursor{}, agui.DialectLegacy)
-		if err != nil {
-			return err
-		}
-		if reply == nil {
-			continue // a fork has the run, but not its events
-		}
-		for frames, err := range reply.Whole() {
+// eventsOf returns the events of the runs that have ended, those of the last run of the list
+// first. They are read as they are used; after an error there is no more.
+func (h copilotKit) eventsOf(ctx context.Context, who holdfast.Principal, thread string, runs []threads.Run) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for _, run := range slices.Backward(runs) {
+			if run.EndedAt.IsZero() {
+				continue
+			}
+			reply, err := h.Runs.Events(ctx, who, thread, run.ID, store.Cursor{}, agui.DialectLegacy)
 			if err != nil {
-				return err
+				yield(nil, err)
+				return
 			}
-			for j := range frames {
-				if _, err := out.WriteString(separator); err != nil {
-					return err
+			if reply == nil {
+				continue // a fork has the run, but not its events
+			}
+			for frames, err := range reply.Whole() {
+				if err != nil {
+					yield(nil, err)
+					return
 				}
-				if _, err := out.Write(frames[j].Data); err != nil {
-					return err
+				for i := range frames {
+					if !yield(frames[i].Data, nil) {
+						return
+					}
 				}
-				separator = ","
 			}
 		}
 	}
-	if _, err := out.WriteString("]}\n"); err != nil {
-		return err
-	}
-	return out.Flush()
 }

@@ -78,6 +78,12 @@ func (m *timeMachine) Rewind(_ context.Context, _ holdfast.Principal, thread str
 }
 
 func (m *timeMachine) State(_ context.Context, _ holdfast.Principal, thread string) (*threads.State, error) {
+	if m.f.shared == "none" {
+		return &threads.State{}, nil
+	}
+	if m.f.shared != "" {
+		return &threads.State{State: json.RawMessage(m.f.shared)}, nil
+	}
 	return &threads.State{
 		State:           json.RawMessage(`{"n":1}`),
 		MiddlewareState: json.RawMessage(`{"schemaSignature":"a.b","schemaVersion":1,"stateVersions":{"a.b":1},"states":{"a.b":{}}}`),

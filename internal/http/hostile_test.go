@@ -358,7 +358,7 @@ func TestBrokenSnapshot(t *testing.T) {
 // would have in one piece; if it cannot be read to its end, the answer is not whole.
 func TestMessagesInPieces(t *testing.T) {
 	f := posting(records(agui.RunStarted{ThreadID: "t", RunID: "r"}), records(agui.RunFinished{ThreadID: "t", RunID: "r"}))
-	f.attached = []any{records(agui.StateSnapshot{Snapshot: []byte(`{}`)})}
+	f.shared = "none"
 	f.messages = []string{`{"id":"1", "content":"<a&b>"}`, `{"id":"2","metadata":{ "a": [1, 2] }}`, `{"id":"3"}`}
 	s := serve(t, f, nil)
 	const list = `"messages":[{"id":"1","content":"<a&b>"},{"id":"2","metadata":{"a":[1,2]}},{"id":"3"}]`

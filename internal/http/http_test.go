@@ -38,6 +38,8 @@ type fake struct {
 	gone     error
 	// attached is what Attach streams.
 	attached []any
+	// shared is the shared state of every thread: empty for a usual one, or "none".
+	shared string
 	timeMachine
 }
 

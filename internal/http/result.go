@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"log/slog"
 	"net/http"
@@ -138,25 +137,14 @@ func drain(reply *agui.Reply) (last []byte, err error) {
 // messages, so that both are from the same time, and because a stream shows only
 // changes.
 func (h *handler) state(ctx context.Context, who holdfast.Principal, thread string) (json.RawMessage, error) {
-	reply, err := h.Runs.Attach(ctx, who, thread, agui.DialectV1)
-	if err != nil {
+	state, err := h.Threads.State(ctx, who, thread)
+	switch {
+	case err != nil:
 		return nil, err
+	case state.State == nil:
+		return json.RawMessage("{}"), nil
 	}
-	for frames, err := range reply.Frames {
-		if err != nil {
-			return nil, err
-		}
-		for i := range frames {
-			if agui.TypeOf(frames[i].Data) != agui.TypeStateSnapshot {
-				continue
-			}
-			// The first one is the committed state; later ones may come from another run.
-			var ev agui.StateSnapshot
-			err := json.Unmarshal(frames[i].Data, &ev)
-			return ev.Snapshot, err
-		}
-	}
-	return nil, errors.New("the thread's stream has no state")
+	return state.State, nil
 }
 
 // outcome returns what the last event says.

@@ -31,9 +31,7 @@ func posting(batches ...any) *fake {
 		post: func(context.Context, holdfast.Principal, string, *agui.RunAgentInput) (*agui.Reply, error) {
 			return reply(batches...), nil
 		},
-		attached: []any{records(agui.RunStarted{ThreadID: "t", RunID: "r"}, agui.StateSnapshot{Snapshot: json.RawMessage(`{"of":"thread"}`)}),
-			// Another run, live.
-			records(agui.StateSnapshot{Snapshot: json.RawMessage(`{"of":"others"}`)})},
+		shared: `{"of":"thread"}`,
 	}
 }
 

@@ -27,6 +27,9 @@ type unsure struct {
 // accepted. The error is too_many_runs or limit_exceeded, before anything was sent, if no
 // place is free. The caller holds the thread's lock.
 func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) error {
+	if !e.contact.announced() {
+		return errUnannounced()
+	}
 	var place *slot
 	if b.run != nil {
 		take := e.takeSlot

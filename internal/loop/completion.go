@@ -58,23 +58,29 @@ func (a *completion) retry(err error) error {
 	if !errors.As(err, &failed) || !failed.Retryable || a.attempt+1 >= r.host.modelTries(r.agent.Name) {
 		return err
 	}
+	wait := a.wait(failed.RetryAfter)
 	r.host.cfg.Log.Warn("model call failed, trying again", "thread", r.key.Thread, "run", r.rec.ID,
-		"iteration", r.st.Iteration, "attempt", a.attempt, "error", err)
+		"iteration", r.st.Iteration, "attempt", a.attempt, "in", wait, "error", err)
 	if a.shown {
 		if err := r.supersede("holdfast.retry", map[string]any{"iteration": r.st.Iteration, "attempt": a.attempt + 1}); err != nil {
 			return err
 		}
+		r.stale = r.stale || len(a.thoughts) > 0 && !reasons(r.hist.Path)
 	}
-	return a.pause(failed.RetryAfter)
+	return a.pause(wait)
 }
 
-// pause waits before another try: as long as the provider asked, at most 2 minutes, or a
-// time that doubles with each try.
-func (a *completion) pause(asked time.Duration) error {
-	d := min(200*time.Millisecond<<a.attempt, 10*time.Second)
+// wait returns how long to wait before another try: as long as the provider asked, at most
+// 2 minutes, or a time that doubles with each try.
+func (a *completion) wait(asked time.Duration) time.Duration {
 	if asked > 0 {
-		d = min(asked, 2*time.Minute)
+		return min(asked, 2*time.Minute)
 	}
+	return min(200*time.Millisecond<<a.attempt, 10*time.Second)
+}
+
+// pause waits for d, or until the run ends.
+func (a *completion) pause(d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -224,7 +230,8 @@ func (a *completion) commit() error {
 	r.st.Calls = a.openCalls()
 	r.st.Open, r.st.Question = true, nil
 	a.decideCalls()
-	if err := r.append(a.messages(true), events, journal.Soon, r.putIntents); err != nil {
+	answer := a.messages(true)
+	if err := r.append(answer, append(events, r.mend(answer)...), journal.Soon, r.putIntents); err != nil {
 		return err
 	}
 	for i := range r.st.Calls {

@@ -73,13 +73,12 @@ func New(cfg Config) (*Engine, error) {
 }
 
 // Start announces the process and begins to look for runs that a dead process left
-// behind. When it returns, the Engine can serve. The error is that of a store that does
-// not answer.
+// behind. When it returns, the Engine can serve, although it may not be Ready: a store that
+// refuses writes can be read. The error is that of a store that does not answer.
 func (e *Engine) Start(ctx context.Context) error {
-	if err := e.cfg.Store.Announce(ctx, e.process, e.cfg.Lease); err != nil {
-		return thread.StoreError(err)
+	if err := e.announce(ctx); err != nil {
+		return err
 	}
-	e.contact.renewed()
 	e.stopListening = e.cfg.Store.OnPost(e.posted)
 	e.wg.Go(e.keepLease)
 	e.wg.Go(e.takeOverOrphans)
@@ -140,6 +139,9 @@ func (e *Engine) Ready(ctx context.Context) error {
 		if err := c.CanCommit(ctx); err != nil {
 			return thread.StoreError(err)
 		}
+	}
+	if !e.contact.announced() {
+		return errUnannounced()
 	}
 	return nil
 }

@@ -1,10 +1,15 @@
 package loop
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A process shows that it lives by renewing its lease in the store, and judges the others
@@ -57,6 +62,13 @@ func (c *contact) renewed() (away time.Duration) {
 	return gap
 }
 
+// announced reports whether the store has ever confirmed this process's lease.
+func (c *contact) announced() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.last.IsZero()
+}
+
 // deaf returns how long it takes until this process may judge the silence of others; 0 if
 // it may now. Whoever asks has just heard from the store: if the renewals have a gap up
 // to now, the store was away, and contact begins with the next one.
@@ -70,6 +82,28 @@ func (c *contact) deaf() time.Duration {
 	return max(0, c.lease-now.Sub(c.since))
 }
 
+// announce makes the process known to the store. A store that answers, but refuses writes
+// at the moment, is no reason not to start: it can be read. Until keepLease has announced
+// the process, it begins no run and takes none over, because the others would not know
+// that their owner lives.
+func (e *Engine) announce(ctx context.Context) error {
+	err := e.cfg.Store.Announce(ctx, e.process, e.cfg.Lease)
+	switch {
+	case err == nil:
+		e.contact.renewed()
+	case errors.Is(err, store.ErrRefused):
+		e.cfg.Log.Warn("the store refuses writes: the server starts nevertheless, but runs nothing until the store accepts them", "error", err)
+	default:
+		return thread.StoreError(err)
+	}
+	return nil
+}
+
+// errUnannounced is why nothing runs before the store has accepted the process's lease.
+func errUnannounced() error {
+	return thread.StoreError(fmt.Errorf("%w: it has not accepted this server's lease yet", store.ErrRefused))
+}
+
 // keepLease renews the process's lease three times per lease period.
 func (e *Engine) keepLease() {
 	tick := time.NewTicker(e.cfg.Lease / 3)
@@ -79,18 +113,26 @@ func (e *Engine) keepLease() {
 		case <-e.ctx.Done():
 			return
 		case <-tick.C:
-			err := panics.Caught(func() error { return e.cfg.Store.Announce(e.ctx, e.process, e.cfg.Lease) })
-			if e.ctx.Err() != nil {
-				return
-			}
-			e.cfg.Observer.LeaseRenewed(err)
-			if err != nil {
-				e.cfg.Log.Warn("the lease could not be renewed", "error", err)
-				continue
-			}
-			if away := e.contact.renewed(); away > 0 {
-				e.cfg.Log.Info("in contact with the store again; runs of silent servers are taken over after one lease", "away", away, "lease", e.cfg.Lease)
-			}
+			e.renewLease()
 		}
+	}
+}
+
+// renewLease renews the lease once, and says in the log what has changed.
+func (e *Engine) renewLease() {
+	err := panics.Caught(func() error { return e.cfg.Store.Announce(e.ctx, e.process, e.cfg.Lease) })
+	if e.ctx.Err() != nil {
+		return
+	}
+	e.cfg.Observer.LeaseRenewed(err)
+	if err != nil {
+		e.cfg.Log.Warn("the lease could not be renewed", "error", err)
+		return
+	}
+	if !e.contact.announced() {
+		e.cfg.Log.Info("the store accepts writes; runs can begin")
+	}
+	if away := e.contact.renewed(); away > 0 {
+		e.cfg.Log.Info("in contact with the store again; runs of silent servers are taken over after one lease", "away", away, "lease", e.cfg.Lease)
 	}
 }

@@ -54,7 +54,9 @@ type run struct {
 	done    chan struct{}
 	started time.Time
 	resumed bool
-	chain   *hooks.Chain
+	// stale means that clients may show reasoning that was taken back; see mend.
+	stale bool
+	chain *hooks.Chain
 	// inner is ctx with what the Run hooks put into it.
 	inner context.Context
 	// at is where the run stands, for hooks and tools.
@@ -111,6 +113,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	for i := range r.hist.Path {
 		r.remember(&r.hist.Path[i])
 	}
+	r.stale = r.resumed && !reasons(r.hist.Path)
 	r.moveTo(r.st.Iteration)
 	r.results, r.counted = r.kept(), r.st.Bytes
 	r.tools = make(map[string]holdfast.Tool, len(r.agent.Tools))

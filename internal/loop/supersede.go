@@ -2,7 +2,9 @@ package loop
 
 import (
 	"encoding/json"
+	"slices"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -23,6 +25,25 @@ func (r *run) supersede(name string, value any) error {
 		r.st.Boundary = last
 		r.saveState(c)
 	})
+}
+
+// A stock client keeps all its reasoning when a snapshot has none, because there are
+// servers that never send any. So reasoning that was taken back stays on the screen until
+// a snapshot has other reasoning, of which a thread may have none at first.
+
+// reasons reports whether there is reasoning among the messages.
+func reasons(messages []agui.Message) bool {
+	return slices.ContainsFunc(messages, func(m agui.Message) bool { return m.Role == string(holdfast.RoleReasoning) })
+}
+
+// mend returns the snapshot that removes reasoning that was taken back, for the end of an
+// answer of these messages; none if it would not help, or nothing is to be removed.
+func (r *run) mend(answer []agui.Message) []agui.Event {
+	if !r.stale || !reasons(answer) {
+		return nil
+	}
+	r.stale = false
+	return []agui.Event{agui.MessagesRef{Leaf: answer[len(answer)-1].ID}}
 }
 
 // keepPartial commits the text of a cancelled answer, marked as partial: what people have

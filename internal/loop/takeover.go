@@ -236,6 +236,7 @@ func (h *host) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.Er
 func (e *Engine) takeOverOrphans() {
 	tick := time.NewTicker(e.cfg.Lease)
 	defer tick.Stop()
+	var due <-chan time.Time // nil until the process is announced: it may own nothing before
 	told := map[store.ThreadKey]string{}
 	for {
 		select {
@@ -245,7 +246,8 @@ func (e *Engine) takeOverOrphans() {
 			return
 		case <-e.contact.began:
 			tick.Reset(e.cfg.Lease) // from then on silence counts
-		case <-tick.C:
+			due = tick.C
+		case <-due:
 		}
 		told = e.takeOverAll(told)
 		e.forgetUnsure()

@@ -544,7 +544,8 @@ func (m *Mortal) Announce(ctx context.Context, process string, ttl time.Duration
 // ErrUnreachable is the error of a dead store.
 var ErrUnreachable = errors.New("unreachable")
 
-// Reduce returns what a client makes of a stream: the messages on its screen.
+// Reduce returns what a stock client makes of a stream: the messages on its screen. A
+// snapshot without reasoning takes none away.
 func Reduce(events []agui.Event) []string {
 	var order []string
 	text := map[string]string{}
@@ -557,7 +558,7 @@ func Reduce(events []agui.Event) []string {
 	for _, ev := range events {
 		switch e := ev.(type) {
 		case agui.MessagesSnapshot:
-			order, text = nil, map[string]string{}
+			order, text = keptReasoning(order, text, e.Messages)
 			for _, m := range e.Messages {
 				d, _ := m.Domain()
 				put(m.ID, string(d.Role)+":"+d.PlainText())
@@ -597,6 +598,21 @@ func Reduce(events []agui.Event) []string {
 		out[i] = text[id]
 	}
 	return out
+}
+
+// keptReasoning returns what is left of a client's messages at a snapshot: their reasoning,
+// if the snapshot has none.
+func keptReasoning(order []string, text map[string]string, snapshot []agui.Message) (kept []string, texts map[string]string) {
+	texts = map[string]string{}
+	if slices.ContainsFunc(snapshot, func(m agui.Message) bool { return m.Role == string(holdfast.RoleReasoning) }) {
+		return nil, texts
+	}
+	for _, id := range order {
+		if strings.HasPrefix(text[id], "reasoning:") {
+			kept, texts[id] = append(kept, id), text[id]
+		}
+	}
+	return kept, texts
 }
 
 // WholeTrip is the history that a Traveller leaves.

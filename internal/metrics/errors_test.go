@@ -36,9 +36,9 @@ func TestErrorTypes(t *testing.T) {
 		"timeout":         {context.DeadlineExceeded, os.ErrDeadlineExceeded, &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}},
 		"unavailable": {
 			&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, io.EOF, net.ErrClosed, &os.PathError{Op: "write", Path: "data/000004.log", Err: syscall.ENOSPC},
-			holdfast.Errorf(codes.StoreUnavailable, "away"),
+			holdfast.Errorf(codes.StoreUnavailable, "away"), fmt.Errorf("%w: full", store.ErrRefused),
 		},
-		"other": {errors.New("OOM command not allowed")},
+		"other": {errors.New("strange")},
 	} {
 		for _, err := range errs {
 			m := metrics.New(nil)

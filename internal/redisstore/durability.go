@@ -154,7 +154,7 @@ func (s *Store) CanCommit(ctx context.Context) error {
 			}
 		}
 		if err := f.refusesWrites(); err != nil {
-			return err
+			return refusing{err}
 		}
 	}
 	return nil

@@ -138,10 +138,11 @@ func (s *Store) send(batch []*request) {
 			// Redis has forgotten the script, and a pipeline cannot fall back to its text.
 			code, err = s.run(ctx, r.do)
 		}
+		errs := []error{err}
 		for _, h := range r.hinted {
 			// The commit may have been written; trying again then writes only the hints.
-			err = errors.Join(err, h.Err())
+			errs = append(errs, h.Err())
 		}
-		r.done <- result{code, err}
+		r.done <- result{code, join(errs...)}
 	}
 }

@@ -215,10 +215,6 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// failed wraps an error from Redis with what was tried. Deadlines and cancellations
-// can still be recognized.
-func failed(what string, err error) error { return fmt.Errorf("%s: redis: %w", what, err) }
-
 // tooNew is the error for a thread that a newer version has laid out.
 func tooNew(key store.ThreadKey, format int) error {
 	return &store.VersionError{What: "the layout of thread " + key.String(), Stored: format, Known: Format}

@@ -134,8 +134,8 @@ func (r *troubled) live(want string, begin, end func(*troubled), readable bool) 
 	entry := store.Entry{Account: "a", Amount: 5}
 	reserve(r.T, r.store, "held", entry)
 	begin(r)
-	if err := r.store.CanCommit(r.Context()); err == nil {
-		r.Error("in trouble: a commit would be accepted, it says")
+	if err := r.store.CanCommit(r.Context()); !errors.Is(err, store.ErrRefused) {
+		r.Errorf("in trouble: whether a commit would be accepted: %v, want ErrRefused", err)
 	}
 	for range 2 {
 		for _, c := range commits {
@@ -195,7 +195,7 @@ func (r *troubled) commits() []*store.Commit {
 }
 
 // refused checks that the error is one after which its caller tries again, and that it
-// contains what Redis said.
+// contains what Redis said, once.
 func (r *troubled) refused(want string, err error) {
 	r.Helper()
 	for _, final := range []error{store.ErrFenced, store.ErrConflict, store.ErrInvalid, store.ErrNotFound, store.ErrVersionTooNew} {
@@ -206,6 +206,12 @@ func (r *troubled) refused(want string, err error) {
 	var cause redis.Error
 	if !errors.As(err, &cause) || !strings.HasPrefix(cause.Error(), want) || !strings.Contains(err.Error(), "redis: "+want) {
 		r.Errorf("in trouble: %v, want what Redis said, %s", err, want)
+	}
+	if !errors.Is(err, store.ErrRefused) {
+		r.Errorf("in trouble: %v, want ErrRefused", err)
+	}
+	if strings.Count(err.Error(), want+" ") != 1 {
+		r.Errorf("in trouble: %q, want what Redis said once", err)
 	}
 }
 

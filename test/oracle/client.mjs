@@ -134,6 +134,17 @@ export async function serverHistory(threadId) {
   return (await get(`/threads/${threadId}/messages`)).body.messages;
 }
 
+// sameAsServer: what streamed in is what is stored, to the letter, except that the server
+// has marked what the client brought.
+export async function sameAsServer(a) {
+  const stored = (await serverHistory(a.threadId)).map(({ metadata, ...m }) => {
+    const { holdfast: { imported, ...marks } = {}, ...others } = metadata ?? {};
+    if (Object.keys(marks).length > 0) others.holdfast = marks;
+    return Object.keys(others).length > 0 ? { ...m, metadata: others } : m;
+  });
+  assert.deepEqual(plain(a.messages), stored);
+}
+
 // untilIdle waits until the thread's run has ended.
 export async function untilIdle(threadId) {
   for (let i = 0; i < 600; i++) {

@@ -1,19 +1,8 @@
 // What people do with the official client, against the real server.
 import assert from "node:assert/strict";
 import {
-  agent, attached, cutNext, frames, last, legacy, plain, rejects, run, say, serverHistory, test, untilIdle, user, version,
+  agent, attached, cutNext, frames, last, legacy, rejects, run, sameAsServer, say, test, untilIdle, user, version,
 } from "./client.mjs";
-
-// sameAsServer: what streamed in is what is stored, to the letter, except that the server
-// has marked what the client brought.
-async function sameAsServer(a) {
-  const stored = (await serverHistory(a.threadId)).map(({ metadata, ...m }) => {
-    const { holdfast: { imported, ...marks } = {}, ...others } = metadata ?? {};
-    if (Object.keys(marks).length > 0) others.holdfast = marks;
-    return Object.keys(others).length > 0 ? { ...m, metadata: others } : m;
-  });
-  assert.deepEqual(plain(a.messages), stored);
-}
 
 test(`text (client ${version})`, async () => {
   const a = agent();
