@@ -7,8 +7,8 @@ import { encode } from './sse.js';
 
 /** What the server is to do in cases where it would rather ask; `forwardedProps.holdfast` of each run. */
 export interface HoldfastChoices {
-  /** `chat`: Stop, a new message, an edit and a regenerate all do what people expect of a chat. */
-  policy?: 'chat';
+  /** The policy `chat`: Stop, a new message, an edit and a regenerate all do what people expect of a chat. */
+  chat?: boolean;
   /** A new message while a run is under way: refuse it, or cancel that run. */
   onBusy?: 'reject' | 'cancel_and_run';
   /** A new message while questions are open: refuse it, or decline them all. */

@@ -29,6 +29,17 @@ scenario('a run', async () => {
   await same(a, server);
 });
 
+scenario('the policy chat: another answer to the same message', async () => {
+  const a = agent({ holdfast: { chat: true } });
+  await say(a, 'hello there');
+  const [question, first] = a.messages;
+  a.setMessages([question]);
+  await a.runAgent();
+  assert.equal(a.messages.length, 2);
+  assert.notEqual(a.messages[1].id, first.id);
+  await same(a, server);
+});
+
 for (const [words, type, nth] of [['slow 60 words please', 'TEXT_MESSAGE_CONTENT', 8], ['plan 5 steps', 'TOOL_CALL_END', 3], ['think about durability', 'REASONING_MESSAGE_CONTENT', 2]]) {
   scenario(`kill -9 and restart during ${type}`, async () => {
     const a = agent();
