@@ -133,6 +133,9 @@ func TestEdit(t *testing.T) {
 	events := looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u1", "pay 20")))
 	branched(t, events)
 	open := looptest.OpenOf(t, events)
+	if strings.Contains(string(open[0].ResponseSchema), "additionalProperties") {
+		t.Fatalf("assistant-ui shows no buttons for the schema %s", open[0].ResponseSchema)
+	}
 	if len(open) != 1 || open[0].Reason != "tool_call" || !strings.Contains(open[0].Message, `{"n":10}: paid 10`) || !strings.Contains(string(open[0].Metadata), `"happened"`) {
 		t.Fatalf("asked %+v", open)
 	}
