@@ -341,3 +341,19 @@ func TestBackToBranch(t *testing.T) {
 	}
 	sound(t, store, "t")
 }
+
+// TestEditOfTheFirst: a list that is all there is, with nothing of the history, is the first
+// message edited, and not one more.
+func TestEditOfTheFirst(t *testing.T) {
+	j, store := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, store, nil, spender(j))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
+	in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "pay 10"))
+	in.ForwardedProps = json.RawMessage(`{"holdfast":{"whole":true}}`)
+	events := looptest.Posted(t, e, in)
+	looptest.Succeeded(t, events)
+	branched(t, events)
+	if got := j.Take(); len(got) != 1 {
+		t.Errorf("the tool ran: %q", got)
+	}
+}
