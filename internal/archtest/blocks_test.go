@@ -39,7 +39,7 @@ var proofs = []struct {
 	{page: "docs/metrics.md", language: "yaml promql", test: "internal/metrics.TestRulesOnThePage"},
 	{page: "docs/frontends.md", language: "js", why: "clients/js/test/pages.test.mjs runs them with Node, in make clients"},
 	{page: "docs/frontends.md", language: "sh", why: "examples/browser/firstpage.mjs runs the five commands, in make first-page; clients/js/test/pages.test.mjs runs curl, in make clients"},
-	{page: "docs/frontends.md", language: "tsx", why: "examples/copilotkit has it in a page that is driven in a browser"},
+	{page: "docs/frontends.md", language: "tsx", why: "examples/assistant-ui builds and drives its page as it stands; examples/copilotkit has the other in a page that is driven in a browser"},
 	{page: "docs/frontends.md", language: "ts", why: "CopilotKit's runtime has a hundred dependencies, which are not installed here"},
 	{page: "docs/protocol.md", language: "json", why: "the form of an error, without one error's words; TestErrorsMatchTheDocument in internal/http has the form"},
 	{page: "docs/copilotkit.md", language: "tsx", why: "examples/copilotkit has it in a page that is driven in a browser"},

@@ -66,7 +66,7 @@ func TestImportPolicy(t *testing.T) {
 		{"none of what ends in a result", whole[:6], holdfast.ClientPolicy{Import: thread.ImportNone}, codes.NothingToRun, true},
 		{"an answer to nothing", whole[:2], holdfast.ClientPolicy{Import: thread.ImportNone}, "user u1", false},
 	} {
-		compared := Compare(nil, nil, c.sent, false)
+		compared := Compare(nil, nil, c.sent, false, false)
 		compared.Admit(&c.policy)
 		if got := taking(compared); got != c.want || compared.Resync != c.resync {
 			t.Errorf("%s:\n got %s, resync %v\nwant %s, resync %v", c.name, got, compared.Resync, c.want, c.resync)
@@ -83,7 +83,7 @@ func TestResultsOfTheFrontend(t *testing.T) {
 		h.Add(m, m.AppendJSON(nil))
 	}
 	for _, policy := range []string{thread.ImportAll, thread.ImportUsers, thread.ImportNone} {
-		compared := Compare(h, []string{"call"}, []agui.Message{message("tool", "t1"), message("user", "u2")}, false)
+		compared := Compare(h, []string{"call"}, []agui.Message{message("tool", "t1"), message("user", "u2")}, false, false)
 		compared.Admit(&holdfast.ClientPolicy{Import: policy})
 		if got := taking(compared); got != "user u2, tool t1*" {
 			t.Errorf("%s: %s", policy, got)
@@ -164,7 +164,7 @@ func TestMediaRefused(t *testing.T) {
 		{Type: holdfast.PartText, Text: secret},
 		{Type: holdfast.PartImage, Source: &holdfast.Source{Type: holdfast.SourceURL, Value: secret}},
 	}})
-	compared := Compare(nil, nil, []agui.Message{m}, false)
+	compared := Compare(nil, nil, []agui.Message{m}, false, false)
 	compared.Admit(&holdfast.ClientPolicy{})
 	e := compared.Err
 	if e == nil || e.Code != codes.MediaRefused || e.Hint == "" || e.Details["messageId"] != "m1" || e.Details["part"] != 1 {

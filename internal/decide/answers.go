@@ -32,7 +32,7 @@ func violationsOf(s Situation, answers []agui.ResumeEntry) (all []Violation) {
 		}
 		i := slices.IndexFunc(s.Interrupts, func(i agui.Interrupt) bool { return i.ID == a.InterruptID })
 		payload := PayloadOf(a, &s.Interrupts[i])
-		for _, text := range violations(s.Interrupts[i].ResponseSchema, payload) {
+		for _, text := range violations(closed(&s.Interrupts[i]), payload) {
 			all = append(all, Violation{a.InterruptID, text})
 		}
 		if edited := EditedArguments(payload, &s.Interrupts[i]); edited != nil {
@@ -58,6 +58,32 @@ func violations(text, value json.RawMessage) []string {
 		value = json.RawMessage("null")
 	}
 	return compiled.Violations(value)
+}
+
+// closed returns a question's schema; that of an approval without room for members that it
+// does not name, as a misspelt "editedArgs" must not let a call run unchanged. Questions do
+// not say so themselves: assistant-ui shows no buttons for a schema that forbids anything.
+func closed(question *agui.Interrupt) json.RawMessage {
+	text := question.ResponseSchema
+	if question.Reason != holdfast.ReasonToolCall {
+		return text
+	}
+	var members map[string]json.RawMessage
+	var named struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(text, &members) != nil || json.Unmarshal(text, &named) != nil {
+		return text
+	}
+	if _, said := members["additionalProperties"]; said || named.Properties["approved"] == nil {
+		return text
+	}
+	members["additionalProperties"] = json.RawMessage("false")
+	strict, err := json.Marshal(members)
+	if err != nil {
+		return text
+	}
+	return strict
 }
 
 // PayloadOf returns what an answer says. The approval of a call was once said with "allow",

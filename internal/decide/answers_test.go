@@ -24,7 +24,7 @@ func asked(reason, schema, payload string) (Situation, Request) {
 }
 
 const (
-	approval = `{"type":"object","required":["approved"],"additionalProperties":false,"properties":{` +
+	approval = `{"type":"object","required":["approved"],"properties":{` +
 		`"approved":{"type":"boolean"},"reason":{"type":"string"},"editedArgs":{"type":"object"},"remember":{"enum":["run","thread"]}}}`
 	oldApproval = `{"type":"object","required":["allow"],"additionalProperties":false,"properties":{"allow":{"type":"boolean"}}}`
 )
@@ -45,6 +45,9 @@ func TestAnswersFit(t *testing.T) {
 		{"tool_call", approval, `{"approved":true,"editedArgs":{"n":"1"}}`, 2},
 		{"tool_call", approval, `{"approved":true,"editedArgs":"x"}`, 2},
 		{"tool_call", approval, `{"approved":false,"editedArgs":{"n":"1"}}`, 0},
+		{"tool_call", approval, `{"approved":true,"editedargs":{"to":"x","n":1}}`, 1},
+		{"tool_call", `{"properties":{"approved":{}},"additionalProperties":true}`, `{"approved":true,"more":1}`, 0},
+		{"tool_call", `{"properties":{"city":{}}}`, `{"city":"Rome","more":1}`, 0},
 		{"tool_call", approval, `true`, 1},
 		{"tool_call", approval, ``, 1},
 		{"tool_call", approval, `null`, 1},

@@ -60,8 +60,9 @@ func (c *Compared) hasNew() bool { return len(c.Users)+len(c.Results) > 0 }
 // messages and results of open frontend calls can be new; anything else that the client
 // shows is dropped. h may be nil for a thread without history, into which the whole list
 // is imported. pending are the ids of the open frontend calls, and branch is the
-// request's flag.
-func Compare(h *thread.History, pending []string, sent []agui.Message, branch bool) Compared {
+// request's flag. With whole, new messages without any known one do not follow the
+// history: the person has edited the first message.
+func Compare(h *thread.History, pending []string, sent []agui.Message, branch, whole bool) Compared {
 	var c Compared
 	for len(sent) > 0 && (sent[0].Role == string(holdfast.RoleSystem) || sent[0].Role == string(holdfast.RoleDeveloper)) {
 		c.Instructions = append(c.Instructions, sent[0])
@@ -77,7 +78,7 @@ func Compare(h *thread.History, pending []string, sent []agui.Message, branch bo
 			return c
 		}
 	}
-	w.place(branch)
+	w.place(branch, whole)
 	return c
 }
 
@@ -174,7 +175,7 @@ func (w *walk) takeElsewhere(role string, m agui.Message) {
 }
 
 // place applies rule 3: it finds where the new messages attach.
-func (w *walk) place(branch bool) {
+func (w *walk) place(branch, whole bool) {
 	path := w.history.Path
 	lastUser := -1
 	for i, m := range path {
@@ -184,7 +185,8 @@ func (w *walk) place(branch bool) {
 	}
 	shorter := !w.hasNew() && !w.differs
 	w.Retry = shorter && w.last >= max(lastUser, 0) && w.last == w.common && Completable(path[w.last].Role)
-	atHead := !w.differs && (!w.known || lastUser < 0 || w.common >= lastUser)
+	newBeginning := whole && !w.known && w.hasNew()
+	atHead := !w.differs && !newBeginning && (!w.known || lastUser < 0 || w.common >= lastUser)
 	w.Parent = path[len(path)-1].ID
 	lacks := w.lacks()
 	w.Resync = w.dropped || w.differs || lacks

@@ -64,7 +64,7 @@ func TestImport(t *testing.T) {
 		"instructions":        {[]agui.Message{msg("system", "s", "be brief"), msg("user", "u", "x")}, "user:u", ""},
 		"activities are ours": {[]agui.Message{msg("user", "u", "x"), {ID: "z", Role: "activity", Content: json.RawMessage(`{}`)}}, "user:u", ""},
 	} {
-		got := Compare(nil, nil, c.sent, false)
+		got := Compare(nil, nil, c.sent, false, false)
 		switch {
 		case c.err != "":
 			if got.Err == nil || got.Err.Code != c.err {
@@ -85,6 +85,7 @@ func TestClean(t *testing.T) {
 	for name, c := range map[string]struct {
 		sent     []agui.Message
 		branch   bool
+		whole    bool
 		want     string
 		parent   string
 		resync   bool
@@ -94,6 +95,11 @@ func TestClean(t *testing.T) {
 	}{
 		"the whole history and something new": {sent: append(slices.Clone(all), msg("user", "u2", "two")), want: "user:u2", parent: "a2"},
 		"only what is new":                    {sent: []agui.Message{msg("user", "u2", "two")}, want: "user:u2", parent: "a2", resync: true},
+		"only what is new, branch":            {sent: []agui.Message{msg("user", "u2", "two")}, branch: true, want: "user:u2", parent: "a2", resync: true},
+		"all there is, branch":                {sent: []agui.Message{msg("user", "u2", "two")}, branch: true, whole: true, want: "user:u2", diverged: true, parent: "", resync: true},
+		"all there is":                        {sent: []agui.Message{msg("user", "u2", "two")}, whole: true, diverged: true, parent: "a2", resync: true},
+		"nothing at all":                      {sent: nil, branch: true, whole: true, parent: "a2", resync: true},
+		"all there is and something new":      {sent: append(slices.Clone(all), msg("user", "u2", "two")), branch: true, whole: true, want: "user:u2", parent: "a2"},
 		"half a message, after a cut":         {sent: append(slices.Clone(all[:3]), half), want: "", parent: "a2", resync: true},
 		"a message the server never kept":     {sent: append(slices.Clone(all), msg("assistant", "ghost", "boo"), msg("user", "u2", "x")), want: "user:u2", parent: "a2", resync: true},
 		"a result nobody waits for":           {sent: append(slices.Clone(all), result("r9", "c9"), msg("user", "u2", "x")), want: "user:u2", parent: "a2", resync: true},
@@ -109,7 +115,7 @@ func TestClean(t *testing.T) {
 		"nothing, branch":                     {sent: nil, branch: true, want: "", parent: "a2", resync: true},
 		"a known id with another role":        {sent: []agui.Message{msg("assistant", "u1", "one")}, err: codes.InvalidInput},
 	} {
-		got := Compare(h(), nil, c.sent, c.branch)
+		got := Compare(h(), nil, c.sent, c.branch, c.whole)
 		if c.err != "" {
 			if got.Err == nil || got.Err.Code != c.err {
 				t.Errorf("%s: %v", name, got.Err)
@@ -143,7 +149,7 @@ func FuzzImport(f *testing.F) {
 				sent = append(sent, msg("reasoning", id, "hm"))
 			}
 		}
-		c := Compare(nil, nil, sent, false)
+		c := Compare(nil, nil, sent, false, false)
 		if c.Err != nil {
 			return
 		}
@@ -191,7 +197,7 @@ func TestImportMatchesResults(t *testing.T) {
 	for i := range rounds {
 		sent = append(sent, calls(fmt.Sprint("a", i)), result(fmt.Sprint("t", i)), result(fmt.Sprint("again", i)))
 	}
-	c := Compare(nil, nil, sent, false)
+	c := Compare(nil, nil, sent, false, false)
 	if c.Err != nil || len(c.Users) != 3+2*rounds {
 		t.Fatalf("%v, %d messages", c.Err, len(c.Users))
 	}
@@ -232,11 +238,11 @@ func TestSwitch(t *testing.T) {
 		"no path: a user message is left out": {[]agui.Message{u1, a1, a5, fresh}, "", false},
 		"no path: in between":                 {[]agui.Message{u1, a1, fresh, u3, a5}, "", false},
 	} {
-		got := Compare(h(), nil, c.sent, true)
+		got := Compare(h(), nil, c.sent, true, false)
 		if got.Switch != c.to || got.Regenerate != c.back && c.to != "" {
 			t.Errorf("%s: to %q, regenerate %v", name, got.Switch, got.Regenerate)
 		}
-		if strict := Compare(h(), nil, c.sent, false); strict.Switch != "" {
+		if strict := Compare(h(), nil, c.sent, false, false); strict.Switch != "" {
 			t.Errorf("%s, without branch: to %q", name, strict.Switch)
 		}
 	}

@@ -17,6 +17,9 @@ type Policy struct {
 	holdfast.Policy
 	// Branch lets the messages sent begin a new branch of the history.
 	Branch bool `json:"branch,omitempty"`
+	// Whole says that the messages sent are all that the person sees, so that a list with
+	// nothing of the history is a new beginning, and not only what is new.
+	Whole bool `json:"whole,omitempty"`
 	// AllowStale continues although the history is not the one that the head was
 	// written for.
 	AllowStale bool `json:"allowStale,omitempty"`
@@ -70,7 +73,7 @@ func (p *Policy) read(props json.RawMessage) error {
 }
 
 // hintOptions says what forwardedProps.holdfast may hold.
-const hintOptions = `It is an object with onBusy, onInterrupted, onUnfinished (strings), chat, branch and allowStale (true or false).`
+const hintOptions = `It is an object with onBusy, onInterrupted, onUnfinished (strings), chat, branch, whole and allowStale (true or false).`
 
 // knownOptions refuses a member that would be ignored, such as one with a typing mistake:
 // who sends it relies on it.
@@ -80,7 +83,7 @@ func knownOptions(options json.RawMessage) error {
 	_ = json.Unmarshal(options, &members)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		switch name {
-		case "onBusy", "onInterrupted", "onUnfinished", "chat", "branch", "allowStale":
+		case "onBusy", "onInterrupted", "onUnfinished", "chat", "branch", "whole", "allowStale":
 		default:
 			field := fmt.Sprintf("forwardedProps.holdfast.%.64s", name)
 			return holdfast.Errorf(codes.InvalidInput, "There is no option %s.", field).WithHint(hintOptions).With("field", field)

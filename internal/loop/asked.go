@@ -34,7 +34,7 @@ func textAlready(happened []thread.Happened) string {
 }
 
 // repeatSchema is the schema of the answer to that question.
-const repeatSchema = `{"type":"object","required":["approved"],"additionalProperties":false,"properties":{` +
+const repeatSchema = `{"type":"object","required":["approved"],"properties":{` +
 	`"approved":{"type":"boolean","description":"Whether the call is made."},` +
 	`"reason":{"type":"string","description":"What the agent is told if the call is not made."}}}`
 

@@ -133,6 +133,9 @@ func TestEdit(t *testing.T) {
 	events := looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u1", "pay 20")))
 	branched(t, events)
 	open := looptest.OpenOf(t, events)
+	if strings.Contains(string(open[0].ResponseSchema), "additionalProperties") {
+		t.Fatalf("assistant-ui shows no buttons for the schema %s", open[0].ResponseSchema)
+	}
 	if len(open) != 1 || open[0].Reason != "tool_call" || !strings.Contains(open[0].Message, `{"n":10}: paid 10`) || !strings.Contains(string(open[0].Metadata), `"happened"`) {
 		t.Fatalf("asked %+v", open)
 	}
@@ -337,4 +340,20 @@ func TestBackToBranch(t *testing.T) {
 		t.Errorf("a call without a result: %q", got)
 	}
 	sound(t, store, "t")
+}
+
+// TestEditOfTheFirst: a list that is all there is, with nothing of the history, is the first
+// message edited, and not one more.
+func TestEditOfTheFirst(t *testing.T) {
+	j, store := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, store, nil, spender(j))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
+	in := looptest.RunInput("t", "r2", looptest.UserSays("u2", "pay 10"))
+	in.ForwardedProps = json.RawMessage(`{"holdfast":{"whole":true}}`)
+	events := looptest.Posted(t, e, in)
+	looptest.Succeeded(t, events)
+	branched(t, events)
+	if got := j.Take(); len(got) != 1 {
+		t.Errorf("the tool ran: %q", got)
+	}
 }

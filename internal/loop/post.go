@@ -277,7 +277,7 @@ func (p *plan) request(agent string) (decide.Request, error) {
 	if p.State != nil {
 		pending = p.State.PendingFrontend()
 	}
-	req.Compared = decide.Compare(p.History, pending, p.in.Messages, pol.Branch)
+	req.Compared = decide.Compare(p.History, pending, p.in.Messages, pol.Branch, pol.Whole)
 	req.Compared.Admit(&p.agent.Client)
 	return req, nil
 }

@@ -59,7 +59,7 @@ func (v *verdict) schema() json.RawMessage {
 	if len(v.rule.Remember) > 0 {
 		members["remember"] = object{"type": "string", "enum": v.rule.Remember, "description": "For how long the answer also holds for such calls."}
 	}
-	return plainJSON(object{"type": "object", "required": []string{"approved"}, "additionalProperties": false, "properties": members})
+	return plainJSON(object{"type": "object", "required": []string{"approved"}, "properties": members})
 }
 
 // answer is what a person has said.

@@ -196,6 +196,11 @@ func TestPermissionQuestion(t *testing.T) {
 		if q.Reason != holdfast.ReasonToolCall || q.Message != tt.message || string(q.Metadata) != tt.metadata {
 			t.Errorf("%.30s: got %s %q %s", tt.call, q.Reason, q.Message, q.Metadata)
 		}
+		// assistant-ui shows no buttons for a schema that has anything else.
+		var keywords map[string]json.RawMessage
+		if err := json.Unmarshal(q.ResponseSchema, &keywords); err != nil || len(keywords) != 3 {
+			t.Errorf("%.30s: got the schema %s", tt.call, q.ResponseSchema)
+		}
 		if schema.Properties["approved"].Type != "boolean" || schema.Required[0] != "approved" || schema.Properties["editedArgs"].Type != "object" || string(schema.Properties["remember"].Enum) != tt.scopes {
 			t.Errorf("%.30s: got the schema %s", tt.call, q.ResponseSchema)
 		}

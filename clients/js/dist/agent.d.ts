@@ -3,8 +3,8 @@ import type { HttpAgentConfig, Interrupt, RunAgentInput, RunAgentParameters } fr
 import type { ResumeOptions } from './options.js';
 /** What the server is to do in cases where it would rather ask; `forwardedProps.holdfast` of each run. */
 export interface HoldfastChoices {
-    /** `chat`: Stop, a new message, an edit and a regenerate all do what people expect of a chat. */
-    policy?: 'chat';
+    /** The policy `chat`: Stop, a new message, an edit and a regenerate all do what people expect of a chat. */
+    chat?: boolean;
     /** A new message while a run is under way: refuse it, or cancel that run. */
     onBusy?: 'reject' | 'cancel_and_run';
     /** A new message while questions are open: refuse it, or decline them all. */
@@ -13,6 +13,8 @@ export interface HoldfastChoices {
     onUnfinished?: 'reject' | 'abandon';
     /** Messages that do not continue the history start a branch; the old one is kept. */
     branch?: boolean;
+    /** The messages are all that the person sees: without any of the history they are a new beginning, as after an edit of the first one. */
+    whole?: boolean;
     /** Resume even if the history is not as long as the checkpoint expects. */
     allowStale?: boolean;
 }
@@ -37,9 +39,12 @@ export declare class HoldfastAgent extends HttpAgent {
     /** @internal what {@link openQuestions} returns */
     questions: Question[];
     private readonly base;
+    private readonly options;
     constructor(config: HoldfastAgentConfig);
     /** A new agent with the same thread, messages, options and open questions. */
     clone(): HoldfastAgent;
+    /** Stops watching the run, which goes on: what a page does when it shows another thread. */
+    detach(): void;
     /** The questions that the last run ended with and that are not answered yet. */
     openQuestions(): Question[];
     /**
@@ -52,6 +57,8 @@ export declare class HoldfastAgent extends HttpAgent {
     decline(question: Question | string): Answer;
     private idOf;
     protected prepareRunAgentInput(parameters?: RunAgentParameters): RunAgentInput;
+    /** @internal the server's address; it throws if that is not known */
+    protected address(): string;
     /**
      * What `connectAgent()` reads: the thread as it is, then its run, live. A thread that the
      * server does not know is an empty run.

@@ -29,8 +29,11 @@ export class HoldfastAgent extends HttpAgent {
     /** @internal what {@link openQuestions} returns */
     questions = [];
     base;
+    options;
     constructor(config) {
-        super({ ...config, fetch: resumingFetch(config) });
+        const options = { ...config };
+        super({ ...config, fetch: resumingFetch(options) });
+        this.options = options;
         this.holdfast = { ...config.holdfast };
         this.base = config.base ?? baseOf(config.url);
         this.subscribe(remember);
@@ -38,7 +41,14 @@ export class HoldfastAgent extends HttpAgent {
     /** A new agent with the same thread, messages, options and open questions. */
     clone() {
         const copy = super.clone();
-        return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, questions: [...this.questions] });
+        return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions] });
+    }
+    /** Stops watching the run, which goes on: what a page does when it shows another thread. */
+    detach() {
+        const { onAbort = 'cancel' } = this.options;
+        this.options.onAbort = 'detach'; // is read while the abort is told
+        this.abortRun();
+        this.options.onAbort = onAbort;
     }
     /** The questions that the last run ended with and that are not answered yet. */
     openQuestions() {
@@ -68,14 +78,18 @@ export class HoldfastAgent extends HttpAgent {
         const choices = { ...this.holdfast, ...input.forwardedProps?.holdfast };
         return Object.keys(choices).length === 0 ? input : { ...input, forwardedProps: { ...input.forwardedProps, holdfast: choices } };
     }
+    /** @internal the server's address; it throws if that is not known */
+    address() {
+        if (this.base !== undefined)
+            return this.base;
+        throw new Error(`The server's address is not clear from ${this.url}: pass "base" to HoldfastAgent.`);
+    }
     /**
      * What `connectAgent()` reads: the thread as it is, then its run, live. A thread that the
      * server does not know is an empty run.
      */
     connect(input) {
-        if (this.base === undefined) {
-            throw new Error(`The server's address is not clear from ${this.url}: pass "base" to HoldfastAgent.`);
-        }
+        const base = this.address();
         if (this.abortController.signal.aborted)
             this.abortController = new AbortController();
         const init = () => {
@@ -86,7 +100,7 @@ export class HoldfastAgent extends HttpAgent {
         };
         // The official client's own reader of streams, with another request.
         const attach = Object.create(this, {
-            url: { value: streamURL(this.base, input.threadId, !('protocolVersion' in input)) },
+            url: { value: streamURL(base, input.threadId, !('protocolVersion' in input)) },
             requestInit: { value: init },
             fetch: { value: async (url, request) => orEmpty(await this.fetch(url, request), input) },
         });

@@ -16,6 +16,8 @@ export interface Target {
 export declare function baseOf(url: string): string | undefined;
 /** Returns what a request is about; undefined means that it does not concern a run. */
 export declare function targetOf(url: string, init: RequestInit, base: string | undefined): Target | undefined;
+/** Where a thread is. */
+export declare function threadURL(base: string, thread: string): string;
 /** Where a thread can be attached to. */
 export declare function streamURL(base: string, thread: string, legacy: boolean): string;
 /** Where a run can be followed from a cursor. */

@@ -37,9 +37,13 @@ function parse(body) {
     }
 }
 const part = encodeURIComponent;
+/** Where a thread is. */
+export function threadURL(base, thread) {
+    return `${base}/threads/${part(thread)}`;
+}
 /** Where a thread can be attached to. */
 export function streamURL(base, thread, legacy) {
-    return `${base}/threads/${part(thread)}/stream${legacy ? '?protocolVersion=none' : ''}`;
+    return `${threadURL(base, thread)}/stream${legacy ? '?protocolVersion=none' : ''}`;
 }
 /** Where a run can be followed from a cursor. */
 export function eventsURL(base, thread, run, legacy) {

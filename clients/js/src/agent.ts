@@ -7,8 +7,8 @@ import { encode } from './sse.js';
 
 /** What the server is to do in cases where it would rather ask; `forwardedProps.holdfast` of each run. */
 export interface HoldfastChoices {
-  /** `chat`: Stop, a new message, an edit and a regenerate all do what people expect of a chat. */
-  policy?: 'chat';
+  /** The policy `chat`: Stop, a new message, an edit and a regenerate all do what people expect of a chat. */
+  chat?: boolean;
   /** A new message while a run is under way: refuse it, or cancel that run. */
   onBusy?: 'reject' | 'cancel_and_run';
   /** A new message while questions are open: refuse it, or decline them all. */
@@ -17,6 +17,8 @@ export interface HoldfastChoices {
   onUnfinished?: 'reject' | 'abandon';
   /** Messages that do not continue the history start a branch; the old one is kept. */
   branch?: boolean;
+  /** The messages are all that the person sees: without any of the history they are a new beginning, as after an edit of the first one. */
+  whole?: boolean;
   /** Resume even if the history is not as long as the checkpoint expects. */
   allowStale?: boolean;
 }
@@ -61,9 +63,12 @@ export class HoldfastAgent extends HttpAgent {
   /** @internal what {@link openQuestions} returns */
   questions: Question[] = [];
   private readonly base: string | undefined;
+  private readonly options: ResumeOptions;
 
   constructor(config: HoldfastAgentConfig) {
-    super({ ...config, fetch: resumingFetch(config) });
+    const options = { ...config };
+    super({ ...config, fetch: resumingFetch(options) });
+    this.options = options;
     this.holdfast = { ...config.holdfast };
     this.base = config.base ?? baseOf(config.url);
     this.subscribe(remember);
@@ -72,7 +77,15 @@ export class HoldfastAgent extends HttpAgent {
   /** A new agent with the same thread, messages, options and open questions. */
   override clone(): HoldfastAgent {
     const copy = super.clone() as HoldfastAgent;
-    return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, questions: [...this.questions] });
+    return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions] });
+  }
+
+  /** Stops watching the run, which goes on: what a page does when it shows another thread. */
+  detach(): void {
+    const { onAbort = 'cancel' } = this.options;
+    this.options.onAbort = 'detach'; // is read while the abort is told
+    this.abortRun();
+    this.options.onAbort = onAbort;
   }
 
   /** The questions that the last run ended with and that are not answered yet. */
@@ -107,14 +120,18 @@ export class HoldfastAgent extends HttpAgent {
     return Object.keys(choices).length === 0 ? input : { ...input, forwardedProps: { ...input.forwardedProps, holdfast: choices } };
   }
 
+  /** @internal the server's address; it throws if that is not known */
+  protected address(): string {
+    if (this.base !== undefined) return this.base;
+    throw new Error(`The server's address is not clear from ${this.url}: pass "base" to HoldfastAgent.`);
+  }
+
   /**
    * What `connectAgent()` reads: the thread as it is, then its run, live. A thread that the
    * server does not know is an empty run.
    */
   protected override connect(input: RunAgentInput): ReturnType<HttpAgent['run']> {
-    if (this.base === undefined) {
-      throw new Error(`The server's address is not clear from ${this.url}: pass "base" to HoldfastAgent.`);
-    }
+    const base = this.address();
     if (this.abortController.signal.aborted) this.abortController = new AbortController();
     const init = (): RequestInit => {
       const { body: _, ...rest } = this.requestInit(input);
@@ -124,7 +141,7 @@ export class HoldfastAgent extends HttpAgent {
     };
     // The official client's own reader of streams, with another request.
     const attach: HttpAgent = Object.create(this, {
-      url: { value: streamURL(this.base, input.threadId, !('protocolVersion' in input)) },
+      url: { value: streamURL(base, input.threadId, !('protocolVersion' in input)) },
       requestInit: { value: init },
       fetch: { value: async (url: string, request: RequestInit) => orEmpty(await this.fetch(url, request), input) },
     });

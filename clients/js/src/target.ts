@@ -50,9 +50,14 @@ function parse(body: string): { threadId?: unknown; runId?: unknown; protocolVer
 
 const part = encodeURIComponent;
 
+/** Where a thread is. */
+export function threadURL(base: string, thread: string): string {
+  return `${base}/threads/${part(thread)}`;
+}
+
 /** Where a thread can be attached to. */
 export function streamURL(base: string, thread: string, legacy: boolean): string {
-  return `${base}/threads/${part(thread)}/stream${legacy ? '?protocolVersion=none' : ''}`;
+  return `${threadURL(base, thread)}/stream${legacy ? '?protocolVersion=none' : ''}`;
 }
 
 /** Where a run can be followed from a cursor. */

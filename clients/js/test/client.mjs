@@ -13,6 +13,7 @@ export const version = process.env.AGUI_CLIENT ?? '1.0.0';
 export const old = version !== '1.0.0';
 if (old) register('./oldclient.mjs', import.meta.url);
 export const { HoldfastAgent, resumingFetch } = await import('holdfast-agent');
+export const { AssistantUIAgent } = await import('holdfast-agent/assistant-ui');
 export const { HttpAgent } = await import('@ag-ui/client');
 
 /** What the client complains about. Tests look at it and empty it. */

@@ -250,6 +250,8 @@ test('an abort is an AbortError, and ends the run on the server', async (t) => {
   const cancel = ['POST', '/threads/t%2F1/runs/r1/cancel', null];
   assert.deepEqual(asked(requests), [['POST', '/runs', null], cancel, cancel, cancel, cancel, ['POST', '/runs', null]]);
   assert.equal(new Headers(requests[1].init.headers).get('Authorization'), 'Bearer k');
+  // Without it the server refuses a POST from a page of another origin.
+  assert.equal(new Headers(requests[1].init.headers).get('Content-Type'), 'application/json');
 });
 
 test('a cancel is JSON, so that the server takes it from a page of another origin', async (t) => {

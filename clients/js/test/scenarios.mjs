@@ -1,7 +1,7 @@
 // What people do, with the official client and a real server that is killed in between.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { freePort, HoldfastAgent, HttpAgent, needsServer, old, onNth, plain, resumingFetch, same, say, Server, silent, user, version, warnings, watch } from './client.mjs';
+import { AssistantUIAgent, freePort, HoldfastAgent, HttpAgent, needsServer, old, onNth, plain, resumingFetch, same, say, Server, silent, user, version, warnings, watch } from './client.mjs';
 
 let server;
 before(async () => {
@@ -26,6 +26,17 @@ scenario('a run', async () => {
   const { finished } = await say(a, 'hello there');
   assert.equal('outcome' in finished, !old);
   await say(a, 'plan 3 steps');
+  await same(a, server);
+});
+
+scenario('the policy chat: another answer to the same message', async () => {
+  const a = agent({ holdfast: { chat: true } });
+  await say(a, 'hello there');
+  const [question, first] = a.messages;
+  a.setMessages([question]);
+  await a.runAgent();
+  assert.equal(a.messages.length, 2);
+  assert.notEqual(a.messages[1].id, first.id);
   await same(a, server);
 });
 
@@ -104,6 +115,81 @@ scenario('Stop ends the run, and the next message is answered', async () => {
   assert.deepEqual(a.messages.map((m) => m.id), history.map((m) => m.id));
   // What came after the abort was not shown.
   assert.ok(history[1].content.startsWith(a.messages[1].content));
+});
+
+/** What a runtime sees that builds each message from its own events, as that of assistant-ui does. */
+function builder(seen = () => {}) {
+  const texts = new Map();
+  const calls = new Map();
+  return {
+    texts,
+    calls,
+    onMessagesSnapshotEvent: ({ event }) => {
+      for (const { id, role, content } of event.messages) if (role === 'assistant' && content === '') texts.delete(id);
+    },
+    onTextMessageStartEvent: ({ event }) => void texts.set(event.messageId, texts.get(event.messageId) ?? ''),
+    onTextMessageContentEvent: ({ event }) => {
+      texts.set(event.messageId, texts.get(event.messageId) + event.delta);
+      seen();
+    },
+    onToolCallStartEvent: ({ event }) => void calls.set(event.toolCallId, ''),
+    onToolCallArgsEvent: ({ event }) => void calls.set(event.toolCallId, calls.get(event.toolCallId) + event.delta),
+  };
+}
+
+scenario('assistant-ui joins a run, which is told as a whole', async () => {
+  const a = agent();
+  const joining = new AssistantUIAgent({ url: server.url, threadId: a.threadId, maxDelay: 50 });
+  let loading;
+  const seen = onNth('TEXT_MESSAGE_CONTENT', 3, () => {
+    loading = joining.history((messages) => ({ messages })).load();
+    a.detach();
+  });
+  await say(a, 'slow 60 words please', { seen });
+  const { unstable_resume } = await loading;
+  assert.equal(unstable_resume, true);
+  const built = builder();
+  await joining.runAgent({}, built);
+  const [, answer] = await server.history(a.threadId);
+  assert.deepEqual([...built.texts], [[answer.id, answer.content]]);
+  const later = await joining.history((messages) => ({ messages })).load();
+  assert.deepEqual([later.unstable_resume, later.messages.length], [false, 2]);
+});
+
+scenario('assistant-ui gets no more of what a dead process had begun', async () => {
+  const a = new AssistantUIAgent({ url: server.url, maxDelay: 50 });
+  a.addMessage({ id: 'u1', role: 'user', content: 'slow 60 words please' });
+  let [restarted, count] = [undefined, 0];
+  const built = builder(() => {
+    if (++count === 8) restarted = restart();
+  });
+  await a.runAgent({}, built);
+  await restarted;
+  const [, answer] = await server.history(a.threadId);
+  assert.deepEqual([...built.texts].filter(([, text]) => text !== ''), [[answer.id, answer.content]]);
+});
+
+scenario('assistant-ui joins a thread that asks', async () => {
+  const a = agent();
+  await say(a, 'ask me to choose red, blue');
+  const joining = new AssistantUIAgent({ url: server.url, threadId: a.threadId });
+  await joining.history((messages) => ({ messages })).load();
+  const built = builder();
+  await joining.runAgent({}, built);
+  const [, asks] = await server.history(a.threadId);
+  assert.deepEqual([...built.texts], [[asks.id, asks.content]]);
+  assert.deepEqual([...built.calls], [[asks.toolCalls[0].id, asks.toolCalls[0].function.arguments]]);
+});
+
+scenario('detaching leaves the run alone', async () => {
+  const a = agent();
+  await say(a, 'slow 60 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.detach()) });
+  const { error } = await watch((s) => a.connectAgent({}, s));
+  assert.equal(error, undefined);
+  await say(a, 'slow 400 words please', { seen: onNth('TEXT_MESSAGE_CONTENT', 5, () => a.abortRun()) });
+  await say(a, 'hello again');
+  const { runs } = await server.get(`/threads/${a.threadId}/runs`);
+  assert.deepEqual(runs.map((run) => run.outcome), ['success', 'cancelled', 'success']);
 });
 
 scenario('an abort before the answer also ends the run', async () => {

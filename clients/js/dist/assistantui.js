@@ -1,0 +1,164 @@
+// An agent for assistant-ui's useAgUiRuntime (react-ag-ui). That runtime has no notion of a run
+// that it did not start, and it builds the message that a run is at from the events of that
+// message alone. This agent joins runs, and adds the events that the runtime needs for it.
+import { HoldfastAgent } from './agent.js';
+import { threadURL } from './target.js';
+/** A {@link HoldfastAgent} for one thread of assistant-ui. It chooses `chat` and `whole`. */
+export class AssistantUIAgent extends HoldfastAgent {
+    joins = false;
+    constructor(config) {
+        super({ ...config, holdfast: { chat: true, whole: true, ...config.holdfast } });
+    }
+    /**
+     * Returns the history adapter: the thread as the server has it. If its run is under way or
+     * waits for an answer, the runtime joins it. `convert` makes assistant-ui's messages:
+     * `(messages) => ExportedMessageRepository.fromArray(fromAgUiMessages(messages))`.
+     */
+    history(convert) {
+        return {
+            load: async () => {
+                const thread = await this.get('');
+                if (thread.status === 404)
+                    return { ...convert([]), unstable_resume: false };
+                const { status } = (await thread.json());
+                this.joins = status === 'running' || status === 'interrupted';
+                // The stream of the run begins with the history.
+                if (this.joins)
+                    return { ...convert([]), unstable_resume: true };
+                const { messages } = (await (await this.get('/messages')).json());
+                return { ...convert(messages), unstable_resume: false };
+            },
+            append: async () => { }, // the server has stored it already
+        };
+    }
+    get(path) {
+        return fetch(threadURL(this.address(), this.threadId) + path, { headers: this.headers });
+    }
+    runAgent(...[parameters, subscriber = {}]) {
+        const watcher = new Retelling(subscriber).subscriber();
+        if (!this.joins)
+            return super.runAgent(parameters, watcher);
+        this.joins = false;
+        return this.connectAgent(parameters, watcher);
+    }
+}
+/** Retelling tells a run in such a way that what the runtime builds of it is what the server has. */
+class Retelling {
+    #to;
+    /** How much of each text and of each call's arguments was told. */
+    #told = new Map();
+    /** The calls whose results were told. */
+    #results = new Set();
+    /** The message that the run is at. */
+    #at;
+    #givenUp = 0;
+    constructor(to) {
+        this.#to = to;
+    }
+    subscriber() {
+        return {
+            ...this.#to,
+            onTextMessageStartEvent: (params) => this.#message(params, params.event.messageId),
+            onTextMessageContentEvent: (params) => {
+                this.#count(params.event.messageId, params.event.delta);
+                return this.#to.onTextMessageContentEvent?.(params);
+            },
+            onToolCallStartEvent: (params) => {
+                const { toolCallId, parentMessageId } = params.event;
+                if (parentMessageId !== undefined)
+                    this.#message(params, parentMessageId);
+                if (this.#told.has(toolCallId))
+                    return undefined;
+                this.#told.set(toolCallId, 0);
+                return this.#to.onToolCallStartEvent?.(params);
+            },
+            onToolCallArgsEvent: (params) => {
+                this.#count(params.event.toolCallId, params.event.delta);
+                return this.#to.onToolCallArgsEvent?.(params);
+            },
+            onToolCallResultEvent: (params) => {
+                this.#results.add(params.event.toolCallId);
+                return this.#to.onToolCallResultEvent?.(params);
+            },
+            onMessagesSnapshotEvent: (params) => this.#snapshot(params, params.event.messages),
+            onRunFinishedEvent: (params) => {
+                // The message that asks, if it was only in the snapshot.
+                const asks = params.messages.filter((message) => message.role === 'assistant').at(-1);
+                if (params.outcome === 'interrupt' && asks)
+                    this.#message(params, asks.id);
+                return this.#to.onRunFinishedEvent?.(params);
+            },
+        };
+    }
+    #tell(handler, params, event) {
+        this.#to[handler]?.({ ...params, event });
+    }
+    #count(id, delta) {
+        this.#told.set(id, (this.#told.get(id) ?? 0) + delta.length);
+    }
+    /** Begins a message, and tells what of it was only in a snapshot. */
+    #message(params, messageId) {
+        this.#at = messageId;
+        if (!this.#told.has(messageId)) {
+            this.#told.set(messageId, 0);
+            this.#tell('onTextMessageStartEvent', params, { type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' });
+        }
+        const message = params.messages.find((each) => each.id === messageId && each.role === 'assistant');
+        const rest = this.#rest(messageId, message?.content);
+        if (rest)
+            this.#tell('onTextMessageContentEvent', params, { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: rest });
+        for (const call of message?.toolCalls ?? [])
+            this.#call(params, messageId, call.id, call.function.name, call.function.arguments);
+    }
+    #call(params, parentMessageId, toolCallId, toolCallName, args) {
+        if (!this.#told.has(toolCallId)) {
+            this.#told.set(toolCallId, 0);
+            this.#tell('onToolCallStartEvent', params, { type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId });
+        }
+        const delta = this.#rest(toolCallId, args);
+        if (delta)
+            this.#tell('onToolCallArgsEvent', params, { type: 'TOOL_CALL_ARGS', toolCallId, delta });
+        const result = params.messages.find((each) => each.role === 'tool' && each.toolCallId === toolCallId);
+        if (!result || this.#results.has(toolCallId))
+            return;
+        this.#results.add(toolCallId);
+        this.#tell('onToolCallResultEvent', params, { ...result, type: 'TOOL_CALL_RESULT', messageId: result.id });
+    }
+    /** Returns what was not told yet of a text, and counts it as told. */
+    #rest(id, text) {
+        const rest = text?.slice(this.#told.get(id) ?? 0);
+        if (rest)
+            this.#count(id, rest);
+        return rest;
+    }
+    /**
+     * A snapshot in mid-run comes after a cut or the death of the process. The runtime keeps the
+     * message that it was at, so one that the process had begun in vain is emptied, and left for a
+     * new one. And it cannot go on with a message that comes from a snapshot, so it gets only those
+     * that it knows; the others are told.
+     */
+    #snapshot(params, messages) {
+        const at = this.#at;
+        if (at === undefined)
+            return this.#tell('onMessagesSnapshotEvent', params, { type: 'MESSAGES_SNAPSHOT', messages });
+        const known = new Set(params.messages.map(({ id }) => id));
+        const unknown = messages.findIndex(({ id }) => !known.has(id));
+        const count = Math.max(unknown < 0 ? messages.length : unknown, messages.map(({ role }) => role).lastIndexOf('user') + 1);
+        const shown = messages.slice(0, count);
+        const isLost = !messages.some(({ id }) => id === at);
+        if (isLost)
+            shown.push({ id: at, role: 'assistant', content: '' });
+        this.#tell('onMessagesSnapshotEvent', params, { type: 'MESSAGES_SNAPSHOT', messages: shown });
+        const now = { ...params, messages };
+        if (isLost) {
+            this.#at = undefined;
+            this.#tell('onTextMessageStartEvent', params, { type: 'TEXT_MESSAGE_START', messageId: `${at}-given-up-${++this.#givenUp}`, role: 'assistant' });
+        }
+        else {
+            this.#message(now, at);
+        }
+        for (const { id, role } of messages.slice(count))
+            if (role === 'assistant')
+                this.#message(now, id);
+    }
+}
