@@ -102,7 +102,11 @@ func (e MessagesRef) AppendJSON(dst []byte) []byte {
 
 // StateRef is a STATE_SNAPSHOT as a log keeps it: the id of the stored state; empty if
 // there is none.
-type StateRef struct{ ID string }
+type StateRef struct {
+	ID string
+	// State is the state itself, if it is known. It is not written.
+	State json.RawMessage
+}
 
 // EventType returns STATE_SNAPSHOT.
 func (StateRef) EventType() Type { return TypeStateSnapshot }

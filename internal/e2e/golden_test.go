@@ -34,6 +34,7 @@ type golden struct {
 	goldenStates
 	goldenKeys
 	goldenChat
+	goldenEdited
 }
 
 // TestGoldenStores: stores that an earlier version left behind, one of its runs
@@ -70,6 +71,7 @@ func TestGoldenStores(t *testing.T) {
 				checkGolden(t, p, want)
 				want.checkKeys(t, p)
 				want.checkChats(t, p, journal)
+				want.checkEdited(t, p, journal)
 			})
 		}
 	}
@@ -301,14 +303,31 @@ func makeGolden(t *testing.T, store, format string) golden {
 		want.Messages[thread] = body
 	}
 	want.chat(t, p)
-	n = 0
-	run("cut", "plan 20 steps", func(record) bool { n++; return n == 150 })
 	want.readStates(t, p)
 	want.readKey(t, p, "asked")
-	want.readListed(t, p)
 	p.kill()
+	want.leaveRunning(t, store, format)
 	want.readUsed(t, store)
 	return want
+}
+
+// leaveRunning kills a server in the middle of its runs. It is the last one, because the next
+// one would end them. Its calls take long enough to be in their middle.
+func (g *golden) leaveRunning(t *testing.T, store, format string) {
+	t.Helper()
+	journal := filepath.Join(t.TempDir(), "journal")
+	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format, journal), "--demo-delay=100ms", "--log-level=debug", "--recover=off")...)
+	res, err := post(t.Context(), p.url, input("cut", "r1", userMessage("u1", "plan 20 steps")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	n := 0
+	if err := readStream(res.Body, func(record) bool { n++; return n == 50 }); err != nil {
+		t.Fatal(err)
+	}
+	g.readListed(t, p)
+	g.leaveEdited(t, p, journal)
 }
 
 // goBack forks the finished run in its middle, and waits until its log is archived:

@@ -191,6 +191,14 @@ func survived(t *testing.T, path string, acknowledged map[string]uint64) {
 // there in part.
 func whole(t testing.TB, s *Store, head *store.Head) {
 	t.Helper()
+	for _, text := range amiss(t, s, head) {
+		t.Error(text)
+	}
+}
+
+// amiss lists what a thread has that does not belong to its head.
+func amiss(t testing.TB, s *Store, head *store.Head) (all []string) {
+	t.Helper()
 	records, err1 := s.Records(t.Context(), head.Key, store.Cursor{}, 1<<30)
 	messages, err2 := s.Messages(t.Context(), head.Key)
 	values, err3 := s.Values(t.Context(), head.Key, "k", "", 0)
@@ -199,14 +207,15 @@ func whole(t testing.TB, s *Store, head *store.Head) {
 	}
 	count := int(head.Next - 1)
 	if len(records) != count || len(messages) != count || len(values) != min(count, 20) {
-		t.Errorf("%s has %d records, %d messages and %d values after %d commits", head.Key, len(records), len(messages), len(values), count)
+		all = append(all, fmt.Sprintf("%s has %d records, %d messages and %d values after %d commits", head.Key, len(records), len(messages), len(values), count))
 	}
 	for i, r := range records {
 		if want := fmt.Sprintf("%s-%d", head.Key.Thread, i+1); string(r.Data) != want || r.Number != uint64(i+1) {
-			t.Errorf("record %d of %s is %d, %q", i+1, head.Key, r.Number, r.Data)
+			all = append(all, fmt.Sprintf("record %d of %s is %d, %q", i+1, head.Key, r.Number, r.Data))
 		}
 	}
 	if !strings.HasSuffix(string(head.State), head.ETag) {
-		t.Errorf("the state of %s is not that of its last commit", head.Key)
+		all = append(all, fmt.Sprintf("the state of %s is not that of its last commit", head.Key))
 	}
+	return all
 }

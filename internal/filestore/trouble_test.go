@@ -130,15 +130,25 @@ func (w *writer) write(ctx context.Context, n, size int) {
 // check reads what was written.
 func (w *writer) check() {
 	w.Helper()
-	head, err := w.s.Head(w.Context(), w.head.Key)
-	if err != nil {
-		w.Fatal(err)
-	}
+	head := w.stored()
 	if head.Next != w.head.Next {
 		w.Errorf("%s ends before record %d, want %d", head.Key, head.Next, w.head.Next)
 	}
 	whole(w.TB, w.s, head)
 }
+
+// stored is the thread's head.
+func (w *writer) stored() *store.Head {
+	w.Helper()
+	head, err := w.s.Head(w.Context(), w.head.Key)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return head
+}
+
+// has reports whether the commit is written, and the last one.
+func (w *writer) has(c *store.Commit) bool { return w.stored().ETag == c.ID }
 
 // TestWriteFails: after any write that fails the store goes on by itself. Whatever it
 // was in the middle of is written once.

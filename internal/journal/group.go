@@ -39,11 +39,18 @@ func (w *Writer) newGroup() *group {
 }
 
 // append adds an event to the next group. A large result goes into the log as a
-// reference to its message.
+// reference to its message, and a state as one to its blob.
 func (w *Writer) append(ev agui.Event) {
 	it := item{kind: ev.EventType(), data: ev.AppendJSON(nil)}
-	if result, ok := ev.(agui.ToolCallResult); ok && len(result.Content) >= thread.MinRef {
-		it.full, it.data = it.data, agui.ToolCallResultRef{ToolCallResult: result}.AppendJSON(nil)
+	switch ev := ev.(type) {
+	case agui.ToolCallResult:
+		if len(ev.Content) >= thread.MinRef {
+			it.full, it.data = it.data, agui.ToolCallResultRef{ToolCallResult: ev}.AppendJSON(nil)
+		}
+	case agui.StateRef:
+		if ev.State != nil {
+			it.full = agui.AppendStateSnapshot(nil, agui.Base{}, ev.State)
+		}
 	}
 	w.next.items = append(w.next.items, it)
 	w.last++

@@ -94,7 +94,8 @@ func (w *watching) expand(ctx context.Context, data []byte) ([]byte, error) {
 }
 
 // expandResult writes a result out. For a watcher of the past the messages are read once
-// for many results; a watcher that is up to date gets results from the feed in full.
+// for many results; a watcher that is up to date gets results, and the states that calls
+// leave, from the feed in full.
 func (w *watching) expandResult(ctx context.Context, data []byte, message string) ([]byte, error) {
 	if w.contents[message] == nil {
 		stored, err := w.streams.read.Store.Messages(ctx, w.key)

@@ -35,7 +35,7 @@ func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []store.V
 	r.shared = state
 	r.st.Shared = thread.SharedAfter(message)
 	blob := store.Value{Kind: store.KindBlob, ID: r.st.Shared, Data: state}
-	return []agui.Event{agui.StateRef{ID: r.st.Shared}}, []store.Value{blob}, nil
+	return []agui.Event{agui.StateRef{ID: r.st.Shared, State: state}}, []store.Value{blob}, nil
 }
 
 // updates collects the updates of the shared state that a call makes. A tool that was
