@@ -119,7 +119,8 @@ func TestCloseWithoutRoom(t *testing.T) {
 			c := w.next(10_000)
 			for range 10_000 {
 				// On a slow disk, what is refused at first may have been written when it comes again.
-				if w.refuses(c) && w.refuses(c) {
+				first := w.refuses(c)
+				if first && w.refuses(c) {
 					break
 				}
 				w.done(c)
