@@ -1,10 +1,16 @@
 package holdfast
 
+// What a model is: it is asked with a [ModelRequest] and answers in [Delta]s, the last of
+// which says why it stopped, or fails with a [ModelError], which says what may be tried
+// next. The models that come with Holdfast are in the packages under model.
+
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -16,6 +22,15 @@ type Model interface {
 	// wrap it in [ModelError] to say whether another try can help. Stream must
 	// return soon after ctx is done.
 	Stream(ctx context.Context, req *ModelRequest) iter.Seq2[Delta, error]
+}
+
+// NamedModel is a [Model] that says whose it is, for logs and for the choice between
+// several models. The models that come with Holdfast do.
+type NamedModel interface {
+	Model
+	// ModelName returns who serves the model, such as "openai", and what the provider
+	// calls it.
+	ModelName() (provider, model string)
 }
 
 // ModelFunc is a function that is a [Model].
@@ -68,8 +83,11 @@ type Delta struct {
 	Text string
 	// Reasoning continues the visible reasoning.
 	Reasoning string
-	// ReasoningSecret is the provider's encrypted reasoning, carried along with
-	// the reasoning message.
+	// ReasoningSecret is what the provider needs back of this reasoning: signatures, or
+	// encrypted reasoning. It is stored with the reasoning message, shown to frontends as
+	// it is, and handed back in [Message].EncryptedValue. A model gives it once for each
+	// reasoning message, whole, before the text or the call that follows, and writes into
+	// it whose it is: only that provider and model may be sent it again.
 	ReasoningSecret string
 	// Call continues a tool call.
 	Call *CallDelta
@@ -90,6 +108,10 @@ type CallDelta struct {
 	Name string
 	// Arguments continues the JSON text of the arguments.
 	Arguments string
+	// EncryptedValue is what the provider needs back of this call, such as a signature. It
+	// is handed back in [ToolCall].EncryptedValue. Given once, in any piece of the call;
+	// like ReasoningSecret of [Delta] it says whose it is.
+	EncryptedValue string
 }
 
 // FinishReason is why a model stopped.
@@ -104,26 +126,78 @@ const (
 	FinishFilter    FinishReason = "content_filter"
 )
 
+// FailureKind is what kind of failure a [ModelError] is. It decides what may be tried next.
+type FailureKind string
+
+// The kinds of failures. A [ModelError] without one says only whether it is retryable.
+const (
+	// FailureCut: the answer broke off, fell silent or cannot be read. Another attempt may
+	// follow at once.
+	FailureCut FailureKind = "cut"
+	// FailureOverloaded: the provider is overloaded, broken or out of reach.
+	FailureOverloaded FailureKind = "overloaded"
+	// FailureRate: too many requests in a short time.
+	FailureRate FailureKind = "rate"
+	// FailureQuota: the account has nothing left. Waiting does not help.
+	FailureQuota FailureKind = "quota"
+	// FailureAuth: the provider does not accept the key, or does not know the model. The
+	// server's operator must change something.
+	FailureAuth FailureKind = "auth"
+	// FailureTooLong: the conversation is too long for the model.
+	FailureTooLong FailureKind = "too_long"
+	// FailureRefused: the provider or the model declines to answer this conversation.
+	FailureRefused FailureKind = "refused"
+	// FailureInvalid: the provider does not accept the form of the request, or the server
+	// does not accept the form of the answer. No other attempt helps.
+	FailureInvalid FailureKind = "invalid"
+)
+
 // ModelError is a failed model call.
 type ModelError struct {
-	// Retryable says that another attempt may succeed, for example after an overload,
-	// a timeout or a stream that was cut off.
+	// Kind is what kind of failure it is; it may be empty.
+	Kind FailureKind
+	// Retryable says that another attempt with the same model may succeed, for example
+	// after an overload, a timeout or a stream that was cut off.
 	Retryable bool
 	// RetryAfter is how long the provider asked to wait; 0 if it did not.
 	RetryAfter time.Duration
 	// Public is a text that is safe to show to the caller; if it is empty, the caller
 	// gets a general one.
 	Public string
+	// Provider is who served the model, such as "openai". Like the fields below it is for
+	// the log, and may be empty.
+	Provider string
+	// Model is what the provider calls the model.
+	Model string
+	// Status is the HTTP status of the provider's response; 0 if there was none.
+	Status int
+	// RequestID is the provider's id of the request, by which its support finds it.
+	RequestID string
 	// Err is the cause, for the log.
 	Err error
 }
 
-// Error returns the cause's text, for the log.
+// Error returns the cause's text and where it comes from, for the log.
 func (e *ModelError) Error() string {
-	if e.Err == nil {
-		return "model call failed: " + e.Public
+	text := e.Public
+	if e.Err != nil {
+		text = e.Err.Error()
 	}
-	return "model call failed: " + e.Err.Error()
+	var from []string
+	for _, part := range []struct{ name, value string }{
+		{"kind", string(e.Kind)}, {"provider", e.Provider}, {"model", e.Model}, {"request", e.RequestID},
+	} {
+		if part.value != "" {
+			from = append(from, part.name+" "+part.value)
+		}
+	}
+	if e.Status != 0 {
+		from = append(from, fmt.Sprintf("status %d", e.Status))
+	}
+	if len(from) == 0 {
+		return "model call failed: " + text
+	}
+	return "model call failed (" + strings.Join(from, ", ") + "): " + text
 }
 
 // Unwrap returns the cause.

@@ -80,7 +80,7 @@ func (b *boundary) stream(deltas iter.Seq2[holdfast.Delta, error], yield func(ho
 
 // late returns the error of a call whose time is up; nil while it is not.
 func (b *boundary) late() error {
-	failed := &holdfast.ModelError{Retryable: true, Public: "The model did not answer in time."}
+	failed := &holdfast.ModelError{Kind: holdfast.FailureCut, Retryable: true, Public: "The model did not answer in time."}
 	switch cause := context.Cause(b.ctx); {
 	case errors.Is(cause, b.tooLong):
 		failed.Err = fmt.Errorf("the model's answer was not complete after %s", b.total)
