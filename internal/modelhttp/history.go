@@ -5,8 +5,11 @@ package modelhttp
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -122,12 +125,19 @@ const NotTaken = "(The message has only content that this model cannot take.)"
 // LeftOut stands for a part that the model cannot take, so that it does not answer as if
 // it had seen everything.
 func LeftOut(p *holdfast.Part) string {
-	kind := string(p.Type)
-	if p.Source != nil && p.Source.MIMEType != "" {
-		kind += " of type " + p.Source.MIMEType
-	}
-	return "(The message also has content that this model cannot take: " + kind + ".)"
+	return "(The message also has content that this model cannot take: " + KindOf(p) + ".)"
 }
+
+// KindOf says in a few words what a part is.
+func KindOf(p *holdfast.Part) string {
+	if p.Source != nil && p.Source.MIMEType != "" && len(p.Source.MIMEType) <= maxMIMEType {
+		return string(p.Type) + " of type " + p.Source.MIMEType
+	}
+	return string(p.Type)
+}
+
+// maxMIMEType bounds a media type that is repeated, in bytes.
+const maxMIMEType = 100
 
 // ContextText returns a text that tells the model what the frontend knows.
 func ContextText(items []holdfast.ContextItem) string {
@@ -175,4 +185,17 @@ func ToolText(m *holdfast.Message) string {
 		text = NotTaken
 	}
 	return text
+}
+
+// callIDs matches ids of calls that every provider takes.
+var callIDs = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// CallID returns the id of a call as it can be sent to any provider: another provider, or
+// a client, may have given one that is refused.
+func CallID(id string) string {
+	if callIDs.MatchString(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:12])
 }
