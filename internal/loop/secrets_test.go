@@ -87,3 +87,24 @@ func TestSecretsReturn(t *testing.T) {
 		}
 	}
 }
+
+// TestCutAtTheLimit: of an answer that its limit cut off, the last call does not start,
+// even if what there is of it is valid JSON.
+func TestCutAtTheLimit(t *testing.T) {
+	t.Parallel()
+	var ran []string
+	tool := func(name string) holdfast.Tool {
+		return looptest.Tool(name, holdfast.EffectPure, func(context.Context) (string, error) {
+			ran = append(ran, name)
+			return "ok", nil
+		})
+	}
+	model := looptest.Slowly([]holdfast.Delta{
+		{Call: &holdfast.CallDelta{Name: "whole", Arguments: "{}"}}, {Call: &holdfast.CallDelta{Index: 1, Name: "cut", Arguments: `{"to":"all"}`}}, {Finish: holdfast.FinishLength},
+	}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tool("whole"), tool("cut")}})
+	looptest.Succeeded(t, looptest.Started(t, e, "t"))
+	if fmt.Sprint(ran) != "[whole]" {
+		t.Errorf("started are %s", ran)
+	}
+}
