@@ -12,9 +12,16 @@ import (
 	"iter"
 	"strings"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/failure"
 )
 
-// Model answers a conversation, piece by piece.
+// Model answers a conversation, piece by piece. A model may also say whose it is, with a
+// method
+//
+//	ModelName() (provider, model string)
+//
+// such as "openai" and what the provider calls it. The models that come with Holdfast do.
 type Model interface {
 	// Stream calls the model. The sequence yields deltas until one with Finish
 	// set, which must be the last; a sequence that ends without it is a
@@ -22,15 +29,6 @@ type Model interface {
 	// wrap it in [ModelError] to say whether another try can help. Stream must
 	// return soon after ctx is done.
 	Stream(ctx context.Context, req *ModelRequest) iter.Seq2[Delta, error]
-}
-
-// NamedModel is a [Model] that says whose it is, for logs and for the choice between
-// several models. The models that come with Holdfast do.
-type NamedModel interface {
-	Model
-	// ModelName returns who serves the model, such as "openai", and what the provider
-	// calls it.
-	ModelName() (provider, model string)
 }
 
 // ModelFunc is a function that is a [Model].
@@ -126,36 +124,10 @@ const (
 	FinishFilter    FinishReason = "content_filter"
 )
 
-// FailureKind is what kind of failure a [ModelError] is. It decides what may be tried next.
-type FailureKind string
-
-// The kinds of failures. A [ModelError] without one says only whether it is retryable.
-const (
-	// FailureCut: the answer broke off, fell silent or cannot be read. Another attempt may
-	// follow at once.
-	FailureCut FailureKind = "cut"
-	// FailureOverloaded: the provider is overloaded, broken or out of reach.
-	FailureOverloaded FailureKind = "overloaded"
-	// FailureRate: too many requests in a short time.
-	FailureRate FailureKind = "rate"
-	// FailureQuota: the account has nothing left. Waiting does not help.
-	FailureQuota FailureKind = "quota"
-	// FailureAuth: the provider does not accept the key, or does not know the model. The
-	// server's operator must change something.
-	FailureAuth FailureKind = "auth"
-	// FailureTooLong: the conversation is too long for the model.
-	FailureTooLong FailureKind = "too_long"
-	// FailureRefused: the provider or the model declines to answer this conversation.
-	FailureRefused FailureKind = "refused"
-	// FailureInvalid: the provider does not accept the form of the request, or the server
-	// does not accept the form of the answer. No other attempt helps.
-	FailureInvalid FailureKind = "invalid"
-)
-
 // ModelError is a failed model call.
 type ModelError struct {
 	// Kind is what kind of failure it is; it may be empty.
-	Kind FailureKind
+	Kind failure.Kind
 	// Retryable says that another attempt with the same model may succeed, for example
 	// after an overload, a timeout or a stream that was cut off.
 	Retryable bool

@@ -284,7 +284,7 @@ func TestDefaultModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if named, ok := agents[0].Model.(holdfast.NamedModel); ok {
+		if named, ok := agents[0].Model.(interface{ ModelName() (string, string) }); ok {
 			if provider, model := named.ModelName(); provider+"/"+model != want {
 				t.Errorf("with %q the model is %s of %s", keys, model, provider)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -196,7 +197,7 @@ func (a *completion) stream() (err error) {
 	if a.r.ctx.Err() != nil {
 		return context.Cause(a.r.ctx)
 	}
-	return &holdfast.ModelError{Kind: holdfast.FailureCut, Retryable: true, Public: "The model's answer was cut off.", Err: holdfast.ErrTruncated}
+	return &holdfast.ModelError{Kind: failure.Cut, Retryable: true, Public: "The model's answer was cut off.", Err: holdfast.ErrTruncated}
 }
 
 // messages returns what has streamed in so far, in the order of appearance, but a message

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
@@ -155,7 +156,7 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 	b := a.calls[d.Index]
 	if b == nil || (d.ID != "" && b.given != "" && d.ID != b.given) {
 		if d.Name == "" {
-			return &holdfast.ModelError{Retryable: true, Public: "The model made a tool call without a name.", Kind: holdfast.FailureCut, Err: errNamelessCall}
+			return &holdfast.ModelError{Retryable: true, Public: "The model made a tool call without a name.", Kind: failure.Cut, Err: errNamelessCall}
 		}
 		if err := a.endText(); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 )
 
 // Parser takes one answer of a provider apart, and passes its deltas on with
@@ -194,7 +195,7 @@ func (a *Answer) whole(body io.Reader, p Parser) error {
 func (a *Answer) page(body io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
 	return &holdfast.ModelError{
-		Kind: holdfast.FailureOverloaded, Retryable: true, Status: http.StatusOK,
+		Kind: failure.Overloaded, Retryable: true, Status: http.StatusOK,
 		Public: "The model's provider answered with a web page. If this persists, the model's base URL is wrong: the documentation of the provider's API has it.",
 		Err:    errors.Join(errors.New("a web page: "+a.client.quote(string(text))), err),
 	}
@@ -223,7 +224,7 @@ func (a *Answer) Within(d time.Duration) {
 
 // Truncated returns the error of an answer that is not complete; cause may be nil.
 func (a *Answer) Truncated(cause error) error {
-	e := &holdfast.ModelError{Kind: holdfast.FailureCut, Retryable: true, Status: http.StatusOK, Public: "The model's answer was cut off."}
+	e := &holdfast.ModelError{Kind: failure.Cut, Retryable: true, Status: http.StatusOK, Public: "The model's answer was cut off."}
 	e.Err = holdfast.ErrTruncated
 	if cause != nil {
 		e.Err = errors.Join(e.Err, errors.New(a.client.quote(cause.Error())))
@@ -239,7 +240,7 @@ func (a *Answer) Undecodable(cause error) error {
 // NotStreamed returns the error of a response in one piece that a parser cannot use.
 func (a *Answer) NotStreamed(data []byte) error {
 	return &holdfast.ModelError{
-		Kind: holdfast.FailureInvalid, Status: http.StatusOK, Public: "The model's provider did not stream its answer; the server's operator must check the base URL.",
+		Kind: failure.Invalid, Status: http.StatusOK, Public: "The model's provider did not stream its answer; the server's operator must check the base URL.",
 		Err: errors.New("an answer in one piece: " + a.client.quote(string(data))),
 	}
 }
@@ -249,7 +250,7 @@ func (a *Answer) TooMuch(what string) error { return tooMuch(what) }
 
 func tooMuch(what string) error {
 	return &holdfast.ModelError{
-		Kind: holdfast.FailureInvalid, Status: http.StatusOK,
+		Kind: failure.Invalid, Status: http.StatusOK,
 		Public: "The model's provider was stopped because it sent too much: " + what + ".", Err: errTooLong,
 	}
 }
@@ -266,11 +267,11 @@ func (a *Answer) failed(ctx context.Context, err error) error {
 	var e *holdfast.ModelError
 	if !errors.As(err, &e) {
 		e = &holdfast.ModelError{
-			Kind: holdfast.FailureOverloaded, Retryable: true, Public: "The connection to the model's provider failed.",
+			Kind: failure.Overloaded, Retryable: true, Public: "The connection to the model's provider failed.",
 			Err: errors.New(a.client.quote(err.Error())),
 		}
 		if cause := context.Cause(a.reading); errors.Is(cause, errSilent) {
-			e.Kind, e.Public, e.Err = holdfast.FailureCut, "The model's provider did not answer in time.", cause
+			e.Kind, e.Public, e.Err = failure.Cut, "The model's provider did not answer in time.", cause
 		}
 	}
 	e.Provider, e.Model = a.client.Provider, a.client.Model

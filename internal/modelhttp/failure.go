@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 )
 
 const (
@@ -31,7 +32,7 @@ type Failure struct {
 	// Type and Code are the provider's words for it, Message is its text for people.
 	Type, Code, Message string
 	// Kind is set if the provider's package knows better than the table.
-	Kind holdfast.FailureKind
+	Kind failure.Kind
 	// Wait is how long the body asks to wait, if it does.
 	Wait time.Duration
 }
@@ -39,7 +40,7 @@ type Failure struct {
 // Fail returns the error of a failure within an answer.
 func (a *Answer) Fail(f Failure) error {
 	e := a.client.classify(f)
-	if e.RetryAfter = bounded(f.Wait); e.RetryAfter == 0 && e.Kind == holdfast.FailureRate {
+	if e.RetryAfter = bounded(f.Wait); e.RetryAfter == 0 && e.Kind == failure.Rate {
 		e.RetryAfter = waitInWords(f.Message)
 	}
 	return e
@@ -125,7 +126,7 @@ func (f *Failure) details(raw json.RawMessage) {
 		}
 		for _, v := range d.Violations {
 			if strings.Contains(v.QuotaID, "PerDay") {
-				f.Kind = holdfast.FailureQuota
+				f.Kind = failure.Quota
 			}
 		}
 	}
@@ -154,15 +155,15 @@ func (c *Client) refused(res *http.Response, body []byte) error {
 	case "false":
 		e.Retryable = false
 	case "true":
-		if e.Kind == holdfast.FailureInvalid {
-			e.Kind = holdfast.FailureOverloaded
+		if e.Kind == failure.Invalid {
+			e.Kind = failure.Overloaded
 		}
-		e.Retryable = e.Kind == holdfast.FailureOverloaded || e.Kind == holdfast.FailureRate
+		e.Retryable = e.Kind == failure.Overloaded || e.Kind == failure.Rate
 	}
 	if e.RetryAfter = retryAfter(res.Header, c.now()); e.RetryAfter == 0 {
 		e.RetryAfter = bounded(f.Wait)
 	}
-	if e.RetryAfter == 0 && e.Kind == holdfast.FailureRate {
+	if e.RetryAfter == 0 && e.Kind == failure.Rate {
 		if e.RetryAfter = resetAfter(res.Header, c.now()); e.RetryAfter == 0 {
 			e.RetryAfter = waitInWords(f.Message)
 		}
@@ -178,7 +179,7 @@ func (c *Client) redirected(res *http.Response) error {
 		to = u.Scheme + "://" + u.Host
 	}
 	return &holdfast.ModelError{
-		Kind: holdfast.FailureAuth, Status: res.StatusCode,
+		Kind: failure.Auth, Status: res.StatusCode,
 		Public: "The model's provider redirects to another address, which the server does not follow; the server's operator must check the base URL.",
 		Err:    errors.New(c.quote(fmt.Sprintf("status %d, a redirect to %s", res.StatusCode, to))),
 	}
@@ -186,46 +187,46 @@ func (c *Client) redirected(res *http.Response) error {
 
 // words are parts of the types and codes of failures, by kind, the first that fits.
 var words = []struct {
-	kind  holdfast.FailureKind
+	kind  failure.Kind
 	words []string
 }{
-	{holdfast.FailureTooLong, []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}},
-	{holdfast.FailureQuota, []string{"insufficient_quota", "billing", "credit_balance", "spend_limit", "spending_limit"}},
-	{holdfast.FailureRefused, []string{"content_filter", "invalid_prompt", "_policy"}},
-	{holdfast.FailureAuth, []string{"invalid_api_key", "authentication_error", "permission_error", "model_not_found", "not_found_error", "unauthenticated", "permission_denied"}},
-	{holdfast.FailureRate, []string{"rate_limit", "slow_down", "resource_exhausted", "too_many_requests"}},
-	{holdfast.FailureOverloaded, []string{"overloaded", "api_error", "timeout_error", "server_error", "unavailable", "deadline_exceeded"}},
-	{holdfast.FailureInvalid, []string{"invalid_request", "invalid_argument", "invalid_image", "image_parse_error"}},
+	{failure.TooLong, []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}},
+	{failure.Quota, []string{"insufficient_quota", "billing", "credit_balance", "spend_limit", "spending_limit"}},
+	{failure.Refused, []string{"content_filter", "invalid_prompt", "_policy"}},
+	{failure.Auth, []string{"invalid_api_key", "authentication_error", "permission_error", "model_not_found", "not_found_error", "unauthenticated", "permission_denied"}},
+	{failure.Rate, []string{"rate_limit", "slow_down", "resource_exhausted", "too_many_requests"}},
+	{failure.Overloaded, []string{"overloaded", "api_error", "timeout_error", "server_error", "unavailable", "deadline_exceeded"}},
+	{failure.Invalid, []string{"invalid_request", "invalid_argument", "invalid_image", "image_parse_error"}},
 }
 
 // kind finds the kind of a failure: by the provider's words where a status would mislead,
 // then by the status, then by any word.
-func (f *Failure) kind() holdfast.FailureKind {
+func (f *Failure) kind() failure.Kind {
 	said := f.word()
 	switch {
 	case f.Kind != "":
 		return f.Kind
-	case said == holdfast.FailureTooLong || f.saysTooLong():
-		return holdfast.FailureTooLong
-	case said == holdfast.FailureQuota || f.Status == http.StatusPaymentRequired || strings.Contains(strings.ToLower(f.Message), "credit balance is too low"):
-		return holdfast.FailureQuota
-	case said == holdfast.FailureRefused:
+	case said == failure.TooLong || f.saysTooLong():
+		return failure.TooLong
+	case said == failure.Quota || f.Status == http.StatusPaymentRequired || strings.Contains(strings.ToLower(f.Message), "credit balance is too low"):
+		return failure.Quota
+	case said == failure.Refused:
 		return said
-	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden || f.Status == http.StatusNotFound || said == holdfast.FailureAuth:
-		return holdfast.FailureAuth
-	case f.Status == http.StatusTooManyRequests || said == holdfast.FailureRate:
-		return holdfast.FailureRate
-	case f.Status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly}, f.Status) || said == holdfast.FailureOverloaded:
-		return holdfast.FailureOverloaded
+	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden || f.Status == http.StatusNotFound || said == failure.Auth:
+		return failure.Auth
+	case f.Status == http.StatusTooManyRequests || said == failure.Rate:
+		return failure.Rate
+	case f.Status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly}, f.Status) || said == failure.Overloaded:
+		return failure.Overloaded
 	case said == "" && f.Status < 400:
 		// In the middle of a stream there is no status, and any reason may be a passing one.
-		return holdfast.FailureOverloaded
+		return failure.Overloaded
 	}
-	return holdfast.FailureInvalid
+	return failure.Invalid
 }
 
 // word returns the kind that the provider's type or code names; empty for none.
-func (f *Failure) word() holdfast.FailureKind {
+func (f *Failure) word() failure.Kind {
 	said := []string{strings.ToLower(f.Code), strings.ToLower(f.Type)}
 	for _, w := range words {
 		for _, word := range w.words {
@@ -264,20 +265,20 @@ func (c *Client) classify(f Failure) *holdfast.ModelError {
 	}
 	e.Err = errors.New(c.quote(fmt.Sprintf("type %q, code %q: %s", f.Type, f.Code, f.Message)))
 	switch e.Kind {
-	case holdfast.FailureTooLong:
+	case failure.TooLong:
 		e.Public = "The conversation is too long for the model. Start a new one, or choose a model that takes more."
-	case holdfast.FailureQuota:
+	case failure.Quota:
 		e.Public = "The account at the model's provider has no quota left; the server's operator must renew it."
-	case holdfast.FailureRefused:
+	case failure.Refused:
 		e.Public = "The model's provider refused the request because of its content policy."
-	case holdfast.FailureAuth:
+	case failure.Auth:
 		e.Public = "The model's provider refused the server's key; the server's operator must check it."
 		if f.Status == http.StatusNotFound || strings.Contains(f.Type+f.Code, "not_found") {
 			e.Public = "The model's provider does not know the configured model; the server's operator must check its name and the base URL."
 		}
-	case holdfast.FailureRate:
+	case failure.Rate:
 		e.Public, e.Retryable = "The model's provider limits the rate of requests.", true
-	case holdfast.FailureOverloaded:
+	case failure.Overloaded:
 		e.Public, e.Retryable = "The model's provider is overloaded or broken.", true
 		if f.Status < 400 {
 			e.Public = "The model's provider broke off its answer."
@@ -292,7 +293,7 @@ func (c *Client) classify(f Failure) *holdfast.ModelError {
 // What was shown of it is to be taken back.
 func (a *Answer) Refused(reason string) error {
 	return &holdfast.ModelError{
-		Kind: holdfast.FailureRefused, Status: http.StatusOK, Public: "The model declines to answer this conversation. Change the last message, or start a new conversation.",
+		Kind: failure.Refused, Status: http.StatusOK, Public: "The model declines to answer this conversation. Change the last message, or start a new conversation.",
 		Err: errors.New(a.client.quote("the model refused: " + reason)),
 	}
 }
@@ -300,7 +301,7 @@ func (a *Answer) Refused(reason string) error {
 // Malformed returns the error of an answer that is complete but cannot be used, such as
 // one with a call without a name. Another attempt may help.
 func (a *Answer) Malformed(public string, cause error) error {
-	return &holdfast.ModelError{Kind: holdfast.FailureCut, Retryable: true, Status: http.StatusOK, Public: public, Err: cause}
+	return &holdfast.ModelError{Kind: failure.Cut, Retryable: true, Status: http.StatusOK, Public: public, Err: cause}
 }
 
 // quote shortens a provider's text for the log, and keeps secrets out of it.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"go.uber.org/goleak"
 )
 
@@ -94,7 +95,7 @@ func TestWaits(t *testing.T) {
 		}
 		err := c.refused(&http.Response{StatusCode: http.StatusTooManyRequests, Header: h}, []byte(w.body))
 		var e *holdfast.ModelError
-		if !errors.As(err, &e) || e.Kind != holdfast.FailureRate || !e.Retryable || e.RetryAfter != w.want {
+		if !errors.As(err, &e) || e.Kind != failure.Rate || !e.Retryable || e.RetryAfter != w.want {
 			t.Errorf("%s: %+v, want %v", name, e, w.want)
 		}
 	}
@@ -110,33 +111,33 @@ func TestKinds(t *testing.T) {
 	for _, c := range []struct {
 		status int // 0: within an answer
 		body   string
-		kind   holdfast.FailureKind
+		kind   failure.Kind
 		retry  bool
 	}{
-		{500, "", holdfast.FailureOverloaded, true}, {502, "<html>", holdfast.FailureOverloaded, true}, {503, "", holdfast.FailureOverloaded, true},
-		{504, "", holdfast.FailureOverloaded, true}, {529, said("overloaded_error", "", ""), holdfast.FailureOverloaded, true},
-		{408, "", holdfast.FailureOverloaded, true}, {409, "", holdfast.FailureOverloaded, true}, {425, "", holdfast.FailureOverloaded, true},
-		{0, said("overloaded_error", "", "Overloaded"), holdfast.FailureOverloaded, true}, {0, said("api_error", "", ""), holdfast.FailureOverloaded, true},
-		{0, said("timeout_error", "", ""), holdfast.FailureOverloaded, true}, {0, said("", "server_error", ""), holdfast.FailureOverloaded, true},
-		{0, said("", "server_is_overloaded", ""), holdfast.FailureOverloaded, true}, {0, `{"error":{"code":503,"status":"UNAVAILABLE"}}`, holdfast.FailureOverloaded, true},
-		{0, said("", "", "whatever"), holdfast.FailureOverloaded, true}, {0, "GPU on fire", holdfast.FailureOverloaded, true},
-		{429, "", holdfast.FailureRate, true}, {429, said("rate_limit_error", "", ""), holdfast.FailureRate, true}, {503, said("", "slow_down", ""), holdfast.FailureRate, true},
-		{0, said("", "rate_limit_exceeded", ""), holdfast.FailureRate, true}, {0, `{"error":{"status":"RESOURCE_EXHAUSTED"}}`, holdfast.FailureRate, true},
-		{402, "", holdfast.FailureQuota, false}, {429, said("insufficient_quota", "insufficient_quota", ""), holdfast.FailureQuota, false},
-		{429, said("", "credit_balance_exhausted", ""), holdfast.FailureQuota, false}, {403, said("billing_error", "", ""), holdfast.FailureQuota, false},
-		{400, said("invalid_request_error", "", "Your credit balance is too low to access the API."), holdfast.FailureQuota, false}, {429, perDay, holdfast.FailureQuota, false},
-		{0, said("", "billing_hard_limit_reached", ""), holdfast.FailureQuota, false},
-		{401, "", holdfast.FailureAuth, false}, {403, "", holdfast.FailureAuth, false}, {404, said("", "model_not_found", ""), holdfast.FailureAuth, false},
-		{0, said("authentication_error", "", ""), holdfast.FailureAuth, false}, {400, `{"error":{"code":400,"status":"UNAUTHENTICATED"}}`, holdfast.FailureAuth, false},
-		{400, said("invalid_request_error", "context_length_exceeded", ""), holdfast.FailureTooLong, false}, {413, "", holdfast.FailureTooLong, false},
-		{400, said("invalid_request_error", "", "prompt is too long: 210000 tokens > 200000 maximum"), holdfast.FailureTooLong, false},
-		{0, said("", "", "Your input exceeds the context window of this model."), holdfast.FailureTooLong, false},
-		{400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"The input token count (1048577) exceeds the maximum number of tokens allowed (1048576)."}}`, holdfast.FailureTooLong, false},
-		{429, said("tokens", "rate_limit_exceeded", "Request too large for gpt-x"), holdfast.FailureTooLong, false},
-		{400, said("", "content_filter", ""), holdfast.FailureRefused, false}, {400, said("", "invalid_prompt", ""), holdfast.FailureRefused, false},
-		{403, said("", "usage_policy_violation", ""), holdfast.FailureRefused, false},
-		{400, said("invalid_request_error", "", "what?"), holdfast.FailureInvalid, false}, {422, "", holdfast.FailureInvalid, false},
-		{0, said("invalid_request_error", "", "what?"), holdfast.FailureInvalid, false}, {400, said("", "invalid_image_url", ""), holdfast.FailureInvalid, false},
+		{500, "", failure.Overloaded, true}, {502, "<html>", failure.Overloaded, true}, {503, "", failure.Overloaded, true},
+		{504, "", failure.Overloaded, true}, {529, said("overloaded_error", "", ""), failure.Overloaded, true},
+		{408, "", failure.Overloaded, true}, {409, "", failure.Overloaded, true}, {425, "", failure.Overloaded, true},
+		{0, said("overloaded_error", "", "Overloaded"), failure.Overloaded, true}, {0, said("api_error", "", ""), failure.Overloaded, true},
+		{0, said("timeout_error", "", ""), failure.Overloaded, true}, {0, said("", "server_error", ""), failure.Overloaded, true},
+		{0, said("", "server_is_overloaded", ""), failure.Overloaded, true}, {0, `{"error":{"code":503,"status":"UNAVAILABLE"}}`, failure.Overloaded, true},
+		{0, said("", "", "whatever"), failure.Overloaded, true}, {0, "GPU on fire", failure.Overloaded, true},
+		{429, "", failure.Rate, true}, {429, said("rate_limit_error", "", ""), failure.Rate, true}, {503, said("", "slow_down", ""), failure.Rate, true},
+		{0, said("", "rate_limit_exceeded", ""), failure.Rate, true}, {0, `{"error":{"status":"RESOURCE_EXHAUSTED"}}`, failure.Rate, true},
+		{402, "", failure.Quota, false}, {429, said("insufficient_quota", "insufficient_quota", ""), failure.Quota, false},
+		{429, said("", "credit_balance_exhausted", ""), failure.Quota, false}, {403, said("billing_error", "", ""), failure.Quota, false},
+		{400, said("invalid_request_error", "", "Your credit balance is too low to access the API."), failure.Quota, false}, {429, perDay, failure.Quota, false},
+		{0, said("", "billing_hard_limit_reached", ""), failure.Quota, false},
+		{401, "", failure.Auth, false}, {403, "", failure.Auth, false}, {404, said("", "model_not_found", ""), failure.Auth, false},
+		{0, said("authentication_error", "", ""), failure.Auth, false}, {400, `{"error":{"code":400,"status":"UNAUTHENTICATED"}}`, failure.Auth, false},
+		{400, said("invalid_request_error", "context_length_exceeded", ""), failure.TooLong, false}, {413, "", failure.TooLong, false},
+		{400, said("invalid_request_error", "", "prompt is too long: 210000 tokens > 200000 maximum"), failure.TooLong, false},
+		{0, said("", "", "Your input exceeds the context window of this model."), failure.TooLong, false},
+		{400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"The input token count (1048577) exceeds the maximum number of tokens allowed (1048576)."}}`, failure.TooLong, false},
+		{429, said("tokens", "rate_limit_exceeded", "Request too large for gpt-x"), failure.TooLong, false},
+		{400, said("", "content_filter", ""), failure.Refused, false}, {400, said("", "invalid_prompt", ""), failure.Refused, false},
+		{403, said("", "usage_policy_violation", ""), failure.Refused, false},
+		{400, said("invalid_request_error", "", "what?"), failure.Invalid, false}, {422, "", failure.Invalid, false},
+		{0, said("invalid_request_error", "", "what?"), failure.Invalid, false}, {400, said("", "invalid_image_url", ""), failure.Invalid, false},
 	} {
 		e := (&Client{}).classify(ParseFailure(c.status, []byte(c.body)))
 		if e.Kind != c.kind || e.Retryable != c.retry || e.Public == "" {
@@ -331,7 +332,7 @@ func TestSilence(t *testing.T) {
 				return true
 			}, parseLines)
 			var e *holdfast.ModelError
-			if !errors.As(last, &e) || e.Kind != holdfast.FailureCut || !e.Retryable || said != c.said {
+			if !errors.As(last, &e) || e.Kind != failure.Cut || !e.Retryable || said != c.said {
 				t.Errorf("%s: after %d texts %v", name, said, last)
 			}
 			if took := time.Since(began); took != c.took {

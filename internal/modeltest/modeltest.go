@@ -16,13 +16,20 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 )
+
+// Model is a model that says its name.
+type Model interface {
+	holdfast.Model
+	ModelName() (provider, model string)
+}
 
 // Provider is a provider's client, and a fake of the provider.
 type Provider struct {
 	// New makes a model whose provider is asked through the client. The host of its base
 	// URL is never reached.
-	New func(model, key string, client *http.Client) (holdfast.NamedModel, error)
+	New func(model, key string, client *http.Client) (Model, error)
 	// Stream writes an answer in the provider's form, one element for each event.
 	Stream func(Answer) []string
 	// Trailing is how many events at the end may be missing, because the answer is
@@ -44,12 +51,12 @@ type Provider struct {
 	// Undecodable is an event that is not JSON.
 	Undecodable string
 	// Errors are error events, by the kind of the failure.
-	Errors map[holdfast.FailureKind][]string
+	Errors map[failure.Kind][]string
 	// Refusals are responses that are not a 200.
 	Refusals []Refusal
 	// Endings are whole streams that end in a failure, by its kind: refusals of the model,
 	// for example.
-	Endings map[holdfast.FailureKind][]string
+	Endings map[failure.Kind][]string
 }
 
 // Refusal is a response instead of an answer.
@@ -57,7 +64,7 @@ type Refusal struct {
 	Status int
 	Header map[string]string
 	Body   string
-	Kind   holdfast.FailureKind
+	Kind   failure.Kind
 }
 
 // Answer is what the fake says.
@@ -168,7 +175,7 @@ func says(stream string) *wire {
 }
 
 // model returns the provider's model at the other end of a wire.
-func (s *suite) model(t *testing.T, name string, w *wire) holdfast.NamedModel {
+func (s *suite) model(t *testing.T, name string, w *wire) Model {
 	t.Helper()
 	m, err := s.New(name, Key, &http.Client{Transport: w})
 	if err != nil {

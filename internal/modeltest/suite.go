@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 )
 
 // Run runs the suite.
@@ -151,7 +152,7 @@ func (s *suite) cut(t *testing.T) {
 				case !strings.HasPrefix(strings.Join(a.Text, ""), h.text) || !strings.HasPrefix(strings.Join(a.Reasoning, ""), h.reasoning) || len(h.calls) > len(a.Calls):
 					t.Fatalf("%s, cut at %d with %v: %s", name, at, end, h)
 				case at >= complete && e == nil:
-				case e == nil || e.Kind != holdfast.FailureCut || !e.Retryable || !errors.Is(e, holdfast.ErrTruncated):
+				case e == nil || e.Kind != failure.Cut || !e.Retryable || !errors.Is(e, holdfast.ErrTruncated):
 					t.Fatalf("%s, cut at %d of %d with %v: %s, %v; the stream so far:\n%s", name, at, len(whole), end, h, h.err, whole[:at])
 				}
 			}
@@ -166,17 +167,17 @@ func (s *suite) misbehaviour(t *testing.T) {
 	huge := "data: " + strings.Repeat("x", 5<<20)
 	for name, c := range map[string]struct {
 		stream string
-		kinds  []holdfast.FailureKind
+		kinds  []failure.Kind
 	}{
-		"nothing":             {"", []holdfast.FailureKind{holdfast.FailureCut}},
-		"only comments":       {": hi\n\n: hi\n\n", []holdfast.FailureKind{holdfast.FailureCut}},
-		"a web page":          {"<!doctype html>\n<html>welcome</html>\n", []holdfast.FailureKind{holdfast.FailureOverloaded}},
-		"JSON":                {`{"hello":"world"}`, []holdfast.FailureKind{holdfast.FailureCut, holdfast.FailureInvalid, holdfast.FailureOverloaded}},
-		"JSON without an end": {`{"hello":`, []holdfast.FailureKind{holdfast.FailureCut, holdfast.FailureInvalid, holdfast.FailureOverloaded}},
+		"nothing":             {"", []failure.Kind{failure.Cut}},
+		"only comments":       {": hi\n\n: hi\n\n", []failure.Kind{failure.Cut}},
+		"a web page":          {"<!doctype html>\n<html>welcome</html>\n", []failure.Kind{failure.Overloaded}},
+		"JSON":                {`{"hello":"world"}`, []failure.Kind{failure.Cut, failure.Invalid, failure.Overloaded}},
+		"JSON without an end": {`{"hello":`, []failure.Kind{failure.Cut, failure.Invalid, failure.Overloaded}},
 		"[DONE] alone":        {half + "data: [DONE]\n\n", nil},
-		"an undecodable one":  {half + s.Undecodable + strings.Join(events[len(events)/2:], ""), []holdfast.FailureKind{holdfast.FailureCut}},
-		"a huge line":         {half + huge, []holdfast.FailureKind{holdfast.FailureInvalid}},
-		"a huge event":        {half + strings.Repeat("data: "+strings.Repeat("x", 1<<16)+"\n", 100), []holdfast.FailureKind{holdfast.FailureInvalid}},
+		"an undecodable one":  {half + s.Undecodable + strings.Join(events[len(events)/2:], ""), []failure.Kind{failure.Cut}},
+		"a huge line":         {half + huge, []failure.Kind{failure.Invalid}},
+		"a huge event":        {half + strings.Repeat("data: "+strings.Repeat("x", 1<<16)+"\n", 100), []failure.Kind{failure.Invalid}},
 	} {
 		if name == "[DONE] alone" && s.Trailing > 0 {
 			continue // there it is the terminal event
@@ -205,8 +206,8 @@ func (s *suite) told(t *testing.T, name string, e *holdfast.ModelError) {
 	}
 }
 
-func retries(kind holdfast.FailureKind) bool {
-	return kind == holdfast.FailureCut || kind == holdfast.FailureOverloaded || kind == holdfast.FailureRate
+func retries(kind failure.Kind) bool {
+	return kind == failure.Cut || kind == failure.Overloaded || kind == failure.Rate
 }
 
 // errors: an error event counts as an error wherever it comes before the end, and not
@@ -215,19 +216,19 @@ func (s *suite) errors(t *testing.T) {
 	t.Parallel()
 	a := s.samples()["a call"]
 	events := s.Stream(a)
-	for kind, failures := range s.Errors {
-		for _, failure := range failures {
+	for kind, said := range s.Errors {
+		for _, event := range said {
 			for at := range len(events) - s.Trailing {
-				h := s.reply(t, strings.Join(slices.Insert(slices.Clone(events), at, strings.ReplaceAll(failure, "KEY", Key)), ""))
+				h := s.reply(t, strings.Join(slices.Insert(slices.Clone(events), at, strings.ReplaceAll(event, "KEY", Key)), ""))
 				e := h.failure()
 				if e == nil || e.Kind != kind || e.Retryable != retries(kind) {
-					t.Errorf("%s at %d: %s, %v, want %s", failure, at, h, h.err, kind)
+					t.Errorf("%s at %d: %s, %v, want %s", event, at, h, h.err, kind)
 					break
 				}
-				s.told(t, failure, e)
+				s.told(t, event, e)
 			}
-			if h := s.reply(t, strings.Join(events, "")+failure); h.err != nil {
-				t.Errorf("%s after the end: %v", failure, h.err)
+			if h := s.reply(t, strings.Join(events, "")+event); h.err != nil {
+				t.Errorf("%s after the end: %v", event, h.err)
 			}
 		}
 	}
@@ -245,7 +246,7 @@ func (s *suite) errors(t *testing.T) {
 
 func (s *suite) refusals(t *testing.T) {
 	t.Parallel()
-	seen := map[holdfast.FailureKind]bool{}
+	seen := map[failure.Kind]bool{}
 	for _, r := range s.Refusals {
 		w := says(strings.ReplaceAll(r.Body, "KEY", Key))
 		w.status, w.header = r.Status, r.Header
@@ -260,7 +261,7 @@ func (s *suite) refusals(t *testing.T) {
 		s.told(t, r.Body, e)
 		seen[r.Kind] = true
 	}
-	for _, kind := range []holdfast.FailureKind{holdfast.FailureOverloaded, holdfast.FailureRate, holdfast.FailureQuota, holdfast.FailureAuth, holdfast.FailureTooLong, holdfast.FailureInvalid} {
+	for _, kind := range []failure.Kind{failure.Overloaded, failure.Rate, failure.Quota, failure.Auth, failure.TooLong, failure.Invalid} {
 		if !seen[kind] {
 			t.Errorf("the fake has no refusal of kind %s: %v", kind, slices.Sorted(maps.Keys(seen)))
 		}
@@ -387,14 +388,14 @@ func (s *suite) bytes(t *testing.T) {
 // provider's form with this type.
 func Refusals(body func(kind string) string) []Refusal {
 	return []Refusal{
-		{http.StatusServiceUnavailable, nil, "<html>busy KEY</html>", holdfast.FailureOverloaded},
-		{http.StatusBadGateway, map[string]string{"Retry-After": "2"}, "", holdfast.FailureOverloaded},
-		{http.StatusTooManyRequests, map[string]string{"Retry-After": time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, body("slow down, KEY"), holdfast.FailureRate},
-		{http.StatusUnauthorized, nil, body("wrong key KEY"), holdfast.FailureAuth},
-		{http.StatusNotFound, nil, body("which model?"), holdfast.FailureAuth},
-		{http.StatusPaymentRequired, nil, body("pay"), holdfast.FailureQuota},
-		{http.StatusRequestEntityTooLarge, nil, body("private prompt"), holdfast.FailureTooLong},
-		{http.StatusBadRequest, nil, body("what? private prompt KEY"), holdfast.FailureInvalid},
-		{http.StatusUnprocessableEntity, nil, "", holdfast.FailureInvalid},
+		{http.StatusServiceUnavailable, nil, "<html>busy KEY</html>", failure.Overloaded},
+		{http.StatusBadGateway, map[string]string{"Retry-After": "2"}, "", failure.Overloaded},
+		{http.StatusTooManyRequests, map[string]string{"Retry-After": time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}, body("slow down, KEY"), failure.Rate},
+		{http.StatusUnauthorized, nil, body("wrong key KEY"), failure.Auth},
+		{http.StatusNotFound, nil, body("which model?"), failure.Auth},
+		{http.StatusPaymentRequired, nil, body("pay"), failure.Quota},
+		{http.StatusRequestEntityTooLarge, nil, body("private prompt"), failure.TooLong},
+		{http.StatusBadRequest, nil, body("what? private prompt KEY"), failure.Invalid},
+		{http.StatusUnprocessableEntity, nil, "", failure.Invalid},
 	}
 }

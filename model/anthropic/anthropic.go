@@ -68,7 +68,7 @@ type Options struct {
 // Model is a model of Anthropic's. It may be used concurrently.
 type Model struct{ client *modelhttp.Client }
 
-var _ holdfast.NamedModel = (*Model)(nil)
+var _ holdfast.Model = (*Model)(nil)
 
 // provider is the provider's name in usage, errors and stored values.
 const provider = "anthropic"
@@ -96,7 +96,7 @@ func New(o Options) (*Model, error) {
 	return &Model{client: client}, nil
 }
 
-// ModelName implements [holdfast.NamedModel].
+// ModelName returns the names of the provider and of the model.
 func (m *Model) ModelName() (string, string) { return provider, m.client.Model }
 
 // Stream implements [holdfast.Model]. It reads in the caller's goroutine.

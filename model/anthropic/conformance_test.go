@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modeltest"
 	"go.uber.org/goleak"
 )
@@ -86,7 +87,7 @@ func TestConformance(t *testing.T) {
 	refusal := opening() + begin(0, `{"type":"text","text":""}`) + delta(0, "text_delta", "text", "I ") +
 		sse("message_delta", `,"delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"no KEY"}},"usage":{"output_tokens":5}`) + sse("message_stop", "")
 	modeltest.Run(t, modeltest.Provider{
-		New: func(model, key string, client *http.Client) (holdfast.NamedModel, error) {
+		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake", HTTP: client})
 		},
 		Stream: fake, Thinks: true, Signs: true,
@@ -99,26 +100,26 @@ func TestConformance(t *testing.T) {
 			begin(70, `{"type":"server_news","x":1}`), sse("content_block_delta", `,"index":70,"delta":{"type":"news_delta"}`), end(71),
 		},
 		Undecodable: "event: content_block_delta\ndata: {\"type\":\"content_bl\n\n",
-		Errors: map[holdfast.FailureKind][]string{
-			holdfast.FailureOverloaded: {failed("overloaded_error", "Overloaded KEY"), failed("api_error", ""), failed("timeout_error", ""), unnamed},
-			holdfast.FailureRate:       {failed("rate_limit_error", "slow")},
-			holdfast.FailureQuota:      {failed("billing_error", "")},
-			holdfast.FailureAuth:       {failed("authentication_error", ""), failed("permission_error", ""), failed("not_found_error", "")},
-			holdfast.FailureTooLong:    {failed("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), failed("request_too_large", "")},
-			holdfast.FailureInvalid:    {failed("invalid_request_error", "what?")},
+		Errors: map[failure.Kind][]string{
+			failure.Overloaded: {failed("overloaded_error", "Overloaded KEY"), failed("api_error", ""), failed("timeout_error", ""), unnamed},
+			failure.Rate:       {failed("rate_limit_error", "slow")},
+			failure.Quota:      {failed("billing_error", "")},
+			failure.Auth:       {failed("authentication_error", ""), failed("permission_error", ""), failed("not_found_error", "")},
+			failure.TooLong:    {failed("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), failed("request_too_large", "")},
+			failure.Invalid:    {failed("invalid_request_error", "what?")},
 		},
-		Endings: map[holdfast.FailureKind][]string{
-			holdfast.FailureRefused: {refusal},
-			holdfast.FailureCut: {
+		Endings: map[failure.Kind][]string{
+			failure.Refused: {refusal},
+			failure.Cut: {
 				opening() + begin(0, `{"type":"tool_use","id":"a","input":{}}`) + end(0), opening() + sse("message_stop", ""),
 			},
 		},
 		Refusals: append(modeltest.Refusals(func(text string) string {
 			return fmt.Sprintf(`{"type":"error","error":{"type":"x","message":%q}}`, text)
 		}),
-			modeltest.Refusal{Status: 529, Body: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, Kind: holdfast.FailureOverloaded},
-			modeltest.Refusal{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`, Kind: holdfast.FailureQuota},
-			modeltest.Refusal{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, Kind: holdfast.FailureTooLong},
+			modeltest.Refusal{Status: 529, Body: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, Kind: failure.Overloaded},
+			modeltest.Refusal{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`, Kind: failure.Quota},
+			modeltest.Refusal{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, Kind: failure.TooLong},
 		),
 	})
 }

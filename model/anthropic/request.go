@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
@@ -42,7 +43,7 @@ func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, 
 	b, err := json.Marshal(body)
 	if err != nil {
 		return nil, nil, &holdfast.ModelError{
-			Kind: holdfast.FailureInvalid, Provider: provider, Model: m.client.Model,
+			Kind: failure.Invalid, Provider: provider, Model: m.client.Model,
 			Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err),
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modeltest"
 )
 
@@ -19,7 +20,7 @@ func TestConformance(t *testing.T) {
 		return sse(fmt.Sprintf(`{"error":{"type":%q,"code":%q,"message":"bad KEY"}}`, kind, code))
 	}
 	modeltest.Run(t, modeltest.Provider{
-		New: func(model, key string, client *http.Client) (holdfast.NamedModel, error) {
+		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake/v1", HTTP: client})
 		},
 		Stream: fake, Trailing: 2, Thinks: true, SignsCalls: true,
@@ -29,14 +30,14 @@ func TestConformance(t *testing.T) {
 		},
 		Unknown:     []string{sse(`{"choices":[]}`), sse(`{"object":"news"}`), "event: news\ndata: {}\n\n", ": ping\n\n"},
 		Undecodable: sse(`{"choices":[{"del`),
-		Errors: map[holdfast.FailureKind][]string{
-			holdfast.FailureOverloaded: {say("server_error", ""), "error: GPU on fire\n\n"},
-			holdfast.FailureRate:       {say("", "rate_limit_exceeded"), sse(`{"error":{"code":429,"message":"slow"}}`)},
-			holdfast.FailureQuota:      {say("insufficient_quota", "credit_balance_exhausted")},
-			holdfast.FailureAuth:       {say("", "invalid_api_key")},
-			holdfast.FailureTooLong:    {say("invalid_request_error", "context_length_exceeded")},
-			holdfast.FailureRefused:    {say("", "content_policy_violation")},
-			holdfast.FailureInvalid:    {say("invalid_request_error", "")},
+		Errors: map[failure.Kind][]string{
+			failure.Overloaded: {say("server_error", ""), "error: GPU on fire\n\n"},
+			failure.Rate:       {say("", "rate_limit_exceeded"), sse(`{"error":{"code":429,"message":"slow"}}`)},
+			failure.Quota:      {say("insufficient_quota", "credit_balance_exhausted")},
+			failure.Auth:       {say("", "invalid_api_key")},
+			failure.TooLong:    {say("invalid_request_error", "context_length_exceeded")},
+			failure.Refused:    {say("", "content_policy_violation")},
+			failure.Invalid:    {say("invalid_request_error", "")},
 		},
 		Refusals: modeltest.Refusals(func(text string) string { return fmt.Sprintf(`{"error":{"message":%q,"type":"x"}}`, text) }),
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
@@ -27,7 +28,7 @@ func (m *Model) body(req *holdfast.ModelRequest) ([]byte, error) {
 	}
 	b, err := json.Marshal(body)
 	if err != nil {
-		return nil, &holdfast.ModelError{Kind: holdfast.FailureInvalid, Provider: provider, Model: m.client.Model, Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err)}
+		return nil, &holdfast.ModelError{Kind: failure.Invalid, Provider: provider, Model: m.client.Model, Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err)}
 	}
 	return b, nil
 }
