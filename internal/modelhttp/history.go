@@ -118,14 +118,10 @@ func (c *Client) beside(messages []holdfast.Message, i int) []secret {
 	return own
 }
 
-// NotTaken stands for content if the model takes none of its parts, so that it does not
-// answer an empty question.
-const NotTaken = "(The message has only content that this model cannot take.)"
-
 // LeftOut stands for a part that the model cannot take, so that it does not answer as if
 // it had seen everything.
 func LeftOut(p *holdfast.Part) string {
-	return "(The message also has content that this model cannot take: " + KindOf(p) + ".)"
+	return "(The message has content that this model cannot take: " + KindOf(p) + ".)"
 }
 
 // KindOf says in a few words what a part is.
@@ -175,14 +171,21 @@ func Parameters(t *holdfast.ToolSpec) json.RawMessage {
 	return t.Parameters
 }
 
-// ToolText returns the text of a tool's result.
+// ToolText returns a tool's result as a text, for providers that take nothing else. What is
+// left out is replaced by a text that says so.
 func ToolText(m *holdfast.Message) string {
 	text := m.PlainText()
-	switch {
-	case text == "" && m.Error != "":
-		text = "Error: " + m.Error
-	case text == "" && len(m.Parts) > 0:
-		text = NotTaken
+	if text == "" && m.Error != "" {
+		return "Error: " + m.Error
+	}
+	for i := range m.Parts {
+		if m.Parts[i].Type == holdfast.PartText {
+			continue
+		}
+		if text != "" {
+			text += "\n"
+		}
+		text += LeftOut(&m.Parts[i])
 	}
 	return text
 }

@@ -100,6 +100,7 @@ func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq
 			yield(holdfast.Delta{}, err)
 			return
 		}
+		m.client.SayLeftOut(ctx, req, leftOut(req.Messages))
 		m.client.Stream(ctx, "/chat/completions", body, yield, m.parser)
 	}
 }

@@ -97,20 +97,33 @@ func (o *Model) message(m *holdfast.Message) (wireMessage, bool) {
 	return wireMessage{}, false
 }
 
-// content returns a text, or the parts that the API accepts. If none is left, it says
-// so, so that the model does not answer an empty question.
+// leftOut returns the parts of messages that the API does not accept.
+func leftOut(messages []holdfast.Message) []modelhttp.LeftPart {
+	var left []modelhttp.LeftPart
+	for i := range messages {
+		for n := range messages[i].Parts {
+			p := &messages[i].Parts[n]
+			if p.Type != holdfast.PartText && (messages[i].Role == holdfast.RoleTool || part(p) == nil) {
+				left = append(left, modelhttp.LeftPart{Message: i, Kind: modelhttp.KindOf(p)})
+			}
+		}
+	}
+	return left
+}
+
+// content returns a text, or parts. What the API does not accept is replaced by a text
+// that says so.
 func content(m *holdfast.Message) any {
 	if len(m.Parts) == 0 {
 		return m.Text
 	}
 	var parts []map[string]any
-	for _, p := range m.Parts {
-		if w := part(&p); w != nil {
-			parts = append(parts, w)
+	for i := range m.Parts {
+		w := part(&m.Parts[i])
+		if w == nil {
+			w = map[string]any{"type": "text", "text": modelhttp.LeftOut(&m.Parts[i])}
 		}
-	}
-	if len(parts) == 0 {
-		return modelhttp.NotTaken
+		parts = append(parts, w)
 	}
 	return parts
 }
