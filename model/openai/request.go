@@ -72,27 +72,27 @@ func (m *Model) messages(req *holdfast.ModelRequest) []wireMessage {
 }
 
 // message writes one message. Reasoning is left out, since the API has no place for it.
-func (o *Model) message(m *holdfast.Message) (wireMessage, bool) {
-	switch m.Role {
+func (m *Model) message(from *holdfast.Message) (wireMessage, bool) {
+	switch from.Role {
 	case holdfast.RoleSystem, holdfast.RoleDeveloper:
-		return wireMessage{Role: "system", Content: m.PlainText()}, true
+		return wireMessage{Role: "system", Content: from.PlainText()}, true
 	case holdfast.RoleUser:
-		return wireMessage{Role: "user", Content: content(m), Name: m.Name}, true
+		return wireMessage{Role: "user", Content: content(from), Name: from.Name}, true
 	case holdfast.RoleAssistant:
 		w := wireMessage{Role: "assistant"}
-		for _, c := range m.Calls {
+		for _, c := range from.Calls {
 			call := wireCall{ID: c.ID, Type: "function", Function: wireFunction{Name: c.Name, Arguments: string(modelhttp.Arguments(c.Arguments))}}
-			if extra := o.client.Unseal(c.EncryptedValue); len(extra) == 1 {
+			if extra := m.client.Unseal(c.EncryptedValue); len(extra) == 1 {
 				call.Extra = extra[0]
 			}
 			w.ToolCalls = append(w.ToolCalls, call)
 		}
-		if text := m.PlainText(); text != "" || len(w.ToolCalls) == 0 {
+		if text := from.PlainText(); text != "" || len(w.ToolCalls) == 0 {
 			w.Content = text
 		}
 		return w, true
 	case holdfast.RoleTool:
-		return wireMessage{Role: "tool", Content: modelhttp.ToolText(m), ToolCallID: m.CallID}, true
+		return wireMessage{Role: "tool", Content: modelhttp.ToolText(from), ToolCallID: from.CallID}, true
 	}
 	return wireMessage{}, false
 }
