@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/failure"
 )
 
 func TestErrorHelpersReturnCopies(t *testing.T) {
@@ -72,6 +73,8 @@ func TestModelError(t *testing.T) {
 	}{
 		{&holdfast.ModelError{Public: "Busy."}, "model call failed: Busy."},
 		{&holdfast.ModelError{Public: "Busy.", Err: cause}, "model call failed: 503"},
+		{&holdfast.ModelError{Kind: failure.Rate, Provider: "acme", Model: "large", RequestID: "r1", Status: 429, Err: cause},
+			"model call failed (kind rate, provider acme, model large, request r1, status 429): 503"},
 	} {
 		if tt.give.Error() != tt.want || errors.Unwrap(tt.give) != tt.give.Err {
 			t.Errorf("got %q", tt.give.Error())

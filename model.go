@@ -1,14 +1,27 @@
 package holdfast
 
+// What a model is: it is asked with a [ModelRequest] and answers in [Delta]s, the last of
+// which says why it stopped, or fails with a [ModelError], which says what may be tried
+// next. The models that come with Holdfast are in the packages under model.
+
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"strings"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/failure"
 )
 
-// Model answers a conversation, piece by piece.
+// Model answers a conversation, piece by piece. A model may also say whose it is, with a
+// method
+//
+//	ModelName() (provider, model string)
+//
+// such as "openai" and what the provider calls it. The models that come with Holdfast do.
 type Model interface {
 	// Stream calls the model. The sequence yields deltas until one with Finish
 	// set, which must be the last; a sequence that ends without it is a
@@ -68,8 +81,11 @@ type Delta struct {
 	Text string
 	// Reasoning continues the visible reasoning.
 	Reasoning string
-	// ReasoningSecret is the provider's encrypted reasoning, carried along with
-	// the reasoning message.
+	// ReasoningSecret is what the provider needs back of this reasoning: signatures, or
+	// encrypted reasoning. It is stored with the reasoning message, shown to frontends as
+	// it is, and handed back in [Message].EncryptedValue. A model gives it once for each
+	// reasoning message, whole, before the text or the call that follows, and writes into
+	// it whose it is: only that provider and model may be sent it again.
 	ReasoningSecret string
 	// Call continues a tool call.
 	Call *CallDelta
@@ -90,6 +106,10 @@ type CallDelta struct {
 	Name string
 	// Arguments continues the JSON text of the arguments.
 	Arguments string
+	// EncryptedValue is what the provider needs back of this call, such as a signature. It
+	// is handed back in [ToolCall].EncryptedValue. Given once, in any piece of the call;
+	// like ReasoningSecret of [Delta] it says whose it is.
+	EncryptedValue string
 }
 
 // FinishReason is why a model stopped.
@@ -106,24 +126,50 @@ const (
 
 // ModelError is a failed model call.
 type ModelError struct {
-	// Retryable says that another attempt may succeed, for example after an overload,
-	// a timeout or a stream that was cut off.
+	// Kind is what kind of failure it is; it may be empty.
+	Kind failure.Kind
+	// Retryable says that another attempt with the same model may succeed, for example
+	// after an overload, a timeout or a stream that was cut off.
 	Retryable bool
 	// RetryAfter is how long the provider asked to wait; 0 if it did not.
 	RetryAfter time.Duration
 	// Public is a text that is safe to show to the caller; if it is empty, the caller
 	// gets a general one.
 	Public string
+	// Provider is who served the model, such as "openai". Like the fields below it is for
+	// the log, and may be empty.
+	Provider string
+	// Model is what the provider calls the model.
+	Model string
+	// Status is the HTTP status of the provider's response; 0 if there was none.
+	Status int
+	// RequestID is the provider's id of the request, by which its support finds it.
+	RequestID string
 	// Err is the cause, for the log.
 	Err error
 }
 
-// Error returns the cause's text, for the log.
+// Error returns the cause's text and where it comes from, for the log.
 func (e *ModelError) Error() string {
-	if e.Err == nil {
-		return "model call failed: " + e.Public
+	text := e.Public
+	if e.Err != nil {
+		text = e.Err.Error()
 	}
-	return "model call failed: " + e.Err.Error()
+	var from []string
+	for _, part := range []struct{ name, value string }{
+		{"kind", string(e.Kind)}, {"provider", e.Provider}, {"model", e.Model}, {"request", e.RequestID},
+	} {
+		if part.value != "" {
+			from = append(from, part.name+" "+part.value)
+		}
+	}
+	if e.Status != 0 {
+		from = append(from, fmt.Sprintf("status %d", e.Status))
+	}
+	if len(from) == 0 {
+		return "model call failed: " + text
+	}
+	return "model call failed (" + strings.Join(from, ", ") + "): " + text
 }
 
 // Unwrap returns the cause.

@@ -171,7 +171,7 @@ func (t Turn) deltas() []holdfast.Delta {
 		out = append(out, holdfast.Delta{Text: t.Text})
 	}
 	for i, c := range t.Calls {
-		out = append(out, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, ID: c.ID, Name: c.Name, Arguments: string(c.Arguments)}})
+		out = append(out, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, ID: c.ID, Name: c.Name, Arguments: string(c.Arguments), EncryptedValue: c.EncryptedValue}})
 	}
 	return out
 }

@@ -97,7 +97,7 @@ func (m *measured) addCall(d *holdfast.CallDelta) error {
 	}
 	arguments := written(d.Arguments)
 	c.arguments += arguments
-	m.size += written(d.ID) + written(d.Name) + arguments
+	m.size += written(d.ID) + written(d.Name) + arguments + written(d.EncryptedValue)
 	switch {
 	case m.maxCalls > 0 && m.count > m.maxCalls:
 		return tooMuch(m.maxCalls, "calls in one answer", "maxCalls")

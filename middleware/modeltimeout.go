@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 )
 
 // ModelTimeout bounds a model call: total is the time for all of it, idle the time until
@@ -80,7 +81,7 @@ func (b *boundary) stream(deltas iter.Seq2[holdfast.Delta, error], yield func(ho
 
 // late returns the error of a call whose time is up; nil while it is not.
 func (b *boundary) late() error {
-	failed := &holdfast.ModelError{Retryable: true, Public: "The model did not answer in time."}
+	failed := &holdfast.ModelError{Kind: failure.Cut, Retryable: true, Public: "The model did not answer in time."}
 	switch cause := context.Cause(b.ctx); {
 	case errors.Is(cause, b.tooLong):
 		failed.Err = fmt.Errorf("the model's answer was not complete after %s", b.total)

@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/tools"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/kinds"
+	"github.com/holdfast-agents/holdfast/model/anthropic"
 	"github.com/holdfast-agents/holdfast/model/openai"
 )
 
@@ -62,15 +63,21 @@ type ModelSpec struct {
 	// APIKeyEnv is the name of the environment variable with the key; empty if the file
 	// has none.
 	APIKeyEnv string
+	// Proxy is the URL of the proxy for the requests, or "direct" for none; empty if the
+	// file has none. It may have a password in it.
+	Proxy string
 	// Params are the provider's parameters; most numbers are a json.Number.
 	Params map[string]any
 }
 
 // DefaultModel returns the model of agents that name none: openai/gpt-5-mini if there
-// is a key for it, else the demo.
+// is a key for it, or else anthropic/claude-sonnet-4-5, or else the demo.
 func DefaultModel(getenv func(string) string) string {
 	if getenv("OPENAI_API_KEY") != "" {
 		return "openai/gpt-5-mini"
+	}
+	if getenv("ANTHROPIC_API_KEY") != "" {
+		return "anthropic/claude-sonnet-4-5"
 	}
 	return demoModel
 }
@@ -126,7 +133,7 @@ func (p Parts) withDefaults() Parts {
 	}
 	p.DefaultModel = cmp.Or(p.DefaultModel, DefaultModel(p.Getenv))
 	p.Middleware = slices.Concat(p.Middleware, kinds.All())
-	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI}
+	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI, "anthropic/": p.anthropic}
 	maps.Copy(models, p.Models)
 	p.Models = models
 	return p
@@ -215,7 +222,7 @@ func (p Parts) model(a config.Agent) (holdfast.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := ModelSpec{Name: cmp.Or(a.Model, p.DefaultModel), BaseURL: a.BaseURL, Headers: a.Headers, APIKeyEnv: a.APIKeyEnv, Params: a.Params}
+	spec := ModelSpec{Name: cmp.Or(a.Model, p.DefaultModel), BaseURL: a.BaseURL, Headers: a.Headers, Proxy: a.Proxy, APIKeyEnv: a.APIKeyEnv, Params: a.Params}
 	m, err := p.newModel(spec)
 	switch {
 	case err == nil:
@@ -252,6 +259,14 @@ func (p Parts) demo(ModelSpec) (holdfast.Model, error) {
 func (p Parts) openAI(spec ModelSpec) (holdfast.Model, error) {
 	return openai.New(openai.Options{
 		Model: strings.TrimPrefix(spec.Name, "openai/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
-		Headers: spec.Headers, Params: spec.Params,
+		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy,
+	})
+}
+
+// anthropic makes a model of Anthropic's.
+func (p Parts) anthropic(spec ModelSpec) (holdfast.Model, error) {
+	return anthropic.New(anthropic.Options{
+		Model: strings.TrimPrefix(spec.Name, "anthropic/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
+		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy,
 	})
 }

@@ -172,12 +172,15 @@ agents:
     model: openai/x
     headers: {X-Team: "${TEAM}"}
   - name: c
+  - name: d
+    model: anthropic/y
 `)
 	_, _, err := server.LoadAgents(path, server.Parts{Getenv: noEnv, DefaultModel: "acme"})
 	want := path + ":4:5: the model x needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL\n" +
 		path + ":7:5: the model x needs a key: set B_KEY\n" +
 		path + ":10:23: headers.X-Team needs the environment variable TEAM, which is not set\n" +
-		path + ":11:5: the model acme is not known"
+		path + ":11:5: the model acme is not known\n" +
+		path + ":13:5: the model y needs a key: set ANTHROPIC_API_KEY, or name a server that needs none with ANTHROPIC_BASE_URL"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -262,6 +265,67 @@ func TestNoFile(t *testing.T) {
 	_, _, err = server.LoadAgents("", server.Parts{Getenv: noEnv, DefaultModel: "openai/x"})
 	if err == nil || !strings.HasPrefix(err.Error(), "the model x needs a key") {
 		t.Errorf("without a key: %v", err)
+	}
+}
+
+// TestDefaultModel: the model of agents that name none, by the keys that are there.
+func TestDefaultModel(t *testing.T) {
+	for keys, want := range map[string]string{"": "demo", "OPENAI_API_KEY": "openai/gpt-5-mini", "ANTHROPIC_API_KEY": "anthropic/claude-sonnet-4-5", "OPENAI_API_KEY ANTHROPIC_API_KEY": "openai/gpt-5-mini"} {
+		env := func(name string) string {
+			if slices.Contains(strings.Fields(keys), name) {
+				return "k"
+			}
+			return ""
+		}
+		if got := server.DefaultModel(env); got != want {
+			t.Errorf("with %q: %s, want %s", keys, got, want)
+		}
+		agents, _, err := server.LoadAgents("", server.Parts{Getenv: env})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if named, ok := agents[0].Model.(interface{ ModelName() (string, string) }); ok {
+			if provider, model := named.ModelName(); provider+"/"+model != want {
+				t.Errorf("with %q the model is %s of %s", keys, model, provider)
+			}
+		}
+	}
+}
+
+// TestModelOfAnthropic: by its name in the file, through a proxy.
+func TestModelOfAnthropic(t *testing.T) {
+	asked := make(chan string, 1)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.String() + " " + r.Header.Get("X-Api-Key")
+		_, _ = io.WriteString(w, `data: {"type":"message_start","message":{}}
+
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hello"}}
+
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}
+
+data: {"type":"message_stop"}
+
+`)
+	}))
+	t.Cleanup(proxy.Close)
+	env := map[string]string{"PROXY": proxy.URL, "ANTHROPIC_API_KEY": "k0"}
+	c := config(t)
+	var err error
+	c.Agents, _, err = server.LoadAgents(written(t, `
+agents:
+  - name: a
+    model: anthropic/claude
+    baseURL: http://anthropic.example
+    proxy: ${PROXY}
+`), server.Parts{Getenv: func(name string) string { return env[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := post(t, started(t, c), "t", "hi"); !strings.Contains(got, "Hello") {
+		t.Errorf("the answer is %s", got)
+	}
+	if got := <-asked; got != "http://anthropic.example/v1/messages k0" {
+		t.Errorf("asked is %s", got)
 	}
 }
 

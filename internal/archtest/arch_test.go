@@ -23,13 +23,14 @@ type rule struct {
 // rules has every package that is compiled into the server. A package that is
 // not here fails the test: decide first what it may know.
 var rules = map[string]rule{
-	"":                    {ours: []string{"access", "codes", "internal/schema"}, why: "the root package is the vocabulary; extension authors must be able to read all of it"},
+	"":                    {ours: []string{"access", "codes", "failure", "internal/schema"}, why: "the root package is the vocabulary; extension authors must be able to read all of it"},
 	"agenttest":           {ours: []string{"", "state", "store", "threads", "server", "offline", "internal/agui", "internal/memstore"}, why: "agenttest runs the server that is shipped, as a client would: agui reads what it says, memstore is where it keeps threads"},
 	"agenttest/storetest": {ours: []string{"", "store"}, libraries: []string{"pgregory.net/rapid"}, why: "a store's author runs the suite from outside"},
 	"access":              {why: "access is a list of roles and actions, and one rule"},
 	"apikey":              {ours: []string{"", "access", "codes", "internal/bearer"}, why: "apikey reads a header and a list of hashes; it knows no routes and no stores"},
 	"jwtauth":             {ours: []string{"", "access", "codes", "internal/bearer"}, libraries: []string{"github.com/go-jose/go-jose"}, why: "jwtauth reads a header and a set of keys; it knows no routes and no stores"},
 	"codes":               {why: "codes is a list of constants"},
+	"failure":             {why: "failure is a list of constants"},
 	"state":               {ours: []string{"", "codes"}, why: "state is what authors of middleware need for their states"},
 	"store":               {ours: []string{""}, why: "store is the contract: whoever writes a store reads it, and nothing else"},
 	"threads":             {ours: []string{""}, why: "threads is what callers are shown of a thread"},
@@ -49,7 +50,7 @@ var rules = map[string]rule{
 	"internal/strictjson": {why: "strictjson is a leaf"},
 	"internal/agui":       {ours: []string{"", "codes", "internal/strictjson"}, why: "agui is the protocol and nothing else: no I/O, no stores, no HTTP"},
 	"internal/thread":     {ours: []string{"", "codes", "state", "store", "threads", "internal/agui"}, libraries: []string{"github.com/evanphx/json-patch"}, why: "thread is what a store holds of a thread: it reads and writes values, and decides nothing"},
-	"internal/loop":       {ours: []string{"", "access", "codes", "state", "store", "threads", "observe", "internal/agui", "internal/decide", "internal/hooks", "internal/journal", "internal/panics", "internal/quota", "internal/thread"}, why: "the loop knows no HTTP, no particular store and no metrics"},
+	"internal/loop":       {ours: []string{"", "failure", "access", "codes", "state", "store", "threads", "observe", "internal/agui", "internal/decide", "internal/hooks", "internal/journal", "internal/panics", "internal/quota", "internal/thread"}, why: "the loop knows no HTTP, no particular store and no metrics"},
 	"internal/decide":     {ours: []string{"", "codes", "threads", "internal/agui", "internal/schema", "internal/thread"}, why: "decide is a pure function of a thread and an input: it reads no store and starts nothing"},
 	"internal/hooks":      {ours: []string{"", "codes", "internal/thread"}, why: "hooks call an agent's middleware, guarded; they know no run"},
 	"internal/journal":    {ours: []string{"", "store", "internal/agui", "internal/thread"}, why: "journal is the one way from a run to its thread's log; it knows no agents"},
@@ -61,7 +62,7 @@ var rules = map[string]rule{
 	"internal/redisstore": {ours: []string{"", "store", "internal/expiry", "internal/frame", "internal/wake"}, libraries: []string{"github.com/redis/go-redis"}, why: "a store never parses what it stores"},
 	"internal/metrics":    {ours: []string{"", "codes", "state", "store", "threads", "observe"}, libraries: []string{"github.com/prometheus/client_golang"}, why: "metrics count what they are told; they know neither the loop nor HTTP"},
 	"web":                 {why: "the page is files and a handler"},
-	"middleware": {ours: []string{"", "codes", "state", "store", "middleware/internal/canonical", "middleware/internal/glob", "middleware/internal/ledgers", "middleware/internal/pause"},
+	"middleware": {ours: []string{"", "failure", "codes", "state", "store", "middleware/internal/canonical", "middleware/internal/glob", "middleware/internal/ledgers", "middleware/internal/pause"},
 		why: "the built-ins are written with the public API, so that users can write theirs; the helpers that they share know no more"},
 	"middleware/budget": {ours: []string{"", "codes", "state", "store", "middleware", "middleware/internal/glob", "middleware/internal/ledgers", "middleware/internal/pause"},
 		why: "a middleware that takes more than a file or two is a package; middleware has only the Duration of its options"},
@@ -74,10 +75,12 @@ var rules = map[string]rule{
 	"middleware/internal/pause":     {why: "pause is a leaf"},
 	"internal/model/scripted":       {ours: []string{""}, why: "a model knows neither the loop nor AG-UI"},
 	"internal/config":               {ours: []string{""}, libraries: []string{"go.yaml.in/yaml"}, why: "config reads a file; what tools, models and middleware there are is told by its caller"},
-	"model/openai":                  {ours: []string{""}, why: "a model knows neither the loop nor AG-UI"},
+	"internal/modelhttp":            {ours: []string{"", "failure"}, why: "modelhttp is a leaf that the clients of providers share"},
+	"model/anthropic":               {ours: []string{"", "failure", "internal/modelhttp"}, why: "a model knows neither the loop nor AG-UI"},
+	"model/openai":                  {ours: []string{"", "failure", "internal/modelhttp"}, why: "a model knows neither the loop nor AG-UI"},
 	"internal/tools":                {ours: []string{""}, why: "tools are written with the public API"},
 	"server": {libraries: []string{"github.com/prometheus/client_golang"}, ours: []string{"", "access", "codes", "state", "store", "threads", "internal/agui", "internal/config", "internal/http", "internal/ids", "internal/loop", "internal/metrics", "internal/operator", "internal/quota",
-		"model/openai", "internal/model/scripted", "internal/stores", "internal/thread", "internal/tools", "internal/upkeep", "middleware", "middleware/budget", "middleware/kinds", "middleware/redaction", "observe"},
+		"model/anthropic", "model/openai", "internal/model/scripted", "internal/stores", "internal/thread", "internal/tools", "internal/upkeep", "middleware", "middleware/budget", "middleware/kinds", "middleware/redaction", "observe"},
 		why: "server wires; it is the only package that sees the parts together, and it reads the file of agents for every program, ours and those of others"},
 	"cmd/server":          {ours: []string{"", "state", "store", "offline", "access", "server", "apikey", "jwtauth", "web"}, why: "cmd turns flags into a server.Config and nothing more; whatever it is made of is public, so that a program of one's own can be it"},
 	"internal/statecheck": {libraries: []string{"golang.org/x/tools"}, why: "the analysis reads other people's code; it runs none of ours"},
@@ -87,7 +90,7 @@ var rules = map[string]rule{
 }
 
 // testOnly are packages that are not part of the server.
-var testOnly = []string{"internal/archtest", "internal/e2e", "internal/e2e/worker", "internal/looptest", "internal/redistest", "bench", "bench/floor", "bench/load", "middleware/internal/hooktest"}
+var testOnly = []string{"internal/archtest", "internal/e2e", "internal/e2e/worker", "internal/looptest", "internal/modeltest", "internal/redistest", "bench", "bench/floor", "bench/load", "middleware/internal/hooktest"}
 
 // goPackage is a package as go list tells it.
 type goPackage struct {

@@ -55,6 +55,7 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"model":       func(n *yaml.Node) { a.Model = p.model(n) },
 		"baseURL":     func(n *yaml.Node) { a.BaseURL, a.valueAt = p.baseURL(n), position(resolve(n)) },
 		"headers":     func(n *yaml.Node) { a.Headers, a.headersAt = p.headers(n) },
+		"proxy":       func(n *yaml.Node) { a.Proxy, a.proxyAt = p.proxy(n), position(resolve(n)) },
 		"apiKeyEnv":   func(n *yaml.Node) { a.APIKeyEnv = p.apiKeyEnv(n) },
 		"params": func(n *yaml.Node) {
 			if resolve(n).Kind != yaml.MappingNode {

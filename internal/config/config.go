@@ -63,6 +63,9 @@ type Agent struct {
 	BaseURL string
 	// Headers are further headers of each request to the model; see [Agent.WithEnv].
 	Headers map[string]string
+	// Proxy is the URL of a proxy, or "direct" for none; see [Agent.WithEnv]. It may have a
+	// password in it.
+	Proxy string
 	// APIKeyEnv is the name of the environment variable that holds the key.
 	APIKeyEnv string
 	// Params is passed to the provider with each call. Its values are strings,
@@ -91,6 +94,7 @@ type Agent struct {
 	at        map[string]place // of the keys
 	valueAt   place            // of the value of baseURL
 	headersAt map[string]place // of the values of headers
+	proxyAt   place            // of the value of proxy
 }
 
 // Limits bounds a run. Zero means not set; set values are positive.

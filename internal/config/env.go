@@ -1,6 +1,6 @@
 package config
 
-// Values of the environment in the file: ${NAME} in baseURL and in the values of headers.
+// Values of the environment in the file: ${NAME} in baseURL, in proxy and in the values of headers.
 // The file is checked without an environment, as `holdfast validate` does, so variables
 // are filled in later, and what is wrong with them is reported at the same places.
 
@@ -60,6 +60,34 @@ func wrongURL(text string) string {
 	return ""
 }
 
+func (p *parser) proxy(n *yaml.Node) string {
+	text, ok := p.text(n, "proxy")
+	at := position(resolve(n))
+	if !ok || !p.variablesIn(text, "proxy", at) {
+		return ""
+	}
+	if !variables.MatchString(text) {
+		if wrong := wrongProxy(text); wrong != "" {
+			p.mistake(at, "%s", wrong)
+			return ""
+		}
+	}
+	return text
+}
+
+// wrongProxy returns what is wrong with a proxy; "" if nothing is. The value is not shown,
+// because it may have a password in it.
+func wrongProxy(text string) string {
+	if text == "direct" {
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+		return "proxy is not a URL; write it in full, like http://proxy:3128, or write direct for none"
+	}
+	return ""
+}
+
 // headerNames matches tokens, the names that RFC 9110, section 5.1, allows.
 var headerNames = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
@@ -89,13 +117,17 @@ func (p *parser) headers(n *yaml.Node) (headers map[string]string, at map[string
 	return headers, at
 }
 
-// WithEnv returns the agent with values of the environment in its BaseURL and Headers. The
+// WithEnv returns the agent with values of the environment in its BaseURL, Proxy and Headers. The
 // error is an [*Error] with each variable that is not set, and never has a value in it.
 func (a Agent) WithEnv(getenv func(string) string) (Agent, error) {
 	fill := &parser{name: a.name}
 	a.BaseURL = fill.fill(a.BaseURL, "baseURL", a.valueAt, getenv)
 	if wrong := wrongURL(a.BaseURL); a.BaseURL != "" && wrong != "" {
 		fill.mistake(a.valueAt, "%s", wrong)
+	}
+	a.Proxy = fill.fill(a.Proxy, "proxy", a.proxyAt, getenv)
+	if wrong := wrongProxy(a.Proxy); a.Proxy != "" && wrong != "" {
+		fill.mistake(a.proxyAt, "%s", wrong)
 	}
 	a.Headers = maps.Clone(a.Headers)
 	for name, text := range a.Headers {

@@ -39,10 +39,11 @@ func (r *run) hasEffects(call thread.Call) bool {
 func (a *completion) openCalls() []thread.Call {
 	r := a.r
 	calls := make([]thread.Call, 0, len(a.sequence))
-	for _, c := range a.sequence {
+	for i, c := range a.sequence {
 		_, ours := r.tools[c.name]
 		call := thread.Call{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
-		call.Cut = a.finish == holdfast.FinishLength && !json.Valid(c.args)
+		// What is cut off may be valid JSON, if the last members are what is missing.
+		call.Cut = a.finish == holdfast.FinishLength && (i == len(a.sequence)-1 || !json.Valid(c.args))
 		calls = append(calls, call)
 	}
 	return calls

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -195,14 +197,19 @@ func (a *completion) stream() (err error) {
 	if a.r.ctx.Err() != nil {
 		return context.Cause(a.r.ctx)
 	}
-	return &holdfast.ModelError{Retryable: true, Public: "The model's answer was cut off.", Err: holdfast.ErrTruncated}
+	return &holdfast.ModelError{Kind: failure.Cut, Retryable: true, Public: "The model's answer was cut off.", Err: holdfast.ErrTruncated}
 }
 
-// messages returns what has streamed in so far, in the order of appearance. Without calls
-// it is what a cancelled answer leaves behind.
+// messages returns what has streamed in so far, in the order of appearance, but a message
+// with calls is the last: their results must follow it. Without calls it is what a
+// cancelled answer leaves behind.
 func (a *completion) messages(withCalls bool) []agui.Message {
+	order := a.order
+	if at := slices.Index(order, a.message); at >= 0 && withCalls && len(a.sequence) > 0 {
+		order = append(slices.Delete(slices.Clone(order), at, at+1), a.message)
+	}
 	var out []agui.Message
-	for _, id := range a.order {
+	for _, id := range order {
 		if b := a.thoughts[id]; b != nil {
 			out = append(out, agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleReasoning, Text: string(b.text), EncryptedValue: string(b.secret)}))
 			continue
@@ -210,7 +217,7 @@ func (a *completion) messages(withCalls bool) []agui.Message {
 		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text)}
 		if withCalls {
 			for _, c := range a.sequence {
-				m.Calls = append(m.Calls, holdfast.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args)})
+				m.Calls = append(m.Calls, holdfast.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), EncryptedValue: c.secret})
 			}
 		} else if !a.textSeen {
 			continue
@@ -259,6 +266,9 @@ func (a *completion) ending() []agui.Event {
 		events = append(events, agui.TextMessageEnd{Base: a.base(), MessageID: a.message})
 	}
 	for _, c := range a.sequence {
+		if c.secret != "" {
+			events = append(events, agui.ReasoningEncryptedValue{Base: a.base(), Subtype: "tool-call", EntityID: c.id, EncryptedValue: c.secret})
+		}
 		events = append(events, agui.ToolCallEnd{Base: a.base(), ToolCallID: c.id})
 	}
 	return events

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
@@ -155,7 +156,7 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 	b := a.calls[d.Index]
 	if b == nil || (d.ID != "" && b.given != "" && d.ID != b.given) {
 		if d.Name == "" {
-			return &holdfast.ModelError{Retryable: true, Public: "The model made a tool call without a name.", Err: errNamelessCall}
+			return &holdfast.ModelError{Retryable: true, Public: "The model made a tool call without a name.", Kind: failure.Cut, Err: errNamelessCall}
 		}
 		if err := a.endText(); err != nil {
 			return err
@@ -174,6 +175,9 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 		if err := a.emit(ev); err != nil {
 			return err
 		}
+	}
+	if d.EncryptedValue != "" {
+		b.secret = d.EncryptedValue
 	}
 	if d.Arguments == "" {
 		return nil
@@ -198,4 +202,6 @@ type callBuilder struct {
 	id    string // the id in the thread
 	name  string
 	args  []byte // JSON, possibly cut off
+	// secret is the provider's opaque value.
+	secret string
 }

@@ -4,20 +4,16 @@ package openai
 // ways in which providers differ.
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // chunk is one event of a stream, or a whole answer.
@@ -26,7 +22,7 @@ type chunk struct {
 	Choices []choice `json:"choices"`
 	Usage   *usage   `json:"usage"`
 	// An error may come at any time, with status 200.
-	Error *apiError `json:"error"`
+	Error json.RawMessage `json:"error"`
 }
 
 type choice struct {
@@ -51,6 +47,8 @@ type toolCall struct {
 		Name      string `json:"name"`
 		Arguments text   `json:"arguments"`
 	} `json:"function"`
+	// Extra is what Gemini needs back of a call.
+	Extra json.RawMessage `json:"extra_content"`
 }
 
 // text is a JSON string. Null becomes empty, a list of parts becomes their texts, and
@@ -97,172 +95,79 @@ type usage struct {
 
 // answer is an answer that is being read.
 type answer struct {
-	model  *Model
-	yield  func(holdfast.Delta, error) bool
-	cancel func()
-	body   *bufio.Reader
-	closer io.Closer // of the body; nil if there is none
+	*modelhttp.Answer
+	model *Model
 
 	calls  []*call
 	finish string
 	usage  *holdfast.Usage
 	name   string // of the model that answered
-	timer  *time.Timer
 	shape  shape
 	held   int // bytes of calls before their names; see hold
 }
+
+func (m *Model) parser(a *modelhttp.Answer) modelhttp.Parser { return &answer{Answer: a, model: m} }
 
 const (
 	// afterFinish is how long the end of a stream may take after its finish reason; the
 	// usage comes in between.
 	afterFinish = 5 * time.Second
-	// afterDone is how long the end of the body may take after [DONE], and maxAfterDone
-	// how many bytes may come before it. A connection whose body was read to its end is
-	// reused.
-	afterDone    = 100 * time.Millisecond
-	maxAfterDone = 4 << 10
 	// maxName bounds the name of a model, in bytes: it is stored with the usage.
 	maxName = 256
 )
 
-// read reads an answer of any kind to its end.
-func (a *answer) read() error {
-	// The headers do not always tell what it is.
-	switch firstByte(a.body) {
-	case '{', '[':
-		return a.whole(a.body)
-	case '<':
-		return a.page(a.body)
+// Event implements modelhttp.Parser.
+func (a *answer) Event(ev modelhttp.Event) error {
+	if string(ev.Data) == "[DONE]" {
+		return a.complete()
 	}
-	return a.stream(newEvents(a.body))
-}
-
-func (a *answer) close() {
-	if a.timer != nil {
-		a.timer.Stop()
+	err := a.take(ev)
+	if err == nil || a.finish == "" || modelhttp.Stopped(err) {
+		return err
 	}
-	if a.closer != nil {
-		// Everything that matters has been read.
-		_ = a.closer.Close()
+	return a.complete()
+}
+
+// complete ends the answer, whatever follows.
+func (a *answer) complete() error {
+	if err := a.done(); err != nil {
+		return err
 	}
-	a.cancel()
+	return modelhttp.ErrComplete
 }
 
-func (a *answer) fail(ctx context.Context, err error) {
-	a.yield(holdfast.Delta{}, a.model.failed(ctx, err))
-}
-
-// firstByte looks ahead to the first byte that is not a space; 0 if there is none.
-func firstByte(r *bufio.Reader) byte {
-	for n := 1; n <= r.Size(); n++ {
-		b, err := r.Peek(n)
-		if err != nil {
-			return 0
-		}
-		if len(bytes.TrimSpace(b)) > 0 {
-			return b[n-1]
-		}
-	}
-	return 0
-}
-
-// stream reads events until the end of the stream.
-func (a *answer) stream(events *events) error {
-	for {
-		ev, err := events.next()
-		switch {
-		case errors.Is(err, errTooLong):
-			return tooLong()
-		case err != nil:
-			return a.ended(err)
-		case string(ev.data) == "[DONE]":
-			defer a.drain(events)
-			return a.done()
-		}
-		if err := a.take(ev); err != nil {
-			if a.finish == "" || errors.Is(err, errStopped) {
-				return err
-			}
-			return a.done()
-		}
-	}
-}
-
-// drain reads the end of the body, so that the connection can be reused.
-func (a *answer) drain(events *events) {
-	a.within(afterDone)
-	// Neither its content nor an error matters.
-	_, _ = io.CopyN(io.Discard, events.r, maxAfterDone)
-}
-
-// within gives up reading after d.
-func (a *answer) within(d time.Duration) {
-	if a.timer == nil {
-		a.timer = time.AfterFunc(d, a.cancel)
-		return
-	}
-	a.timer.Reset(d)
-}
-
-// ended decides about a stream that ends without [DONE]: some providers send only a
-// finish reason, and nothing after that can change the answer.
-func (a *answer) ended(err error) error {
+// Ended implements modelhttp.Parser. Some providers send only a finish reason, and nothing
+// after that can change the answer.
+func (a *answer) Ended(cause error) error {
 	if a.finish != "" {
 		return a.done()
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return truncated(err)
+	return a.Truncated(cause)
 }
 
-// whole reads the answer of a provider that does not stream.
-func (a *answer) whole(body io.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(body, maxLine+1))
-	switch {
-	case err != nil:
-		return truncated(err)
-	case len(data) > maxLine:
-		return tooLong()
-	}
-	if err := a.take(event{data: unwrapped(data)}); err != nil {
+// Whole implements modelhttp.Parser: some gateways never stream.
+func (a *answer) Whole(data []byte) error {
+	if err := a.take(modelhttp.Event{Data: data}); err != nil {
 		return err
 	}
 	if a.finish == "" {
-		return truncated(errors.New("an answer that was not streamed has no finish reason"))
+		return a.Truncated(errors.New("an answer that was not streamed has no finish reason"))
 	}
 	return a.done()
 }
 
-// page handles a web page: the response of a wrong base URL, and of some gateways in
-// trouble.
-func (a *answer) page(body io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
-	return &holdfast.ModelError{
-		Retryable: true, Public: "The model's provider answered with a web page. If this persists, the model's base URL is wrong: most end in /v1.",
-		Err: errors.Join(errors.New("a web page: "+a.model.quote(string(text))), err),
-	}
-}
-
 // take passes on what an event says.
-func (a *answer) take(ev event) error {
-	if text, ok := a.shape.text(ev.data); ok && !ev.isError() {
-		return a.emit(holdfast.Delta{Text: text})
+func (a *answer) take(ev modelhttp.Event) error {
+	if text, ok := a.shape.text(ev.Data); ok && !ev.Failed {
+		return a.Emit(holdfast.Delta{Text: text})
 	}
 	var c chunk
-	broken := json.Unmarshal(ev.data, &c)
-	if c.Error == nil && len(c.Choices) == 0 && c.Usage == nil && ev.isError() {
-		c.Error = errorOf(ev.data)
-	}
-	if c.Error != nil {
-		status := c.Error.status()
-		if status < 400 {
-			status = http.StatusOK
-		}
-		return a.model.classify(status, c.Error)
+	broken := json.Unmarshal(ev.Data, &c)
+	if failed := len(c.Error) > 0 && string(c.Error) != "null"; failed || len(c.Choices) == 0 && c.Usage == nil && isError(ev) {
+		return a.Fail(modelhttp.ParseFailure(0, ev.Data))
 	}
 	if broken != nil {
-		return truncated(fmt.Errorf("an event is not JSON of the expected form: %w", broken))
+		return a.Undecodable(broken)
 	}
 	if c.Model != "" {
 		a.name = strings.ToValidUTF8(c.Model[:min(len(c.Model), maxName)], "")
@@ -273,7 +178,7 @@ func (a *answer) take(ev event) error {
 	if len(c.Choices) == 0 {
 		return nil
 	}
-	a.shape.learn(ev.data, &c)
+	a.shape.learn(ev.Data, &c)
 	// Only one answer was requested.
 	first := &c.Choices[0]
 	for _, p := range []*piece{&first.Delta, &first.Message} {
@@ -282,11 +187,11 @@ func (a *answer) take(ev event) error {
 		}
 	}
 	if first.FinishReason == "error" { // OpenRouter
-		return a.model.classify(http.StatusOK, &apiError{Message: "the finish reason is an error"})
+		return a.Fail(modelhttp.Failure{Message: "the finish reason is an error"})
 	}
 	if first.FinishReason != "" && a.finish == "" {
 		a.finish = first.FinishReason
-		a.within(afterFinish)
+		a.Within(afterFinish)
 	}
 	return nil
 }
@@ -297,12 +202,12 @@ func (a *answer) piece(p *piece) error {
 		reasoning = p.Reasoning
 	}
 	if reasoning != "" {
-		if err := a.emit(holdfast.Delta{Reasoning: string(reasoning)}); err != nil {
+		if err := a.Emit(holdfast.Delta{Reasoning: string(reasoning)}); err != nil {
 			return err
 		}
 	}
 	if said := p.Content + p.Refusal; said != "" {
-		if err := a.emit(holdfast.Delta{Text: string(said)}); err != nil {
+		if err := a.Emit(holdfast.Delta{Text: string(said)}); err != nil {
 			return err
 		}
 	}
@@ -314,11 +219,13 @@ func (a *answer) piece(p *piece) error {
 	return nil
 }
 
-func (a *answer) emit(d holdfast.Delta) error {
-	if !a.yield(d, nil) {
-		return errStopped
+// isError reports whether an event without choices is an error: by its name, or as an
+// object that says so, which vLLM used to send.
+func isError(ev modelhttp.Event) bool {
+	var o struct {
+		Object string `json:"object"`
 	}
-	return nil
+	return ev.Failed || json.Unmarshal(ev.Data, &o) == nil && o.Object == "error"
 }
 
 // done ends the answer with its last delta.
@@ -326,7 +233,7 @@ func (a *answer) done() error {
 	if err := a.nameless(); err != nil {
 		return err
 	}
-	return a.emit(holdfast.Delta{Usage: a.usage, Finish: a.reason()})
+	return a.Emit(holdfast.Delta{Usage: a.usage, Finish: a.reason()})
 }
 
 func (a *answer) reason() holdfast.FinishReason {
@@ -346,10 +253,10 @@ func (a *answer) reason() holdfast.FinishReason {
 func (a *answer) usageOf(u *usage) *holdfast.Usage {
 	name := a.name
 	if name == "" {
-		name = a.model.name
+		name = a.model.client.Model
 	}
 	return &holdfast.Usage{
-		Provider: "openai", Model: name, InputTokens: u.Prompt, OutputTokens: u.Completion, TotalTokens: u.Total,
+		Provider: provider, Model: name, InputTokens: u.Prompt, OutputTokens: u.Completion, TotalTokens: u.Total,
 		ReasoningTokens: u.CompletionDetails.Reasoning, CachedInput: u.PromptDetails.Cached, CacheWriteInput: u.PromptDetails.CacheWrite,
 	}
 }

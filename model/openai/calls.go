@@ -14,6 +14,8 @@ type call struct {
 	name  string
 	// held are arguments that came before the name.
 	held []byte
+	// extra is what the provider needs back of it, until it is passed on.
+	extra string
 }
 
 // maxHeld bounds what an answer has of calls before their names, in bytes, and perCall is
@@ -27,7 +29,7 @@ const (
 func (a *answer) hold(c *call, args string) error {
 	c.held = append(c.held, args...)
 	if a.held += len(args); a.held > maxHeld {
-		return tooMuch("calls without a name")
+		return a.TooMuch("calls without a name")
 	}
 	return nil
 }
@@ -52,6 +54,9 @@ func (a *answer) call(t *toolCall) error {
 		c.id = id
 	}
 	d := holdfast.CallDelta{Index: at, Arguments: args}
+	if len(t.Extra) > 0 && string(t.Extra) != "null" {
+		c.extra = a.model.client.Seal(0, 0, t.Extra)
+	}
 	if c.name == "" {
 		// The loop must know the name when a call starts.
 		if name == "" {
@@ -61,7 +66,8 @@ func (a *answer) call(t *toolCall) error {
 		d.ID, d.Name, d.Arguments = c.id, name, string(c.held)+args
 		c.held = nil
 	}
-	return a.emit(holdfast.Delta{Call: &d})
+	d.EncryptedValue, c.extra = c.extra, ""
+	return a.Emit(holdfast.Delta{Call: &d})
 }
 
 // find returns the place of the call that a piece continues, or -1. Pieces belong
@@ -100,7 +106,7 @@ var errNameless = errors.New("a tool call has arguments and no name")
 func (a *answer) nameless() error {
 	for _, c := range a.calls {
 		if len(c.held) > 0 {
-			return &holdfast.ModelError{Retryable: true, Public: "The model made a tool call without a name.", Err: errNameless}
+			return a.Malformed("The model made a tool call without a name.", errNameless)
 		}
 	}
 	return nil

@@ -1,9 +1,9 @@
 package openai
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // FuzzStream: no stream makes the reader panic or end twice, and it makes no difference
@@ -36,7 +37,8 @@ func FuzzStream(f *testing.F) {
 func readAll(t *testing.T, r io.Reader) string {
 	var log strings.Builder
 	finished := false
-	a := &answer{model: &Model{name: "m"}, cancel: func() {}, yield: func(d holdfast.Delta, _ error) bool {
+	m := &Model{client: &modelhttp.Client{Model: "m"}}
+	err := m.client.Read(r, func(d holdfast.Delta, _ error) bool {
 		if finished {
 			t.Error("a delta came after the last one")
 		}
@@ -47,32 +49,12 @@ func readAll(t *testing.T, r io.Reader) string {
 		}
 		fmt.Fprintf(&log, "%q %q %s %s\n", d.Text, d.Reasoning, call, d.Finish)
 		return true
-	}}
-	a.body = bufio.NewReaderSize(r, readBuffer)
-	defer a.close()
-	err := a.read()
+	}, m.parser)
 	if (err == nil) != finished {
 		t.Errorf("finished %v with the error %v", finished, err)
 	}
 	fmt.Fprint(&log, err)
 	return log.String()
-}
-
-func TestTooLong(t *testing.T) {
-	t.Parallel()
-	endless := io.MultiReader(strings.NewReader("data: "), endlessReader{})
-	if _, err := newEvents(endless).next(); err == nil || !strings.Contains(err.Error(), "too long") {
-		t.Errorf("%v", err)
-	}
-}
-
-type endlessReader struct{}
-
-func (endlessReader) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'x'
-	}
-	return len(p), nil
 }
 
 // BenchmarkDelta compares our cost of a model's delta with just decoding its JSON into
@@ -81,16 +63,11 @@ func BenchmarkDelta(b *testing.B) {
 	line := delta(`{"role":"assistant","content":"some words"}`)
 	b.Run("holdfast", func(b *testing.B) {
 		b.ReportAllocs()
-		a := &answer{model: &Model{name: "m"}, cancel: func() {}, yield: func(holdfast.Delta, error) bool { return true }}
-		e := newEvents(&repeating{text: []byte(line)})
-		for b.Loop() {
-			ev, err := e.next()
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := a.take(ev); err != nil {
-				b.Fatal(err)
-			}
+		m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
+		stream := io.LimitReader(&repeating{text: []byte(line)}, int64(b.N)*int64(len(line)))
+		err := m.client.Read(stream, func(holdfast.Delta, error) bool { told++; return true }, m.parser)
+		if told != b.N || !errors.Is(err, holdfast.ErrTruncated) {
+			b.Errorf("%d deltas of %d, then %v", told, b.N, err)
 		}
 	})
 	b.Run("decoding alone", func(b *testing.B) {

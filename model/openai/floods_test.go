@@ -21,7 +21,7 @@ func TestFloods(t *testing.T) {
 		"an event without an end":  "data: " + piece + "\n",
 	} {
 		sent := 0
-		m := provider(t, func(w http.ResponseWriter, r *http.Request) {
+		m := served(t, func(w http.ResponseWriter, r *http.Request) {
 			for n := 0; sent < 64<<20 && r.Context().Err() == nil; n++ {
 				text := chunk
 				if strings.Contains(chunk, "%") {
@@ -46,7 +46,7 @@ func TestFloods(t *testing.T) {
 // TestLongModelName: the provider's name of the model is stored with the usage.
 func TestLongModelName(t *testing.T) {
 	t.Parallel()
-	m := provider(t, says(`data: {"model":"`+strings.Repeat("é", 1000)+`","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"total_tokens":1}}`+"\n\n"+done))
+	m := served(t, says(`data: {"model":"`+strings.Repeat("é", 1000)+`","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"total_tokens":1}}`+"\n\n"+done))
 	got := ask(t.Context(), t, m)
 	if !strings.Contains(got.usage, strings.Repeat("é", maxName/2)) || strings.Contains(got.usage, strings.Repeat("é", maxName/2+1)) {
 		t.Errorf("%+v", got)

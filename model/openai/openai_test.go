@@ -26,8 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = "sk-very-secret-key"
 
-// provider returns a model whose provider answers with f.
-func provider(t *testing.T, f http.HandlerFunc) *Model {
+// served returns a model whose provider answers with f.
+func served(t *testing.T, f http.HandlerFunc) *Model {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A server notices that its client has gone only once it has read the request.
@@ -157,7 +157,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := ask(t.Context(), t, provider(t, says(c.stream)))
+			got := ask(t.Context(), t, served(t, says(c.stream)))
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got  %.300v\nwant %.300v", got, c.want)
 			}
@@ -207,7 +207,7 @@ func TestMisbehaviour(t *testing.T) {
 		"502 in HTML":                 {f: status(502, "text/html", "<html>bad gateway</html>"), retry: true, public: "overloaded", cause: "<html>bad gateway"},
 		"429 in seconds":              {f: status(429, "application/json", apiErr("rate_limit_exceeded", "slow down"), "Retry-After", "7"), retry: true, after: 7 * time.Second, public: "limits the rate"},
 		"429 in milliseconds":         {f: status(429, "application/json", "{}", "Retry-After", "7", "Retry-After-Ms", "1500"), retry: true, after: 1500 * time.Millisecond, public: "limits the rate"},
-		"429 for a day":               {f: status(429, "application/json", "{}", "Retry-After", "86400"), retry: true, after: maxRetryAfter, public: "limits the rate"},
+		"429 for a day":               {f: status(429, "application/json", "{}", "Retry-After", "86400"), retry: true, after: 2 * time.Minute, public: "limits the rate"},
 		"429 in the past":             {f: status(429, "application/json", "{}", "Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT"), retry: true, public: "limits the rate"},
 		"no quota left":               {f: status(429, "application/json", apiErr("insufficient_quota", "pay")), public: "no quota", cause: "pay"},
 		"a wrong key":                 {f: status(401, "application/json", apiErr("invalid_api_key", "wrong key "+key)), public: "refused the server's key", cause: "wrong key [secret]"},
@@ -219,7 +219,7 @@ func TestMisbehaviour(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := ask(t.Context(), t, provider(t, c.f))
+			got := ask(t.Context(), t, served(t, c.f))
 			if got.err == nil {
 				t.Fatalf("it was taken for an answer: %v", got)
 			}
@@ -244,7 +244,7 @@ func TestMisbehaviour(t *testing.T) {
 // TestNotStreamed: some gateways always answer in one piece.
 func TestNotStreamed(t *testing.T) {
 	t.Parallel()
-	m := provider(t, func(w http.ResponseWriter, _ *http.Request) {
+	m := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		fmt.Fprint(w, `{"model":"m2","choices":[{"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"total_tokens":3}}`)
 	})
@@ -278,7 +278,7 @@ func TestHang(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			gaveUp := errors.New("gave up")
 			asked := make(chan struct{})
-			m := provider(t, func(w http.ResponseWriter, r *http.Request) {
+			m := served(t, func(w http.ResponseWriter, r *http.Request) {
 				if first != "" {
 					fmt.Fprint(w, first)
 					_ = http.NewResponseController(w).Flush()
@@ -309,7 +309,7 @@ func TestHang(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
-	m := provider(t, func(w http.ResponseWriter, r *http.Request) {
+	m := served(t, func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
 		fmt.Fprint(w, delta(`{"content":"x"}`))
 		_ = http.NewResponseController(w).Flush()
@@ -373,7 +373,7 @@ func TestRequest(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	var path, auth string
-	m := provider(t, func(w http.ResponseWriter, r *http.Request) {
+	m := served(t, func(w http.ResponseWriter, r *http.Request) {
 		path, auth = r.URL.Path, r.Header.Get("Authorization")
 		says(done)(w, r)
 	})
@@ -381,7 +381,11 @@ func TestHeaders(t *testing.T) {
 	if path != "/v1/chat/completions" || auth != "Bearer "+key {
 		t.Errorf("%s with %q", path, auth)
 	}
-	m.header.Del("Authorization")
+	m.client.Header().Del("Authorization") // of a copy
+	m, err := New(Options{BaseURL: m.client.BaseURL, Model: "m1", Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if ask(t.Context(), t, m); auth != "" {
 		t.Errorf("without a key there is %q", auth)
 	}
@@ -445,8 +449,8 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got, want := m.url, cmp.Or(c.url, DefaultBaseURL)+"/chat/completions"; got != want || m.header.Get("Authorization") != c.bearer {
-			t.Errorf("%s: %s with %q", name, got, m.header.Get("Authorization"))
+		if got, want := m.client.BaseURL, cmp.Or(c.url, DefaultBaseURL); got != want || m.client.Header().Get("Authorization") != c.bearer {
+			t.Errorf("%s: %s with %q", name, got, m.client.Header().Get("Authorization"))
 		}
 	}
 }

@@ -3,23 +3,24 @@ package openai
 // Writing a request: the conversation, the tools and the parameters in the API's form.
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // body writes a request. The same request always gives the same bytes.
 func (m *Model) body(req *holdfast.ModelRequest) ([]byte, error) {
-	body := maps.Clone(m.params)
+	body := maps.Clone(m.client.Params)
 	if body == nil {
 		body = map[string]any{}
 	}
-	body["model"] = m.name
-	body["messages"] = messages(req)
+	body["model"] = m.client.Model
+	body["messages"] = m.messages(req)
 	body["stream"] = true
 	body["stream_options"] = map[string]any{"include_usage": true}
 	if len(req.Tools) > 0 {
@@ -27,7 +28,7 @@ func (m *Model) body(req *holdfast.ModelRequest) ([]byte, error) {
 	}
 	b, err := json.Marshal(body)
 	if err != nil {
-		return nil, &holdfast.ModelError{Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err)}
+		return nil, &holdfast.ModelError{Kind: failure.Invalid, Provider: provider, Model: m.client.Model, Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err)}
 	}
 	return b, nil
 }
@@ -45,6 +46,8 @@ type wireCall struct {
 	ID       string       `json:"id"`
 	Type     string       `json:"type"`
 	Function wireFunction `json:"function"`
+	// Extra is what the provider gave with the call.
+	Extra json.RawMessage `json:"extra_content,omitempty"`
 }
 
 type wireFunction struct {
@@ -52,96 +55,75 @@ type wireFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-func messages(req *holdfast.ModelRequest) []wireMessage {
+func (m *Model) messages(req *holdfast.ModelRequest) []wireMessage {
 	list := make([]wireMessage, 0, len(req.Messages)+len(req.Instructions)+1)
 	for _, text := range req.Instructions {
 		list = append(list, wireMessage{Role: "system", Content: text})
 	}
 	if len(req.Context) > 0 {
-		list = append(list, wireMessage{Role: "system", Content: contextText(req.Context)})
+		list = append(list, wireMessage{Role: "system", Content: modelhttp.ContextText(req.Context)})
 	}
 	for i := range req.Messages {
-		if w, ok := message(&req.Messages[i]); ok {
+		if w, ok := m.message(&req.Messages[i]); ok {
 			list = append(list, w)
 		}
 	}
 	return list
 }
 
-// contextText returns a text that tells the model what the frontend knows.
-func contextText(items []holdfast.ContextItem) string {
-	var b strings.Builder
-	b.WriteString("Context that the application gives:")
-	for _, c := range items {
-		fmt.Fprintf(&b, "\n- %s: %s", c.Description, c.Value)
-	}
-	return b.String()
-}
-
 // message writes one message. Reasoning is left out, since the API has no place for it.
-func message(m *holdfast.Message) (wireMessage, bool) {
-	switch m.Role {
+func (m *Model) message(from *holdfast.Message) (wireMessage, bool) {
+	switch from.Role {
 	case holdfast.RoleSystem, holdfast.RoleDeveloper:
-		return wireMessage{Role: "system", Content: m.PlainText()}, true
+		return wireMessage{Role: "system", Content: from.PlainText()}, true
 	case holdfast.RoleUser:
-		return wireMessage{Role: "user", Content: content(m), Name: m.Name}, true
+		return wireMessage{Role: "user", Content: content(from), Name: from.Name}, true
 	case holdfast.RoleAssistant:
 		w := wireMessage{Role: "assistant"}
-		for _, c := range m.Calls {
-			w.ToolCalls = append(w.ToolCalls, wireCall{ID: c.ID, Type: "function", Function: wireFunction{Name: c.Name, Arguments: arguments(c.Arguments)}})
+		for _, c := range from.Calls {
+			call := wireCall{ID: c.ID, Type: "function", Function: wireFunction{Name: c.Name, Arguments: string(modelhttp.Arguments(c.Arguments))}}
+			if extra := m.client.Unseal(c.EncryptedValue); len(extra) == 1 {
+				call.Extra = extra[0]
+			}
+			w.ToolCalls = append(w.ToolCalls, call)
 		}
-		if text := m.PlainText(); text != "" || len(w.ToolCalls) == 0 {
+		if text := from.PlainText(); text != "" || len(w.ToolCalls) == 0 {
 			w.Content = text
 		}
 		return w, true
 	case holdfast.RoleTool:
-		text := m.PlainText()
-		switch {
-		case text == "" && m.Error != "":
-			text = "Error: " + m.Error
-		case text == "" && len(m.Parts) > 0:
-			text = notTaken
-		}
-		return wireMessage{Role: "tool", Content: text, ToolCallID: m.CallID}, true
+		return wireMessage{Role: "tool", Content: modelhttp.ToolText(from), ToolCallID: from.CallID}, true
 	}
 	return wireMessage{}, false
 }
 
-// arguments writes the arguments of an earlier call. OpenAI accepts any text, but Ollama
-// and others refuse the whole conversation, and with it every later turn of the thread,
-// if they are not a JSON object.
-func arguments(wrote json.RawMessage) string {
-	text := bytes.TrimSpace(wrote)
-	switch {
-	case len(text) == 0 || string(text) == "null":
-		return "{}"
-	case text[0] == '{' && json.Valid(text):
-		return string(wrote)
+// leftOut returns the parts of messages that the API does not accept.
+func leftOut(messages []holdfast.Message) []modelhttp.LeftPart {
+	var left []modelhttp.LeftPart
+	for i := range messages {
+		for n := range messages[i].Parts {
+			p := &messages[i].Parts[n]
+			if p.Type != holdfast.PartText && (messages[i].Role == holdfast.RoleTool || part(p) == nil) {
+				left = append(left, modelhttp.LeftPart{Message: i, Kind: modelhttp.KindOf(p)})
+			}
+		}
 	}
-	b, err := json.Marshal(map[string]string{"invalid_arguments": string(wrote)})
-	if err != nil {
-		return "{}"
-	}
-	return string(b)
+	return left
 }
 
-// notTaken replaces content in parts if the API accepts none of them.
-const notTaken = "(The message has only content that this model cannot take.)"
-
-// content returns a text, or the parts that the API accepts. If none is left, it says
-// so, so that the model does not answer an empty question.
+// content returns a text, or parts. What the API does not accept is replaced by a text
+// that says so.
 func content(m *holdfast.Message) any {
 	if len(m.Parts) == 0 {
 		return m.Text
 	}
 	var parts []map[string]any
-	for _, p := range m.Parts {
-		if w := part(&p); w != nil {
-			parts = append(parts, w)
+	for i := range m.Parts {
+		w := part(&m.Parts[i])
+		if w == nil {
+			w = map[string]any{"type": "text", "text": modelhttp.LeftOut(&m.Parts[i])}
 		}
-	}
-	if len(parts) == 0 {
-		return notTaken
+		parts = append(parts, w)
 	}
 	return parts
 }
@@ -176,12 +158,8 @@ func part(p *holdfast.Part) map[string]any {
 func tools(specs []holdfast.ToolSpec) []map[string]any {
 	list := make([]map[string]any, len(specs))
 	for i, t := range specs {
-		schema := t.Parameters
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
 		list[i] = map[string]any{"type": "function", "function": map[string]any{
-			"name": t.Name, "description": t.Description, "parameters": schema,
+			"name": t.Name, "description": t.Description, "parameters": modelhttp.Parameters(&t),
 		}}
 	}
 	return list

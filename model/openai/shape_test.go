@@ -1,12 +1,12 @@
 package openai
 
 import (
-	"bufio"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // FuzzShape: an answer is the same whether the shape of its events is used or every
@@ -34,17 +34,17 @@ func FuzzShape(f *testing.F) {
 // sayings reads a stream whose shape has already been learned that many times.
 func sayings(stream string, learned int) string {
 	var log strings.Builder
-	a := &answer{model: &Model{name: "m"}, cancel: func() {}, shape: shape{learned: learned}, yield: func(d holdfast.Delta, _ error) bool {
+	m := &Model{client: &modelhttp.Client{Model: "m"}}
+	fmt.Fprint(&log, m.client.Read(strings.NewReader(stream), func(d holdfast.Delta, _ error) bool {
 		call := holdfast.CallDelta{Index: -1}
 		if d.Call != nil {
 			call = *d.Call
 		}
 		fmt.Fprintf(&log, "%q %q %v %s\n", d.Text, d.Reasoning, call, d.Finish)
 		return true
-	}}
-	a.body = bufio.NewReaderSize(strings.NewReader(stream), readBuffer)
-	defer a.close()
-	fmt.Fprint(&log, a.read())
+	}, func(a *modelhttp.Answer) modelhttp.Parser {
+		return &answer{Answer: a, model: m, shape: shape{learned: learned}}
+	}))
 	return log.String()
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // TestErrorsInDisguise: the errors of some servers look like an empty answer to a client
@@ -43,7 +44,7 @@ func TestErrorsInDisguise(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := ask(t.Context(), t, provider(t, says(c.stream)))
+			got := ask(t.Context(), t, served(t, says(c.stream)))
 			if got.err == nil {
 				t.Fatalf("it was taken for an answer: %+v", got)
 			}
@@ -82,7 +83,7 @@ func TestOddButWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := ask(t.Context(), t, provider(t, says(c.stream)))
+			got := ask(t.Context(), t, served(t, says(c.stream)))
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got  %v\nwant %v", got, c.want)
 			}
@@ -97,7 +98,7 @@ func TestStatusDecides(t *testing.T) {
 		400: false, 401: false, 402: false, 403: false, 404: false, 405: false, 413: false, 422: false,
 		408: true, 409: true, 425: true, 429: true, 500: true, 502: true, 503: true, 504: true, 529: true,
 	} {
-		m := provider(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		m := served(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		got := ask(t.Context(), t, m)
 		if got.err == nil || got.err.Retryable != retry || got.err.Public == "" {
 			t.Errorf("%d: %+v", status, got.err)
@@ -113,7 +114,7 @@ func TestTooLongInWords(t *testing.T) {
 		"vLLM until 0.9": `{"object":"error","message":"This model's maximum context length is 131072 tokens.","type":"BadRequestError","code":400}`,
 		"llama.cpp":      `{"error":{"code":400,"message":"too big","type":"exceed_context_size_error","n_ctx":4096}}`,
 	} {
-		m := provider(t, func(w http.ResponseWriter, _ *http.Request) {
+		m := served(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprint(w, body)
 		})
@@ -126,7 +127,7 @@ func TestTooLongInWords(t *testing.T) {
 // TestRefusalInAList: Gemini sends an error as the only element of a list.
 func TestRefusalInAList(t *testing.T) {
 	t.Parallel()
-	m := provider(t, func(w http.ResponseWriter, _ *http.Request) {
+	m := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, `[{"error":{"code":"invalid_api_key","message":"key not valid"}}]`)
 	})
@@ -193,31 +194,6 @@ func TestOwnRuleForRedirects(t *testing.T) {
 	}
 	if got := ask(t.Context(), t, m); got.text != "x" {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	m := &Model{now: func() time.Time { return now }}
-	for name, c := range map[string]struct {
-		header, value string
-		want          time.Duration
-	}{
-		"seconds":          {"Retry-After", "1.5", 1500 * time.Millisecond},
-		"a date":           {"Retry-After", now.Add(30 * time.Second).Format(http.TimeFormat), 30 * time.Second},
-		"a far date":       {"Retry-After", now.AddDate(5, 0, 0).Format(http.TimeFormat), maxRetryAfter},
-		"milliseconds":     {"Retry-After-Ms", "250", 250 * time.Millisecond},
-		"more than fits":   {"Retry-After", "1e300", maxRetryAfter},
-		"infinite":         {"Retry-After", "Inf", maxRetryAfter},
-		"not a number":     {"Retry-After", "NaN", 0},
-		"less than none":   {"Retry-After", "-5", 0},
-		"words":            {"Retry-After", "soon", 0},
-		"no header at all": {"X", "5", 0},
-	} {
-		if got := m.retryAfter(http.Header{c.header: {c.value}}); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
 	}
 }
 
@@ -289,9 +265,9 @@ func TestSilentEnd(t *testing.T) {
 		want   holdfast.FinishReason // empty for an error
 	}{
 		"after a finish reason": {delta(`{"content":"x"}`) + finish("stop") + late, afterFinish, holdfast.FinishStop},
-		"after [DONE]":          {delta(`{"content":"x"}`) + finish("stop") + late + done, afterDone, holdfast.FinishStop},
+		"after [DONE]":          {delta(`{"content":"x"}`) + finish("stop") + late + done, time.Second, holdfast.FinishStop},
 		"after a useless answer": {
-			delta(`{"content":"x","tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`) + finish("stop") + late + done, afterDone, "",
+			delta(`{"content":"x","tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`) + finish("stop") + late + done, time.Second, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -327,7 +303,7 @@ func TestSilentEnd(t *testing.T) {
 // TestBrokenAfterFinish: a stream that breaks after the finish reason changes nothing.
 func TestBrokenAfterFinish(t *testing.T) {
 	t.Parallel()
-	m := provider(t, func(w http.ResponseWriter, _ *http.Request) {
+	m := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, delta(`{"content":"x"}`)+finish("stop"))
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
@@ -341,7 +317,7 @@ func TestBrokenAfterFinish(t *testing.T) {
 func TestTryAgain(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
-	m := provider(t, func(w http.ResponseWriter, r *http.Request) {
+	m := served(t, func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
@@ -398,28 +374,10 @@ func TestArguments(t *testing.T) {
 		`"x"`:      `{"invalid_arguments":"\"x\""}`,
 		`[1]`:      `{"invalid_arguments":"[1]"}`,
 	} {
-		w, _ := message(&holdfast.Message{Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "a", Name: "f", Arguments: json.RawMessage(wrote)}}})
+		w, _ := (&Model{client: &modelhttp.Client{}}).message(&holdfast.Message{Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "a", Name: "f", Arguments: json.RawMessage(wrote)}}})
 		if got := w.ToolCalls[0].Function.Arguments; got != sent {
 			t.Errorf("%q is sent as %q, want %q", wrote, got, sent)
 		}
-	}
-}
-
-// TestSlowUpload: a provider may start its answer before it has read the whole request,
-// which is still sent to the end.
-func TestSlowUpload(t *testing.T) {
-	t.Parallel()
-	body := []byte("the whole conversation")
-	sent := &sending{body: body}
-	r := sent.reader()
-	half := make([]byte, 5)
-	if _, err := io.ReadFull(r, half); err != nil {
-		t.Fatal(err)
-	}
-	sent.forget()
-	rest, err := io.ReadAll(r)
-	if err != nil || string(half)+string(rest) != string(body) {
-		t.Errorf("%q and %q: %v", half, rest, err)
 	}
 }
 
@@ -429,7 +387,7 @@ func TestCancelled(t *testing.T) {
 	reason := errors.New("gave up")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(reason)
-	m := provider(t, says(done))
+	m := served(t, says(done))
 	for _, err := range m.Stream(ctx, &holdfast.ModelRequest{}) {
 		if !errors.Is(err, reason) {
 			t.Errorf("%v", err)

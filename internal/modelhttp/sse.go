@@ -1,4 +1,4 @@
-package openai
+package modelhttp
 
 import (
 	"bufio"
@@ -7,18 +7,20 @@ import (
 	"io"
 )
 
-// maxLine bounds a line, an event, and an answer that does not stream, in bytes. It is
+// MaxPiece bounds a line, an event, and an answer that does not stream, in bytes. It is
 // several times what a server takes of an answer, and little enough to be decoded.
-const maxLine = 4 << 20
+const MaxPiece = 4 << 20
 
 var errTooLong = errors.New("an event is too long")
 
-// event is the content of one Server-Sent Event.
-type event struct {
-	data []byte
-	// failed: it is an error by its name, or by a field of that name, which llama.cpp
+// Event is the content of one Server-Sent Event. Of its name only one matters: providers
+// put the type into the data too, and gateways leave the names out.
+type Event struct {
+	// Data is valid until the next event.
+	Data []byte
+	// Failed: it is an error by its name, or by a field of that name, which llama.cpp
 	// sent instead of data until late 2025.
-	failed bool
+	Failed bool
 }
 
 // events reads Server-Sent Events (WHATWG HTML, section 9.2). It supports what providers
@@ -27,7 +29,7 @@ type event struct {
 type events struct {
 	r    *bufio.Reader
 	line []byte // a line that did not fit the reader's buffer
-	now  event  // the event so far
+	now  Event  // the event so far
 	some bool   // it has at least one line of data
 }
 
@@ -35,34 +37,32 @@ type events struct {
 // streams may wait at the same time.
 const readBuffer = 512
 
-func newEvents(r io.Reader) *events { return &events{r: bufio.NewReaderSize(r, readBuffer)} }
-
 // next returns the next event that has data; it is valid until the next call. If the
 // stream ends within an event, that event counts, because some providers omit the last
 // line ending.
-func (e *events) next() (event, error) {
+func (e *events) next() (Event, error) {
 	e.reset()
 	for {
 		line, err := e.readLine()
 		if len(line) > 0 {
 			if tooLong := e.add(line); tooLong != nil {
-				return event{}, tooLong
+				return Event{}, tooLong
 			}
 		}
 		if err == nil && len(line) == 0 || errors.Is(err, io.EOF) {
-			if data := bytes.TrimSpace(e.now.data); len(data) > 0 {
-				return event{data: data, failed: e.now.failed}, nil
+			if data := bytes.TrimSpace(e.now.Data); len(data) > 0 {
+				return Event{Data: data, Failed: e.now.Failed}, nil
 			}
 			e.reset()
 		}
 		if err != nil {
-			return event{}, err
+			return Event{}, err
 		}
 	}
 }
 
 func (e *events) reset() {
-	e.now, e.some = event{data: e.now.data[:0]}, false
+	e.now, e.some = Event{Data: e.now.Data[:0]}, false
 }
 
 // add takes a line. Other fields mean nothing here.
@@ -72,20 +72,20 @@ func (e *events) add(line []byte) error {
 	switch string(name) {
 	case "data":
 	case "error":
-		e.now.failed = true
+		e.now.Failed = true
 	case "event":
-		e.now.failed = string(value) == "error"
+		e.now.Failed = string(value) == "error"
 		return nil
 	default:
 		return nil
 	}
-	if len(e.now.data)+len(value) > maxLine {
+	if len(e.now.Data)+len(value) > MaxPiece {
 		return errTooLong
 	}
 	if e.some {
-		e.now.data = append(e.now.data, '\n')
+		e.now.Data = append(e.now.Data, '\n')
 	}
-	e.now.data, e.some = append(e.now.data, value...), true
+	e.now.Data, e.some = append(e.now.Data, value...), true
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (e *events) readLine() ([]byte, error) {
 		if err == nil && len(e.line) == 0 {
 			return bytes.TrimRight(part, "\r\n"), nil
 		}
-		if len(e.line)+len(part) > maxLine {
+		if len(e.line)+len(part) > MaxPiece {
 			return nil, errTooLong
 		}
 		e.line = append(e.line, part...)

@@ -1,0 +1,227 @@
+// Package modelhttp is what the clients of model providers share: where the key comes
+// from, sending a request, reading a stream of events within limits, and what a failure
+// means. A provider's package adds the form of its requests and a [Parser] of its answers.
+//
+// It is a client of our own because a durable server must know when an answer is complete:
+// only after the provider's terminal event, and any other end is a truncation. The loop
+// decides whether to try again, because it knows what was already shown; the errors here
+// say whether that can help.
+package modelhttp
+
+// The options of a client and their checks. Errors never show a key, nor a URL that may
+// have one in it.
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Options configure a [Client]: what the user of a provider's package has set, and what
+// the package knows of its provider.
+type Options struct {
+	// Provider is the name of the provider, such as "openai".
+	Provider string
+	// Model is the provider's name of the model.
+	Model string
+	// BaseURL is what comes before the path of a request; if it is empty, the environment
+	// variable BaseURLEnv, or else DefaultBaseURL.
+	BaseURL, BaseURLEnv, DefaultBaseURL string
+	// URLExample shows in an error what a base URL looks like.
+	URLExample string
+	// Key is the key; if it is empty, it is in the variable KeyEnv, which must be set, or
+	// in DefaultKeyEnv, which need not be if there is a base URL or a header with a key.
+	Key, KeyEnv, DefaultKeyEnv string
+	// KeyHeader and KeyPrefix say how the key is sent: after the prefix, in the header.
+	KeyHeader, KeyPrefix string
+	// OwnHeaders are headers that the provider needs; Headers may replace them.
+	OwnHeaders map[string]string
+	// Headers are the user's headers.
+	Headers map[string]string
+	// Params are the user's members of each request, without those in OwnParams.
+	Params    map[string]any
+	OwnParams []string
+	// Proxy is the URL of a proxy, or "direct" for none; if it is empty, the proxy of the
+	// environment.
+	Proxy string
+	// Timeout is how long the provider may be silent, before its answer and within it;
+	// default 5 minutes.
+	Timeout time.Duration
+	// HTTP makes the requests; the default is a client with its own connections.
+	HTTP *http.Client
+	// Getenv reads the environment; default os.Getenv.
+	Getenv func(string) string
+	// Now is the clock for dates in headers; default time.Now.
+	Now func() time.Time
+}
+
+// Client asks one model of a provider. It may be used concurrently.
+type Client struct {
+	// Provider and Model are the names of both.
+	Provider, Model string
+	// BaseURL has no slash at its end.
+	BaseURL string
+	// Params are the user's members of each request.
+	Params map[string]any
+
+	header  http.Header
+	http    *http.Client
+	timeout time.Duration
+	now     func() time.Time
+	// secrets never appear in an error's text.
+	secrets []string
+}
+
+// defaultTimeout is how long a provider may be silent. Some queue requests first.
+const defaultTimeout = 5 * time.Minute
+
+// New checks the options. It does not send anything.
+func New(o Options) (*Client, error) {
+	if o.Model == "" {
+		return nil, errors.New("the model has no name: give the name that the provider knows it by")
+	}
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	if o.BaseURLEnv != "" {
+		o.BaseURL = cmp.Or(o.BaseURL, o.Getenv(o.BaseURLEnv))
+	}
+	key, err := o.key()
+	if err != nil {
+		return nil, err
+	}
+	o.Key, o.BaseURL = key, cmp.Or(o.BaseURL, o.DefaultBaseURL)
+	if err := o.checkURL(); err != nil {
+		return nil, err
+	}
+	if err := o.checkParams(); err != nil {
+		return nil, err
+	}
+	if o.Timeout < 0 {
+		return nil, errors.New("the model's timeout cannot be negative")
+	}
+	c := &Client{
+		Provider: o.Provider, Model: o.Model, BaseURL: strings.TrimRight(o.BaseURL, "/"), Params: o.Params,
+		timeout: cmp.Or(o.Timeout, defaultTimeout), now: o.Now,
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	if err := c.setHeaders(o); err != nil {
+		return nil, err
+	}
+	return c, c.setHTTP(o)
+}
+
+// Header returns a copy of the headers of each request.
+func (c *Client) Header() http.Header { return c.header.Clone() }
+
+// variableNames matches names of environment variables. It is strict, because the name is
+// shown in errors, and somebody may have put the key there.
+var variableNames = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// key returns the key; empty if none is needed.
+func (o *Options) key() (string, error) {
+	switch {
+	case o.Key != "" && o.KeyEnv != "":
+		return "", errors.New("the model has both a key and the name of a variable with one: set Key or KeyEnv")
+	case o.Key != "":
+		return o.Key, nil
+	case o.KeyEnv != "" && !variableNames.MatchString(o.KeyEnv):
+		return "", fmt.Errorf("KeyEnv must be the name of an environment variable, like %s; a key itself belongs in Key", o.DefaultKeyEnv)
+	case o.KeyEnv != "":
+		if key := o.Getenv(o.KeyEnv); key != "" {
+			return key, nil
+		}
+		return "", fmt.Errorf("the model %s needs a key: set %s", o.Model, o.KeyEnv)
+	}
+	key := o.Getenv(o.DefaultKeyEnv)
+	if key == "" && o.BaseURL == "" && !o.authorizes() {
+		hint := ""
+		if o.BaseURLEnv != "" {
+			hint = ", or name a server that needs none with " + o.BaseURLEnv
+		}
+		return "", fmt.Errorf("the model %s needs a key: set %s%s", o.Model, o.DefaultKeyEnv, hint)
+	}
+	return key, nil
+}
+
+// authorizes reports whether a header replaces the key.
+func (o *Options) authorizes() bool {
+	for name := range o.Headers {
+		if strings.EqualFold(name, "Authorization") || strings.EqualFold(name, o.KeyHeader) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkURL never shows the URL: if it cannot be parsed, a password may be anywhere in it.
+func (o *Options) checkURL() error {
+	u, err := url.Parse(o.BaseURL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("the model's base URL must be absolute, like %s", o.URLExample)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("the model's base URL must have only scheme, host and path; set the key separately")
+	}
+	return nil
+}
+
+func (o *Options) checkParams() error {
+	for name := range o.Params {
+		if slices.Contains(o.OwnParams, name) {
+			return fmt.Errorf("the parameter %q cannot be set: the server sets it itself", name)
+		}
+	}
+	if _, err := json.Marshal(o.Params); err != nil {
+		return fmt.Errorf("the parameters cannot be written as JSON: %w", err)
+	}
+	return nil
+}
+
+// minSecret is the length, in bytes, from which a header's value counts as a secret;
+// removing shorter ones from the log would garble it.
+const minSecret = 8
+
+// setHeaders sets the headers of each request, and remembers the secrets in them.
+func (c *Client) setHeaders(o Options) error {
+	c.header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"}}
+	for name, value := range o.OwnHeaders {
+		c.header.Set(name, value)
+	}
+	if o.Key != "" {
+		if strings.ContainsFunc(o.Key, unicode.IsControl) {
+			return errors.New("the model's key contains a line ending or another control character; often it is the last line ending of the key's file")
+		}
+		c.header.Set(o.KeyHeader, o.KeyPrefix+o.Key)
+		c.secrets = append(c.secrets, o.Key)
+	}
+	for name, value := range o.Headers {
+		switch {
+		case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):
+			return fmt.Errorf("the header %q has a name that HTTP does not allow", name)
+		case strings.ContainsFunc(value, unicode.IsControl):
+			return fmt.Errorf("the value of the header %q contains a line ending or another control character", name)
+		case strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Accept"):
+			return fmt.Errorf("the header %q cannot be set: the server sets it itself", name)
+		}
+		c.header.Set(name, value)
+		// Of "Bearer abc", a provider may repeat only the second part.
+		for _, part := range append([]string{value}, strings.Fields(value)...) {
+			if len(part) >= minSecret {
+				c.secrets = append(c.secrets, part)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package modelhttp
+
+// What every provider's request is made of: the secrets of earlier answers, put back where
+// they stood, and texts that mean the same to each model.
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// secret is what a provider gave with an answer and needs back unchanged. It is stored as
+// the encrypted value of a reasoning message or of a call.
+type secret struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	// Text and Calls say where in the answer the blocks stand: after so many bytes of its
+	// text, and so many of its calls.
+	Text  int `json:"text,omitempty"`
+	Calls int `json:"calls,omitempty"`
+	// Blocks are the provider's own.
+	Blocks []json.RawMessage `json:"blocks"`
+}
+
+// Seal returns blocks of the provider as an encrypted value that only this provider and
+// model are sent again. They stand after so many bytes of the answer's text and so many of
+// its calls; for a call both are 0.
+func (c *Client) Seal(text, calls int, blocks ...json.RawMessage) string {
+	b, err := json.Marshal(secret{Provider: c.Provider, Model: c.Model, Text: text, Calls: calls, Blocks: blocks})
+	if err != nil {
+		return "" // a block is not JSON: nothing that could be sent back
+	}
+	return string(b)
+}
+
+// Unseal returns the blocks of an encrypted value; none if it is another model's.
+func (c *Client) Unseal(value string) []json.RawMessage {
+	s, _ := c.unseal(value)
+	return s.Blocks
+}
+
+func (c *Client) unseal(value string) (secret, bool) {
+	var s secret
+	if value == "" || json.Unmarshal([]byte(value), &s) != nil || s.Provider != c.Provider || s.Model != c.Model {
+		return secret{}, false
+	}
+	return s, true
+}
+
+// Piece is a part of an earlier answer: exactly one of its fields is set.
+type Piece struct {
+	// Text is a part of the answer's text.
+	Text string
+	// Block is what the provider gave as reasoning, to be sent unchanged.
+	Block json.RawMessage
+	// Call is a tool call.
+	Call *holdfast.ToolCall
+}
+
+// Pieces returns the assistant message messages[i] in the order in which the model gave
+// it: its text, its calls, and between them the blocks of the reasoning messages beside
+// it, as far as this provider and model gave them.
+func (c *Client) Pieces(messages []holdfast.Message, i int) []Piece {
+	m := &messages[i]
+	text := m.PlainText()
+	var pieces []Piece
+	said, called := 0, 0
+	upTo := func(bytes, calls int) {
+		// Middleware may have changed the text.
+		if bytes = min(bytes, len(text)); bytes > said {
+			for bytes < len(text) && !utf8.RuneStart(text[bytes]) {
+				bytes++
+			}
+			pieces = append(pieces, Piece{Text: text[said:bytes]})
+			said = bytes
+		}
+		for ; called < min(calls, len(m.Calls)); called++ {
+			pieces = append(pieces, Piece{Call: &m.Calls[called]})
+		}
+	}
+	for _, s := range c.beside(messages, i) {
+		upTo(s.Text, s.Calls)
+		for _, block := range s.Blocks {
+			pieces = append(pieces, Piece{Block: block})
+		}
+	}
+	upTo(len(text), len(m.Calls))
+	return pieces
+}
+
+// beside returns the secrets of the reasoning messages that belong to the assistant
+// message messages[i]: those before it, and those that it began before, which follow it
+// if it has no calls.
+func (c *Client) beside(messages []holdfast.Message, i int) []secret {
+	var own []secret
+	first := i
+	for first > 0 && messages[first-1].Role == holdfast.RoleReasoning {
+		first--
+	}
+	follows := first > 0 && messages[first-1].Role == holdfast.RoleAssistant && len(messages[first-1].Calls) == 0
+	for _, m := range messages[first:i] {
+		if s, ok := c.unseal(m.EncryptedValue); ok && !(follows && s.Text > 0) {
+			own = append(own, s)
+		}
+	}
+	for next := i + 1; len(messages[i].Calls) == 0 && next < len(messages) && messages[next].Role == holdfast.RoleReasoning; next++ {
+		if s, ok := c.unseal(messages[next].EncryptedValue); ok && s.Text > 0 {
+			own = append(own, s)
+		}
+	}
+	return own
+}
+
+// LeftOut stands for a part that the model cannot take, so that it does not answer as if
+// it had seen everything.
+func LeftOut(p *holdfast.Part) string {
+	return "(The message has content that this model cannot take: " + KindOf(p) + ".)"
+}
+
+// KindOf says in a few words what a part is.
+func KindOf(p *holdfast.Part) string {
+	if p.Source != nil && p.Source.MIMEType != "" && len(p.Source.MIMEType) <= maxMIMEType {
+		return string(p.Type) + " of type " + p.Source.MIMEType
+	}
+	return string(p.Type)
+}
+
+// maxMIMEType bounds a media type that is repeated, in bytes.
+const maxMIMEType = 100
+
+// ContextText returns a text that tells the model what the frontend knows.
+func ContextText(items []holdfast.ContextItem) string {
+	var b strings.Builder
+	b.WriteString("Context that the application gives:")
+	for _, c := range items {
+		fmt.Fprintf(&b, "\n- %s: %s", c.Description, c.Value)
+	}
+	return b.String()
+}
+
+// Arguments returns the arguments of an earlier call as a JSON object, as the model wrote
+// them if they are one. Some providers refuse the whole conversation, and with it every
+// later turn of the thread, if they are not.
+func Arguments(wrote json.RawMessage) json.RawMessage {
+	text := bytes.TrimSpace(wrote)
+	switch {
+	case len(text) == 0 || string(text) == "null":
+		return json.RawMessage("{}")
+	case text[0] == '{' && json.Valid(text):
+		return wrote
+	}
+	b, err := json.Marshal(map[string]string{"invalid_arguments": string(wrote)})
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return b
+}
+
+// Parameters returns the schema of a tool's arguments; a tool without one takes none.
+func Parameters(t *holdfast.ToolSpec) json.RawMessage {
+	if len(t.Parameters) == 0 {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return t.Parameters
+}
+
+// ToolText returns a tool's result as a text, for providers that take nothing else. What is
+// left out is replaced by a text that says so.
+func ToolText(m *holdfast.Message) string {
+	text := m.PlainText()
+	if text == "" && m.Error != "" {
+		return "Error: " + m.Error
+	}
+	for i := range m.Parts {
+		if m.Parts[i].Type == holdfast.PartText {
+			continue
+		}
+		if text != "" {
+			text += "\n"
+		}
+		text += LeftOut(&m.Parts[i])
+	}
+	return text
+}
+
+// callIDs matches ids of calls that every provider takes.
+var callIDs = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// CallID returns the id of a call as it can be sent to any provider: another provider, or
+// a client, may have given one that is refused.
+func CallID(id string) string {
+	if callIDs.MatchString(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:12])
+}

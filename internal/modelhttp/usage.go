@@ -1,0 +1,57 @@
+package modelhttp
+
+import (
+	"context"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Sum adds the counts that are reported; nil if none is.
+func Sum(counts ...*int64) *int64 {
+	var sum *int64
+	for _, n := range counts {
+		if n == nil {
+			continue
+		}
+		if sum == nil {
+			sum = new(int64)
+		}
+		*sum += *n
+	}
+	return sum
+}
+
+// NoticeContentLeftOut is the name of the notice that a model was not shown all parts of
+// the conversation's newest messages, because it cannot take them.
+const NoticeContentLeftOut = "holdfast.content_left_out"
+
+// SayLeftOut reports in the run's stream and log which parts of the newest messages the
+// model cannot take. It is said once: not again for later iterations or attempts.
+func (c *Client) SayLeftOut(ctx context.Context, req *holdfast.ModelRequest, left []LeftPart) {
+	if req.Attempt > 0 {
+		return
+	}
+	first := len(req.Messages)
+	for first > 0 && req.Messages[first-1].Role != holdfast.RoleAssistant {
+		first--
+	}
+	var kinds []string
+	for _, p := range left {
+		if p.Message >= first && !slices.Contains(kinds, p.Kind) {
+			kinds = append(kinds, p.Kind)
+		}
+	}
+	if len(kinds) > 0 {
+		// Outside a run nobody reads it.
+		_ = holdfast.Notify(ctx, NoticeContentLeftOut, map[string]any{"provider": c.Provider, "model": c.Model, "content": kinds})
+	}
+}
+
+// LeftPart is a part of a message that a model cannot take.
+type LeftPart struct {
+	// Message is the index of the message in the request.
+	Message int
+	// Kind is what it is, such as "audio of type audio/wav".
+	Kind string
+}

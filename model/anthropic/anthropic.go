@@ -1,0 +1,120 @@
+// Package anthropic has the models of Anthropic's Messages API:
+//
+//	model, err := anthropic.New(anthropic.Options{Model: "claude-sonnet-4-5"})
+//
+// reads the key from ANTHROPIC_API_KEY. In an agents file the same model is
+// anthropic/claude-sonnet-4-5.
+//
+// A model's thinking is sent back to it unchanged, and to no other model. The prompt is
+// cached: each request marks where it ends, so that the next one reads it from the cache.
+// What a model cannot take, such as audio, is left out, and the model is told so.
+package anthropic
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+)
+
+// DefaultBaseURL is Anthropic's own.
+const DefaultBaseURL = "https://api.anthropic.com"
+
+// DefaultMaxTokens bounds an answer, in tokens, unless Params has max_tokens: the API
+// wants a bound.
+const DefaultMaxTokens = 16384
+
+// Options configure a [Model]. Only Model must be set.
+type Options struct {
+	// Model is Anthropic's name of the model.
+	Model string
+	// BaseURL is what comes before /v1/messages; the default is the environment variable
+	// ANTHROPIC_BASE_URL, or else [DefaultBaseURL].
+	BaseURL string
+	// Key is sent in the header x-api-key. The default is the variable named by KeyEnv.
+	Key string
+	// KeyEnv is the name of the environment variable with the key; default
+	// ANTHROPIC_API_KEY. A variable that is named here must be set. The default may be
+	// unset if there is a BaseURL, an Authorization header or an x-api-key header.
+	KeyEnv string
+	// Getenv reads the environment; default os.Getenv.
+	Getenv func(string) string
+	// Params are further members of each request: max_tokens, thinking, temperature,
+	// tool_choice and whatever else the API knows. With cache_control among them no
+	// other mark is set.
+	Params map[string]any
+	// Headers are further headers of each request, such as anthropic-beta. They take
+	// precedence over those from the other options; like the key, their values are kept
+	// out of the log.
+	Headers map[string]string
+	// Proxy is the URL of the proxy for the requests, or "direct" for none; the default is
+	// that of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).
+	Proxy string
+	// Timeout is how long the provider may send nothing, before its answer and within it;
+	// default 5 minutes.
+	Timeout time.Duration
+	// HTTP makes the requests; the default is a client with its own connections. It must
+	// not have an overall timeout, because an answer may take any length of time. Redirects
+	// are not followed unless it has a CheckRedirect.
+	HTTP *http.Client
+	// Now is the clock for Retry-After dates; default time.Now.
+	Now func() time.Time
+}
+
+// Model is a model of Anthropic's. It may be used concurrently.
+type Model struct{ client *modelhttp.Client }
+
+var _ holdfast.Model = (*Model)(nil)
+
+// provider is the provider's name in usage, errors and stored values.
+const provider = "anthropic"
+
+// version is that of the API.
+const version = "2023-06-01"
+
+// ours are the members of a request that Params cannot set.
+var ours = []string{"model", "messages", "system", "tools", "stream"}
+
+// New checks the options. It does not send anything. If there is no key where one is
+// needed, the error names the environment variable to set.
+func New(o Options) (*Model, error) {
+	client, err := modelhttp.New(modelhttp.Options{
+		Provider: provider, Model: o.Model,
+		BaseURL: o.BaseURL, BaseURLEnv: "ANTHROPIC_BASE_URL", DefaultBaseURL: DefaultBaseURL, URLExample: DefaultBaseURL,
+		Key: o.Key, KeyEnv: o.KeyEnv, DefaultKeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
+		OwnHeaders: map[string]string{"Anthropic-Version": version},
+		Headers:    o.Headers, Params: o.Params, OwnParams: ours,
+		Proxy: o.Proxy, Timeout: o.Timeout, HTTP: o.HTTP, Getenv: o.Getenv, Now: o.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Model{client: client}, nil
+}
+
+// ModelName returns the names of the provider and of the model.
+func (m *Model) ModelName() (string, string) { return provider, m.client.Model }
+
+// Stream implements [holdfast.Model]. It reads in the caller's goroutine.
+func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+	return func(yield func(holdfast.Delta, error) bool) {
+		body, left, err := m.body(req)
+		if err != nil {
+			yield(holdfast.Delta{}, err)
+			return
+		}
+		m.client.SayLeftOut(ctx, req, left)
+		m.client.Stream(ctx, "/v1/messages", body, yield, m.parser)
+	}
+}
+
+func (m *Model) parser(a *modelhttp.Answer) modelhttp.Parser {
+	return &answer{Answer: a, model: m, blocks: map[int]*block{}}
+}
+
+// nameOf returns the name of the model that answered.
+func (a *answer) nameOf() string { return cmp.Or(a.name, a.model.client.Model) }
