@@ -6,6 +6,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -64,6 +65,7 @@ type answer struct {
 	model *Model
 
 	items map[int]*item
+	known map[string]*item // calls by their ids
 	// pending are items of reasoning that were not passed on as a secret yet.
 	pending []json.RawMessage
 	text    int // bytes of text so far
@@ -77,6 +79,7 @@ type answer struct {
 
 // item is an item that has begun.
 type item struct {
+	id   string
 	said bool // some of its text was passed on
 	done bool
 	// call is the index of the call, once it has begun, and arguments are those so far.
@@ -238,10 +241,7 @@ func (a *answer) item(index int, raw json.RawMessage, done bool) error {
 	if err := json.Unmarshal(raw, &w); err != nil {
 		return a.Undecodable(err)
 	}
-	if !done {
-		delete(a.items, index) // some servers count all items as the first
-	}
-	it, err := a.at(index)
+	it, err := a.find(index, &w, done)
 	if err != nil || it.done {
 		return err // an end that comes twice ends nothing
 	}
@@ -259,6 +259,25 @@ func (a *answer) item(index int, raw json.RawMessage, done bool) error {
 		return a.called(it, &w)
 	}
 	return nil
+}
+
+// find returns the item that has an index. A call is also known by its ids, since one that
+// came under two indexes would be made twice.
+func (a *answer) find(index int, w *wireItem, done bool) (*item, error) {
+	ids := w.ID + " " + w.CallID
+	known := w.CallID != "" && a.known[ids] != nil
+	switch it := a.items[index]; {
+	case known:
+		a.items[index] = a.known[ids]
+	case !done && it != nil && (w.ID == "" || it.id != w.ID):
+		delete(a.items, index) // some servers count all items as the first
+	}
+	it, err := a.at(index)
+	if it.id = w.ID; w.CallID != "" && !known {
+		a.known[ids] = it
+		err = cmp.Or(err, a.hold(len(ids)))
+	}
+	return it, err
 }
 
 // sayAll passes on the text of a message of which there were no pieces.

@@ -106,5 +106,5 @@ func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq
 }
 
 func (m *Model) parser(a *modelhttp.Answer) modelhttp.Parser {
-	return &answer{Answer: a, model: m, items: map[int]*item{}}
+	return &answer{Answer: a, model: m, items: map[int]*item{}, known: map[string]*item{}}
 }

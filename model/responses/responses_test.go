@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
@@ -106,7 +107,7 @@ func TestPlainTextIsUsed(t *testing.T) {
 // TestForms: the ways in which servers send the same.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	message := `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hel"},{"type":"output_text","text":"lo"}]}`
+	message := `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":"Hel"},{"type":"output_text","text":"lo"}]}`
 	refusal := `{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"No."}]}`
 	hello, noMore := "\"Hel\" \"\" \"\"  \n\"lo\" \"\" \"\"  \n\"\" \"\" \"\"  stop\n<nil>", "\"No.\" \"\" \"\"  \n\"\" \"\" \"\"  content_filter\n<nil>"
 	called := func(pieces ...string) string {
@@ -127,6 +128,10 @@ func TestForms(t *testing.T) {
 		"a filter":                    {delta(0, "output_text", "No.") + terminal("incomplete", `"incomplete_details":{"reason":"content_filter"},`), noMore},
 		"a call at its end alone":     {done(3, callItem("c1", "f", "{}")) + terminal("completed", ""), called("", "{}")},
 		"a call that ends twice":      {added(0, callItem("c1", "f", "")) + done(0, callItem("c1", "f", "{}")) + done(0, callItem("c1", "f", `{"x":1}`)) + terminal("completed", ""), called("", "{}")},
+		"a call that begins twice":    {added(0, callItem("c1", "f", "")) + added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") + terminal("completed", ""), called("", "{}")},
+		"a call under two indexes":    {added(0, callItem("c1", "f", "")) + done(1, callItem("c1", "f", "{}")) + terminal("completed", ""), called("", "{}")},
+		"a text that begins twice":    {added(0, message) + delta(0, "output_text", "Hel") + added(0, message) + delta(0, "output_text", "lo") + done(0, message) + terminal("completed", ""), hello},
+		"items that all are first":    {added(0, refusal) + delta(0, "reasoning_text", "") + added(0, message) + done(0, message) + terminal("completed", ""), hello},
 		"a call named at its end":     {added(0, callItem("c1", "", "")) + delta(0, "function_call_arguments", "{") + done(0, callItem("c1", "f", "{}")) + terminal("completed", ""), called("{", "}")},
 		"arguments that go on":        {added(0, callItem("c1", "f", "{")) + done(0, callItem("c1", "f", "{}")) + terminal("completed", ""), called("", "{", "}")},
 		"arguments with other spaces": {added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") + done(0, callItem("c1", "f", "{ }")) + terminal("completed", ""), called("", "{}")},
@@ -140,6 +145,19 @@ func TestForms(t *testing.T) {
 		got := read(t, strings.NewReader(c[0]))
 		if strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+// TestWait: a limit within an answer says in words how long to wait.
+func TestWait(t *testing.T) {
+	t.Parallel()
+	m := testModel(t, nil)
+	for _, event := range []string{failedFlat("rate_limit_exceeded", "Please try again in 1m2s."), failedAfter("rate_limit_exceeded", "Rate limit reached. Please try again in 1m2s.")} {
+		var e *holdfast.ModelError
+		err := m.client.Read(strings.NewReader(event), func(holdfast.Delta, error) bool { return true }, m.parser)
+		if !errors.As(err, &e) || e.RetryAfter != 62*time.Second {
+			t.Errorf("%s: %v", event, err)
 		}
 	}
 }
@@ -388,7 +406,7 @@ func BenchmarkDelta(b *testing.B) {
 			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
 			stream := io.MultiReader(strings.NewReader(added(0, callItem("c1", "f", ""))), &repeating{text: []byte(line), left: int64(b.N) * int64(len(line))})
 			err := m.client.Read(stream, func(holdfast.Delta, error) bool { told++; return true }, func(a *modelhttp.Answer) modelhttp.Parser {
-				return unbounded{&answer{Answer: a, model: m, items: map[int]*item{}}}
+				return unbounded{&answer{Answer: a, model: m, items: map[int]*item{}, known: map[string]*item{}}}
 			})
 			if told < b.N || !errors.Is(err, holdfast.ErrTruncated) {
 				b.Errorf("%d deltas of %d, then %v", told, b.N, err)
