@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/kinds"
 	"github.com/holdfast-agents/holdfast/model/anthropic"
 	"github.com/holdfast-agents/holdfast/model/openai"
+	"github.com/holdfast-agents/holdfast/model/responses"
 )
 
 // Parts are what an agents file may name besides what comes with Holdfast. A part
@@ -133,7 +134,7 @@ func (p Parts) withDefaults() Parts {
 	}
 	p.DefaultModel = cmp.Or(p.DefaultModel, DefaultModel(p.Getenv))
 	p.Middleware = slices.Concat(p.Middleware, kinds.All())
-	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI, "anthropic/": p.anthropic}
+	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI, "anthropic/": p.anthropic, "responses/": p.responses}
 	maps.Copy(models, p.Models)
 	p.Models = models
 	return p
@@ -267,6 +268,14 @@ func (p Parts) openAI(spec ModelSpec) (holdfast.Model, error) {
 func (p Parts) anthropic(spec ModelSpec) (holdfast.Model, error) {
 	return anthropic.New(anthropic.Options{
 		Model: strings.TrimPrefix(spec.Name, "anthropic/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
+		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy,
+	})
+}
+
+// responses makes a model that is served through OpenAI's Responses API.
+func (p Parts) responses(spec ModelSpec) (holdfast.Model, error) {
+	return responses.New(responses.Options{
+		Model: strings.TrimPrefix(spec.Name, "responses/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
 		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy,
 	})
 }

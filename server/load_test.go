@@ -329,6 +329,37 @@ agents:
 	}
 }
 
+// TestModelOfResponses: by its name in the file.
+func TestModelOfResponses(t *testing.T) {
+	asked := make(chan string, 1)
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path + " " + r.Header.Get("Authorization")
+		_, _ = io.WriteString(w, `data: {"type":"response.output_text.delta","output_index":0,"delta":"Hello"}
+
+data: {"type":"response.completed","response":{"status":"completed"}}
+
+`)
+	}))
+	t.Cleanup(provider.Close)
+	env := map[string]string{"OPENAI_BASE_URL": provider.URL + "/v1", "OPENAI_API_KEY": "k0"}
+	c := config(t)
+	var err error
+	c.Agents, _, err = server.LoadAgents(written(t, `
+agents:
+  - name: a
+    model: responses/gpt
+`), server.Parts{Getenv: func(name string) string { return env[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := post(t, started(t, c), "t", "hi"); !strings.Contains(got, "Hello") {
+		t.Errorf("the answer is %s", got)
+	}
+	if got := <-asked; got != "/v1/responses Bearer k0" {
+		t.Errorf("asked is %s", got)
+	}
+}
+
 // TestModelTries: an agent's own number takes precedence over the server's.
 func TestModelTries(t *testing.T) {
 	for agent, want := range map[string]int{"a": 2, "b": 1} {

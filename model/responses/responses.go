@@ -1,0 +1,110 @@
+// Package responses has the models of OpenAI's Responses API:
+//
+//	model, err := responses.New(responses.Options{Model: "gpt-5-mini"})
+//
+// reads the key from OPENAI_API_KEY. In an agents file the same model is
+// responses/gpt-5-mini.
+//
+// Nothing is stored at the provider: each request has the whole conversation, and the
+// model's reasoning, encrypted by the provider, is sent back unchanged and to no other
+// model. What a model cannot take, such as audio, is left out, and the model is told so.
+package responses
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+)
+
+// DefaultBaseURL is OpenAI's own.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+// Options configure a [Model]. Only Model must be set.
+type Options struct {
+	// Model is the provider's name of the model.
+	Model string
+	// BaseURL is what comes before /responses; the default is the environment variable
+	// OPENAI_BASE_URL, or else [DefaultBaseURL].
+	BaseURL string
+	// Key is sent as a bearer token. The default is the variable named by KeyEnv.
+	Key string
+	// KeyEnv is the name of the environment variable with the key; default
+	// OPENAI_API_KEY. A variable that is named here must be set. The default may be
+	// unset if there is a BaseURL or an Authorization header.
+	KeyEnv string
+	// Getenv reads the environment; default os.Getenv.
+	Getenv func(string) string
+	// Params are further members of each request: reasoning, max_output_tokens, text and
+	// whatever else the API knows. With include or prompt_cache_key among them, theirs are
+	// sent instead of those that the server sets.
+	Params map[string]any
+	// Headers are further headers of each request. They take precedence over those from
+	// the other options; like the key, their values are kept out of the log.
+	Headers map[string]string
+	// Proxy is the URL of the proxy for the requests, or "direct" for none; the default is
+	// that of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).
+	Proxy string
+	// Timeout is how long the provider may send nothing, before its answer and within it;
+	// default 5 minutes.
+	Timeout time.Duration
+	// HTTP makes the requests; the default is a client with its own connections. It must
+	// not have an overall timeout, because an answer may take any length of time. Redirects
+	// are not followed unless it has a CheckRedirect.
+	HTTP *http.Client
+	// Now is the clock for Retry-After dates; default time.Now.
+	Now func() time.Time
+}
+
+// Model is a model with the Responses API. It may be used concurrently.
+type Model struct{ client *modelhttp.Client }
+
+var _ holdfast.Model = (*Model)(nil)
+
+// provider is the provider's name in usage, errors and stored values.
+const provider = "openai"
+
+// ours are the members of a request that Params cannot set. The conversation is ours, so
+// the provider must neither store it nor continue one that it has.
+var ours = []string{
+	"model", "input", "instructions", "tools", "stream", "store", "previous_response_id", "conversation", "background",
+}
+
+// New checks the options. It does not send anything. If there is no key where one is
+// needed, the error names the environment variable to set.
+func New(o Options) (*Model, error) {
+	client, err := modelhttp.New(modelhttp.Options{
+		Provider: provider, Model: o.Model,
+		BaseURL: o.BaseURL, BaseURLEnv: "OPENAI_BASE_URL", DefaultBaseURL: DefaultBaseURL, URLExample: DefaultBaseURL,
+		Key: o.Key, KeyEnv: o.KeyEnv, DefaultKeyEnv: "OPENAI_API_KEY", KeyHeader: "Authorization", KeyPrefix: "Bearer ",
+		Headers: o.Headers, Params: o.Params, OwnParams: ours,
+		Proxy: o.Proxy, Timeout: o.Timeout, HTTP: o.HTTP, Getenv: o.Getenv, Now: o.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Model{client: client}, nil
+}
+
+// ModelName returns the names of the provider and of the model.
+func (m *Model) ModelName() (string, string) { return provider, m.client.Model }
+
+// Stream implements [holdfast.Model]. It reads in the caller's goroutine.
+func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+	return func(yield func(holdfast.Delta, error) bool) {
+		body, left, err := m.body(req)
+		if err != nil {
+			yield(holdfast.Delta{}, err)
+			return
+		}
+		m.client.SayLeftOut(ctx, req, left)
+		m.client.Stream(ctx, "/responses", body, yield, m.parser)
+	}
+}
+
+func (m *Model) parser(a *modelhttp.Answer) modelhttp.Parser {
+	return &answer{Answer: a, model: m, items: map[int]*item{}, known: map[string]*item{}}
+}
