@@ -68,10 +68,13 @@ type answer struct {
 	// attempt is the number of earlier attempts.
 	attempt int
 
-	text  int    // bytes of text so far
-	calls int    // calls so far
-	usage []byte // the last report
-	name  string // of the model that answered
+	text  int // bytes of text so far
+	calls int // calls so far
+	// pending are blocks of signatures that were not passed on as a secret yet.
+	pending []json.RawMessage
+	held    int    // bytes of signatures so far
+	usage   []byte // the last report
+	name    string // of the model that answered
 	// left are the kinds of what the model gave and a message cannot hold.
 	left []string
 }
@@ -79,6 +82,10 @@ type answer struct {
 const (
 	// maxName bounds the name of a model, in bytes: it is stored with the usage.
 	maxName = 256
+	// maxHeld bounds the signatures of an answer, in bytes, and perBlock is what each
+	// counts besides.
+	maxHeld  = 4 << 20
+	perBlock = 1 << 8
 	// maxLeft bounds the kinds that are told.
 	maxLeft = 8
 )
@@ -170,25 +177,44 @@ func (a *answer) part(p *partOut) error {
 	if err := a.sign(p.Signature, signed{Text: len(p.Text)}); err != nil || p.Text == "" {
 		return err
 	}
+	if err := a.flush(); err != nil {
+		return err
+	}
 	a.text += len(p.Text)
 	return a.Emit(holdfast.Delta{Text: p.Text})
 }
 
-// sign passes a signature on, to be sent back.
+// sign keeps a signature, to be sent back.
 func (a *answer) sign(signature string, block signed) error {
 	if signature == "" {
 		return nil
 	}
 	block.Signature = signature
-	return a.Emit(holdfast.Delta{ReasoningSecret: a.seal(a.text, a.calls, block)})
+	raw, err := a.block(block)
+	a.pending = append(a.pending, raw)
+	return err
 }
 
-func (a *answer) seal(text, calls int, block signed) string {
+// block writes a block, and counts it.
+func (a *answer) block(block signed) (json.RawMessage, error) {
+	if a.held += perBlock + len(block.Signature); a.held > maxHeld {
+		return nil, a.TooMuch("signatures")
+	}
 	raw, err := json.Marshal(block)
 	if err != nil {
-		return "" // it consists of texts and numbers
+		return nil, a.Undecodable(err)
 	}
-	return a.model.client.Seal(text, calls, raw)
+	return raw, nil
+}
+
+// flush passes on, as one secret, the signatures that stand here.
+func (a *answer) flush() error {
+	if len(a.pending) == 0 {
+		return nil
+	}
+	sealed := a.model.client.Seal(a.text, a.calls, a.pending...)
+	a.pending = nil
+	return a.Emit(holdfast.Delta{ReasoningSecret: sealed})
 }
 
 // call takes a call, which is always whole. The first of an answer is signed, or else it
@@ -197,12 +223,19 @@ func (a *answer) call(p *partOut) error {
 	if p.Call.Name == "" {
 		return a.malformed("The model made a tool call without a name.", errNameless)
 	}
+	if err := a.flush(); err != nil {
+		return err
+	}
 	d := &holdfast.CallDelta{Index: a.calls, ID: p.Call.ID, Name: p.Call.Name}
 	if args := bytes.TrimSpace(p.Call.Args); isSet(args) && string(args) != "{}" {
 		d.Arguments = string(args)
 	}
 	if p.Signature != "" || a.calls == 0 {
-		d.EncryptedValue = a.seal(0, 0, signed{Signature: p.Signature})
+		raw, err := a.block(signed{Signature: p.Signature})
+		if err != nil {
+			return err
+		}
+		d.EncryptedValue = a.model.client.Seal(0, 0, raw)
 	}
 	a.calls++
 	return a.Emit(holdfast.Delta{Call: d})
@@ -235,6 +268,9 @@ func (a *answer) done(reason, message string) error {
 	case a.calls > 0:
 		// Whatever the reason, an answer with calls wants them made.
 		finish = holdfast.FinishToolCalls
+	}
+	if err := a.flush(); err != nil {
+		return err
 	}
 	if len(a.left) > 0 {
 		// Outside a run nobody reads it.

@@ -177,11 +177,18 @@ func heard(t *testing.T, m *Model, stream string) []holdfast.Message {
 	t.Helper()
 	var before []holdfast.Message
 	answer := holdfast.Message{Role: holdfast.RoleAssistant}
+	open := false // a reasoning message lasts until there is something else
 	err := m.client.Read(strings.NewReader(stream), func(d holdfast.Delta, _ error) bool {
 		answer.Text += d.Text
-		if d.ReasoningSecret != "" {
-			before = append(before, holdfast.Message{Role: holdfast.RoleReasoning, Text: "shown", EncryptedValue: d.ReasoningSecret})
+		if d.Reasoning+d.ReasoningSecret != "" {
+			if !open {
+				before = append(before, holdfast.Message{Role: holdfast.RoleReasoning})
+			}
+			open = true
+			before[len(before)-1].Text += d.Reasoning
+			before[len(before)-1].EncryptedValue += d.ReasoningSecret
 		}
+		open = open && d.Text == "" && d.Call == nil
 		if c := d.Call; c != nil {
 			answer.Calls = append(answer.Calls, holdfast.ToolCall{ID: fmt.Sprintf("c%d", c.Index), Name: c.Name, Arguments: json.RawMessage(c.Arguments), EncryptedValue: c.EncryptedValue})
 		}
@@ -214,6 +221,11 @@ func TestSignaturesReturn(t *testing.T) {
 			`{"role":"model","parts":[{"functionCall":{"id":"c0","name":"f","args":{}}}]},` + oneResult,
 			`{"role":"model","parts":[{"functionCall":{"id":"c0","name":"f","args":{}},"thoughtSignature":"` + standIn + `"}]},` + oneResult,
 		},
+		"thoughts and text in a row": {
+			chunk(`{"text": "hm","thought": true,"thoughtSignature": "s4="}`, thought("so")) + chunk(signedText("Hello", "s5="), text(", you")) + finish("MAX_TOKENS", signedText("", "s6="), signedText("", "s7=")),
+			`{"role":"model","parts":[{"text":"","thought":true,"thoughtSignature":"s4="},{"text":"Hello","thoughtSignature":"s5="},{"text":", you"},{"text":"","thoughtSignature":"s6="},{"text":"","thoughtSignature":"s7="}]},{"role":"user","parts":[{"text":"(Continue.)"}]}`,
+			`{"role":"model","parts":[{"text":"Hello, you"}]},{"role":"user","parts":[{"text":"(Continue.)"}]}`,
+		},
 		"at the end of a text": {
 			chunk(text("Hello")) + finish("STOP", signedText("", "s3=")),
 			`{"role":"model","parts":[{"text":"Hello"},{"text":"","thoughtSignature":"s3="}]},{"role":"user","parts":[{"text":"(Continue.)"}]}`,
@@ -222,8 +234,8 @@ func TestSignaturesReturn(t *testing.T) {
 	} {
 		m := testModel(t, "m1", nil)
 		messages := append([]holdfast.Message{{Role: holdfast.RoleUser, Text: "go"}}, heard(t, m, c.stream)...)
-		if strings.HasPrefix(name, "at the end") { // its secret comes after the text began
-			messages[1], messages[2] = messages[2], messages[1]
+		if n := len(messages); messages[n-1].Role == holdfast.RoleAssistant { // its last secret comes after the text began
+			messages[n-2], messages[n-1] = messages[n-1], messages[n-2]
 		}
 		for model, want := range map[string]string{"m1": c.own, "m2": c.other} {
 			if got := asked(t, testModel(t, model, nil), &holdfast.ModelRequest{Messages: messages}); got != `[{"role":"user","parts":[{"text":"go"}]},`+want+"]" {
@@ -460,6 +472,26 @@ func (r *repeating) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// TestFloods: signatures that are not passed on are bounded here.
+func TestFloods(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []string{strings.Repeat("x", 1<<16), "x"} {
+		stream := &repeating{text: []byte(chunk(signedText("", piece))), left: 64 << 20}
+		if got := read(t, stream); !strings.Contains(got, "too long") {
+			t.Errorf("%.300s", got)
+		}
+	}
+}
+
+// unbounded is an answer that may be longer than any real one.
+type unbounded struct{ *answer }
+
+// Event implements modelhttp.Parser.
+func (u unbounded) Event(ev modelhttp.Event) error {
+	u.held = 0
+	return u.answer.Event(ev)
+}
+
 // BenchmarkDelta compares our cost of a model's delta with just decoding its JSON into
 // the least that holds its text. The bar is 1.5 x.
 func BenchmarkDelta(b *testing.B) {
@@ -467,7 +499,9 @@ func BenchmarkDelta(b *testing.B) {
 		b.Run(name+"/holdfast", func(b *testing.B) {
 			b.ReportAllocs()
 			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
-			err := m.client.Read(&repeating{text: []byte(line), left: int64(b.N) * int64(len(line))}, func(holdfast.Delta, error) bool { told++; return true }, m.parser(b.Context(), 0))
+			err := m.client.Read(&repeating{text: []byte(line), left: int64(b.N) * int64(len(line))}, func(holdfast.Delta, error) bool { told++; return true }, func(a *modelhttp.Answer) modelhttp.Parser {
+				return unbounded{&answer{Answer: a, model: m, ctx: b.Context()}}
+			})
 			if told < b.N || !errors.Is(err, holdfast.ErrTruncated) {
 				b.Errorf("%d deltas of %d, then %v", told, b.N, err)
 			}
