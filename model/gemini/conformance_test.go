@@ -20,14 +20,14 @@ func count(n int64) *int64 { return &n }
 // sse is an event as Gemini sends it.
 func sse(members string) string { return "data: {" + members + "}\n\n" }
 
-// tail is what every event has behind its candidate.
+// tail is what every event has behind its candidate, besides more details of the usage.
 func tail(usage string) string {
-	return `,"usageMetadata": {` + usage + `,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 100}]},"modelVersion": "m1-001","responseId": "abc"`
+	return `,"usageMetadata": {` + usage + `},"modelVersion": "m1-001","responseId": "abc"`
 }
 
 // chunk is an event with parts.
 func chunk(parts ...string) string {
-	return sse(`"candidates": [{"content": {"parts": [` + strings.Join(parts, ",") + `],"role": "model"},"index": 0}]` + tail(`"promptTokenCount": 100,"totalTokenCount": 100`))
+	return sse(`"candidates": [{"content": {"parts": [` + strings.Join(parts, ",") + `],"role": "model"},"index": 0}]` + tail(`"promptTokenCount": 100`))
 }
 
 // finish is the last event.
