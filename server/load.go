@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/kinds"
 	"github.com/holdfast-agents/holdfast/model/anthropic"
+	"github.com/holdfast-agents/holdfast/model/gemini"
 	"github.com/holdfast-agents/holdfast/model/openai"
 	"github.com/holdfast-agents/holdfast/model/responses"
 )
@@ -134,7 +135,7 @@ func (p Parts) withDefaults() Parts {
 	}
 	p.DefaultModel = cmp.Or(p.DefaultModel, DefaultModel(p.Getenv))
 	p.Middleware = slices.Concat(p.Middleware, kinds.All())
-	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI, "anthropic/": p.anthropic, "responses/": p.responses}
+	models := map[string]func(ModelSpec) (holdfast.Model, error){demoModel: p.demo, "openai/": p.openAI, "anthropic/": p.anthropic, "responses/": p.responses, "gemini/": p.gemini}
 	maps.Copy(models, p.Models)
 	p.Models = models
 	return p
@@ -276,6 +277,14 @@ func (p Parts) anthropic(spec ModelSpec) (holdfast.Model, error) {
 func (p Parts) responses(spec ModelSpec) (holdfast.Model, error) {
 	return responses.New(responses.Options{
 		Model: strings.TrimPrefix(spec.Name, "responses/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
+		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy,
+	})
+}
+
+// gemini makes a model of Google's.
+func (p Parts) gemini(spec ModelSpec) (holdfast.Model, error) {
+	return gemini.New(gemini.Options{
+		Model: strings.TrimPrefix(spec.Name, "gemini/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
 		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy,
 	})
 }

@@ -360,6 +360,33 @@ agents:
 	}
 }
 
+// TestModelOfGemini: by its name in the file.
+func TestModelOfGemini(t *testing.T) {
+	asked := make(chan string, 1)
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.String() + " " + r.Header.Get("X-Goog-Api-Key")
+		_, _ = io.WriteString(w, `data: {"candidates":[{"content":{"parts":[{"text":"Hello"}]},"finishReason":"STOP"}]}`+"\n\n")
+	}))
+	t.Cleanup(provider.Close)
+	env := map[string]string{"GEMINI_BASE_URL": provider.URL, "GOOGLE_API_KEY": "k0"}
+	c := config(t)
+	var err error
+	c.Agents, _, err = server.LoadAgents(written(t, `
+agents:
+  - name: a
+    model: gemini/gemini-3-pro
+`), server.Parts{Getenv: func(name string) string { return env[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := post(t, started(t, c), "t", "hi"); !strings.Contains(got, "Hello") {
+		t.Errorf("the answer is %s", got)
+	}
+	if got := <-asked; got != "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse k0" {
+		t.Errorf("asked is %s", got)
+	}
+}
+
 // TestModelTries: an agent's own number takes precedence over the server's.
 func TestModelTries(t *testing.T) {
 	for agent, want := range map[string]int{"a": 2, "b": 1} {

@@ -80,7 +80,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		"where threads are kept: file:FOLDER, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
 	fs.StringVar(&o.redisPrefix, "redis-prefix", "hf:", "the prefix of every key in Redis")
 	fs.StringVar(&o.model, "model", "",
-		"the default model: demo (scripted, needs no key), openai/NAME, responses/NAME or anthropic/NAME; without it, openai/gpt-5-mini if OPENAI_API_KEY is set, "+
+		"the default model: demo (scripted, needs no key), openai/NAME, responses/NAME, anthropic/NAME or gemini/NAME; without it, openai/gpt-5-mini if OPENAI_API_KEY is set, "+
 			"or else anthropic/claude-sonnet-4-5 if ANTHROPIC_API_KEY is, else demo")
 	fs.StringVar(&o.configFile, "config", "", "the agents file; default holdfast.yaml if it exists")
 	fs.StringVar(&o.retention, "retention", "full", "which checkpoints stay listed: full (the newest 100), full:N, all, or latest")
@@ -180,7 +180,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 }
 
 // providers are the providers of models that --model may name.
-var providers = []string{"openai", "responses", "anthropic"}
+var providers = []string{"openai", "responses", "anthropic", "gemini"}
 
 func (o *options) validate() error {
 	for _, c := range []struct {
@@ -202,7 +202,7 @@ func (o *options) validate() error {
 		return err
 	}
 	if provider, name, _ := strings.Cut(o.model, "/"); o.model != "demo" && (name == "" || !slices.Contains(providers, provider)) {
-		return fmt.Errorf("--model=%s is not known: use demo, or openai/NAME, responses/NAME or anthropic/NAME with the provider's name of the model", o.model)
+		return fmt.Errorf("--model=%s is not known: use demo, or openai/NAME, responses/NAME, anthropic/NAME or gemini/NAME with the provider's name of the model", o.model)
 	}
 	if o.maxRuns < 1 || o.maxSteps < 1 {
 		return fmt.Errorf("--max-runs and --max-iterations must be at least 1")

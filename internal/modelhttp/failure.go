@@ -107,12 +107,13 @@ func ParseFailure(status int, data []byte) Failure {
 	return f
 }
 
-// details takes what Gemini says of a failure's cause: which quota it is, and when to come
-// back.
+// details takes what Gemini says of a failure's cause: which quota it is, when to come
+// back, and that the key is wrong.
 func (f *Failure) details(raw json.RawMessage) {
 	var details []struct {
 		Type       string `json:"@type"`
 		RetryDelay string `json:"retryDelay"`
+		Reason     string `json:"reason"`
 		Violations []struct {
 			QuotaID string `json:"quotaId"`
 		} `json:"violations"`
@@ -123,6 +124,9 @@ func (f *Failure) details(raw json.RawMessage) {
 	for _, d := range details {
 		if wait, err := time.ParseDuration(d.RetryDelay); err == nil {
 			f.Wait = wait
+		}
+		if d.Reason == "API_KEY_INVALID" { // its status is 400
+			f.Kind = failure.Auth
 		}
 		for _, v := range d.Violations {
 			if strings.Contains(v.QuotaID, "PerDay") {
@@ -303,6 +307,9 @@ func (a *Answer) Refused(reason string) error {
 func (a *Answer) Malformed(public string, cause error) error {
 	return &holdfast.ModelError{Kind: failure.Cut, Retryable: true, Status: http.StatusOK, Public: public, Err: cause}
 }
+
+// Quote shortens a provider's text for the log, and keeps secrets out of it.
+func (a *Answer) Quote(text string) string { return a.client.quote(text) }
 
 // quote shortens a provider's text for the log, and keeps secrets out of it.
 func (c *Client) quote(text string) string {

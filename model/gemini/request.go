@@ -1,0 +1,304 @@
+package gemini
+
+// Writing a request: the conversation as parts in contents of alternating roles, the tools
+// and the parameters. What may be different in the next request stands last.
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+)
+
+// body writes a request, and returns what the model cannot take of it. The same request
+// always gives the same bytes.
+func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, error) {
+	body := maps.Clone(m.client.Params)
+	if body == nil {
+		body = map[string]any{}
+	}
+	w := &writer{client: m.client, req: req}
+	w.write()
+	body["contents"] = w.contents
+	if system := system(req); len(system) > 0 {
+		body["systemInstruction"] = content{Parts: system}
+	}
+	if len(req.Tools) > 0 {
+		body["tools"] = []any{map[string]any{"functionDeclarations": tools(req.Tools)}}
+	}
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, nil, &holdfast.ModelError{
+			Kind: failure.Invalid, Provider: provider, Model: m.client.Model,
+			Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err),
+		}
+	}
+	return b, w.left, nil
+}
+
+// The roles of contents.
+const (
+	roleUser  = "user"
+	roleModel = "model"
+)
+
+// content is a message in the API's form.
+type content struct {
+	Role  string  `json:"role,omitempty"`
+	Parts []*part `json:"parts"`
+}
+
+// part is a part of a content, or of a tool's result.
+type part struct {
+	// Text is not nil for a text, which may be empty if there is a signature.
+	Text      *string   `json:"text,omitempty"`
+	Thought   bool      `json:"thought,omitempty"`
+	Data      *data     `json:"inlineData,omitempty"`
+	File      *file     `json:"fileData,omitempty"`
+	Call      *call     `json:"functionCall,omitempty"`
+	Response  *response `json:"functionResponse,omitempty"`
+	Signature string    `json:"thoughtSignature,omitempty"`
+}
+
+type data struct {
+	MIMEType string `json:"mimeType"`
+	Data     string `json:"data"`
+}
+
+type file struct {
+	MIMEType string `json:"mimeType,omitempty"`
+	URI      string `json:"fileUri"`
+}
+
+type call struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+type response struct {
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Response map[string]string `json:"response"`
+	Parts    []*part           `json:"parts,omitempty"`
+}
+
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"parametersJsonSchema,omitempty"`
+}
+
+// tools writes the tools in the order of their names: a frontend may list its own in any
+// order, and the cached prompt begins with the tools.
+func tools(specs []holdfast.ToolSpec) []*tool {
+	list := make([]*tool, len(specs))
+	for i := range specs {
+		list[i] = &tool{Name: specs[i].Name, Description: specs[i].Description, Schema: subset(modelhttp.Parameters(&specs[i]))}
+	}
+	slices.SortStableFunc(list, func(a, b *tool) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+func textPart(text string) *part { return &part{Text: &text} }
+
+func system(req *holdfast.ModelRequest) []*part {
+	var list []*part
+	for _, text := range req.Instructions {
+		if text != "" {
+			list = append(list, textPart(text))
+		}
+	}
+	return list
+}
+
+// writer writes the contents of a request.
+type writer struct {
+	client   *modelhttp.Client
+	req      *holdfast.ModelRequest
+	contents []*content
+	left     []modelhttp.LeftPart
+}
+
+// add adds parts to the conversation. Roles alternate, so neighbours of one role are one
+// content.
+func (w *writer) add(role string, parts ...*part) {
+	if len(parts) == 0 {
+		return
+	}
+	if n := len(w.contents); n > 0 && w.contents[n-1].Role == role {
+		w.contents[n-1].Parts = append(w.contents[n-1].Parts, parts...)
+		return
+	}
+	w.contents = append(w.contents, &content{Role: role, Parts: parts})
+}
+
+// Texts that stand where the API needs a user's content and the conversation has none.
+const (
+	beginsEarlier = "(The conversation begins earlier.)"
+	goOn          = "(Continue.)"
+)
+
+// write writes the conversation, and last the context, which may be different in the next
+// request.
+func (w *writer) write() {
+	list := w.req.Messages
+	for i := 0; i < len(list); i++ {
+		switch m := &list[i]; m.Role {
+		case holdfast.RoleSystem, holdfast.RoleDeveloper, holdfast.RoleUser:
+			w.add(roleUser, w.partsOf(i, m)...)
+		case holdfast.RoleAssistant:
+			w.add(roleModel, w.said(i)...)
+			i = w.results(i)
+		}
+	}
+	if len(w.contents) > 0 && w.contents[0].Role == roleModel {
+		w.contents = append([]*content{{Role: roleUser, Parts: []*part{textPart(beginsEarlier)}}}, w.contents...)
+	}
+	if n := len(w.contents); n == 0 || w.contents[n-1].Role == roleModel {
+		w.add(roleUser, textPart(goOn))
+	}
+	if len(w.req.Context) > 0 {
+		w.add(roleUser, textPart(modelhttp.ContextText(w.req.Context)))
+	}
+}
+
+// standIn is the signature of a call that another model has made: without any, the API
+// refuses the conversation.
+const standIn = "skip_thought_signature_validator"
+
+// said writes the assistant message with index i, with its signatures where they were.
+func (w *writer) said(i int) []*part {
+	var parts []*part
+	var next signed // what signs the text that follows
+	calls := 0
+	for _, p := range w.client.Pieces(w.req.Messages, i) {
+		switch {
+		case p.Block != nil:
+			var s signed
+			if json.Unmarshal(p.Block, &s) != nil || s.Signature == "" {
+				continue
+			}
+			if s.Text > 0 {
+				next = s
+				continue
+			}
+			signed := textPart("")
+			signed.Thought, signed.Signature = s.Thought, s.Signature
+			parts = append(parts, signed)
+		case p.Call != nil:
+			parts = append(parts, w.call(p.Call, calls == 0))
+			calls++
+			next = signed{}
+		default:
+			parts = append(parts, texts(p.Text, next)...)
+			next = signed{}
+		}
+	}
+	return parts
+}
+
+// texts writes a text whose beginning may be signed. If a middleware has changed the
+// text so that this beginning is none, it goes without the signature.
+func texts(text string, by signed) []*part {
+	if by.Text == 0 || by.Text > len(text) || by.Text < len(text) && !utf8.RuneStart(text[by.Text]) {
+		return []*part{textPart(text)}
+	}
+	first := textPart(text[:by.Text])
+	first.Signature = by.Signature
+	if by.Text == len(text) {
+		return []*part{first}
+	}
+	return []*part{first, textPart(text[by.Text:])}
+}
+
+// call writes a call. The first of an answer must have a signature, unless this model gave
+// it without one.
+func (w *writer) call(c *holdfast.ToolCall, first bool) *part {
+	p := &part{Call: &call{ID: modelhttp.CallID(c.ID), Name: c.Name, Args: modelhttp.Arguments(c.Arguments)}}
+	blocks := w.client.Unseal(c.EncryptedValue)
+	var s signed
+	if len(blocks) > 0 && json.Unmarshal(blocks[0], &s) == nil {
+		p.Signature = s.Signature
+	} else if first {
+		p.Signature = standIn
+	}
+	return p
+}
+
+// results writes the results of the calls of the message with index i, which follow it,
+// in the calls' order. It returns the index of the last.
+func (w *writer) results(i int) int {
+	calls, end := w.req.Messages[i].Calls, i
+	for end+1 < len(w.req.Messages) && w.req.Messages[end+1].Role == holdfast.RoleTool {
+		end++
+	}
+	for _, call := range calls {
+		for n := i + 1; n <= end; n++ {
+			if m := &w.req.Messages[n]; m.CallID == call.ID {
+				w.add(roleUser, &part{Response: w.resultOf(n, m, &call)})
+				break
+			}
+		}
+	}
+	return end
+}
+
+// resultOf writes a result: its text, or its error, and its parts.
+func (w *writer) resultOf(i int, m *holdfast.Message, c *holdfast.ToolCall) *response {
+	r := &response{ID: modelhttp.CallID(c.ID), Name: c.Name}
+	text := m.PlainText()
+	for n := range m.Parts {
+		p := &m.Parts[n]
+		if p.Type == holdfast.PartText {
+			continue
+		}
+		if taken := resultPart(w.client.Model, p); taken != nil {
+			r.Parts = append(r.Parts, taken)
+			continue
+		}
+		if text != "" {
+			text += "\n"
+		}
+		text += modelhttp.LeftOut(p)
+		w.left = append(w.left, modelhttp.LeftPart{Message: i, Kind: modelhttp.KindOf(p)})
+	}
+	switch {
+	case m.Error == "":
+		r.Response = map[string]string{"output": text}
+	case text == "":
+		r.Response = map[string]string{"error": m.Error}
+	default:
+		r.Response = map[string]string{"error": text}
+	}
+	return r
+}
+
+// partsOf writes the text or the parts of a message. What the model cannot take is
+// replaced by a text that says so.
+func (w *writer) partsOf(i int, m *holdfast.Message) []*part {
+	if len(m.Parts) == 0 {
+		if m.Text == "" {
+			return nil
+		}
+		return []*part{textPart(m.Text)}
+	}
+	var parts []*part
+	for n := range m.Parts {
+		p := &m.Parts[n]
+		switch taken := partIn(p); {
+		case taken != nil:
+			parts = append(parts, taken)
+		case p.Type != holdfast.PartText:
+			parts = append(parts, textPart(modelhttp.LeftOut(p)))
+			w.left = append(w.left, modelhttp.LeftPart{Message: i, Kind: modelhttp.KindOf(p)})
+		}
+	}
+	return parts
+}
