@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 )
 
@@ -13,6 +14,9 @@ type RunContext struct {
 	Iteration func() Iteration
 	// Notify implements [Notify]; nil drops notices.
 	Notify func(ctx context.Context, name string, value any) error
+	// Keep implements [Keep] for the open call with this id; nil means that no call can
+	// keep anything.
+	Keep func(ctx context.Context, call string, value json.RawMessage) error
 }
 
 type runKey struct{}

@@ -5,11 +5,13 @@ package holdfast
 // and NewTool, which makes a tool from a Go function.
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/schema"
@@ -123,6 +125,9 @@ type ToolCall struct {
 	State json.RawMessage
 	// Answer is a person's answer, if the call had asked for one.
 	Answer *Answer
+	// Kept is what the call has kept with [Keep] before it was cut off or asked a person;
+	// null if nothing. The call goes on from there.
+	Kept json.RawMessage
 }
 
 // ToolResult is what a tool returned.
@@ -287,6 +292,7 @@ type callKey struct{}
 type callContext struct {
 	call   ToolCall
 	update func(StateUpdate)
+	kept   *atomic.Pointer[json.RawMessage] // by Keep; shared by all contexts of the call
 }
 
 // StateUpdate computes a new shared state from the old one, which is null if the
@@ -297,20 +303,31 @@ type StateUpdate func(state json.RawMessage) (json.RawMessage, error)
 // server does this; tests of tools may too. State updates go to update or, if that is
 // nil, to the update function of the call that the context already carries.
 func ContextWithCall(ctx context.Context, call ToolCall, update func(StateUpdate)) context.Context {
-	if c, ok := ctx.Value(callKey{}).(callContext); ok && update == nil {
-		update = c.update
+	kept := &atomic.Pointer[json.RawMessage]{}
+	if c, ok := ctx.Value(callKey{}).(callContext); ok {
+		if update == nil {
+			update = c.update
+		}
+		if c.call.ID == call.ID {
+			kept = c.kept
+		}
 	}
-	return context.WithValue(ctx, callKey{}, callContext{call, update})
+	return context.WithValue(ctx, callKey{}, callContext{call, update, kept})
 }
 
 // CallFrom returns the call that a tool's function serves: its id, its
 // idempotency key, the person's answer. Outside a call it is the zero value.
 func CallFrom(ctx context.Context) ToolCall {
 	c, _ := ctx.Value(callKey{}).(callContext)
+	if c.kept != nil {
+		if v := c.kept.Load(); v != nil {
+			c.call.Kept = *v
+		}
+	}
 	return c.call
 }
 
-// ErrNoCall is returned by [UpdateState] outside a tool call.
+// ErrNoCall is returned by [UpdateState] and [Keep] outside a tool call.
 var ErrNoCall = errors.New("there is no tool call in this context")
 
 // UpdateState changes the thread's shared state together with the result of the
@@ -325,3 +342,39 @@ func UpdateState(ctx context.Context, update StateUpdate) error {
 	c.update(update)
 	return nil
 }
+
+// MaxKept bounds what a call can keep, in bytes.
+const MaxKept = 64 << 10
+
+// Keep saves a JSON value with the current tool call, in place of what the call has kept
+// before. When it returns nil, the value is durable: should the process die, the call is
+// made again with the value in [ToolCall].Kept, whatever its tool's effect is, because a
+// call that has kept something is one that can go on. So a tool that starts work elsewhere
+// keeps the handle of that work before it waits for it, and with a handle it only waits.
+//
+// The value may be a secret: neither the stream nor the model gets it. It is forgotten with
+// the call's result. An error means that it is not known to be saved.
+func Keep(ctx context.Context, value json.RawMessage) error {
+	c, ok := ctx.Value(callKey{}).(callContext)
+	r, err := runFrom(ctx)
+	switch {
+	case !ok || err != nil || r.Keep == nil:
+		return ErrNoCall
+	case len(value) > MaxKept:
+		return fmt.Errorf("a call can keep %d bytes, this value has %d", MaxKept, len(value))
+	case !json.Valid(value):
+		return errors.New("what a call keeps must be JSON")
+	}
+	value = bytes.Clone(value)
+	if err := r.Keep(ctx, c.call.ID, value); err != nil {
+		return err
+	}
+	c.kept.Store(&value)
+	return nil
+}
+
+// ErrOutcomeUnknown is wrapped by the error of a tool that has sent something and cannot
+// tell what became of it, because a connection broke or a time was up. It is no failure:
+// the call is in doubt, as if its process had died. By the tool's effect the call is looked
+// up or a person is asked, and a call of a once tool is never made again unasked.
+var ErrOutcomeUnknown = errors.New("the outcome of the call is not known")

@@ -40,6 +40,7 @@ type Recorded struct {
 	live    *state.Live
 	mu      sync.Mutex
 	notices []Notice
+	kept    map[string]json.RawMessage
 }
 
 // Notices returns what [holdfast.Notify] was called with, in order.
@@ -47,6 +48,20 @@ func (r *Recorded) Notices() []Notice {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.notices)
+}
+
+// Kept returns what the call with this id has kept last; null if nothing.
+func (r *Recorded) Kept(call string) json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept[call]
+}
+
+func (r *Recorded) keep(_ context.Context, call string, value json.RawMessage) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept[call] = value
+	return nil
 }
 
 // States returns the current states. [state.Key.Load] with the context reads
@@ -65,7 +80,8 @@ func (r *Recorded) notify(_ context.Context, name string, value any) error {
 }
 
 // Context makes a context like the one that hooks get, with states, a ledger and a
-// record of notices, to test a single hook by calling it. It ends with the test.
+// record of notices, to test a single hook by calling it. It ends with the test. For a
+// tool, [holdfast.ContextWithCall] adds the call.
 func Context(t testing.TB, options ...Option) (context.Context, *Recorded) {
 	t.Helper()
 	o := runOptions{at: holdfast.Iteration{Agent: "agent", Principal: server.LocalPrincipal(), Thread: "t", Run: "run1"}}
@@ -75,12 +91,12 @@ func Context(t testing.TB, options ...Option) (context.Context, *Recorded) {
 	if o.ledger == nil {
 		o.ledger = memstore.New()
 	}
-	r := &Recorded{live: state.NewLive(o.states)}
+	r := &Recorded{live: state.NewLive(o.states), kept: map[string]json.RawMessage{}}
 	ctx := state.ContextWith(t.Context(), r.live)
 	if o.ledger != nil {
 		ctx = store.ContextWithLedger(ctx, o.ledger)
 	}
 	return holdfast.ContextWithRun(ctx, &holdfast.RunContext{
-		Notify: r.notify, Iteration: func() holdfast.Iteration { return o.at },
+		Notify: r.notify, Iteration: func() holdfast.Iteration { return o.at }, Keep: r.keep,
 	}), r
 }

@@ -2,6 +2,7 @@ package agenttest_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -58,5 +59,20 @@ func TestRunsMayShareALedger(t *testing.T) {
 	}
 	if it := holdfast.IterationFrom(three); it.Thread != "t" || it.Principal.Tenant == "" {
 		t.Errorf("%+v", it)
+	}
+}
+
+// TestKept: a tool's test sees what a call keeps.
+func TestKept(t *testing.T) {
+	ctx, recorded := agenttest.Context(t)
+	ctx = holdfast.ContextWithCall(ctx, holdfast.ToolCall{ID: "c1"}, nil)
+	if err := holdfast.Keep(ctx, json.RawMessage(`{"task":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got, other := recorded.Kept("c1"), recorded.Kept("c2"); string(got) != `{"task":1}` || other != nil {
+		t.Errorf("c1 has kept %s, c2 %s", got, other)
+	}
+	if got := holdfast.CallFrom(ctx).Kept; string(got) != `{"task":1}` {
+		t.Errorf("the call sees %s", got)
 	}
 }

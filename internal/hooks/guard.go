@@ -22,8 +22,10 @@ func (c *Chain) baseTool(ctx context.Context, tool holdfast.Tool, call holdfast.
 			result, err = c.ToolPanicked(ctx, call, p), nil
 		}
 	}()
-	// A hook may have changed the call: removed its answer, for instance.
-	return tool.Call(holdfast.ContextWithCall(ctx, call, nil), call)
+	// A hook may have changed the call: removed its answer, for instance. And one that
+	// makes it again does not know what it has kept meanwhile.
+	ctx = holdfast.ContextWithCall(ctx, call, nil)
+	return tool.Call(ctx, holdfast.CallFrom(ctx))
 }
 
 // ToolPanicked logs the panic p of a tool and returns the result that the model reads.

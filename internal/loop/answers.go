@@ -40,11 +40,11 @@ func (b *beginning) resume(ctx context.Context) error {
 			}
 			call.Answer = b.answer(a, call.Interrupt)
 			if edited := decide.EditedArguments(call.Answer.Payload, call.Interrupt); edited != nil && !call.Answer.Declined && b.changes(call, edited) {
-				edits[call.ID], call.Edited = edited, thread.CallHash(call.Name, string(edited))
+				edits[call.ID], call.Edited, call.Kept = edited, thread.CallHash(call.Name, string(edited)), nil // it is another call now
 			}
 			if call.InDoubt && verdictOf(call.Answer).Outcome == answerRunAgain {
 				// One answer allows one start: after another crash the call is in doubt again.
-				call.InDoubt, call.Interrupt, call.Answer = false, nil, nil
+				call.InDoubt, call.Unknown, call.Kept, call.Interrupt, call.Answer = false, false, nil, nil, nil
 				delete(b.r.doubted, call.ID)
 			}
 		}

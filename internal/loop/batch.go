@@ -112,6 +112,9 @@ func (b *batch) collect(running int) error {
 			if err := b.save(f); err != nil {
 				return err
 			}
+		case k := <-b.keeps.values:
+			k.added <- b.saveKept(k)
+			running++
 		case <-stopped:
 			stopped = nil
 			t := time.NewTimer(cancelGrace)
@@ -139,7 +142,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 		s := call.Given
 		return finished{call: call, notRun: s.NotRun, result: holdfast.ToolResult{Text: s.Text, Parts: s.Parts, Failed: s.Failed}}, true
 	case call.Answer != nil && call.Answer.Declined && call.InDoubt:
-		return finished{call: call, result: holdfast.ToolResult{Text: thread.TextInDoubt, Failed: true}}, true
+		return finished{call: call, result: holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}}, true
 	case call.Answer != nil && call.Answer.Declined:
 		return fail(thread.TextDeclined)
 	case call.Answer != nil && call.Repeats && !approves(call.Answer):
@@ -150,17 +153,22 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 		return fail(fmt.Sprintf("There is no tool %q.", call.Name))
 	case call.InDoubt:
 		return givenByPerson(call), true
-	case b.doubted[call.ID] && tool.Spec().Effect == holdfast.EffectOnce:
+	case b.unsure(call) && tool.Spec().Effect == holdfast.EffectOnce:
 		return inDoubt(call, tool.Spec()), true
 	}
 	return finished{}, false
 }
+
+// unsure reports whether an owner that died had started the call, and the call has kept
+// nothing with which it could go on.
+func (b *batch) unsure(call thread.Call) bool { return b.doubted[call.ID] && call.Kept == nil }
 
 // toolCall returns the call as the tool gets it.
 func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
 		ID: call.ID, Name: call.Name, Key: b.keyOf(call), Principal: b.principal(),
 		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: handed(call.Answer, call.Interrupt), Frontend: call.Frontend,
+		Kept: call.Kept,
 	}
 	if call.Repeats { // the answer is ours, not the hooks' or the tool's
 		c.Answer = nil
@@ -188,7 +196,7 @@ func (b *batch) call(call thread.Call, c holdfast.ToolCall) (f finished) {
 			f.result, f.err = b.chain.ToolPanicked(b.ctx, c, p), nil
 		}
 	}()
-	if b.doubted[call.ID] && b.tools[call.Name].Spec().Effect == holdfast.EffectQuery {
+	if b.unsure(call) && b.tools[call.Name].Spec().Effect == holdfast.EffectQuery {
 		if f, known := b.query(call, c); known {
 			return f
 		}
@@ -201,6 +209,9 @@ func (b *batch) call(call thread.Call, c holdfast.ToolCall) (f finished) {
 	var u updates
 	f.result, f.err = b.chain.CallTool(holdfast.ContextWithCall(b.inner, c, u.add), b.toolOf(&call), c)
 	f.updates, f.notRun = u.take(), f.result.NotRun
+	if errors.Is(f.err, holdfast.ErrOutcomeUnknown) && b.ctx.Err() == nil {
+		return b.unknown(call, c, f)
+	}
 	return f
 }
 

@@ -14,7 +14,8 @@ import (
 // A call is in doubt when its intent is stored, its result is not, and its process is
 // gone: nothing here shows whether it took effect. The takeover leaves it open, and the
 // run that continues decides by the tool's declared effect: run it again, ask the tool,
-// ask a person, or tell the model that the outcome is unknown.
+// ask a person, or tell the model that the outcome is unknown. It is also in doubt when its
+// tool, in a living process, cannot tell what became of it.
 
 // The outcomes that a person can choose from.
 const (
@@ -32,6 +33,7 @@ const (
 	againQuestion   = "%s was called before the conversation went back to here. Its effect may stand, and it was not started again. Did it happen?"
 	reasonInDoubt   = "holdfast:in_doubt"
 	inDoubtQuestion = "The server died while it was calling %s. The call may have taken effect, and it was not started again. Did it happen?"
+	unknownQuestion = "%s was called, and it is not known what became of it: no answer came back. The call may have taken effect, and it was not started again. Did it happen?"
 )
 
 // inDoubtSchema is the schema of a person's answer.
@@ -42,8 +44,11 @@ const inDoubtSchema = `{"type":"object","required":["outcome"],"properties":{` +
 // inDoubt returns what happens to a call in doubt by its tool's policy: a question, or a
 // result that says that the outcome is unknown.
 func inDoubt(call thread.Call, spec holdfast.ToolSpec) finished {
-	text, question := thread.TextInDoubt, inDoubtQuestion
-	if call.Again {
+	text, question := call.TextUnsure(), inDoubtQuestion
+	switch {
+	case call.Unknown:
+		question = unknownQuestion
+	case call.Again:
 		text, question = textAgain, againQuestion
 	}
 	if spec.InDoubt != holdfast.DoubtAsk {
@@ -83,7 +88,7 @@ func givenByPerson(call thread.Call) finished {
 		f.result = holdfast.ToolResult{Text: TextDidNot, Failed: true}
 		f.notRun = true
 	default:
-		f.result = holdfast.ToolResult{Text: thread.TextInDoubt, Failed: true}
+		f.result = holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}
 	}
 	return f
 }
@@ -109,6 +114,27 @@ func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 		return finished{}, false
 	}
 	return inDoubt(call, spec), true
+}
+
+// unknown returns what happens to a call whose tool could not tell what became of it: f is
+// what the tool returned. A tool that may run twice has simply failed.
+func (b *batch) unknown(call thread.Call, c holdfast.ToolCall, f finished) finished {
+	tool, ours := b.tools[call.Name]
+	if !ours {
+		return f
+	}
+	b.host.cfg.Log.Warn("a tool does not know what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
+	call.Unknown = true
+	switch spec := tool.Spec(); spec.Effect {
+	case holdfast.EffectOnce:
+		return inDoubt(call, spec)
+	case holdfast.EffectQuery:
+		if known, ok := b.query(call, c); ok {
+			return known
+		}
+		f.err, f.result = nil, holdfast.ToolResult{Text: thread.TextNotDone, Failed: true}
+	}
+	return f
 }
 
 // confirmOwner makes sure, immediately before a call with effects starts, that this

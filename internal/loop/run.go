@@ -79,6 +79,7 @@ type run struct {
 	// marks tracks the intents and pending writes that the store holds.
 	marks marks
 	inbox inbox
+	keeps keeps
 	// stored is the state as it was last given to the writer, in whose turn it changes.
 	stored []byte
 }
@@ -101,12 +102,12 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.feed = journal.NewFeed(r.host.cfg.TailBytes)
 	r.feed.Append(first)
 	r.stored = head.State
-	r.done = make(chan struct{})
+	r.done, r.keeps = make(chan struct{}), keeps{run: r, values: make(chan kept)}
 	r.started = r.host.cfg.Now()
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
-		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
+		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() }, Keep: r.keeps.save,
 	})
 	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
 	r.st.Follow(r.live)

@@ -37,6 +37,8 @@ type Call struct {
 	// Thread is the thread in which the call was made, if that was another one. Formats 2
 	// to 4 had it in forks; since then Key is stored instead.
 	Thread string `json:"thread,omitempty"`
+	// Kept is what the call has kept, to go on from there; null if nothing.
+	Kept json.RawMessage `json:"kept,omitempty"`
 	// Again means that the thread went back to before the call was carried out.
 	Again bool `json:"again,omitempty"`
 	// Repeats means that Interrupt asks whether the call is made although its tool was called
@@ -44,6 +46,9 @@ type Call struct {
 	Repeats bool `json:"repeats,omitempty"`
 	// InDoubt means that Interrupt asks a person what became of the call.
 	InDoubt bool `json:"inDoubt,omitempty"`
+	// Unknown means that the call is in doubt because its tool could not tell what became
+	// of it, and not because its process died.
+	Unknown bool `json:"unknown,omitempty"`
 	// Interrupt is the question that the call waits for; nil if there is none.
 	Interrupt *agui.Interrupt `json:"interrupt,omitempty"`
 	// Answer is a person's answer to Interrupt; nil until it is given.
@@ -62,6 +67,14 @@ type GivenResult struct {
 	Failed bool `json:"failed,omitempty"`
 	// NotRun means that nothing was started for the call.
 	NotRun bool `json:"notRun,omitempty"`
+}
+
+// TextUnsure is what the model reads of a call in doubt of which nobody can say more.
+func (c *Call) TextUnsure() string {
+	if c.Unknown {
+		return TextUnknown
+	}
+	return TextInDoubt
 }
 
 // Waits reports whether the call waits for a person's answer.
@@ -153,6 +166,8 @@ const (
 	TextAbandoned   = "No result: the call was cut off before it finished, and was given up."
 	TextCancelled   = "No result: the run was cancelled before the call finished."
 	TextInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
+	TextUnknown     = "Outcome unknown: no answer came back from this call. It may have taken effect, and it was not started again. Check before you repeat it."
+	TextNotDone     = "No result: no answer came back from this call, and it has not taken effect. It can be made again."
 	TextPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
 	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit. Make a shorter call."
 )

@@ -90,7 +90,7 @@ func TextOf(content json.RawMessage) string {
 // wrote because the call was cut off.
 func RanToItsEnd(text string) bool {
 	switch text {
-	case TextNotAnswered, TextDeclined, TextAbandoned, TextCancelled, TextInDoubt:
+	case TextNotAnswered, TextDeclined, TextAbandoned, TextCancelled, TextInDoubt, TextUnknown, TextNotDone:
 		return false
 	}
 	return true

@@ -1,0 +1,57 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// A call may keep a value, such as the handle of work that it has started elsewhere. The
+// value becomes a part of the open call in the thread's state, so whoever continues the
+// run makes the call again with it.
+
+// kept is a value on its way from a call's goroutine to the run's.
+type kept struct {
+	call  string
+	value json.RawMessage
+	// added receives the error of adding it to the next commit.
+	added chan error
+}
+
+// errCallOver is returned to a call that keeps a value after its run has stopped waiting
+// for it.
+var errCallOver = errors.New("the run no longer waits for this call")
+
+// keeps are the values that the calls of a run keep.
+type keeps struct {
+	run    *run
+	values chan kept
+}
+
+// save saves a value with an open call, and waits until it is durable. Calls do so from
+// goroutines of their own; after a cancel they can as long as the run waits for them.
+func (k keeps) save(ctx context.Context, call string, value json.RawMessage) error {
+	v := kept{call: call, value: value, added: make(chan error, 1)}
+	select {
+	case k.values <- v:
+	case <-k.run.done:
+		return errCallOver
+	}
+	if err := <-v.added; err != nil {
+		return err
+	}
+	return k.run.w.Flush(context.WithoutCancel(ctx))
+}
+
+// saveKept adds a value to its call. It runs in the run's goroutine.
+func (b *batch) saveKept(k kept) error {
+	call := b.st.Call(k.call)
+	if call == nil {
+		return errCallOver
+	}
+	call.Kept = k.value
+	return b.w.Add(nil, journal.AtOnce, func(c *store.Commit, _ store.Cursor) { b.saveState(c) })
+}
