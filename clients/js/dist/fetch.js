@@ -14,6 +14,14 @@ import { targetOf } from './target.js';
 export function resumingFetch(options = {}) {
     const send = options.fetch ?? ((url, init) => fetch(url, init));
     const cancels = new Cancels(send);
+    // One note for all runs: one that works ends what one that was given up has said.
+    let told = 'live';
+    const tell = (state) => {
+        if (state === told)
+            return;
+        told = state;
+        options.onConnection?.(state);
+    };
     return async (url, init = {}) => {
         const target = targetOf(url, init, options.base);
         if (target === undefined)
@@ -21,7 +29,7 @@ export function resumingFetch(options = {}) {
         init.signal?.throwIfAborted();
         // After Stop, the next message has to wait until the run has ended on the server.
         if (target.run !== undefined)
-            await cancels.settled(target);
-        return new RunStream(target, init, send, cancels, options).open();
+            await cancels.settled(target, init.signal);
+        return new RunStream(target, init, send, cancels, options, tell).open();
     };
 }
