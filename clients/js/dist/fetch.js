@@ -17,7 +17,7 @@ export function resumingFetch(options = {}) {
     // One note for all runs: one that works ends what one that was given up has said.
     let told = 'live';
     const tell = (state) => {
-        if (state === told)
+        if (state === 'live' && told === 'live')
             return;
         told = state;
         options.onConnection?.(state);

@@ -21,7 +21,7 @@ export function resumingFetch(options: ResumeOptions = {}): (url: string, init?:
   // One note for all runs: one that works ends what one that was given up has said.
   let told: Connection = 'live';
   const tell = (state: Connection): void => {
-    if (state === told) return;
+    if (state === 'live' && told === 'live') return;
     told = state;
     options.onConnection?.(state);
   };
