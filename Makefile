@@ -71,6 +71,7 @@ pages: ## test the example pages of other frontends in a real browser, on STORES
 
 screenshot: ## make docs/images/page.png, the picture in the README
 	scripts/screenshot.sh
+
 clients: ## check that clients/js/dist matches its source, and test it against a real server (needs Node)
 	node clients/js/build.mjs --check
 	go build -o bin/holdfast-clients ./cmd/server

@@ -30,6 +30,7 @@ export class HoldfastAgent extends HttpAgent {
     /** @internal what {@link openQuestions} returns */
     questions = [];
     base;
+    /** @internal how it sends and waits */
     options;
     constructor(config) {
         const options = { ...config };

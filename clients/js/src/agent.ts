@@ -64,7 +64,8 @@ export class HoldfastAgent extends HttpAgent {
   /** @internal what {@link openQuestions} returns */
   questions: Question[] = [];
   private readonly base: string | undefined;
-  private readonly options: ResumeOptions;
+  /** @internal how it sends and waits */
+  protected readonly options: ResumeOptions;
 
   constructor(config: HoldfastAgentConfig) {
     const options = { ...config };

@@ -1,6 +1,7 @@
 // The reconnecting fetch against servers, proxies and pages that do what they should not.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AssistantUIAgent } from '../dist/assistantui.js';
 import { resumingFetch } from '../dist/fetch.js';
 import { answers, asked, down, finished, json, lines, pass, post, run, sse, started, text, timers } from './answers.mjs';
 
@@ -158,4 +159,19 @@ test('what does not ask for a stream passes through untouched', async () => {
     assert.equal((await resumingFetch({ fetch })(url, init)).status, 503);
     assert.equal(requests.length, 1);
   }
+});
+
+test('the history of assistant-ui waits for a server that is away, and says what is refused', async (t) => {
+  timers(t);
+  const load = (...list) => {
+    const { fetch, requests } = answers(...list);
+    const agent = new AssistantUIAgent({ url: 'http://h/x/runs', threadId: 't/1', fetch, patience: 5000 });
+    return { requests, loaded: pass(t, agent.history((messages) => ({ messages })).load()) };
+  };
+  const { requests, loaded } = load(down, json(503), json(200, { status: 'idle' }), json(502), json(200, { messages: [7] }));
+  assert.deepEqual((await loaded)[0], { messages: [7], unstable_resume: false });
+  assert.deepEqual([...new Set(asked(requests).map(([, url]) => url))], ['/threads/t%2F1', '/threads/t%2F1/messages']);
+  await assert.rejects(load(json(403, { error: { message: 'Not yours.' } })).loaded, { message: 'Not yours.' });
+  await assert.rejects(load(json(418, null)).loaded, { message: /418/ });
+  await assert.rejects(load(down).loaded, { message: /could not be reached/ });
 });
