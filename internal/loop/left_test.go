@@ -1,0 +1,53 @@
+package loop_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+)
+
+// TestLeftLongAgo: what a branch has done stands, also if it was left a few messages ago: who
+// goes back to it, or edits once more, pays no second time.
+func TestLeftLongAgo(t *testing.T) {
+	j, store := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, store, nil, spender(j))
+	u1 := looptest.UserSays("u1", "pay 10")
+	for _, thread := range []string{"back", "edited"} {
+		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput(thread, "r1", u1)))
+		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput(thread, "r2", looptest.UserSays("u1", "hello"))))
+		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput(thread, "r3", looptest.UserSays("u2", "bye"))))
+	}
+	j.Take()
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("back", "r4", u1)))
+	looptest.WantTexts(t, e, "back", "user:pay 10", "assistant:", "tool:paid 10", "assistant:paid 10, answer 7")
+	hello := looptest.Must(agui.DecodeMessage(looptest.Must(e.Messages(t.Context(), looptest.Alice, "edited"))(t)[0]))(t)
+	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("edited", "r4", looptest.UserSays(hello.ID, "pay 20"))))
+	if len(open) != 1 || !strings.Contains(open[0].Message, `{"n":10}: paid 10`) {
+		t.Errorf("asked %+v", open)
+	}
+	if got := j.Take(); len(got) > 0 {
+		t.Errorf("the tool did %q once more", got)
+	}
+	sound(t, store, "back")
+	sound(t, store, "edited")
+}
+
+// TestLeftOnce: a question names a call once, however many branches have its result.
+func TestLeftOnce(t *testing.T) {
+	j := &looptest.Notebook{}
+	e := looptest.Start(t, memstore.New(), nil, spender(j))
+	u1 := looptest.UserSays("u1", "pay 10")
+	for _, run := range []string{"r1", "r2", "r3"} {
+		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", run, u1)))
+	}
+	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r4", looptest.UserSays("u1", "pay 20"))))
+	if len(open) != 1 || strings.Count(open[0].Message, "paid 10") != 1 {
+		t.Errorf("asked %+v", open)
+	}
+	if got := strings.Join(j.Take(), ", "); got != "paid 10" {
+		t.Errorf("the tool did %q", got)
+	}
+}
