@@ -51,3 +51,27 @@ func TestLeftOnce(t *testing.T) {
 		t.Errorf("the tool did %q", got)
 	}
 }
+
+// TestEditSentAgain: a client that was cut off before it heard of the new id of what its user
+// has edited sends it under the old one again. That is neither what was said before, nor one
+// more edit while the first one is not answered.
+func TestEditSentAgain(t *testing.T) {
+	j, store := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, store, nil, spender(j))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
+	edited := looptest.UserSays("u1", "pay 20")
+	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", edited)))
+	again := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", edited)))
+	if len(open) != 1 || len(again) != 1 || open[0].ID != again[0].ID {
+		t.Fatalf("asked %+v, then %+v", open, again)
+	}
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("t", "r4", `{"approved":true}`, open...)))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r5", looptest.UserSays("u1", "hello"))))
+	looptest.WantTexts(t, e, "t", "user:hello", "assistant:hello, answer 3")
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r6", looptest.UserSays("u1", "hello"))))
+	looptest.WantTexts(t, e, "t", "user:hello", "assistant:hello, answer 4")
+	if got := strings.Join(j.Take(), ", "); got != "paid 10, paid 20" {
+		t.Errorf("the tool did %q", got)
+	}
+	sound(t, store, "t")
+}
