@@ -21,6 +21,9 @@ type leaving struct {
 	*beginning
 	old      *thread.History
 	messages map[string]*left
+	// from are the messages of the new branch after which others begin, or began: the words
+	// that are answered now, and what they follow, which other words have followed too.
+	from map[string]bool
 	// told are the calls that were seen. A branch has results of its own of the calls that
 	// another branch has made, so equal ones on different branches are one call.
 	told     map[string]bool
@@ -32,7 +35,7 @@ type leaving struct {
 type left struct {
 	*agui.Message
 	parent *left // nil for what follows a message of the new branch
-	// below means that it comes after the message that the new branch begins with.
+	// below means that it comes after one of those messages.
 	below bool
 	call  *agui.Function // whose result it is; nil for most
 	hash  string         // of that call, if the result can be used again
@@ -44,7 +47,7 @@ func (b *beginning) recordLeft(ctx context.Context, old *thread.History) error {
 	if err != nil {
 		return thread.ReadError(b.p.Key, err)
 	}
-	l := &leaving{beginning: b, old: old, messages: map[string]*left{}, told: map[string]bool{}, results: map[string][]*left{}}
+	l := &leaving{beginning: b, old: old, messages: map[string]*left{}, from: begins(b.r.hist.Path), told: map[string]bool{}, results: map[string][]*left{}}
 	for i := range stored {
 		m, err := agui.DecodeMessage(stored[i].Data)
 		if err != nil {
@@ -68,13 +71,27 @@ func (b *beginning) recordLeft(ctx context.Context, old *thread.History) error {
 	return nil
 }
 
+// begins returns the user messages that end a path, and the message before them; "" is what
+// the first message follows.
+func begins(path []agui.Message) map[string]bool {
+	from := map[string]bool{}
+	for i := len(path) - 1; i >= 0; i-- {
+		from[path[i].ID] = true
+		if path[i].Role != string(holdfast.RoleUser) {
+			return from
+		}
+	}
+	from[""] = true
+	return from
+}
+
 // pass notes one message, if it is left behind.
 func (l *leaving) pass(parent string, m *agui.Message) {
 	if has(l.r.hist, m.ID) {
 		return
 	}
 	n := &left{Message: m, parent: l.messages[parent]}
-	n.below = parent == l.st.Leaf || n.parent != nil && n.parent.below
+	n.below = l.from[parent] || n.parent != nil && n.parent.below
 	l.messages[m.ID] = n
 	if m.Role != string(holdfast.RoleTool) || !n.below && !has(l.old, m.ID) || thread.MarkOf(m).NotRun || l.untouched[m.ToolCallID] {
 		return

@@ -33,6 +33,16 @@ func TestLeftLongAgo(t *testing.T) {
 	}
 	sound(t, store, "back")
 	sound(t, store, "edited")
+	// An edit that was not answered to its end, and is answered anew after another message.
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("anew", "r1", u1)))
+	other := looptest.UserSays("u1", "pay 30")
+	open = looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("anew", "r2", other)))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.Answers("anew", "r3", `{"approved":false}`, open...)))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("anew", "r4", looptest.UserSays("u2", "bye"))))
+	open = looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("anew", "r5", other)))
+	if len(open) != 1 || !strings.Contains(open[0].Message, `{"n":10}: paid 10`) || len(j.Take()) != 1 {
+		t.Errorf("asked %+v", open)
+	}
 }
 
 // TestLeftOnce: a question names a call once, however many branches have its result.
