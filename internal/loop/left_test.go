@@ -1,19 +1,21 @@
 package loop_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // TestLeftLongAgo: what a branch has done stands, also if it was left a few messages ago: who
 // goes back to it, or edits once more, pays no second time.
 func TestLeftLongAgo(t *testing.T) {
-	j, store := &looptest.Notebook{}, memstore.New()
-	e := looptest.Start(t, store, nil, spender(j))
+	j, shared := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, shared, nil, spender(j))
 	u1 := looptest.UserSays("u1", "pay 10")
 	for _, thread := range []string{"back", "edited"} {
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput(thread, "r1", u1)))
@@ -31,8 +33,8 @@ func TestLeftLongAgo(t *testing.T) {
 	if got := j.Take(); len(got) > 0 {
 		t.Errorf("the tool did %q once more", got)
 	}
-	sound(t, store, "back")
-	sound(t, store, "edited")
+	sound(t, shared, "back")
+	sound(t, shared, "edited")
 	// An edit that was not answered to its end, and is answered anew after another message.
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("anew", "r1", u1)))
 	other := looptest.UserSays("u1", "pay 30")
@@ -66,8 +68,8 @@ func TestLeftOnce(t *testing.T) {
 // has edited sends it under the old one again. That is neither what was said before, nor one
 // more edit while the first one is not answered.
 func TestEditSentAgain(t *testing.T) {
-	j, store := &looptest.Notebook{}, memstore.New()
-	e := looptest.Start(t, store, nil, spender(j))
+	j, shared := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, shared, nil, spender(j))
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
 	edited := looptest.UserSays("u1", "pay 20")
 	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", edited)))
@@ -83,5 +85,34 @@ func TestEditSentAgain(t *testing.T) {
 	if got := strings.Join(j.Take(), ", "); got != "paid 10, paid 20" {
 		t.Errorf("the tool did %q", got)
 	}
-	sound(t, store, "t")
+	sound(t, shared, "t")
+}
+
+// spoilt is a store whose recorded results cannot be read.
+type spoilt struct{ store.Store }
+
+func (s spoilt) Values(ctx context.Context, key store.ThreadKey, kind store.Kind, after string, limit int) ([]store.Value, error) {
+	values, err := s.Store.Values(ctx, key, kind, after, limit)
+	for i := range values {
+		if kind == store.KindReuse {
+			values[i].Data = []byte(`{"format":6,"content":7}`)
+		}
+	}
+	return values, err
+}
+
+// TestLeftUnreadable: a recorded result that cannot be read is no leave to pay again.
+func TestLeftUnreadable(t *testing.T) {
+	j := &looptest.Notebook{}
+	e := looptest.Start(t, spoilt{memstore.New()}, nil, spender(j))
+	u1 := looptest.UserSays("u1", "pay 10")
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", u1)))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u1", "hello"))))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", u1)))
+	if got := looptest.Texts(t, e, "t"); !strings.Contains(got[2], "not made again") {
+		t.Errorf("the thread has %q", got)
+	}
+	if got := strings.Join(j.Take(), ", "); got != "paid 10" {
+		t.Errorf("the tool did %q", got)
+	}
 }
