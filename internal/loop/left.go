@@ -93,7 +93,7 @@ func (l *leaving) pass(parent string, m *agui.Message) {
 	n := &left{Message: m, parent: l.messages[parent]}
 	n.below = l.from[parent] || n.parent != nil && n.parent.below
 	l.messages[m.ID] = n
-	if m.Role != string(holdfast.RoleTool) || !n.below && !has(l.old, m.ID) || thread.MarkOf(m).NotRun || l.untouched[m.ToolCallID] {
+	if m.Role != string(holdfast.RoleTool) || !n.below && !has(l.old, m.ID) || thread.MarkOf(m).NotRun {
 		return
 	}
 	if n.call = n.made(); n.call == nil || !l.p.repeatsMatter(n.call.Name) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
@@ -115,4 +116,18 @@ func TestLeftUnreadable(t *testing.T) {
 	if got := strings.Join(j.Take(), ", "); got != "paid 10" {
 		t.Errorf("the tool did %q", got)
 	}
+}
+
+// TestLeftNotStarted: a call that nobody has allowed was not made, also after the person has
+// written on instead of answering.
+func TestLeftNotStarted(t *testing.T) {
+	j, shared := &looptest.Notebook{}, memstore.New()
+	e := looptest.Start(t, shared, nil, spender(j, asksLeave(time.Time{}, "pay")))
+	looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "pay 10"))))
+	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "never mind"))))
+	open := looptest.OpenOf(t, looptest.Posted(t, e, looptest.RunInput("t", "r3", looptest.UserSays("u1", "pay 20"))))
+	if len(open) != 1 || open[0].Message != "May it?" {
+		t.Errorf("asked %+v", open)
+	}
+	sound(t, shared, "t")
 }
