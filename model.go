@@ -47,8 +47,16 @@ type ModelRequest struct {
 	Run string
 	// Iteration is the iteration of the run, counted from 0.
 	Iteration int
-	// Attempt is the number of earlier attempts at this iteration's call.
+	// Attempt is the number of earlier attempts at this iteration's call, with any model.
 	Attempt int
+	// Model is which of the agent's models is asked, as "provider/model". A hook reads it;
+	// changing it changes nothing.
+	Model string
+	// Overflows is how many times this model has said, during the run, that the
+	// conversation is too long for it. A hook that shows the model a part of the
+	// conversation shows less the larger it is. After each time the model is asked once
+	// more, provided that it is shown less than before.
+	Overflows int
 	// Instructions are the agent's and the run's system texts, in order.
 	Instructions []string
 	// ClientInstructions are the client's system texts that are not to have the authority of
