@@ -242,6 +242,7 @@ func (b *beginning) fresh(ctx context.Context) error {
 		// The results of frontend calls close the iteration that made them.
 		if !b.onlyResults() {
 			b.st.Iteration, b.st.Open, b.st.OnlyRecorded = 0, false, false
+			b.st.Model, b.st.Overflows = "", 0
 		}
 	}
 	b.st.Ending = nil
