@@ -142,7 +142,8 @@ type ModelError struct {
 	// RetryAfter is how long the provider asked to wait; 0 if it did not.
 	RetryAfter time.Duration
 	// Public is a text that is safe to show to the caller; if it is empty, the caller
-	// gets a general one.
+	// gets a general one. The person in front of a page reads it only if there is no Kind,
+	// and otherwise what a failure of that kind means to them.
 	Public string
 	// Provider is who served the model, such as "openai". Like the fields below it is for
 	// the log, and may be empty.

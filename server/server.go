@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -136,7 +137,7 @@ func (s *Server) loopConfig() loop.Config {
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
 		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
-		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer,
+		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer, Random: rand.Float64,
 	}
 }
 
