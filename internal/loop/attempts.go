@@ -28,12 +28,14 @@ func (r *run) complete() error {
 		if err := t.choose(); err != nil {
 			return err
 		}
+		m := &r.models[r.model]
 		t.tries[r.model]++
-		t.asking.Model = r.models[r.model].Model
+		t.asking.Model = m.Model
+		r.host.cfg.Circuit.Begin(m.Circuit)
 		a := &completion{r: r, attempt: t.count, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
 		err := a.observed(&t.asking)
 		if err == nil {
-			r.host.cfg.Circuit.Report(r.models[r.model].Circuit, "", 0)
+			r.host.cfg.Circuit.Report(m.Circuit, "", 0)
 			return a.commit()
 		}
 		for _, c := range a.sequence {

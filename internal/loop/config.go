@@ -28,8 +28,10 @@ const (
 // all of an agent's models are open, one of them is asked all the same.
 type Circuit interface {
 	// Open is asked before a model call, and about the other models after one that failed.
-	// It reports whether the model should not be asked, and until when.
+	// It reports whether the model should not be asked, and until when. It changes nothing.
 	Open(model string) (until time.Time, open bool)
+	// Begin says that the model is asked now, also if its circuit is open.
+	Begin(model string)
 	// Report tells of each call how it ended; the kind is empty for an answer. retryAfter is
 	// how long the provider asked to wait. Calls that were cancelled are not told.
 	Report(model string, kind failure.Kind, retryAfter time.Duration)
@@ -39,6 +41,8 @@ type Circuit interface {
 type closed struct{}
 
 func (closed) Open(string) (time.Time, bool) { return time.Time{}, false }
+
+func (closed) Begin(string) {}
 
 func (closed) Report(string, failure.Kind, time.Duration) {}
 
