@@ -45,17 +45,15 @@ type ModelRequest struct {
 	Thread string
 	// Run is the id of the run.
 	Run string
-	// Iteration is the iteration of the run, counted from 0.
-	Iteration int
-	// Attempt is the number of earlier attempts at this iteration's call, with any model.
-	Attempt int
 	// Model is which of the agent's models is asked, as "provider/model". A hook reads it;
 	// changing it changes nothing.
 	Model string
-	// Overflows is how many times this model has said, during the run, that the
-	// conversation is too long for it. A hook that shows the model a part of the
-	// conversation shows less the larger it is. After each time the model is asked once
-	// more, provided that it is shown less than before.
+	// Iteration is the iteration of the run, counted from 0.
+	Iteration int
+	// Attempt is the number of earlier attempts at this iteration's call.
+	Attempt int
+	// Overflows is how many times the provider has said that this conversation is too long
+	// for the model. Whoever bounds what the model is shown shows less after each.
 	Overflows int
 	// Instructions are the agent's and the run's system texts, in order.
 	Instructions []string

@@ -32,7 +32,7 @@ func (r *run) complete() error {
 		t.tries[r.model]++
 		t.asking.Model = m.Model
 		r.host.cfg.Circuit.Begin(m.Circuit)
-		a := &completion{r: r, attempt: t.count, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
+		a := &completion{r: r, attempt: t.count, overflows: t.overflows, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
 		err := a.observed(&t.asking)
 		if err == nil {
 			r.host.cfg.Circuit.Report(m.Circuit, "", 0)
@@ -62,9 +62,10 @@ type attempts struct {
 	over  []bool // models that are not asked again for this answer
 	// half is what the last try has shown, if it is still to be taken back.
 	half *completion
-	// asking is how the model is asked; its bound is set once the model has been asked to
-	// take less.
-	asking hooks.Asking
+	// overflows is how often the model has said that the conversation is too long, and asking
+	// is how it is asked: with less than before, if it has said so.
+	overflows int
+	asking    hooks.Asking
 	// tooLong is the error of a model that is asked again with less, passing that of one
 	// that may answer later.
 	tooLong, passing error
@@ -92,8 +93,8 @@ func (t *attempts) pick() (at int, healthy bool) {
 // back in the same step.
 func (t *attempts) move(to int) error {
 	from, next := t.models[t.model].Name, t.models[to].Name
-	t.model, t.tooLong, t.asking.Below = to, nil, 0
-	t.st.Model, t.st.Overflows = next, 0
+	t.model, t.tooLong, t.overflows, t.asking.Below = to, nil, 0, 0
+	t.st.Model = next
 	if to == 0 {
 		t.st.Model = ""
 	}
@@ -140,7 +141,6 @@ func (t *attempts) follow(a *completion, err error) error {
 			WithHint("A Model hook asks before its first delta.").Wrap(errors.New(err.Error())) // no question any more
 	}
 	if nothingLess {
-		t.st.Overflows--
 		err = t.tooLong
 	}
 	var failed *holdfast.ModelError
@@ -159,7 +159,7 @@ func (t *attempts) follow(a *completion, err error) error {
 		return nil
 	case fallback.Shrink:
 		t.tooLong, t.asking.Below = err, max(t.asking.Sent(), 1)
-		t.st.Overflows++
+		t.overflows++
 	case fallback.End:
 		t.tried = t.count
 		return t.last(failed, err)

@@ -27,7 +27,7 @@ func (a *completion) request() *holdfast.ModelRequest {
 	r := a.r
 	req := &holdfast.ModelRequest{
 		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
-		Model: r.models[r.model].Name, Overflows: r.st.Overflows,
+		Model: r.models[r.model].Name, Overflows: a.overflows,
 		Messages: r.messages[:len(r.messages):len(r.messages)], ForwardedProps: r.rec.ForwardedProps,
 	}
 	if r.agent.Instructions != "" {
@@ -72,9 +72,11 @@ func (r *run) instruct(req *holdfast.ModelRequest) {
 // completion is a model's answer while it streams in.
 type completion struct {
 	r       *run
-	attempt int    // counted from 0
-	message string // the assistant message's id
-	shown   bool   // something was emitted
+	attempt int // counted from 0
+	// overflows is how often the model has said that the conversation is too long.
+	overflows int
+	message   string // the assistant message's id
+	shown     bool   // something was emitted
 	// order is the ids of the messages as they appeared: reasoning and answer.
 	order     []string
 	text      []byte                       // of the assistant message

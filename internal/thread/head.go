@@ -100,8 +100,6 @@ type Work struct {
 	// Model is the name of the agent's model that the run has fallen back to; empty for the
 	// agent's first. The agent may have it no more.
 	Model string `json:"model,omitempty"`
-	// Overflows is how often that model has said that the conversation is too long for it.
-	Overflows int `json:"overflows,omitempty"`
 	// Usage is what the run has used so far, by provider and model.
 	Usage []holdfast.Usage `json:"usage,omitempty"`
 	TakenBack
@@ -321,7 +319,7 @@ func (s *State) validate() error {
 	case s.Question != nil && s.Question.Interrupt == nil:
 		return fmt.Errorf("%w: a question asks nothing", ErrUnreadable)
 	}
-	for _, c := range []CounterError{{"iteration", s.Iteration}, {"claims", s.Takeovers}, {"retaken", s.Retaken}, {"checkpoints", s.Checkpoints}, {"count", s.Count}, {"rewinds", s.Rewinds}, {"overflows", s.Overflows}} {
+	for _, c := range []CounterError{{"iteration", s.Iteration}, {"claims", s.Takeovers}, {"retaken", s.Retaken}, {"checkpoints", s.Checkpoints}, {"count", s.Count}, {"rewinds", s.Rewinds}} {
 		if c.Value < 0 {
 			return &c
 		}
