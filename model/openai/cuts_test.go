@@ -23,6 +23,6 @@ func TestCuts(t *testing.T) {
 		New: func(client *http.Client) (holdfast.Model, error) {
 			return anthropic.New(anthropic.Options{Model: "m2", Key: "other", BaseURL: "https://other", HTTP: client})
 		},
-		Stream: cuts.Messages,
+		Stream: cuts.Messages, StrictIDs: true,
 	})
 }

@@ -53,6 +53,8 @@ type Other struct {
 	New func(client *http.Client) (holdfast.Model, error)
 	// Stream writes a whole answer in the provider's form.
 	Stream func(modeltest.Answer) []string
+	// StrictIDs: the provider takes only some characters in ids of calls.
+	StrictIDs bool
 }
 
 // contents are the answers that are cut.
@@ -115,7 +117,8 @@ func (s *suite) prepare() {
 	s.whole = strings.Join(events, "")
 	s.complete = len(strings.TrimRight(strings.Join(events[:len(events)-s.Trailing], ""), "\n"))
 	first := modeltest.Answer{Finish: holdfast.FinishToolCalls, Calls: []modeltest.Call{
-		{ID: "c1", Name: "look", Arguments: []string{`{"x":1}`}}, {ID: "c2", Name: "look", Arguments: []string{`{"x":2}`}},
+		// Not every provider takes such ids.
+		{ID: "odd:1", Name: "look", Arguments: []string{`{"x":1}`}}, {ID: "odd.2", Name: "look", Arguments: []string{`{"x":2}`}},
 	}}
 	start := []string{"user:go"}
 	if s.Thinks {
@@ -262,7 +265,7 @@ func (tr *trial) at(at int) error {
 		if n == 0 && len(tr.answer.Calls) > 0 {
 			// It uses ids that the other model has used.
 			a = modeltest.Answer{Finish: holdfast.FinishToolCalls, Calls: []modeltest.Call{
-				{ID: "n1", Name: "look", Arguments: []string{`{"x":8}`}}, {ID: "c1", Name: "look", Arguments: []string{`{"x":9}`}},
+				{ID: "n1", Name: "look", Arguments: []string{`{"x":8}`}}, {ID: "odd:1", Name: "look", Arguments: []string{`{"x":9}`}},
 			}}
 		}
 		return strings.NewReader(strings.Join(tr.other.Stream(a), ""))
@@ -388,7 +391,11 @@ func inOrder(lines []string) {
 	}
 }
 
-var sentIDs = regexp.MustCompile(`"(?:tool_use_id|tool_call_id|call_id)": ?"([^"]*)"`)
+// Results by the ids of their calls, and what even a strict provider takes as an id.
+var (
+	validID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	sentIDs = regexp.MustCompile(`"(?:tool_use_id|tool_call_id|call_id)": ?"([^"]*)"`)
+)
 
 // sent says what is wrong with what the second provider was sent: it gets the results of
 // the calls under their ids, and nothing that only the first one may have.
@@ -412,9 +419,13 @@ func (tr *trial) sent(whole bool) error {
 		if !strings.Contains(body, "seen 1") || !strings.Contains(body, "seen 2") {
 			return fmt.Errorf("the second provider lacks results:\n%s", body)
 		}
-		for _, id := range sentIDs.FindAllStringSubmatch(body, -1) {
-			if !regexp.MustCompile(`^[a-zA-Z0-9_-]+$`).MatchString(id[1]) {
-				return fmt.Errorf("the second provider is sent the call id %q", id[1])
+		ids := sentIDs.FindAllStringSubmatch(body, -1)
+		if len(ids) < 2 {
+			return fmt.Errorf("the second provider is sent %d ids of calls:\n%s", len(ids), body)
+		}
+		for _, id := range ids {
+			if tr.other.StrictIDs && !validID.MatchString(id[1]) || strings.Count(body, `"`+id[1]+`"`) != 2 {
+				return fmt.Errorf("the second provider is sent the id %q, which is not that of one call and one result:\n%s", id[1], body)
 			}
 		}
 	}
