@@ -2,9 +2,11 @@ package agui_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -96,12 +98,19 @@ func TestRunErrorIsForThePerson(t *testing.T) {
 // and developers what the model's error says.
 func TestNoModelAnswered(t *testing.T) {
 	const public, next = "The model's provider limits the rate of requests.", "POST again."
+	page, err := os.ReadFile("../../docs/models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]bool{}
 	for _, kind := range failure.Kinds() {
 		for _, retryable := range []bool{false, true} {
 			ev := agui.NewRunError(holdfast.Errorf(codes.ModelFailed, public).WithHint(next).Wrap(&holdfast.ModelError{Kind: kind, Retryable: retryable}))
 			if said := ev.Message; said == public || forProgrammers.MatchString(said) || !strings.HasSuffix(said, ".") || strings.Count(said, ".") != 2 || ev.FullText() != public+" "+next {
 				t.Errorf("%s: people read %q, developers %q", kind, said, ev.FullText())
+			}
+			if !strings.Contains(string(page), fmt.Sprintf("\n| `%s` | %s |\n", kind, ev.Message)) {
+				t.Errorf("docs/models.md does not say what people read of %s", kind)
 			}
 			seen[ev.Message] = true
 		}
