@@ -34,7 +34,7 @@ import (
 // sample of about sampled positions of each stream is.
 const (
 	every   = "HOLDFAST_MODEL_CUTS"
-	sampled = 40
+	sampled = 25
 	// batch is how many positions share an engine.
 	batch = 200
 )
