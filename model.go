@@ -21,7 +21,13 @@ import (
 //
 //	ModelName() (provider, model string)
 //
-// such as "openai" and what the provider calls it. The models that come with Holdfast do.
+// such as "openai" and what the provider calls it, and what tells it from a model of the
+// same name that is asked elsewhere or with another key, with a method
+//
+//	CircuitKey() string
+//
+// so that a model that fails with one key is still asked with another: a short hash, never
+// the key. The models that come with Holdfast do both.
 type Model interface {
 	// Stream calls the model. The sequence yields deltas until one with Finish
 	// set, which must be the last; a sequence that ends without it is a

@@ -44,6 +44,7 @@ var rules = map[string]rule{
 	"internal/ids":        {why: "ids is a leaf"},
 	"internal/operator":   {ours: []string{"internal/bearer"}, why: "operator is a file in a store's directory, and a request"},
 	"internal/panics":     {why: "panics is a leaf"},
+	"internal/circuit":    {ours: []string{"failure", "store", "internal/panics"}, why: "circuits know what models are called and how their calls ended; they call no model"},
 	"internal/quota":      {ours: []string{"", "codes", "store", "internal/panics", "internal/thread"}, why: "quota counts what it is told, in memory and in the ledger; it knows no runs and no HTTP"},
 	"internal/wake":       {ours: []string{"", "store"}, why: "wake is a leaf that the stores share"},
 	"internal/expiry":     {ours: []string{"", "store"}, why: "expiry is a leaf that the stores share"},
