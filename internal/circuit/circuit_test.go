@@ -41,8 +41,10 @@ func (b *buffer) String() string {
 func made(hints store.Hints) (*circuit.Circuits, *buffer) {
 	log := &buffer{}
 	return circuit.New(circuit.Config{
-		Models: []circuit.Model{{Key: key, Name: "acme/large"}, {Key: "acme/large other", Name: "acme/large"}, {Key: "acme/small 0a1b2c", Name: "acme/small"}},
-		Hints:  hints, Log: slog.New(slog.NewTextHandler(log, nil)), Now: time.Now,
+		Models: []circuit.Model{
+			{Key: key, Provider: "acme", Model: "large"}, {Key: "acme/large other", Provider: "acme", Model: "large"}, {Key: "acme/small 0a1b2c", Provider: "acme", Model: "small"},
+		},
+		Hints: hints, Log: slog.New(slog.NewTextHandler(log, nil)), Now: time.Now,
 	}), log
 }
 
@@ -180,7 +182,7 @@ func TestHalfOpen(t *testing.T) {
 		openFor(t, c, 0)
 		fail(c, 1, failure.Overloaded)
 		openFor(t, c, circuit.First)
-		if n := strings.Count(log.String(), "level=WARN"); n != 2 || strings.Count(log.String(), "answers again") != 1 || !strings.Contains(log.String(), "model=acme/large kind=overloaded until=") {
+		if n := strings.Count(log.String(), "level=WARN"); n != 2 || strings.Count(log.String(), "answers again") != 1 || !strings.Contains(log.String(), "provider=acme model=large kind=overloaded until=") {
 			t.Errorf("%d warnings in\n%s", n, log)
 		}
 	})
@@ -215,10 +217,7 @@ func TestCountOpen(t *testing.T) {
 		c, _ := made(nil)
 		look := func(want ...int) {
 			t.Helper()
-			var got []int
-			for _, name := range c.Names() {
-				got = append(got, c.CountOpen(name))
-			}
+			got := []int{c.CountOpen("acme", "large"), c.CountOpen("acme", "small")}
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("open are %v, want %v", got, want)
 			}

@@ -10,14 +10,17 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The circuits of a process: what the engine asks and reports, the log of what they become,
+// and what the metrics show of them. What others are told is in share.go.
+
 // Model is a model that has a circuit.
 type Model struct {
 	// Key is what the circuit is asked for: who serves the model, what it is called there,
 	// and a hash of the place and the key.
 	Key string
-	// Name is what logs and metrics call the model: "provider/model". Models that are asked
-	// with different keys may have the same one.
-	Name string
+	// Provider and Model are what logs and metrics call it. Models that are asked in
+	// different places or with different keys may have the same names.
+	Provider, Model string
 }
 
 // Config is what [Circuits] need.
@@ -36,10 +39,11 @@ type Config struct {
 type Circuits struct {
 	cfg Config
 
-	mu    sync.Mutex
-	all   map[string]*circuit // by key
-	names map[string]string   // by key
-	news  map[string]bool     // the keys of those to tell others about
+	models map[string]Model // by key
+
+	mu   sync.Mutex
+	all  map[string]*circuit // by key
+	news map[string]bool     // the keys of those to tell others about
 
 	// asked receives when a request wants to know, told when there is news.
 	asked, told chan struct{}
@@ -50,11 +54,11 @@ type Circuits struct {
 // New returns the circuits, all closed.
 func New(cfg Config) *Circuits {
 	c := &Circuits{
-		cfg: cfg, all: map[string]*circuit{}, names: map[string]string{}, news: map[string]bool{},
+		cfg: cfg, models: map[string]Model{}, all: map[string]*circuit{}, news: map[string]bool{},
 		asked: make(chan struct{}, 1), told: make(chan struct{}, 1), stop: func() {},
 	}
 	for _, m := range cfg.Models {
-		c.all[m.Key], c.names[m.Key] = &circuit{}, m.Name
+		c.all[m.Key], c.models[m.Key] = &circuit{}, m
 	}
 	return c
 }
@@ -105,45 +109,34 @@ func (c *Circuits) Report(key string, kind failure.Kind, retryAfter time.Duratio
 	}
 	until := one.until
 	c.mu.Unlock()
-	c.log(key, is, kind, until)
+	if is != same {
+		c.log(key, is, kind, until)
+	}
 }
 
 // log says what has become of a circuit. Only the first time that a model fails is a
 // warning.
 func (c *Circuits) log(key string, is state, kind failure.Kind, until time.Time) {
-	name := c.names[key]
+	log := c.cfg.Log.With("provider", c.models[key].Provider, "model", c.models[key].Model)
 	switch is {
 	case opened:
-		c.cfg.Log.Warn("a model is not asked for a while", "model", name, "kind", kind, "until", until)
+		log.Warn("a model is not asked for a while", "kind", kind, "until", until)
 	case reopened:
-		c.cfg.Log.Info("a model still fails, and is not asked for a while", "model", name, "kind", kind, "until", until)
+		log.Info("a model still fails, and is not asked for a while", "kind", kind, "until", until)
 	case told:
-		c.cfg.Log.Info("another server says that a model fails; it is not asked for a while", "model", name, "kind", kind, "until", until)
+		log.Info("another server says that a model fails; it is not asked for a while", "kind", kind, "until", until)
 	case closed:
-		c.cfg.Log.Info("a model answers again", "model", name)
+		log.Info("a model answers again")
 	}
 }
 
-// Names returns the names of the models, each once.
-func (c *Circuits) Names() []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, m := range c.cfg.Models {
-		if !seen[m.Name] {
-			seen[m.Name] = true
-			names = append(names, m.Name)
-		}
-	}
-	return names
-}
-
-// CountOpen returns how many circuits of models with the name are open now.
-func (c *Circuits) CountOpen(name string) int {
+// CountOpen returns how many circuits of a model are open now.
+func (c *Circuits) CountOpen(provider, model string) int {
 	now, n := c.cfg.Now(), 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, one := range c.all {
-		if _, open := one.open(now); open && c.names[key] == name {
+		if _, open := one.open(now); open && c.models[key].Provider == provider && c.models[key].Model == model {
 			n++
 		}
 	}

@@ -133,7 +133,9 @@ func (c *Circuits) listen(ctx context.Context) error {
 			until = one.until
 		}
 		c.mu.Unlock()
-		c.log(key, is, kind, until)
+		if is != same {
+			c.log(key, is, kind, until)
+		}
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func TestShared(t *testing.T) {
 		if _, open := b.Open("acme/large other"); open {
 			t.Error("the hint counts for another key")
 		}
-		if !strings.Contains(log.String(), "level=INFO msg=\"another server says that a model fails; it is not asked for a while\" model=acme/large kind=overloaded until=") {
+		if !strings.Contains(log.String(), "level=INFO msg=\"another server says that a model fails; it is not asked for a while\" provider=acme model=large kind=overloaded until=") {
 			t.Errorf("the log is %s", log)
 		}
 		pass(circuit.First)
@@ -163,7 +163,7 @@ func TestStrangeHints(t *testing.T) {
 		}
 		openFor(t, c, 0)
 		pass(circuit.Refresh)
-		if n := c.CountOpen("acme/large") + c.CountOpen("acme/small"); n != 0 || log.String() != "" || s.reads.Load() != 1 {
+		if n := c.CountOpen("acme", "large") + c.CountOpen("acme", "small"); n != 0 || log.String() != "" || s.reads.Load() != 1 {
 			t.Errorf("%d circuits are open after %d reads: %s", n, s.reads.Load(), log)
 		}
 	})
