@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
@@ -188,4 +191,76 @@ func TestNobodyToAsk(t *testing.T) {
 	if r, w := db.reads.Load(), db.writes.Load(); r+w != 0 {
 		t.Errorf("hints were read %d and written %d times", r, w)
 	}
+}
+
+// tried is a model of a provider that is overloaded until it is told otherwise. An answer
+// takes a second.
+type tried struct {
+	name  string
+	well  atomic.Bool
+	asked atomic.Int32
+}
+
+func (m *tried) ModelName() (provider, model string) { return "acme", m.name }
+
+func (m *tried) Stream(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+	return func(yield func(holdfast.Delta, error) bool) {
+		m.asked.Add(1)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+		if !m.well.Load() {
+			yield(holdfast.Delta{}, &holdfast.ModelError{Kind: failure.Overloaded, Retryable: true})
+			return
+		}
+		yield(holdfast.Delta{Text: "I am " + m.name, Finish: holdfast.FinishStop}, nil)
+	}
+}
+
+// TestOneRequestTries: when the time of an open circuit is over, one of many requests tries
+// the model; once it answers, all ask it again.
+func TestOneRequestTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := &tried{name: "first"}, &tried{name: "second"}
+		second.well.Store(true)
+		c := config(t)
+		c.Agents = []holdfast.Agent{{Name: "a", Model: first, Fallbacks: []holdfast.Model{second}}}
+		s := must(server.New(c))(t)
+		if err := s.StartEngine(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		threads := 0
+		ask := func(runs int, wantFirst int32) {
+			t.Helper()
+			before := first.asked.Load()
+			var all sync.WaitGroup
+			for range runs {
+				threads++
+				thread := fmt.Sprint("t", threads)
+				all.Go(func() {
+					for _, err := range s.Run(t.Context(), server.LocalPrincipal(), server.Input{Thread: thread, Text: "hi"}) {
+						if err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if n := first.asked.Load() - before; n != wantFirst {
+				t.Errorf("of %d requests %d asked the first model, want %d", runs, n, wantFirst)
+			}
+		}
+		ask(5, 5) // the fifth failure opens the circuit, and nobody asks again
+		ask(50, 0)
+		time.Sleep(10 * time.Second)
+		ask(50, 1)
+		first.well.Store(true)
+		time.Sleep(20 * time.Second)
+		ask(50, 1)
+		ask(50, 50)
+		if err := s.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -76,14 +76,22 @@ func (c *Circuits) Open(key string) (until time.Time, open bool) {
 	return one.open(c.cfg.Now())
 }
 
-// Begin says that the model is asked now. If its circuit waits for a request that tries the
-// model, this is the one: Open keeps others away until it is reported.
-func (c *Circuits) Begin(key string) {
+// Begin is Open for a request that is sent now if the circuit is not open. If the circuit
+// waits for a request that tries the model, this is the one: others are kept away until it
+// is reported.
+func (c *Circuits) Begin(key string) (until time.Time, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if one := c.all[key]; one != nil {
-		one.begin(c.cfg.Now())
+	one := c.all[key]
+	if one == nil {
+		return time.Time{}, false
 	}
+	signal(c.asked)
+	now := c.cfg.Now()
+	if until, open = one.open(now); !open {
+		one.begin(now)
+	}
+	return until, open
 }
 
 // Report says how a request ended: with a complete answer if kind is empty, else with a

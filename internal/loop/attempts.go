@@ -31,7 +31,6 @@ func (r *run) complete() error {
 		m := &r.models[r.model]
 		t.tries[r.model]++
 		t.asking.Model = m.Model
-		r.host.cfg.Circuit.Begin(m.Circuit)
 		a := &completion{r: r, attempt: t.count, overflows: t.overflows, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
 		err := a.observed(&t.asking)
 		if err == nil {
@@ -73,7 +72,7 @@ type attempts struct {
 
 // choose moves the run to another model if the one that it has is not to be asked.
 func (t *attempts) choose() error {
-	if at, _ := t.pick(); at != t.model {
+	if at, _ := t.pick(t.host.cfg.Circuit.Begin); at != t.model {
 		if err := t.move(at); err != nil {
 			return err
 		}
@@ -84,9 +83,9 @@ func (t *attempts) choose() error {
 	return nil
 }
 
-// pick returns the model to ask, and whether its circuit is closed.
-func (t *attempts) pick() (at int, healthy bool) {
-	return t.models.Pick(t.model, func(i int) bool { return t.over[i] }, t.host.cfg.Circuit.Open)
+// pick returns the model to ask, and whether its circuit is closed, as open says.
+func (t *attempts) pick(open func(string) (time.Time, bool)) (at int, healthy bool) {
+	return t.models.Pick(t.model, func(i int) bool { return t.over[i] }, open)
 }
 
 // move has the run ask another model from now on. What the last one has shown is taken
@@ -184,7 +183,7 @@ func (t *attempts) others() fallback.Others {
 	was := t.over[t.model]
 	t.over[t.model] = true
 	defer func() { t.over[t.model] = was }()
-	switch at, healthy := t.pick(); {
+	switch at, healthy := t.pick(t.host.cfg.Circuit.Open); {
 	case at < 0:
 		return fallback.NoOthers
 	case healthy:

@@ -269,10 +269,14 @@ func (c *circuits) Open(model string) (time.Time, bool) {
 }
 
 // Begin implements [loop.Circuit].
-func (c *circuits) Begin(model string) {
+func (c *circuits) Begin(model string) (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.told = append(c.told, model)
+	until, open := c.until[model]
+	if !open {
+		c.told = append(c.told, model)
+	}
+	return until, open
 }
 
 // Report implements [loop.Circuit].
@@ -293,8 +297,8 @@ func TestOpenCircuit(t *testing.T) {
 		"none":   {nil, []string{`test/one`, `test/one "" 0s`}},
 		"first":  {map[string]time.Time{"test/one": now}, []string{`test/two`, `test/two "auth" 0s`, `test/three`, `test/three "" 0s`}},
 		"both":   {map[string]time.Time{"test/one": now, "test/two": now}, []string{`test/three`, `test/three "" 0s`}},
-		"all":    {map[string]time.Time{"test/one": now.Add(2), "test/two": now.Add(3), "test/three": now.Add(1)}, []string{`test/three`, `test/three "" 0s`}},
-		"all, 2": {map[string]time.Time{"test/one": now.Add(2), "test/two": now.Add(1), "test/three": now.Add(3)}, []string{`test/two`, `test/two "auth" 0s`, `test/one`, `test/one "" 0s`}},
+		"all":    {map[string]time.Time{"test/one": now.Add(2), "test/two": now.Add(3), "test/three": now.Add(1)}, []string{`test/three "" 0s`}},
+		"all, 2": {map[string]time.Time{"test/one": now.Add(2), "test/two": now.Add(1), "test/three": now.Add(3)}, []string{`test/two "auth" 0s`, `test/one "" 0s`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			known := &circuits{until: c.until}

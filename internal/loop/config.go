@@ -27,11 +27,12 @@ const (
 // Circuit knows of each model whether it is broken. It never ends a run: if the circuits of
 // all of an agent's models are open, one of them is asked all the same.
 type Circuit interface {
-	// Open is asked before a model call, and about the other models after one that failed.
-	// It reports whether the model should not be asked, and until when. It changes nothing.
+	// Open is asked about the other models after a call that failed. It reports whether the
+	// model should not be asked, and until when. It changes nothing.
 	Open(model string) (until time.Time, open bool)
-	// Begin says that the model is asked now, also if its circuit is open.
-	Begin(model string)
+	// Begin is asked before a call, like Open. If the circuit is not open, the model is asked
+	// now, and if a request must try the model first, this is the one.
+	Begin(model string) (until time.Time, open bool)
 	// Report tells of each call how it ended; the kind is empty for an answer. retryAfter is
 	// how long the provider asked to wait. Calls that were cancelled are not told.
 	Report(model string, kind failure.Kind, retryAfter time.Duration)
@@ -42,7 +43,7 @@ type closed struct{}
 
 func (closed) Open(string) (time.Time, bool) { return time.Time{}, false }
 
-func (closed) Begin(string) {}
+func (closed) Begin(string) (time.Time, bool) { return time.Time{}, false }
 
 func (closed) Report(string, failure.Kind, time.Duration) {}
 
