@@ -174,7 +174,13 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 }
 
 // defaults returns the names of the default models, of which there is at least one.
-func (p Parts) defaults() []string { return strings.Split(p.DefaultModel, ",") }
+func (p Parts) defaults() []string {
+	names := strings.Split(p.DefaultModel, ",")
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+	}
+	return names
+}
 
 // onlyAgent returns the agent of a server without a file.
 func (p Parts) onlyAgent() config.Agent {

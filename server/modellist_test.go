@@ -93,7 +93,7 @@ func TestDefaultChain(t *testing.T) {
 	keys := func(name string) string {
 		return map[string]string{"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}[name]
 	}
-	parts := server.Parts{Getenv: keys, DefaultModel: "openai/x,anthropic/y"}
+	parts := server.Parts{Getenv: keys, DefaultModel: "openai/x, anthropic/y"}
 	for _, path := range []string{"", written(t, "agents:\n  - name: a\n")} {
 		agents, _, err := server.LoadAgents(path, parts)
 		if err != nil || len(agents) != 1 || len(agents[0].Fallbacks) != 1 {
@@ -110,7 +110,7 @@ func TestDefaultChain(t *testing.T) {
 	}
 	path := written(t, "agents:\n  - name: a\n    params: {seed: 7}\n")
 	_, _, err := server.LoadAgents(path, parts)
-	if want := path + ":3:5: params is for one model, but the default model is a chain, openai/x,anthropic/y; name this agent's model"; err == nil || err.Error() != want {
+	if want := path + ":3:5: params is for one model, but the default model is a chain, openai/x, anthropic/y; name this agent's model"; err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 	parts.Getenv = noEnv

@@ -148,6 +148,10 @@ func (p *parser) modelName(n *yaml.Node, key string) string {
 	if !ok {
 		return ""
 	}
+	if strings.Contains(model, ",") {
+		p.mistake(position(resolve(n)), "%s has a comma; list several models under models, one entry each", show(model))
+		return ""
+	}
 	for _, known := range p.known.Models {
 		rest, found := strings.CutPrefix(model, known)
 		if prefix := strings.HasSuffix(known, "/"); found && (prefix && rest != "" && !strings.ContainsAny(rest, " \t\n") || !prefix && rest == "") {
