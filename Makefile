@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -45,6 +45,9 @@ fuzz: ## run every fuzz target for FUZZTIME, guided by all code, or with FUZZGUI
 TRIALS ?= 500
 damage: ## damage an embedded store at TRIALS random places, and look what becomes of it
 	FILESTORE_TEST_TRIALS=$(TRIALS) go test -count=1 -run='TestDamage$$' -v ./internal/filestore
+
+model-cuts: ## cut the stream of every provider at every byte, with a fallback to another; prints the table in docs/models.md
+	HOLDFAST_MODEL_CUTS=all bash -o pipefail -c "go test -count=1 -timeout=30m -run='^TestCuts$$' -v ./model/... | sed -nE 's/^ +(\|)/\1/p; /FAIL|^ok/p'"
 
 bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md quotes
 	scripts/bench.sh

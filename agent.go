@@ -12,6 +12,14 @@ type Agent struct {
 	Instructions string
 	// Model answers the conversation. It is required.
 	Model Model
+	// Fallbacks are the models that are asked, in this order, if Model fails and asking it
+	// again cannot help. What the failed one has shown is taken back. The run stays with the
+	// model that has answered; the next one begins with Model again. What a model has kept
+	// encrypted for itself is not sent to another.
+	Fallbacks []Model
+	// FallbackRefused lets the next model answer what one declines to answer because of its
+	// content policy. Without it such an answer ends the run.
+	FallbackRefused bool
 	// Tools are the server's tools, each with a name of its own. A frontend adds
 	// its own tools with each run.
 	Tools []Tool

@@ -21,7 +21,13 @@ import (
 //
 //	ModelName() (provider, model string)
 //
-// such as "openai" and what the provider calls it. The models that come with Holdfast do.
+// such as "openai" and what the provider calls it, and what tells it from a model of the
+// same name that is asked elsewhere or with another key, with a method
+//
+//	CircuitKey() string
+//
+// so that a model that fails with one key is still asked with another: a short hash, never
+// the key. The models that come with Holdfast do both.
 type Model interface {
 	// Stream calls the model. The sequence yields deltas until one with Finish
 	// set, which must be the last; a sequence that ends without it is a
@@ -45,10 +51,16 @@ type ModelRequest struct {
 	Thread string
 	// Run is the id of the run.
 	Run string
+	// Model is which of the agent's models is asked, as "provider/model". A hook reads it;
+	// changing it changes nothing.
+	Model string
 	// Iteration is the iteration of the run, counted from 0.
 	Iteration int
 	// Attempt is the number of earlier attempts at this iteration's call.
 	Attempt int
+	// Overflows is how many times the provider has said that this conversation is too long
+	// for the model. Whoever bounds what the model is shown shows less after each.
+	Overflows int
 	// Instructions are the agent's and the run's system texts, in order.
 	Instructions []string
 	// ClientInstructions are the client's system texts that are not to have the authority of
@@ -134,7 +146,8 @@ type ModelError struct {
 	// RetryAfter is how long the provider asked to wait; 0 if it did not.
 	RetryAfter time.Duration
 	// Public is a text that is safe to show to the caller; if it is empty, the caller
-	// gets a general one.
+	// gets a general one. The person in front of a page reads it only if there is no Kind,
+	// and otherwise what a failure of that kind means to them.
 	Public string
 	// Provider is who served the model, such as "openai". Like the fields below it is for
 	// the log, and may be empty.

@@ -39,6 +39,10 @@ echo "== resuming a thread of 1,000 messages, up to the model's request, compare
 go test -run='^$' -bench=Resume -count=3 ./internal/loop | grep ^Benchmark | tee "$dir/resume"
 awk '/Resume\/file/ { r += $3 } /Resume\/decoding/ { d += $3 } END { printf "resume: %.2f x (limit 2.5)\n", r/d; exit !(r/d <= 2.5) }' "$dir/resume" || missed="$missed resume"
 
+echo "== fallback: from the failure of a model in mid-sentence to the next one's first word in the stream, embedded store (bar: <= 50 ms)"
+go test -run='^$' -bench=Fallback -benchtime=200x -count=3 ./internal/loop | grep ^Benchmark | tee "$dir/fallback"
+awk '{ for (i = 1; i < NF; i++) if ($(i+1) == "ms-mean") { sum += $i; n++ } } END { printf "fallback: %.1f ms (limit 50)\n", sum/n; exit !(sum/n <= 50) }' "$dir/fallback" || missed="$missed fallback"
+
 echo "== middleware state: the best of ten turns, with the bars and the papers' figures (printed only)"
 go test -run='^$' -bench=States -benchtime=20ms -count=10 ./state | grep ^Benchmark >"$dir/states"
 awk '

@@ -173,7 +173,9 @@ type Config struct {
 	MaxConnections int
 	// MaxIterations bounds the iterations of a run between two requests; default 50.
 	MaxIterations int
-	// ModelTries is how often a model call is attempted in total; default 3.
+	// ModelTries is how often a model is asked for one answer, at most; default 3. Each of an
+	// agent's fallbacks has as many attempts. How many are made depends on the failure: see
+	// docs/models.md.
 	ModelTries int
 	// ModelTimeout bounds one attempt of a model call; default 10m.
 	ModelTimeout time.Duration
@@ -310,6 +312,8 @@ func (c *Config) validate() error {
 			return fmt.Errorf("two agents are named %q: give each a name of its own", a.Name)
 		case a.Model == nil:
 			return fmt.Errorf("agent %q has no model: set Agent.Model", a.Name)
+		case slices.ContainsFunc(a.Fallbacks, func(m holdfast.Model) bool { return m == nil }):
+			return fmt.Errorf("agent %q has a model in Agent.Fallbacks that is nil: leave it out", a.Name)
 		case a.Approvals != "" && a.Approvals != access.RoleUser && a.Approvals != access.RoleApprover:
 			return fmt.Errorf("agent %q leaves its questions to %q: Agent.Approvals is user or approver", a.Name, a.Approvals)
 		}

@@ -26,6 +26,7 @@ var proofs = []struct {
 }{
 	{page: "docs/http.md", language: "sh json", test: "cmd/server.TestHTTPPage"},
 	{page: "docs/middleware.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
+	{page: "docs/models.md", language: "go", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/checkpointing.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/state-evolution.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/middleware/*.md", language: "go yaml", test: "middleware/kinds.TestPages"},

@@ -70,3 +70,15 @@ func TestKilledWhileItReasons(t *testing.T) {
 		}
 	})
 }
+
+// TestOfficialClientFallsBack: the official client shows what the second model has said, and
+// nothing of the first one's answer, which broke off three times.
+func TestOfficialClientFallsBack(t *testing.T) {
+	t.Parallel()
+	eachClient(t, func(t *testing.T, version string) {
+		c := newCrew(t, newFile(t)).begin()
+		if out, err := oracle(t, "fallback.mjs", version, c.p.url).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s\nserver:\n%s", err, out, c.p.out)
+		}
+	})
+}

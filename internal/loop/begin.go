@@ -239,7 +239,7 @@ func (b *beginning) fresh(ctx context.Context) error {
 		b.st.Answers, b.st.Question = nil, nil
 		// The results of frontend calls close the iteration that made them.
 		if !b.onlyResults() {
-			b.st.Iteration, b.st.Open, b.st.OnlyRecorded = 0, false, false
+			b.st.Iteration, b.st.Open, b.st.OnlyRecorded, b.st.Model = 0, false, false, ""
 		}
 	}
 	b.st.Ending = nil

@@ -8,96 +8,26 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// One iteration's answer of the model. complete calls the model through the Model hooks,
+// One try of an iteration's model call. It calls the model through the Model hooks,
 // streams each delta into the log as it comes, and, when the answer is complete, commits
 // it as messages together with the intents of its calls. Before that commit the answer
-// exists in the log only, where it can be taken back: by another try after a failure, by
-// a cancel, or by a takeover (supersede.go).
-
-// complete makes one iteration's model call, and tries again while that can help. It
-// returns nil once the answer is committed; if it has calls, once that is durable.
-func (r *run) complete() error {
-	for attempt := 0; ; attempt++ {
-		a := &completion{r: r, attempt: attempt, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
-		err := a.observed()
-		if err == nil {
-			return a.commit()
-		}
-		for _, c := range a.sequence {
-			r.st.TakeBack(c.id)
-		}
-		if r.ctx.Err() != nil {
-			// A cancel keeps what people have already read.
-			if errors.Is(context.Cause(r.ctx), errCancelled) {
-				return errors.Join(errCancelled, a.keepPartial())
-			}
-			return context.Cause(r.ctx)
-		}
-		if err := a.retry(err); err != nil {
-			return err
-		}
-	}
-}
-
-// retry prepares another try of a model call that failed with err. It returns the error
-// if there is to be none.
-func (a *completion) retry(err error) error {
-	r := a.r
-	var ask *holdfast.Interrupt
-	if a.shown && errors.As(err, &ask) {
-		return holdfast.Errorf(codes.MiddlewareFailed, "A middleware asked a person after the model had begun to answer.").
-			WithHint("A Model hook asks before its first delta.").Wrap(errors.New(err.Error())) // no question any more
-	}
-	var failed *holdfast.ModelError
-	if !errors.As(err, &failed) || !failed.Retryable || a.attempt+1 >= r.host.modelTries(r.agent.Name) {
-		return err
-	}
-	wait := a.wait(failed.RetryAfter)
-	r.host.cfg.Log.Warn("model call failed, trying again", "thread", r.key.Thread, "run", r.rec.ID,
-		"iteration", r.st.Iteration, "attempt", a.attempt, "in", wait, "error", err)
-	if a.shown {
-		if err := r.supersede("holdfast.retry", map[string]any{"iteration": r.st.Iteration, "attempt": a.attempt + 1}); err != nil {
-			return err
-		}
-		r.stale = r.stale || len(a.thoughts) > 0 && !reasons(r.hist.Path)
-	}
-	return a.pause(wait)
-}
-
-// wait returns how long to wait before another try: as long as the provider asked, at most
-// 2 minutes, or a time that doubles with each try.
-func (a *completion) wait(asked time.Duration) time.Duration {
-	if asked > 0 {
-		return min(asked, 2*time.Minute)
-	}
-	return min(200*time.Millisecond<<a.attempt, 10*time.Second)
-}
-
-// pause waits for d, or until the run ends.
-func (a *completion) pause(d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-a.r.ctx.Done():
-		return context.Cause(a.r.ctx)
-	}
-}
+// exists in the log only, where it can be taken back: by another try after a failure
+// (attempts.go), by a cancel, or by a takeover (supersede.go).
 
 // request returns what the model is asked.
 func (a *completion) request() *holdfast.ModelRequest {
 	r := a.r
 	req := &holdfast.ModelRequest{
 		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
+		Model: r.models[r.model].Name, Overflows: a.overflows,
 		Messages: r.messages[:len(r.messages):len(r.messages)], ForwardedProps: r.rec.ForwardedProps,
 	}
 	if r.agent.Instructions != "" {
@@ -142,9 +72,11 @@ func (r *run) instruct(req *holdfast.ModelRequest) {
 // completion is a model's answer while it streams in.
 type completion struct {
 	r       *run
-	attempt int    // counted from 0
-	message string // the assistant message's id
-	shown   bool   // something was emitted
+	attempt int // counted from 0
+	// overflows is how often the model has said that the conversation is too long.
+	overflows int
+	message   string // the assistant message's id
+	shown     bool   // something was emitted
 	// order is the ids of the messages as they appeared: reasoning and answer.
 	order     []string
 	text      []byte                       // of the assistant message
@@ -160,11 +92,13 @@ type completion struct {
 	first     time.Duration // time to the first delta; negative before it
 }
 
-// observed is stream, reported to the observer.
-func (a *completion) observed() error {
+// observed is stream, reported to the observer. A call that was not made is not.
+func (a *completion) observed(asking *hooks.Asking) error {
 	a.began, a.first = a.r.host.cfg.Now(), -1
-	err := a.stream()
-	a.report(err)
+	err := a.stream(hooks.ContextWithAsking(a.r.inner, asking))
+	if !errors.Is(err, hooks.ErrNotShrunk) {
+		a.report(err)
+	}
 	return err
 }
 
@@ -175,8 +109,8 @@ func (a *completion) report(err error) {
 
 // stream calls the model and receives its deltas to the end. A panic of the model becomes
 // an error; a panic of this package passes through.
-func (a *completion) stream() (err error) {
-	ctx, cancel := context.WithCancel(a.r.inner)
+func (a *completion) stream(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reading := false // while it is true, a panic is this package's own
 	defer func() {

@@ -8,11 +8,16 @@ import (
 	"sync"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/fallback"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
+
+// What the engine makes of its configuration before anything runs: for each agent its
+// tools, its models, its hooks and the schema of its states; and the few calls of the store
+// that every run makes in the same way.
 
 // host is what the runs of a process share: the configuration, what was made of the
 // agents, and the one door to the store. It knows no single run.
@@ -22,6 +27,7 @@ type host struct {
 	agents  map[string]*holdfast.Agent
 	specs   map[string][]holdfast.ToolSpec // of each agent's tools
 	chains  map[string]*hooks.Chain
+	models  map[string]fallback.Chain
 	schemas map[string]*thread.Schema
 	// process names this process among the owners of threads.
 	process string
@@ -44,6 +50,7 @@ func newHost(cfg Config) (*host, error) {
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
 		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
 		chains:   make(map[string]*hooks.Chain, len(cfg.Agents)),
+		models:   make(map[string]fallback.Chain, len(cfg.Agents)),
 		schemas:  make(map[string]*thread.Schema, len(cfg.Agents)),
 		process:  cfg.NewID("p"),
 		draining: make(chan struct{}),
@@ -51,6 +58,9 @@ func newHost(cfg Config) (*host, error) {
 	h.cfg.Observer = observe.Join(cfg.Observer)
 	if cfg.Ended == nil {
 		h.cfg.Ended = func(store.ThreadKey) {}
+	}
+	if cfg.Circuit == nil {
+		h.cfg.Circuit = closed{}
 	}
 	for i := range cfg.Agents {
 		if err := h.add(&cfg.Agents[i]); err != nil {
@@ -70,6 +80,7 @@ func (h *host) add(a *holdfast.Agent) error {
 	}
 	// Clipped, so that appending to it makes a copy.
 	h.specs[a.Name] = slices.Clip(specs)
+	h.models[a.Name] = fallback.ChainOf(a)
 	h.chains[a.Name] = hooks.New(a, h.cfg.Log, h.cfg.Observer.HookFailed)
 	s, err := thread.NewSchema(a)
 	if err != nil {
@@ -89,7 +100,7 @@ func (h *host) stopping() bool {
 	}
 }
 
-// modelTries returns how often a model call of the agent is tried.
+// modelTries returns how often one model of the agent is tried for an answer, at most.
 func (h *host) modelTries(agent string) int {
 	if n, own := h.cfg.ModelTriesOf[agent]; own {
 		return n

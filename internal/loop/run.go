@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/fallback"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -57,6 +58,11 @@ type run struct {
 	// stale means that clients may show reasoning that was taken back; see mend.
 	stale bool
 	chain *hooks.Chain
+	// models are those of the agent, and model is the place of the one that is asked.
+	models fallback.Chain
+	model  int
+	// tried counts the tries of the last model call.
+	tried int
 	// inner is ctx with what the Run hooks put into it.
 	inner context.Context
 	// at is where the run stands, for hooks and tools.
@@ -109,6 +115,8 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
 	})
 	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
+	r.models = r.host.models[r.agent.Name]
+	r.model = r.models.Find(r.st.Model)
 	r.st.Follow(r.live)
 	for i := range r.hist.Path {
 		r.remember(&r.hist.Path[i])
@@ -343,7 +351,8 @@ func (r *run) end(cause error) error {
 		return r.endCancelled()
 	}
 	pub := publicError(cause)
-	r.host.cfg.Log.Warn("run failed", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", pub.Code, "error", cause)
+	attrs := []any{"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", pub.Code}
+	r.host.cfg.Log.Warn("run failed", append(append(attrs, r.modelAttrs(cause)...), "error", cause)...)
 	ev := agui.NewRunError(pub)
 	ev.Usage, ev.Timestamp = r.st.Usage, r.now()
 	return r.close(ev, r.st.Stop(pub))

@@ -97,6 +97,9 @@ type Work struct {
 	Takeovers int `json:"claims,omitempty"`
 	// Retaken counts all takeovers since the run last finished a step.
 	Retaken int `json:"retaken,omitempty"`
+	// Model is the name of the agent's model that the run has fallen back to; empty for the
+	// agent's first. The agent may have it no more.
+	Model string `json:"model,omitempty"`
 	// Usage is what the run has used so far, by provider and model.
 	Usage []holdfast.Usage `json:"usage,omitempty"`
 	TakenBack

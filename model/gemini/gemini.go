@@ -122,6 +122,10 @@ func pathOf(model string) string {
 // ModelName returns the names of the provider and of the model.
 func (m *Model) ModelName() (string, string) { return provider, m.client.Model }
 
+// CircuitKey is a short hash of where the model is asked and with which key and headers; it
+// tells none of them.
+func (m *Model) CircuitKey() string { return m.client.CircuitKey() }
+
 // Stream implements [holdfast.Model]. It reads in the caller's goroutine.
 func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 	return func(yield func(holdfast.Delta, error) bool) {
