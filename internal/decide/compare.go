@@ -167,11 +167,39 @@ func (w *walk) takeElsewhere(role string, m agui.Message) {
 		return
 	}
 	w.known, w.dropped = true, true
+	if m.Role == string(holdfast.RoleUser) && w.rewritten(&m) {
+		w.takeRewritten(m)
+		return
+	}
 	w.astray = w.astray || w.hasNew() || !w.follows(m.ID)
 	w.tip = m.ID
 	if m.Role == string(holdfast.RoleUser) {
 		w.differs = true
 	}
+}
+
+// rewritten reports whether a user message with an id of another branch says something else
+// than the message there.
+func (w *walk) rewritten(m *agui.Message) bool {
+	theirs, err := agui.DecodeMessage(w.history.Said[m.ID])
+	return err == nil && !sameMessage(&theirs, m)
+}
+
+// takeRewritten is for a message that the person has edited, from a client that has not heard
+// of the id that the server has given to the edited one, or to another wording before it.
+func (w *walk) takeRewritten(m agui.Message) {
+	path, next := w.history.Path, w.common+1
+	for next < len(path) && path[next].Role != string(holdfast.RoleUser) {
+		next++
+	}
+	if next < len(path) && !w.differs && !w.hasNew() && sameMessage(&path[next], &m) {
+		m.ID = path[next].ID
+		w.takeKnown(next, m)
+		return
+	}
+	w.differs = true
+	m.ID = ""
+	w.Users = append(w.Users, m)
 }
 
 // place applies rule 3: it finds where the new messages attach.

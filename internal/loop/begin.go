@@ -27,8 +27,6 @@ type beginning struct {
 	seq agui.Sequencer // after the commit's records
 	r   *run           // what is launched
 	st  *thread.State  // the run's, a copy of the thread's
-	// untouched are the calls that are closed although they were never started.
-	untouched map[string]bool
 }
 
 // place returns where the run begins.
@@ -272,14 +270,16 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.untouched = map[string]bool{}
 	text := map[decide.Closing]string{decide.CloseDeclined: thread.TextDeclined, decide.CloseAbandoned: thread.TextAbandoned, decide.CloseNotAnswered: thread.TextNotAnswered}[b.p.d.Close]
 	if text == "" {
 		text = thread.TextNotAnswered
 	}
 	for _, call := range b.st.Calls {
-		b.untouched[call.ID] = !started[call.ID]
-		b.add(agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}))
+		m := agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text})
+		if b.p.repeatsMatter(call.Name) && !started[call.ID] {
+			m.Metadata = thread.FailedMark(true) // so that no branch takes it for one that was made
+		}
+		b.add(m)
 	}
 	b.st.Calls = nil
 	return nil

@@ -134,8 +134,9 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	}
 	p.d = decide.Decide(s, p.req, e.cfg.Now())
 	if in.Chat && p.d.Do == decide.Reject && p.d.Err.Code == codes.InvalidAnswer {
-		// The page of a frontend cannot show this error; it can ask again.
-		p.d = decide.Decision{Do: decide.Hydrate, Warning: p.d.Err.Message}
+		// The page of a frontend cannot show this error; it can ask again. What the person has
+		// answered is not for the log.
+		p.d = decide.Decision{Do: decide.Hydrate, Warning: "resume ignored: an answer is not what its question asks for"}
 	}
 	if err := e.authorize(ctx, who, p); err != nil {
 		return nil, err

@@ -17,13 +17,14 @@ type History struct {
 	Index     map[string]int    // message id to its place in Path
 	Elsewhere map[string]string // ids of messages on other branches, to their role
 	Parents   map[string]string // ids of messages on other branches, to the ids of their parents
+	Said      map[string][]byte // the user messages on other branches, as they are stored
 	Queued    map[string]bool   // ids of user messages that wait for open calls
 	Calls     map[string]bool   // tool call ids of the whole tree
 }
 
 // NewHistory returns a history without messages.
 func NewHistory() *History {
-	return &History{Index: map[string]int{}, Elsewhere: map[string]string{}, Parents: map[string]string{}, Calls: map[string]bool{}}
+	return &History{Index: map[string]int{}, Elsewhere: map[string]string{}, Parents: map[string]string{}, Said: map[string][]byte{}, Calls: map[string]bool{}}
 }
 
 // Add appends a message, raw being its stored form, to the path.
@@ -102,6 +103,9 @@ func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) 
 				return nil, ReadError(key, err)
 			}
 			h.Elsewhere[stored[i].ID], h.Parents[stored[i].ID] = m.Role, stored[i].Parent
+			if m.Role == string(holdfast.RoleUser) {
+				h.Said[stored[i].ID] = stored[i].Data
+			}
 			h.noteCalls(&m)
 		}
 	}
