@@ -3,6 +3,7 @@ package modeltest
 // The tests of the suite.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -132,31 +135,64 @@ func (s *suite) unknown(t *testing.T) {
 	}
 }
 
+// PartVariable says at which bytes answers are cut: 3/16 is every 16th, from the 3rd; 0/1 is
+// each. Without it, [part] is taken. The ends of events are always places.
+const PartVariable, part = "MODEL_SUITE_PART", "0/16"
+
+// places tells which of a stream's bytes it is to be cut at.
+func places(t *testing.T) func(at int) bool {
+	t.Helper()
+	value := cmp.Or(os.Getenv(PartVariable), part)
+	first, parts, ok := strings.Cut(value, "/")
+	k, err := strconv.Atoi(first)
+	n, err2 := strconv.Atoi(parts)
+	if !ok || err != nil || err2 != nil || k < 0 || k >= n {
+		t.Fatalf("%s=%s is no part, such as %s", PartVariable, value, part)
+	}
+	t.Logf("%s=%s", PartVariable, value)
+	return func(at int) bool { return at%n == k }
+}
+
 // cut: an answer that ends too early is a truncation wherever it ends, and what was said
 // until then is the beginning of the answer.
 func (s *suite) cut(t *testing.T) {
 	t.Parallel()
+	chosen := places(t)
 	for name, a := range s.samples() {
 		events := s.Stream(a)
 		whole := strings.Join(events, "")
 		complete := len(strings.TrimRight(strings.Join(events[:len(events)-s.Trailing], ""), "\n"))
+		ends, end := map[int]bool{}, 0
+		for _, event := range events {
+			end += len(event)
+			ends[end] = true
+		}
 		for at := range whole {
-			for _, end := range []error{io.EOF, io.ErrUnexpectedEOF} {
-				w := says("")
-				w.body = func(context.Context) io.Reader {
-					return io.MultiReader(strings.NewReader(whole[:at]), iotest.ErrReader(end))
-				}
-				h := ask(t.Context(), t, s.model(t, "m1", w), question())
-				e := h.failure()
-				switch {
-				case !strings.HasPrefix(strings.Join(a.Text, ""), h.text) || !strings.HasPrefix(strings.Join(a.Reasoning, ""), h.reasoning) || len(h.calls) > len(a.Calls):
-					t.Fatalf("%s, cut at %d with %v: %s", name, at, end, h)
-				case at >= complete && e == nil:
-				case e == nil || e.Kind != failure.Cut || !e.Retryable || !errors.Is(e, holdfast.ErrTruncated):
-					t.Fatalf("%s, cut at %d of %d with %v: %s, %v; the stream so far:\n%s", name, at, len(whole), end, h, h.err, whole[:at])
-				}
+			if !chosen(at) && !ends[at] {
+				continue
+			}
+			for _, cause := range []error{io.EOF, io.ErrUnexpectedEOF} {
+				s.cutAt(t, name, a, whole[:at], cause, at >= complete)
 			}
 		}
+	}
+}
+
+// cutAt cuts an answer after this beginning of it, which may be complete.
+func (s *suite) cutAt(t *testing.T, name string, a Answer, beginning string, cause error, complete bool) {
+	t.Helper()
+	w := says("")
+	w.body = func(context.Context) io.Reader {
+		return io.MultiReader(strings.NewReader(beginning), iotest.ErrReader(cause))
+	}
+	h := ask(t.Context(), t, s.model(t, "m1", w), question())
+	e := h.failure()
+	switch {
+	case !strings.HasPrefix(strings.Join(a.Text, ""), h.text) || !strings.HasPrefix(strings.Join(a.Reasoning, ""), h.reasoning) || len(h.calls) > len(a.Calls):
+		t.Fatalf("%s, cut at %d with %v: %s", name, len(beginning), cause, h)
+	case complete && e == nil:
+	case e == nil || e.Kind != failure.Cut || !e.Retryable || !errors.Is(e, holdfast.ErrTruncated):
+		t.Fatalf("%s, cut at %d with %v: %s, %v; the stream so far:\n%s", name, len(beginning), cause, h, h.err, beginning)
 	}
 }
 
