@@ -199,6 +199,14 @@ func CallID(id string) string {
 	if callIDs.MatchString(id) {
 		return id
 	}
+	return ShortID(id, 0)
+}
+
+// ShortID returns an id of at most so many bytes.
+func ShortID(id string, most int) string {
+	if len(id) <= most {
+		return id
+	}
 	sum := sha256.Sum256([]byte(id))
 	return "call_" + hex.EncodeToString(sum[:12])
 }

@@ -3,7 +3,6 @@ package modeltest
 // The tests of the suite.
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,12 +10,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -29,6 +25,8 @@ func Run(t *testing.T, p Provider) {
 	s := &suite{p}
 	t.Run("answers", s.answers)
 	t.Run("usage", s.usage)
+	t.Run("other forms", s.forms)
+	t.Run("torn characters", s.torn)
 	t.Run("unknown events", s.unknown)
 	t.Run("cut at every byte", s.cut)
 	t.Run("misbehaviour", s.misbehaviour)
@@ -37,6 +35,7 @@ func Run(t *testing.T, p Provider) {
 	t.Run("cancelled", s.cancelled)
 	t.Run("left", s.left)
 	t.Run("secrets return", s.secrets)
+	t.Run("secrets refused", s.refused)
 	t.Run("same bytes", s.bytes)
 }
 
@@ -132,67 +131,6 @@ func (s *suite) unknown(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// PartVariable says at which bytes answers are cut: 3/16 is every 16th, from the 3rd; 0/1 is
-// each. Without it, [part] is taken. The ends of events are always places.
-const PartVariable, part = "MODEL_SUITE_PART", "0/16"
-
-// places tells which of a stream's bytes it is to be cut at.
-func places(t *testing.T) func(at int) bool {
-	t.Helper()
-	value := cmp.Or(os.Getenv(PartVariable), part)
-	first, parts, ok := strings.Cut(value, "/")
-	k, err := strconv.Atoi(first)
-	n, err2 := strconv.Atoi(parts)
-	if !ok || err != nil || err2 != nil || k < 0 || k >= n {
-		t.Fatalf("%s=%s is no part, such as %s", PartVariable, value, part)
-	}
-	t.Logf("%s=%s", PartVariable, value)
-	return func(at int) bool { return at%n == k }
-}
-
-// cut: an answer that ends too early is a truncation wherever it ends, and what was said
-// until then is the beginning of the answer.
-func (s *suite) cut(t *testing.T) {
-	t.Parallel()
-	chosen := places(t)
-	for name, a := range s.samples() {
-		events := s.Stream(a)
-		whole := strings.Join(events, "")
-		complete := len(strings.TrimRight(strings.Join(events[:len(events)-s.Trailing], ""), "\n"))
-		ends, end := map[int]bool{}, 0
-		for _, event := range events {
-			end += len(event)
-			ends[end] = true
-		}
-		for at := range whole {
-			if !chosen(at) && !ends[at] {
-				continue
-			}
-			for _, cause := range []error{io.EOF, io.ErrUnexpectedEOF} {
-				s.cutAt(t, name, a, whole[:at], cause, at >= complete)
-			}
-		}
-	}
-}
-
-// cutAt cuts an answer after this beginning of it, which may be complete.
-func (s *suite) cutAt(t *testing.T, name string, a Answer, beginning string, cause error, complete bool) {
-	t.Helper()
-	w := says("")
-	w.body = func(context.Context) io.Reader {
-		return io.MultiReader(strings.NewReader(beginning), iotest.ErrReader(cause))
-	}
-	h := ask(t.Context(), t, s.model(t, "m1", w), question())
-	e := h.failure()
-	switch {
-	case !strings.HasPrefix(strings.Join(a.Text, ""), h.text) || !strings.HasPrefix(strings.Join(a.Reasoning, ""), h.reasoning) || len(h.calls) > len(a.Calls):
-		t.Fatalf("%s, cut at %d with %v: %s", name, len(beginning), cause, h)
-	case complete && e == nil:
-	case e == nil || e.Kind != failure.Cut || !e.Retryable || !errors.Is(e, holdfast.ErrTruncated):
-		t.Fatalf("%s, cut at %d with %v: %s, %v; the stream so far:\n%s", name, len(beginning), cause, h, h.err, beginning)
 	}
 }
 
@@ -362,10 +300,9 @@ func (s *suite) left(t *testing.T) {
 	}
 }
 
-// secrets: what the provider needs back of its answers comes back unchanged to the same
-// model, and never to another.
-func (s *suite) secrets(t *testing.T) {
-	t.Parallel()
+// signed returns a request after an answer with signatures, and those.
+func (s *suite) signed(t *testing.T) (*holdfast.ModelRequest, []string) {
+	t.Helper()
 	a := s.samples()["parallel calls"]
 	var signatures []string
 	if s.Signs {
@@ -389,6 +326,14 @@ func (s *suite) secrets(t *testing.T) {
 	for _, c := range a.Calls {
 		next.Messages = append(next.Messages, holdfast.Message{ID: "t" + c.ID, Role: holdfast.RoleTool, CallID: c.ID, Text: "seen " + c.ID})
 	}
+	return next, signatures
+}
+
+// secrets: what the provider needs back of its answers comes back unchanged to the same
+// model, and never to another.
+func (s *suite) secrets(t *testing.T) {
+	t.Parallel()
+	next, signatures := s.signed(t)
 	for _, model := range []string{"m1", "m2"} {
 		w := says(strings.Join(s.Stream(s.samples()["text"]), ""))
 		if h := ask(t.Context(), t, s.model(t, model, w), next); h.err != nil {
@@ -399,8 +344,43 @@ func (s *suite) secrets(t *testing.T) {
 				t.Errorf("the model %s is sent %s: %v\n%s", model, signature, got, w.asked[0])
 			}
 		}
-		if strings.Count(w.asked[0], "seen c") != len(a.Calls) || strings.Contains(w.asked[0], "me see") {
+		if strings.Count(w.asked[0], "seen c") != 3 || strings.Contains(w.asked[0], "me see") {
 			t.Errorf("the request lacks results, or has more than it should:\n%s", w.asked[0])
+		}
+	}
+}
+
+// refused: a provider that does not take its secrets back is asked again without them, once;
+// any other refusal stands.
+func (s *suite) refused(t *testing.T) {
+	t.Parallel()
+	next, signatures := s.signed(t)
+	for _, said := range append(slices.Clone(s.Refusing), "something else is wrong") {
+		for again := range 2 {
+			asked := 0
+			m, err := s.New("m1", Key, Replies(func(r *http.Request) (int, string) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				for _, signature := range signatures {
+					if sent := strings.Contains(string(body), signature); sent != (asked == 0) {
+						t.Errorf("%s: request %d has %s: %v", said, asked, signature, sent)
+					}
+				}
+				if asked++; asked > 1+again {
+					return http.StatusOK, strings.Join(s.Stream(s.samples()["text"]), "")
+				}
+				return http.StatusBadRequest, `{"error":{"type":"invalid_request_error","message":` + JSON(said) + `}}`
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := ask(t.Context(), t, m, next)
+			e, fails := h.failure(), again == 1 || !slices.Contains(s.Refusing, said)
+			if fails && (e == nil || e.Kind != failure.Invalid) || !fails && h.err != nil {
+				t.Errorf("%s, %d times: %s, %v", said, 1+again, h, h.err)
+			}
 		}
 	}
 }

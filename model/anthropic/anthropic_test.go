@@ -87,7 +87,7 @@ func FuzzPlainText(f *testing.F) {
 			return
 		}
 		var e event
-		if err := json.Unmarshal([]byte(data), &e); err != nil && index[0] != '0' || err == nil && (e.Delta.Text != got || e.Type != "content_block_delta" || e.Delta.Type != "text_delta") {
+		if err := json.Unmarshal([]byte(data), &e); err != nil && index[0] != '0' || err == nil && (string(e.Delta.Text) != got || e.Type != "content_block_delta" || e.Delta.Type != "text_delta") {
 			t.Errorf("%s is read as %q, decoded as %+v: %v", data, got, e, err)
 		}
 	})

@@ -135,6 +135,7 @@ func conforming(nameless bool) modeltest.Provider {
 			failure.TooLong:    {failed(400, "INVALID_ARGUMENT", "The input token count (9) exceeds the maximum number of tokens allowed (8).", "")},
 			failure.Invalid:    {failed(400, "INVALID_ARGUMENT", "what?", "")},
 		},
+		Refusing: []string{"Corrupted thought signature.", "Function call is missing a thought_signature in functionCall parts."},
 		Endings: map[failure.Kind][]string{
 			failure.Refused: {sse(`"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}` + tail(`"promptTokenCount": 3`))},
 			failure.Cut:     cut,

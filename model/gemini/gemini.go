@@ -10,7 +10,6 @@
 package gemini
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -135,11 +134,26 @@ func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq
 			return
 		}
 		m.client.SayLeftOut(ctx, req, left)
-		m.client.Stream(ctx, m.path, body, yield, func(a *modelhttp.Answer) modelhttp.Parser {
+		m.client.StreamAmended(ctx, m.path, body, yield, func(a *modelhttp.Answer) modelhttp.Parser {
 			return &answer{Answer: a, model: m, ctx: ctx, attempt: req.Attempt}
-		})
+		}, m.amend(req))
 	}
 }
 
-// nameOf returns the name of the model that answered.
-func (a *answer) nameOf() string { return cmp.Or(a.name, a.model.client.Model) }
+// amend returns the request without the model's earlier signatures if the provider does not
+// take them back: they are worth something only to the key that they were made for.
+func (m *Model) amend(req *holdfast.ModelRequest) modelhttp.Amend {
+	bare := false
+	return func(refused *holdfast.ModelError) (*modelhttp.Client, []byte) {
+		said := strings.ToLower(strings.NewReplacer("_", "", " ", "").Replace(refused.Error()))
+		if bare || !strings.Contains(said, "thoughtsignature") {
+			return nil, nil
+		}
+		bare = true
+		body, _, err := m.write(req, bare)
+		if err != nil {
+			return nil, nil
+		}
+		return m.client, body
+	}
+}

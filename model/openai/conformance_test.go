@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 			InputTokens: count(modeltest.Input), OutputTokens: count(modeltest.Output), TotalTokens: count(modeltest.Input + modeltest.Output),
 			ReasoningTokens: count(modeltest.Reasoning), CachedInput: count(modeltest.Cached), CacheWriteInput: count(modeltest.Written),
 		},
-		Unknown:     []string{sse(`{"choices":[]}`), sse(`{"object":"news"}`), "event: news\ndata: {}\n\n", ": ping\n\n"},
+		Unknown:     []string{sse(`{"choices":[]}`), sse(`{"object":"news"}`), sse(`{"error":null,"choices":[]}`), "event: news\ndata: {}\n\n", ": ping\n\n"},
 		Undecodable: sse(`{"choices":[{"del`),
 		Errors: map[failure.Kind][]string{
 			failure.Overloaded: {say("server_error", ""), "error: GPU on fire\n\n"},

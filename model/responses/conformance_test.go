@@ -135,6 +135,9 @@ func TestConformance(t *testing.T) {
 			failure.Invalid: {failedAfter("empty_image_file", ""), failedFlat("invalid_request_error", "what?"), failedNested("unsupported_image_media_type", "")},
 			failure.Cut:     {terminal("cancelled", ""), terminal("completed", `"status":"queued",`), "data: [DONE]\n\n"},
 		},
+		Refusing: []string{
+			"The encrypted content gAAA...DQ== could not be verified.", "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+		},
 		Endings: map[failure.Kind][]string{
 			failure.Cut: {
 				sse("response.created", opening) + added(0, callItem("a", "", "")) + done(0, callItem("a", "", "{}")) + terminal("completed", ""),

@@ -87,7 +87,7 @@ func FuzzPlainText(f *testing.F) {
 			return
 		}
 		var e event
-		if err := json.Unmarshal([]byte(data), &e); err != nil || e.Delta != got || e.Index != at || e.Type != "response.output_text.delta" {
+		if err := json.Unmarshal([]byte(data), &e); err != nil || string(e.Delta) != got || e.Index != at || e.Type != "response.output_text.delta" {
 			t.Errorf("%s is read as %q of %d, decoded as %+v: %v", data, got, at, e, err)
 		}
 	})
@@ -136,8 +136,11 @@ func TestForms(t *testing.T) {
 		"arguments that go on":        {added(0, callItem("c1", "f", "{")) + done(0, callItem("c1", "f", "{}")) + terminal("completed", ""), called("", "{", "}")},
 		"arguments with other spaces": {added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") + done(0, callItem("c1", "f", "{ }")) + terminal("completed", ""), called("", "{}")},
 		"a call without an end":       {added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") + terminal("completed", ""), called("", "{}")},
-		"the state in the response":   {delta(0, "output_text", "x") + terminal("completed", `"status":"incomplete",`), "\"x\" \"\" \"\"  \n\"\" \"\" \"\"  length\n<nil>"},
-		"a filter in a call":          {done(0, callItem("c1", "f", "{}")) + terminal("incomplete", `"incomplete_details":{"reason":"content_filter"},`), strings.Replace(called("", "{}"), "tool_calls", "length", 1)},
+		"arguments in one piece":      {added(0, callItem("c1", "f", "")) + sse("response.function_call_arguments.done", `,"output_index":0,"arguments":"{}"`) + terminal("completed", ""), called("", "{}")},
+		"a text only announced": {added(0, `{"id":"msg_1","type":"message","role":"assistant","content":[]}`) +
+			sse("response.completed", `,"response":{"status":"completed","output":[`+message+`]}`), hello},
+		"the state in the response": {delta(0, "output_text", "x") + terminal("completed", `"status":"incomplete",`), "\"x\" \"\" \"\"  \n\"\" \"\" \"\"  length\n<nil>"},
+		"a filter in a call":        {done(0, callItem("c1", "f", "{}")) + terminal("incomplete", `"incomplete_details":{"reason":"content_filter"},`), strings.Replace(called("", "{}"), "tool_calls", "length", 1)},
 		"two thoughts": {summary(0, 0, "a") + summary(0, 0, "b") + summary(0, 1, "c") + done(1, `{"type":"reasoning","content":[{"type":"reasoning_text","text":"d"}]}`) + terminal("completed", ""),
 			"\"\" \"a\" \"\"  \n\"\" \"b\" \"\"  \n\"\" \"\\n\\nc\" \"\"  \n\"\" \"\\n\\nd\" \"\"  \n\"\" \"\" \"\"  stop\n<nil>"},
 	} {
