@@ -3,6 +3,7 @@ package modelhttp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -30,6 +31,21 @@ func Total(u *holdfast.Usage) *holdfast.Usage {
 		u.TotalTokens = Sum(u.InputTokens, u.OutputTokens)
 	}
 	return u
+}
+
+// Spent passes on what is known of the usage of an answer that has failed, since it was
+// paid for, and returns the failure.
+func (a *Answer) Spent(err error, usage func() *holdfast.Usage) error {
+	var failed *holdfast.ModelError
+	if err == nil || a.finished || !errors.As(err, &failed) {
+		return err
+	}
+	if u := usage(); u != nil {
+		if err := a.Emit(holdfast.Delta{Usage: u}); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // maxName bounds the name of a model, in bytes: it is stored with the usage.

@@ -46,6 +46,8 @@ type Provider struct {
 	InOrder bool
 	// Usage is what the provider's usage of the suite's answers means; see [Tokens].
 	Usage holdfast.Usage
+	// CountsEarly: an answer that fails in the middle has said how large its input was.
+	CountsEarly bool
 	// Unknown are events of kinds that a client does not know, and may ignore.
 	Unknown []string
 	// Undecodable is an event that is not JSON.

@@ -117,6 +117,14 @@ func (s *suite) usage(t *testing.T) {
 	if err := errors.Join(err, err2); err != nil || string(g) != string(w) {
 		t.Errorf("%s, want %s (%v)", g, w, err)
 	}
+	// An answer that fails was paid for too.
+	events := s.Stream(s.samples()["text"])
+	for _, end := range append([]string{""}, s.Errors[failure.Overloaded]...) {
+		h = s.reply(t, strings.Join(events[:len(events)-s.Trailing-1], "")+end)
+		if counted := h.usage != nil && h.usage.InputTokens != nil && *h.usage.InputTokens == Input; counted != s.CountsEarly || h.err == nil {
+			t.Errorf("after %q the usage is %+v, the error %v", end, h.usage, h.err)
+		}
+	}
 }
 
 func (s *suite) unknown(t *testing.T) {

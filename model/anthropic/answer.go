@@ -106,7 +106,9 @@ const (
 )
 
 // Event implements modelhttp.Parser.
-func (a *answer) Event(ev modelhttp.Event) error {
+func (a *answer) Event(ev modelhttp.Event) error { return a.Spent(a.event(ev), a.total) }
+
+func (a *answer) event(ev modelhttp.Event) error {
 	if text, ok := plainText(ev.Data); ok && !ev.Failed {
 		return a.say(text)
 	}
@@ -181,7 +183,7 @@ func (a *answer) Whole(data []byte) error {
 }
 
 // Ended implements modelhttp.Parser.
-func (a *answer) Ended(cause error) error { return a.Truncated(cause) }
+func (a *answer) Ended(cause error) error { return a.Spent(a.Truncated(cause), a.total) }
 
 // Most events are pieces of text, with these bytes around it and spaces behind.
 var (

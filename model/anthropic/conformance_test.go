@@ -91,7 +91,7 @@ func TestConformance(t *testing.T) {
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake", HTTP: client})
 		},
-		Stream: fake, Thinks: true, Signs: true,
+		Stream: fake, CountsEarly: true, Thinks: true, Signs: true,
 		Usage: holdfast.Usage{
 			InputTokens: count(modeltest.Input), OutputTokens: count(modeltest.Output), TotalTokens: count(modeltest.Input + modeltest.Output),
 			ReasoningTokens: count(modeltest.Reasoning), CachedInput: count(modeltest.Cached), CacheWriteInput: count(modeltest.Written),

@@ -103,7 +103,9 @@ type signed struct {
 }
 
 // Event implements modelhttp.Parser.
-func (a *answer) Event(ev modelhttp.Event) error {
+func (a *answer) Event(ev modelhttp.Event) error { return a.Spent(a.event(ev), a.total) }
+
+func (a *answer) event(ev modelhttp.Event) error {
 	var e event
 	if err := json.Unmarshal(ev.Data, &e); err != nil && !ev.Failed {
 		return a.Undecodable(err)
@@ -145,7 +147,7 @@ func (a *answer) Whole(data []byte) error {
 }
 
 // Ended implements modelhttp.Parser.
-func (a *answer) Ended(cause error) error { return a.Truncated(cause) }
+func (a *answer) Ended(cause error) error { return a.Spent(a.Truncated(cause), a.total) }
 
 var errNameless = errors.New("a tool call has no name")
 

@@ -117,7 +117,7 @@ func conforming(nameless bool) modeltest.Provider {
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake", HTTP: client})
 		},
-		Stream: fake(nameless), Thinks: true, Signs: true, SignsCalls: true, InOrder: true, Nameless: nameless,
+		Stream: fake(nameless), CountsEarly: true, Thinks: true, Signs: true, SignsCalls: true, InOrder: true, Nameless: nameless,
 		Usage: holdfast.Usage{
 			InputTokens: count(modeltest.Input), OutputTokens: count(modeltest.Output), TotalTokens: count(modeltest.Input + modeltest.Output),
 			ReasoningTokens: count(modeltest.Reasoning), CachedInput: count(modeltest.Cached),
