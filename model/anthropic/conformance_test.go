@@ -83,11 +83,15 @@ func failed(kind, message string) string {
 // TestConformance plugs a fake of Anthropic's Messages into the suite.
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	modeltest.Run(t, conforming())
+}
+
+func conforming() modeltest.Provider {
 	unnamed := "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"
 	untyped := "data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"
 	refusal := opening() + begin(0, `{"type":"text","text":""}`) + delta(0, "text_delta", "text", "I ") +
 		sse("message_delta", `,"delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"no KEY"}},"usage":{"output_tokens":5}`) + sse("message_stop", "")
-	modeltest.Run(t, modeltest.Provider{
+	return modeltest.Provider{
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake", HTTP: client})
 		},
@@ -126,5 +130,5 @@ func TestConformance(t *testing.T) {
 			modeltest.Refusal{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`, Kind: failure.Quota},
 			modeltest.Refusal{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, Kind: failure.TooLong},
 		),
-	})
+	}
 }

@@ -1,60 +1,26 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+	"github.com/holdfast-agents/holdfast/internal/modeltest"
 )
 
-// FuzzStream: no stream makes the reader panic or end twice, and it makes no difference
-// where the network splits the stream.
-func FuzzStream(f *testing.F) {
-	f.Add([]byte(delta(`{"content":"x"}`) + finish("stop") + done))
-	f.Add([]byte(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}`) + done))
-	f.Add([]byte("error: {\"message\":\"x\"}\n\n" + done))
-	f.Add([]byte("event: error\ndata: x\n\n"))
-	f.Add([]byte(delta(`{"tool_calls":[{"id":"a"},{"index":0,"function":{"arguments":"{}"}},{"index":0,"id":"b","function":{"name":"f"}}]}`) + finish("length")))
-	f.Add([]byte(" [{\"error\":{}}]"))
-	f.Add([]byte("data: {\r\ndata: }\r\n\r\n: c\ndata:[DONE]"))
-	f.Add([]byte(sse(`{"error":{"message":"x","code":1e99}}`)))
-	f.Fuzz(func(t *testing.T, stream []byte) {
-		whole := readAll(t, bytes.NewReader(stream))
-		pieces := readAll(t, iotest.OneByteReader(bytes.NewReader(stream)))
-		if whole != pieces {
-			t.Errorf("in one piece:\n%s\nbyte by byte:\n%s", whole, pieces)
-		}
-	})
+func reader() *modeltest.Reader {
+	m := &Model{client: &modelhttp.Client{Model: "m"}}
+	return &modeltest.Reader{Client: m.client, Parser: m.parser, Ends: []string{"finish_reason", "[done]"}}
 }
 
-func readAll(t *testing.T, r io.Reader) string {
-	var log strings.Builder
-	finished := false
-	m := &Model{client: &modelhttp.Client{Model: "m"}}
-	err := m.client.Read(r, func(d holdfast.Delta, _ error) bool {
-		if finished {
-			t.Error("a delta came after the last one")
-		}
-		finished = d.Finish != ""
-		call := ""
-		if d.Call != nil {
-			call = fmt.Sprint(*d.Call)
-		}
-		fmt.Fprintf(&log, "%q %q %s %s\n", d.Text, d.Reasoning, call, d.Finish)
-		return true
-	}, m.parser)
-	if (err == nil) != finished {
-		t.Errorf("finished %v with the error %v", finished, err)
-	}
-	fmt.Fprint(&log, err)
-	return log.String()
+func FuzzStream(f *testing.F) {
+	modeltest.Fuzz(f, conforming(), reader(),
+		delta(`{"tool_calls":[{"id":"a"},{"index":0,"function":{"arguments":"{}"}},{"index":0,"id":"b","function":{"name":"f"}}]}`)+finish("length"),
+		"error: {\"message\":\"x\"}\n\n"+done, "event: error\ndata: x\n\n", " [{\"error\":{}}]", "data: {\r\ndata: }\r\n\r\n: c\ndata:[DONE]", sse(`{"error":{"message":"x","code":1e99}}`))
 }
 
 // BenchmarkDelta compares our cost of a model's delta with just decoding its JSON into
