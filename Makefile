@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page model-suite
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page model-suite size
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -9,6 +9,11 @@ run: ## run the server: embedded store in ./data, demo model, http://localhost:8
 
 build: ## build bin/holdfast
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast ./cmd/server
+
+SIZE = 36000000
+size: ## the size of the program for linux/amd64, which must not be more than 36 MB
+	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast-linux-amd64 ./cmd/server
+	@size=$$(wc -c <bin/holdfast-linux-amd64); echo "$$size bytes (limit $(SIZE))"; test "$$size" -le $(SIZE)
 
 # The detector waits a second at the end of each test program for the reports of other
 # threads, unless it is told to wait less.

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -31,13 +32,43 @@ type secret struct {
 
 // Seal returns blocks of the provider as an encrypted value that only this provider and
 // model are sent again. They stand after so many bytes of the answer's text and so many of
-// its calls; for a call both are 0.
+// its calls; for a call both are 0. The blocks are kept byte for byte.
 func (c *Client) Seal(text, calls int, blocks ...json.RawMessage) string {
-	b, err := json.Marshal(secret{Provider: c.Provider, Model: c.Model, Text: text, Calls: calls, Blocks: blocks})
-	if err != nil {
-		return "" // a block is not JSON: nothing that could be sent back
+	size := 64 + len(c.Provider) + len(c.Model)
+	for _, block := range blocks {
+		size += len(block) + 1
 	}
-	return string(b)
+	b := append(make([]byte, 0, size), `{"provider":`...)
+	b = append(AppendQuoted(b, c.Provider), `,"model":`...)
+	b = AppendQuoted(b, c.Model)
+	if text != 0 {
+		b = strconv.AppendInt(append(b, `,"text":`...), int64(text), 10)
+	}
+	if calls != 0 {
+		b = strconv.AppendInt(append(b, `,"calls":`...), int64(calls), 10)
+	}
+	b = append(b, `,"blocks":[`...)
+	for i, block := range blocks {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, block...)
+	}
+	return string(append(b, "]}"...))
+}
+
+// AppendQuoted appends a text as a JSON string.
+func AppendQuoted(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				quoted = []byte(`""`) // a text is always written
+			}
+			return append(b, quoted...)
+		}
+	}
+	return append(append(append(b, '"'), text...), '"')
 }
 
 // Unseal returns the blocks of an encrypted value; none if it is another model's.

@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
@@ -159,6 +160,22 @@ func TestKinds(t *testing.T) {
 			if !errors.As(err, &e) || e.Retryable != want {
 				t.Errorf("%d with x-should-retry %s: %+v", status, said, e)
 			}
+		}
+	}
+}
+
+// TestSeal: what is sealed is that, byte for byte, whatever the names are.
+func TestSeal(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"m", "m/1:x", `m"\\`, "mé\n\xff"} {
+		c := &Client{Provider: "p", Model: name}
+		a, b := json.RawMessage(`{"a": "<é>"}`), json.RawMessage("[1,\n2]")
+		var s secret
+		if err := json.Unmarshal([]byte(c.Seal(3, 2, a, b)), &s); err != nil || s.Text != 3 || s.Calls != 2 || len(s.Blocks) != 2 || string(s.Blocks[0]) != string(a) || string(s.Blocks[1]) != string(b) {
+			t.Errorf("%q: %+v, %v", name, s, err)
+		}
+		if blocks := c.Unseal(c.Seal(0, 0, a)); utf8.ValidString(name) && (len(blocks) != 1 || string(blocks[0]) != string(a)) {
+			t.Errorf("%q: %s", name, blocks)
 		}
 	}
 }

@@ -67,6 +67,7 @@ type answer struct {
 	*modelhttp.Answer
 	model *Model
 
+	now    event // the one that is being read: a new one for each would be a third of the cost
 	blocks map[int]*block
 	// pending are blocks of thinking that were not passed on as a secret yet.
 	pending []json.RawMessage
@@ -112,8 +113,9 @@ func (a *answer) event(ev modelhttp.Event) error {
 	if text, ok := plainText(ev.Data); ok && !ev.Failed {
 		return a.say(text)
 	}
-	var e event
-	if err := json.Unmarshal(ev.Data, &e); err != nil && !ev.Failed {
+	a.now = event{}
+	e := &a.now
+	if err := json.Unmarshal(ev.Data, e); err != nil && !ev.Failed {
 		return a.odd(ev.Data, err)
 	}
 	if ev.Failed || e.Type == "error" || modelhttp.Given(e.Error) {
@@ -124,9 +126,9 @@ func (a *answer) event(ev modelhttp.Event) error {
 		a.name = a.model.client.NameOf(e.Message.Model)
 		a.count(e.Message.Usage)
 	case "content_block_start":
-		return a.begin(&e)
+		return a.begin(e)
 	case "content_block_delta":
-		return a.delta(&e)
+		return a.delta(e)
 	case "content_block_stop":
 		return a.end(e.Index)
 	case "message_delta":

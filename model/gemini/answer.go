@@ -186,21 +186,28 @@ func (a *answer) sign(signature string, block signed) error {
 		return nil
 	}
 	block.Signature = signature
-	raw, err := a.block(block)
-	a.pending = append(a.pending, raw)
-	return err
-}
-
-// block writes a block, and counts it.
-func (a *answer) block(block signed) (json.RawMessage, error) {
-	if a.held += perBlock + len(block.Signature); a.held > maxHeld {
-		return nil, a.TooMuch("signatures")
-	}
 	raw, err := json.Marshal(block)
 	if err != nil {
-		return nil, a.Undecodable(err)
+		return a.Undecodable(err)
 	}
-	return raw, nil
+	a.pending = append(a.pending, raw)
+	return a.hold(signature)
+}
+
+// hold counts a signature.
+func (a *answer) hold(signature string) error {
+	if a.held += perBlock + len(signature); a.held > maxHeld {
+		return a.TooMuch("signatures")
+	}
+	return nil
+}
+
+// signatureAlone is the block of a call, written without reflection: most calls have one.
+func signatureAlone(signature string) json.RawMessage {
+	if signature == "" {
+		return json.RawMessage("{}")
+	}
+	return append(modelhttp.AppendQuoted([]byte(`{"thoughtSignature":`), signature), '}')
 }
 
 // flush passes on, as one secret, the signatures that stand here.
@@ -227,11 +234,10 @@ func (a *answer) call(p *partOut) error {
 		d.Arguments = string(args)
 	}
 	if p.Signature != "" || a.calls == 0 {
-		raw, err := a.block(signed{Signature: p.Signature})
-		if err != nil {
+		if err := a.hold(p.Signature); err != nil {
 			return err
 		}
-		d.EncryptedValue = a.model.client.Seal(0, 0, raw)
+		d.EncryptedValue = a.model.client.Seal(0, 0, signatureAlone(p.Signature))
 	}
 	a.calls++
 	return a.Emit(holdfast.Delta{Call: d})

@@ -26,38 +26,44 @@ func FuzzStream(f *testing.F) {
 // BenchmarkDelta compares our cost of a model's delta with just decoding its JSON into
 // the least that holds its text. The bar is 1.5 x.
 func BenchmarkDelta(b *testing.B) {
-	line := delta(`{"role":"assistant","content":"some words"}`)
-	b.Run("holdfast", func(b *testing.B) {
-		b.ReportAllocs()
-		m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
-		stream := io.LimitReader(&repeating{text: []byte(line)}, int64(b.N)*int64(len(line)))
-		err := m.client.Read(stream, func(holdfast.Delta, error) bool { told++; return true }, m.parser)
-		if told != b.N || !errors.Is(err, holdfast.ErrTruncated) {
-			b.Errorf("%d deltas of %d, then %v", told, b.N, err)
-		}
-	})
-	b.Run("decoding alone", func(b *testing.B) {
-		b.ReportAllocs()
-		data := []byte(strings.TrimSpace(strings.TrimPrefix(line, "data: ")))
-		for b.Loop() {
-			var v struct {
-				Choices []struct {
-					Delta struct {
-						Content   string
-						ToolCalls []struct {
-							Index    int
-							ID       string
-							Function struct{ Name, Arguments string }
-						} `json:"tool_calls"`
+	for name, line := range map[string]string{
+		"text": delta(`{"role":"assistant","content":"some words"}`), "reasoning": delta(`{"reasoning_content":"some words"}`),
+		"arguments": delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"some"}}]}`),
+	} {
+		b.Run(name+"/holdfast", func(b *testing.B) {
+			b.ReportAllocs()
+			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
+			begun := delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}`)
+			stream := io.MultiReader(strings.NewReader(begun), io.LimitReader(&repeating{text: []byte(line)}, int64(b.N)*int64(len(line))))
+			err := m.client.Read(stream, func(holdfast.Delta, error) bool { told++; return true }, m.parser)
+			if told != b.N+1 || !errors.Is(err, holdfast.ErrTruncated) {
+				b.Errorf("%d deltas of %d, then %v", told, b.N, err)
+			}
+		})
+		b.Run(name+"/decoding alone", func(b *testing.B) {
+			b.ReportAllocs()
+			data := []byte(strings.TrimSpace(strings.TrimPrefix(line, "data: ")))
+			for b.Loop() {
+				var v struct {
+					Choices []struct {
+						Delta struct {
+							Content   string
+							Reasoning string `json:"reasoning_content"`
+							ToolCalls []struct {
+								Index    int
+								ID       string
+								Function struct{ Name, Arguments string }
+							} `json:"tool_calls"`
+						}
+						FinishReason string `json:"finish_reason"`
 					}
-					FinishReason string `json:"finish_reason"`
+				}
+				if err := json.Unmarshal(data, &v); err != nil {
+					b.Fatal(err)
 				}
 			}
-			if err := json.Unmarshal(data, &v); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+		})
+	}
 }
 
 // repeating is an endless stream of the same text.

@@ -64,6 +64,7 @@ type answer struct {
 	*modelhttp.Answer
 	model *Model
 
+	now   event // the one that is being read: a new one for each would be a third of the cost
 	items map[int]*item
 	known map[string]*item // calls by their ids
 	// pending are items of reasoning that were not passed on as a secret yet.
@@ -106,8 +107,9 @@ func (a *answer) Event(ev modelhttp.Event) error {
 	if string(ev.Data) == end {
 		return a.Truncated(errors.New(end + " came without a terminal event"))
 	}
-	var e event
-	if err := json.Unmarshal(ev.Data, &e); err != nil && !ev.Failed {
+	a.now = event{}
+	e := &a.now
+	if err := json.Unmarshal(ev.Data, e); err != nil && !ev.Failed {
 		return a.odd(ev.Data, err)
 	}
 	// An event of any kind may say, with null, that there was no error.
