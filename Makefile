@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page model-suite size
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page model-suite size smoke
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -46,6 +46,9 @@ FUZZGUIDE ?= all
 FUZZPART ?= 0/1
 fuzz: ## run every fuzz target for FUZZTIME, guided by all code, or with FUZZGUIDE=project by the project's
 	scripts/fuzz.sh $(FUZZTIME) $(FUZZGUIDE) $(FUZZPART)
+
+smoke: ## ask the real providers whose keys are in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY); costs a few cents
+	HOLDFAST_SMOKE=1 go test -count=1 -v ./internal/smoke
 
 model-suite: ## what every model provider's client must pass, whole: answers are cut at each of their bytes
 	MODEL_SUITE_PART=0/1 go test -count=1 -run='TestConformance$$' ./model/...

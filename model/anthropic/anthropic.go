@@ -1,9 +1,9 @@
 // Package anthropic has the models of Anthropic's Messages API:
 //
-//	model, err := anthropic.New(anthropic.Options{Model: "claude-sonnet-4-5"})
+//	model, err := anthropic.New(anthropic.Options{Model: "claude-sonnet-5-5"})
 //
 // reads the key from ANTHROPIC_API_KEY. In an agents file the same model is
-// anthropic/claude-sonnet-4-5.
+// anthropic/claude-sonnet-5-5.
 //
 // A model's thinking is sent back to it unchanged, and to no other model. The prompt is
 // cached: each request marks where it ends, so that the next one reads it from the cache.

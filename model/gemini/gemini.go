@@ -1,9 +1,9 @@
 // Package gemini has the models of Google's Gemini API:
 //
-//	model, err := gemini.New(gemini.Options{Model: "gemini-3-pro-preview"})
+//	model, err := gemini.New(gemini.Options{Model: "gemini-3.8-flash"})
 //
 // reads the key from GEMINI_API_KEY or GOOGLE_API_KEY. In an agents file the same model is
-// gemini/gemini-3-pro-preview.
+// gemini/gemini-3.8-flash.
 //
 // The signatures of a model's thoughts are sent back to it unchanged, and to no other
 // model. What a model cannot take is left out, and the model is told so.

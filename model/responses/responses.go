@@ -1,9 +1,9 @@
 // Package responses has the models of OpenAI's Responses API:
 //
-//	model, err := responses.New(responses.Options{Model: "gpt-5-mini"})
+//	model, err := responses.New(responses.Options{Model: "gpt-6-luna"})
 //
 // reads the key from OPENAI_API_KEY. In an agents file the same model is
-// responses/gpt-5-mini.
+// responses/gpt-6-luna.
 //
 // Nothing is stored at the provider: each request has the whole conversation, and the
 // model's reasoning, encrypted by the provider, is sent back unchanged and to no other
