@@ -194,12 +194,40 @@ func Arguments(wrote json.RawMessage) json.RawMessage {
 	return b
 }
 
-// Parameters returns the schema of a tool's arguments; a tool without one takes none.
+// maxNesting bounds how deep objects and lists in a schema may be nested. No provider takes
+// a tenth of it, and rewriting a schema for one takes time with each level.
+const maxNesting = 64
+
+// Parameters returns the schema of a tool's arguments; a tool without one takes none. One
+// that is nested absurdly deep, which a frontend may send, says nothing to the model.
 func Parameters(t *holdfast.ToolSpec) json.RawMessage {
-	if len(t.Parameters) == 0 {
+	switch {
+	case len(t.Parameters) == 0:
 		return json.RawMessage(`{"type":"object","properties":{}}`)
+	case nested(t.Parameters) > maxNesting:
+		return json.RawMessage(`{"type":"object"}`)
 	}
 	return t.Parameters
+}
+
+// nested returns how deep JSON is nested.
+func nested(raw json.RawMessage) int {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // ToolText returns a tool's result as a text, for providers that take nothing else. What is

@@ -180,6 +180,21 @@ func TestSeal(t *testing.T) {
 	}
 }
 
+// TestDeepSchema: a schema that is nested absurdly deep is not sent.
+func TestDeepSchema(t *testing.T) {
+	t.Parallel()
+	deep := func(n int) string {
+		return strings.Repeat(`{"items":`, n) + `{"description":"{[\"{[\\"}` + strings.Repeat("}", n)
+	}
+	for schema, want := range map[string]string{
+		"": `{"type":"object","properties":{}}`, deep(0): deep(0), deep(maxNesting - 1): deep(maxNesting - 1), deep(maxNesting): `{"type":"object"}`,
+	} {
+		if got := Parameters(&holdfast.ToolSpec{Parameters: json.RawMessage(schema)}); string(got) != want {
+			t.Errorf("%.80s… becomes %.80s", schema, got)
+		}
+	}
+}
+
 // TestPieces: an answer is put together again as the model gave it, whatever stands
 // between; what another model gave is left out.
 func TestPieces(t *testing.T) {
