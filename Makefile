@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page model-suite size smoke
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -9,6 +9,11 @@ run: ## run the server: embedded store in ./data, demo model, http://localhost:8
 
 build: ## build bin/holdfast
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast ./cmd/server
+
+SIZE = 36000000
+size: ## the size of the program for linux/amd64, which must not be more than 36 MB
+	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast-linux-amd64 ./cmd/server
+	@size=$$(wc -c <bin/holdfast-linux-amd64); echo "$$size bytes (limit $(SIZE))"; test "$$size" -le $(SIZE)
 
 # The detector waits a second at the end of each test program for the reports of other
 # threads, unless it is told to wait less.
@@ -41,6 +46,12 @@ FUZZGUIDE ?= all
 FUZZPART ?= 0/1
 fuzz: ## run every fuzz target for FUZZTIME, guided by all code, or with FUZZGUIDE=project by the project's
 	scripts/fuzz.sh $(FUZZTIME) $(FUZZGUIDE) $(FUZZPART)
+
+smoke: ## ask the real providers whose keys are in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY); costs a few cents
+	HOLDFAST_SMOKE=1 go test -count=1 -v ./internal/smoke
+
+model-suite: ## what every model provider's client must pass, whole: answers are cut at each of their bytes
+	MODEL_SUITE_PART=0/1 go test -count=1 -run='TestConformance$$' ./model/...
 
 TRIALS ?= 500
 damage: ## damage an embedded store at TRIALS random places, and look what becomes of it

@@ -127,8 +127,9 @@ type CallDelta struct {
 // FinishReason is why a model stopped.
 type FinishReason string
 
-// The reasons. A model that was cut off by its token limit finishes with
-// FinishLength: what it said is kept, and calls that it did not complete never start.
+// The reasons. A model that was cut off by its token limit finishes with FinishLength, one
+// that was cut off by a filter of its provider with FinishFilter: what it said is kept, and
+// calls that it did not complete never start, of which the last may be one.
 const (
 	FinishStop      FinishReason = "stop"
 	FinishToolCalls FinishReason = "tool_calls"

@@ -17,9 +17,25 @@ awk '
 		exit !(a/j <= 0.35 && h/l <= 1.3)
 	}' "$dir/agui" || missed="$missed encode/decode"
 
-echo "== a model's delta compared with just decoding its JSON (bar: <= 1.5 x)"
-go test -run='^$' -bench=Delta -count=5 ./model/openai | grep ^Benchmark | tee "$dir/delta"
-awk '/holdfast/ { h += $3 } /decoding_alone/ { d += $3 } END { printf "delta: %.2f x (limit 1.5)\n", h/d; exit !(h/d <= 1.5) }' "$dir/delta" || missed="$missed delta"
+echo "== a model's delta compared with just decoding its JSON, for each provider: the best of 31 turns (bar: each <= 1.5 x)"
+for provider in openai responses anthropic gemini; do
+	go test -c -o "$dir/$provider.test" "./model/$provider"
+	for _ in {1..31}; do "$dir/$provider.test" -test.run='^$' -test.bench=Delta -test.benchtime=10ms; done |
+		sed -nE "s|^BenchmarkDelta/(.*)/(holdfast\|decoding_alone)(-[0-9]+)?\s+[0-9]+\s+([0-9.]+) ns.*|$provider \1 \2 \4|p"
+done >"$dir/delta"
+awk '
+	{ kind = $1 ", " $2; key = kind " " $3; if (!(key in best) || $4 < best[key]) best[key] = $4; kinds[kind] }
+	END {
+		for (kind in kinds) {
+			ratio = best[kind " holdfast"] / best[kind " decoding_alone"]
+			printf "delta of %s: %.2f x (limit 1.5)\n", kind, ratio
+			missed = missed || ratio > 1.5
+		}
+		exit missed
+	}' "$dir/delta" | sort || missed="$missed delta"
+
+echo "== the size of the program for linux/amd64 (bar: <= 36 MB)"
+make --no-print-directory size || missed="$missed size"
 
 echo "== embedded store: commits of 100 writers compared with what Pebble alone does with the same puts (bar: >= 60 %)"
 go test -run='^$' -bench=Commit -benchtime=2s -count=3 ./internal/filestore | grep ^Benchmark | tee "$dir/file"

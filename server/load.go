@@ -77,14 +77,16 @@ type ModelSpec struct {
 	Timeout, IdleTimeout time.Duration
 }
 
-// DefaultModel returns the model of agents that name none: openai/gpt-5-mini if there
-// is a key for it, or else anthropic/claude-sonnet-4-5, or else the demo.
+// DefaultModel returns the model of agents that name none: the first of
+// responses/gpt-6-luna, anthropic/claude-sonnet-5-5 and gemini/gemini-3.8-flash for which
+// there is a key, or else the demo.
 func DefaultModel(getenv func(string) string) string {
-	if getenv("OPENAI_API_KEY") != "" {
-		return "openai/gpt-5-mini"
-	}
-	if getenv("ANTHROPIC_API_KEY") != "" {
-		return "anthropic/claude-sonnet-4-5"
+	for _, d := range []struct{ key, model string }{
+		{"OPENAI_API_KEY", "responses/gpt-6-luna"}, {"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5-5"}, {"GEMINI_API_KEY", "gemini/gemini-3.8-flash"},
+	} {
+		if getenv(d.key) != "" {
+			return d.model
+		}
 	}
 	return demoModel
 }

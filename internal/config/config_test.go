@@ -184,7 +184,7 @@ func TestManyMistakes(t *testing.T) {
 func TestExampleFile(t *testing.T) {
 	const path = "../../holdfast.example.yaml"
 	k := known()
-	k.Middleware, k.Priced = kinds.All(), []string{"budget"}
+	k.Middleware, k.Priced, k.Models = kinds.All(), []string{"budget"}, []string{"demo", "responses/"}
 	f, err := config.Load(path, k)
 	if err != nil {
 		t.Fatal(err)

@@ -165,7 +165,7 @@ func newStepMetrics(f promauto.Factory) stepMetrics {
 			"Time from the start of an attempt of a model call to its first delta.",
 			.05, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60)),
 		tokens: f.NewCounterVec(counter("holdfast_tokens_total",
-			"Tokens that models reported; cached is part of input, reasoning of output."), []string{"agent", "kind"}),
+			"Tokens that models reported; cached and cache_write are part of input, reasoning of output."), []string{"agent", "kind"}),
 		toolCalls: f.NewCounterVec(counter("holdfast_tool_calls_total",
 			"Tool calls, by result; all frontend tools count as one."), []string{"tool", "result"}),
 		// From a plain function to the default timeout of a tool call.
@@ -255,7 +255,7 @@ func (m *Metrics) zero() {
 		for _, result := range observe.ModelResults() {
 			m.steps.modelCalls.WithLabelValues(agent, string(result))
 		}
-		for _, kind := range []string{"input", "output", "cached", "reasoning"} {
+		for _, kind := range []string{"input", "output", "cached", "cache_write", "reasoning"} {
 			m.steps.tokens.WithLabelValues(agent, kind)
 		}
 	}

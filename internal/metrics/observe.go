@@ -75,6 +75,7 @@ func (m *Metrics) modelCalled(at holdfast.Iteration, result observe.ModelResult,
 	m.tokens(agent, "input", usage.InputTokens)
 	m.tokens(agent, "output", usage.OutputTokens)
 	m.tokens(agent, "cached", usage.CachedInput)
+	m.tokens(agent, "cache_write", usage.CacheWriteInput)
 	m.tokens(agent, "reasoning", usage.ReasoningTokens)
 }
 

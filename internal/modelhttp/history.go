@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -31,13 +32,43 @@ type secret struct {
 
 // Seal returns blocks of the provider as an encrypted value that only this provider and
 // model are sent again. They stand after so many bytes of the answer's text and so many of
-// its calls; for a call both are 0.
+// its calls; for a call both are 0. The blocks are kept byte for byte.
 func (c *Client) Seal(text, calls int, blocks ...json.RawMessage) string {
-	b, err := json.Marshal(secret{Provider: c.Provider, Model: c.Model, Text: text, Calls: calls, Blocks: blocks})
-	if err != nil {
-		return "" // a block is not JSON: nothing that could be sent back
+	size := 64 + len(c.Provider) + len(c.Model)
+	for _, block := range blocks {
+		size += len(block) + 1
 	}
-	return string(b)
+	b := append(make([]byte, 0, size), `{"provider":`...)
+	b = append(AppendQuoted(b, c.Provider), `,"model":`...)
+	b = AppendQuoted(b, c.Model)
+	if text != 0 {
+		b = strconv.AppendInt(append(b, `,"text":`...), int64(text), 10)
+	}
+	if calls != 0 {
+		b = strconv.AppendInt(append(b, `,"calls":`...), int64(calls), 10)
+	}
+	b = append(b, `,"blocks":[`...)
+	for i, block := range blocks {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, block...)
+	}
+	return string(append(b, "]}"...))
+}
+
+// AppendQuoted appends a text as a JSON string.
+func AppendQuoted(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				quoted = []byte(`""`) // a text is always written
+			}
+			return append(b, quoted...)
+		}
+	}
+	return append(append(append(b, '"'), text...), '"')
 }
 
 // Unseal returns the blocks of an encrypted value; none if it is another model's.
@@ -163,12 +194,40 @@ func Arguments(wrote json.RawMessage) json.RawMessage {
 	return b
 }
 
-// Parameters returns the schema of a tool's arguments; a tool without one takes none.
+// maxNesting bounds how deep objects and lists in a schema may be nested. No provider takes
+// a tenth of it, and rewriting a schema for one takes time with each level.
+const maxNesting = 64
+
+// Parameters returns the schema of a tool's arguments; a tool without one takes none. One
+// that is nested absurdly deep, which a frontend may send, says nothing to the model.
 func Parameters(t *holdfast.ToolSpec) json.RawMessage {
-	if len(t.Parameters) == 0 {
+	switch {
+	case len(t.Parameters) == 0:
 		return json.RawMessage(`{"type":"object","properties":{}}`)
+	case nested(t.Parameters) > maxNesting:
+		return json.RawMessage(`{"type":"object"}`)
 	}
 	return t.Parameters
+}
+
+// nested returns how deep JSON is nested.
+func nested(raw json.RawMessage) int {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // ToolText returns a tool's result as a text, for providers that take nothing else. What is
@@ -197,6 +256,14 @@ var callIDs = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // a client, may have given one that is refused.
 func CallID(id string) string {
 	if callIDs.MatchString(id) {
+		return id
+	}
+	return ShortID(id, 0)
+}
+
+// ShortID returns an id of at most so many bytes.
+func ShortID(id string, most int) string {
+	if len(id) <= most {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

@@ -154,5 +154,5 @@ const (
 	TextCancelled   = "No result: the run was cancelled before the call finished."
 	TextInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
 	TextPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
-	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit. Make a shorter call."
+	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit or a filter. Make a shorter call."
 )

@@ -6,30 +6,34 @@ package anthropic
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // body writes a request, and returns what the model cannot take of it. The same request
 // always gives the same bytes.
 func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, error) {
+	return m.write(req, whole)
+}
+
+// write is body with more or less of the earlier thinking.
+func (m *Model) write(req *holdfast.ModelRequest, t thoughts) ([]byte, []modelhttp.LeftPart, error) {
 	body := maps.Clone(m.client.Params)
 	if body == nil {
 		body = map[string]any{}
 	}
-	w := &writer{client: m.client, req: req}
+	w := &writer{client: m.client, req: req, bare: t == bare}
 	w.write()
 	system, tools := system(req), tools(req.Tools)
 	if body["cache_control"] == nil {
 		mark(system, tools, w.messages)
 	}
 	w.volatile()
+	t.set(body)
 	body["model"], body["stream"], body["messages"] = m.client.Model, true, w.messages
 	if body["max_tokens"] == nil {
 		body["max_tokens"] = DefaultMaxTokens
@@ -40,14 +44,8 @@ func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, 
 	if len(tools) > 0 {
 		body["tools"] = tools
 	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil, nil, &holdfast.ModelError{
-			Kind: failure.Invalid, Provider: provider, Model: m.client.Model,
-			Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err),
-		}
-	}
-	return b, w.left, nil
+	b, err := m.client.Write(body)
+	return b, w.left, err
 }
 
 // The roles of messages.
@@ -134,6 +132,7 @@ type writer struct {
 	req      *holdfast.ModelRequest
 	messages []*message
 	left     []modelhttp.LeftPart
+	bare     bool // without thinking
 }
 
 // add adds blocks to the conversation. Roles must alternate, so neighbours of one role are
@@ -180,8 +179,10 @@ func (w *writer) said(i int) []*content {
 	var blocks []*content
 	for _, p := range w.client.Pieces(w.req.Messages, i) {
 		switch {
-		case p.Block != nil && isThinking(p.Block):
-			blocks = append(blocks, &content{thinking: p.Block})
+		case p.Block != nil:
+			if !w.bare && isThinking(p.Block) {
+				blocks = append(blocks, &content{thinking: p.Block})
+			}
 		case p.Call != nil:
 			blocks = append(blocks, &content{Type: blockToolUse, ID: modelhttp.CallID(p.Call.ID), Name: p.Call.Name, Input: modelhttp.Arguments(p.Call.Arguments)})
 		case !blank(p.Text):

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -32,54 +31,19 @@ func testModel(t testing.TB, name string, params map[string]any) *Model {
 	return m
 }
 
-func (m *Model) parser(ctx context.Context, attempt int) func(*modelhttp.Answer) modelhttp.Parser {
-	return func(a *modelhttp.Answer) modelhttp.Parser {
-		return &answer{Answer: a, model: m, ctx: ctx, attempt: attempt}
-	}
+func reader(t testing.TB) *modeltest.Reader {
+	m := &Model{client: &modelhttp.Client{Provider: provider, Model: "m1"}}
+	return &modeltest.Reader{Client: m.client, Ends: []string{"finishreason"}, Parser: m.parser(t.Context(), 0)}
 }
 
-// read reads a stream without a request, and writes down what it says.
 func read(t testing.TB, r io.Reader) string {
-	var log strings.Builder
-	m, finished := &Model{client: &modelhttp.Client{Provider: provider, Model: "m1"}}, false
-	err := m.client.Read(r, func(d holdfast.Delta, _ error) bool {
-		if finished {
-			t.Error("a delta came after the last one")
-		}
-		finished = d.Finish != ""
-		call := ""
-		if d.Call != nil {
-			call = fmt.Sprint(*d.Call)
-		}
-		fmt.Fprintf(&log, "%q %q %q %s %s\n", d.Text, d.Reasoning, d.ReasoningSecret, call, d.Finish)
-		return true
-	}, m.parser(t.Context(), 0))
-	if (err == nil) != finished {
-		t.Errorf("finished %v with the error %v", finished, err)
-	}
-	fmt.Fprint(&log, err)
-	return log.String()
+	t.Helper()
+	return reader(t).Read(t, r)
 }
 
-// FuzzStream: no stream makes the reader panic or end twice, and it makes no difference
-// where the network splits the stream.
 func FuzzStream(f *testing.F) {
-	for _, a := range []modeltest.Answer{
-		{Text: []string{"x", "é"}, Finish: holdfast.FinishStop},
-		{Reasoning: []string{"hm"}, Signature: "s", Calls: []modeltest.Call{{ID: "a", Name: "f", Arguments: []string{"{}"}, Signature: "t"}, {ID: "b", Name: "g"}}, Finish: holdfast.FinishToolCalls},
-	} {
-		f.Add([]byte(strings.Join(fake(false)(a), "")))
-	}
-	f.Add([]byte(failed(503, "UNAVAILABLE", "x", "")))
-	f.Add([]byte(chunk(signedText("é", "s"), `{"inlineData": {"mimeType": "image/png","data": "AAAA"}}`) + finish("SAFETY")))
-	f.Add([]byte(sse(`"promptFeedback": {"blockReason": "SAFETY"}`)))
-	f.Add([]byte(`[{"error":{"code":500}}]`))
-	f.Fuzz(func(t *testing.T, stream []byte) {
-		whole, pieces := read(t, bytes.NewReader(stream)), read(t, iotest.OneByteReader(bytes.NewReader(stream)))
-		if whole != pieces {
-			t.Errorf("in one piece:\n%s\nbyte by byte:\n%s", whole, pieces)
-		}
-	})
+	modeltest.Fuzz(f, conforming(false), reader(f), chunk(signedText("é", "s"), `{"inlineData": {"mimeType": "image/png","data": "AAAA"}}`)+finish("SAFETY"),
+		sse(`"promptFeedback": {"blockReason": "SAFETY"}`), `[{"error":{"code":500}}]`)
 }
 
 // TestFinishes: every finish reason, without and with a call.

@@ -6,24 +6,27 @@ package gemini
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // body writes a request, and returns what the model cannot take of it. The same request
 // always gives the same bytes.
 func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, error) {
+	return m.write(req, false)
+}
+
+// write is body, or that without the model's earlier signatures.
+func (m *Model) write(req *holdfast.ModelRequest, bare bool) ([]byte, []modelhttp.LeftPart, error) {
 	body := maps.Clone(m.client.Params)
 	if body == nil {
 		body = map[string]any{}
 	}
-	w := &writer{client: m.client, req: req}
+	w := &writer{client: m.client, req: req, bare: bare}
 	w.write()
 	body["contents"] = w.contents
 	if system := system(req); len(system) > 0 {
@@ -32,14 +35,8 @@ func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, 
 	if len(req.Tools) > 0 {
 		body["tools"] = []any{map[string]any{"functionDeclarations": tools(req.Tools)}}
 	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil, nil, &holdfast.ModelError{
-			Kind: failure.Invalid, Provider: provider, Model: m.client.Model,
-			Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err),
-		}
-	}
-	return b, w.left, nil
+	b, err := m.client.Write(body)
+	return b, w.left, err
 }
 
 // The roles of contents.
@@ -124,6 +121,7 @@ type writer struct {
 	req      *holdfast.ModelRequest
 	contents []*content
 	left     []modelhttp.LeftPart
+	bare     bool // without signatures
 }
 
 // add adds parts to the conversation. Roles alternate, so neighbours of one role are one
@@ -182,7 +180,7 @@ func (w *writer) said(i int) []*part {
 		switch {
 		case p.Block != nil:
 			var s signed
-			if json.Unmarshal(p.Block, &s) != nil || s.Signature == "" {
+			if w.bare || json.Unmarshal(p.Block, &s) != nil || s.Signature == "" {
 				continue
 			}
 			if s.Text > 0 {
@@ -224,7 +222,7 @@ func (w *writer) call(c *holdfast.ToolCall, first bool) *part {
 	p := &part{Call: &call{ID: modelhttp.CallID(c.ID), Name: c.Name, Args: modelhttp.Arguments(c.Arguments)}}
 	blocks := w.client.Unseal(c.EncryptedValue)
 	var s signed
-	if len(blocks) > 0 && json.Unmarshal(blocks[0], &s) == nil {
+	if len(blocks) > 0 && !w.bare && json.Unmarshal(blocks[0], &s) == nil {
 		p.Signature = s.Signature
 	} else if first {
 		p.Signature = standIn

@@ -4,12 +4,10 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
@@ -26,12 +24,11 @@ func (m *Model) body(req *holdfast.ModelRequest) ([]byte, error) {
 	if len(req.Tools) > 0 {
 		body["tools"] = tools(req.Tools)
 	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil, &holdfast.ModelError{Kind: failure.Invalid, Provider: provider, Model: m.client.Model, Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err)}
-	}
-	return b, nil
+	return m.client.Write(body)
 }
+
+// maxID is how long OpenAI takes the id of a call to be, in bytes. Others give longer ones.
+const maxID = 40
 
 // wireMessage is a message in the API's form.
 type wireMessage struct {
@@ -81,7 +78,7 @@ func (m *Model) message(from *holdfast.Message) (wireMessage, bool) {
 	case holdfast.RoleAssistant:
 		w := wireMessage{Role: "assistant"}
 		for _, c := range from.Calls {
-			call := wireCall{ID: c.ID, Type: "function", Function: wireFunction{Name: c.Name, Arguments: string(modelhttp.Arguments(c.Arguments))}}
+			call := wireCall{ID: modelhttp.ShortID(c.ID, maxID), Type: "function", Function: wireFunction{Name: c.Name, Arguments: string(modelhttp.Arguments(c.Arguments))}}
 			if extra := m.client.Unseal(c.EncryptedValue); len(extra) == 1 {
 				call.Extra = extra[0]
 			}
@@ -92,7 +89,7 @@ func (m *Model) message(from *holdfast.Message) (wireMessage, bool) {
 		}
 		return w, true
 	case holdfast.RoleTool:
-		return wireMessage{Role: "tool", Content: modelhttp.ToolText(from), ToolCallID: from.CallID}, true
+		return wireMessage{Role: "tool", Content: modelhttp.ToolText(from), ToolCallID: modelhttp.ShortID(from.CallID, maxID)}, true
 	}
 	return wireMessage{}, false
 }

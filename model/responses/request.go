@@ -7,24 +7,27 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // body writes a request, and returns what the model cannot take of it. The same request
 // always gives the same bytes.
 func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, error) {
+	return m.write(req, false)
+}
+
+// write is body, or that without the model's earlier reasoning.
+func (m *Model) write(req *holdfast.ModelRequest, bare bool) ([]byte, []modelhttp.LeftPart, error) {
 	body := maps.Clone(m.client.Params)
 	if body == nil {
 		body = map[string]any{}
 	}
-	w := &writer{client: m.client, req: req}
+	w := &writer{client: m.client, req: req, bare: bare}
 	w.write()
 	body["model"], body["stream"], body["store"], body["input"] = m.client.Model, true, false, w.items
 	if _, set := body["include"]; !set {
@@ -39,14 +42,8 @@ func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, 
 	if len(req.Tools) > 0 {
 		body["tools"] = tools(req.Tools)
 	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil, nil, &holdfast.ModelError{
-			Kind: failure.Invalid, Provider: provider, Model: m.client.Model,
-			Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err),
-		}
-	}
-	return b, w.left, nil
+	b, err := m.client.Write(body)
+	return b, w.left, err
 }
 
 // cacheKey is what the provider routes requests by, so that those of a thread find its
@@ -126,6 +123,7 @@ type writer struct {
 	req    *holdfast.ModelRequest
 	items  []any
 	left   []modelhttp.LeftPart
+	bare   bool // without reasoning
 }
 
 // goOn stands where the API needs an item and the conversation has none.
@@ -175,7 +173,7 @@ func (w *writer) said(i int) {
 	for _, p := range w.client.Pieces(w.req.Messages, i) {
 		switch {
 		case p.Block != nil:
-			if isReasoning(p.Block) {
+			if !w.bare && isReasoning(p.Block) {
 				reasoning = append(reasoning, p.Block)
 			}
 			continue

@@ -1,9 +1,9 @@
 // Package responses has the models of OpenAI's Responses API:
 //
-//	model, err := responses.New(responses.Options{Model: "gpt-5-mini"})
+//	model, err := responses.New(responses.Options{Model: "gpt-6-luna"})
 //
 // reads the key from OPENAI_API_KEY. In an agents file the same model is
-// responses/gpt-5-mini.
+// responses/gpt-6-luna.
 //
 // Nothing is stored at the provider: each request has the whole conversation, and the
 // model's reasoning, encrypted by the provider, is sent back unchanged and to no other
@@ -14,6 +14,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -105,8 +106,30 @@ func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq
 			return
 		}
 		m.client.SayLeftOut(ctx, req, left)
-		m.client.Stream(ctx, "/responses", body, yield, m.parser)
+		m.client.StreamAmended(ctx, "/responses", body, yield, m.parser, m.amend(req))
 	}
+}
+
+// amend returns the request without the model's earlier reasoning if the provider does not
+// take that back: another organization cannot read it, and it must lead to something.
+func (m *Model) amend(req *holdfast.ModelRequest) modelhttp.Amend {
+	bare := false
+	return func(refused *holdfast.ModelError) (*modelhttp.Client, []byte) {
+		if bare || !refusesReasoning(strings.ToLower(refused.Error())) {
+			return nil, nil
+		}
+		bare = true
+		body, _, err := m.write(req, bare)
+		if err != nil {
+			return nil, nil
+		}
+		return m.client, body
+	}
+}
+
+// refusesReasoning reports whether an error is about reasoning in the conversation.
+func refusesReasoning(said string) bool {
+	return strings.Contains(said, "encrypted_content") || strings.Contains(said, "encrypted content") || strings.Contains(said, "of type 'reasoning'")
 }
 
 func (m *Model) parser(a *modelhttp.Answer) modelhttp.Parser {
