@@ -36,12 +36,12 @@ func TestASummarySurvivesARestart(t *testing.T) {
 		if made := strings.Contains(stream, `"name":"holdfast.history_summarised"`); made != (i == 3) {
 			t.Errorf("question %d: %s", i, stream)
 		}
-		if i == 3 && (!strings.Contains(stream, `"inputTokens":2000`) || !strings.Contains(stream, "shown: 4, Summary of the first 4 messages")) {
+		if i == 3 && (!strings.Contains(stream, `"inputTokens":2000`) || !strings.Contains(stream, "shown: 2, Summary of the first 6 messages")) {
 			t.Error(stream)
 		}
 	}
 	c.Restart()
-	if stream := c.Say("and now").Text; !strings.Contains(stream, `shown: 6, Summary of the first 4 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
+	if stream := c.Say("and now").Text; !strings.Contains(stream, `shown: 4, Summary of the first 6 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
 		t.Errorf("%d summaries: %s", summaries.Load(), stream)
 	}
 	if history := c.Get("/threads/t/messages"); strings.Count(history, `"role":"user"`) != 5 {
