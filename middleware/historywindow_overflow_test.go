@@ -21,6 +21,10 @@ type small struct {
 	*hooktest.Run
 	o     middleware.HistoryWindowOptions
 	bytes int
+	// summarises: it summarises whatever it gets.
+	summarises bool
+	// used is what the last answer has reported.
+	used *holdfast.Usage
 	// requests are those that were answered, and refused counts the others.
 	requests []*holdfast.ModelRequest
 	refused  int
@@ -37,14 +41,15 @@ func (s *small) call(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[ho
 	for _, m := range req.Messages {
 		size += len(m.Text)
 	}
-	if size > s.bytes {
+	summary := req.Messages[0].ID == "summary"
+	if size > s.bytes && !(summary && s.summarises) {
 		s.refused++
 		return hooktest.Breaking(errOverflow)(nil, nil)
 	}
-	if req.Messages[0].ID != "summary" {
+	if !summary {
 		s.requests = append(s.requests, req)
 	}
-	return hooktest.Says(holdfast.Delta{Text: "They talked.", Finish: holdfast.FinishStop})(nil, nil)
+	return hooktest.Says(holdfast.Delta{Text: "They talked.", Finish: holdfast.FinishStop, Usage: hooktest.Usage(1, 1)})(nil, nil)
 }
 
 // ask asks for an answer to a history.
@@ -62,10 +67,11 @@ func (s *small) ask(history []holdfast.Message) (shown string, err error) {
 func (s *small) try(history []holdfast.Message, overflows int) (shown string, err error) {
 	model := middleware.HistoryWindow(s.o).Model(s.call)
 	req := &holdfast.ModelRequest{Messages: history, Overflows: overflows}
-	for _, err := range model(s.Context(), req) {
+	for d, err := range model(s.Context(), req) {
 		if err != nil {
 			return "", err
 		}
+		s.used = d.Usage
 	}
 	return ids(s.requests[len(s.requests)-1].Messages), nil
 }
@@ -108,12 +114,12 @@ func TestAVeryLongConversation(t *testing.T) {
 		o := onlyOverflow
 		o.Then = then
 		s := newSmall(t, 2000, o)
-		history := shape(strings.Repeat("uaurctuauCttrcta", 150))
+		history := shape(strings.Repeat("uaurctuauCttrcta", 75))
 		for i := range history {
 			history[i].Text = strings.Repeat("some words ", 8)
 		}
 		turns := 0
-		for n := 2000; n < len(history); n++ {
+		for n := 1000; n < len(history); n++ {
 			if history[n-1].Role != holdfast.RoleUser {
 				continue
 			}
@@ -123,12 +129,28 @@ func TestAVeryLongConversation(t *testing.T) {
 			}
 		}
 		// The first call halves again and again, and each time the summary may be too long too.
-		if turns < 50 || s.refused > 20 {
+		if turns < 40 || s.refused > 20 {
 			t.Errorf("%s: %d turns, %d calls were refused", then, turns, s.refused)
 		}
 		if summaries := strings.Count(strings.Join(s.History.Activities, " "), middleware.ActivitySummary); (summaries > 0) != (then == middleware.WindowSummarise) {
 			t.Errorf("%s: %d summaries", then, summaries)
 		}
+	}
+}
+
+// TestSeveralSummariesForOneAnswer: each of them counts.
+func TestSeveralSummariesForOneAnswer(t *testing.T) {
+	t.Parallel()
+	o := onlyOverflow
+	o.Then = middleware.WindowSummarise
+	s := newSmall(t, 100, o)
+	s.summarises = true
+	history := shape(strings.Repeat("ua", 40) + "u")
+	if _, err := s.ask(history); err != nil || *s.used.InputTokens != 4 || s.requests[0].Cut != "summary" {
+		t.Errorf("%v, the answer has used %+v", err, s.used)
+	}
+	if got := s.History.Activities; len(got) != 3 || !strings.Contains(got[2], `"messages":72,`) {
+		t.Errorf("recorded is %q", got)
 	}
 }
 
