@@ -198,7 +198,9 @@ func (s *windowCall) request() *holdfast.ModelRequest {
 		return s.req
 	}
 	r := *s.req
-	r.Cut = s.moved
+	if s.moved != "" {
+		r.Cut = s.moved
+	}
 	r.Instructions = append(append([]string(nil), r.Instructions...), s.notes()...)
 	r.Messages = s.shown(s.now.place)
 	return &r

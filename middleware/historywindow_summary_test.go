@@ -205,7 +205,7 @@ func TestSummaryFails(t *testing.T) {
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	s.summary = s.summary[:2] // cut off
 	s.shows("uauauau", "u0 u6", hidden)
-	s.shows("uauauaua", "u0 u6 a7", hidden) // it is tried again
+	s.shows("uauauaua", "u0 u6 a7", hidden)                                      // it is tried again
 	s.summary = append(s.summary, holdfast.Delta{Finish: holdfast.FinishLength}) // as long as it may be
 	s.shows("uauauauau", "u0 u6 a7 u8", firstSummary)
 	s.summary = nil

@@ -58,7 +58,9 @@ func asked(t *testing.T, ctx context.Context, m holdfast.Middleware, messages []
 	var got *holdfast.ModelRequest
 	model := m.Model(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		got = req
-		return func(yield func(holdfast.Delta, error) bool) { yield(holdfast.Delta{Text: "yes", Finish: holdfast.FinishStop}, nil) }
+		return func(yield func(holdfast.Delta, error) bool) {
+			yield(holdfast.Delta{Text: "yes", Finish: holdfast.FinishStop}, nil)
+		}
 	})
 	for _, err := range model(ctx, &holdfast.ModelRequest{Instructions: []string{"be kind"}, Messages: messages}) {
 		if err != nil {
