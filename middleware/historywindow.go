@@ -7,6 +7,11 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// A history window is a Model hook: it decides what of the history a call shows, and when
+// that has to become less. Which places a history can be cut at, and how much is shown from
+// there on, is in historywindow_view.go; what earlier calls have left out, and how that is
+// recorded, in historywindow_memory.go; summaries are made in historywindow_summary.go.
+
 // HistoryWindow bounds how much of a conversation the model is shown. The history itself
 // does not change. A tool call is never separated from its result. What is left out is
 // recorded as an activity of the thread, so that it stays left out on every server.
@@ -78,7 +83,7 @@ func (s *windowCall) run() error {
 	}
 	s.recall(holdfast.HistoryFrom(s.ctx))
 	if s.req.Overflows > s.now.overflows && s.OnOverflow == WindowShrink {
-		err = s.shrink(s.req.Overflows)
+		err = s.shrink()
 	} else {
 		err = s.fit()
 	}
@@ -86,7 +91,7 @@ func (s *windowCall) run() error {
 		if overflown := s.answer(); !overflown {
 			return nil
 		}
-		err = s.shrink(s.now.overflows + 1)
+		err = s.shrink()
 	}
 	return err
 }
@@ -136,14 +141,14 @@ func (s *windowCall) best(b bounds) place {
 	return p
 }
 
-// shrink shows at most half of what was shown, because the provider has said for the n-th
-// time that the conversation is too long, and remembers a smaller bound. It returns an
-// error if nothing more can be left out.
-func (s *windowCall) shrink(n int) error {
+// shrink shows at most half of what was shown, because the provider has said that the
+// conversation is too long, and remembers a smaller bound. It returns an error if nothing
+// more can be left out.
+func (s *windowCall) shrink() error {
 	_, bytes := s.size(s.now.place)
 	// The present size is too large, and a step would follow at once if half of it were
 	// the bound.
-	s.now.maxBytes, s.now.overflows = bounds{bytes: max(bytes-bytes/4, 1)}.within(s.now.maxBytes).bytes, n
+	s.now.maxBytes, s.now.overflows = bounds{bytes: max(bytes-bytes/4, 1)}.within(s.now.maxBytes).bytes, s.req.Overflows
 	to := s.best(bounds{bytes: max(bytes/2, 1)})
 	if _, left := s.size(to); left >= bytes {
 		return errTooLong()

@@ -54,10 +54,15 @@ type recordedRange struct {
 	Text string `json:"text,omitempty"`
 	// Reason is why: "window" or "too_long".
 	Reason string `json:"reason,omitempty"`
-	// MaxBytes bounds what is shown from then on, if the model could not take more.
+	// Model is the model that could not take more; the range is left out of what it is shown,
+	// and not of what others are. Empty means that it is left out for all.
+	Model string `json:"model,omitempty"`
+	// MaxBytes bounds what that model is shown from then on.
 	MaxBytes int `json:"maxBytes,omitempty"`
-	// Overflows is how often it has said so, for this answer.
-	Overflows int `json:"overflows,omitempty"`
+	// Run is the run in which that model has said, Overflows times, that the conversation is
+	// too long.
+	Run       string `json:"run,omitempty"`
+	Overflows int    `json:"overflows,omitempty"`
 }
 
 // leftOut is what a call leaves out.
@@ -68,8 +73,8 @@ type leftOut struct {
 	// were when it was written.
 	summarised, messages int
 	text                 string
-	maxBytes             int // 0 if the model has never said that it was too much
-	overflows            int // for the answer that is asked for now
+	maxBytes             int // 0 if this model has never said that it was too much
+	overflows            int // that were answered in this run
 }
 
 // anyRecorded reports whether there may be something to recall.
@@ -77,43 +82,44 @@ func anyRecorded(history []holdfast.Message) bool {
 	return slices.ContainsFunc(history, func(m holdfast.Message) bool { return m.Activity != nil })
 }
 
-// recall finds out what the newest activities and the old summary leave out.
+// recall finds out what is left out for this model: the newest activity says from where
+// on it is shown everything, and the newest summary covers what is before, or a part of it.
 func (s *windowCall) recall(history []holdfast.Message) {
-	last := true // no message of the conversation follows the activity
-	newest, newestSummary := true, true
-	for i := len(history) - 1; i >= 0 && newestSummary; i-- {
-		m := &history[i]
-		if m.Activity == nil {
-			last = false
-			continue
-		}
-		var r recordedRange
-		summary := m.Activity.Type == ActivitySummary
-		if !summary && m.Activity.Type != ActivityCut || json.Unmarshal(m.Activity.Content, &r) != nil {
-			continue
-		}
-		from := s.after(r.To)
-		if from == 0 { // the agent may not show that message to its model
+	newest := true
+	for i := len(history) - 1; i >= 0 && s.now.summarised == 0; i-- {
+		r, from := s.rangeOf(&history[i])
+		if from == 0 {
 			continue
 		}
 		if newest {
 			newest = false
 			s.now.place, s.now.maxBytes = place{from, s.placesOf(r.Shown, from)}, r.MaxBytes
-			if last {
+			if r.Run == s.req.Run {
 				s.now.overflows = r.Overflows
 			}
 		}
-		if summary {
-			newestSummary = false
+		if history[i].Activity.Type == ActivitySummary {
 			s.now.summarised, s.now.messages, s.now.text = from, r.Messages, r.Text
 		}
 	}
-	if from := s.after(s.old.UpTo); from > 0 && newestSummary {
+	if from := s.after(s.old.UpTo); from > 0 && s.now.summarised == 0 {
 		s.now.summarised, s.now.messages, s.now.text = from, s.old.Messages, s.old.Text
 		if newest {
 			s.now.place = place{from, s.keeps(from, *s.KeepFirst)}
 		}
 	}
+}
+
+// rangeOf returns what an activity of a window leaves out, and the index after it; 0 if the
+// message is none, is about another model, or names a message that the agent may not show.
+func (s *windowCall) rangeOf(m *holdfast.Message) (r recordedRange, from int) {
+	if m.Activity == nil || m.Activity.Type != ActivitySummary && m.Activity.Type != ActivityCut {
+		return r, 0
+	}
+	if json.Unmarshal(m.Activity.Content, &r) != nil || r.Model != "" && r.Model != s.req.Model {
+		return r, 0
+	}
+	return r, s.after(r.To)
 }
 
 // record records what is left out now. The error is ignored: the run is about to stop, or
@@ -122,7 +128,13 @@ func (s *windowCall) record(activity, moved, reason string) {
 	s.moved = moved
 	r := recordedRange{
 		From: s.messages[0].ID, To: s.messages[s.now.from-1].ID, Messages: s.now.from,
-		Reason: reason, MaxBytes: s.now.maxBytes, Overflows: s.now.overflows,
+		Reason: reason,
+	}
+	if s.now.maxBytes > 0 {
+		r.Model, r.MaxBytes = s.req.Model, s.now.maxBytes
+	}
+	if s.now.overflows > 0 {
+		r.Run, r.Overflows = s.req.Run, s.now.overflows
 	}
 	if activity == ActivitySummary {
 		r.Text = s.now.text

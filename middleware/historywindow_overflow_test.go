@@ -19,6 +19,7 @@ import (
 // when the conversation is too long.
 type small struct {
 	*hooktest.Run
+	name  string
 	o     middleware.HistoryWindowOptions
 	bytes int
 	// summarises: it summarises whatever it gets.
@@ -31,7 +32,7 @@ type small struct {
 }
 
 func newSmall(t *testing.T, bytes int, o middleware.HistoryWindowOptions) *small {
-	return &small{Run: hooktest.New(t), o: o, bytes: bytes}
+	return &small{Run: hooktest.New(t), name: "p/m", o: o, bytes: bytes}
 }
 
 var errOverflow = &holdfast.ModelError{Kind: failure.TooLong, Public: "Too long."}
@@ -66,7 +67,7 @@ func (s *small) ask(history []holdfast.Message) (shown string, err error) {
 // try makes one call, on a server of its own.
 func (s *small) try(history []holdfast.Message, overflows int) (shown string, err error) {
 	model := middleware.HistoryWindow(s.o).Model(s.call)
-	req := &holdfast.ModelRequest{Messages: history, Overflows: overflows}
+	req := &holdfast.ModelRequest{Run: s.At.Run, Model: s.name, Messages: history, Overflows: overflows}
 	for d, err := range model(s.Context(), req) {
 		if err != nil {
 			return "", err
@@ -93,7 +94,7 @@ func TestAnOverflowIsAnswered(t *testing.T) {
 		t.Errorf("shown is %s, %v", shown, err)
 	}
 	s.WantNotices(`holdfast.history_cut {"messages":7,"reason":"too_long"}`)
-	want := `holdfast.cut {"from":"u0","to":"a7","messages":8,"shown":["u0"],"reason":"too_long","maxBytes":78,"overflows":1}`
+	want := `holdfast.cut {"from":"u0","to":"a7","messages":8,"shown":["u0"],"reason":"too_long","model":"p/m","maxBytes":78,"run":"r1","overflows":1}`
 	if got := s.History.Activities; len(got) != 1 || got[0] != want {
 		t.Errorf("recorded is %q", got)
 	}
@@ -102,7 +103,7 @@ func TestAnOverflowIsAnswered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.refused != 1 || len(s.History.Activities) < 4 || !strings.Contains(s.History.Activities[1], `"reason":"window","maxBytes":78}`) {
+	if s.refused != 1 || len(s.History.Activities) < 4 || !strings.Contains(s.History.Activities[1], `"reason":"window","model":"p/m","maxBytes":78,`) {
 		t.Errorf("%d calls were refused, recorded is %q", s.refused, s.History.Activities)
 	}
 }
@@ -240,8 +241,38 @@ func TestAnOverflowIsAnsweredOnce(t *testing.T) {
 	}
 	// It is too long all the same: half of that.
 	s.bytes = 60
-	if _, err := s.try(history, 1); err != nil || len(s.History.Activities) != 2 || !strings.Contains(s.History.Activities[1], `"overflows":2`) {
+	if _, err := s.try(history, 1); err != nil || len(s.History.Activities) != 2 || !strings.Contains(s.History.Activities[1], `"overflows":1`) {
 		t.Errorf("%v, recorded is %q", err, s.History.Activities)
+	}
+	// In another run it may be too long again.
+	s.At.Run, s.bytes = "r2", 1000
+	if _, err := s.try(history, 1); err != nil || len(s.History.Activities) != 3 {
+		t.Errorf("%v, recorded is %q", err, s.History.Activities)
+	}
+}
+
+// TestAnotherModelTakesMore: what was too long for one model is not left out for another.
+func TestAnotherModelTakesMore(t *testing.T) {
+	t.Parallel()
+	history := shape(strings.Repeat("ua", 10) + "u")
+	s := newSmall(t, 100, onlyOverflow)
+	if _, err := s.ask(history); err != nil {
+		t.Fatal(err)
+	}
+	s.name, s.bytes = "p/larger", 1000
+	if shown, err := s.ask(history); err != nil || shown != ids(history) || s.refused != 1 {
+		t.Errorf("another model is shown %s, %v", shown, err)
+	}
+	s.name, s.bytes = "p/m", 100
+	if shown, err := s.ask(history); err != nil || shown == ids(history) || s.refused != 1 {
+		t.Errorf("the first one is shown %s, %v", shown, err)
+	}
+	// A bound of the window is one for all models.
+	s = newSmall(t, 1000, middleware.HistoryWindowOptions{MaxMessages: 10})
+	first, err := s.ask(history)
+	s.name = "p/larger"
+	if second, err2 := s.ask(history); err != nil || err2 != nil || first != second || len(s.History.Activities) != 1 {
+		t.Errorf("shown are %s and %s, %v, %v", first, second, err, err2)
 	}
 }
 

@@ -28,7 +28,7 @@ func (r *run) complete() error {
 		if err := t.choose(); err != nil {
 			return err
 		}
-		if err := r.addRecorded(); err != nil {
+		if err := (growth{r}).addRecorded(); err != nil {
 			return err
 		}
 		m := &r.models[r.model]

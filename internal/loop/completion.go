@@ -172,7 +172,7 @@ func (a *completion) commit() error {
 	r.st.Open, r.st.Question = true, nil
 	a.decideCalls()
 	answer := a.messages(true)
-	recorded, shown := r.activities(false)
+	recorded, shown := growth{r}.recorded(false)
 	events = slices.Concat(events, r.mend(answer), shown)
 	if err := r.append(append(answer, recorded...), events, journal.Soon, r.putIntents); err != nil {
 		return err

@@ -26,7 +26,7 @@ func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
 		a.first = a.r.host.cfg.Now().Sub(a.began)
 	}
 	if !a.shown {
-		if err := a.r.addRecorded(); err != nil {
+		if err := (growth{a.r}).addRecorded(); err != nil {
 			return true, err
 		}
 	}

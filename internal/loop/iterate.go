@@ -100,7 +100,7 @@ func (r *run) closeIteration() error {
 	r.nextIteration()
 	r.st.Advanced()
 	r.st.Open = false
-	recorded, shown := r.activities(false)
+	recorded, shown := growth{r}.recorded(false)
 	if added := append(recorded, r.st.TakeQueued()...); len(added) > 0 {
 		if err := r.append(added, shown, journal.Soon, nil); err != nil {
 			return err

@@ -40,7 +40,7 @@ type run struct {
 	shared []byte
 	// messages are the history as models see it.
 	messages []holdfast.Message
-	record   record
+	notes    notes
 	// hidden are the ids of the calls that are not among them, because their messages are
 	// not; see show.
 	hidden map[string]bool
@@ -114,7 +114,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
 		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
-		Record: r.record.add, History: r.record.history,
+		Record: r.notes.add, History: r.notes.history,
 	})
 	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
 	r.models = r.host.models[r.agent.Name]
@@ -149,7 +149,7 @@ func (r *run) remember(m *agui.Message) {
 		return
 	}
 	if d.Role == holdfast.RoleActivity {
-		r.record.grow(r.messages, &d)
+		r.notes.grow(r.messages, &d)
 		return
 	}
 	if d.Imported {
@@ -157,7 +157,7 @@ func (r *run) remember(m *agui.Message) {
 	}
 	if d, shown := r.show(d); shown {
 		r.messages = append(r.messages, d)
-		r.record.grow(r.messages, &d)
+		r.notes.grow(r.messages, &d)
 	}
 }
 
@@ -325,8 +325,8 @@ func (r *run) close(ev agui.Event, moved error) error {
 		return moved
 	}
 	r.st.Ending = nil
-	activities, shown := r.activities(true)
-	stored := r.plant(activities)
+	activities, shown := growth{r}.recorded(true)
+	stored := growth{r}.plant(activities)
 	err := r.w.Finish(context.WithoutCancel(r.ctx), append(shown, ev), func(c *store.Commit, last store.Cursor) {
 		c.Messages = append(c.Messages, stored...)
 		r.st.Boundary = last
@@ -374,13 +374,7 @@ func (r *run) now() int64 { return r.host.cfg.Now().UnixMilli() }
 // append adds messages to the tree, each following the one before from the leaf on, in one
 // commit with the events and with whatever more adds. It does not wait.
 func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urgency, more func(c *store.Commit)) error {
-	r.st.Advanced()
-	return r.grow(messages, events, u, more)
-}
-
-// grow is append of what is no progress of the run.
-func (r *run) grow(messages []agui.Message, events []agui.Event, u journal.Urgency, more func(c *store.Commit)) error {
-	stored := r.plant(messages)
+	stored := growth{r}.plant(messages)
 	return r.w.Add(events, u, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
 		c.Messages = append(c.Messages, stored...)
@@ -389,19 +383,6 @@ func (r *run) grow(messages []agui.Message, events []agui.Event, u journal.Urgen
 		}
 		r.saveState(c)
 	})
-}
-
-// plant puts messages behind the leaf, and returns them as they are to be stored.
-func (r *run) plant(messages []agui.Message) []store.Message {
-	stored := make([]store.Message, len(messages))
-	for i, m := range messages {
-		stored[i] = store.Message{ID: m.ID, Parent: r.st.Leaf, Data: m.AppendJSON(nil)}
-		r.st.Leaf = m.ID
-		r.hist.Add(m, stored[i].Data)
-		r.remember(&m)
-	}
-	r.st.Count = len(r.hist.Path)
-	return stored
 }
 
 // place returns where the run stands. Other goroutines may call it too.
