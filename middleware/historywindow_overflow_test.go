@@ -130,7 +130,7 @@ func TestAVeryLongConversation(t *testing.T) {
 			}
 		}
 		// The first call halves again and again, and each time the summary may be too long too.
-		if turns < 40 || s.refused > 20 {
+		if turns < 40 || s.refused > 30 {
 			t.Errorf("%s: %d turns, %d calls were refused", then, turns, s.refused)
 		}
 		if summaries := strings.Count(strings.Join(s.History.Activities, " "), middleware.ActivitySummary); (summaries > 0) != (then == middleware.WindowSummarise) {
@@ -152,6 +152,21 @@ func TestSeveralSummariesForOneAnswer(t *testing.T) {
 	}
 	if got := s.History.Activities; len(got) != 3 || !strings.Contains(got[2], `"messages":72,`) {
 		t.Errorf("recorded is %q", got)
+	}
+}
+
+// TestALongTranscript: what is to be summarised may be too long itself. Then the model is
+// shown the newest part of it.
+func TestALongTranscript(t *testing.T) {
+	t.Parallel()
+	s := newSmall(t, 3000, middleware.HistoryWindowOptions{MaxMessages: 10, Then: middleware.WindowSummarise})
+	history := shape(strings.Repeat("ua", 600) + "u")
+	if _, err := s.ask(history); err != nil || s.refused != 3 || s.requests[0].Cut != "summary" {
+		t.Errorf("%v after %d", err, s.refused)
+	}
+	s = newSmall(t, 500, middleware.HistoryWindowOptions{MaxMessages: 10, Then: middleware.WindowSummarise})
+	if _, err := s.ask(history); err != nil || s.refused != 6 || s.requests[0].Cut != "window" {
+		t.Errorf("%v after %d", err, s.refused)
 	}
 }
 

@@ -51,7 +51,14 @@ func (s *windowCall) loadOld() (err error) {
 // records it. It reports false if the model failed to write one. An error ends the model
 // call.
 func (s *windowCall) summarise(to place) (made bool, err error) {
-	text, err := s.ask(to.from)
+	limit := maxTranscript
+	if s.now.maxBytes > 0 {
+		limit = min(limit, 2*s.now.maxBytes/3) // half of what was too much
+	}
+	text, size, err := s.ask(to.from, limit)
+	for overflows(err) && size > minTranscript { // what is to be summarised is too long itself
+		text, size, err = s.ask(to.from, size/2)
+	}
 	if s.stopped {
 		return true, nil
 	}
@@ -107,27 +114,22 @@ var errNoSummary = errors.New("the summary is empty or cut off")
 // maxSummary bounds the summary that a thread keeps, in bytes.
 const maxSummary = 16 << 10
 
-// ask asks the model for a summary of the messages up to an index. Meanwhile the reader
-// gets empty deltas, so that a model that writes a long summary is not taken for a silent
-// one.
-func (s *windowCall) ask(to int) (string, error) {
-	limit := maxTranscript
-	if s.now.maxBytes > 0 {
-		limit = min(limit, 2*s.now.maxBytes/3) // half of what was too much
-	}
+// ask asks the model for a summary of the messages up to an index, of which it is shown at
+// most limit bytes. It returns how many that were. Meanwhile the reader gets empty deltas,
+// so that a model that writes a long summary is not taken for a silent one.
+func (s *windowCall) ask(to, limit int) (said string, size int, err error) {
+	asked := transcript(s.now.text, s.messages[s.now.summarised:to], limit)
 	req := *s.req
 	req.Cut = cutSummary
 	req.Instructions, req.Tools, req.Context = []string{s.SummaryPrompt}, nil, nil
 	req.ClientInstructions = nil
-	req.Messages = []holdfast.Message{{
-		ID: "summary", Role: holdfast.RoleUser, Text: transcript(s.now.text, s.messages[s.now.summarised:to], limit),
-	}}
+	req.Messages = []holdfast.Message{{ID: "summary", Role: holdfast.RoleUser, Text: asked}}
 	var text strings.Builder
 	var used *holdfast.Usage
 	finish := holdfast.FinishReason("")
 	for d, err := range s.next(s.ctx, &req) {
 		if err != nil {
-			return "", err
+			return "", min(len(asked), limit), err
 		}
 		if d.Usage != nil {
 			used = d.Usage
@@ -137,13 +139,13 @@ func (s *windowCall) ask(to int) (string, error) {
 			break
 		}
 		if s.stopped = !s.yield(holdfast.Delta{}, nil); s.stopped {
-			return "", nil
+			return "", 0, nil
 		}
 	}
 	s.use(used)
-	said := strings.TrimSpace(text.String())
+	said = strings.TrimSpace(text.String())
 	if said == "" || finish != holdfast.FinishStop && finish != holdfast.FinishLength {
-		return "", errNoSummary
+		return "", 0, errNoSummary
 	}
-	return shortened(said, maxSummary), nil
+	return shortened(said, maxSummary), 0, nil
 }

@@ -8,10 +8,11 @@ import (
 )
 
 // maxMessage and maxTranscript bound a transcript, in bytes: what it has of one message,
-// and in total.
+// and in total. It is not made smaller than minTranscript because a model cannot take it.
 const (
 	maxMessage    = 4 << 10
 	maxTranscript = 256 << 10
+	minTranscript = 1 << 10
 )
 
 // transcript writes messages as text, for a request without tools: models refuse calls of
