@@ -59,9 +59,10 @@ type recordedRange struct {
 	Model string `json:"model,omitempty"`
 	// MaxBytes bounds what that model is shown from then on.
 	MaxBytes int `json:"maxBytes,omitempty"`
-	// Run is the run in which that model has said, Overflows times, that the conversation is
-	// too long.
+	// Run is the run that has left it out, Attempt the attempt at an answer that did so, and
+	// Overflows how often the model had said before that it was too much.
 	Run       string `json:"run,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
 	Overflows int    `json:"overflows,omitempty"`
 }
 
@@ -74,7 +75,7 @@ type leftOut struct {
 	summarised, messages int
 	text                 string
 	maxBytes             int // 0 if this model has never said that it was too much
-	overflows            int // that were answered in this run
+	overflows            int // that earlier attempts at the same answer have answered
 }
 
 // anyRecorded reports whether there may be something to recall.
@@ -85,8 +86,9 @@ func anyRecorded(history []holdfast.Message) bool {
 // recall finds out what is left out for this model: the newest activity says from where
 // on it is shown everything, and the newest summary covers what is before, or a part of it.
 func (s *windowCall) recall(history []holdfast.Message) {
-	newest := true
+	newest, last := true, true // last: no message of the conversation follows
 	for i := len(history) - 1; i >= 0 && s.now.summarised == 0; i-- {
+		last = last && history[i].Activity != nil
 		r, from := s.rangeOf(&history[i])
 		if from == 0 {
 			continue
@@ -94,7 +96,8 @@ func (s *windowCall) recall(history []holdfast.Message) {
 		if newest {
 			newest = false
 			s.now.place, s.now.maxBytes = place{from, s.placesOf(r.Shown, from)}, r.MaxBytes
-			if r.Run == s.req.Run {
+			// After a takeover attempts are counted from 0 again.
+			if last && r.Run == s.req.Run && r.Attempt < s.req.Attempt {
 				s.now.overflows = r.Overflows
 			}
 		}
@@ -134,7 +137,7 @@ func (s *windowCall) record(activity, moved, reason string) {
 		r.Model, r.MaxBytes = s.req.Model, s.now.maxBytes
 	}
 	if s.now.overflows > 0 {
-		r.Run, r.Overflows = s.req.Run, s.now.overflows
+		r.Run, r.Attempt, r.Overflows = s.req.Run, s.req.Attempt, s.now.overflows
 	}
 	if activity == ActivitySummary {
 		r.Text = s.now.text
