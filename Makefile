@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page model-suite size smoke
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -96,6 +96,10 @@ clients-dist: ## make clients/js/dist from clients/js/src (needs Node)
 
 first-page: ## run the five commands of docs/frontends.md in a new folder, up to an answer in a browser (needs the network)
 	node examples/browser/firstpage.mjs
+
+TURNS ?= 200
+long: ## a thread of 2,000 messages, of which the model takes a few dozen, goes on for TURNS turns on both stores (needs redis-server)
+	TURNS=$(TURNS) go test -count=1 -run='TestALongThreadGoesOn$$' -v ./internal/e2e
 
 CUTS ?= 1000
 SEED ?= 1

@@ -61,6 +61,10 @@ type ModelRequest struct {
 	// Overflows is how many times the provider has said that this conversation is too long
 	// for the model. Whoever bounds what the model is shown shows less after each.
 	Overflows int
+	// Cut is why this request does not continue the one before it: "window" or "summary" if
+	// less of the conversation is shown from now on, "tools" if the tools have changed. Only
+	// the call with which that happens has it; it is empty for every other.
+	Cut string
 	// Instructions are the agent's and the run's system texts, in order.
 	Instructions []string
 	// ClientInstructions are the client's system texts that are not to have the authority of

@@ -56,6 +56,10 @@ func (l life) agent(a holdfast.Agent) holdfast.Agent {
 	}
 	a.Middleware = slices.Clone(a.Middleware)
 	for i, m := range a.Middleware {
+		m.Tools = slices.Clone(m.Tools)
+		for n, t := range m.Tools {
+			m.Tools[n] = mortalTool{t, l}
+		}
 		a.Middleware[i] = l.wrapping(l.watching(m))
 	}
 	return a

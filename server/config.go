@@ -382,9 +382,14 @@ func validatePatterns(patterns []redaction.Pattern) error {
 	return nil
 }
 
+// validateTools checks the names of an agent's tools, with those that its middleware brings.
 func validateTools(a holdfast.Agent) error {
 	tools := map[string]bool{}
-	for _, t := range a.Tools {
+	all := slices.Clip(a.Tools)
+	for _, m := range a.Middleware {
+		all = append(all, m.Tools...)
+	}
+	for _, t := range all {
 		name := t.Spec().Name
 		if name == "" || tools[name] {
 			return fmt.Errorf("agent %q has a tool without a name, or two tools named %q: give each a name of its own", a.Name, name)

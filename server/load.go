@@ -171,6 +171,9 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}
+		if err := validateTools(agents[i]); err != nil {
+			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
+		}
 	}
 	return file, agents, errors.Join(mistakes...)
 }

@@ -166,7 +166,7 @@ func (s *Server) withLimits(a holdfast.Agent) holdfast.Agent {
 	if !boundsItself(a) {
 		all = append(all, middleware.IterationLimit(l.MaxIterations))
 	}
-	all = append(all, a.Middleware...)
+	all = append(all, withBuiltIns(a)...)
 	a, own := heldToTimes(a, l.ModelTimeout, l.ModelIdleTimeout)
 	if !own {
 		all = append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout))

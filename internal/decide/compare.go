@@ -139,6 +139,9 @@ func (w *walk) takeKnown(i int, m agui.Message) {
 	}
 	w.known = true
 	w.shown[i] = true
+	if m.Role == string(holdfast.RoleActivity) {
+		return // most clients keep activities to themselves
+	}
 	w.last = i
 	w.astray = w.astray || w.hasNew()
 	w.tip = m.ID
@@ -164,6 +167,9 @@ func (w *walk) takeKnown(i int, m agui.Message) {
 func (w *walk) takeElsewhere(role string, m agui.Message) {
 	if role != m.Role {
 		w.Err = errRoleChanged(m.ID, role, m.Role)
+		return
+	}
+	if role == string(holdfast.RoleActivity) {
 		return
 	}
 	w.known, w.dropped = true, true
@@ -243,14 +249,14 @@ func (w *walk) place(branch, whole bool) {
 }
 
 // lacks reports whether a message of the path is missing from the client's list.
-// Reasoning does not count: many clients do not send it back.
+// Reasoning and activities do not count: many clients do not send them back.
 func (w *walk) lacks() bool {
 	missing := false
 	for i, m := range w.history.Path {
 		switch {
 		case w.shown[i]:
 			w.Reorder = w.Reorder || missing
-		case m.Role != string(holdfast.RoleReasoning):
+		case m.Role != string(holdfast.RoleReasoning) && m.Role != string(holdfast.RoleActivity):
 			missing = true
 		}
 	}

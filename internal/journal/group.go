@@ -12,8 +12,8 @@ type group struct {
 	bytes   int          // of deltas
 	commit  store.Commit // everything but records and position
 	closing bool         // the last group: the Writer ends after it
-	// last is the run's last event, and finish adds what belongs to it; see Finish.
-	last   agui.Event
+	// last are the run's last events, and finish adds what belongs to them; see Finish.
+	last   []agui.Event
 	finish func(c *store.Commit, last store.Cursor)
 	done   chan struct{} // closed when it is committed or has failed
 	err    error         // set before done is closed

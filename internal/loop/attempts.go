@@ -28,6 +28,9 @@ func (r *run) complete() error {
 		if err := t.choose(); err != nil {
 			return err
 		}
+		if err := (growth{r}).addRecorded(); err != nil {
+			return err
+		}
 		m := &r.models[r.model]
 		t.tries[r.model]++
 		t.asking.Model = m.Model

@@ -172,7 +172,9 @@ func (a *completion) commit() error {
 	r.st.Open, r.st.Question = true, nil
 	a.decideCalls()
 	answer := a.messages(true)
-	if err := r.append(answer, append(events, r.mend(answer)...), journal.Soon, r.putIntents); err != nil {
+	recorded, shown := growth{r}.recorded(false)
+	events = slices.Concat(events, r.mend(answer), shown)
+	if err := r.append(append(answer, recorded...), events, journal.Soon, r.putIntents); err != nil {
 		return err
 	}
 	for i := range r.st.Calls {

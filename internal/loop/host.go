@@ -62,8 +62,9 @@ func newHost(cfg Config) (*host, error) {
 	if cfg.Circuit == nil {
 		h.cfg.Circuit = closed{}
 	}
-	for i := range cfg.Agents {
-		if err := h.add(&cfg.Agents[i]); err != nil {
+	h.cfg.Agents = slices.Clone(cfg.Agents)
+	for i := range h.cfg.Agents {
+		if err := h.add(&h.cfg.Agents[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -74,6 +75,10 @@ func newHost(cfg Config) (*host, error) {
 // add prepares what the runs of an agent need.
 func (h *host) add(a *holdfast.Agent) error {
 	h.agents[a.Name] = a
+	a.Tools = slices.Clip(a.Tools)
+	for _, m := range a.Middleware {
+		a.Tools = append(a.Tools, m.Tools...)
+	}
 	specs := make([]holdfast.ToolSpec, len(a.Tools))
 	for n, t := range a.Tools {
 		specs[n] = t.Spec()

@@ -100,8 +100,9 @@ func (r *run) closeIteration() error {
 	r.nextIteration()
 	r.st.Advanced()
 	r.st.Open = false
-	if queued := r.st.TakeQueued(); len(queued) > 0 {
-		if err := r.append(queued, nil, journal.Soon, nil); err != nil {
+	recorded, shown := growth{r}.recorded(false)
+	if added := append(recorded, r.st.TakeQueued()...); len(added) > 0 {
+		if err := r.append(added, shown, journal.Soon, nil); err != nil {
 			return err
 		}
 	}

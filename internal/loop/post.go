@@ -209,11 +209,11 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 	if t.Head == nil {
 		return decide.Situation{}, nil
 	}
-	leaf := &t.History.Path[len(t.History.Path)-1] // Load has made sure that there is one
+	last := t.History.Last()
 	s := decide.Situation{
 		Exists: true, Thread: t.Key.Thread, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
-		Incomplete: decide.Completable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
+		Incomplete: last >= 0 && decide.Completable(t.History.Path[last].Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
 	s.Parameters = p.parameters()
 	var err error

@@ -40,6 +40,7 @@ type run struct {
 	shared []byte
 	// messages are the history as models see it.
 	messages []holdfast.Message
+	notes    notes
 	// hidden are the ids of the calls that are not among them, because their messages are
 	// not; see show.
 	hidden map[string]bool
@@ -113,6 +114,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
 		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
+		Record: r.notes.add, History: r.notes.history,
 	})
 	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
 	r.models = r.host.models[r.agent.Name]
@@ -143,7 +145,11 @@ func (r *run) writerConfig() journal.Config {
 // remember adds a message to what models see.
 func (r *run) remember(m *agui.Message) {
 	d, err := m.Domain()
-	if err != nil || d.Role == holdfast.RoleActivity {
+	if err != nil {
+		return
+	}
+	if d.Role == holdfast.RoleActivity {
+		r.notes.grow(r.messages, &d)
 		return
 	}
 	if d.Imported {
@@ -151,6 +157,7 @@ func (r *run) remember(m *agui.Message) {
 	}
 	if d, shown := r.show(d); shown {
 		r.messages = append(r.messages, d)
+		r.notes.grow(r.messages, &d)
 	}
 }
 
@@ -258,10 +265,10 @@ func (r *run) guard() (err error) {
 
 // completed reports whether the history ends in an answer without open calls. It is asked
 // before anything else, because an owner may have died right after committing the
-// answer. An answer may end in reasoning.
+// answer. An answer may end in reasoning, and activities may follow it.
 func (r *run) completed() bool {
 	leaf := len(r.hist.Path) - 1
-	for leaf >= 0 && r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) {
+	for leaf >= 0 && (r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) || r.hist.Path[leaf].Role == string(holdfast.RoleActivity)) {
 		leaf--
 	}
 	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant)
@@ -318,7 +325,10 @@ func (r *run) close(ev agui.Event, moved error) error {
 		return moved
 	}
 	r.st.Ending = nil
-	err := r.w.Finish(context.WithoutCancel(r.ctx), ev, func(c *store.Commit, last store.Cursor) {
+	activities, shown := growth{r}.recorded(true)
+	stored := growth{r}.plant(activities)
+	err := r.w.Finish(context.WithoutCancel(r.ctx), append(shown, ev), func(c *store.Commit, last store.Cursor) {
+		c.Messages = append(c.Messages, stored...)
 		r.st.Boundary = last
 		r.countBytes()
 		r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
@@ -364,15 +374,7 @@ func (r *run) now() int64 { return r.host.cfg.Now().UnixMilli() }
 // append adds messages to the tree, each following the one before from the leaf on, in one
 // commit with the events and with whatever more adds. It does not wait.
 func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urgency, more func(c *store.Commit)) error {
-	stored := make([]store.Message, len(messages))
-	for i, m := range messages {
-		stored[i] = store.Message{ID: m.ID, Parent: r.st.Leaf, Data: m.AppendJSON(nil)}
-		r.st.Leaf = m.ID
-		r.hist.Add(m, stored[i].Data)
-		r.remember(&m)
-	}
-	r.st.Count = len(r.hist.Path)
-	r.st.Advanced()
+	stored := growth{r}.plant(messages)
 	return r.w.Add(events, u, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
 		c.Messages = append(c.Messages, stored...)
@@ -395,7 +397,13 @@ func (r *run) place() holdfast.Iteration {
 // checkpoint holds yet, whose calls still have an intent.
 func (r *run) kept() int {
 	n := 0
-	for i := len(r.hist.Path) - 1; r.resumed && i >= 0 && r.hist.Path[i].Role == string(holdfast.RoleTool); i-- {
+	for i := len(r.hist.Path) - 1; r.resumed && i >= 0; i-- {
+		if r.hist.Path[i].Role == string(holdfast.RoleActivity) {
+			continue
+		}
+		if r.hist.Path[i].Role != string(holdfast.RoleTool) {
+			break
+		}
 		if len(r.st.Calls) > 0 || r.doubted[r.hist.Path[i].ToolCallID] {
 			n++
 		}

@@ -106,6 +106,9 @@ func New(agents []holdfast.Agent) *Metrics {
 		for _, mw := range agents[i].Middleware {
 			m.middleware[mw.Name] = label(mw.Name)
 			m.zeroMiddleware(&mw)
+			for _, t := range mw.Tools {
+				m.tools[t.Spec().Name] = label(t.Spec().Name)
+			}
 		}
 		for _, t := range agents[i].Tools {
 			m.tools[t.Spec().Name] = label(t.Spec().Name)

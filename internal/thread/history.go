@@ -42,6 +42,16 @@ func (h *History) noteCalls(m *agui.Message) {
 	}
 }
 
+// Last returns the place of the last message that is not an activity: where the
+// conversation stands. It returns -1 if there is none.
+func (h *History) Last() int {
+	last := len(h.Path) - 1
+	for last >= 0 && h.Path[last].Role == string(holdfast.RoleActivity) {
+		last--
+	}
+	return last
+}
+
 // Arguments returns the arguments of a call on the path as the model wrote them; "" if
 // it is not there.
 func (h *History) Arguments(call string) string {
