@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
@@ -11,9 +12,10 @@ import (
 )
 
 // What clients say to the model without being given the operator's authority: it becomes a
-// user message, in a block that says where it comes from. This is the last step before the
-// model, so that no hook that shortens the history can cut it off, and so that every model
-// shows it, whoever wrote the model.
+// user message, in a block that says where it comes from, behind all others: it may be
+// different with each request, and what stands before it is found in the provider's cache.
+// This is the last step before the model, so that no hook that shortens the history can cut
+// it off, and so that every model shows it, whoever wrote the model.
 
 // The blocks.
 const (
@@ -46,7 +48,8 @@ func told(a *holdfast.Agent, next holdfast.ModelCall) holdfast.ModelCall {
 			return next(ctx, req)
 		}
 		placed := *req
-		placed.ClientInstructions, placed.Messages = nil, append(said, req.Messages...)
+		placed.ClientInstructions, placed.Messages = nil, slices.Concat(req.Messages, said)
+		placed.Tail = req.Tail + len(said)
 		if contextToo {
 			placed.Context = nil
 		}
