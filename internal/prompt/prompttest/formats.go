@@ -81,7 +81,7 @@ func event(kind, data string, args ...any) string {
 
 // write returns the events of an answer, with reasoning that has to come back.
 func (f Format) write(a Answer) []string {
-	return map[Format]func(Answer) []string{OpenAI: openAI, Responses: responses, Anthropic: anthropic, Gemini: gemini}[f](a)
+	return map[Format]func(Answer) []string{OpenAI: sayOpenAI, Responses: sayResponses, Anthropic: sayAnthropic, Gemini: sayGemini}[f](a)
 }
 
 // halves are a text in two pieces, cut between two characters.
@@ -93,7 +93,7 @@ func halves(s string) []string {
 	return []string{s[:at], s[at:]}
 }
 
-func openAI(a Answer) []string {
+func sayOpenAI(a Answer) []string {
 	events := []string{event("", `{"choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"hm %d"}}]}`, a.Serial)}
 	for _, half := range halves(a.Text) {
 		events = append(events, event("", `{"choices":[{"index":0,"delta":{"content":%s}}]}`, text(half)))
@@ -114,7 +114,7 @@ func openAI(a Answer) []string {
 	return append(events, event("", `{"choices":[{"index":0,"delta":{},"finish_reason":%q}]}`, finish), "data: [DONE]\n\n")
 }
 
-func responses(a Answer) []string {
+func sayResponses(a Answer) []string {
 	reasoning := fmt.Sprintf(`{"id":"rs_%d","type":"reasoning","summary":[ {"type":"summary_text","text":"hm <%[1]d>"} ],"encrypted_content":"ZW5j%[1]d+/="}`, a.Serial)
 	events := []string{
 		event("response.created", `{"type":"response.created","response":{"id":"resp_%d","status":"in_progress"}}`, a.Serial),
@@ -139,7 +139,7 @@ func responses(a Answer) []string {
 	return append(events, event("response.completed", `{"type":"response.completed","response":{"id":"resp_%d","status":"completed","error":null,"output":[]}}`, a.Serial))
 }
 
-func anthropic(a Answer) []string {
+func sayAnthropic(a Answer) []string {
 	block := func(index int, begin string, deltas ...string) (events []string) {
 		events = append(events, event("content_block_start", `{"type":"content_block_start","index":%d,"content_block":%s}`, index, begin))
 		for _, delta := range deltas {
@@ -164,7 +164,7 @@ func anthropic(a Answer) []string {
 	return append(events, event("message_delta", `{"type":"message_delta","delta":{"stop_reason":%q},"usage":{"output_tokens":5}}`, stop), event("message_stop", `{"type":"message_stop"}`))
 }
 
-func gemini(a Answer) []string {
+func sayGemini(a Answer) []string {
 	chunk := func(finish string, parts ...string) string {
 		return event("", `{"candidates":[{"content":{"role":"model","parts":[%s]}%s,"index":0}],"modelVersion":"m1"}`, strings.Join(parts, ","), finish)
 	}

@@ -20,6 +20,8 @@ type Provider struct {
 	Format Format
 	// Pause is how long it waits before each event.
 	Pause time.Duration
+	// Breaks is how many answers go by until one breaks off; 0 for none.
+	Breaks int
 
 	mu      sync.Mutex
 	threads map[string]*asked
@@ -86,7 +88,11 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	stable := p.Format.stable(bare)
 	serial := p.note(thread[1], bare, stable)
 	w.Header().Set("Content-Type", "text/event-stream")
-	for _, event := range p.Format.write(answerOf(p.Format, stable, serial)) {
+	events := p.Format.write(answerOf(p.Format, stable, serial))
+	if p.Breaks > 0 && serial%p.Breaks == 0 {
+		events = events[:len(events)/2]
+	}
+	for _, event := range events {
 		time.Sleep(p.Pause) // a model takes its time; nothing waits for that
 		if _, err := io.WriteString(w, event); err != nil {
 			return
