@@ -69,8 +69,8 @@ type ModelRequest struct {
 	Instructions []string
 	// ClientInstructions are the client's system texts that are not to have the authority of
 	// Instructions: see [ClientPolicy]. Only Model hooks see them here; before the model
-	// itself is called they become a user message at the end, and so does Context if the
-	// agent says so.
+	// itself is called they become the first message, and Context the last if the agent says
+	// so. Instructions that a client has changed within the thread are in the tail instead.
 	ClientInstructions []string
 	// Messages is the well-formed history: every tool call has exactly one
 	// result. Reasoning messages are in it; activity messages are not. A model or

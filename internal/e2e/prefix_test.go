@@ -168,6 +168,8 @@ func (p *person) posts(k *talk, kills int, in map[string]any) record {
 	}
 	p.random.Shuffle(len(tools), func(i, j int) { tools[i], tools[j] = tools[j], tools[i] })
 	in["threadId"], in["runId"], in["protocolVersion"] = k.thread, fmt.Sprintf("r%d", p.posted), "1.0"
+	said, _ := in["messages"].([]any)
+	in["messages"] = append([]any{map[string]any{"id": fmt.Sprintf("s%d", p.posted), "role": "system", "content": "Speak <Danish>."}}, said...)
 	in["tools"], in["state"] = tools, map[string]any{"posted": p.posted}
 	in["context"] = []any{map[string]any{"description": "the time", "value": fmt.Sprintf("post %d at %d", p.posted, p.random.IntN(1e6))}}
 	body := []byte(mustText(p.T, in))

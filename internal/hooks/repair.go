@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/prompt"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -17,7 +16,6 @@ import (
 // repaired is the innermost step before the model.
 func repaired(next holdfast.ModelCall) holdfast.ModelCall {
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		prompt.Shown(ctx, len(req.History()))
 		if wellFormed(req.Messages) {
 			return next(ctx, req)
 		}

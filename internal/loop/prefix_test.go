@@ -77,11 +77,10 @@ func (p *prompts) agent(t *testing.T, model string) holdfast.Agent {
 			Text string          `json:"text,omitempty"`
 			More json.RawMessage `json:"more,omitempty"`
 		}
-		n := 0
+		var n atomic.Int64
 		return holdfast.NewTool(name, name, func(context.Context, args) (string, error) {
 			time.Sleep(d)
-			n++ // what runs again has another result
-			return fmt.Sprintf("%s %d \xff", name, n), nil
+			return fmt.Sprintf("%s %d \xff", name, n.Add(1)), nil // what runs again has another result
 		}, holdfast.WithEffect(effect))
 	}
 	return holdfast.Agent{Name: "a", Model: m, Instructions: "Be <kind>.", Tools: []holdfast.Tool{

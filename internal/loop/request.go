@@ -3,8 +3,10 @@ package loop
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/prompt"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -57,16 +59,19 @@ func (r *run) instruct(req *holdfast.ModelRequest) {
 	if p.Instructions == thread.ShowNothing {
 		return
 	}
-	for _, text := range thread.InstructionTexts(r.rec.Instructions) {
-		switch {
-		case p.Instructions == thread.ShowAsUser:
-			req.ClientInstructions = append(req.ClientInstructions, text)
-		case r.st.Changing():
-			req.Messages = append(req.Messages, holdfast.Message{ID: "instructions", Role: holdfast.RoleSystem, Text: text})
-			req.Tail++
-		default:
-			req.Instructions = append(req.Instructions, text)
+	texts := thread.InstructionTexts(r.rec.Instructions)
+	switch asUser := p.Instructions == thread.ShowAsUser; {
+	case len(texts) == 0:
+	case r.st.Changing():
+		last := holdfast.Message{ID: hooks.ClientInstructions, Role: holdfast.RoleSystem, Text: strings.Join(texts, "\n\n")}
+		if asUser {
+			last.Role, last.Text = holdfast.RoleUser, hooks.ClientText(hooks.ClientInstructions, last.Text)
 		}
+		req.Messages, req.Tail = append(req.Messages, last), req.Tail+1
+	case asUser:
+		req.ClientInstructions = texts
+	default:
+		req.Instructions = append(req.Instructions, texts...)
 	}
 }
 

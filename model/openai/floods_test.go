@@ -76,7 +76,7 @@ func TestLongIDs(t *testing.T) {
 			}
 		}
 		if err := errors.Join(err, json.Unmarshal(body.Bytes(), &sent)); err != nil || len(sent.Messages) != 2 || len(sent.Messages[0].Calls) != 1 {
-			t.Fatalf("%s: %v", body, err)
+			t.Fatalf("%s: %v", id, err)
 		}
 		if got := sent.Messages[1].ID; got != sent.Messages[0].Calls[0].ID || len(got) > 40 || (got == id) == short {
 			t.Errorf("%s is sent as %s", id, body.Bytes())

@@ -6,6 +6,10 @@ import (
 	"strings"
 )
 
+// The four APIs: what in a request is the prompt and what its tail, and how an answer is
+// written. The requests are taken apart as text, so that nothing here depends on how the
+// clients write them but for the bytes.
+
 // Format is the API of a provider.
 type Format string
 
@@ -28,7 +32,7 @@ func (f Format) bare(body string) string {
 
 // tails are what the volatile tail of a prompt begins with: what the frontend says of the
 // moment.
-var tails = []string{"Context that the application gives:", `\u003cclient_context\u003e`, `\u003cclient_instructions\u003e`}
+var tails = []string{"Context that the application gives:", `\u003cclient_context\u003e`}
 
 // stable returns a prompt without its volatile tail, and without the ends of the lists
 // that it is in.
