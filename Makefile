@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
