@@ -210,7 +210,7 @@ func (p *person) wantWhole() {
 	}
 }
 
-var cutMetric = regexp.MustCompile(`(?m)^holdfast_prompts_total\{cut="([a-z]+)",model="[^"]*"\} (\d+)$`)
+var cutMetric = regexp.MustCompile(`(?m)^holdfast_prompts_total\{cut="([a-z]+)",model="[^"]*",provider="[^"]*"\} (\d+)$`)
 
 // cuts are the requests of the worker that lives, by what cut them.
 func (p *person) cuts() map[string]int {

@@ -22,6 +22,7 @@ func (a *completion) request() *holdfast.ModelRequest {
 	r := a.r
 	req := &holdfast.ModelRequest{
 		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
+		Model: r.models[r.model].Name, Overflows: a.overflows,
 		Messages: r.messages[:len(r.messages):len(r.messages)], Tools: a.offered(), ForwardedProps: r.rec.ForwardedProps,
 	}
 	if r.agent.Instructions != "" {
