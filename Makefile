@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -106,3 +106,7 @@ SEED ?= 1
 cuts: ## cut CUTS connections at random bytes, with both official clients in both dialects; prints the table in docs/frontends.md
 	go build -o bin/holdfast-clients ./cmd/server
 	HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-clients node clients/js/test/cuts.mjs $(CUTS) $(SEED)
+
+KILLS ?= 1000
+prefixes: ## kill workers KILLS times, and compare what models are asked before and after; prints the table in docs/prompt-cache.md (needs redis-server)
+	HOLDFAST_PREFIX_KILLS=$(KILLS) HOLDFAST_PREFIX_SEED=$(SEED) go test -count=1 -timeout=60m -run='TestPrefixes$$' -v ./internal/e2e

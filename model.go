@@ -69,19 +69,32 @@ type ModelRequest struct {
 	Instructions []string
 	// ClientInstructions are the client's system texts that are not to have the authority of
 	// Instructions: see [ClientPolicy]. Only Model hooks see them here; before the model
-	// itself is called they become a user message, and so does Context if the agent says so.
+	// itself is called they become the first message, and Context the last if the agent says
+	// so. Instructions that a client has changed within the thread are in the tail instead.
 	ClientInstructions []string
 	// Messages is the well-formed history: every tool call has exactly one
 	// result. Reasoning messages are in it; activity messages are not. A model or
 	// middleware that changes a message works on a copy of the list.
 	Messages []Message
-	// Tools are the server's and the frontend's tools.
+	// Tail is how many messages at the end of Messages are not of the history, and may be
+	// different in the next request: what the client says of the moment, or a note of a
+	// middleware. They stay last, so that a provider's cache of the prompt holds all before
+	// them.
+	Tail int
+	// Tools are the server's and the frontend's tools, in the order of their names.
 	Tools []ToolSpec
-	// Context are read-only facts from the frontend.
+	// Context are read-only facts from the frontend. A model shows them behind all messages,
+	// because they may be different in the next request.
 	Context []ContextItem
 	// ForwardedProps are the application's parameters, unread by the server.
 	ForwardedProps json.RawMessage
 }
+
+// History returns the messages without the tail.
+func (r *ModelRequest) History() []Message { return r.Messages[:len(r.Messages)-r.tail()] }
+
+// tail is Tail within the bounds of the list, which a middleware may have shortened.
+func (r *ModelRequest) tail() int { return min(max(r.Tail, 0), len(r.Messages)) }
 
 // ContextItem is a fact that the frontend gives to the model.
 type ContextItem struct {

@@ -43,6 +43,10 @@ type Observer struct {
 	// FellBack is called when a run leaves a model for another of its agent, which it asks
 	// from then on. Both are "provider/model".
 	FellBack func(at holdfast.Iteration, from, to string)
+	// PromptSent is called after each try of a model call that has sent something, if the
+	// model is one of those that come with Holdfast: it says how much of the prompt the
+	// provider can have in its cache.
+	PromptSent func(at holdfast.Iteration, p Prompt)
 	// ToolCalled is called when a tool call is over, or was not made by this server. tool is
 	// the name that the model wrote: it is sure to be a configured tool's only if the result
 	// is that of a call that was started.
@@ -143,6 +147,37 @@ const (
 
 // NextSteps returns all of them.
 func NextSteps() []NextStep { return []NextStep{NextRetry, NextShrink, NextFallback, NextEnd} }
+
+// Prompt is what was sent to a model, but for what may be different in the next request.
+type Prompt struct {
+	// Provider and Model are who was asked.
+	Provider, Model string
+	// Bytes is how long it was, and Repeated how much of its beginning was in the request
+	// before. If only some of the earlier messages are repeated, none of them counts.
+	Bytes, Repeated int
+	// Cut says why not all of the request before was repeated.
+	Cut PromptCut
+}
+
+// PromptCut is why a request does not begin with all of the one before.
+type PromptCut string
+
+// The reasons.
+const (
+	CutNone         PromptCut = "none"         // it does
+	CutFirst        PromptCut = "first"        // there was none before
+	CutModel        PromptCut = "model"        // another model, or other parameters
+	CutTools        PromptCut = "tools"        // other tools, or other schemas
+	CutWindow       PromptCut = "window"       // a middleware left messages out, or summarised them
+	CutInstructions PromptCut = "instructions" // other system texts
+	CutBranch       PromptCut = "branch"       // the history has branched, or gone back
+	CutHistory      PromptCut = "history"      // an earlier message is another one
+)
+
+// PromptCuts returns all of them.
+func PromptCuts() []PromptCut {
+	return []PromptCut{CutNone, CutFirst, CutModel, CutTools, CutWindow, CutInstructions, CutBranch, CutHistory}
+}
 
 // ToolResult is the result of a tool call.
 type ToolResult string

@@ -50,11 +50,11 @@ var rules = map[string]rule{
 	"internal/expiry":     {ours: []string{"", "store"}, why: "expiry is a leaf that the stores share"},
 	"internal/strictjson": {why: "strictjson is a leaf"},
 	"internal/agui":       {ours: []string{"", "codes", "failure", "internal/strictjson"}, why: "agui is the protocol and nothing else: no I/O, no stores, no HTTP"},
-	"internal/thread":     {ours: []string{"", "codes", "state", "store", "threads", "internal/agui"}, libraries: []string{"github.com/evanphx/json-patch"}, why: "thread is what a store holds of a thread: it reads and writes values, and decides nothing"},
-	"internal/loop":       {ours: []string{"", "failure", "access", "codes", "state", "store", "threads", "observe", "internal/agui", "internal/decide", "internal/fallback", "internal/hooks", "internal/journal", "internal/panics", "internal/quota", "internal/thread"}, why: "the loop knows no HTTP, no particular store and no metrics"},
+	"internal/thread":     {ours: []string{"", "codes", "state", "store", "threads", "internal/agui", "internal/prompt"}, libraries: []string{"github.com/evanphx/json-patch"}, why: "thread is what a store holds of a thread: it reads and writes values, and decides nothing"},
+	"internal/loop":       {ours: []string{"", "failure", "access", "codes", "state", "store", "threads", "observe", "internal/agui", "internal/decide", "internal/fallback", "internal/hooks", "internal/journal", "internal/panics", "internal/prompt", "internal/quota", "internal/thread"}, why: "the loop knows no HTTP, no particular store and no metrics"},
 	"internal/fallback":   {ours: []string{"", "failure"}, why: "fallback is a pure function of a failure; it asks no model"},
 	"internal/decide":     {ours: []string{"", "codes", "threads", "internal/agui", "internal/schema", "internal/thread"}, why: "decide is a pure function of a thread and an input: it reads no store and starts nothing"},
-	"internal/hooks":      {ours: []string{"", "codes", "internal/thread"}, why: "hooks call an agent's middleware, guarded; they know no run"},
+	"internal/hooks":      {ours: []string{"", "codes", "internal/prompt", "internal/thread"}, why: "hooks call an agent's middleware, guarded; they know no run"},
 	"internal/journal":    {ours: []string{"", "store", "internal/agui", "internal/thread"}, why: "journal is the one way from a run to its thread's log; it knows no agents"},
 	"internal/upkeep":     {ours: []string{"", "codes", "store", "threads", "internal/agui", "internal/panics", "internal/quota", "internal/thread"}, why: "upkeep is about threads that do not run: of the engine that runs them it needs the few methods that it names itself"},
 	"internal/audit":      {ours: []string{"", "codes", "state", "store", "threads", "internal/agui", "internal/panics", "internal/thread"}, why: "audit looks at a stored thread without an engine: operators have only the store"},
@@ -77,11 +77,12 @@ var rules = map[string]rule{
 	"middleware/internal/pause":     {why: "pause is a leaf"},
 	"internal/model/scripted":       {ours: []string{""}, why: "a model knows neither the loop nor AG-UI"},
 	"internal/config":               {ours: []string{""}, libraries: []string{"go.yaml.in/yaml"}, why: "config reads a file; what tools, models and middleware there are is told by its caller"},
-	"internal/modelhttp":            {ours: []string{"", "failure"}, why: "modelhttp is a leaf that the clients of providers share"},
-	"model/anthropic":               {ours: []string{"", "failure", "internal/modelhttp"}, why: "a model knows neither the loop nor AG-UI"},
-	"model/gemini":                  {ours: []string{"", "failure", "internal/modelhttp"}, why: "a model knows neither the loop nor AG-UI"},
-	"model/openai":                  {ours: []string{"", "failure", "internal/modelhttp"}, why: "a model knows neither the loop nor AG-UI"},
-	"model/responses":               {ours: []string{"", "failure", "internal/modelhttp"}, why: "a model knows neither the loop nor AG-UI"},
+	"internal/prompt":               {why: "prompt is a leaf: what models are sent, measured where it is sent and noted where it is stored"},
+	"internal/modelhttp":            {ours: []string{"", "failure", "internal/prompt"}, why: "modelhttp is a leaf that the clients of providers share"},
+	"model/anthropic":               {ours: []string{"", "failure", "internal/modelhttp", "internal/prompt"}, why: "a model knows neither the loop nor AG-UI"},
+	"model/gemini":                  {ours: []string{"", "failure", "internal/modelhttp", "internal/prompt"}, why: "a model knows neither the loop nor AG-UI"},
+	"model/openai":                  {ours: []string{"", "failure", "internal/modelhttp", "internal/prompt"}, why: "a model knows neither the loop nor AG-UI"},
+	"model/responses":               {ours: []string{"", "failure", "internal/modelhttp", "internal/prompt"}, why: "a model knows neither the loop nor AG-UI"},
 	"internal/tools":                {ours: []string{""}, why: "tools are written with the public API"},
 	"server": {libraries: []string{"github.com/prometheus/client_golang"}, ours: []string{"", "access", "codes", "state", "store", "threads", "internal/agui", "internal/circuit", "internal/config", "internal/fallback", "internal/http", "internal/ids", "internal/loop", "internal/metrics", "internal/operator", "internal/quota",
 		"model/anthropic", "model/gemini", "model/openai", "model/responses", "internal/model/scripted", "internal/stores", "internal/thread", "internal/tools", "internal/upkeep", "middleware", "middleware/budget", "middleware/kinds", "middleware/redaction", "observe"},
@@ -94,7 +95,7 @@ var rules = map[string]rule{
 }
 
 // testOnly are packages that are not part of the server.
-var testOnly = []string{"internal/archtest", "internal/e2e", "internal/e2e/worker", "internal/looptest", "internal/modeltest", "internal/modeltest/cuts", "internal/redistest", "internal/smoke", "bench", "bench/floor", "bench/load", "middleware/internal/hooktest"}
+var testOnly = []string{"internal/archtest", "internal/e2e", "internal/e2e/worker", "internal/looptest", "internal/modeltest", "internal/modeltest/cuts", "internal/prompt/prompttest", "internal/redistest", "internal/smoke", "bench", "bench/floor", "bench/load", "middleware/internal/hooktest"}
 
 // goPackage is a package as go list tells it.
 type goPackage struct {

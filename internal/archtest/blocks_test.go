@@ -29,6 +29,7 @@ var proofs = []struct {
 	{page: "docs/models.md", language: "go", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/checkpointing.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/state-evolution.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
+	{page: "docs/prompt-cache.md", language: "go", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/middleware/*.md", language: "go yaml", test: "middleware/kinds.TestPages"},
 	{page: "docs/middleware/*.md", language: "json text", why: "notices, questions and texts for models; the middleware's own tests have them"},
 	{page: "docs/embedding.md", language: "go", test: "holdfast.TestProgramOnThePages"},

@@ -90,6 +90,9 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	b.messages()
+	if b.p.d.Do != decide.Keep {
+		b.st.Instruct(b.p.rec.Instructions)
+	}
 	b.st.MakeTitle(b.r.hist)
 	if err := b.st.Begin(b.p.rec.ID, b.p.agent.Name); err != nil {
 		return nil, err
@@ -305,6 +308,7 @@ func (b *beginning) leaveTo(parent string) {
 	}
 	b.r.hist = h
 	b.st.Leaf, b.st.Count = parent, len(h.Path)
+	b.st.Prompt = b.st.Prompt.Branched()
 }
 
 // messages adds the new messages to the tree. While calls are open, new user messages
@@ -327,7 +331,7 @@ func (b *beginning) add(m agui.Message) {
 	if m.ID == "" {
 		m.ID = b.cfg.NewID("msg")
 	}
-	data := m.AppendJSON(nil)
+	m, data := thread.Stored(m)
 	b.c.Messages = append(b.c.Messages, store.Message{ID: m.ID, Parent: b.st.Leaf, Data: data})
 	b.st.Leaf = m.ID
 	b.r.hist.Add(m, data)

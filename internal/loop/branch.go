@@ -57,6 +57,7 @@ func (b *beginning) switchTo(ctx context.Context, leaf string) (switched bool, e
 	}
 	maps.Copy(h.Calls, b.r.hist.Calls)
 	b.r.hist, b.st.Leaf, b.st.Count = h, leaf, len(h.Path)
+	b.st.Prompt = b.st.Prompt.Branched()
 	return true, nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
-	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
@@ -21,53 +21,6 @@ import (
 // it as messages together with the intents of its calls. Before that commit the answer
 // exists in the log only, where it can be taken back: by another try after a failure
 // (attempts.go), by a cancel, or by a takeover (supersede.go).
-
-// request returns what the model is asked.
-func (a *completion) request() *holdfast.ModelRequest {
-	r := a.r
-	req := &holdfast.ModelRequest{
-		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
-		Model: r.models[r.model].Name, Overflows: a.overflows,
-		Messages: r.messages[:len(r.messages):len(r.messages)], ForwardedProps: r.rec.ForwardedProps,
-	}
-	if r.agent.Instructions != "" {
-		req.Instructions = append(req.Instructions, r.agent.Instructions)
-	}
-	r.instruct(req)
-	req.Tools = r.host.specs[r.agent.Name]
-	for _, t := range r.rec.Tools {
-		// A frontend's tool never replaces a server's tool of the same name.
-		if _, ours := r.tools[t.Name]; !ours {
-			req.Tools = append(req.Tools, holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata})
-		}
-	}
-	return req
-}
-
-// instruct adds to a request what the client of this run has to say to the model.
-func (r *run) instruct(req *holdfast.ModelRequest) {
-	p := &r.agent.Client
-	if p.Context != thread.ShowNothing {
-		req.Context = r.rec.Context
-	}
-	if p.Instructions == thread.ShowNothing {
-		return
-	}
-	for _, raw := range r.rec.Instructions {
-		m, err := agui.DecodeMessage(raw)
-		if err != nil {
-			continue
-		}
-		d, err := m.Domain()
-		switch {
-		case err != nil:
-		case p.Instructions == thread.ShowAsUser:
-			req.ClientInstructions = append(req.ClientInstructions, d.PlainText())
-		default:
-			req.Instructions = append(req.Instructions, d.PlainText())
-		}
-	}
-}
 
 // completion is a model's answer while it streams in.
 type completion struct {
@@ -90,6 +43,7 @@ type completion struct {
 	usage     *holdfast.Usage
 	began     time.Time
 	first     time.Duration // time to the first delta; negative before it
+	prompt    *prompt.Tracker
 }
 
 // observed is stream, reported to the observer. A call that was not made is not.
@@ -105,6 +59,7 @@ func (a *completion) observed(asking *hooks.Asking) error {
 // report tells the observer how the try ended.
 func (a *completion) report(err error) {
 	a.r.host.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.r.host.cfg.Now().Sub(a.began), a.usage)
+	a.prompted()
 }
 
 // stream calls the model and receives its deltas to the end. A panic of the model becomes
@@ -121,6 +76,7 @@ func (a *completion) stream(ctx context.Context) (err error) {
 			err = a.r.chain.ModelPanicked(ctx, p)
 		}
 	}()
+	ctx, a.prompt = prompt.Follow(ctx, a.r.st.Prompt, len(a.r.messages))
 	for d, err := range a.r.chain.CallModel(ctx, a.request()) {
 		reading = true
 		if over, err := a.receive(&d, err); over || err != nil {

@@ -83,6 +83,7 @@ func (h *host) add(a *holdfast.Agent) error {
 	for n, t := range a.Tools {
 		specs[n] = t.Spec()
 	}
+	slices.SortStableFunc(specs, byName)
 	// Clipped, so that appending to it makes a copy.
 	h.specs[a.Name] = slices.Clip(specs)
 	h.models[a.Name] = fallback.ChainOf(a)

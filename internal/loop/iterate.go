@@ -72,7 +72,9 @@ func (r *run) iterate() (*conclusion, error) {
 		if err := r.chain.BeforeIteration(r.inner, r.at.Load()); err != nil {
 			return r.asked(err)
 		}
-		if err := r.w.Ready(r.ctx); err != nil {
+		// What the model is asked is durable before it is asked: whoever takes the run over asks
+		// the same, instead of running calls again that may have other results.
+		if err := r.w.Flush(r.ctx); err != nil {
 			return nil, err
 		}
 		if err := r.complete(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -21,10 +22,11 @@ type growth struct{ *run }
 // activity is no progress: a run whose process dies after one each time must end.
 func (g growth) plant(messages []agui.Message) []store.Message {
 	stored := make([]store.Message, len(messages))
-	for i, m := range messages {
-		stored[i] = store.Message{ID: m.ID, Parent: g.st.Leaf, Data: m.AppendJSON(nil)}
+	for i := range messages {
+		m, data := thread.Stored(messages[i])
+		stored[i] = store.Message{ID: m.ID, Parent: g.st.Leaf, Data: data}
 		g.st.Leaf = m.ID
-		g.hist.Add(m, stored[i].Data)
+		g.hist.Add(m, data)
 		g.remember(&m)
 		if m.Role != string(holdfast.RoleActivity) {
 			g.st.Advanced()

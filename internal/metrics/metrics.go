@@ -33,6 +33,7 @@ type Metrics struct {
 	runs      runMetrics
 	steps     stepMetrics
 	models    modelMetrics
+	prompts   promptMetrics
 	hooks     hookMetrics
 	store     storeMetrics
 	endpoints httpMetrics
@@ -98,11 +99,12 @@ func New(agents []holdfast.Agent) *Metrics {
 	m := &Metrics{
 		registry: r, served: served,
 		agents: map[string]string{}, tools: map[string]string{}, middleware: map[string]string{},
-		runs: newRunMetrics(f), steps: newStepMetrics(f), models: newModelMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
+		runs: newRunMetrics(f), steps: newStepMetrics(f), models: newModelMetrics(f), prompts: newPromptMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
 	}
 	for i := range agents {
 		m.agents[agents[i].Name] = label(agents[i].Name)
 		m.models.add(&agents[i])
+		m.prompts.add(&agents[i])
 		for _, mw := range agents[i].Middleware {
 			m.middleware[mw.Name] = label(mw.Name)
 			m.zeroMiddleware(&mw)

@@ -17,7 +17,7 @@ import (
 func (m *Metrics) Observer() observe.Observer {
 	return observe.Observer{
 		RunStarted: m.runStarted, RunEnded: m.runEnded, SchemaChanged: m.schemaChanged, TakenOver: m.takenOver,
-		ModelCalled: m.modelCalled, ModelFailed: m.modelFailed, FellBack: m.fellBack, ToolCalled: m.toolCalled, Notified: m.notified, HookFailed: m.hookFailed, IterationDone: m.iterationDone,
+		ModelCalled: m.modelCalled, ModelFailed: m.modelFailed, FellBack: m.fellBack, PromptSent: m.promptSent, ToolCalled: m.toolCalled, Notified: m.notified, HookFailed: m.hookFailed, IterationDone: m.iterationDone,
 		Committed: m.committed, LeaseRenewed: m.leaseRenewed, Cleaned: m.cleaned, Walked: m.walked, Grown: m.grown,
 	}
 }

@@ -9,10 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/failure"
 )
 
 // NoticeReasoningRefused is the name of the notice that the provider did not take back what
@@ -21,11 +19,11 @@ const NoticeReasoningRefused = "holdfast.reasoning_refused"
 
 // Amend returns what to send instead of a request that was refused, and by which client;
 // a nil body if nothing else would be taken. It is asked again if that is refused too.
-type Amend func(refused *holdfast.ModelError) (*Client, []byte)
+type Amend func(refused *holdfast.ModelError) (*Client, *Body)
 
 // StreamAmended is Stream, but a request that the provider refuses before it has said
 // anything is amended.
-func (c *Client) StreamAmended(ctx context.Context, path string, body []byte, yield func(holdfast.Delta, error) bool, parser func(*Answer) Parser, amend Amend) {
+func (c *Client) StreamAmended(ctx context.Context, path string, body *Body, yield func(holdfast.Delta, error) bool, parser func(*Answer) Parser, amend Amend) {
 	for said := false; body != nil; {
 		now, sent := c, body
 		body = nil
@@ -55,18 +53,6 @@ func (c *Client) With(name, value string) *Client {
 	}
 	other.header.Set(name, value)
 	return &other
-}
-
-// Write returns a request as JSON.
-func (c *Client) Write(body map[string]any) ([]byte, error) {
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil, &holdfast.ModelError{
-			Kind: failure.Invalid, Provider: c.Provider, Model: c.Model,
-			Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err),
-		}
-	}
-	return b, nil
 }
 
 // Given reports whether a member is there and not null.

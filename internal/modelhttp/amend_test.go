@@ -48,7 +48,7 @@ func TestAmended(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			client.StreamAmended(t.Context(), "/", []byte("first"), func(d holdfast.Delta, err error) bool {
+			client.StreamAmended(t.Context(), "/", text("first"), func(d holdfast.Delta, err error) bool {
 				var e *holdfast.ModelError
 				switch {
 				case errors.Is(err, holdfast.ErrTruncated):
@@ -59,14 +59,14 @@ func TestAmended(t *testing.T) {
 					log = append(log, "heard "+d.Text)
 				}
 				return true
-			}, parseLines, func(e *holdfast.ModelError) (*Client, []byte) {
+			}, parseLines, func(e *holdfast.ModelError) (*Client, *Body) {
 				switch {
 				case !c.amend || e.Kind != failure.Invalid || len(log) > 2:
 					return nil, nil
 				case len(log) == 2:
-					return client, []byte("third")
+					return client, text("third")
 				}
-				return client.With("beta", "y"), []byte("second")
+				return client.With("beta", "y"), text("second")
 			})
 			if got := strings.Join(log, "; "); got != c.want {
 				t.Errorf("%s\nwant\n%s", got, c.want)
@@ -81,3 +81,10 @@ func TestAmended(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// text is a body that is only a text.
+func text(s string) *Body {
+	b := &Body{}
+	b.buf.WriteString(s)
+	return b
+}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 )
 
 // Parser takes one answer of a provider apart, and passes its deltas on with
@@ -75,14 +76,15 @@ type Answer struct {
 // Stream sends a request to BaseURL plus path and passes on what comes back. It reads in
 // the caller's goroutine, and the last that it yields is a delta with a finish, or an
 // error.
-func (c *Client) Stream(ctx context.Context, path string, body []byte, yield func(holdfast.Delta, error) bool, parser func(*Answer) Parser) {
+func (c *Client) Stream(ctx context.Context, path string, body *Body, yield func(holdfast.Delta, error) bool, parser func(*Answer) Parser) {
+	prompt.Report(ctx, body.prompt(c))
 	// A context of its own, so that ending only the reading is not taken for the caller
 	// giving up.
 	reading, cancel := context.WithCancelCause(ctx)
 	a := &Answer{client: c, yield: yield, reading: reading, cancel: cancel}
 	defer a.close()
 	a.silence = time.AfterFunc(c.timeout, func() { cancel(errSilent) })
-	res, err := c.post(reading, path, body)
+	res, err := c.post(reading, path, body.Bytes())
 	if err == nil {
 		// Everything that matters is read before it is closed.
 		defer func() { _ = res.Body.Close() }()

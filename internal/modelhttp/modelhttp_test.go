@@ -364,7 +364,7 @@ func TestSilence(t *testing.T) {
 			}
 			began, said := time.Now(), 0
 			var last error
-			client.Stream(t.Context(), "/", nil, func(d holdfast.Delta, err error) bool {
+			client.Stream(t.Context(), "/", NewBody(nil), func(d holdfast.Delta, err error) bool {
 				if last = err; err == nil {
 					said++
 					time.Sleep(time.Minute) // the reader

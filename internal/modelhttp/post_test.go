@@ -43,7 +43,7 @@ func TestSentOnce(t *testing.T) {
 		}
 		var last error
 		for range 2 {
-			client.Stream(t.Context(), "/", []byte("body"), func(_ holdfast.Delta, err error) bool {
+			client.Stream(t.Context(), "/", text("body"), func(_ holdfast.Delta, err error) bool {
 				last = err
 				return true
 			}, parseLines)

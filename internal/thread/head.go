@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -107,6 +108,11 @@ type Work struct {
 	Open bool `json:"open,omitempty"`
 	// Question is what a hook asks before the iteration continues; nil for most.
 	Question *Question `json:"question,omitempty"`
+	// Prompt is the mark of the last request to the model, by which the next is measured;
+	// nil if there was none.
+	Prompt *prompt.Mark `json:"prompt,omitempty"`
+	// Instructed tells the instructions of clients apart; see Instruct.
+	Instructed string `json:"instructed,omitempty"`
 	// Ending is why the run ends once its iteration is closed; nil for most.
 	Ending *Ending `json:"ending,omitempty"`
 

@@ -35,6 +35,17 @@ func (h *History) Add(m agui.Message, raw []byte) {
 	h.noteCalls(&m)
 }
 
+// Stored returns a message as it will be read back from the store, and its stored form. A
+// run works with the first, so that what it says to a model is the same, byte for byte,
+// after a restart: writing repairs texts that are not UTF-8, for example.
+func Stored(m agui.Message) (agui.Message, []byte) {
+	data := m.AppendJSON(nil)
+	if read, err := agui.DecodeMessage(data); err == nil {
+		return read, data
+	}
+	return m, data // what was just written can be read
+}
+
 // noteCalls remembers the ids of the message's calls.
 func (h *History) noteCalls(m *agui.Message) {
 	for i := range m.ToolCalls {

@@ -135,7 +135,7 @@ func (s *State) Stop(cause *holdfast.Error) error {
 // Rewind takes the state back to a message after which nothing is open.
 func (s *State) Rewind(leaf string) {
 	s.to(threads.StatusIdle, holdfast.OutcomeSuccess, nil)
-	s.Leaf, s.Iteration, s.Model = leaf, 0, ""
+	s.Leaf, s.Iteration, s.Model, s.Prompt = leaf, 0, "", s.Prompt.Branched()
 	s.Calls, s.Queued, s.Open, s.Question = nil, nil, false, nil
 }
 

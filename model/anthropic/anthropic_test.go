@@ -106,7 +106,7 @@ func asked(t *testing.T, m *Model, req *holdfast.ModelRequest) string {
 	var v struct {
 		Messages json.RawMessage `json:"messages"`
 	}
-	if err := json.Unmarshal(body, &v); err != nil {
+	if err := json.Unmarshal(body.Bytes(), &v); err != nil {
 		t.Fatal(err)
 	}
 	return string(v.Messages)
@@ -202,7 +202,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("left out are %s, want %s", got, want)
 	}
 	var shown bytes.Buffer
-	if err := json.Indent(&shown, body, "", " "); err != nil {
+	if err := json.Indent(&shown, body.Bytes(), "", " "); err != nil {
 		t.Fatal(err)
 	}
 	shown.WriteByte('\n')
@@ -235,7 +235,7 @@ func TestPrefix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := strings.Count(string(body), "cache_control"); n > 4 || n < 2 {
+		if n := strings.Count(string(body.Bytes()), "cache_control"); n > 4 || n < 2 {
 			t.Errorf("request %d has %d marks", turn, n)
 		}
 		messages := asked(t, m, req)

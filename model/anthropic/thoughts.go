@@ -68,7 +68,7 @@ func (m *Model) by(t thoughts) *modelhttp.Client {
 // something before it has changed, because another organization's key is used now, or
 // because calls of another model stand where it wants thinking.
 func (m *Model) amend(req *holdfast.ModelRequest, sent thoughts) modelhttp.Amend {
-	return func(refused *holdfast.ModelError) (*modelhttp.Client, []byte) {
+	return func(refused *holdfast.ModelError) (*modelhttp.Client, *modelhttp.Body) {
 		next, said := bare, refused.Error()
 		switch {
 		case sent == whole && strings.Contains(said, "prefix_mismatch_behavior"):

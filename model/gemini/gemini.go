@@ -148,7 +148,7 @@ func (m *Model) parser(ctx context.Context, attempt int) func(*modelhttp.Answer)
 // take them back: they are worth something only to the key that they were made for.
 func (m *Model) amend(req *holdfast.ModelRequest) modelhttp.Amend {
 	bare := false
-	return func(refused *holdfast.ModelError) (*modelhttp.Client, []byte) {
+	return func(refused *holdfast.ModelError) (*modelhttp.Client, *modelhttp.Body) {
 		said := strings.ToLower(strings.NewReplacer("_", "", " ", "").Replace(refused.Error()))
 		if bare || !strings.Contains(said, "thoughtsignature") {
 			return nil, nil

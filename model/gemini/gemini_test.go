@@ -130,7 +130,7 @@ func asked(t *testing.T, m *Model, req *holdfast.ModelRequest) string {
 	var v struct {
 		Contents json.RawMessage `json:"contents"`
 	}
-	if err := json.Unmarshal(body, &v); err != nil {
+	if err := json.Unmarshal(body.Bytes(), &v); err != nil {
 		t.Fatal(err)
 	}
 	return string(v.Contents)
@@ -292,7 +292,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("left out are %s, want %s", got, want)
 	}
 	var shown bytes.Buffer
-	if err := json.Indent(&shown, body, "", " "); err != nil {
+	if err := json.Indent(&shown, body.Bytes(), "", " "); err != nil {
 		t.Fatal(err)
 	}
 	shown.WriteByte('\n')

@@ -75,11 +75,11 @@ func TestLongIDs(t *testing.T) {
 				ID    string                `json:"tool_call_id"`
 			}
 		}
-		if err := errors.Join(err, json.Unmarshal(body, &sent)); err != nil || len(sent.Messages) != 2 || len(sent.Messages[0].Calls) != 1 {
-			t.Fatalf("%s: %v", body, err)
+		if err := errors.Join(err, json.Unmarshal(body.Bytes(), &sent)); err != nil || len(sent.Messages) != 2 || len(sent.Messages[0].Calls) != 1 {
+			t.Fatalf("%s: %v", id, err)
 		}
 		if got := sent.Messages[1].ID; got != sent.Messages[0].Calls[0].ID || len(got) > 40 || (got == id) == short {
-			t.Errorf("%s is sent as %s", id, body)
+			t.Errorf("%s is sent as %s", id, body.Bytes())
 		}
 	}
 }

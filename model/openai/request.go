@@ -9,22 +9,54 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 )
 
-// body writes a request. The same request always gives the same bytes.
-func (m *Model) body(req *holdfast.ModelRequest) ([]byte, error) {
-	body := maps.Clone(m.client.Params)
-	if body == nil {
-		body = map[string]any{}
-	}
-	body["model"] = m.client.Model
-	body["messages"] = m.messages(req)
-	body["stream"] = true
-	body["stream_options"] = map[string]any{"include_usage": true}
+// body writes a request. The same request always gives the same bytes, and the next one of
+// the thread begins with them, up to the end of the last message of the history.
+func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, error) {
+	b := modelhttp.NewBody(m.settings(req))
 	if len(req.Tools) > 0 {
-		body["tools"] = tools(req.Tools)
+		b.Member("tools", tools(req.Tools))
 	}
-	return m.client.Write(body)
+	b.End(prompt.Tools)
+	b.Open(`"messages":[`)
+	for _, text := range req.Instructions {
+		b.Add(wireMessage{Role: "system", Content: text})
+	}
+	b.End(prompt.Instructions)
+	history := len(req.History())
+	for i := range req.Messages {
+		if i == history {
+			b.End(prompt.Messages)
+		}
+		if w, ok := m.message(&req.Messages[i]); ok {
+			b.Add(w)
+		}
+	}
+	if history == len(req.Messages) {
+		b.End(prompt.Messages)
+	}
+	if len(req.Context) > 0 {
+		b.Add(wireMessage{Role: "user", Content: modelhttp.ContextText(req.Context)})
+	}
+	b.Close("]")
+	return m.client.Written(b)
+}
+
+// settings are the members of a request besides the prompt. OpenAI routes requests with the
+// same key to where their cached prompt is; not every other server takes one.
+func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
+	all := maps.Clone(m.client.Params)
+	if all == nil {
+		all = map[string]any{}
+	}
+	if _, set := all["prompt_cache_key"]; !set && req.Thread != "" && m.client.BaseURL == DefaultBaseURL {
+		all["prompt_cache_key"] = modelhttp.CacheKey(req.Thread)
+	}
+	all["model"], all["stream"] = m.client.Model, true
+	all["stream_options"] = map[string]any{"include_usage": true}
+	return all
 }
 
 // maxID is how long OpenAI takes the id of a call to be, in bytes. Others give longer ones.
@@ -50,22 +82,6 @@ type wireCall struct {
 type wireFunction struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
-}
-
-func (m *Model) messages(req *holdfast.ModelRequest) []wireMessage {
-	list := make([]wireMessage, 0, len(req.Messages)+len(req.Instructions)+1)
-	for _, text := range req.Instructions {
-		list = append(list, wireMessage{Role: "system", Content: text})
-	}
-	if len(req.Context) > 0 {
-		list = append(list, wireMessage{Role: "system", Content: modelhttp.ContextText(req.Context)})
-	}
-	for i := range req.Messages {
-		if w, ok := m.message(&req.Messages[i]); ok {
-			list = append(list, w)
-		}
-	}
-	return list
 }
 
 // message writes one message. Reasoning is left out, since the API has no place for it.
@@ -154,7 +170,7 @@ func part(p *holdfast.Part) map[string]any {
 
 func tools(specs []holdfast.ToolSpec) []map[string]any {
 	list := make([]map[string]any, len(specs))
-	for i, t := range specs {
+	for i, t := range modelhttp.Tools(specs) {
 		list[i] = map[string]any{"type": "function", "function": map[string]any{
 			"name": t.Name, "description": t.Description, "parameters": modelhttp.Parameters(&t),
 		}}

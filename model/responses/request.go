@@ -3,9 +3,6 @@ package responses
 // Writing a request: the conversation as a list of items, the tools and the parameters.
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -13,44 +10,58 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 )
 
 // body writes a request, and returns what the model cannot take of it. The same request
-// always gives the same bytes.
-func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, error) {
+// always gives the same bytes, and the next one of the thread begins with them, up to the
+// end of the last message of the history.
+func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, []modelhttp.LeftPart, error) {
 	return m.write(req, false)
 }
 
 // write is body, or that without the model's earlier reasoning.
-func (m *Model) write(req *holdfast.ModelRequest, bare bool) ([]byte, []modelhttp.LeftPart, error) {
-	body := maps.Clone(m.client.Params)
-	if body == nil {
-		body = map[string]any{}
+func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, []modelhttp.LeftPart, error) {
+	b := modelhttp.NewBody(m.settings(req))
+	if len(req.Tools) > 0 {
+		b.Member("tools", tools(req.Tools))
 	}
+	b.End(prompt.Tools)
+	if text := strings.Join(req.Instructions, "\n\n"); text != "" {
+		b.Member("instructions", text)
+	}
+	b.End(prompt.Instructions)
 	w := &writer{client: m.client, req: req, bare: bare}
 	w.write()
-	body["model"], body["stream"], body["store"], body["input"] = m.client.Model, true, false, w.items
-	if _, set := body["include"]; !set {
-		body["include"] = []string{"reasoning.encrypted_content"}
+	b.Open(`"input":[`)
+	for i, item := range w.items {
+		if i == w.history {
+			b.End(prompt.Messages)
+		}
+		b.Add(item)
 	}
-	if _, set := body["prompt_cache_key"]; !set && req.Thread != "" {
-		body["prompt_cache_key"] = cacheKey(req.Thread)
+	if w.history == len(w.items) {
+		b.End(prompt.Messages)
 	}
-	if text := strings.Join(req.Instructions, "\n\n"); text != "" {
-		body["instructions"] = text
-	}
-	if len(req.Tools) > 0 {
-		body["tools"] = tools(req.Tools)
-	}
-	b, err := m.client.Write(body)
-	return b, w.left, err
+	b.Close("]")
+	written, err := m.client.Written(b)
+	return written, w.left, err
 }
 
-// cacheKey is what the provider routes requests by, so that those of a thread find its
-// cached prompt. It has at most 64 bytes, and says nothing about the thread.
-func cacheKey(thread string) string {
-	sum := sha256.Sum256([]byte(thread))
-	return hex.EncodeToString(sum[:16])
+// settings are the members of a request besides the prompt.
+func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
+	all := maps.Clone(m.client.Params)
+	if all == nil {
+		all = map[string]any{}
+	}
+	all["model"], all["stream"], all["store"] = m.client.Model, true, false
+	if _, set := all["include"]; !set {
+		all["include"] = []string{"reasoning.encrypted_content"}
+	}
+	if _, set := all["prompt_cache_key"]; !set && req.Thread != "" {
+		all["prompt_cache_key"] = modelhttp.CacheKey(req.Thread)
+	}
+	return all
 }
 
 // The kinds of items.
@@ -106,14 +117,12 @@ type tool struct {
 	Strict bool `json:"strict"`
 }
 
-// tools writes the tools in the order of their names: a frontend may list its own in any
-// order, and the cached prompt begins with the tools.
+// tools writes the tools.
 func tools(specs []holdfast.ToolSpec) []*tool {
 	list := make([]*tool, len(specs))
-	for i := range specs {
-		list[i] = &tool{Type: "function", Name: specs[i].Name, Description: specs[i].Description, Parameters: modelhttp.Parameters(&specs[i])}
+	for i, t := range modelhttp.Tools(specs) {
+		list[i] = &tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: modelhttp.Parameters(&t)}
 	}
-	slices.SortStableFunc(list, func(a, b *tool) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
@@ -122,8 +131,10 @@ type writer struct {
 	client *modelhttp.Client
 	req    *holdfast.ModelRequest
 	items  []any
-	left   []modelhttp.LeftPart
-	bare   bool // without reasoning
+	// history is how many of the items are those of the history.
+	history int
+	left    []modelhttp.LeftPart
+	bare    bool // without reasoning
 }
 
 // goOn stands where the API needs an item and the conversation has none.
@@ -146,9 +157,22 @@ func (w *writer) say(role string, parts ...*content) {
 // write writes the conversation. What may be different in the next request stands last, so
 // that the provider's cache holds all before it.
 func (w *writer) write() {
-	list := w.req.Messages
-	for i := 0; i < len(list); i++ {
-		switch m := &list[i]; m.Role {
+	list, history := w.req.Messages, len(w.req.History())
+	w.between(0, history)
+	w.history = len(w.items)
+	w.between(history, len(list))
+	if len(w.items) == 0 {
+		w.say(user, text(goOn)...)
+	}
+	if len(w.req.Context) > 0 {
+		w.say(user, text(modelhttp.ContextText(w.req.Context))...)
+	}
+}
+
+// between writes the messages from an index up to another.
+func (w *writer) between(from, to int) {
+	for i := from; i < to; i++ {
+		switch m := &w.req.Messages[i]; m.Role {
 		case holdfast.RoleSystem, holdfast.RoleDeveloper:
 			w.say(system, w.contentOf(i, m)...)
 		case holdfast.RoleUser:
@@ -157,12 +181,6 @@ func (w *writer) write() {
 			w.said(i)
 			i = w.results(i)
 		}
-	}
-	if len(w.items) == 0 {
-		w.say(user, text(goOn)...)
-	}
-	if len(w.req.Context) > 0 {
-		w.say(user, text(modelhttp.ContextText(w.req.Context))...)
 	}
 }
 

@@ -114,7 +114,7 @@ func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq
 // take that back: another organization cannot read it, and it must lead to something.
 func (m *Model) amend(req *holdfast.ModelRequest) modelhttp.Amend {
 	bare := false
-	return func(refused *holdfast.ModelError) (*modelhttp.Client, []byte) {
+	return func(refused *holdfast.ModelError) (*modelhttp.Client, *modelhttp.Body) {
 		if bare || !refusesReasoning(strings.ToLower(refused.Error())) {
 			return nil, nil
 		}

@@ -146,7 +146,7 @@ func asked(t *testing.T, m *Model, req *holdfast.ModelRequest) string {
 	var v struct {
 		Input json.RawMessage `json:"input"`
 	}
-	if err := json.Unmarshal(body, &v); err != nil {
+	if err := json.Unmarshal(body.Bytes(), &v); err != nil {
 		t.Fatal(err)
 	}
 	return string(v.Input)
@@ -246,7 +246,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("left out are %s, want %s", got, want)
 	}
 	var shown bytes.Buffer
-	if err := json.Indent(&shown, body, "", " "); err != nil {
+	if err := json.Indent(&shown, body.Bytes(), "", " "); err != nil {
 		t.Fatal(err)
 	}
 	shown.WriteByte('\n')
@@ -270,9 +270,9 @@ func TestRequest(t *testing.T) {
 func TestParams(t *testing.T) {
 	t.Parallel()
 	body, _, err := testModel(t, map[string]any{"include": []string{}, "prompt_cache_key": "mine"}).body(&holdfast.ModelRequest{Thread: "t"})
-	const want = `{"include":[],"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"(Continue.)"}]}],"model":"m1","prompt_cache_key":"mine","store":false,"stream":true}`
-	if err != nil || string(body) != want {
-		t.Errorf("%s, %v, want %s", body, err, want)
+	const want = `{"include":[],"model":"m1","prompt_cache_key":"mine","store":false,"stream":true,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"(Continue.)"}]}]}`
+	if err != nil || string(body.Bytes()) != want {
+		t.Errorf("%s, %v, want %s", body.Bytes(), err, want)
 	}
 	for _, name := range []string{"store", "previous_response_id", "conversation", "background", "input"} {
 		if _, err := New(Options{Model: "m", Key: "k", Params: map[string]any{name: true}}); err == nil {
@@ -298,9 +298,9 @@ func TestPrefix(t *testing.T) {
 		if !strings.HasPrefix(items, last) {
 			t.Errorf("request %d does not begin as the one before:\n%s\n%s", turn, items, last)
 		}
-		_, after, ok := strings.Cut(string(body), `"prompt_cache_key":"`)
+		_, after, ok := strings.Cut(string(body.Bytes()), `"prompt_cache_key":"`)
 		if !ok || len(after) < 32 || turn > 0 && after[:32] != key {
-			t.Errorf("request %d has another key: %s", turn, body)
+			t.Errorf("request %d has another key: %s", turn, body.Bytes())
 		}
 		at := strings.LastIndex(items, `,{"type":"message"`)
 		last, key = items[:at], after[:32]
