@@ -46,7 +46,7 @@ func (w *window) model(next holdfast.ModelCall) holdfast.ModelCall {
 			return next(ctx, req)
 		}
 		return func(yield func(holdfast.Delta, error) bool) {
-			s := &windowCall{window: w, windowView: view(req.Messages), ctx: ctx, req: req, next: next, yield: yield}
+			s := &windowCall{window: w, windowView: view(req.History()), ctx: ctx, req: req, next: next, yield: yield}
 			if err := s.run(); err != nil && !s.stopped {
 				yield(holdfast.Delta{}, err)
 			}
@@ -207,6 +207,6 @@ func (s *windowCall) request() *holdfast.ModelRequest {
 		r.Cut = s.moved
 	}
 	r.Instructions = append(append([]string(nil), r.Instructions...), s.notes()...)
-	r.Messages = s.shown(s.now.place)
+	r.Messages = append(s.shown(s.now.place), s.req.Messages[len(s.messages):]...) // with the tail
 	return &r
 }

@@ -1,7 +1,9 @@
 package middleware_test
 
 import (
+	"context"
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +84,34 @@ func TestACutIsRecorded(t *testing.T) {
 	got := asked(t, run.Context(), window, history)
 	if ids(got.Messages) != "u0 u2 a3 u4 a5 C6 t7 t8" || got.Cut != "" {
 		t.Errorf("shown is %s", ids(got.Messages))
+	}
+}
+
+// TestTheTailIsNoHistory: what stands behind the history is shown wherever it is cut, and is
+// neither counted nor summarised.
+func TestTheTailIsNoHistory(t *testing.T) {
+	t.Parallel()
+	for _, o := range []middleware.HistoryWindowOptions{{MaxMessages: 4}, {MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 1}} {
+		run := hooktest.New(t)
+		history := shape("uauauau")
+		run.History.Set(history)
+		tail := holdfast.Message{ID: "tail", Role: holdfast.RoleUser, Text: "now"}
+		var requests []*holdfast.ModelRequest
+		model := middleware.HistoryWindow(o).Model(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			requests = append(requests, req)
+			return hooktest.Says(holdfast.Delta{Text: "They talked.", Finish: holdfast.FinishStop})(ctx, req)
+		})
+		for _, err := range model(run.Context(), &holdfast.ModelRequest{Messages: append(history, tail), Tail: 1}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last := requests[len(requests)-1]; ids(last.Messages) != "u0 u6 tail" || last.Tail != 1 {
+			t.Errorf("%s: shown is %s, the last %d of it not of the history", o.Then, ids(last.Messages), last.Tail)
+		}
+		if len(requests) > 1 && (requests[0].Tail != 0 || strings.Contains(requests[0].Messages[0].Text, "now")) {
+			t.Errorf("summarised is %+v", requests[0])
+		}
 	}
 }
 

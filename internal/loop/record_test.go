@@ -215,7 +215,7 @@ func TestRecordedWithItsState(t *testing.T) {
 		commits := int32(0)
 		synctest.Test(t, func(t *testing.T) {
 			shared := memstore.New()
-			first := &dying{Mortal: looptest.Mortal{Store: shared}, after: dies}
+			first := &shortLived{Mortal: looptest.Mortal{Store: shared}, after: dies}
 			one := looptest.Start(t, first, nil, looptest.Pinger(2, counting))
 			_, _ = one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
 			time.Sleep(2 * time.Second)
@@ -249,14 +249,14 @@ func TestRecordedWithItsState(t *testing.T) {
 	}
 }
 
-// dying is a store that dies after a number of commits, as its process sees it.
-type dying struct {
+// shortLived is a store that dies after a number of commits, as its process sees it.
+type shortLived struct {
 	looptest.Mortal
 	after   int32
 	commits atomic.Int32
 }
 
-func (d *dying) Commit(ctx context.Context, c *store.Commit) error {
+func (d *shortLived) Commit(ctx context.Context, c *store.Commit) error {
 	err := d.Mortal.Commit(ctx, c)
 	if err == nil && d.commits.Add(1) == d.after {
 		d.Dead.Store(true)
