@@ -168,7 +168,8 @@ const (
 	CutFirst        PromptCut = "first"        // there was none before
 	CutModel        PromptCut = "model"        // another model, or other parameters
 	CutTools        PromptCut = "tools"        // other tools, or other schemas
-	CutWindow       PromptCut = "window"       // a middleware left messages out, or summarised them
+	CutWindow       PromptCut = "window"       // a middleware left messages out
+	CutSummary      PromptCut = "summary"      // a summary stands in their place
 	CutInstructions PromptCut = "instructions" // other system texts
 	CutBranch       PromptCut = "branch"       // the history has branched, or gone back
 	CutHistory      PromptCut = "history"      // an earlier message is another one
@@ -176,7 +177,7 @@ const (
 
 // PromptCuts returns all of them.
 func PromptCuts() []PromptCut {
-	return []PromptCut{CutNone, CutFirst, CutModel, CutTools, CutWindow, CutInstructions, CutBranch, CutHistory}
+	return []PromptCut{CutNone, CutFirst, CutModel, CutTools, CutWindow, CutSummary, CutInstructions, CutBranch, CutHistory}
 }
 
 // ToolResult is the result of a tool call.

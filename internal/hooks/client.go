@@ -53,10 +53,11 @@ func told(a *holdfast.Agent, next holdfast.ModelCall) holdfast.ModelCall {
 	}
 }
 
-// counted notes how many messages of the history the hooks have left for the model.
+// counted notes how many messages of the history the hooks have left for the model, and why
+// a hook says that it shows less than before.
 func counted(next holdfast.ModelCall) holdfast.ModelCall {
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		prompt.Shown(ctx, len(req.History()))
+		prompt.Shown(ctx, len(req.History()), req.Cut)
 		return next(ctx, req)
 	}
 }

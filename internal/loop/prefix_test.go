@@ -20,13 +20,14 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/prompt/prompttest"
+	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// dying is a store as a process sees it that dies at one of its commits.
-type dying struct {
+// doomed is a store as a process sees it that dies at one of its commits.
+type doomed struct {
 	*looptest.Mortal
 	// left is how many commits are made until then, and after means that the last of them
 	// lands.
@@ -35,7 +36,7 @@ type dying struct {
 }
 
 // Commit implements [store.Committer].
-func (d *dying) Commit(ctx context.Context, c *store.Commit) error {
+func (d *doomed) Commit(ctx context.Context, c *store.Commit) error {
 	if d.left.Add(-1) != 0 {
 		return d.Mortal.Commit(ctx, c)
 	}
@@ -108,7 +109,7 @@ func TestPromptsAfterEachCommit(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				p := &prompts{Provider: &prompttest.Provider{Format: f, Pause: time.Millisecond, Breaks: 4}}
-				first := &dying{Mortal: &looptest.Mortal{Store: memstore.New()}, after: (n+i)%2 == 0}
+				first := &doomed{Mortal: &looptest.Mortal{Store: memstore.New()}, after: (n+i)%2 == 0}
 				first.left.Store(int64(n))
 				p.converse(t, first)
 				if n == 0 {
@@ -134,7 +135,7 @@ func TestPromptsAfterEachCommit(t *testing.T) {
 }
 
 // converse has a conversation with a process, and with the next one once the first is dead.
-func (p *prompts) converse(t *testing.T, first *dying) {
+func (p *prompts) converse(t *testing.T, first *doomed) {
 	t.Helper()
 	agent := p.agent(t, "m1")
 	e := looptest.Start(t, first, p.observe, agent)
@@ -264,6 +265,35 @@ func TestChangingInstructions(t *testing.T) {
 			if err := e.Shutdown(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// TestPromptIsCutByTheWindow: a window that summarises says so, for the one request with
+// which it does.
+func TestPromptIsCutByTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &prompts{Provider: &prompttest.Provider{Format: prompttest.OpenAI}}
+		agent := p.agent(t, "m1")
+		agent.Middleware = []holdfast.Middleware{middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 8, Then: middleware.WindowSummarise, SummaryEvery: 2})}
+		e := looptest.Start(t, memstore.New(), p.observe, agent)
+		var said [][]observe.PromptCut
+		for n := range 14 {
+			before := len(p.cuts)
+			looptest.Succeeded(t, looptest.Posted(t, e, asks(n, "")))
+			said = append(said, p.cuts[before:])
+		}
+		summaries, others := 0, 0
+		for _, cuts := range said[1:] {
+			switch {
+			case slices.Equal(cuts, []observe.PromptCut{observe.CutSummary}):
+				summaries++
+			case !slices.Equal(cuts, []observe.PromptCut{observe.CutNone}):
+				others++
+			}
+		}
+		if summaries < 2 || summaries > 6 || others > 0 {
+			t.Errorf("%d summaries in %v", summaries, said)
 		}
 	})
 }

@@ -1,14 +1,9 @@
 package loop
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/hooks"
-	"github.com/holdfast-agents/holdfast/internal/prompt"
-	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
@@ -28,7 +23,7 @@ func (a *completion) request() *holdfast.ModelRequest {
 	if r.agent.Instructions != "" {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)
 	}
-	r.instruct(req)
+	instruct(req, r.rec, &r.agent.Client, r.st.Changing())
 	return req
 }
 
@@ -49,33 +44,6 @@ func (a *completion) offered() []holdfast.ToolSpec {
 	return list
 }
 
-func byName(a, b holdfast.ToolSpec) int { return cmp.Compare(a.Name, b.Name) }
-
-// instruct adds to a request what the client of this run has to say to the model.
-func (r *run) instruct(req *holdfast.ModelRequest) {
-	p := &r.agent.Client
-	if p.Context != thread.ShowNothing {
-		req.Context = r.rec.Context
-	}
-	if p.Instructions == thread.ShowNothing {
-		return
-	}
-	texts := thread.InstructionTexts(r.rec.Instructions)
-	switch asUser := p.Instructions == thread.ShowAsUser; {
-	case len(texts) == 0:
-	case r.st.Changing():
-		last := holdfast.Message{ID: hooks.ClientInstructions, Role: holdfast.RoleSystem, Text: strings.Join(texts, "\n\n")}
-		if asUser {
-			last.Role, last.Text = holdfast.RoleUser, hooks.ClientText(hooks.ClientInstructions, last.Text)
-		}
-		req.Messages, req.Tail = append(req.Messages, last), req.Tail+1
-	case asUser:
-		req.ClientInstructions = texts
-	default:
-		req.Instructions = append(req.Instructions, texts...)
-	}
-}
-
 // prompted notes what was sent to the model, and reports how much of it was in the request
 // before. The mark is stored with the next commit; if the process dies before that, the
 // next request is compared with an earlier one, which it repeats too.
@@ -91,25 +59,4 @@ func (a *completion) prompted() {
 		r.host.cfg.Log.Debug("the prompt does not begin as the one before", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration,
 			"provider", p.Provider, "model", p.Model, "cut", p.Cut, "bytes", p.Bytes, "repeated", p.Repeated)
 	}
-}
-
-// cutOf returns why a request does not repeat the whole one before.
-func cutOf(sent *prompt.Sent) observe.PromptCut {
-	switch {
-	case sent.First:
-		return observe.CutFirst
-	case sent.Kept == prompt.Parts:
-		return observe.CutNone
-	case sent.Kept == prompt.Settings:
-		return observe.CutModel
-	case sent.Kept == prompt.Tools:
-		return observe.CutTools
-	case sent.Fewer:
-		return observe.CutWindow
-	case sent.Kept == prompt.Instructions:
-		return observe.CutInstructions
-	case sent.Branched:
-		return observe.CutBranch
-	}
-	return observe.CutHistory
 }

@@ -60,8 +60,10 @@ type Sent struct {
 	First bool
 	// Branched means that the history had branched, or gone back, since then.
 	Branched bool
-	// Fewer means that the model was shown fewer messages than the history has.
+	// Fewer means that the model was shown fewer messages than the history has, and Cut is
+	// why a hook says that it was shown less than before.
 	Fewer bool
+	Cut   string
 	// Mark is what the next request is compared with.
 	Mark *Mark
 }
@@ -73,6 +75,7 @@ type Tracker struct {
 
 	mu    sync.Mutex
 	shown int
+	cut   string
 	last  *Sent
 }
 
@@ -93,12 +96,13 @@ func (t *Tracker) Last() *Sent {
 	return t.last
 }
 
-// Shown says how many of the history's messages the next request has.
-func Shown(ctx context.Context, messages int) {
+// Shown says how many of the history's messages the next request has, and why a hook says
+// that it is shown less than before.
+func Shown(ctx context.Context, messages int, cut string) {
 	if t, ok := ctx.Value(trackerKey{}).(*Tracker); ok {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.shown = messages
+		t.shown, t.cut = messages, cut
 	}
 }
 
@@ -111,7 +115,7 @@ func Report(ctx context.Context, b *Body) {
 	sent := compare(t.before, b)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sent.Fewer = t.shown < t.given
+	sent.Fewer, sent.Cut = t.shown < t.given, t.cut
 	t.last = sent
 }
 

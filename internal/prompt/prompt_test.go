@@ -82,20 +82,20 @@ func TestFollow(t *testing.T) {
 	if tracker.Last() != nil {
 		t.Error("something was reported")
 	}
-	Shown(ctx, 1)
+	Shown(ctx, 1, "summary")
 	Report(ctx, written("m", "s", "", "summarise", "x"))
-	Shown(ctx, 5)
+	Shown(ctx, 5, "")
 	Report(ctx, written("m", "s", "t", "i", "mn"))
 	last := tracker.Last()
-	if last.Fewer || !last.Branched || last.Kept != Parts || last.Repeated != 4 || last.Size != 5 {
+	if last.Fewer || last.Cut != "" || !last.Branched || last.Kept != Parts || last.Repeated != 4 || last.Size != 5 {
 		t.Errorf("%+v", last)
 	}
-	Shown(ctx, 4)
+	Shown(ctx, 4, "window")
 	Report(ctx, written("m", "s", "t", "i", "mn"))
-	if !tracker.Last().Fewer {
+	if last := tracker.Last(); !last.Fewer || last.Cut != "window" {
 		t.Error("messages that were left out are not noticed")
 	}
-	Shown(t.Context(), 1) // nobody follows
+	Shown(t.Context(), 1, "") // nobody follows
 	Report(t.Context(), written("m", "s", "t", "i", "m"))
 }
 
