@@ -86,10 +86,15 @@ type completion struct {
 	thoughts  map[string]*reasoningBuilder // all reasoning, by message id
 	calls     map[int]*callBuilder         // the last call of each index
 	sequence  []*callBuilder               // all calls in order
-	finish    holdfast.FinishReason
-	usage     *holdfast.Usage
-	began     time.Time
-	first     time.Duration // time to the first delta; negative before it
+	// media are what it has made besides text, mediaBytes their size, and left what of it
+	// cannot be shown.
+	media      []mediaBuilder
+	mediaBytes int
+	left       []string
+	finish     holdfast.FinishReason
+	usage      *holdfast.Usage
+	began      time.Time
+	first      time.Duration // time to the first delta; negative before it
 }
 
 // observed is stream, reported to the observer. A call that was not made is not.
@@ -153,10 +158,10 @@ func (a *completion) messages(withCalls bool) []agui.Message {
 			for _, c := range a.sequence {
 				m.Calls = append(m.Calls, holdfast.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), EncryptedValue: c.secret})
 			}
-		} else if !a.textSeen {
+		} else if !a.textSeen && len(a.media) == 0 {
 			continue
 		}
-		out = append(out, agui.FromDomain(m))
+		out = append(append(out, agui.FromDomain(m)), a.activities()...)
 	}
 	return out
 }
@@ -173,7 +178,7 @@ func (a *completion) commit() error {
 	a.decideCalls()
 	answer := a.messages(true)
 	recorded, shown := growth{r}.recorded(false)
-	events = slices.Concat(events, r.mend(answer), shown)
+	events = slices.Concat(events, a.shows(answer), r.mend(answer), shown)
 	if err := r.append(append(answer, recorded...), events, journal.Soon, r.putIntents); err != nil {
 		return err
 	}

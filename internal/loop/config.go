@@ -81,6 +81,11 @@ type Config struct {
 	// Random returns numbers from 0 up to 1, which spread the tries of many runs. It may be
 	// nil.
 	Random func() float64
+	// MaxMedia bounds the images and other media of an answer, in bytes of base64; what is
+	// beyond it is left out. 0 means no bound.
+	MaxMedia int
+	// MaxMediaOf is MaxMedia for single agents, by name; it may be nil.
+	MaxMediaOf map[string]int
 	// StoreTimeout is how long a run waits for a store that does not answer. Then this
 	// process gives it up, and it is taken over later.
 	StoreTimeout time.Duration

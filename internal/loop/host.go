@@ -113,6 +113,14 @@ func (h *host) modelTries(agent string) int {
 	return h.cfg.ModelTries
 }
 
+// maxMedia returns how many bytes of media an answer of the agent may have; 0 means any.
+func (h *host) maxMedia(agent string) int {
+	if n, own := h.cfg.MaxMediaOf[agent]; own {
+		return n
+	}
+	return h.cfg.MaxMedia
+}
+
 // Agent returns the named agent, the default one for "". The error is agent_not_found.
 func (h *host) Agent(name string) (*holdfast.Agent, error) {
 	if name == "" {

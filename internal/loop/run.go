@@ -149,7 +149,9 @@ func (r *run) remember(m *agui.Message) {
 		return
 	}
 	if d.Role == holdfast.RoleActivity {
-		r.notes.grow(r.messages, &d)
+		if !r.rememberMedia(m) {
+			r.notes.grow(r.messages, &d)
+		}
 		return
 	}
 	if d.Imported {

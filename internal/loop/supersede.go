@@ -55,9 +55,11 @@ func (a *completion) keepPartial() error {
 	}
 	kept := a.messages(false)
 	for i := range kept {
-		kept[i].Metadata = json.RawMessage(`{"holdfast":{"partial":true}}`)
+		if kept[i].Role != string(holdfast.RoleActivity) { // what it shows is whole
+			kept[i].Metadata = json.RawMessage(`{"holdfast":{"partial":true}}`)
+		}
 	}
-	if err := r.append(kept, nil, journal.Soon, nil); err != nil {
+	if err := r.append(kept, a.shows(kept), journal.Soon, nil); err != nil {
 		return err
 	}
 	if len(a.sequence)+len(kept) == 0 {
