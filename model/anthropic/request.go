@@ -185,6 +185,8 @@ func (w *writer) said(i int) []*content {
 			}
 		case p.Call != nil:
 			blocks = append(blocks, &content{Type: blockToolUse, ID: modelhttp.CallID(p.Call.ID), Name: p.Call.Name, Input: modelhttp.Arguments(p.Call.Arguments)})
+		case p.Media != nil:
+			blocks = append(blocks, &content{Type: blockText, Text: modelhttp.LeftOut(p.Media)})
 		case !blank(p.Text):
 			blocks = append(blocks, &content{Type: blockText, Text: p.Text})
 		}

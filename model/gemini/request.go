@@ -194,6 +194,8 @@ func (w *writer) said(i int) []*part {
 			parts = append(parts, w.call(p.Call, calls == 0))
 			calls++
 			next = signed{}
+		case p.Media != nil:
+			parts = append(parts, w.made(p.Media))
 		default:
 			parts = append(parts, texts(p.Text, next)...)
 			next = signed{}

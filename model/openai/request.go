@@ -60,12 +60,18 @@ func (m *Model) messages(req *holdfast.ModelRequest) []wireMessage {
 	if len(req.Context) > 0 {
 		list = append(list, wireMessage{Role: "system", Content: modelhttp.ContextText(req.Context)})
 	}
+	var made []wireMessage // images of the last answer, which stand after its results
 	for i := range req.Messages {
-		if w, ok := m.message(&req.Messages[i]); ok {
+		from := &req.Messages[i]
+		if from.Role != holdfast.RoleTool {
+			list, made = append(list, made...), nil
+		}
+		if w, ok := m.message(from); ok {
 			list = append(list, w)
 		}
+		made = append(made, m.made(from)...)
 	}
-	return list
+	return append(list, made...)
 }
 
 // message writes one message. Reasoning is left out, since the API has no place for it.
@@ -84,7 +90,7 @@ func (m *Model) message(from *holdfast.Message) (wireMessage, bool) {
 			}
 			w.ToolCalls = append(w.ToolCalls, call)
 		}
-		if text := from.PlainText(); text != "" || len(w.ToolCalls) == 0 {
+		if text := m.said(from); text != "" || len(w.ToolCalls) == 0 {
 			w.Content = text
 		}
 		return w, true
@@ -100,7 +106,7 @@ func leftOut(messages []holdfast.Message) []modelhttp.LeftPart {
 	for i := range messages {
 		for n := range messages[i].Parts {
 			p := &messages[i].Parts[n]
-			if p.Type != holdfast.PartText && (messages[i].Role == holdfast.RoleTool || part(p) == nil) {
+			if messages[i].Role != holdfast.RoleAssistant && p.Type != holdfast.PartText && (messages[i].Role == holdfast.RoleTool || part(p) == nil) {
 				left = append(left, modelhttp.LeftPart{Message: i, Kind: modelhttp.KindOf(p)})
 			}
 		}

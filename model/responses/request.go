@@ -39,8 +39,8 @@ func (m *Model) write(req *holdfast.ModelRequest, bare bool) ([]byte, []modelhtt
 	if text := strings.Join(req.Instructions, "\n\n"); text != "" {
 		body["instructions"] = text
 	}
-	if len(req.Tools) > 0 {
-		body["tools"] = tools(req.Tools)
+	if all := append(tools(req.Tools), m.builtin...); len(all) > 0 {
+		body["tools"] = all
 	}
 	b, err := m.client.Write(body)
 	return b, w.left, err
@@ -59,6 +59,7 @@ const (
 	kindReasoning = "reasoning"
 	kindCall      = "function_call"
 	kindResult    = "function_call_output"
+	kindImage     = "image_generation_call"
 )
 
 // message is an item in which somebody speaks.
@@ -108,12 +109,16 @@ type tool struct {
 
 // tools writes the tools in the order of their names: a frontend may list its own in any
 // order, and the cached prompt begins with the tools.
-func tools(specs []holdfast.ToolSpec) []*tool {
-	list := make([]*tool, len(specs))
+func tools(specs []holdfast.ToolSpec) []any {
+	own := make([]*tool, len(specs))
 	for i := range specs {
-		list[i] = &tool{Type: "function", Name: specs[i].Name, Description: specs[i].Description, Parameters: modelhttp.Parameters(&specs[i])}
+		own[i] = &tool{Type: "function", Name: specs[i].Name, Description: specs[i].Description, Parameters: modelhttp.Parameters(&specs[i])}
 	}
-	slices.SortStableFunc(list, func(a, b *tool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(own, func(a, b *tool) int { return cmp.Compare(a.Name, b.Name) })
+	list := make([]any, len(own))
+	for i := range own {
+		list[i] = own[i]
+	}
 	return list
 }
 
@@ -124,6 +129,8 @@ type writer struct {
 	items  []any
 	left   []modelhttp.LeftPart
 	bare   bool // without reasoning
+	// shown are the images of the answer that is being written.
+	shown []*content
 }
 
 // goOn stands where the API needs an item and the conversation has none.
@@ -156,6 +163,7 @@ func (w *writer) write() {
 		case holdfast.RoleAssistant:
 			w.said(i)
 			i = w.results(i)
+			w.showAgain()
 		}
 	}
 	if len(w.items) == 0 {
@@ -177,6 +185,8 @@ func (w *writer) said(i int) {
 				reasoning = append(reasoning, p.Block)
 			}
 			continue
+		case p.Media != nil:
+			w.again(p.Media) // which is no item, so the reasoning leads to nothing
 		case p.Call != nil:
 			w.items = append(append(w.items, reasoning...), &call{
 				Type: kindCall, CallID: modelhttp.CallID(p.Call.ID), Name: p.Call.Name, Arguments: string(modelhttp.Arguments(p.Call.Arguments)),
