@@ -19,8 +19,8 @@ type Output struct {
 	Name string
 	// Description tells the model what the form is for.
 	Description string
-	// Schema is the JSON Schema that the answer must fit. References to other documents are
-	// refused.
+	// Schema is the JSON Schema that the answer must fit. Its type must be object, because
+	// providers take no other; references to other documents are refused.
 	Schema json.RawMessage
 }
 

@@ -176,6 +176,7 @@ func (p *parser) limits(n *yaml.Node) (l Limits) {
 		"maxAnswer":        func(n *yaml.Node) { l.MaxAnswer = p.size(n, "maxAnswer") },
 		"maxCalls":         func(n *yaml.Node) { l.MaxCalls = p.count(n, "maxCalls") },
 		"maxArguments":     func(n *yaml.Node) { l.MaxArguments = p.size(n, "maxArguments") },
+		"maxMedia":         func(n *yaml.Node) { l.MaxMedia = p.size(n, "maxMedia") },
 		"toolTimeout":      func(n *yaml.Node) { l.ToolTimeout = p.duration(n, "toolTimeout") },
 		"maxToolResult":    func(n *yaml.Node) { l.MaxToolResult = p.size(n, "maxToolResult") },
 	})

@@ -92,7 +92,9 @@ type Limits struct {
 	MaxCalls  int
 	// MaxArguments is in bytes.
 	MaxArguments int
-	ToolTimeout  time.Duration
+	// MaxMedia is in bytes of base64.
+	MaxMedia    int
+	ToolTimeout time.Duration
 	// MaxToolResult is in bytes.
 	MaxToolResult int
 }

@@ -28,7 +28,10 @@ func (a *completion) request() *holdfast.ModelRequest {
 	req := &holdfast.ModelRequest{
 		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
 		Model: r.models[r.model].Name, Overflows: a.overflows,
-		Messages: r.messages[:len(r.messages):len(r.messages)], ForwardedProps: r.rec.ForwardedProps,
+		Messages: append(r.messages[:len(r.messages):len(r.messages)], r.again()...), ForwardedProps: r.rec.ForwardedProps,
+	}
+	if f := r.host.forms[r.agent.Name]; f != nil {
+		req.Output = &f.Output
 	}
 	if r.agent.Instructions != "" {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)
@@ -92,6 +95,7 @@ type completion struct {
 	mediaBytes int
 	left       []string
 	finish     holdfast.FinishReason
+	mark       json.RawMessage // the assistant message's metadata; nil for most
 	usage      *holdfast.Usage
 	began      time.Time
 	first      time.Duration // time to the first delta; negative before it
@@ -153,7 +157,7 @@ func (a *completion) messages(withCalls bool) []agui.Message {
 			out = append(out, agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleReasoning, Text: string(b.text), EncryptedValue: string(b.secret)}))
 			continue
 		}
-		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text)}
+		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text), Metadata: a.mark}
 		if withCalls {
 			for _, c := range a.sequence {
 				m.Calls = append(m.Calls, holdfast.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), EncryptedValue: c.secret})
@@ -204,7 +208,9 @@ func (a *completion) ending() []agui.Event {
 	}
 	if a.textOpen {
 		a.textOpen = false
-		events = append(events, agui.TextMessageEnd{Base: a.base(), MessageID: a.message})
+		base := a.base()
+		base.Metadata = a.mark
+		events = append(events, agui.TextMessageEnd{Base: base, MessageID: a.message})
 	}
 	for _, c := range a.sequence {
 		if c.secret != "" {

@@ -26,6 +26,7 @@ type host struct {
 	read    thread.Reader
 	agents  map[string]*holdfast.Agent
 	specs   map[string][]holdfast.ToolSpec // of each agent's tools
+	forms   map[string]*form               // of the answers of the agents that have one
 	chains  map[string]*hooks.Chain
 	models  map[string]fallback.Chain
 	schemas map[string]*thread.Schema
@@ -49,6 +50,7 @@ func newHost(cfg Config) (*host, error) {
 		read:     thread.Reader{Store: cfg.Store},
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
 		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
+		forms:    map[string]*form{},
 		chains:   make(map[string]*hooks.Chain, len(cfg.Agents)),
 		models:   make(map[string]fallback.Chain, len(cfg.Agents)),
 		schemas:  make(map[string]*thread.Schema, len(cfg.Agents)),
@@ -92,7 +94,8 @@ func (h *host) add(a *holdfast.Agent) error {
 		return fmt.Errorf("agent %q: %w", a.Name, err)
 	}
 	h.schemas[a.Name] = s
-	return nil
+	h.forms[a.Name], err = newForm(a)
+	return err
 }
 
 // stopping reports whether a shutdown has begun.

@@ -50,6 +50,7 @@ func (r *run) mend(answer []agui.Message) []agui.Event {
 // read is not taken away. Calls that were still being written never happened.
 func (a *completion) keepPartial() error {
 	r := a.r
+	r.st.Misfit = nil
 	if err := r.w.CloseOpen(); err != nil {
 		return err
 	}
