@@ -44,6 +44,9 @@ func (m *Model) write(req *holdfast.ModelRequest, t thoughts) ([]byte, []modelht
 	if len(tools) > 0 {
 		body["tools"] = tools
 	}
+	if req.Output != nil {
+		body["output_config"] = m.formed(req.Output)
+	}
 	b, err := m.client.Write(body)
 	return b, w.left, err
 }

@@ -35,6 +35,9 @@ func (m *Model) write(req *holdfast.ModelRequest, bare bool) ([]byte, []modelhtt
 	if len(req.Tools) > 0 {
 		body["tools"] = []any{map[string]any{"functionDeclarations": tools(req.Tools)}}
 	}
+	if req.Output != nil {
+		body["generationConfig"] = m.formed(req.Output)
+	}
 	b, err := m.client.Write(body)
 	return b, w.left, err
 }

@@ -24,6 +24,9 @@ func (m *Model) body(req *holdfast.ModelRequest) ([]byte, error) {
 	if len(req.Tools) > 0 {
 		body["tools"] = tools(req.Tools)
 	}
+	if req.Output != nil {
+		body["response_format"] = format(req.Output)
+	}
 	return m.client.Write(body)
 }
 

@@ -42,6 +42,9 @@ func (m *Model) write(req *holdfast.ModelRequest, bare bool) ([]byte, []modelhtt
 	if all := append(tools(req.Tools), m.builtin...); len(all) > 0 {
 		body["tools"] = all
 	}
+	if req.Output != nil {
+		body["text"] = m.formed(req.Output)
+	}
 	b, err := m.client.Write(body)
 	return b, w.left, err
 }
