@@ -24,6 +24,10 @@ func (c *Config) agentList() agentList {
 			Persistent: c.OpenStore != nil || !strings.HasPrefix(c.Store, "memory"),
 			Tools:      make([]holdfast.ToolSpec, len(a.Tools)),
 			Middleware: make([]string, len(a.Middleware)),
+			Formed:     a.Output != nil,
+		}
+		if m, says := a.Model.(holdfast.MediaModel); says {
+			list[i].Takes, list[i].Makes = m.Media()
 		}
 		if boundsItself(a) {
 			list[i].MaxIterations = 0 // the middleware's bound is not known here

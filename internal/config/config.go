@@ -69,6 +69,8 @@ type Agent struct {
 	Middleware []holdfast.Middleware
 	Limits     Limits
 	Policy     holdfast.Policy
+	// Output is the form of the agent's answers; nil if any will do.
+	Output *holdfast.Output
 	// Client is what clients may bring.
 	Client holdfast.ClientPolicy
 	// HideToolErrors is toolErrors: hide.

@@ -42,6 +42,12 @@ func (c *Client) Own(value string) bool {
 	return own
 }
 
+// MIMEType returns the media type of a source in lower case, without parameters.
+func MIMEType(s *holdfast.Source) string {
+	mime, _, _ := strings.Cut(strings.ToLower(s.MIMEType), ";")
+	return strings.TrimSpace(mime)
+}
+
 // placed is a part of an answer that is not text, after that many bytes of its text.
 type placed struct {
 	at   int

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // Mistake is something that is wrong with a schema.
@@ -64,8 +66,15 @@ func mistakes(e *jsonschema.ValidationError, root any) []Mistake {
 		}
 		return all
 	}
+	causes := e.Causes
+	if _, any := e.ErrorKind.(*kind.AnyOf); any {
+		// Of several forms one may be of the right type, and says more.
+		if fitting := slices.DeleteFunc(slices.Clone(causes), isType); len(fitting) > 0 {
+			causes = fitting
+		}
+	}
 	var all []Mistake
-	for _, c := range e.Causes {
+	for _, c := range causes {
 		for _, m := range mistakes(c, root) {
 			if len(all) < maxProblems {
 				all = append(all, m)
@@ -73,4 +82,10 @@ func mistakes(e *jsonschema.ValidationError, root any) []Mistake {
 		}
 	}
 	return all
+}
+
+// isType reports whether an error says that a value has the wrong type.
+func isType(e *jsonschema.ValidationError) bool {
+	_, is := e.ErrorKind.(*kind.Type)
+	return is
 }

@@ -23,8 +23,7 @@ var resultMedia = []string{"image/png", "image/jpeg", "image/webp", "application
 // typeOf returns the media type of a source as the API knows it: all kinds of text are
 // plain text to it.
 func typeOf(p *holdfast.Part) string {
-	mime, _, _ := strings.Cut(strings.ToLower(p.Source.MIMEType), ";")
-	mime = strings.TrimSpace(mime)
+	mime := modelhttp.MIMEType(p.Source)
 	if p.Type == holdfast.PartDocument && (strings.HasPrefix(mime, "text/") || mime == "application/json") {
 		return "text/plain"
 	}

@@ -5,7 +5,6 @@ package openai
 import (
 	"encoding/json"
 	"maps"
-	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
@@ -132,33 +131,6 @@ func content(m *holdfast.Message) any {
 		parts = append(parts, w)
 	}
 	return parts
-}
-
-func part(p *holdfast.Part) map[string]any {
-	if p.Type == holdfast.PartText {
-		return map[string]any{"type": "text", "text": p.Text}
-	}
-	if p.Source == nil {
-		return nil
-	}
-	data := "data:" + p.Source.MIMEType + ";base64," + p.Source.Value
-	switch {
-	case p.Type == holdfast.PartImage && p.Source.Type == holdfast.SourceURL:
-		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": p.Source.Value}}
-	case p.Type == holdfast.PartImage && p.Source.Type == holdfast.SourceData:
-		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": data}}
-	case p.Type == holdfast.PartAudio && p.Source.Type == holdfast.SourceData:
-		_, format, _ := strings.Cut(p.Source.MIMEType, "/")
-		if format == "mpeg" {
-			format = "mp3"
-		}
-		return map[string]any{"type": "input_audio", "input_audio": map[string]any{"data": p.Source.Value, "format": strings.TrimPrefix(format, "x-")}}
-	case p.Type == holdfast.PartDocument && p.Source.Type == holdfast.SourceData:
-		return map[string]any{"type": "file", "file": map[string]any{"filename": "document", "file_data": data}}
-	case p.Source.Type == holdfast.SourceFile && p.Source.Provider == "openai":
-		return map[string]any{"type": "file", "file": map[string]any{"file_id": p.Source.Value}}
-	}
-	return nil
 }
 
 func tools(specs []holdfast.ToolSpec) []map[string]any {

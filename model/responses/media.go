@@ -94,6 +94,9 @@ func media(p *holdfast.Part) *content {
 	case s.Type == holdfast.SourceFile && s.Provider == provider:
 		c.FileID = s.Value
 	case s.Type == holdfast.SourceURL && p.Type == holdfast.PartImage:
+		if s.MIMEType != "" && !slices.Contains(images, modelhttp.MIMEType(s)) {
+			return nil
+		}
 		c.ImageURL = s.Value
 	case s.Type == holdfast.SourceURL:
 		c.FileURL = s.Value
@@ -108,8 +111,7 @@ func media(p *holdfast.Part) *content {
 // with gives an image or a file the content that is in the message itself: images of some
 // types, PDFs, and documents of text, which every model takes as a text.
 func (c *content) with(s *holdfast.Source) *content {
-	mime, _, _ := strings.Cut(strings.ToLower(s.MIMEType), ";")
-	mime = strings.TrimSpace(mime)
+	mime := modelhttp.MIMEType(s)
 	data := "data:" + mime + ";base64," + s.Value
 	switch {
 	case c.Detail != "":
