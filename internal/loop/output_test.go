@@ -276,3 +276,47 @@ func TestWrongOutput(t *testing.T) {
 		}
 	}
 }
+
+// dying is a store whose process dies right after a commit with a text.
+type dying struct {
+	looptest.Mortal
+	after string
+}
+
+// Commit implements [store.Committer].
+func (d *dying) Commit(ctx context.Context, c *store.Commit) error {
+	err := d.Mortal.Commit(ctx, c)
+	for i := range c.Messages {
+		if err == nil && strings.Contains(string(c.Messages[i].Data), d.after) {
+			d.Dead.Store(true)
+		}
+	}
+	return err
+}
+
+// TestCrashBeforeTheError: the process dies between the commit of an answer that is still
+// wrong and the end of its run. The next one ends it with the same error, and asks nobody.
+func TestCrashBeforeTheError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New()
+		first := &dying{Mortal: looptest.Mortal{Store: shared}, after: `"misfit"`}
+		var asked, askedLater []*holdfast.ModelRequest
+		one := looptest.Start(t, first, nil, former(&asked, says("Rome")))
+		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?"))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		two := looptest.Start(t, shared, nil, former(&askedLater, says("Rome")))
+		time.Sleep(10 * time.Second)
+		reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
+		events := looptest.Collect(t, reply, err)
+		failed, ok := looptest.LastOf(events).(agui.RunError)
+		if !ok || failed.Code != codes.OutputInvalid || !strings.Contains(failed.FullText(), "not JSON") || len(asked) != 2 || len(askedLater) != 0 {
+			t.Errorf("asked %d and %d times:\n%s", len(asked), len(askedLater), looptest.Show(events))
+		}
+		if !slices.Contains(customs(events), "holdfast.takeover") {
+			t.Error("nobody took the run over")
+		}
+		looptest.WantTexts(t, two, "t", "user:where?", "assistant:Rome")
+	})
+}
