@@ -301,11 +301,14 @@ func TestCrashBeforeTheError(t *testing.T) {
 		shared := memstore.New()
 		first := &dying{Mortal: looptest.Mortal{Store: shared}, after: `"misfit"`}
 		var asked, askedLater []*holdfast.ModelRequest
-		one := looptest.Start(t, first, nil, former(&asked, says("Rome")))
+		agent := former(&asked, says("Rome"))
+		// Without a pause the answer and the end are one commit.
+		agent.Middleware = []holdfast.Middleware{{Name: "acme.slow", AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) { time.Sleep(time.Second) }}}
+		one := looptest.Start(t, first, nil, agent)
 		if _, err := one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?"))); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
+		time.Sleep(time.Second)
 		two := looptest.Start(t, shared, nil, former(&askedLater, says("Rome")))
 		time.Sleep(10 * time.Second)
 		reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
