@@ -28,7 +28,7 @@ func (a *completion) request() *holdfast.ModelRequest {
 	req := &holdfast.ModelRequest{
 		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
 		Model: r.models[r.model].Name, Overflows: a.overflows,
-		Messages: append(r.messages[:len(r.messages):len(r.messages)], r.again()...), ForwardedProps: r.rec.ForwardedProps,
+		Messages: append(r.messages[:len(r.messages):len(r.messages)], after(r.st.Misfit)...), ForwardedProps: r.rec.ForwardedProps,
 	}
 	if f := r.host.forms[r.agent.Name]; f != nil {
 		req.Output = &f.Output

@@ -16,8 +16,8 @@ import (
 )
 
 // What the engine makes of its configuration before anything runs: for each agent its
-// tools, its models, its hooks and the schema of its states; and the few calls of the store
-// that every run makes in the same way.
+// tools, its models, its hooks, the schema of its states and the form of its answers; and
+// the few calls of the store that every run makes in the same way.
 
 // host is what the runs of a process share: the configuration, what was made of the
 // agents, and the one door to the store. It knows no single run.

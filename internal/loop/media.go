@@ -124,13 +124,13 @@ func (a *completion) shows(answer []agui.Message) []agui.Event {
 	return events
 }
 
-// rememberMedia adds what a model has made to its answer, as models and hooks see it. It
-// reports false for any other activity.
-func (r *run) rememberMedia(m *agui.Message) bool {
+// remember adds what a model has made to its answer, as models and hooks see it. It reports
+// false for any other activity.
+func (n *notes) remember(messages *[]holdfast.Message, m *agui.Message) bool {
 	media, is := thread.MediaOf(m)
 	if is {
-		r.messages = media.Among(r.messages)
-		r.notes.see(r.messages, &media)
+		*messages = media.Among(*messages)
+		n.see(*messages, &media)
 	}
 	return is
 }

@@ -118,10 +118,9 @@ func (a *completion) endWith(wrong *misfit) {
 	a.r.st.Ending = thread.EndingOf(err)
 }
 
-// again returns what the model reads after the history: the answer that did not fit, and
+// after returns what the model reads after the history: the answer that did not fit, and
 // why.
-func (r *run) again() []holdfast.Message {
-	m := r.st.Misfit
+func after(m *thread.Misfit) []holdfast.Message {
 	if m == nil {
 		return nil
 	}
@@ -131,18 +130,21 @@ func (r *run) again() []holdfast.Message {
 	}
 }
 
-// rememberMisfit adds what is wrong with an answer that was kept although it does not fit.
-func (r *run) rememberMisfit(m *agui.Message) {
-	if errors := thread.MisfitOf(m); errors != nil {
-		r.messages = append(r.messages, holdfast.Message{ID: m.ID + "_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(errors)})
+// behind returns what the model reads behind a message: what is wrong with an answer that was
+// kept although it does not fit.
+func behind(m *agui.Message) []holdfast.Message {
+	errors := thread.MisfitOf(m)
+	if errors == nil {
+		return nil
 	}
+	return []holdfast.Message{{ID: m.ID + "_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(errors)}}
 }
 
-// result returns the answer that is the run's result; nil if there is none.
-func (r *run) result(end *conclusion) json.RawMessage {
-	at, there := r.hist.Index[r.st.Output]
+// resultOf returns the answer that is the result of a run that ends; nil if there is none.
+func resultOf(h *thread.History, answer string, end *conclusion) json.RawMessage {
+	at, there := h.Index[answer]
 	if !there || end.shown.Type != agui.OutcomeSuccess || len(end.shown.PendingToolCallIDs) > 0 {
 		return nil
 	}
-	return thread.ResultOf(&r.hist.Path[at])
+	return thread.ResultOf(&h.Path[at])
 }

@@ -149,7 +149,7 @@ func (r *run) remember(m *agui.Message) {
 		return
 	}
 	if d.Role == holdfast.RoleActivity {
-		if !r.rememberMedia(m) {
+		if !r.notes.remember(&r.messages, m) {
 			r.notes.grow(r.messages, &d)
 		}
 		return
@@ -158,9 +158,10 @@ func (r *run) remember(m *agui.Message) {
 		r.imported.Add(1)
 	}
 	if d, shown := r.show(d); shown {
-		r.messages = append(r.messages, d)
-		r.notes.grow(r.messages, &d)
-		r.rememberMisfit(m)
+		for _, d := range append([]holdfast.Message{d}, behind(m)...) {
+			r.messages = append(r.messages, d)
+			r.notes.grow(r.messages, &d)
+		}
 	}
 }
 
@@ -317,7 +318,7 @@ func (r *run) listCheckpoint(c *store.Commit, source string, step int) {
 
 // finish ends the run with RUN_FINISHED, as its conclusion says.
 func (r *run) finish(end *conclusion) error {
-	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Result: r.result(end), Outcome: end.shown, Usage: r.st.Usage}
+	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Result: resultOf(r.hist, r.st.Output, end), Outcome: end.shown, Usage: r.st.Usage}
 	ev.Timestamp = r.now()
 	return r.close(ev, end.move(r.st))
 }

@@ -10,6 +10,10 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
+// The form of an answer. The API enforces it for a part of JSON Schema only, and refuses the
+// rest; so most of this file takes that part of a schema, and says when nothing but the
+// model's word is left.
+
 var (
 	_ holdfast.OutputModel = (*Model)(nil)
 	_ holdfast.MediaModel  = (*Model)(nil)
