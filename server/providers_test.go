@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast/model/gemini"
 	"github.com/holdfast-agents/holdfast/model/openai"
 	"github.com/holdfast-agents/holdfast/model/responses"
+	"github.com/holdfast-agents/holdfast/server"
 )
 
 // wire keeps what a provider is asked.
@@ -262,4 +263,30 @@ func declared(types map[holdfast.PartType]bool) string {
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
+}
+
+// TestMediaOfFallbacks: of an agent with several models it is declared what they say alike,
+// also if one has timeouts of its own.
+func TestMediaOfFallbacks(t *testing.T) {
+	t.Parallel()
+	agents, _, err := server.LoadAgents(written(t, `
+agents:
+  - name: several
+    models: [{name: gemini/gemini-3-pro-preview, timeout: 1m}, anthropic/claude-sonnet-4-5]
+    output: {schema: {type: object, properties: {city: {type: string}}}}
+`), server.Parts{Getenv: func(name string) string { return map[string]string{"GEMINI_API_KEY": "g", "ANTHROPIC_API_KEY": "a"}[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config(t)
+	c.Agents = agents
+	body := get(t, started(t, c)+"/agents/several/capabilities")
+	for _, want := range []string{`"multimodal":{"input":{"image":true,"pdf":true},"output":{"image":false}}`, `"structuredOutput":true`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%s lacks %s", body, want)
+		}
+	}
+	if m, can := agents[0].Model.(holdfast.OutputModel); !can || !m.EnforcesOutput(&holdfast.ModelRequest{Output: agents[0].Output}) {
+		t.Error("a model with timeouts enforces nothing")
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
@@ -36,6 +37,9 @@ func painter(asked *[]*holdfast.ModelRequest, turns ...[]holdfast.Delta) holdfas
 				switch d.Text {
 				case "break":
 					yield(holdfast.Delta{}, &holdfast.ModelError{Retryable: true, Err: holdfast.ErrTruncated})
+					return
+				case "quota":
+					yield(holdfast.Delta{}, &holdfast.ModelError{Kind: failure.Quota, Err: holdfast.ErrTruncated})
 					return
 				case "hang":
 					<-ctx.Done()

@@ -301,7 +301,7 @@ func TestCrashBeforeTheError(t *testing.T) {
 		shared := memstore.New()
 		first := &dying{Mortal: looptest.Mortal{Store: shared}, after: `"misfit"`}
 		var asked, askedLater []*holdfast.ModelRequest
-		agent := former(&asked, says("Rome"))
+		agent := former(&asked, answering("Rome"))
 		// Without a pause the answer and the end are one commit.
 		agent.Middleware = []holdfast.Middleware{{Name: "acme.slow", AfterIteration: func(context.Context, *holdfast.Iteration, *holdfast.IterationResult) { time.Sleep(time.Second) }}}
 		one := looptest.Start(t, first, nil, agent)
@@ -309,7 +309,7 @@ func TestCrashBeforeTheError(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		two := looptest.Start(t, shared, nil, former(&askedLater, says("Rome")))
+		two := looptest.Start(t, shared, nil, former(&askedLater, answering("Rome")))
 		time.Sleep(10 * time.Second)
 		reply, err := two.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
 		events := looptest.Collect(t, reply, err)
@@ -322,4 +322,24 @@ func TestCrashBeforeTheError(t *testing.T) {
 		}
 		looptest.WantTexts(t, two, "t", "user:where?", "assistant:Rome")
 	})
+}
+
+// TestOutputOfAFallback: the model that a run falls back to gets the same form, and the
+// answer of the first one that it is to correct.
+func TestOutputOfAFallback(t *testing.T) {
+	var first, second []*holdfast.ModelRequest
+	agent := former(&first, answering(`{"town":"Rome"}`), []holdfast.Delta{{Text: `{"ci`}, {Text: "quota"}})
+	agent.Fallbacks = []holdfast.Model{painter(&second, answering("```json\n{\"city\":\"Rome\"}\n```"))}
+	e := looptest.Start(t, memstore.New(), nil, agent)
+	events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "where?")))
+	if end := looptest.Succeeded(t, events); string(end.Result) != `{"city":"Rome"}` || !slices.Equal(customs(events), []string{"holdfast.output_retry", "holdfast.fallback"}) {
+		t.Errorf("%s", looptest.Show(events))
+	}
+	if a, b := encoded(t, first[1].Messages), encoded(t, second[0].Messages); a != b || second[0].Attempt != 2 {
+		t.Errorf("asked with\n%s, then with\n%s", a, b)
+	}
+	if in := second[0].Instructions; len(in) != 2 || !strings.Contains(in[0], string(city.Schema)) {
+		t.Errorf("a model whose provider enforces nothing is told %q", in)
+	}
+	looptest.WantTexts(t, e, "t", "user:where?", `assistant:{"city":"Rome"}`)
 }
