@@ -274,7 +274,9 @@ agents:
   - name: several
     models: [{name: gemini/gemini-3-pro-preview, timeout: 1m}, anthropic/claude-sonnet-4-5]
     output: {schema: {type: object, properties: {city: {type: string}}}}
-`), server.Parts{Getenv: func(name string) string { return map[string]string{"GEMINI_API_KEY": "g", "ANTHROPIC_API_KEY": "a"}[name] }})
+`), server.Parts{Getenv: func(name string) string {
+		return map[string]string{"GEMINI_API_KEY": "g", "ANTHROPIC_API_KEY": "a"}[name]
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

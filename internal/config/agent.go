@@ -65,7 +65,7 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"tools":            func(n *yaml.Node) { a.Tools = p.tools(n) },
 		"middleware":       func(n *yaml.Node) { a.Middleware = p.middleware(n) },
 		"limits":           func(n *yaml.Node) { a.Limits = p.limits(n) },
-		"output":           func(n *yaml.Node) { a.Output = p.output(n) },
+		"output":           func(n *yaml.Node) { a.Output = formParser{p}.read(n) },
 		"policy":           func(n *yaml.Node) { a.Policy = p.policy(n) },
 
 		"import":             p.oneOf(&a.Client.Import, "import", "all", "users", "none"),

@@ -15,8 +15,11 @@ import (
 
 // The form of an agent's answers: a JSON Schema, in the file or in one of its own.
 
-// output reads the form of an agent's answers; nil if it cannot be used.
-func (p *parser) output(n *yaml.Node) *holdfast.Output {
+// formParser reads the form of an agent's answers.
+type formParser struct{ *parser }
+
+// read returns the form; nil if it cannot be used.
+func (p formParser) read(n *yaml.Node) *holdfast.Output {
 	o := &holdfast.Output{Name: "answer"}
 	before := len(p.mistakes)
 	var inline, file *yaml.Node
@@ -42,7 +45,7 @@ func (p *parser) output(n *yaml.Node) *holdfast.Output {
 	return o
 }
 
-func (p *parser) outputName(n *yaml.Node) string {
+func (p formParser) outputName(n *yaml.Node) string {
 	name, ok := p.text(n, "name")
 	if !ok {
 		return "answer"
@@ -54,7 +57,7 @@ func (p *parser) outputName(n *yaml.Node) string {
 }
 
 // inlineSchema reads a schema that is in the file. A mistake in it is reported at its place.
-func (p *parser) inlineSchema(n *yaml.Node) json.RawMessage {
+func (p formParser) inlineSchema(n *yaml.Node) json.RawMessage {
 	before := len(p.mistakes)
 	raw := p.ordered(n, "schema")
 	if len(p.mistakes) > before {
@@ -67,7 +70,7 @@ func (p *parser) inlineSchema(n *yaml.Node) json.RawMessage {
 }
 
 // schemaFile reads a schema from a JSON file.
-func (p *parser) schemaFile(n *yaml.Node) json.RawMessage {
+func (p formParser) schemaFile(n *yaml.Node) json.RawMessage {
 	path, ok := p.text(n, "schemaFile")
 	if !ok {
 		return nil
@@ -95,7 +98,7 @@ func (p *parser) schemaFile(n *yaml.Node) json.RawMessage {
 
 // ordered returns a value as JSON whose members have the order of the file: models write
 // their answers in the order of the schema.
-func (p *parser) ordered(n *yaml.Node, what string) json.RawMessage {
+func (p formParser) ordered(n *yaml.Node, what string) json.RawMessage {
 	var b bytes.Buffer
 	n = resolve(n)
 	switch n.Kind {
