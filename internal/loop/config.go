@@ -119,6 +119,9 @@ type Config struct {
 	// KeepAlive is how long a stream may be silent; then it yields an empty slice of
 	// frames.
 	KeepAlive time.Duration
+	// MaxSnapshot is the size of a MESSAGES_SNAPSHOT, in bytes, above which it has no more
+	// images of models; 0 means as much as stock clients take.
+	MaxSnapshot int
 	// TailBytes bounds the acknowledged records of a run that are kept in memory for its
 	// watchers, in bytes.
 	TailBytes int

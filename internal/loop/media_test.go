@@ -243,14 +243,15 @@ func TestMediaThatCannotBeShown(t *testing.T) {
 // of the others it says how large they are.
 func TestManyImages(t *testing.T) {
 	var asked []*holdfast.ModelRequest
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: painter(&asked, []holdfast.Delta{{Media: picture(3<<20, "")}, {Finish: holdfast.FinishStop}})})
+	smaller := func(c *looptest.Config) { c.MaxSnapshot = 9 << 10 }
+	e := looptest.Start(t, memstore.New(), smaller, holdfast.Agent{Name: "a", Model: painter(&asked, []holdfast.Delta{{Media: picture(3<<10, "")}, {Finish: holdfast.FinishStop}})})
 	for _, run := range []string{"1", "2", "3"} {
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r"+run, looptest.UserSays("u"+run, "paint"))))
 	}
 	reply, err := e.Attach(t.Context(), looptest.Alice, "t", agui.DialectLegacy)
 	frames, events := looptest.FramesOf(t, reply, err)
 	for _, f := range frames {
-		if len(f.Data) > 10<<20 {
+		if len(f.Data) > 10<<10 {
 			t.Errorf("an event has %d bytes", len(f.Data))
 		}
 	}
@@ -273,8 +274,8 @@ func TestManyImages(t *testing.T) {
 			}
 		}
 	}
-	whole := len("data:image/png;base64,") + 4<<20
-	if want := []int{0, 4 << 20, whole, 0, whole, 0}; !slices.Equal(sizes, want) {
+	whole := len("data:image/png;base64,") + 4<<10
+	if want := []int{0, 4 << 10, whole, 0, whole, 0}; !slices.Equal(sizes, want) {
 		t.Errorf("the images have %d, want %d", sizes, want)
 	}
 }

@@ -159,7 +159,7 @@ func (w *watching) messagesSnapshot(ctx context.Context, path thread.Path, then 
 				return
 			}
 		}
-		beyond, place := path.Beyond(maxSnapshot), 0
+		beyond, place := path.Beyond(w.snapshot), 0
 		for m, err := range w.streams.read.Along(ctx, w.key, path) {
 			if err == nil && place < beyond {
 				if short, is := thread.Shortened(m); is {

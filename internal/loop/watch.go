@@ -39,6 +39,7 @@ type streams struct {
 	live      func(store.ThreadKey) *journal.Feed
 	closed    <-chan struct{} // when streams must end
 	keepAlive time.Duration
+	snapshot  int           // see Config.MaxSnapshot
 	reading   chan struct{} // has room for those who read a whole message tree
 }
 
