@@ -36,6 +36,9 @@ type Agent struct {
 	// [*Error] and what is wrong with a call's arguments are shown all the same. Without
 	// it, the text of every error is shown: write it for the model.
 	HideToolErrors bool
+	// Output is the form of the agent's answers: JSON that fits a schema. Without it an
+	// answer is a text. See [Output].
+	Output *Output
 	// Approvals says who answers the agent's questions: empty or [access.RoleUser] for
 	// the thread's owner, [access.RoleApprover] for callers with that role only.
 	Approvals access.Role

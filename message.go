@@ -81,6 +81,9 @@ type Part struct {
 	Text string
 	// Source is set for every other type.
 	Source *Source
+	// EncryptedValue is what a model's provider needs back of an image that it has made, such
+	// as a signature. Like that of a [ToolCall] it says whose it is.
+	EncryptedValue string `json:",omitempty"`
 	// Metadata is whatever the part's author attached, as JSON.
 	Metadata json.RawMessage
 }

@@ -73,8 +73,9 @@ type ModelRequest struct {
 	// so. Instructions that a client has changed within the thread are in the tail instead.
 	ClientInstructions []string
 	// Messages is the well-formed history: every tool call has exactly one
-	// result. Reasoning messages are in it; activity messages are not. A model or
-	// middleware that changes a message works on a copy of the list.
+	// result. Reasoning messages are in it; activity messages are not, but an answer of a
+	// model that has made images has them in its Parts. A model or middleware that changes a
+	// message works on a copy of the list.
 	Messages []Message
 	// Tail is how many messages at the end of Messages are not of the history, and may be
 	// different in the next request: what the client says of the moment, or a note of a
@@ -88,6 +89,10 @@ type ModelRequest struct {
 	Context []ContextItem
 	// ForwardedProps are the application's parameters, unread by the server.
 	ForwardedProps json.RawMessage
+	// Output is the form that the answer must have once it calls no tools; nil for any. A
+	// model that does not say that it can enforce it (see [OutputModel]) is told so in its
+	// Instructions instead, and Output is nil.
+	Output *Output
 }
 
 // History returns the messages without the tail.
@@ -118,6 +123,10 @@ type Delta struct {
 	ReasoningSecret string
 	// Call continues a tool call.
 	Call *CallDelta
+	// Media is an image, or other media, that the model has made: a whole part with its
+	// source. Frontends are shown it as an activity, once the answer is complete, and the
+	// model gets it back in [Message].Parts of its answer.
+	Media *Part
 	// Usage reports tokens; the last report counts.
 	Usage *Usage
 	// Finish says why the model stopped; it marks the last delta.

@@ -188,6 +188,10 @@ type Config struct {
 	MaxCalls int
 	// MaxArguments bounds the arguments of one tool call in bytes; default 256 KiB.
 	MaxArguments int
+	// MaxMedia bounds the images and other media that a model makes in one answer, in bytes
+	// of base64; what is beyond it is left out. Default 8 MiB; stock clients take no event of
+	// more than 10.
+	MaxMedia int
 	// ToolTimeout bounds one attempt of a tool call; default 60s.
 	ToolTimeout time.Duration
 	// MaxToolResult bounds a tool's result in bytes; default 256 KiB.
@@ -231,6 +235,8 @@ type Limits struct {
 	MaxCalls int
 	// MaxArguments is as in [Config].
 	MaxArguments int
+	// MaxMedia is as in [Config].
+	MaxMedia int
 	// ToolTimeout is as in [Config].
 	ToolTimeout time.Duration
 	// MaxToolResult is as in [Config].
@@ -247,6 +253,7 @@ func (c Config) limits(agent string) Limits {
 	setDefault(&l.MaxAnswer, c.MaxAnswer)
 	setDefault(&l.MaxCalls, c.MaxCalls)
 	setDefault(&l.MaxArguments, c.MaxArguments)
+	setDefault(&l.MaxMedia, c.MaxMedia)
 	setDefault(&l.ToolTimeout, c.ToolTimeout)
 	setDefault(&l.MaxToolResult, c.MaxToolResult)
 	return l
@@ -276,6 +283,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxAnswer, 1<<20)
 	setDefault(&c.MaxCalls, 128)
 	setDefault(&c.MaxArguments, 256<<10)
+	setDefault(&c.MaxMedia, 8<<20)
 	setDefault(&c.ToolTimeout, time.Minute)
 	setDefault(&c.MaxToolResult, 256<<10)
 	setDefault(&c.KeepAlive, 15*time.Second)

@@ -167,7 +167,7 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 	agents := make([]holdfast.Agent, len(file.Agents))
 	for i, a := range file.Agents {
 		agents[i] = holdfast.Agent{Name: a.Name, Description: a.Description, Instructions: a.Instructions,
-			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, FallbackRefused: a.FallbackRefused, HideToolErrors: a.HideToolErrors, Approvals: access.Role(a.Approvals)}
+			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, Output: a.Output, FallbackRefused: a.FallbackRefused, HideToolErrors: a.HideToolErrors, Approvals: access.Role(a.Approvals)}
 		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}

@@ -127,17 +127,17 @@ const retentionEvery = 10 * time.Second
 func (s *Server) loopConfig() loop.Config {
 	c := s.cfg
 	agents := make([]holdfast.Agent, len(c.Agents))
-	modelTries := make(map[string]int, len(c.Agents))
+	modelTries, maxMedia := make(map[string]int, len(c.Agents)), make(map[string]int, len(c.Agents))
 	for i, a := range c.Agents {
 		a = s.withLimits(a)
 		a.Client = c.clientPolicy(&a)
 		a.Policy.Chat = a.Policy.Chat || c.Chat
 		agents[i] = a
-		modelTries[a.Name] = c.limits(a.Name).ModelTries
+		modelTries[a.Name], maxMedia[a.Name] = c.limits(a.Name).ModelTries, c.limits(a.Name).MaxMedia
 	}
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
-		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries,
+		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
 		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },

@@ -36,6 +36,20 @@ func (t *timed) ModelName() (provider, model string) {
 	return "", ""
 }
 
+// EnforcesOutput implements [holdfast.OutputModel].
+func (t *timed) EnforcesOutput(req *holdfast.ModelRequest) bool {
+	m, can := t.Model.(holdfast.OutputModel)
+	return can && m.EnforcesOutput(req)
+}
+
+// Media implements [holdfast.MediaModel].
+func (t *timed) Media() (takes, makes map[holdfast.PartType]bool) {
+	if m, says := t.Model.(holdfast.MediaModel); says {
+		return m.Media()
+	}
+	return nil, nil
+}
+
 // CircuitKey returns the model's own, if it has one.
 func (t *timed) CircuitKey() string {
 	if keyed, ok := t.Model.(interface{ CircuitKey() string }); ok {

@@ -42,6 +42,8 @@ var people = map[string]string{
 	codes.MidExecution:         "This conversation went back to the middle of an answer. Try again to continue from there.",
 	codes.NotFound:             "This conversation does not exist any more. Start a new one.",
 	codes.NotRecorded:          "The assistant was about to do something that it has not done before, and was stopped. Nothing was done.",
+	codes.OutputCut:            "The answer became too long and was cut off. What there is of it is kept. Ask for less, or try again.",
+	codes.OutputInvalid:        "The assistant could not put its answer into the form that is needed. What it said is kept. Try again, or ask in other words.",
 	codes.RateLimited:          "There were too many requests in a short time. Wait a little, then try again.",
 	codes.RecoveryGaveUp:       "The answer was interrupted several times and could not be finished. What was finished is kept. Try again to continue.",
 	codes.SchemaChanged:        updated,

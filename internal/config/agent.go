@@ -65,6 +65,7 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"tools":            func(n *yaml.Node) { a.Tools = p.tools(n) },
 		"middleware":       func(n *yaml.Node) { a.Middleware = p.middleware(n) },
 		"limits":           func(n *yaml.Node) { a.Limits = p.limits(n) },
+		"output":           func(n *yaml.Node) { a.Output = formParser{p}.read(n) },
 		"policy":           func(n *yaml.Node) { a.Policy = p.policy(n) },
 
 		"import":             p.oneOf(&a.Client.Import, "import", "all", "users", "none"),
@@ -176,6 +177,7 @@ func (p *parser) limits(n *yaml.Node) (l Limits) {
 		"maxAnswer":        func(n *yaml.Node) { l.MaxAnswer = p.size(n, "maxAnswer") },
 		"maxCalls":         func(n *yaml.Node) { l.MaxCalls = p.count(n, "maxCalls") },
 		"maxArguments":     func(n *yaml.Node) { l.MaxArguments = p.size(n, "maxArguments") },
+		"maxMedia":         func(n *yaml.Node) { l.MaxMedia = p.size(n, "maxMedia") },
 		"toolTimeout":      func(n *yaml.Node) { l.ToolTimeout = p.duration(n, "toolTimeout") },
 		"maxToolResult":    func(n *yaml.Node) { l.MaxToolResult = p.size(n, "maxToolResult") },
 	})

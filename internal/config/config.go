@@ -69,6 +69,8 @@ type Agent struct {
 	Middleware []holdfast.Middleware
 	Limits     Limits
 	Policy     holdfast.Policy
+	// Output is the form of the agent's answers; nil if any will do.
+	Output *holdfast.Output
 	// Client is what clients may bring.
 	Client holdfast.ClientPolicy
 	// HideToolErrors is toolErrors: hide.
@@ -92,7 +94,9 @@ type Limits struct {
 	MaxCalls  int
 	// MaxArguments is in bytes.
 	MaxArguments int
-	ToolTimeout  time.Duration
+	// MaxMedia is in bytes of base64.
+	MaxMedia    int
+	ToolTimeout time.Duration
 	// MaxToolResult is in bytes.
 	MaxToolResult int
 }

@@ -78,11 +78,11 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Name != "testdata/good.yaml" || len(f.Agents) != 3 {
+	if f.Name != "testdata/good.yaml" || len(f.Agents) != 4 {
 		t.Fatalf("%+v", f)
 	}
 	limits := config.Limits{MaxIterations: 20, ModelTries: 5, ModelTimeout: 2 * time.Minute, ModelIdleTimeout: 30 * time.Second,
-		MaxAnswer: 2 << 20, MaxCalls: 12, MaxArguments: 64 << 10, ToolTimeout: 90 * time.Minute, MaxToolResult: 256 << 10}
+		MaxAnswer: 2 << 20, MaxCalls: 12, MaxArguments: 64 << 10, MaxMedia: 4 << 20, ToolTimeout: 90 * time.Minute, MaxToolResult: 256 << 10}
 	a := f.Agents[0]
 	if a.Name != "support" || a.Line != 2 || a.Description != "Answers customers." || len(a.Models) != 1 || a.Models[0].Name != "openai/gpt-5-mini" ||
 		a.Models[0].BaseURL != "http://localhost:11434/v1" || a.Models[0].APIKeyEnv != "SUPPORT_KEY" || a.Instructions != "You are support.\n" ||
@@ -92,11 +92,18 @@ func TestLoad(t *testing.T) {
 		a.Policy != (holdfast.Policy{Chat: true, OnBusy: "cancel_and_run", OnInterrupted: "decline", OnUnfinished: "abandon"}) {
 		t.Errorf("%+v", a)
 	}
+	if o := a.Output; o == nil || o.Name != "reply" || o.Description != "What support says." ||
+		string(o.Schema) != `{"type":"object","properties":{"text":{"type":"string","maxLength":500},"again":{"type":"boolean"}},"required":["text","again"]}` {
+		t.Errorf("%+v", o)
+	}
+	if o := f.Agents[3].Output; o == nil || o.Name != "answer" || !strings.HasPrefix(string(o.Schema), `{"type": "object", "properties": {"z"`) || f.Agents[1].Output != nil {
+		t.Errorf("%+v", o)
+	}
 	params, err := json.Marshal(a.Models[0].Params)
 	if want := `{"deep":{"on":true},"seed":7,"stop":["a","b"],"temperature":0.2,"user":null}`; err != nil || string(params) != want {
 		t.Errorf("params %s, %v", params, err)
 	}
-	if b := f.Agents[1]; b.Models[0].Name != "demo" || b.Instructions != "Be short.\nBe kind.\n" || b.Limits != limits || b.Line != 17 || b.Client != (holdfast.ClientPolicy{}) || b.HideToolErrors {
+	if b := f.Agents[1]; b.Models[0].Name != "demo" || b.Instructions != "Be short.\nBe kind.\n" || b.Limits != limits || b.Line != 24 || b.Client != (holdfast.ClientPolicy{}) || b.HideToolErrors {
 		t.Errorf("%+v", b)
 	}
 	if c := f.Agents[2]; c.Name != "bare" || len(c.Models) != 1 || c.Models[0].Name != "" || c.Models[0].Params != nil || c.Limits != (config.Limits{}) || c.Approvals != "approver" || f.Agents[0].Approvals != "" {
@@ -112,7 +119,7 @@ func TestErrorf(t *testing.T) {
 	}
 	for want, got := range map[string]error{
 		"testdata/good.yaml:6:5: SUPPORT_KEY is not set": f.Agents[0].Models[0].Errorf("apiKeyEnv", "%s is not set", "SUPPORT_KEY"),
-		"testdata/good.yaml:23:5: no default model":      f.Agents[2].Models[0].Errorf("name", "no default model"),
+		"testdata/good.yaml:30:5: no default model":      f.Agents[2].Models[0].Errorf("name", "no default model"),
 	} {
 		if got.Error() != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -197,7 +204,7 @@ func TestExampleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"name", "description", "model", "models", "timeout", "idleTimeout", "refusal", "baseURL", "apiKeyEnv", "headers", "params", "instructions", "instructionsFile", "tools",
-		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "toolTimeout", "maxToolResult", "import", "clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "chat", "onBusy", "onInterrupted", "onUnfinished", "approvals"} {
+		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "maxMedia", "toolTimeout", "maxToolResult", "import", "clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "chat", "onBusy", "onInterrupted", "onUnfinished", "approvals", "output", "schema"} {
 		if !bytes.Contains(data, []byte(key+":")) {
 			t.Errorf("the example does not show %s", key)
 		}

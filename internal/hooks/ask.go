@@ -39,14 +39,14 @@ func asked(first holdfast.Model) holdfast.ModelCall {
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		a, _ := ctx.Value(askingKey{}).(*Asking)
 		if a == nil {
-			return first.Stream(ctx, req)
+			return formed(ctx, first, req)
 		}
 		size := sizeOf(req.Messages)
 		if a.Below > 0 && size >= a.Below {
 			return func(yield func(holdfast.Delta, error) bool) { yield(holdfast.Delta{}, ErrNotShrunk) }
 		}
 		a.sent.Store(int64(size))
-		return a.Model.Stream(ctx, req)
+		return formed(ctx, a.Model, req)
 	}
 }
 

@@ -38,14 +38,18 @@ func (w *Writer) newGroup() *group {
 	return b
 }
 
-// append adds an event to the next group. A large result goes into the log as a
-// reference to its message, and a state as one to its blob.
+// append adds an event to the next group. A large result or activity goes into the log as a
+// reference to its message, which is in the same commit, and a state as one to its blob.
 func (w *Writer) append(ev agui.Event) {
 	it := item{kind: ev.EventType(), data: ev.AppendJSON(nil)}
 	switch ev := ev.(type) {
 	case agui.ToolCallResult:
 		if len(ev.Content) >= thread.MinRef {
 			it.full, it.data = it.data, agui.ToolCallResultRef{ToolCallResult: ev}.AppendJSON(nil)
+		}
+	case agui.ActivitySnapshot:
+		if len(ev.Content) >= thread.MinRef {
+			it.full, it.data = it.data, agui.ActivitySnapshotRef{ActivitySnapshot: ev}.AppendJSON(nil)
 		}
 	case agui.StateRef:
 		if ev.State != nil {

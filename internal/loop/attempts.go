@@ -38,7 +38,11 @@ func (r *run) complete() error {
 		err := a.observed(&t.asking)
 		if err == nil {
 			r.host.cfg.Circuit.Report(m.Circuit, "", 0)
-			return a.commit()
+			t.count++
+			if done, err := a.settle(); done || err != nil {
+				return err
+			}
+			continue
 		}
 		for _, c := range a.sequence {
 			r.st.TakeBack(c.id)

@@ -39,11 +39,17 @@ type completion struct {
 	thoughts  map[string]*reasoningBuilder // all reasoning, by message id
 	calls     map[int]*callBuilder         // the last call of each index
 	sequence  []*callBuilder               // all calls in order
-	finish    holdfast.FinishReason
-	usage     *holdfast.Usage
-	began     time.Time
-	first     time.Duration // time to the first delta; negative before it
-	prompt    *prompt.Tracker
+	// media are what it has made besides text, mediaBytes their size, and left what of it
+	// cannot be shown.
+	media      []mediaBuilder
+	mediaBytes int
+	left       []string
+	finish     holdfast.FinishReason
+	mark       json.RawMessage // the assistant message's metadata; nil for most
+	usage      *holdfast.Usage
+	began      time.Time
+	first      time.Duration // time to the first delta; negative before it
+	prompt     *prompt.Tracker
 }
 
 // observed is stream, reported to the observer. A call that was not made is not.
@@ -104,15 +110,15 @@ func (a *completion) messages(withCalls bool) []agui.Message {
 			out = append(out, agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleReasoning, Text: string(b.text), EncryptedValue: string(b.secret)}))
 			continue
 		}
-		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text)}
+		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text), Metadata: a.mark}
 		if withCalls {
 			for _, c := range a.sequence {
 				m.Calls = append(m.Calls, holdfast.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), EncryptedValue: c.secret})
 			}
-		} else if !a.textSeen {
+		} else if !a.textSeen && len(a.media) == 0 {
 			continue
 		}
-		out = append(out, agui.FromDomain(m))
+		out = append(append(out, agui.FromDomain(m)), a.activities()...)
 	}
 	return out
 }
@@ -129,7 +135,7 @@ func (a *completion) commit() error {
 	a.decideCalls()
 	answer := a.messages(true)
 	recorded, shown := growth{r}.recorded(false)
-	events = slices.Concat(events, r.mend(answer), shown)
+	events = slices.Concat(events, a.shows(answer), r.mend(answer), shown)
 	if err := r.append(append(answer, recorded...), events, journal.Soon, r.putIntents); err != nil {
 		return err
 	}
@@ -155,7 +161,9 @@ func (a *completion) ending() []agui.Event {
 	}
 	if a.textOpen {
 		a.textOpen = false
-		events = append(events, agui.TextMessageEnd{Base: a.base(), MessageID: a.message})
+		base := a.base()
+		base.Metadata = a.mark
+		events = append(events, agui.TextMessageEnd{Base: base, MessageID: a.message})
 	}
 	for _, c := range a.sequence {
 		if c.secret != "" {

@@ -95,6 +95,11 @@ type Config struct {
 	// Random returns numbers from 0 up to 1, which spread the tries of many runs. It may be
 	// nil.
 	Random func() float64
+	// MaxMedia bounds the images and other media of an answer, in bytes of base64; what is
+	// beyond it is left out. 0 means no bound.
+	MaxMedia int
+	// MaxMediaOf is MaxMedia for single agents, by name; it may be nil.
+	MaxMediaOf map[string]int
 	// StoreTimeout is how long a run waits for a store that does not answer. Then this
 	// process gives it up, and it is taken over later.
 	StoreTimeout time.Duration
@@ -114,6 +119,9 @@ type Config struct {
 	// KeepAlive is how long a stream may be silent; then it yields an empty slice of
 	// frames.
 	KeepAlive time.Duration
+	// MaxSnapshot is the size of a MESSAGES_SNAPSHOT, in bytes, above which it has no more
+	// images of models; 0 means as much as stock clients take.
+	MaxSnapshot int
 	// TailBytes bounds the acknowledged records of a run that are kept in memory for its
 	// watchers, in bytes.
 	TailBytes int

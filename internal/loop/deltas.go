@@ -55,6 +55,9 @@ func (a *completion) take(d *holdfast.Delta) error {
 			return err
 		}
 	}
+	if d.Media != nil {
+		a.takeMedia(d.Media)
+	}
 	if d.Call != nil {
 		return a.takeCall(d.Call)
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // What the engine makes of its configuration before anything runs: for each agent its
-// tools, its models, its hooks and the schema of its states; and the few calls of the store
-// that every run makes in the same way.
+// tools, its models, its hooks, the schema of its states and the form of its answers; and
+// the few calls of the store that every run makes in the same way.
 
 // host is what the runs of a process share: the configuration, what was made of the
 // agents, and the one door to the store. It knows no single run.
@@ -26,6 +26,7 @@ type host struct {
 	read    thread.Reader
 	agents  map[string]*holdfast.Agent
 	specs   map[string][]holdfast.ToolSpec // of each agent's tools
+	forms   map[string]*form               // of the answers of the agents that have one
 	chains  map[string]*hooks.Chain
 	models  map[string]fallback.Chain
 	schemas map[string]*thread.Schema
@@ -49,6 +50,7 @@ func newHost(cfg Config) (*host, error) {
 		read:     thread.Reader{Store: cfg.Store},
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
 		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
+		forms:    map[string]*form{},
 		chains:   make(map[string]*hooks.Chain, len(cfg.Agents)),
 		models:   make(map[string]fallback.Chain, len(cfg.Agents)),
 		schemas:  make(map[string]*thread.Schema, len(cfg.Agents)),
@@ -93,7 +95,8 @@ func (h *host) add(a *holdfast.Agent) error {
 		return fmt.Errorf("agent %q: %w", a.Name, err)
 	}
 	h.schemas[a.Name] = s
-	return nil
+	h.forms[a.Name], err = newForm(a)
+	return err
 }
 
 // stopping reports whether a shutdown has begun.
@@ -112,6 +115,14 @@ func (h *host) modelTries(agent string) int {
 		return n
 	}
 	return h.cfg.ModelTries
+}
+
+// maxMedia returns how many bytes of media an answer of the agent may have; 0 means any.
+func (h *host) maxMedia(agent string) int {
+	if n, own := h.cfg.MaxMediaOf[agent]; own {
+		return n
+	}
+	return h.cfg.MaxMedia
 }
 
 // Agent returns the named agent, the default one for "". The error is agent_not_found.

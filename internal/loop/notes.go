@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // notes is what the goroutines of a run share of its history.
@@ -49,6 +50,16 @@ func (n *notes) grow(models []holdfast.Message, m *holdfast.Message) {
 	}
 	if n.all != nil || m.Role == holdfast.RoleActivity {
 		n.all = append(n.all, *m)
+	}
+	n.models = models
+}
+
+// see notes what a model has made of its answer, which models has already.
+func (n *notes) see(models []holdfast.Message, made *thread.Media) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.all != nil {
+		n.all = made.Among(n.all)
 	}
 	n.models = models
 }

@@ -149,15 +149,19 @@ func (r *run) remember(m *agui.Message) {
 		return
 	}
 	if d.Role == holdfast.RoleActivity {
-		r.notes.grow(r.messages, &d)
+		if !r.notes.remember(&r.messages, m) {
+			r.notes.grow(r.messages, &d)
+		}
 		return
 	}
 	if d.Imported {
 		r.imported.Add(1)
 	}
 	if d, shown := r.show(d); shown {
-		r.messages = append(r.messages, d)
-		r.notes.grow(r.messages, &d)
+		for _, d := range append([]holdfast.Message{d}, behind(m)...) {
+			r.messages = append(r.messages, d)
+			r.notes.grow(r.messages, &d)
+		}
 	}
 }
 
@@ -265,13 +269,14 @@ func (r *run) guard() (err error) {
 
 // completed reports whether the history ends in an answer without open calls. It is asked
 // before anything else, because an owner may have died right after committing the
-// answer. An answer may end in reasoning, and activities may follow it.
+// answer. An answer may end in reasoning, and activities may follow it. One that was kept
+// although it does not have its form is no end.
 func (r *run) completed() bool {
 	leaf := len(r.hist.Path) - 1
 	for leaf >= 0 && (r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) || r.hist.Path[leaf].Role == string(holdfast.RoleActivity)) {
 		leaf--
 	}
-	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant)
+	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant) && thread.MisfitOf(&r.hist.Path[leaf]) == nil
 }
 
 // moveTo sets where the run stands, for hooks and tools.
@@ -313,7 +318,7 @@ func (r *run) listCheckpoint(c *store.Commit, source string, step int) {
 
 // finish ends the run with RUN_FINISHED, as its conclusion says.
 func (r *run) finish(end *conclusion) error {
-	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Outcome: end.shown, Usage: r.st.Usage}
+	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Result: resultOf(r.hist, r.st.Output, end), Outcome: end.shown, Usage: r.st.Usage}
 	ev.Timestamp = r.now()
 	return r.close(ev, end.move(r.st))
 }

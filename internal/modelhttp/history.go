@@ -22,10 +22,11 @@ import (
 type secret struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
-	// Text and Calls say where in the answer the blocks stand: after so many bytes of its
-	// text, and so many of its calls.
+	// Text, Calls and Media say where in the answer the blocks stand: after so many bytes of
+	// its text, and so many of its calls and of its images.
 	Text  int `json:"text,omitempty"`
 	Calls int `json:"calls,omitempty"`
+	Media int `json:"media,omitempty"`
 	// Blocks are the provider's own.
 	Blocks []json.RawMessage `json:"blocks"`
 }
@@ -34,6 +35,12 @@ type secret struct {
 // model are sent again. They stand after so many bytes of the answer's text and so many of
 // its calls; for a call both are 0. The blocks are kept byte for byte.
 func (c *Client) Seal(text, calls int, blocks ...json.RawMessage) string {
+	return c.SealAfter(0, text, calls, blocks...)
+}
+
+// SealAfter is Seal for an answer that has images: the blocks also stand after so many of
+// them.
+func (c *Client) SealAfter(media, text, calls int, blocks ...json.RawMessage) string {
 	size := 64 + len(c.Provider) + len(c.Model)
 	for _, block := range blocks {
 		size += len(block) + 1
@@ -46,6 +53,9 @@ func (c *Client) Seal(text, calls int, blocks ...json.RawMessage) string {
 	}
 	if calls != 0 {
 		b = strconv.AppendInt(append(b, `,"calls":`...), int64(calls), 10)
+	}
+	if media != 0 {
+		b = strconv.AppendInt(append(b, `,"media":`...), int64(media), 10)
 	}
 	b = append(b, `,"blocks":[`...)
 	for i, block := range blocks {
@@ -93,17 +103,20 @@ type Piece struct {
 	Block json.RawMessage
 	// Call is a tool call.
 	Call *holdfast.ToolCall
+	// Media is an image or other media that a model has made. It may be another model's: see
+	// [Client.Own].
+	Media *holdfast.Part
 }
 
 // Pieces returns the assistant message messages[i] in the order in which the model gave
-// it: its text, its calls, and between them the blocks of the reasoning messages beside
-// it, as far as this provider and model gave them.
+// it: its text, its images, its calls, and between them the blocks of the reasoning messages
+// beside it, as far as this provider and model gave them.
 func (c *Client) Pieces(messages []holdfast.Message, i int) []Piece {
 	m := &messages[i]
 	text := m.PlainText()
 	var pieces []Piece
-	said, called := 0, 0
-	upTo := func(bytes, calls int) {
+	said, called, shown := 0, 0, 0
+	say := func(bytes int) {
 		// Middleware may have changed the text.
 		if bytes = min(bytes, len(text)); bytes > said {
 			for bytes < len(text) && !utf8.RuneStart(text[bytes]) {
@@ -112,17 +125,25 @@ func (c *Client) Pieces(messages []holdfast.Message, i int) []Piece {
 			pieces = append(pieces, Piece{Text: text[said:bytes]})
 			said = bytes
 		}
+	}
+	media := mediaOf(m)
+	upTo := func(bytes, calls, images int) {
+		for ; shown < len(media) && (shown < images || media[shown].at < bytes); shown++ {
+			say(media[shown].at)
+			pieces = append(pieces, Piece{Media: media[shown].part})
+		}
+		say(bytes)
 		for ; called < min(calls, len(m.Calls)); called++ {
 			pieces = append(pieces, Piece{Call: &m.Calls[called]})
 		}
 	}
 	for _, s := range c.beside(messages, i) {
-		upTo(s.Text, s.Calls)
+		upTo(s.Text, s.Calls, s.Media)
 		for _, block := range s.Blocks {
 			pieces = append(pieces, Piece{Block: block})
 		}
 	}
-	upTo(len(text), len(m.Calls))
+	upTo(len(text), len(m.Calls), len(media))
 	return pieces
 }
 
@@ -137,17 +158,20 @@ func (c *Client) beside(messages []holdfast.Message, i int) []secret {
 	}
 	follows := first > 0 && messages[first-1].Role == holdfast.RoleAssistant && len(messages[first-1].Calls) == 0
 	for _, m := range messages[first:i] {
-		if s, ok := c.unseal(m.EncryptedValue); ok && !(follows && s.Text > 0) {
+		if s, ok := c.unseal(m.EncryptedValue); ok && !(follows && s.within()) {
 			own = append(own, s)
 		}
 	}
 	for next := i + 1; len(messages[i].Calls) == 0 && next < len(messages) && messages[next].Role == holdfast.RoleReasoning; next++ {
-		if s, ok := c.unseal(messages[next].EncryptedValue); ok && s.Text > 0 {
+		if s, ok := c.unseal(messages[next].EncryptedValue); ok && s.within() {
 			own = append(own, s)
 		}
 	}
 	return own
 }
+
+// within reports whether the secret stands within its answer, and not before it.
+func (s *secret) within() bool { return s.Text > 0 || s.Media > 0 }
 
 // LeftOut stands for a part that the model cannot take, so that it does not answer as if
 // it had seen everything.

@@ -146,7 +146,7 @@ func (s *suite) misbehaviour(t *testing.T) {
 	t.Parallel()
 	events := s.Stream(s.samples()["text"])
 	half := strings.Join(events[:len(events)/2], "")
-	huge := "data: " + strings.Repeat("x", 5<<20)
+	huge := "data: " + strings.Repeat("x", 13<<20)
 	for name, c := range map[string]struct {
 		stream string
 		kinds  []failure.Kind
@@ -159,7 +159,7 @@ func (s *suite) misbehaviour(t *testing.T) {
 		"[DONE] alone":        {half + "data: [DONE]\n\n", nil},
 		"an undecodable one":  {half + s.Undecodable + strings.Join(events[len(events)/2:], ""), []failure.Kind{failure.Cut}},
 		"a huge line":         {half + huge, []failure.Kind{failure.Invalid}},
-		"a huge event":        {half + strings.Repeat("data: "+strings.Repeat("x", 1<<16)+"\n", 100), []failure.Kind{failure.Invalid}},
+		"a huge event":        {half + strings.Repeat("data: "+strings.Repeat("x", 1<<16)+"\n", 200), []failure.Kind{failure.Invalid}},
 	} {
 		if name == "[DONE] alone" && s.Trailing > 0 {
 			continue // there it is the terminal event

@@ -113,6 +113,11 @@ type Work struct {
 	Prompt *prompt.Mark `json:"prompt,omitempty"`
 	// Instructed tells the instructions of clients apart; see Instruct.
 	Instructed string `json:"instructed,omitempty"`
+	// Misfit is an answer that was taken back because it does not have its agent's form; nil
+	// once the next one is complete.
+	Misfit *Misfit `json:"misfit,omitempty"`
+	// Output is the id of the message that is the run's result; empty for most.
+	Output string `json:"output,omitempty"`
 	// Ending is why the run ends once its iteration is closed; nil for most.
 	Ending *Ending `json:"ending,omitempty"`
 

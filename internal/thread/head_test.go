@@ -24,6 +24,7 @@ func fullState() *State {
 			Origin: &Origin{Thread: "o", Checkpoint: "000000000001", Incarnation: "i0"}, Reuse: true, OnlyRecorded: true, Happened: []Happened{{Tool: "pay", Arguments: "{}", Result: "paid", Message: "m1"}}, Bytes: 99, Measured: true, Shared: "s1", Checkpoints: 4, LastCheckpoint: "000000000004",
 			Takeovers: 1, Retaken: 2, Model: "p/m2", Usage: []holdfast.Usage{{Provider: "p", Model: "m", InputTokens: &n}},
 			Open: true, Question: &Question{Interrupt: &agui.Interrupt{ID: "i2", Reason: "r"}, Answer: &holdfast.Answer{InterruptID: "i2"}},
+			Misfit: &Misfit{Answer: "{", Errors: []string{"e"}}, Output: "m3",
 			Ending: &Ending{Code: "c", Message: "m", Hint: "h"}, Prompt: (&prompt.Mark{}).Branched(), Instructed: "1x", Schema: "Ab3_x-9", States: map[string]json.RawMessage{"a.b": json.RawMessage(`{"n":1}`)},
 			StateVersions: map[string]int{"a.b": 2}, NewerStates: map[string]NewerState{"a.c": {Version: 3, Data: json.RawMessage(`{}`)}}, Redacted: []string{"a.b"},
 		},

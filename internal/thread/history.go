@@ -77,8 +77,8 @@ func (h *History) Arguments(call string) string {
 }
 
 // WholeFrom returns the place of the last message that belongs to the one at place at:
-// the results of its calls, and the reasoning between them. It reports whether all calls
-// have a result by then.
+// the results of its calls, the reasoning between them, and what the model has made besides.
+// It reports whether all calls have a result by then.
 func (h *History) WholeFrom(at int) (end int, whole bool) {
 	open := map[string]bool{}
 	for i := range at + 1 {
@@ -89,8 +89,9 @@ func (h *History) WholeFrom(at int) (end int, whole bool) {
 	}
 	for end = at; end+1 < len(h.Path); end++ {
 		next := &h.Path[end+1]
+		_, made := MediaOf(next)
 		result := next.Role == string(holdfast.RoleTool)
-		if !result && (len(open) == 0 || next.Role == string(holdfast.RoleUser) || next.Role == string(holdfast.RoleAssistant)) {
+		if !result && !made && (len(open) == 0 || next.Role == string(holdfast.RoleUser) || next.Role == string(holdfast.RoleAssistant)) {
 			break
 		}
 		delete(open, next.ToolCallID)

@@ -32,7 +32,7 @@ func (m *Model) write(req *holdfast.ModelRequest, t thoughts) (*modelhttp.Body, 
 	}
 	end := w.end()
 	w.volatile(history)
-	b := modelhttp.NewBody(m.settings(t))
+	b := modelhttp.NewBody(m.settings(req, t))
 	if len(tools) > 0 {
 		b.Open(`"tools":[`)
 		for _, tool := range tools {
@@ -75,7 +75,7 @@ func add(b *modelhttp.Body, v any, c *cache) {
 }
 
 // settings are the members of a request besides the prompt.
-func (m *Model) settings(t thoughts) map[string]any {
+func (m *Model) settings(req *holdfast.ModelRequest, t thoughts) map[string]any {
 	all := maps.Clone(m.client.Params)
 	if all == nil {
 		all = map[string]any{}
@@ -85,6 +85,9 @@ func (m *Model) settings(t thoughts) map[string]any {
 		all["max_tokens"] = DefaultMaxTokens
 	}
 	t.set(all)
+	if req.Output != nil {
+		all["output_config"] = m.formed(req.Output)
+	}
 	return all
 }
 
@@ -236,6 +239,8 @@ func (w *writer) said(i int) []*content {
 			}
 		case p.Call != nil:
 			blocks = append(blocks, &content{Type: blockToolUse, ID: modelhttp.CallID(p.Call.ID), Name: p.Call.Name, Input: modelhttp.Arguments(p.Call.Arguments)})
+		case p.Media != nil:
+			blocks = append(blocks, &content{Type: blockText, Text: modelhttp.LeftOut(p.Media)})
 		case !blank(p.Text):
 			blocks = append(blocks, &content{Type: blockText, Text: p.Text})
 		}

@@ -6,7 +6,6 @@ package gemini
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -45,9 +44,7 @@ type partOut struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
 	} `json:"functionCall"`
-	Data *struct {
-		MIMEType string `json:"mimeType"`
-	} `json:"inlineData"`
+	Data *data `json:"inlineData"`
 }
 
 // usage is Gemini's count of tokens: the candidates' are without the thoughts, and the
@@ -65,18 +62,16 @@ type usage struct {
 type answer struct {
 	*modelhttp.Answer
 	model *Model
-	ctx   context.Context
 	// attempt is the number of earlier attempts.
 	attempt int
 
 	calls int // calls so far
+	media int // images so far
 	// pending are blocks of signatures that were not passed on as a secret yet.
 	pending []json.RawMessage
 	held    int    // bytes of signatures so far
 	usage   []byte // the last report
 	name    string // of the model that answered
-	// left are the kinds of what the model gave and a message cannot hold.
-	left []string
 }
 
 const (
@@ -84,14 +79,7 @@ const (
 	// counts besides.
 	maxHeld  = 4 << 20
 	perBlock = 1 << 8
-	// maxLeft bounds the kinds that are told, and maxKind each of them, in bytes.
-	maxLeft = 8
-	maxKind = 100
 )
-
-// noticeOutputLeftOut is the name of the notice that a model's answer had content that a
-// message cannot hold, such as an image.
-const noticeOutputLeftOut = "holdfast.output_left_out"
 
 // signed is the block that a signature is stored as. Text is how many bytes of the text
 // that follows it signs; a thought's signature stands for itself. One without a signature
@@ -164,11 +152,7 @@ func (a *answer) part(p *partOut) error {
 		}
 		return a.sign(p.Signature, signed{Thought: true})
 	case p.Data != nil:
-		kind := p.Data.MIMEType[:min(len(p.Data.MIMEType), maxKind)]
-		if len(a.left) < maxLeft && !slices.Contains(a.left, kind) {
-			a.left = append(a.left, kind)
-		}
-		return nil
+		return a.made(p)
 	}
 	// The signature stands before its text, so that the two go back together.
 	if err := a.sign(p.Signature, signed{Text: len(p.Text)}); err != nil || p.Text == "" {
@@ -178,6 +162,20 @@ func (a *answer) part(p *partOut) error {
 		return err
 	}
 	return a.Emit(holdfast.Delta{Text: string(p.Text)})
+}
+
+// made takes an image, with its signature. Those among the thoughts are sketches.
+func (a *answer) made(p *partOut) error {
+	if err := a.flush(); err != nil {
+		return err
+	}
+	if err := a.hold(p.Signature); err != nil {
+		return err
+	}
+	a.media++
+	part := modelhttp.Made(strings.ToLower(p.Data.MIMEType), p.Data.Data)
+	part.EncryptedValue = a.model.client.Seal(0, 0, signatureAlone(p.Signature))
+	return a.Emit(holdfast.Delta{Media: part})
 }
 
 // sign keeps a signature, to be sent back.
@@ -215,7 +213,7 @@ func (a *answer) flush() error {
 	if len(a.pending) == 0 {
 		return nil
 	}
-	sealed := a.model.client.Seal(a.Said(), a.calls, a.pending...)
+	sealed := a.model.client.SealAfter(a.media, a.Said(), a.calls, a.pending...)
 	a.pending = nil
 	return a.Emit(holdfast.Delta{ReasoningSecret: sealed})
 }
@@ -273,10 +271,6 @@ func (a *answer) done(reason, message string) error {
 	}
 	if err := a.flush(); err != nil {
 		return err
-	}
-	if len(a.left) > 0 {
-		// Outside a run nobody reads it.
-		_ = holdfast.Notify(a.ctx, noticeOutputLeftOut, map[string]any{"provider": provider, "model": a.model.client.NameOf(a.name), "content": a.left})
 	}
 	if err := a.Emit(holdfast.Delta{Usage: a.total(), Finish: finish}); err != nil {
 		return err

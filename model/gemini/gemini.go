@@ -134,13 +134,13 @@ func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq
 			return
 		}
 		m.client.SayLeftOut(ctx, req, left)
-		m.client.StreamAmended(ctx, m.path, body, yield, m.parser(ctx, req.Attempt), m.amend(req))
+		m.client.StreamAmended(ctx, m.path, body, yield, m.parser(req.Attempt), m.amend(req))
 	}
 }
 
-func (m *Model) parser(ctx context.Context, attempt int) func(*modelhttp.Answer) modelhttp.Parser {
+func (m *Model) parser(attempt int) func(*modelhttp.Answer) modelhttp.Parser {
 	return func(a *modelhttp.Answer) modelhttp.Parser {
-		return &answer{Answer: a, model: m, ctx: ctx, attempt: attempt}
+		return &answer{Answer: a, model: m, attempt: attempt}
 	}
 }
 

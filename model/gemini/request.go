@@ -5,6 +5,7 @@ package gemini
 
 import (
 	"encoding/json"
+	"maps"
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
@@ -27,7 +28,7 @@ func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, [
 	w.begin()
 	end := w.end()
 	w.volatile(history)
-	b := modelhttp.NewBody(m.client.Params)
+	b := modelhttp.NewBody(m.settings(req))
 	if len(req.Tools) > 0 {
 		b.Member("tools", []any{map[string]any{"functionDeclarations": tools(req.Tools)}})
 	}
@@ -50,6 +51,19 @@ func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, [
 	b.Close("]")
 	written, err := m.client.Written(b)
 	return written, w.left, err
+}
+
+// settings are the members of a request besides the prompt.
+func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
+	if req.Output == nil {
+		return m.client.Params
+	}
+	all := maps.Clone(m.client.Params)
+	if all == nil {
+		all = map[string]any{}
+	}
+	all["generationConfig"] = m.formed(req.Output)
+	return all
 }
 
 // The roles of contents.
@@ -225,6 +239,8 @@ func (w *writer) said(i int) []*part {
 			parts = append(parts, w.call(p.Call, calls == 0))
 			calls++
 			next = signed{}
+		case p.Media != nil:
+			parts = append(parts, w.made(p.Media))
 		default:
 			parts = append(parts, texts(p.Text, next)...)
 			next = signed{}

@@ -38,6 +38,12 @@ type piece struct {
 	ReasoningContent text       `json:"reasoning_content"`
 	Reasoning        text       `json:"reasoning"`
 	ToolCalls        []toolCall `json:"tool_calls"`
+	// Images are those that the model has made, as gateways have them.
+	Images []struct {
+		ImageURL struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
+	} `json:"images"`
 }
 
 type toolCall struct {
@@ -202,6 +208,15 @@ func (a *answer) piece(p *piece) error {
 	if said := p.Content + p.Refusal; said != "" {
 		if err := a.Emit(holdfast.Delta{Text: string(said)}); err != nil {
 			return err
+		}
+	}
+	for i := range p.Images {
+		if url := p.Images[i].ImageURL.URL; url != "" {
+			part := modelhttp.MadeAt(url)
+			part.EncryptedValue = a.model.client.Seal(0, 0)
+			if err := a.Emit(holdfast.Delta{Media: part}); err != nil {
+				return err
+			}
 		}
 	}
 	for i := range p.ToolCalls {

@@ -5,7 +5,6 @@ package openai
 import (
 	"encoding/json"
 	"maps"
-	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
@@ -26,14 +25,22 @@ func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, error) {
 	}
 	b.End(prompt.Instructions)
 	history := len(req.History())
+	var made []wireMessage // images of the last answer, which stand after its results
 	for i := range req.Messages {
+		from := &req.Messages[i]
+		if from.Role != holdfast.RoleTool || i == history {
+			addAll(b, made)
+			made = nil
+		}
 		if i == history {
 			b.End(prompt.Messages)
 		}
-		if w, ok := m.message(&req.Messages[i]); ok {
+		if w, ok := m.message(from); ok {
 			b.Add(w)
 		}
+		made = append(made, m.made(from)...)
 	}
+	addAll(b, made)
 	if history == len(req.Messages) {
 		b.End(prompt.Messages)
 	}
@@ -42,6 +49,12 @@ func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, error) {
 	}
 	b.Close("]")
 	return m.client.Written(b)
+}
+
+func addAll(b *modelhttp.Body, messages []wireMessage) {
+	for _, w := range messages {
+		b.Add(w)
+	}
 }
 
 // settings are the members of a request besides the prompt. OpenAI routes requests with the
@@ -56,6 +69,9 @@ func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
 	}
 	all["model"], all["stream"] = m.client.Model, true
 	all["stream_options"] = map[string]any{"include_usage": true}
+	if req.Output != nil {
+		all["response_format"] = format(req.Output)
+	}
 	return all
 }
 
@@ -100,7 +116,7 @@ func (m *Model) message(from *holdfast.Message) (wireMessage, bool) {
 			}
 			w.ToolCalls = append(w.ToolCalls, call)
 		}
-		if text := from.PlainText(); text != "" || len(w.ToolCalls) == 0 {
+		if text := m.said(from); text != "" || len(w.ToolCalls) == 0 {
 			w.Content = text
 		}
 		return w, true
@@ -116,7 +132,7 @@ func leftOut(messages []holdfast.Message) []modelhttp.LeftPart {
 	for i := range messages {
 		for n := range messages[i].Parts {
 			p := &messages[i].Parts[n]
-			if p.Type != holdfast.PartText && (messages[i].Role == holdfast.RoleTool || part(p) == nil) {
+			if messages[i].Role != holdfast.RoleAssistant && p.Type != holdfast.PartText && (messages[i].Role == holdfast.RoleTool || part(p) == nil) {
 				left = append(left, modelhttp.LeftPart{Message: i, Kind: modelhttp.KindOf(p)})
 			}
 		}
@@ -139,33 +155,6 @@ func content(m *holdfast.Message) any {
 		parts = append(parts, w)
 	}
 	return parts
-}
-
-func part(p *holdfast.Part) map[string]any {
-	if p.Type == holdfast.PartText {
-		return map[string]any{"type": "text", "text": p.Text}
-	}
-	if p.Source == nil {
-		return nil
-	}
-	data := "data:" + p.Source.MIMEType + ";base64," + p.Source.Value
-	switch {
-	case p.Type == holdfast.PartImage && p.Source.Type == holdfast.SourceURL:
-		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": p.Source.Value}}
-	case p.Type == holdfast.PartImage && p.Source.Type == holdfast.SourceData:
-		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": data}}
-	case p.Type == holdfast.PartAudio && p.Source.Type == holdfast.SourceData:
-		_, format, _ := strings.Cut(p.Source.MIMEType, "/")
-		if format == "mpeg" {
-			format = "mp3"
-		}
-		return map[string]any{"type": "input_audio", "input_audio": map[string]any{"data": p.Source.Value, "format": strings.TrimPrefix(format, "x-")}}
-	case p.Type == holdfast.PartDocument && p.Source.Type == holdfast.SourceData:
-		return map[string]any{"type": "file", "file": map[string]any{"filename": "document", "file_data": data}}
-	case p.Source.Type == holdfast.SourceFile && p.Source.Provider == "openai":
-		return map[string]any{"type": "file", "file": map[string]any{"file_id": p.Source.Value}}
-	}
-	return nil
 }
 
 func tools(specs []holdfast.ToolSpec) []map[string]any {

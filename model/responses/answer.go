@@ -49,8 +49,11 @@ type wireItem struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 	Encrypted string `json:"encrypted_content"`
-	Content   []part `json:"content"`
-	Summary   []part `json:"summary"`
+	// Result is an image in base64, and Format what kind of image.
+	Result  string `json:"result"`
+	Format  string `json:"output_format"`
+	Content []part `json:"content"`
+	Summary []part `json:"summary"`
 }
 
 type part struct {
@@ -70,6 +73,7 @@ type answer struct {
 	// pending are items of reasoning that were not passed on as a secret yet.
 	pending []json.RawMessage
 	calls   int // calls so far
+	media   int // images so far
 	held    int // bytes of what is not passed on at once, or compared later; see hold
 	// thinking: the last that was passed on is reasoning, of the part thought.
 	thinking bool
@@ -255,6 +259,10 @@ func (a *answer) item(index int, raw json.RawMessage, done bool) error {
 		}
 	case kindCall:
 		return a.called(it, &w)
+	case kindImage:
+		if done && w.Result != "" {
+			return a.made(&w)
+		}
 	}
 	return nil
 }
@@ -314,7 +322,7 @@ func (a *answer) flush() error {
 	if len(a.pending) == 0 {
 		return nil
 	}
-	sealed := a.model.client.Seal(a.Said(), a.calls, a.pending...)
+	sealed := a.model.client.SealAfter(a.media, a.Said(), a.calls, a.pending...)
 	a.pending = nil
 	return a.Emit(holdfast.Delta{ReasoningSecret: sealed})
 }

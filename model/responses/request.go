@@ -23,8 +23,8 @@ func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, []modelhttp.L
 // write is body, or that without the model's earlier reasoning.
 func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, []modelhttp.LeftPart, error) {
 	b := modelhttp.NewBody(m.settings(req))
-	if len(req.Tools) > 0 {
-		b.Member("tools", tools(req.Tools))
+	if all := append(tools(req.Tools), m.builtin...); len(all) > 0 {
+		b.Member("tools", all)
 	}
 	b.End(prompt.Tools)
 	if text := strings.Join(req.Instructions, "\n\n"); text != "" {
@@ -61,6 +61,9 @@ func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
 	if _, set := all["prompt_cache_key"]; !set && req.Thread != "" {
 		all["prompt_cache_key"] = modelhttp.CacheKey(req.Thread)
 	}
+	if req.Output != nil {
+		all["text"] = m.formed(req.Output)
+	}
 	return all
 }
 
@@ -70,6 +73,7 @@ const (
 	kindReasoning = "reasoning"
 	kindCall      = "function_call"
 	kindResult    = "function_call_output"
+	kindImage     = "image_generation_call"
 )
 
 // message is an item in which somebody speaks.
@@ -118,8 +122,8 @@ type tool struct {
 }
 
 // tools writes the tools.
-func tools(specs []holdfast.ToolSpec) []*tool {
-	list := make([]*tool, len(specs))
+func tools(specs []holdfast.ToolSpec) []any {
+	list := make([]any, len(specs))
 	for i, t := range modelhttp.Tools(specs) {
 		list[i] = &tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: modelhttp.Parameters(&t)}
 	}
@@ -135,6 +139,8 @@ type writer struct {
 	history int
 	left    []modelhttp.LeftPart
 	bare    bool // without reasoning
+	// shown are the images of the answer that is being written.
+	shown []*content
 }
 
 // goOn stands where the API needs an item and the conversation has none.
@@ -180,6 +186,7 @@ func (w *writer) between(from, to int) {
 		case holdfast.RoleAssistant:
 			w.said(i)
 			i = w.results(i)
+			w.showAgain()
 		}
 	}
 }
@@ -195,6 +202,8 @@ func (w *writer) said(i int) {
 				reasoning = append(reasoning, p.Block)
 			}
 			continue
+		case p.Media != nil:
+			w.again(p.Media) // which is no item, so the reasoning leads to nothing
 		case p.Call != nil:
 			w.items = append(append(w.items, reasoning...), &call{
 				Type: kindCall, CallID: modelhttp.CallID(p.Call.ID), Name: p.Call.Name, Arguments: string(modelhttp.Arguments(p.Call.Arguments)),

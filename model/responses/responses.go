@@ -40,7 +40,8 @@ type Options struct {
 	// Getenv reads the environment; default os.Getenv.
 	Getenv func(string) string
 	// Params are further members of each request: reasoning, max_output_tokens, text and
-	// whatever else the API knows. With include or prompt_cache_key among them, theirs are
+	// whatever else the API knows. Its tools are those that the provider runs itself, such as
+	// image_generation, and are sent beside the agent's. With include or prompt_cache_key among them, theirs are
 	// sent instead of those that the server sets.
 	Params map[string]any
 	// Headers are further headers of each request. They take precedence over those from
@@ -61,7 +62,11 @@ type Options struct {
 }
 
 // Model is a model with the Responses API. It may be used concurrently.
-type Model struct{ client *modelhttp.Client }
+type Model struct {
+	client *modelhttp.Client
+	// builtin are tools that the provider runs itself.
+	builtin []any
+}
 
 var _ holdfast.Model = (*Model)(nil)
 
@@ -71,7 +76,7 @@ const provider = "openai"
 // ours are the members of a request that Params cannot set. The conversation is ours, so
 // the provider must neither store it nor continue one that it has.
 var ours = []string{
-	"model", "input", "instructions", "tools", "stream", "store", "previous_response_id", "conversation", "background",
+	"model", "input", "instructions", "stream", "store", "previous_response_id", "conversation", "background",
 }
 
 // New checks the options. It does not send anything. If there is no key where one is
@@ -87,7 +92,11 @@ func New(o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{client: client}, nil
+	own, err := builtin(o.Params)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{client: client, builtin: own}, nil
 }
 
 // ModelName returns the names of the provider and of the model.

@@ -1,6 +1,7 @@
 
 import { h, copyButton, duration, pretty } from './dom.js';
 import { show } from './markdown.js';
+import { made } from './reduce.js';
 const words = { pending: 'preparing', running: 'running', waiting: 'waiting', done: 'done', failed: 'failed', none: 'no result' };
 function textRow() {
 const body = h('div.md');
@@ -18,6 +19,7 @@ else body.textContent = item.text ?? '';
 body.classList.toggle('raw', item.role !== 'assistant');
 extra.textContent = (item.parts ?? []).map((p) => `[${p}]`).join(' ');
 extra.hidden = !extra.textContent;
+el.hidden = item.role === 'assistant' && !item.open && !item.text && extra.hidden;
 },
 };
 }
@@ -82,6 +84,29 @@ el.replaceChildren(item.text ?? '', item.code ? h('code', {}, item.code) : '', m
 },
 };
 }
+const picture = /^data:image\/[a-z0-9.+-]+;base64,/i;
+const mebibytes = (n) => `${Math.max(0.1, (n * 3) / 4 / (1 << 20)).toFixed(1)} MiB`;
+function madeRow() {
+const img = h('img', { alt: 'An image that the assistant made' });
+const text = h('p.quiet');
+const el = h('figure.made', {}, img, text);
+return {
+el,
+update(item) {
+const { url = '', mimeType = '', leftOut = 0 } = item.content ?? {};
+const kind = (item.name ?? '').replace('holdfast.', '');
+const shown = kind === 'image' && picture.test(url);
+img.hidden = !shown;
+if (shown && img.getAttribute('src') !== url) img.setAttribute('src', url);
+text.textContent = leftOut
+? `An older ${kind} of ${mebibytes(leftOut)}. Only the newest are loaded again.`
+: /^https:/.test(url)
+? url
+: `The assistant made something that this page cannot show: ${mimeType || kind}.`;
+text.hidden = shown;
+},
+};
+}
 function plainRow() {
 const title = h('span');
 const pre = h('pre', { tabindex: 0 });
@@ -112,7 +137,7 @@ let rows = new Map();
 return (items) => {
 const next = new Map();
 for (const item of items) {
-let row = rows.get(item.key) ?? kinds[item.kind]();
+let row = rows.get(item.key) ?? (made(item) ? madeRow() : kinds[item.kind]());
 try {
 if (row.item !== item) row.update(item);
 } catch (err) {

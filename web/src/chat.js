@@ -4,6 +4,7 @@
 
 import { h, copyButton, duration, pretty } from './dom.js';
 import { show } from './markdown.js';
+import { made } from './reduce.js';
 
 /** @typedef {import('./reduce.js').Item} Item */
 /** @typedef {{el: HTMLElement, update: (item: Item) => void}} Row */
@@ -28,6 +29,8 @@ function textRow() {
       body.classList.toggle('raw', item.role !== 'assistant');
       extra.textContent = (item.parts ?? []).map((p) => `[${p}]`).join(' ');
       extra.hidden = !extra.textContent;
+      // An answer may be nothing but an image, which is a row of its own.
+      el.hidden = item.role === 'assistant' && !item.open && !item.text && extra.hidden;
     },
   };
 }
@@ -102,7 +105,36 @@ function noteRow() {
   };
 }
 
-/** Activities, steps and subagents. @returns {Row} */
+/** Images that the model has made, by their data only: the page loads nothing from other hosts. */
+const picture = /^data:image\/[a-z0-9.+-]+;base64,/i;
+
+/** @param {number} n bytes of base64 */
+const mebibytes = (n) => `${Math.max(0.1, (n * 3) / 4 / (1 << 20)).toFixed(1)} MiB`;
+
+/** What a model has made besides text. @returns {Row} */
+function madeRow() {
+  const img = h('img', { alt: 'An image that the assistant made' });
+  const text = h('p.quiet');
+  const el = h('figure.made', {}, img, text);
+  return {
+    el,
+    update(item) {
+      const { url = '', mimeType = '', leftOut = 0 } = item.content ?? {};
+      const kind = (item.name ?? '').replace('holdfast.', '');
+      const shown = kind === 'image' && picture.test(url);
+      img.hidden = !shown;
+      if (shown && img.getAttribute('src') !== url) img.setAttribute('src', url);
+      text.textContent = leftOut
+        ? `An older ${kind} of ${mebibytes(leftOut)}. Only the newest are loaded again.`
+        : /^https:/.test(url)
+          ? url
+          : `The assistant made something that this page cannot show: ${mimeType || kind}.`;
+      text.hidden = shown;
+    },
+  };
+}
+
+/** Other activities, steps and subagents. @returns {Row} */
 function plainRow() {
   const title = h('span');
   const pre = h('pre', { tabindex: 0 });
@@ -145,7 +177,7 @@ export function conversation(list) {
     const next = new Map();
     for (const item of items) {
       /** @type {Row & {item?: Item}} */
-      let row = rows.get(item.key) ?? kinds[item.kind]();
+      let row = rows.get(item.key) ?? (made(item) ? madeRow() : kinds[item.kind]());
       try {
         if (row.item !== item) row.update(item);
       } catch (err) {
