@@ -27,7 +27,15 @@ import (
 //	CircuitKey() string
 //
 // so that a model that fails with one key is still asked with another: a short hash, never
-// the key. The models that come with Holdfast do both.
+// the key. It may say whether its provider enforces the form of an answer, req.Output, which
+// may depend on the rest of the request, and which media it takes in messages and makes, with
+// methods
+//
+//	EnforcesOutput(req *ModelRequest) bool
+//	Media() (takes, makes map[PartType]bool)
+//
+// where a type that is not in a map is undeclared: it depends on something that the model does
+// not know. The models that come with Holdfast do all of this.
 type Model interface {
 	// Stream calls the model. The sequence yields deltas until one with Finish
 	// set, which must be the last; a sequence that ends without it is a
@@ -90,7 +98,7 @@ type ModelRequest struct {
 	// ForwardedProps are the application's parameters, unread by the server.
 	ForwardedProps json.RawMessage
 	// Output is the form that the answer must have once it calls no tools; nil for any. A
-	// model that does not say that it can enforce it (see [OutputModel]) is told so in its
+	// model that does not say that it can enforce it (see [Model]) is told so in its
 	// Instructions instead, and Output is nil.
 	Output *Output
 }

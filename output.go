@@ -37,20 +37,3 @@ func OutputOf[T any](name string) *Output {
 	}
 	return &Output{Name: name, Schema: s.JSON()}
 }
-
-// OutputModel is a [Model] that may have its provider enforce the form of an answer.
-type OutputModel interface {
-	Model
-	// EnforcesOutput reports whether the model passes req.Output on to its provider. It may
-	// depend on the rest of the request: some cannot do so for a request with tools.
-	EnforcesOutput(req *ModelRequest) bool
-}
-
-// MediaModel is a [Model] that says which media it takes in messages, and which it makes. A
-// type that is not in a map is undeclared, because it depends on something that the model does
-// not know.
-type MediaModel interface {
-	Model
-	// Media returns both.
-	Media() (takes, makes map[PartType]bool)
-}

@@ -46,7 +46,7 @@ func (c *Config) agentList() agentList {
 func mediaOf(a holdfast.Agent) (takes, makes map[holdfast.PartType]bool) {
 	for i, model := range append([]holdfast.Model{a.Model}, a.Fallbacks...) {
 		var in, out map[holdfast.PartType]bool
-		if m, says := model.(holdfast.MediaModel); says {
+		if m, says := model.(mediaModel); says {
 			in, out = m.Media()
 		}
 		if i == 0 {

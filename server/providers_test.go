@@ -209,7 +209,7 @@ func TestFormsOfProviders(t *testing.T) {
 			t.Fatal(err)
 		}
 		req := &holdfast.ModelRequest{Messages: []holdfast.Message{{ID: "u", Role: holdfast.RoleUser, Text: "x"}}, Tools: c.tools, Output: c.form}
-		if enforces := m.(holdfast.OutputModel).EnforcesOutput(req); enforces != (c.want != "") {
+		if enforces := m.(enforcing).EnforcesOutput(req); enforces != (c.want != "") {
 			t.Errorf("%s with %s: it enforces it: %t", c.model, c.form.Schema, enforces)
 		}
 		if c.want == "" {
@@ -224,6 +224,16 @@ func TestFormsOfProviders(t *testing.T) {
 		}
 	}
 }
+
+// enforcing and declaring are what a model may say of itself.
+type (
+	enforcing interface {
+		EnforcesOutput(*holdfast.ModelRequest) bool
+	}
+	declaring interface {
+		Media() (takes, makes map[holdfast.PartType]bool)
+	}
+)
 
 // TestMediaThatProvidersDeclare: what a model says of itself is what it does.
 func TestMediaThatProvidersDeclare(t *testing.T) {
@@ -246,7 +256,7 @@ func TestMediaThatProvidersDeclare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		takes, makes := m.(holdfast.MediaModel).Media()
+		takes, makes := m.(declaring).Media()
 		if got := declared(takes); got != c.takes {
 			t.Errorf("%s takes %s, want %s", c.model, got, c.takes)
 		}
@@ -288,7 +298,7 @@ agents:
 			t.Errorf("%s lacks %s", body, want)
 		}
 	}
-	if m, can := agents[0].Model.(holdfast.OutputModel); !can || !m.EnforcesOutput(&holdfast.ModelRequest{Output: agents[0].Output}) {
+	if m, can := agents[0].Model.(enforcing); !can || !m.EnforcesOutput(&holdfast.ModelRequest{Output: agents[0].Output}) {
 		t.Error("a model with timeouts enforces nothing")
 	}
 }

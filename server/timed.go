@@ -36,15 +36,22 @@ func (t *timed) ModelName() (provider, model string) {
 	return "", ""
 }
 
-// EnforcesOutput implements [holdfast.OutputModel].
+// EnforcesOutput reports what the model itself does.
 func (t *timed) EnforcesOutput(req *holdfast.ModelRequest) bool {
-	m, can := t.Model.(holdfast.OutputModel)
+	m, can := t.Model.(interface {
+		EnforcesOutput(*holdfast.ModelRequest) bool
+	})
 	return can && m.EnforcesOutput(req)
 }
 
-// Media implements [holdfast.MediaModel].
+// mediaModel is a model that says which media it takes and makes.
+type mediaModel interface {
+	Media() (takes, makes map[holdfast.PartType]bool)
+}
+
+// Media returns what the model itself says.
 func (t *timed) Media() (takes, makes map[holdfast.PartType]bool) {
-	if m, says := t.Model.(holdfast.MediaModel); says {
+	if m, says := t.Model.(mediaModel); says {
 		return m.Media()
 	}
 	return nil, nil

@@ -24,7 +24,9 @@ const outputText = `When you have called all tools that you need, your last answ
 // formed asks a model. It is told about the form of its answer if its provider does not
 // enforce that.
 func formed(ctx context.Context, m holdfast.Model, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-	enforcing, can := m.(holdfast.OutputModel)
+	enforcing, can := m.(interface {
+		EnforcesOutput(*holdfast.ModelRequest) bool
+	})
 	if req.Output == nil || can && enforcing.EnforcesOutput(req) {
 		return m.Stream(ctx, req)
 	}

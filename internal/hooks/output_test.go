@@ -30,7 +30,7 @@ func (s *saying) Stream(_ context.Context, req *holdfast.ModelRequest) iter.Seq2
 	}
 }
 
-// EnforcesOutput implements [holdfast.OutputModel].
+// EnforcesOutput reports whether the form of an answer is enforced.
 func (s *saying) EnforcesOutput(*holdfast.ModelRequest) bool { return s.enforces }
 
 // text is what is heard of the model.

@@ -24,7 +24,7 @@ var city = &holdfast.Output{Name: "city", Schema: json.RawMessage(`{"type":"obje
 // enforcing is a model whose provider enforces the form, or says so.
 type enforcing struct{ holdfast.Model }
 
-// EnforcesOutput implements [holdfast.OutputModel].
+// EnforcesOutput reports whether the form of an answer is enforced.
 func (enforcing) EnforcesOutput(*holdfast.ModelRequest) bool { return true }
 
 // answering is a turn of a painter.
@@ -277,14 +277,14 @@ func TestWrongOutput(t *testing.T) {
 	}
 }
 
-// dying is a store whose process dies right after a commit with a text.
-type dying struct {
+// dyingAfter is a store whose process dies right after a commit with a text.
+type dyingAfter struct {
 	looptest.Mortal
 	after string
 }
 
 // Commit implements [store.Committer].
-func (d *dying) Commit(ctx context.Context, c *store.Commit) error {
+func (d *dyingAfter) Commit(ctx context.Context, c *store.Commit) error {
 	err := d.Mortal.Commit(ctx, c)
 	for i := range c.Messages {
 		if err == nil && strings.Contains(string(c.Messages[i].Data), d.after) {
@@ -299,7 +299,7 @@ func (d *dying) Commit(ctx context.Context, c *store.Commit) error {
 func TestCrashBeforeTheError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := memstore.New()
-		first := &dying{Mortal: looptest.Mortal{Store: shared}, after: `"misfit"`}
+		first := &dyingAfter{Mortal: looptest.Mortal{Store: shared}, after: `"misfit"`}
 		var asked, askedLater []*holdfast.ModelRequest
 		agent := former(&asked, answering("Rome"))
 		// Without a pause the answer and the end are one commit.

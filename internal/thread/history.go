@@ -3,6 +3,8 @@ package thread
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -89,14 +91,25 @@ func (h *History) WholeFrom(at int) (end int, whole bool) {
 	}
 	for end = at; end+1 < len(h.Path); end++ {
 		next := &h.Path[end+1]
-		_, made := MediaOf(next)
 		result := next.Role == string(holdfast.RoleTool)
-		if !result && !made && (len(open) == 0 || next.Role == string(holdfast.RoleUser) || next.Role == string(holdfast.RoleAssistant)) {
+		if !result && !made(next) && (len(open) == 0 || next.Role == string(holdfast.RoleUser) || next.Role == string(holdfast.RoleAssistant)) {
 			break
 		}
 		delete(open, next.ToolCallID)
 	}
 	return end, len(open) == 0
+}
+
+// activityPrefix begins the types of what a model makes besides text, holdfast.image for
+// example, and mediaKinds are these types' ends.
+const activityPrefix = "holdfast."
+
+var mediaKinds = []holdfast.PartType{holdfast.PartImage, holdfast.PartAudio, holdfast.PartVideo, holdfast.PartDocument}
+
+// made reports whether a message is what a model has made besides the text of an answer.
+func made(m *agui.Message) bool {
+	kind, ours := strings.CutPrefix(m.ActivityType, activityPrefix)
+	return ours && m.Role == string(holdfast.RoleActivity) && slices.Contains(mediaKinds, holdfast.PartType(kind))
 }
 
 // History reads the message tree and follows it from the leaf back to the first message.

@@ -14,12 +14,6 @@ import (
 // own, right after the answer that it belongs to. Frontends show it by its type; models are
 // shown it as a part of the answer.
 
-// activityPrefix begins the types of these activities: holdfast.image, for example.
-const activityPrefix = "holdfast."
-
-// mediaKinds are what a model may make.
-var mediaKinds = []holdfast.PartType{holdfast.PartImage, holdfast.PartAudio, holdfast.PartVideo, holdfast.PartDocument}
-
 // mediaContent is the content of such an activity.
 type mediaContent struct {
 	// MIMEType is the media type; empty if it is not known.
@@ -64,12 +58,11 @@ type Media struct {
 
 // MediaOf reads what NewMedia has made of it; false for any other message.
 func MediaOf(m *agui.Message) (Media, bool) {
-	kind, ours := strings.CutPrefix(m.ActivityType, activityPrefix)
 	var content mediaContent
 	var said struct {
 		Holdfast mediaMark `json:"holdfast"`
 	}
-	if m.Role != string(holdfast.RoleActivity) || !ours || !slices.Contains(mediaKinds, holdfast.PartType(kind)) || json.Unmarshal(m.Content, &content) != nil || json.Unmarshal(m.Metadata, &said) != nil || said.Holdfast.Of == "" {
+	if !made(m) || json.Unmarshal(m.Content, &content) != nil || json.Unmarshal(m.Metadata, &said) != nil || said.Holdfast.Of == "" {
 		return Media{}, false
 	}
 	source := &holdfast.Source{Type: holdfast.SourceURL, Value: content.URL, MIMEType: content.MIMEType}
@@ -77,7 +70,7 @@ func MediaOf(m *agui.Message) (Media, bool) {
 		source.Type, source.Value = holdfast.SourceData, data
 	}
 	return Media{Of: said.Holdfast.Of, At: said.Holdfast.At, Part: holdfast.Part{
-		Type: holdfast.PartType(kind), Source: source, EncryptedValue: said.Holdfast.EncryptedValue,
+		Type: holdfast.PartType(strings.TrimPrefix(m.ActivityType, activityPrefix)), Source: source, EncryptedValue: said.Holdfast.EncryptedValue,
 	}}, true
 }
 

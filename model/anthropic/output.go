@@ -14,15 +14,10 @@ import (
 // rest; so most of this file takes that part of a schema, and says when nothing but the
 // model's word is left.
 
-var (
-	_ holdfast.OutputModel = (*Model)(nil)
-	_ holdfast.MediaModel  = (*Model)(nil)
-)
-
 // unformed are the beginnings of the names of models that do not know forms.
 var unformed = []string{"claude-2", "claude-3", "claude-instant", "claude-sonnet-4-0", "claude-opus-4-0", "claude-sonnet-4-2025", "claude-opus-4-2025"}
 
-// EnforcesOutput implements [holdfast.OutputModel]. Older models do not, and no model does
+// EnforcesOutput reports whether the API enforces the form of an answer. Older models do not, and no model does
 // for a schema that the API does not take.
 func (m *Model) EnforcesOutput(req *holdfast.ModelRequest) bool {
 	config, _ := m.client.Params["output_config"].(map[string]any)
@@ -48,7 +43,7 @@ func (m *Model) formed(o *holdfast.Output) map[string]any {
 	return config
 }
 
-// Media implements [holdfast.MediaModel].
+// Media returns which media the model takes in messages, and which it makes.
 func (m *Model) Media() (takes, makes map[holdfast.PartType]bool) {
 	return map[holdfast.PartType]bool{holdfast.PartImage: true, holdfast.PartDocument: true, holdfast.PartAudio: false, holdfast.PartVideo: false},
 		map[holdfast.PartType]bool{holdfast.PartImage: false, holdfast.PartAudio: false}

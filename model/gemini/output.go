@@ -7,11 +7,6 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-var (
-	_ holdfast.OutputModel = (*Model)(nil)
-	_ holdfast.MediaModel  = (*Model)(nil)
-)
-
 // config returns the parameter generationConfig, in which the form of an answer is.
 func (m *Model) config() map[string]any {
 	config, _ := m.client.Params["generationConfig"].(map[string]any)
@@ -28,7 +23,7 @@ func (m *Model) older(generations ...string) bool {
 	return false
 }
 
-// EnforcesOutput implements [holdfast.OutputModel]. The API does not take a form from models
+// EnforcesOutput reports whether the API enforces the form of an answer. The API does not take a form from models
 // before 2.5, nor, before the third generation, together with tools, nor for images.
 func (m *Model) EnforcesOutput(req *holdfast.ModelRequest) bool {
 	for _, own := range []string{"responseMimeType", "responseSchema", "responseJsonSchema", "responseModalities"} {
@@ -49,7 +44,7 @@ func (m *Model) formed(o *holdfast.Output) map[string]any {
 	return config
 }
 
-// Media implements [holdfast.MediaModel].
+// Media returns which media the model takes in messages, and which it makes.
 func (m *Model) Media() (takes, makes map[holdfast.PartType]bool) {
 	takes = map[holdfast.PartType]bool{}
 	if strings.HasPrefix(m.client.Model, "gemini-") && !strings.Contains(m.client.Model, "image") {

@@ -5,12 +5,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
-var (
-	_ holdfast.OutputModel = (*Model)(nil)
-	_ holdfast.MediaModel  = (*Model)(nil)
-)
-
-// EnforcesOutput implements [holdfast.OutputModel]. For a server that does not know
+// EnforcesOutput reports whether the API enforces the form of an answer. For a server that does not know
 // json_schema, Params have a response_format of their own.
 func (m *Model) EnforcesOutput(*holdfast.ModelRequest) bool {
 	_, set := m.client.Params["response_format"]
@@ -26,7 +21,7 @@ func format(o *holdfast.Output) map[string]any {
 	return map[string]any{"type": "json_schema", "json_schema": form}
 }
 
-// Media implements [holdfast.MediaModel]. Whether the model sees and hears is not known.
+// Media returns which media the model takes in messages, and which it makes. Whether the model sees and hears is not known.
 func (m *Model) Media() (takes, makes map[holdfast.PartType]bool) {
 	return map[holdfast.PartType]bool{holdfast.PartVideo: false}, map[holdfast.PartType]bool{holdfast.PartAudio: false}
 }

@@ -8,11 +8,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
-var (
-	_ holdfast.OutputModel = (*Model)(nil)
-	_ holdfast.MediaModel  = (*Model)(nil)
-)
-
 // text returns the parameter text, which has the form of an answer beside other members, and
 // whether it has one.
 func (m *Model) text() (text map[string]any, formed bool) {
@@ -21,7 +16,7 @@ func (m *Model) text() (text map[string]any, formed bool) {
 	return text, formed
 }
 
-// EnforcesOutput implements [holdfast.OutputModel].
+// EnforcesOutput reports whether the API enforces the form of an answer.
 func (m *Model) EnforcesOutput(*holdfast.ModelRequest) bool {
 	_, formed := m.text()
 	return !formed
@@ -42,7 +37,7 @@ func (m *Model) formed(o *holdfast.Output) map[string]any {
 	return text
 }
 
-// Media implements [holdfast.MediaModel]. Whether the model sees is not known.
+// Media returns which media the model takes in messages, and which it makes. Whether the model sees is not known.
 func (m *Model) Media() (takes, makes map[holdfast.PartType]bool) {
 	paints := slices.ContainsFunc(m.builtin, func(t any) bool {
 		tool, _ := t.(map[string]any)

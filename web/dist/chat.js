@@ -19,7 +19,7 @@ else body.textContent = item.text ?? '';
 body.classList.toggle('raw', item.role !== 'assistant');
 extra.textContent = (item.parts ?? []).map((p) => `[${p}]`).join(' ');
 extra.hidden = !extra.textContent;
-el.hidden = item.role === 'assistant' && !item.open && !item.text && extra.hidden;
+el.hidden = extra.hidden && !item.open && !item.text;
 },
 };
 }
@@ -84,26 +84,18 @@ el.replaceChildren(item.text ?? '', item.code ? h('code', {}, item.code) : '', m
 },
 };
 }
-const picture = /^data:image\/[a-z0-9.+-]+;base64,/i;
-const mebibytes = (n) => `${Math.max(0.1, (n * 3) / 4 / (1 << 20)).toFixed(1)} MiB`;
 function madeRow() {
-const img = h('img', { alt: 'An image that the assistant made' });
-const text = h('p.quiet');
-const el = h('figure.made', {}, img, text);
+const img = h('img.made', { alt: 'An image that the assistant made' });
+const text = h('span.quiet');
+const el = h('div', {}, img, text);
 return {
 el,
 update(item) {
-const { url = '', mimeType = '', leftOut = 0 } = item.content ?? {};
-const kind = (item.name ?? '').replace('holdfast.', '');
-const shown = kind === 'image' && picture.test(url);
-img.hidden = !shown;
-if (shown && img.getAttribute('src') !== url) img.setAttribute('src', url);
-text.textContent = leftOut
-? `An older ${kind} of ${mebibytes(leftOut)}. Only the newest are loaded again.`
-: /^https:/.test(url)
-? url
-: `The assistant made something that this page cannot show: ${mimeType || kind}.`;
-text.hidden = shown;
+const { url = '', mimeType, leftOut } = item.content ?? {};
+img.hidden = !/^data:image\/[a-z0-9.+-]+;base64,/i.test(url);
+if (!img.hidden && img.src !== url) img.src = url;
+text.textContent = leftOut ? 'An older image, not loaded again' : `Not shown here: ${/^https:/.test(url) ? url : mimeType}`;
+text.hidden = !img.hidden;
 },
 };
 }

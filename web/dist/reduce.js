@@ -59,7 +59,7 @@ status: 'running', start: old?.start, end: old?.end,
 }
 }
 }
-export const made = (i) => i.kind === 'activity' && Boolean(i.name?.startsWith('holdfast.'));
+export const made = (i) => i.kind === 'activity' && /^holdfast\.(image|audio|video|document)$/.test(i.name ?? '');
 function reset(view, messages) {
 if (!messages.length) return { ...view, items: [], aside: view.items };
 if (view.aside) view = { ...view, items: [...view.aside, ...view.items], aside: undefined };

@@ -30,7 +30,7 @@ function textRow() {
       extra.textContent = (item.parts ?? []).map((p) => `[${p}]`).join(' ');
       extra.hidden = !extra.textContent;
       // An answer may be nothing but an image, which is a row of its own.
-      el.hidden = item.role === 'assistant' && !item.open && !item.text && extra.hidden;
+      el.hidden = extra.hidden && !item.open && !item.text;
     },
   };
 }
@@ -105,31 +105,23 @@ function noteRow() {
   };
 }
 
-/** Images that the model has made, by their data only: the page loads nothing from other hosts. */
-const picture = /^data:image\/[a-z0-9.+-]+;base64,/i;
-
-/** @param {number} n bytes of base64 */
-const mebibytes = (n) => `${Math.max(0.1, (n * 3) / 4 / (1 << 20)).toFixed(1)} MiB`;
-
-/** What a model has made besides text. @returns {Row} */
+/**
+ * What a model has made besides text. Images are shown by their data only: the page loads
+ * nothing from other hosts.
+ * @returns {Row}
+ */
 function madeRow() {
-  const img = h('img', { alt: 'An image that the assistant made' });
-  const text = h('p.quiet');
-  const el = h('figure.made', {}, img, text);
+  const img = h('img.made', { alt: 'An image that the assistant made' });
+  const text = h('span.quiet');
+  const el = h('div', {}, img, text);
   return {
     el,
     update(item) {
-      const { url = '', mimeType = '', leftOut = 0 } = item.content ?? {};
-      const kind = (item.name ?? '').replace('holdfast.', '');
-      const shown = kind === 'image' && picture.test(url);
-      img.hidden = !shown;
-      if (shown && img.getAttribute('src') !== url) img.setAttribute('src', url);
-      text.textContent = leftOut
-        ? `An older ${kind} of ${mebibytes(leftOut)}. Only the newest are loaded again.`
-        : /^https:/.test(url)
-          ? url
-          : `The assistant made something that this page cannot show: ${mimeType || kind}.`;
-      text.hidden = shown;
+      const { url = '', mimeType, leftOut } = item.content ?? {};
+      img.hidden = !/^data:image\/[a-z0-9.+-]+;base64,/i.test(url);
+      if (!img.hidden && img.src !== url) img.src = url;
+      text.textContent = leftOut ? 'An older image, not loaded again' : `Not shown here: ${/^https:/.test(url) ? url : mimeType}`;
+      text.hidden = !img.hidden;
     },
   };
 }

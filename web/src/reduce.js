@@ -129,8 +129,8 @@ function fromMessage(view, m, out) {
   }
 }
 
-/** Whether an item is what a model has made besides text: an activity of the server's own. @param {Item} i */
-export const made = (i) => i.kind === 'activity' && Boolean(i.name?.startsWith('holdfast.'));
+/** Whether an item is what a model has made besides text. @param {Item} i */
+export const made = (i) => i.kind === 'activity' && /^holdfast\.(image|audio|video|document)$/.test(i.name ?? '');
 
 /**
  * A snapshot is the truth about messages: a missing message was taken back, and so was a

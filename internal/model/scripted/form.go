@@ -13,10 +13,10 @@ import (
 
 // Answers that are not just text: an image, and JSON in a form.
 
-// EnforcesOutput implements [holdfast.OutputModel].
+// EnforcesOutput reports whether the form of an answer is enforced.
 func (m *Model) EnforcesOutput(*holdfast.ModelRequest) bool { return true }
 
-// Media implements [holdfast.MediaModel].
+// Media returns which media the model takes in messages, and which it makes.
 func (m *Model) Media() (takes, makes map[holdfast.PartType]bool) {
 	return map[holdfast.PartType]bool{holdfast.PartImage: false, holdfast.PartAudio: false, holdfast.PartVideo: false, holdfast.PartDocument: false},
 		map[holdfast.PartType]bool{holdfast.PartImage: true, holdfast.PartAudio: false}
