@@ -11,6 +11,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The history of a thread as a run works with it: the messages of its branch, how they grow,
+// and which ids and calls the other branches have used.
+
 // History is the messages of a thread: the path from the first one to the leaf, and the
 // ids of those that are in the tree but not on the path.
 type History struct {
