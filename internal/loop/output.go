@@ -118,7 +118,7 @@ func (a *completion) endWith(wrong *misfit) {
 	a.r.st.Ending = thread.EndingOf(err)
 }
 
-// after returns what the model reads after the history: the answer that did not fit, and
+// after returns what the model reads after all else, in the tail: the answer that did not fit, and
 // why.
 func after(m *thread.Misfit) []holdfast.Message {
 	if m == nil {

@@ -88,7 +88,7 @@ func TestOutputIsAskedAgain(t *testing.T) {
 	}
 	first, second := asked[0], asked[1]
 	if n := len(first.Messages); len(second.Messages) != n+2 || second.Messages[n].Text != `{"town": "Rome"}` || second.Messages[n+1].Role != holdfast.RoleUser ||
-		!strings.Contains(second.Messages[n+1].Text, `"city" is missing`) || second.Attempt != 1 || !slices.Equal(first.Instructions, second.Instructions) {
+		!strings.Contains(second.Messages[n+1].Text, `"city" is missing`) || second.Attempt != 1 || second.Tail != 2 || len(second.History()) != n || !slices.Equal(first.Instructions, second.Instructions) {
 		t.Errorf("asked again with %+v", second)
 	}
 	looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "and then?"))))

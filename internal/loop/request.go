@@ -23,13 +23,12 @@ func (a *completion) request() *holdfast.ModelRequest {
 	if r.agent.Instructions != "" {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)
 	}
+	instruct(req, r.rec, &r.agent.Client, r.st.Changing())
 	if f := r.host.forms[r.agent.Name]; f != nil {
 		req.Output = &f.Output
 	}
-	instruct(req, r.rec, &r.agent.Client, r.st.Changing())
-	// What was wrong with the answer before is not asked again in the next request.
-	misfit := after(r.st.Misfit)
-	req.Messages, req.Tail = append(req.Messages, misfit...), req.Tail+len(misfit)
+	wrong := after(r.st.Misfit)
+	req.Messages, req.Tail = append(req.Messages, wrong...), req.Tail+len(wrong)
 	return req
 }
 

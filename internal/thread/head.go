@@ -108,16 +108,16 @@ type Work struct {
 	Open bool `json:"open,omitempty"`
 	// Question is what a hook asks before the iteration continues; nil for most.
 	Question *Question `json:"question,omitempty"`
-	// Prompt is the mark of the last request to the model, by which the next is measured;
-	// nil if there was none.
-	Prompt *prompt.Mark `json:"prompt,omitempty"`
-	// Instructed tells the instructions of clients apart; see Instruct.
-	Instructed string `json:"instructed,omitempty"`
 	// Misfit is an answer that was taken back because it does not have its agent's form; nil
 	// once the next one is complete.
 	Misfit *Misfit `json:"misfit,omitempty"`
 	// Output is the id of the message that is the run's result; empty for most.
 	Output string `json:"output,omitempty"`
+	// Prompt is the mark of the last request to the model, by which the next is measured;
+	// nil if there was none.
+	Prompt *prompt.Mark `json:"prompt,omitempty"`
+	// Instructed tells the instructions of clients apart; see Instruct.
+	Instructed string `json:"instructed,omitempty"`
 	// Ending is why the run ends once its iteration is closed; nil for most.
 	Ending *Ending `json:"ending,omitempty"`
 

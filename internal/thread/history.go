@@ -11,8 +11,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The history of a thread as a run works with it: the messages of its branch, how they grow,
-// and which ids and calls the other branches have used.
+// The messages of a thread are a tree in the store, in which a run sees one path, from the
+// first message to a leaf. This file reads that tree and follows the path, and says where a
+// path may be cut without tearing apart what belongs together.
 
 // History is the messages of a thread: the path from the first one to the leaf, and the
 // ids of those that are in the tree but not on the path.

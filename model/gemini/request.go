@@ -5,7 +5,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"maps"
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
@@ -58,11 +57,12 @@ func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
 	if req.Output == nil {
 		return m.client.Params
 	}
-	all := maps.Clone(m.client.Params)
-	if all == nil {
-		all = map[string]any{}
+	all := map[string]any{"generationConfig": m.formed(req.Output)}
+	for name, v := range m.client.Params {
+		if name != "generationConfig" {
+			all[name] = v
+		}
 	}
-	all["generationConfig"] = m.formed(req.Output)
 	return all
 }
 

@@ -25,25 +25,9 @@ func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, error) {
 	}
 	b.End(prompt.Instructions)
 	history := len(req.History())
-	var made []wireMessage // images of the last answer, which stand after its results
-	for i := range req.Messages {
-		from := &req.Messages[i]
-		if from.Role != holdfast.RoleTool || i == history {
-			addAll(b, made)
-			made = nil
-		}
-		if i == history {
-			b.End(prompt.Messages)
-		}
-		if w, ok := m.message(from); ok {
-			b.Add(w)
-		}
-		made = append(made, m.made(from)...)
-	}
-	addAll(b, made)
-	if history == len(req.Messages) {
-		b.End(prompt.Messages)
-	}
+	m.add(b, req.Messages[:history])
+	b.End(prompt.Messages)
+	m.add(b, req.Messages[history:])
 	if len(req.Context) > 0 {
 		b.Add(wireMessage{Role: "user", Content: modelhttp.ContextText(req.Context)})
 	}
@@ -51,10 +35,26 @@ func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, error) {
 	return m.client.Written(b)
 }
 
-func addAll(b *modelhttp.Body, messages []wireMessage) {
-	for _, w := range messages {
-		b.Add(w)
+// add writes messages, and the images of an answer after the answer's results.
+func (m *Model) add(b *modelhttp.Body, messages []holdfast.Message) {
+	var made []wireMessage
+	flush := func() {
+		for _, w := range made {
+			b.Add(w)
+		}
+		made = nil
 	}
+	for i := range messages {
+		from := &messages[i]
+		if from.Role != holdfast.RoleTool {
+			flush()
+		}
+		if w, ok := m.message(from); ok {
+			b.Add(w)
+		}
+		made = append(made, m.made(from)...)
+	}
+	flush()
 }
 
 // settings are the members of a request besides the prompt. OpenAI routes requests with the

@@ -67,6 +67,12 @@ func turns(t *rapid.T, f Format) [][]holdfast.Message {
 			}
 			answer.Calls = append(answer.Calls, c)
 		}
+		if rapid.IntRange(0, 3).Draw(t, "makes an image") == 0 {
+			answer.Parts = []holdfast.Part{{Type: holdfast.PartText, Text: answer.Text}, {
+				Type: holdfast.PartImage, EncryptedValue: rapid.SampledFrom([]string{"", f.secret(serial, 0, true)}).Draw(t, "by"),
+				Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/png", Value: "DDDD"},
+			}}
+		}
 		step = append(step, answer)
 		if len(answer.Text) > 3 && rapid.Bool().Draw(t, "thinks again") {
 			again := holdfast.Message{ID: id("r"), Role: holdfast.RoleReasoning, Text: "hm", EncryptedValue: f.secret(serial, 3, false)}
@@ -108,6 +114,9 @@ func reread(t *rapid.T, m holdfast.Message) holdfast.Message {
 	d, err := read.Domain()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if m.Role == holdfast.RoleAssistant {
+		d.Parts = m.Parts // the images are messages of their own
 	}
 	return d
 }
