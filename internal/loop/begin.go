@@ -27,8 +27,6 @@ type beginning struct {
 	seq agui.Sequencer // after the commit's records
 	r   *run           // what is launched
 	st  *thread.State  // the run's, a copy of the thread's
-	// untouched are the calls that are closed although they were never started.
-	untouched map[string]bool
 }
 
 // place returns where the run begins.
@@ -92,6 +90,9 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	b.messages()
+	if b.p.d.Do != decide.Keep {
+		b.st.Instruct(b.p.rec.Instructions)
+	}
 	b.st.MakeTitle(b.r.hist)
 	if err := b.st.Begin(b.p.rec.ID, b.p.agent.Name); err != nil {
 		return nil, err
@@ -241,7 +242,7 @@ func (b *beginning) fresh(ctx context.Context) error {
 		b.st.Answers, b.st.Question = nil, nil
 		// The results of frontend calls close the iteration that made them.
 		if !b.onlyResults() {
-			b.st.Iteration, b.st.Open, b.st.OnlyRecorded = 0, false, false
+			b.st.Iteration, b.st.Open, b.st.OnlyRecorded, b.st.Model = 0, false, false, ""
 		}
 	}
 	b.st.Ending = nil
@@ -272,14 +273,16 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.untouched = map[string]bool{}
 	text := map[decide.Closing]string{decide.CloseDeclined: thread.TextDeclined, decide.CloseAbandoned: thread.TextAbandoned, decide.CloseNotAnswered: thread.TextNotAnswered}[b.p.d.Close]
 	if text == "" {
 		text = thread.TextNotAnswered
 	}
 	for _, call := range b.st.Calls {
-		b.untouched[call.ID] = !started[call.ID]
-		b.add(agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}))
+		m := agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text})
+		if b.p.repeatsMatter(call.Name) && !started[call.ID] {
+			m.Metadata = thread.FailedMark(true) // so that no branch takes it for one that was made
+		}
+		b.add(m)
 	}
 	b.st.Calls = nil
 	return nil
@@ -305,6 +308,7 @@ func (b *beginning) leaveTo(parent string) {
 	}
 	b.r.hist = h
 	b.st.Leaf, b.st.Count = parent, len(h.Path)
+	b.st.Prompt = b.st.Prompt.Branched()
 }
 
 // messages adds the new messages to the tree. While calls are open, new user messages
@@ -327,7 +331,7 @@ func (b *beginning) add(m agui.Message) {
 	if m.ID == "" {
 		m.ID = b.cfg.NewID("msg")
 	}
-	data := m.AppendJSON(nil)
+	m, data := thread.Stored(m)
 	b.c.Messages = append(b.c.Messages, store.Message{ID: m.ID, Parent: b.st.Leaf, Data: data})
 	b.st.Leaf = m.ID
 	b.r.hist.Add(m, data)

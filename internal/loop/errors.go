@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -59,9 +60,25 @@ func publicError(err error) *holdfast.Error {
 		if text == "" {
 			text = "The model could not answer."
 		}
-		return holdfast.Errorf(codes.ModelFailed, "%s", text).WithHint("To try again, %s.", thread.HintEmptyPost).Wrap(err)
+		return holdfast.Errorf(codes.ModelFailed, "%s", text).WithHint("%s", hint(m.Kind)).Wrap(err)
 	}
 	return holdfast.AsError(err)
+}
+
+// hint says what to do about a model that has failed in this way.
+func hint(kind failure.Kind) string {
+	again := "To try again, " + thread.HintEmptyPost + "."
+	switch kind {
+	case failure.Quota, failure.Auth:
+		return "The server's log has the provider's words. " + again
+	case failure.TooLong:
+		return "Begin a new thread, fork this one at an earlier message, or give the agent a history window. " + again
+	case failure.Refused:
+		return "Go back to before the last message (POST /threads/{thread}/rewind) and send another one. " + again
+	case failure.Invalid:
+		return "The same request will be refused again; the server's log has the provider's words. " + again
+	}
+	return again
 }
 
 // toolErrorText returns what the model and the stream are shown of an error that a tool, or

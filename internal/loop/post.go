@@ -134,8 +134,9 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	}
 	p.d = decide.Decide(s, p.req, e.cfg.Now())
 	if in.Chat && p.d.Do == decide.Reject && p.d.Err.Code == codes.InvalidAnswer {
-		// The page of a frontend cannot show this error; it can ask again.
-		p.d = decide.Decision{Do: decide.Hydrate, Warning: p.d.Err.Message}
+		// The page of a frontend cannot show this error; it can ask again. What the person has
+		// answered is not for the log.
+		p.d = decide.Decision{Do: decide.Hydrate, Warning: "resume ignored: an answer is not what its question asks for"}
 	}
 	if err := e.authorize(ctx, who, p); err != nil {
 		return nil, err
@@ -208,11 +209,11 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 	if t.Head == nil {
 		return decide.Situation{}, nil
 	}
-	leaf := &t.History.Path[len(t.History.Path)-1] // Load has made sure that there is one
+	last := t.History.Last()
 	s := decide.Situation{
 		Exists: true, Thread: t.Key.Thread, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
-		Incomplete: decide.Completable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
+		Incomplete: last >= 0 && decide.Completable(t.History.Path[last].Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
 	s.Parameters = p.parameters()
 	var err error

@@ -118,6 +118,7 @@ func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 func (r *run) closeCalls(text string) error {
 	for len(r.st.Calls) > 0 {
 		f := finished{call: r.st.Calls[0], result: holdfast.ToolResult{Text: text, Failed: true}}
+		f.notRun = f.call.Waits() && !f.call.InDoubt
 		if err := r.save(f); err != nil {
 			return err
 		}

@@ -33,6 +33,7 @@ func run() error {
 	schemas := flag.String("schema-changes", "", "as the server's flag of this name")
 	archiveAfter := flag.Duration("archive-after", time.Minute, "as the server's flag of this name")
 	reset := flag.Bool("reset-newer", false, "begin states of unknown versions anew")
+	provider := flag.String("provider", "", "where a fake provider of models is; empty for none")
 	flag.Parse()
 	file, err := os.OpenFile(*path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -48,9 +49,14 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	prompted, err := w.prompted(*provider)
+	if err != nil {
+		return err
+	}
+	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller()}, w.limited()...)
 	return server.ListenAndServe(server.Config{
 		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
-		Agents: append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders()}, w.limited()...),
+		Agents: append(agents, prompted...),
 		Limits: map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}, "orders": {MaxIterations: orderIterations}},
 	})
 }
