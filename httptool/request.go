@@ -5,6 +5,7 @@ package httptool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,8 @@ type request struct {
 	query   []queryMember
 	headers []header
 	body    *node
+	// contentType is the type of the body; empty means application/json.
+	contentType string
 	// rest: the body is an object of the arguments that nothing else uses.
 	rest bool
 	// declared are the arguments' names, as the schema has them.
@@ -305,7 +308,7 @@ func (r *request) build(ctx context.Context, a *arguments) (*http.Request, error
 	h.Header.Set("Accept", "application/json, text/*;q=0.9, */*;q=0.5")
 	h.Header.Set("User-Agent", "holdfast")
 	if body != nil {
-		h.Header.Set("Content-Type", "application/json")
+		h.Header.Set("Content-Type", cmp.Or(r.contentType, "application/json"))
 	}
 	for _, t := range r.headers {
 		value, given, err := t.expand(a)
