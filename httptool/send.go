@@ -225,16 +225,16 @@ func (t *Tool) resultOf(a *answer) (holdfast.ToolResult, error) {
 		// It says that the request was handled, and where its result is.
 		return holdfast.ToolResult{Text: t.client.clean("The service answered 303 See Other; the result is at " + a.location)}, nil
 	}
-	return holdfast.ToolResult{Failed: true, Text: t.refusal(a)}, nil
+	return holdfast.ToolResult{Failed: true, Text: t.refusal(t.request, a)}, nil
 }
 
 // maxRefusal is how much of an answer's body is shown if the service refused the call.
 const maxRefusal = 4 << 10
 
 // refusal returns what the model reads of an answer that is no success.
-func (t *Tool) refusal(a *answer) string {
+func (t *Tool) refusal(r *request, a *answer) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s answered %s.", t.request.host(), statusText(a.status))
+	fmt.Fprintf(&b, "%s answered %s.", r.host(), statusText(a.status))
 	if a.location != "" {
 		fmt.Fprintf(&b, " It points to %s, which was not followed.", a.location)
 	}
