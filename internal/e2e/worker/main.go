@@ -32,6 +32,8 @@ func run() error {
 	cost := flag.String("cost", "1000", "what the calls of the agent spender may cost its tenant")
 	schemas := flag.String("schema-changes", "", "as the server's flag of this name")
 	archiveAfter := flag.Duration("archive-after", time.Minute, "as the server's flag of this name")
+	service := flag.String("service", "", "the URL of the service that the agent caller calls")
+	serves := flag.Bool("serve", false, "be that service")
 	reset := flag.Bool("reset-newer", false, "begin states of unknown versions anew")
 	flag.Parse()
 	file, err := os.OpenFile(*path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -40,6 +42,9 @@ func run() error {
 	}
 	defer file.Close()
 	w := &worker{name: *name, holds: *holds, journal: file, delay: *delay}
+	if *serves {
+		return w.serve(*addr, *path)
+	}
 	keeper, err := w.keeper(*deployment)
 	if err != nil {
 		return err
@@ -48,9 +53,17 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders()}, w.limited()...)
+	if *service != "" {
+		caller, err := w.caller(*service)
+		if err != nil {
+			return err
+		}
+		agents = append(agents, caller)
+	}
 	return server.ListenAndServe(server.Config{
 		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
-		Agents: append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders()}, w.limited()...),
+		Agents: agents,
 		Limits: map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}, "orders": {MaxIterations: orderIterations}},
 	})
 }
