@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,5 +132,28 @@ func (h *httpCrew) checkKeys() {
 			h.Errorf("%s: the key was %q and is %q", effect, known, key)
 		}
 		keys[effect] = key
+	}
+}
+
+// TestDeathsOnThePage: docs/tools.md has the same numbers.
+func TestDeathsOnThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, effect := range []string{"pure", "idempotent", "once", "query"} {
+		row := "| `" + effect + "` |"
+		for _, d := range deathsOfHTTP {
+			want := d.want[effect]
+			text := want.text
+			if text == thread.TextInDoubt || text == thread.TextUnknown {
+				text = "in doubt"
+			}
+			row += fmt.Sprintf(" %d sent, %d done: %s |", want.got, want.did, text)
+		}
+		if !strings.Contains(string(page), row+"\n") {
+			t.Errorf("docs/tools.md does not have the row\n%s", row)
+		}
 	}
 }
