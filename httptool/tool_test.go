@@ -429,3 +429,37 @@ func TestRoundTripper(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestHTTP2: what was sent is told from what was not over HTTP/2 too, and nothing is sent
+// twice there.
+func TestHTTP2(t *testing.T) {
+	t.Parallel()
+	first := true
+	s := &service{}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			t.Errorf("this is %s", r.Proto)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.requests = append(s.requests, r.Method)
+		if !first {
+			panic(http.ErrAbortHandler)
+		}
+		first = false
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	tool := newTool(t, httptool.Options{URL: s.URL, Method: "POST", Body: json.RawMessage(`{}`), RoundTripper: func(http.RoundTripper) http.RoundTripper { return s.Client().Transport }})
+	if _, err := call(t, tool, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t, tool, ""); !errors.Is(err, holdfast.ErrOutcomeUnknown) || len(s.seen()) != 2 {
+		t.Errorf("%v after %v", err, s.seen())
+	}
+	s.Close()
+	if _, err := call(t, tool, ""); !strings.HasPrefix(public(err), "http_unreachable") {
+		t.Error(err)
+	}
+}

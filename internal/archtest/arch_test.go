@@ -84,7 +84,7 @@ var rules = map[string]rule{
 	"httptool":                      {ours: []string{"", "internal/netguard", "internal/schema"}, libraries: []string{"go.yaml.in/yaml"}, why: "a tool knows neither the loop nor AG-UI; OpenAPI documents are JSON or YAML"},
 	"internal/tools":                {ours: []string{""}, why: "tools are written with the public API"},
 	"server": {libraries: []string{"github.com/prometheus/client_golang"}, ours: []string{"", "access", "codes", "state", "store", "threads", "internal/agui", "internal/config", "internal/http", "internal/ids", "internal/loop", "internal/metrics", "internal/operator", "internal/quota",
-		"model/anthropic", "model/gemini", "model/openai", "model/responses", "internal/model/scripted", "internal/stores", "internal/thread", "internal/tools", "internal/upkeep", "middleware", "middleware/budget", "middleware/kinds", "middleware/redaction", "observe"},
+		"model/anthropic", "model/gemini", "model/openai", "model/responses", "internal/model/scripted", "internal/stores", "internal/thread", "internal/tools", "internal/upkeep", "middleware", "middleware/budget", "middleware/kinds", "middleware/redaction", "observe", "httptool"},
 		why: "server wires; it is the only package that sees the parts together, and it reads the file of agents for every program, ours and those of others"},
 	"cmd/server":          {ours: []string{"", "state", "store", "offline", "access", "server", "apikey", "jwtauth", "web"}, why: "cmd turns flags into a server.Config and nothing more; whatever it is made of is public, so that a program of one's own can be it"},
 	"internal/statecheck": {libraries: []string{"golang.org/x/tools"}, why: "the analysis reads other people's code; it runs none of ours"},
