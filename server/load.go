@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/httptool"
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -219,7 +220,18 @@ func checkPrice(raw json.RawMessage) error {
 }
 
 // tools returns the tools that an agent with this model may list.
-func (p Parts) tools(model string) []holdfast.Tool { return slices.Concat(p.Tools, p.builtin(model)) }
+func (p Parts) tools(model string) []holdfast.Tool {
+	return slices.Concat(p.Tools, p.builtin(model), onlyListed())
+}
+
+// onlyListed returns the built-in tools that no agent has unless it lists them.
+func onlyListed() []holdfast.Tool {
+	all := []holdfast.Tool{tools.Scratchpad()}
+	if fetch, err := httptool.Fetch(httptool.FetchOptions{}); err == nil { // without options nothing can be wrong
+		all = append(all, fetch)
+	}
+	return all
+}
 
 // builtin returns the tools that come with Holdfast. They pause only in the demo,
 // where people watch.

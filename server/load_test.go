@@ -473,3 +473,22 @@ func TestLogHidesSecrets(t *testing.T) {
 		t.Errorf("an invalid pattern: %v", err)
 	}
 }
+
+// TestToolsOnlyListed: an agent has these built-in tools if it lists them, and the agent of
+// the demo does not have them.
+func TestToolsOnlyListed(t *testing.T) {
+	names := func(agents []holdfast.Agent) (all []string) {
+		for _, tool := range agents[0].Tools {
+			all = append(all, tool.Spec().Name)
+		}
+		return all
+	}
+	parts := server.Parts{DefaultModel: "demo", Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"demo": echo}, Getenv: noEnv}
+	agents, _, err := server.LoadAgents(written(t, "agents: [{name: a, tools: [http_get, scratchpad]}]"), parts)
+	if err != nil || !slices.Equal(names(agents), []string{"http_get", "scratchpad"}) {
+		t.Errorf("%v, %v", names(agents), err)
+	}
+	if agents, _, err = server.LoadAgents("", parts); err != nil || len(names(agents)) == 0 || slices.Contains(names(agents), "http_get") || slices.Contains(names(agents), "scratchpad") {
+		t.Errorf("the demo: %v, %v", names(agents), err)
+	}
+}

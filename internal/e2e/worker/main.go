@@ -32,6 +32,8 @@ func run() error {
 	cost := flag.String("cost", "1000", "what the calls of the agent spender may cost its tenant")
 	schemas := flag.String("schema-changes", "", "as the server's flag of this name")
 	archiveAfter := flag.Duration("archive-after", time.Minute, "as the server's flag of this name")
+	service := flag.String("service", "", "the URL of the service that the agent caller calls")
+	serves := flag.Bool("serve", false, "be that service")
 	reset := flag.Bool("reset-newer", false, "begin states of unknown versions anew")
 	provider := flag.String("provider", "", "where a fake provider of models is; empty for none")
 	flag.Parse()
@@ -41,6 +43,9 @@ func run() error {
 	}
 	defer file.Close()
 	w := &worker{name: *name, holds: *holds, journal: file, delay: *delay}
+	if *serves {
+		return w.serve(*addr, *path)
+	}
 	keeper, err := w.keeper(*deployment)
 	if err != nil {
 		return err
@@ -54,6 +59,13 @@ func run() error {
 		return err
 	}
 	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller()}, w.limited()...)
+	if *service != "" {
+		caller, err := w.caller(*service)
+		if err != nil {
+			return err
+		}
+		agents = append(agents, caller)
+	}
 	return server.ListenAndServe(server.Config{
 		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
 		Agents: append(agents, prompted...),
