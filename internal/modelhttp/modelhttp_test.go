@@ -333,6 +333,30 @@ func (l lines) Whole(data []byte) error { return l.NotStreamed(data) }
 func (l lines) Ended(cause error) error { return l.Truncated(cause) }
 func parseLines(a *Answer) Parser       { return lines{a} }
 
+// TestParams: the parameters are what they are in JSON, however a program writes them, and
+// what the program does with its map afterwards changes nothing.
+func TestParams(t *testing.T) {
+	t.Parallel()
+	own := map[string]any{
+		"text": map[string]string{"verbosity": "low"}, "thinking": struct {
+			Type string `json:"type"`
+		}{"adaptive"}, "seed": int64(1<<62 + 1), "temperature": 0.20,
+	}
+	client, err := New(Options{Model: "m", Key: "k", BaseURL: "https://host", Params: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own["seed"] = 1
+	for _, name := range []string{"text", "thinking"} {
+		if _, is := client.Params[name].(map[string]any); !is {
+			t.Errorf("%s is a %T", name, client.Params[name])
+		}
+	}
+	if body := string(NewBody(client.Params).Bytes()); body != `{"seed":4611686018427387905,"temperature":0.2,"text":{"verbosity":"low"},"thinking":{"type":"adaptive"}` {
+		t.Error(body)
+	}
+}
+
 // TestSilence: a provider that sends nothing for the timeout is given up, before its
 // answer and within it; one that goes on sending is not, and neither is one whose reader
 // is slow.
