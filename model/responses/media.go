@@ -46,9 +46,8 @@ func (w *writer) showAgain() {
 // builtin returns the provider's own tools among the parameters. The agent's tools are not
 // set there.
 func builtin(params map[string]any) ([]any, error) {
-	given, set := params["tools"]
-	list, is := given.([]any)
-	if set && !is {
+	list, is := params["tools"].([]any)
+	if params["tools"] != nil && !is {
 		return nil, errTools
 	}
 	for _, t := range list {
