@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -354,6 +355,20 @@ func TestParams(t *testing.T) {
 	}
 	if body := string(NewBody(client.Params).Bytes()); body != `{"seed":4611686018427387905,"temperature":0.2,"text":{"verbosity":"low"},"thinking":{"type":"adaptive"}` {
 		t.Error(body)
+	}
+}
+
+// TestUsage: what a provider cannot mean is not counted, and no sum overflows.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	n := func(n int64) *int64 { return &n }
+	u := Total(&holdfast.Usage{InputTokens: Sum(n(math.MaxInt64), n(math.MaxInt64), n(-5)), OutputTokens: n(math.MaxInt64), ReasoningTokens: n(-1), CachedInput: n(7)})
+	got, err := json.Marshal(u)
+	if want := `{"inputTokens":1000000000000,"outputTokens":1000000000000,"totalTokens":1000000000000,"cachedInputTokens":7}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	if u := Total(&holdfast.Usage{InputTokens: n(3), OutputTokens: n(math.MinInt64), TotalTokens: n(-3)}); u.OutputTokens != nil || u.TotalTokens != nil || *u.InputTokens != 3 {
+		t.Errorf("%+v", u)
 	}
 }
 
