@@ -92,7 +92,7 @@ func New(o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := builtin(o.Params)
+	own, err := builtin(client.Params)
 	if err != nil {
 		return nil, err
 	}
