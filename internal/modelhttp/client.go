@@ -32,6 +32,8 @@ import (
 type Options struct {
 	// Provider is the name of the provider, such as "openai".
 	Provider string
+	// API names the one that is asked, of a provider that has several.
+	API string
 	// Model is the provider's name of the model.
 	Model string
 	// BaseURL is what comes before the path of a request; if it is empty, the environment
@@ -122,7 +124,7 @@ func New(o Options) (*Client, error) {
 	if err := c.setHeaders(o); err != nil {
 		return nil, err
 	}
-	c.circuit = circuitKey(c.BaseURL, o.Proxy, c.header)
+	c.circuit = circuitKey(c.BaseURL, o.API, o.Proxy, c.header)
 	return c, c.setHTTP(o)
 }
 
