@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,6 +87,7 @@ func anyRecorded(history []holdfast.Message) bool {
 // recall finds out what is left out for this model: the newest activity says from where
 // on it is shown everything, and the newest summary covers what is before, or a part of it.
 func (s *windowCall) recall(history []holdfast.Message) {
+	s.now.maxBytes = s.boundIn(history)
 	newest, last := true, true // last: no message of the conversation follows
 	for i := len(history) - 1; i >= 0 && s.now.summarised == 0; i-- {
 		last = last && history[i].Activity != nil
@@ -95,7 +97,7 @@ func (s *windowCall) recall(history []holdfast.Message) {
 		}
 		if newest {
 			newest = false
-			s.now.place, s.now.maxBytes = place{from, s.placesOf(r.Shown, from)}, r.MaxBytes
+			s.now.place = place{from, s.placesOf(r.Shown, from)}
 			// After a takeover attempts are counted from 0 again.
 			if last && r.Run == s.req.Run && r.Attempt < s.req.Attempt {
 				s.now.overflows = r.Overflows
@@ -111,6 +113,20 @@ func (s *windowCall) recall(history []holdfast.Message) {
 			s.now.place = place{from, s.keeps(from, *s.KeepFirst)}
 		}
 	}
+}
+
+// boundIn returns the newest bound of this model; 0 if there is none. A newer activity that
+// is about all models has no bound, and does not change that of one.
+func (s *windowCall) boundIn(history []holdfast.Message) int {
+	for i := len(history) - 1; i >= 0; i-- {
+		if a := history[i].Activity; a == nil || !bytes.Contains(a.Content, []byte(`"maxBytes"`)) {
+			continue // most summaries, of which there may be many
+		}
+		if r, from := s.rangeOf(&history[i]); from > 0 && r.MaxBytes > 0 {
+			return r.MaxBytes
+		}
+	}
+	return 0
 }
 
 // rangeOf returns what an activity of a window leaves out, and the index after it; 0 if the
@@ -182,9 +198,10 @@ func (s *windowCall) notes() []string {
 	return notes
 }
 
-// after returns the index after the message with an id; 0 if it is not there.
+// after returns the index after the message with an id; 0 if it is not there, or if nothing
+// follows it: then there would be nothing to show.
 func (v *windowView) after(id string) int {
-	for i := len(v.messages) - 1; i >= 0 && id != ""; i-- {
+	for i := len(v.messages) - 2; i >= 0 && id != ""; i-- {
 		if v.messages[i].ID == id {
 			return i + 1
 		}

@@ -148,6 +148,23 @@ func TestTheOldSummaryIsUsed(t *testing.T) {
 	s.shows("uauauauaua", "u0 u8 a9", old, "The conversation before this point is not shown: 4 messages.")
 }
 
+// TestWhatCoversEverythingIsNotUsed: where nothing follows what is left out, as in a history
+// of which the agent is not shown the end, everything is shown that fits.
+func TestWhatCoversEverythingIsNotUsed(t *testing.T) {
+	t.Parallel()
+	s := newSummarising(t, middleware.HistoryWindowOptions{KeepFirst: new(0), SummaryEvery: 10})
+	var stored state.States
+	if err := json.Unmarshal([]byte(`{"states":{"holdfast.history_window":{"upTo":"a5","text":"They met.","messages":6}}}`), &stored); err != nil {
+		t.Fatal(err)
+	}
+	s.ctx = state.ContextWith(s.ctx, state.NewLive(&stored))
+	s.shows("uauaua", "u0 a1 u2 a3 u4 a5")
+	s = newSummarising(t, middleware.HistoryWindowOptions{KeepFirst: new(0), SummaryEvery: 10})
+	s.history.Set(shape("uauaua"))
+	s.history.Put(middleware.ActivitySummary, `{"to":"a5","messages":6,"text":"They met."}`)
+	s.shows("uauaua", "u0 a1 u2 a3 u4 a5")
+}
+
 // TestADamagedOldSummary: it ends the call, as every state that cannot be read.
 func TestADamagedOldSummary(t *testing.T) {
 	t.Parallel()

@@ -291,6 +291,28 @@ func TestAnotherModelTakesMore(t *testing.T) {
 	}
 }
 
+// TestAModelKeepsItsBound: also if what was left out last was so for all models, as at a step
+// of another one.
+func TestAModelKeepsItsBound(t *testing.T) {
+	t.Parallel()
+	for _, then := range []string{middleware.WindowTruncate, middleware.WindowSummarise} {
+		history := shape(strings.Repeat("ua", 31) + "u")
+		s := newSmall(t, 130, middleware.HistoryWindowOptions{MaxMessages: 40, Then: then})
+		s.summarises = true
+		if _, err := s.ask(history[:21]); err != nil || s.refused != 1 {
+			t.Fatalf("%s: %v after %d", then, err, s.refused)
+		}
+		s.name, s.bytes = "p/larger", 1000
+		if _, err := s.ask(history[:55]); err != nil || s.refused != 1 || strings.Contains(s.History.Activities[len(s.History.Activities)-1], `"model"`) {
+			t.Errorf("%s: %v after %d, recorded is %q", then, err, s.refused, s.History.Activities)
+		}
+		s.name, s.bytes = "p/m", 130
+		if _, err := s.ask(history); err != nil || s.refused != 1 {
+			t.Errorf("%s: the smaller model: %v after %d, recorded is %q", then, err, s.refused, s.History.Activities)
+		}
+	}
+}
+
 // TestAReaderThatStopsAtACut: after that nothing is asked.
 func TestAReaderThatStopsAtACut(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func (s *summarising) askWith(history []holdfast.Message) (answered *holdfast.Mo
 			}
 		}
 	})
-	req := &holdfast.ModelRequest{Instructions: []string{"be kind"}, Messages: history, Tools: []holdfast.ToolSpec{{Name: "f"}}, Context: []holdfast.ContextItem{{}}}
+	req := &holdfast.ModelRequest{Instructions: []string{"be kind"}, Messages: history, Tools: []holdfast.ToolSpec{{Name: "f"}}, Context: []holdfast.ContextItem{{}}, Output: &holdfast.Output{Name: "answer"}}
 	for d, err := range model(s.ctx, req) {
 		if err != nil {
 			return answered, err
@@ -123,7 +123,7 @@ func TestHistoryIsSummarised(t *testing.T) {
 	if want := "The conversation:\nuser: text 000\nassistant: text 001\nuser: text 002\nassistant: text 003\nuser: text 004\nassistant: text 005\n"; len(req.Messages) != 1 || req.Messages[0].Text != want {
 		t.Errorf("summarised is %q", req.Messages[0].Text)
 	}
-	if len(req.Tools) != 0 || len(req.Context) != 0 || len(req.Instructions) != 1 || !strings.Contains(req.Instructions[0], "You write the memory") {
+	if len(req.Tools) != 0 || len(req.Context) != 0 || req.Output != nil || len(req.Instructions) != 1 || !strings.Contains(req.Instructions[0], "You write the memory") {
 		t.Errorf("got %+v", req)
 	}
 	if want := `holdfast.history_summarised {"bytes":12,"messages":6}`; len(s.notices) != 1 || s.notices[0] != want {

@@ -120,6 +120,8 @@ func TestReadResult(t *testing.T) {
 	history = append(history, shape("uctct")...)
 	history[4].Calls[0].ID, history[5] = "parts", holdfast.Message{Role: holdfast.RoleTool, CallID: "parts", Parts: parts}
 	history[6].Calls[0].ID, history[7] = "failed", holdfast.Message{Role: holdfast.RoleTool, CallID: "failed", Error: "it broke"}
+	history = append(history, shape("ct")...)
+	history[8].Calls[0].ID, history[9] = "both", holdfast.Message{Role: holdfast.RoleTool, CallID: "both", Text: "no", Error: lines}
 	history = append(history, holdfast.Message{Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: "open"}}})
 	run.History.Set(history)
 	tool := middleware.LargeResults(middleware.LargeResultsOptions{MaxBytes: 1200}).Tools[0]
@@ -136,6 +138,7 @@ func TestReadResult(t *testing.T) {
 		{`{"call":"parts","limit":1}`, "abcd\n[bytes 0 to 4 of 6; go on with offset 4]", false},
 		{`{"call":"parts","offset":5}`, "é\n[bytes 4 to 6: the end]", false},
 		{`{"call":"failed"}`, "it broke\n[bytes 0 to 8: the end]", false},
+		{`{"call":"both","offset":600,"limit":10}`, "line 020: \n[bytes 600 to 610 of 3000; go on with offset 610]", false}, // what was shortened
 		{`{"call":"call1.1","pattern":"line 07[89]"}`, "offset 2260: " + lines[2260:2428] + "\n[these", false},
 		{`{"call":"call1.1","pattern":"(?i)LINE 099","offset":100}`, "offset 2890: " + lines[2890:] + "\n[these are all places from offset 100 on, of 3000 bytes]", false},
 		{`{"call":"call1.1","pattern":"(?s)line 010.*"}`, "offset 220: " + lines[220:540] + "\n[these are all places from offset 0 on, of 3000 bytes]", false},

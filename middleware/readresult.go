@@ -76,10 +76,10 @@ func resultOf(history []holdfast.Message, call string) (string, error) {
 		m := &history[i]
 		switch {
 		case m.Role == holdfast.RoleTool && m.CallID == call:
-			if text := m.PlainText(); text != "" {
+			if text := m.PlainText(); len(text) > len(m.Error) {
 				return text, nil
 			}
-			return m.Error, nil
+			return m.Error, nil // of a failed call; what is beside it is short
 		case slices.ContainsFunc(m.Calls, func(c holdfast.ToolCall) bool { return c.ID == call }):
 			return "", fmt.Errorf("the call %q has no result yet", call)
 		}

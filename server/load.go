@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -80,16 +81,28 @@ type ModelSpec struct {
 
 // DefaultModel returns the model of agents that name none: the first of
 // responses/gpt-6-luna, anthropic/claude-sonnet-5-5 and gemini/gemini-3.8-flash for which
-// there is a key, or else the demo.
+// there is a key, or else the demo. If OPENAI_BASE_URL names another server than OpenAI's,
+// the first of them is openai/gpt-5-mini: such servers have OpenAI's chat completions API, and
+// often no other.
 func DefaultModel(getenv func(string) string) string {
+	openAI := "responses/gpt-6-luna"
+	if base := getenv("OPENAI_BASE_URL"); base != "" && !isOpenAI(base) {
+		openAI = "openai/gpt-5-mini"
+	}
 	for _, d := range []struct{ key, model string }{
-		{"OPENAI_API_KEY", "responses/gpt-6-luna"}, {"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5-5"}, {"GEMINI_API_KEY", "gemini/gemini-3.8-flash"},
+		{"OPENAI_API_KEY", openAI}, {"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5-5"}, {"GEMINI_API_KEY", "gemini/gemini-3.8-flash"},
 	} {
 		if getenv(d.key) != "" {
 			return d.model
 		}
 	}
 	return demoModel
+}
+
+// isOpenAI reports whether a base URL is OpenAI's own, of any region.
+func isOpenAI(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && strings.HasSuffix("."+u.Hostname(), ".api.openai.com")
 }
 
 // LoadAgents reads an agents file, the same that the holdfast program reads, for a

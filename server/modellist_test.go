@@ -161,6 +161,21 @@ agents:
 	}
 }
 
+// TestCircuitsOfTwoAPIs: a gateway that has only one of OpenAI's APIs fails there alone. Its
+// circuit keeps nobody from the other one, at the same place with the same key.
+func TestCircuitsOfTwoAPIs(t *testing.T) {
+	agents, _, err := server.LoadAgents(written(t, "agents:\n  - {name: a, models: [responses/m, openai/m]}\n"), server.Parts{Getenv: func(name string) string {
+		return map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://gateway.example/v1"}[name]
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := func(m holdfast.Model) string { return m.(interface{ CircuitKey() string }).CircuitKey() }
+	if first, second := key(agents[0].Model), key(agents[0].Fallbacks[0]); first == second {
+		t.Errorf("both have the circuit %s", first)
+	}
+}
+
 // silent returns a model that says nothing until it is cancelled.
 func silent(server.ModelSpec) (holdfast.Model, error) {
 	return holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {

@@ -80,8 +80,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		"where threads are kept: file:FOLDER, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
 	fs.StringVar(&o.redisPrefix, "redis-prefix", "hf:", "the prefix of every key in Redis")
 	fs.StringVar(&o.model, "model", "",
-		"the default model: demo (scripted, needs no key), openai/NAME, responses/NAME, anthropic/NAME or gemini/NAME, or several with commas between them, each of which is asked if the one before it fails; without it, responses/gpt-6-luna if OPENAI_API_KEY is set, "+
-			"or else anthropic/claude-sonnet-5-5 if ANTHROPIC_API_KEY is, or gemini/gemini-3.8-flash if GEMINI_API_KEY is, else demo")
+		"the default model: demo (scripted, needs no key), openai/NAME, responses/NAME, anthropic/NAME or gemini/NAME, or several with commas between them, each of which is asked if the one before it fails; without it, responses/gpt-6-luna if OPENAI_API_KEY is set "+
+			"(openai/gpt-5-mini if OPENAI_BASE_URL is not OpenAI's), or else anthropic/claude-sonnet-5-5 if ANTHROPIC_API_KEY is, or gemini/gemini-3.8-flash if GEMINI_API_KEY is, else demo")
 	fs.StringVar(&o.configFile, "config", "", "the agents file; default holdfast.yaml if it exists")
 	fs.StringVar(&o.retention, "retention", "full", "which checkpoints stay listed: full (the newest 100), full:N, all, or latest")
 	fs.StringVar(&o.frequency, "checkpoint-frequency", "per_iteration", "which checkpoints are listed: per_iteration, per_turn or manual")

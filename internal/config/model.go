@@ -112,7 +112,7 @@ func (p *parser) modelsOf(a *Agent, one Model, list *yaml.Node) []Model {
 		models = append(models, m)
 	})
 	if n := resolve(list); n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
-		p.mistake(position(n), "models has no model; it needs at least one, like openai/gpt-5-mini")
+		p.mistake(position(n), "models has no model; it needs at least one, like responses/gpt-6-luna")
 	}
 	return models
 }
@@ -132,7 +132,7 @@ func (p *parser) modelEntry(n *yaml.Node) Model {
 	})
 	m.at = p.object(n, "a model", known)
 	if _, ok := m.at["name"]; !ok {
-		p.mistake(m.start, "this model has no name; add name:, like openai/gpt-5-mini")
+		p.mistake(m.start, "this model has no name; add name:, like responses/gpt-6-luna")
 	}
 	return m
 }

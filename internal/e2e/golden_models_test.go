@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/internal/redistest"
@@ -22,8 +23,8 @@ import (
 // environment.
 
 // goldenModels are the threads in a golden store that have the model to which a run has
-// fallen back, the mark of a prompt, or what a history window has recorded. Formats 1 to 6
-// have none.
+// fallen back, the mark of a prompt, what a history window has recorded, or what answers are
+// besides text. Formats 1 to 6 have none.
 type goldenModels struct {
 	Models []string `json:",omitempty"`
 }
@@ -43,6 +44,9 @@ var modelThreads = map[string]modelThread{
 	"narrow":  {leave: leaveNarrow, check: checkNarrow},
 	"reader":  {leave: leaveReader, check: checkReader},
 	"careful": {leave: leaveCareful, check: checkCareful},
+	"former":  {leave: leaveFormer, check: checkFormer, running: true},
+	"formed":  {leave: leaveFormed, check: checkFormed},
+	"painter": {leave: leavePainter, check: checkPainter},
 }
 
 // leaveModels makes the threads on a server that is killed soon after.
@@ -73,6 +77,7 @@ type goldenProvider struct {
 	url   string
 	mu    sync.Mutex
 	asked map[string][]string // the requests, by model
+	holds atomic.Bool         // the model in a form does not finish
 }
 
 func newGoldenProvider(t *testing.T) *goldenProvider {
@@ -115,7 +120,7 @@ func (g *goldenProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Model    string
 		Messages []struct {
 			Role    string
-			Content string
+			Content any
 		}
 	}
 	body, err := io.ReadAll(r.Body)
@@ -133,7 +138,7 @@ func (g *goldenProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, m := range req.Messages {
 		switch m.Role {
 		case "user":
-			said = m.Content
+			said, _ = m.Content.(string)
 		case "tool":
 			said, results = "", results+1
 		}
@@ -146,6 +151,12 @@ func (g *goldenProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case req.Model == "narrow" && len(body) > goldenNarrow:
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, `{"error":{"message":"too much","code":"context_length_exceeded"}}`)
+	case req.Model == "former":
+		g.form(w, r, string(body))
+	case req.Model == "formed":
+		fmt.Fprint(w, chatDelta(fmt.Sprintf(`{"content":%q}`, goldenResult)), chatStop("stop"))
+	case req.Model == "painter":
+		paint(w)
 	case req.Messages[0].Content == "Summarise it.":
 		fmt.Fprint(w, chatDelta(fmt.Sprintf(`{"content":%q}`, goldenSummary)), chatStop("stop"))
 	case call && strings.HasPrefix(said, "call "):

@@ -8,17 +8,18 @@ import (
 	"slices"
 )
 
-// circuitKey returns a short hash of where the model is asked and with which headers, among
-// them the key. Failures of one account, or of one place, say nothing about another.
-func circuitKey(baseURL, proxy string, header map[string][]string) string {
+// circuitKey returns a short hash of where the model is asked, through which API and with
+// which headers, among them the key. Failures of one account, or of one place, say nothing
+// about another, and nor do those of a gateway that lacks one of a provider's APIs.
+func circuitKey(baseURL, api, proxy string, header map[string][]string) string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%q %q", baseURL, proxy)
+	fmt.Fprintf(sum, "%q %q %q", baseURL, api, proxy)
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		fmt.Fprintf(sum, " %q %q", name, header[name])
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
-// CircuitKey is a short hash of where the model is asked and with which key; it tells
-// neither.
+// CircuitKey is a short hash of where and how the model is asked and with which key; it
+// tells none of them.
 func (c *Client) CircuitKey() string { return c.circuit }

@@ -12,6 +12,7 @@ package modelhttp
 // have one in it.
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,8 @@ import (
 type Options struct {
 	// Provider is the name of the provider, such as "openai".
 	Provider string
+	// API names the one that is asked, of a provider that has several.
+	API string
 	// Model is the provider's name of the model.
 	Model string
 	// BaseURL is what comes before the path of a request; if it is empty, the environment
@@ -70,7 +73,7 @@ type Client struct {
 	Provider, Model string
 	// BaseURL has no slash at its end.
 	BaseURL string
-	// Params are the user's members of each request.
+	// Params are the user's members of each request, as they are in JSON.
 	Params map[string]any
 
 	header  http.Header
@@ -104,14 +107,15 @@ func New(o Options) (*Client, error) {
 	if err := o.checkURL(); err != nil {
 		return nil, err
 	}
-	if err := o.checkParams(); err != nil {
+	params, err := o.params()
+	if err != nil {
 		return nil, err
 	}
 	if o.Timeout < 0 {
 		return nil, errors.New("the model's timeout cannot be negative")
 	}
 	c := &Client{
-		Provider: o.Provider, Model: o.Model, BaseURL: strings.TrimRight(o.BaseURL, "/"), Params: o.Params,
+		Provider: o.Provider, Model: o.Model, BaseURL: strings.TrimRight(o.BaseURL, "/"), Params: params,
 		timeout: cmp.Or(o.Timeout, defaultTimeout), now: o.Now,
 	}
 	if c.now == nil {
@@ -120,7 +124,7 @@ func New(o Options) (*Client, error) {
 	if err := c.setHeaders(o); err != nil {
 		return nil, err
 	}
-	c.circuit = circuitKey(c.BaseURL, o.Proxy, c.header)
+	c.circuit = circuitKey(c.BaseURL, o.API, o.Proxy, c.header)
 	return c, c.setHTTP(o)
 }
 
@@ -179,16 +183,25 @@ func (o *Options) checkURL() error {
 	return nil
 }
 
-func (o *Options) checkParams() error {
+// params checks the parameters, and returns them as they are in JSON: objects as maps, and
+// numbers as they were written.
+func (o *Options) params() (map[string]any, error) {
 	for name := range o.Params {
 		if slices.Contains(o.OwnParams, name) {
-			return fmt.Errorf("the parameter %q cannot be set: the server sets it itself", name)
+			return nil, fmt.Errorf("the parameter %q cannot be set: the server sets it itself", name)
 		}
 	}
-	if _, err := json.Marshal(o.Params); err != nil {
-		return fmt.Errorf("the parameters cannot be written as JSON: %w", err)
+	b, err := json.Marshal(o.Params)
+	var params map[string]any
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		err = d.Decode(&params)
 	}
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("the parameters cannot be written as JSON: %w", err)
+	}
+	return params, nil
 }
 
 // minSecret is the length, in bytes, from which a header's value counts as a secret;

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -332,6 +333,44 @@ func (l lines) Event(ev Event) error    { return l.Emit(holdfast.Delta{Text: str
 func (l lines) Whole(data []byte) error { return l.NotStreamed(data) }
 func (l lines) Ended(cause error) error { return l.Truncated(cause) }
 func parseLines(a *Answer) Parser       { return lines{a} }
+
+// TestParams: the parameters are what they are in JSON, however a program writes them, and
+// what the program does with its map afterwards changes nothing.
+func TestParams(t *testing.T) {
+	t.Parallel()
+	own := map[string]any{
+		"text": map[string]string{"verbosity": "low"}, "thinking": struct {
+			Type string `json:"type"`
+		}{"adaptive"}, "seed": int64(1<<62 + 1), "temperature": 0.20,
+	}
+	client, err := New(Options{Model: "m", Key: "k", BaseURL: "https://host", Params: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own["seed"] = 1
+	for _, name := range []string{"text", "thinking"} {
+		if _, is := client.Params[name].(map[string]any); !is {
+			t.Errorf("%s is a %T", name, client.Params[name])
+		}
+	}
+	if body := string(NewBody(client.Params).Bytes()); body != `{"seed":4611686018427387905,"temperature":0.2,"text":{"verbosity":"low"},"thinking":{"type":"adaptive"}` {
+		t.Error(body)
+	}
+}
+
+// TestUsage: what a provider cannot mean is not counted, and no sum overflows.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	n := func(n int64) *int64 { return &n }
+	u := Total(&holdfast.Usage{InputTokens: Sum(n(math.MaxInt64), n(math.MaxInt64), n(-5)), OutputTokens: n(math.MaxInt64), ReasoningTokens: n(-1), CachedInput: n(7)})
+	got, err := json.Marshal(u)
+	if want := `{"inputTokens":1000000000000,"outputTokens":1000000000000,"totalTokens":1000000000000,"cachedInputTokens":7}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	if u := Total(&holdfast.Usage{InputTokens: n(3), OutputTokens: n(math.MinInt64), TotalTokens: n(-3)}); u.OutputTokens != nil || u.TotalTokens != nil || *u.InputTokens != 3 {
+		t.Errorf("%+v", u)
+	}
+}
 
 // TestSilence: a provider that sends nothing for the timeout is given up, before its
 // answer and within it; one that goes on sending is not, and neither is one whose reader

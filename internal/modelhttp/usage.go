@@ -10,23 +10,40 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
+// maxTokens bounds a count of tokens: no call takes more, and sums of it do not overflow.
+const maxTokens = 1_000_000_000_000
+
+// count returns a count that is reported, within bounds; nil if it is negative, which says
+// nothing.
+func count(n *int64) *int64 {
+	if n == nil || *n < 0 {
+		return nil
+	}
+	bounded := min(*n, maxTokens)
+	return &bounded
+}
+
 // Sum adds the counts that are reported; nil if none is.
 func Sum(counts ...*int64) *int64 {
 	var sum *int64
 	for _, n := range counts {
-		if n == nil {
+		if n = count(n); n == nil {
 			continue
 		}
-		if sum == nil {
-			sum = new(int64)
+		if sum != nil {
+			*n += *sum
 		}
-		*sum += *n
+		sum = count(n)
 	}
 	return sum
 }
 
-// Total adds the total of a usage if the provider reports none.
+// Total returns a usage with its counts within bounds, and with the total if the provider
+// reports none.
 func Total(u *holdfast.Usage) *holdfast.Usage {
+	for _, n := range []**int64{&u.InputTokens, &u.OutputTokens, &u.TotalTokens, &u.ReasoningTokens, &u.CachedInput, &u.CacheWriteInput} {
+		*n = count(*n)
+	}
 	if u.TotalTokens == nil && u.InputTokens != nil && u.OutputTokens != nil {
 		u.TotalTokens = Sum(u.InputTokens, u.OutputTokens)
 	}

@@ -46,5 +46,8 @@ func Decode(b []byte, v any) error {
 // adds the model that a run has fallen back to, which a reader of format 6 would drop, so
 // that the run would change its provider in the middle, and recorded summaries and cuts,
 // which it would not know for what they are, so that it would send a model again what that
-// has refused as too long.
+// has refused as too long. It also adds an answer that was taken back because it does not
+// have its form, and which message is the result (misfit.go), which a reader of format 6
+// would drop, so that the model would be asked as if for the first time and the run shown
+// without its result, and images that a model made (media.go), which it would not send back.
 const Format = 7

@@ -228,7 +228,8 @@ func (w *writer) end() place {
 	return place{last, len(w.messages[last].Content) - 1}
 }
 
-// said writes the assistant message with index i, with its thinking where it was.
+// said writes the assistant message with index i, with its thinking where it was. The API
+// refuses thinking that leads to nothing.
 func (w *writer) said(i int) []*content {
 	var blocks []*content
 	for _, p := range w.client.Pieces(w.req.Messages, i) {
@@ -244,6 +245,9 @@ func (w *writer) said(i int) []*content {
 		case !blank(p.Text):
 			blocks = append(blocks, &content{Type: blockText, Text: p.Text})
 		}
+	}
+	for len(blocks) > 0 && blocks[len(blocks)-1].thinking != nil {
+		blocks = blocks[:len(blocks)-1]
 	}
 	return blocks
 }

@@ -102,3 +102,26 @@ func sentThinking(t *testing.T, r *http.Request) string {
 	}
 	return said
 }
+
+// TestThinkingLeadsToSomething: the API refuses an answer whose last block is thinking, which
+// is what an answer leaves behind that ended before it said anything.
+func TestThinkingLeadsToSomething(t *testing.T) {
+	t.Parallel()
+	m := testModel(t, map[string]any{"cache_control": map[string]any{"type": "ephemeral"}})
+	sealed := func(text int) string {
+		return m.client.Seal(text, 0, json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"sig"}`), json.RawMessage(`{"type":"redacted_thinking","data":"x"}`))
+	}
+	one, two := holdfast.Message{Role: holdfast.RoleUser, Text: "one"}, holdfast.Message{Role: holdfast.RoleUser, Text: "two"}
+	for name, c := range map[string]struct {
+		said []holdfast.Message
+		want string
+	}{
+		"nothing said": {[]holdfast.Message{{Role: holdfast.RoleReasoning, EncryptedValue: sealed(0)}, {Role: holdfast.RoleAssistant}}, `{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`},
+		"broken off": {[]holdfast.Message{{Role: holdfast.RoleAssistant, Text: "I"}, {Role: holdfast.RoleReasoning, EncryptedValue: sealed(1)}},
+			`{"role":"user","content":[{"type":"text","text":"one"}]},{"role":"assistant","content":[{"type":"text","text":"I"}]},{"role":"user","content":[{"type":"text","text":"two"}]}`},
+	} {
+		if got := asked(t, m, &holdfast.ModelRequest{Messages: append(append([]holdfast.Message{one}, c.said...), two)}); got != "["+c.want+"]" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

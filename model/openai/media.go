@@ -18,7 +18,7 @@ import (
 func (m *Model) said(from *holdfast.Message) string {
 	text := from.PlainText()
 	for i := range from.Parts {
-		if p := &from.Parts[i]; p.Type != holdfast.PartText && !m.client.Own(p.EncryptedValue) {
+		if p := &from.Parts[i]; p.Type != holdfast.PartText && m.again(p) == nil {
 			if text != "" {
 				text += "\n"
 			}
@@ -36,16 +36,23 @@ func (m *Model) made(from *holdfast.Message) []wireMessage {
 	}
 	var parts []map[string]any
 	for i := range from.Parts {
-		if p := &from.Parts[i]; m.client.Own(p.EncryptedValue) {
-			if w := part(p); w != nil {
-				parts = append(parts, w)
-			}
+		if w := m.again(&from.Parts[i]); w != nil {
+			parts = append(parts, w)
 		}
 	}
 	if len(parts) == 0 {
 		return nil
 	}
 	return []wireMessage{{Role: "user", Content: append([]map[string]any{{"type": "text", "text": modelhttp.MadeText}}, parts...)}}
+}
+
+// again writes a part of an answer that this model has made; nil if it has not, or if the API
+// does not take it.
+func (m *Model) again(p *holdfast.Part) map[string]any {
+	if !m.client.Own(p.EncryptedValue) {
+		return nil
+	}
+	return part(p)
 }
 
 // images are the types of images that the API takes, and sounds its names of those of sounds.

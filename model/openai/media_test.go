@@ -51,3 +51,15 @@ func TestImages(t *testing.T) {
 		t.Errorf("it is told: %v", left)
 	}
 }
+
+// TestImagesNotTaken: of an image that the model has made and that the API does not take back,
+// it reads that there was one.
+func TestImagesNotTaken(t *testing.T) {
+	t.Parallel()
+	m := painter(t, "m1")
+	own := holdfast.Part{Type: holdfast.PartImage, EncryptedValue: m.client.Seal(0, 0), Source: &holdfast.Source{Type: holdfast.SourceData, MIMEType: "image/svg+xml", Value: "AAAA"}}
+	body, err := m.body(&holdfast.ModelRequest{Messages: []holdfast.Message{{ID: "a", Role: holdfast.RoleAssistant, Parts: []holdfast.Part{own}}}})
+	if err != nil || !strings.Contains(string(body.Bytes()), "cannot take: image of type image/svg+xml.)") {
+		t.Errorf("%s, %v", body.Bytes(), err)
+	}
+}

@@ -77,7 +77,7 @@ var ours = []string{"model", "messages", "tools", "stream", "stream_options", "n
 // needed, the error names the environment variable to set.
 func New(o Options) (*Model, error) {
 	client, err := modelhttp.New(modelhttp.Options{
-		Provider: provider, Model: o.Model,
+		Provider: provider, API: "chat completions", Model: o.Model,
 		BaseURL: o.BaseURL, BaseURLEnv: "OPENAI_BASE_URL", DefaultBaseURL: DefaultBaseURL,
 		URLExample: "https://api.openai.com/v1 or http://localhost:11434/v1",
 		Key:        o.Key, KeyEnv: o.KeyEnv, DefaultKeyEnv: "OPENAI_API_KEY", KeyHeader: "Authorization", KeyPrefix: "Bearer ",

@@ -3,7 +3,6 @@ package responses
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -47,27 +46,17 @@ func (w *writer) showAgain() {
 // builtin returns the provider's own tools among the parameters. The agent's tools are not
 // set there.
 func builtin(params map[string]any) ([]any, error) {
-	given, set := params["tools"]
-	if !set {
-		return nil, nil
-	}
-	var list []map[string]any
-	b, err := json.Marshal(given)
-	if err == nil {
-		err = json.Unmarshal(b, &list)
-	}
-	var out []any
-	for _, t := range list {
-		kind, _ := t["type"].(string)
-		if kind == "" || kind == "function" || kind == "custom" {
-			err = errTools
-		}
-		out = append(out, t)
-	}
-	if err != nil {
+	list, is := params["tools"].([]any)
+	if params["tools"] != nil && !is {
 		return nil, errTools
 	}
-	return out, nil
+	for _, t := range list {
+		tool, _ := t.(map[string]any)
+		if kind, _ := tool["type"].(string); kind == "" || kind == "function" || kind == "custom" {
+			return nil, errTools
+		}
+	}
+	return list, nil
 }
 
 // errTools is what is wrong with the parameter tools.

@@ -61,7 +61,7 @@ func TestOwnTools(t *testing.T) {
 	}
 	m := testModel(t, map[string]any{"tools": []any{map[string]any{"type": "image_generation"}}})
 	body, _, err := m.body(&holdfast.ModelRequest{Tools: []holdfast.ToolSpec{{Name: "look"}}})
-	if err != nil || !strings.Contains(string(body.Bytes()), `"strict":false},{"type":"image_generation"}]`) {
+	if err != nil || !strings.Contains(string(body.Bytes()), `"strict":false},{"type":"image_generation"}]`) || strings.Count(string(body.Bytes()), `"tools"`) != 1 {
 		t.Errorf("%s, %v", body.Bytes(), err)
 	}
 }

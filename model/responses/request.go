@@ -54,6 +54,7 @@ func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
 	if all == nil {
 		all = map[string]any{}
 	}
+	delete(all, "tools") // they stand beside the agent's
 	all["model"], all["stream"], all["store"] = m.client.Model, true, false
 	if _, set := all["include"]; !set {
 		all["include"] = []string{"reasoning.encrypted_content"}

@@ -83,7 +83,7 @@ var ours = []string{
 // needed, the error names the environment variable to set.
 func New(o Options) (*Model, error) {
 	client, err := modelhttp.New(modelhttp.Options{
-		Provider: provider, Model: o.Model,
+		Provider: provider, API: "responses", Model: o.Model,
 		BaseURL: o.BaseURL, BaseURLEnv: "OPENAI_BASE_URL", DefaultBaseURL: DefaultBaseURL, URLExample: DefaultBaseURL,
 		Key: o.Key, KeyEnv: o.KeyEnv, DefaultKeyEnv: "OPENAI_API_KEY", KeyHeader: "Authorization", KeyPrefix: "Bearer ",
 		Headers: o.Headers, Params: o.Params, OwnParams: ours,
@@ -92,7 +92,7 @@ func New(o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := builtin(o.Params)
+	own, err := builtin(client.Params)
 	if err != nil {
 		return nil, err
 	}

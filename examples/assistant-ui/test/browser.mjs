@@ -201,8 +201,11 @@ const checks = {
     await t.page.until("document.querySelectorAll('[data-tool=charge_card] pre').length >= 2");
     await t.server.kill();
     await t.server.start();
-    await settled(t, thread);
-    assert.equal(t.server.charges().size, before + 4);
+    const { messages } = await settled(t, thread);
+    // A charge that was under way when the server died is in doubt: it is not started again.
+    const unknown = messages.filter((m) => m.role === 'tool' && flat(m.content).startsWith('Outcome unknown')).length;
+    const made = t.server.charges().size - before;
+    assert.ok(unknown <= 1 && made <= 4 && made >= 4 - unknown, `${made} charges, ${unknown} in doubt`);
     await t.page.until("document.querySelectorAll('[data-tool=charge_card] pre').length === 4");
     lost(t.complaints);
   },

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -55,6 +56,10 @@ func formed(a answer, form *holdfast.Output) answer {
 func misfit(s situation, _ []string) answer {
 	if s.req.Output == nil {
 		return say("My answers need no form here.")
+	}
+	tail := s.req.Messages[len(s.req.History()):]
+	if slices.ContainsFunc(tail, func(m holdfast.Message) bool { return m.Role == holdfast.RoleAssistant }) {
+		return say("This is the form that you asked for.") // the answer before did not fit
 	}
 	a := say("This is not the form that you asked for.")
 	a.free = true

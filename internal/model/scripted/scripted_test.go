@@ -430,6 +430,12 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
+	again := &holdfast.ModelRequest{Output: form, Tail: 2, Messages: []holdfast.Message{
+		{Role: holdfast.RoleUser, Text: "misfit"}, {Role: holdfast.RoleAssistant, Text: "no"}, {Role: holdfast.RoleUser, Text: "it is not JSON"},
+	}}
+	if got := listen(t, m, again).text; !json.Valid([]byte(got)) {
+		t.Errorf("asked again: %s", got)
+	}
 }
 
 // TestPaint: the image is a whole one.
