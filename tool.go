@@ -47,6 +47,9 @@ type ToolSpec struct {
 	InDoubt Doubt
 	// Metadata is what the client attached to a frontend tool, as JSON.
 	Metadata json.RawMessage
+	// Outside says that calls are finished from outside, and how; nil for all other tools.
+	// [NewContract] makes such a tool.
+	Outside *Outside
 }
 
 // Effect says what happens to a call whose process died before its result was

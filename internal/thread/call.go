@@ -49,6 +49,9 @@ type Call struct {
 	// Unknown means that the call is in doubt because its tool could not tell what became
 	// of it, and not because its process died.
 	Unknown bool `json:"unknown,omitempty"`
+	// Outside is how far a call has come that is finished from outside; nil for others, and
+	// before it is handed out.
+	Outside *Outside `json:"outside,omitempty"`
 	// Interrupt is the question that the call waits for; nil if there is none.
 	Interrupt *agui.Interrupt `json:"interrupt,omitempty"`
 	// Answer is a person's answer to Interrupt; nil until it is given.

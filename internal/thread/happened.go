@@ -90,7 +90,7 @@ func TextOf(content json.RawMessage) string {
 // wrote because the call was cut off.
 func RanToItsEnd(text string) bool {
 	switch text {
-	case TextNotAnswered, TextDeclined, TextAbandoned, TextCancelled, TextInDoubt, TextUnknown, TextNotDone:
+	case TextNotAnswered, TextDeclined, TextAbandoned, TextCancelled, TextInDoubt, TextUnknown, TextNotDone, TextExpired, TextGivenUp:
 		return false
 	}
 	return true
