@@ -53,7 +53,7 @@ func (b *beginning) resume(ctx context.Context) error {
 		return err
 	}
 	for i := range b.st.Calls {
-		if call := &b.st.Calls[i]; !call.Waits() && !b.r.doubted[call.ID] && call.Given == nil {
+		if call := &b.st.Calls[i]; !call.Waits() && !call.WaitsOutside() && !b.r.doubted[call.ID] && call.Given == nil {
 			thread.PutIntent(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.hist, b.c.Fence, b.cfg.Now())
 		}
 	}

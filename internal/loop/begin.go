@@ -29,6 +29,8 @@ type beginning struct {
 	st  *thread.State  // the run's, a copy of the thread's
 	// untouched are the calls that are closed although they were never started.
 	untouched map[string]bool
+	// over are the outside calls that are closed.
+	over []thread.Call
 }
 
 // place returns where the run begins.
@@ -88,6 +90,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if b.p.d.Do == decide.Resume {
 		proceed = b.resume
 	}
+	b.p.arrival.give(b.c, b.st, b.p.rec.ID)
 	if err := proceed(ctx); err != nil {
 		return nil, err
 	}
@@ -277,12 +280,30 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 	if text == "" {
 		text = thread.TextNotAnswered
 	}
-	for _, call := range b.st.Calls {
-		b.untouched[call.ID] = !started[call.ID]
-		b.add(agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}))
+	var left []thread.Call
+	for i := range b.st.Calls {
+		call := &b.st.Calls[i]
+		if call.Finished() != nil && !b.branches() {
+			left = append(left, *call) // the run makes it the call's result
+			continue
+		}
+		b.untouched[call.ID] = !started[call.ID] && call.Outside == nil
+		b.close(call, text)
 	}
-	b.st.Calls = nil
+	b.st.Calls = left
 	return nil
+}
+
+// close gives a call without a result one that says why: text, or what is known of a call
+// that is finished from outside.
+func (b *beginning) close(call *thread.Call, text string) {
+	m := holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}
+	if call.Outside != nil {
+		m.Text, _ = call.TextClosed(text, b.cfg.Now())
+		thread.PutOutsideEnd(b.c, call, b.cfg.Now())
+		b.over = append(b.over, *call)
+	}
+	b.add(agui.FromDomain(m))
 }
 
 // leaveTo goes back to a message and the results that follow it: calls and results are
@@ -344,6 +365,6 @@ func (b *beginning) stored() error {
 	ev := agui.RunFinished{ThreadID: b.p.Key.Thread, RunID: b.p.rec.ID, Outcome: &agui.Outcome{
 		Type: agui.OutcomeSuccess, PendingToolCallIDs: b.st.PendingFrontend(),
 	}}
-	ev.Timestamp = b.cfg.Now().UnixMilli()
+	ev.Timestamp, ev.Metadata = b.cfg.Now().UnixMilli(), outsideMetadata(b.st)
 	return b.record(ev)
 }

@@ -12,7 +12,7 @@ import (
 // putIntents adds to a commit the intents of the calls that are about to start.
 func (r *run) putIntents(c *store.Commit) {
 	for i := range r.st.Calls {
-		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() {
+		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() && !call.WaitsOutside() {
 			r.marks.note(c)
 			thread.PutIntent(c, r.keyOf(call), call, r.hist, r.w.Fence, r.host.cfg.Now())
 		}

@@ -110,13 +110,16 @@ func modelResult(ctx context.Context, err error) observe.ModelResult {
 	return observe.ModelFailed
 }
 
-// toolResult names the result of a started tool call for the observer.
-func toolResult(ctx context.Context, f *finished) observe.ToolResult {
+// toolResult names the result of a started tool call for the observer, by the contexts of
+// the call and of its run.
+func toolResult(call, run context.Context, f *finished) observe.ToolResult {
 	var ask *holdfast.Interrupt
 	switch {
+	case isHandedOut(f.err), errors.Is(context.Cause(call), errResultCame):
+		return observe.ToolOutside
 	case errors.As(f.err, &ask):
 		return observe.ToolAsked
-	case f.err != nil && ctx.Err() != nil:
+	case f.err != nil && run.Err() != nil:
 		return observe.ToolCancelled
 	case f.err != nil, f.result.Failed:
 		return observe.ToolFailed

@@ -102,6 +102,8 @@ type plan struct {
 	req   decide.Request
 	d     decide.Decision
 	rec   *thread.Run // of the run that begins; nil if none does
+	// arrival is what has come from outside and is stored with the run; nil for most.
+	arrival *arrival
 }
 
 // decided reads the thread, makes sure of its owner, decides, and makes the first commit
@@ -212,6 +214,7 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 	s := decide.Situation{
 		Exists: true, Thread: t.Key.Thread, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
+		Outside:    outsideOpen(t.State, e.cfg.Now()),
 		Incomplete: decide.Completable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
 	s.Parameters = p.parameters()
@@ -309,6 +312,9 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 	counted := func() {
 		stored(true)
 		e.cfg.Limits.Wrote(who, b.st.Bytes-before)
+		for i := range b.over {
+			e.outsideEnded(b.place(), &b.over[i])
+		}
 	}
 	switch {
 	case err != nil:

@@ -16,6 +16,8 @@ import (
 func (r *run) save(f finished) error {
 	var ask *holdfast.Interrupt
 	switch {
+	case isHandedOut(f.err) && outsideOf(r.tools, f.call.Name) != nil:
+		return saveHandedOut(r, f.call)
 	case errors.As(f.err, &ask):
 		return r.saveQuestion(f.call, ask)
 	case errors.Is(f.err, errFrontend): // the hooks have used the answer
@@ -48,10 +50,13 @@ func (r *run) save(f finished) error {
 		m.MarkImported()
 		shown.Metadata = m.Metadata
 	}
+	over := *r.st.Call(f.call.ID)
+	r.host.outsideEnded(r.place(), &over)
 	r.st.CloseCall(f.call.ID)
 	r.results++
 	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *store.Commit) {
 		c.Put = append(c.Put, put...)
+		thread.PutOutsideEnd(c, &over, r.host.cfg.Now())
 		if f.reused != "" {
 			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindReuse, ID: f.reused})
 		}
@@ -114,10 +119,12 @@ func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 	return i
 }
 
-// closeCalls gives every open call the text as its result, without running it.
+// closeCalls gives every open call the text as its result, without running it. What has come
+// from outside is not lost.
 func (r *run) closeCalls(text string) error {
 	for len(r.st.Calls) > 0 {
-		f := finished{call: r.st.Calls[0], result: holdfast.ToolResult{Text: text, Failed: true}}
+		f := finished{call: r.st.Calls[0]}
+		f.result.Text, f.result.Failed = f.call.TextClosed(text, r.host.cfg.Now())
 		if err := r.save(f); err != nil {
 			return err
 		}

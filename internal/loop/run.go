@@ -80,6 +80,8 @@ type run struct {
 	marks marks
 	inbox inbox
 	keeps keeps
+	// arrivals are what has come from outside for the run's calls.
+	arrivals arrivals
 	// stored is the state as it was last given to the writer, in whose turn it changes.
 	stored []byte
 }
@@ -102,7 +104,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.feed = journal.NewFeed(r.host.cfg.TailBytes)
 	r.feed.Append(first)
 	r.stored = head.State
-	r.done, r.keeps = make(chan struct{}), keeps{run: r, values: make(chan kept)}
+	r.done, r.keeps, r.arrivals.came = make(chan struct{}), keeps{run: r, values: make(chan kept)}, make(chan struct{}, 1)
 	r.started = r.host.cfg.Now()
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
@@ -300,7 +302,7 @@ func (r *run) listCheckpoint(c *store.Commit, source string, step int) {
 // finish ends the run with RUN_FINISHED, as its conclusion says.
 func (r *run) finish(end *conclusion) error {
 	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Outcome: end.shown, Usage: r.st.Usage}
-	ev.Timestamp = r.now()
+	ev.Timestamp, ev.Metadata = r.now(), outsideMetadata(r.st)
 	return r.close(ev, end.move(r.st))
 }
 

@@ -212,7 +212,7 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path
 	}
 	started := agui.RunStarted{ThreadID: t.Key.Thread, RunID: rec.ID, ParentRunID: rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion}
 	if v.resync {
-		started.Metadata = w.metadata()
+		started.Metadata = w.metadata(nil)
 	}
 	w.show(w.echoed(started.AppendJSON(nil)))
 	w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, append(thread.RawMessages(assembled.Messages()), t.State.Queued...))})
@@ -236,7 +236,9 @@ func lastEvent(t *thread.Thread, rec *thread.Run) agui.Event {
 	} else if t.State.Outcome() == holdfast.OutcomeCancelled {
 		outcome = &agui.Outcome{Type: agui.OutcomeCancelled}
 	}
-	return agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Outcome: outcome}
+	ev := agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Outcome: outcome}
+	ev.Metadata = outsideMetadata(t.State)
+	return ev
 }
 
 // streamOf returns the stream that answers a POST.

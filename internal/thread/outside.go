@@ -102,8 +102,14 @@ func (c *Call) HandedOut(expiresAt time.Time, abandonable bool) {
 	})
 }
 
-// Finish gives the call what came from outside.
-func (c *Call) Finish(r OutsideResult) { c.change(func(o *Outside) { o.Result = &r }) }
+// Finish gives the call what came from outside. What a person was asked about handing it out
+// has no more meaning.
+func (c *Call) Finish(r OutsideResult) {
+	c.change(func(o *Outside) { o.Result = &r })
+	if c.Waits() {
+		c.Interrupt = nil
+	}
+}
 
 // TakeIn forgets that the call was handed out: its URLs work no more, and it is handed out
 // again. A result that has come stays.

@@ -58,6 +58,8 @@ type Engine interface {
 	// Describe has the owner of the thread's run change how the thread is listed, and waits
 	// until that is stored. It reports false if the run has ended before that.
 	Describe(ctx context.Context, t *thread.Thread, d threads.Description) (bool, error)
+	// GoOn begins a run on a thread whose calls from outside have all ended, if nobody has.
+	GoOn(ctx context.Context, key store.ThreadKey) error
 	// Agent returns the agent of that name.
 	Agent(name string) (*holdfast.Agent, error)
 	// ShownStates returns the middleware's states in st as the thread's owner may see
