@@ -290,7 +290,7 @@ func (x *finishing) take(ctx context.Context, t *thread.Thread, call *thread.Cal
 		err := x.goOn(ctx, t, a)
 		var busy *holdfast.Error
 		if err == nil || !errors.As(err, &busy) || busy.Code != codes.TooManyRuns && busy.Code != codes.LimitExceeded {
-			return x.stored(t, call, a.result.Run), err
+			return x.stored(t, call, a.result.Run, err)
 		}
 		// There is no place for the run now; the result is not lost for that.
 	}
@@ -306,13 +306,16 @@ func (x *finishing) take(ctx context.Context, t *thread.Thread, call *thread.Cal
 		return nil, thread.ReadUnlessMoved(t.Key, err)
 	}
 	x.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
-	return x.stored(t, call, ""), nil
+	return x.stored(t, call, "", nil)
 }
 
-// stored returns how the call ends, and logs that.
-func (x *finishing) stored(t *thread.Thread, call *thread.Call, run string) *thread.OutsideEnd {
+// stored returns how the call ends, and logs that, unless there was an error.
+func (x *finishing) stored(t *thread.Thread, call *thread.Call, run string, err error) (*thread.OutsideEnd, error) {
+	if err != nil {
+		return nil, err
+	}
 	x.cfg.Log.Info("a call was finished from outside", "thread", t.Key.Thread, "run", t.State.Run(), "call", x.Call, "tool", call.Name, "continues", run)
-	return &thread.OutsideEnd{Tool: call.Name, End: thread.EndFinished, Hash: x.result.Hash, Run: run, At: x.result.At}
+	return &thread.OutsideEnd{Tool: call.Name, End: thread.EndFinished, Hash: x.result.Hash, Run: run, At: x.result.At}, nil
 }
 
 // give gives a call in st its result in the commit c. run is the one that goes on with it. a
