@@ -120,6 +120,16 @@ type OutsideCall struct {
 	Abandonable bool `json:"abandonable,omitempty"`
 }
 
+// CallResult is what comes from outside for a call.
+type CallResult struct {
+	// Result is any JSON. A string is shown to the model as it is, anything else as JSON.
+	Result json.RawMessage
+	// Error is what the model reads of work that failed, if Failed is set.
+	Error string
+	// Failed: there is an Error and no Result.
+	Failed bool
+}
+
 // FinishedCall says that the result of an outside call was taken. It is the same each time
 // that the result is sent.
 type FinishedCall struct {

@@ -54,6 +54,7 @@ type stepMetrics struct {
 	tokens        *prometheus.CounterVec
 	toolCalls     *prometheus.CounterVec
 	toolDuration  *prometheus.HistogramVec
+	outsideCalls  *prometheus.CounterVec
 }
 
 type hookMetrics struct {
@@ -170,6 +171,8 @@ func newStepMetrics(f promauto.Factory) stepMetrics {
 		toolDuration: f.NewHistogramVec(histogram("holdfast_tool_call_duration_seconds",
 			"Time from the start of a tool call in this process to its end.",
 			.001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60), []string{"tool"}),
+		outsideCalls: f.NewCounterVec(counter("holdfast_outside_calls_total",
+			"Calls that are finished from outside, by what became of them; refused: a result that came too late, or was another one."), []string{"result"}),
 	}
 }
 
@@ -270,6 +273,9 @@ func (m *Metrics) zero() {
 	}
 	m.steps.toolCalls.WithLabelValues(other, string(observe.ToolRefused)) // of tools that there are not
 	m.steps.toolCalls.WithLabelValues(frontendTool, string(observe.ToolFrontend))
+	for _, result := range observe.OutsideResults() {
+		m.steps.outsideCalls.WithLabelValues(string(result))
+	}
 	for _, code := range append(known(), other) {
 		m.runs.errors.WithLabelValues(code)
 	}
