@@ -50,7 +50,7 @@ func run() error {
 	}
 	return server.ListenAndServe(server.Config{
 		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
-		Agents: append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders()}, w.limited()...),
+		Agents: append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.outsider()}, w.limited()...),
 		Limits: map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}, "orders": {MaxIterations: orderIterations}},
 	})
 }
