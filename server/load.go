@@ -169,7 +169,10 @@ func (p Parts) onlyAgent() config.Agent {
 		a.Name, a.Description = "assistant", "An assistant on "+a.Model+", with the tools that come with the server."
 	}
 	for _, t := range p.builtin(a.Model) {
-		a.Tools = append(a.Tools, t.Spec().Name)
+		// Outside the demo nobody would finish its calls.
+		if spec := t.Spec(); spec.Outside == nil || a.Model == demoModel {
+			a.Tools = append(a.Tools, spec.Name)
+		}
 	}
 	return a
 }
