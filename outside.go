@@ -3,17 +3,16 @@ package holdfast
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/internal/schema"
+	"github.com/holdfast-agents/holdfast/secret"
 )
 
-// Calls that are finished from outside. A contract is a tool without code: the server hands
-// each of its calls out, the run ends and waits, and whoever does the work sends the result
+// Calls that are finished from outside. A contract (see package contract) is a tool without
+// code: the server hands each of its calls out, the run ends and waits, and whoever does the work sends the result
 // to the server, which goes on with the run.
 
 // Outside says how the calls of a contract are handed out and finished.
@@ -46,17 +45,10 @@ type OutsideCall struct {
 	Call ToolCall
 	// URL is where the result is sent, with POST and as JSON: {"result": …} or
 	// {"error": "…"}. Whoever has it can finish the call, once.
-	URL Secret
+	URL secret.Text
 	// ExpiresAt is the time after which a result is too late; zero means never.
 	ExpiresAt time.Time
 }
-
-// ReasonOutsideCall is the reason of the [Interrupt] with which a contract says that its
-// call is to be finished from outside. The server asks nobody: it hands the call out.
-const ReasonOutsideCall = "holdfast:outside_call"
-
-// MaxOutsideResult bounds the result of a call that is finished from outside, in bytes.
-const MaxOutsideResult = 256 << 10
 
 // Validate returns an error for what cannot be, naming the field.
 func (o *Outside) Validate() error {
@@ -72,75 +64,4 @@ func (o *Outside) Validate() error {
 		return fmt.Errorf("Result: %w", err)
 	}
 	return nil
-}
-
-// NewContract makes a tool whose calls are finished from outside. The JSON Schema of its
-// arguments is inferred from Args, as [NewTool] does. Its effect is EffectOnce unless an
-// option says otherwise: a call that was carried out is not handed out again unasked when
-// the thread goes back to before it. The time limit of [WithTimeout] is that of Deliver.
-//
-// NewContract panics where [NewTool] does, and if outside cannot be used.
-func NewContract[Args any](name, description string, outside Outside, options ...ToolOption) Tool {
-	args, err := schema.For(reflect.TypeFor[Args]())
-	if err != nil {
-		panic(fmt.Sprintf("holdfast.NewContract(%q): the arguments cannot be described as JSON Schema: %v", name, err))
-	}
-	spec := ToolSpec{Name: name, Description: description, Parameters: args.JSON(), Outside: &outside}
-	for _, o := range options {
-		o(&spec)
-	}
-	tool, err := ContractOf(spec)
-	if err != nil {
-		panic(fmt.Sprintf("holdfast.NewContract(%q): %v", name, err))
-	}
-	return tool
-}
-
-// ContractOf makes a tool whose calls are finished from outside, of a specification with
-// Outside. Without Parameters it takes any arguments.
-func ContractOf(spec ToolSpec) (Tool, error) {
-	switch {
-	case spec.Name == "":
-		return nil, errors.New("a tool needs a name")
-	case spec.Outside == nil:
-		return nil, errors.New("Outside is missing")
-	}
-	if err := spec.Outside.Validate(); err != nil {
-		return nil, err
-	}
-	c := &contract{spec: spec}
-	if len(spec.Parameters) > 0 {
-		var err error
-		if c.args, err = schema.Compile(spec.Parameters); err != nil {
-			return nil, fmt.Errorf("Parameters: %w", err)
-		}
-	}
-	if spec.Effect == "" {
-		c.spec.Effect = EffectOnce
-	}
-	return c, nil
-}
-
-// contract is a tool without code.
-type contract struct {
-	spec ToolSpec
-	args *schema.Schema // nil takes any arguments
-}
-
-// Spec implements [Tool].
-func (c *contract) Spec() ToolSpec { return c.spec }
-
-// Call implements [Tool]: it checks the arguments, and says that the call is to be finished
-// from outside.
-func (c *contract) Call(_ context.Context, call ToolCall) (ToolResult, error) {
-	raw := call.Arguments
-	if len(raw) == 0 {
-		raw = json.RawMessage("{}")
-	}
-	if c.args != nil {
-		if err := c.args.Validate(raw); err != nil {
-			return ToolResult{}, &argumentsError{fmt.Errorf("the arguments of %s are not valid, nothing was started: %w", c.spec.Name, err)}
-		}
-	}
-	return ToolResult{}, &Interrupt{Reason: ReasonOutsideCall, Message: c.spec.Name + " is finished from outside."}
 }

@@ -48,7 +48,7 @@ type ToolSpec struct {
 	// Metadata is what the client attached to a frontend tool, as JSON.
 	Metadata json.RawMessage
 	// Outside says that calls are finished from outside, and how; nil for all other tools.
-	// [NewContract] makes such a tool.
+	// Package contract makes such a tool.
 	Outside *Outside
 }
 

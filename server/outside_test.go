@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/contract"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -30,7 +31,7 @@ func approving(o holdfast.Outside) holdfast.Agent {
 			yield(holdfast.Delta{Call: &holdfast.CallDelta{ID: "c1", Name: "approve", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
 		}
 	})
-	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{holdfast.NewContract[struct{}]("approve", "asks for an approval", o)}}
+	return holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{contract.New[struct{}]("approve", "asks for an approval", o)}}
 }
 
 // TestOutsideCall: over HTTP and with keys, a call is handed out with a URL that begins with

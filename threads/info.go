@@ -120,6 +120,9 @@ type OutsideCall struct {
 	Abandonable bool `json:"abandonable,omitempty"`
 }
 
+// MaxCallResult bounds what comes from outside for a call, in bytes.
+const MaxCallResult = 256 << 10
+
 // CallResult is what comes from outside for a call.
 type CallResult struct {
 	// Result is any JSON. A string is shown to the model as it is, anything else as JSON.

@@ -2,7 +2,7 @@
 // address of yours, with the one-time URL to which the result is to be sent.
 //
 //	deliver, err := webhook.New(webhook.Options{URL: "https://tickets.example/calls", Secret: secret})
-//	tool := holdfast.NewContract[Args]("approve", "…", holdfast.Outside{Deliver: deliver})
+//	tool := contract.New[Args]("approve", "…", holdfast.Outside{Deliver: deliver})
 package webhook
 
 import (
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/secret"
 )
 
 // Options say where calls are sent.
@@ -33,7 +34,7 @@ type Options struct {
 	// Headers are further headers of each request.
 	Headers map[string]string `json:"headers,omitempty"`
 	// Secret, if set, signs each request; see [HeaderSignature].
-	Secret holdfast.Secret `json:"-"`
+	Secret secret.Text `json:"-"`
 	// Timeout bounds one try; default 10s. Tries go on until the tool's own time limit.
 	Timeout time.Duration `json:"-"`
 	// Transport sends the requests; default http.DefaultTransport.
@@ -54,12 +55,14 @@ type Delivery struct {
 	Arguments json.RawMessage `json:"arguments"`
 	// ID is the call's id.
 	ID string `json:"toolCallId"`
-	// Thread is the thread's id, and Run that of the run that made the call.
+	// Thread is the thread's id.
 	Thread string `json:"threadId"`
-	Run    string `json:"runId"`
-	// Tenant and User are on whose behalf the call is made.
+	// Run is the id of the run that made the call.
+	Run string `json:"runId"`
+	// Tenant is that of the user on whose behalf the call is made.
 	Tenant string `json:"tenant"`
-	User   string `json:"user"`
+	// User is the user's id.
+	User string `json:"user"`
 	// ExpiresAt is until when a result is taken; missing without a limit.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 }

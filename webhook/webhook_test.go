@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/secret"
 	"github.com/holdfast-agents/holdfast/webhook"
 )
 
@@ -50,7 +51,7 @@ func call() holdfast.OutsideCall {
 			ID: "c1", Name: "approve", Arguments: json.RawMessage(`{"amount":7}`), Key: "thekey", Thread: "t", Run: "r",
 			Principal: holdfast.Principal{Tenant: "acme", User: "alice"},
 		},
-		URL: holdfast.NewSecret("https://agents.example/calls?token=hfc_x.y"), ExpiresAt: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
+		URL: secret.New("https://agents.example/calls?token=hfc_x.y"), ExpiresAt: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
 	}
 }
 
@@ -70,7 +71,7 @@ func deliver(t *testing.T, o webhook.Options, within time.Duration) error {
 func TestDelivery(t *testing.T) {
 	a := &answers{status: []int{202}}
 	at := time.Unix(1_800_000_000, 0)
-	o := webhook.Options{URL: "https://tickets.example/calls?team=7", Headers: map[string]string{"X-Team": "finance"}, Secret: holdfast.NewSecret("s3cret"), Transport: a, Now: func() time.Time { return at }}
+	o := webhook.Options{URL: "https://tickets.example/calls?team=7", Headers: map[string]string{"X-Team": "finance"}, Secret: secret.New("s3cret"), Transport: a, Now: func() time.Time { return at }}
 	if err := deliver(t, o, time.Minute); err != nil {
 		t.Fatal(err)
 	}

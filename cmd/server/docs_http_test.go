@@ -23,14 +23,7 @@ import (
 
 // TestHTTPPage pastes docs/http.md twice, because what it makes it also deletes.
 func TestHTTPPage(t *testing.T) {
-	for _, program := range []string{"bash", "curl", "sed"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("HOLDFAST_REQUIRE_ALL") == "1" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	needsShell(t)
 	steps := httpPage(t)
 	folder := t.TempDir()
 	base, requests := startDemo(t, folder)
@@ -45,6 +38,51 @@ func TestHTTPPage(t *testing.T) {
 			if t.Failed() {
 				t.Fatalf("%s:\n%s\n%s", s.section, s.commands, out)
 			}
+		}
+	}
+}
+
+// TestToolsPage pastes the commands of docs/tools.md: they wait for a call, finish it, and
+// send the same result again.
+func TestToolsPage(t *testing.T) {
+	needsShell(t)
+	page, err := os.ReadFile("../../docs/tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	base, requests := startDemo(t, folder)
+	sh := startShell(t, folder)
+	blocks := 0
+	for _, m := range pagePart.FindAllStringSubmatch(string(page), -1) {
+		if m[2] != "sh" {
+			continue
+		}
+		blocks++
+		out := sh.run(t, strings.ReplaceAll(m[3], "localhost:8080", base))
+		step{section: "tools", commands: m[3]}.checkRequests(t, requests)
+		var last struct {
+			Messages []struct{ Role string }
+		}
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if len(lines) != 4 || !strings.Contains(lines[0], `"outsideCalls":[{`) || lines[1] != lines[2] || json.Unmarshal([]byte(lines[3]), &last) != nil || len(last.Messages) < 2 {
+			t.Errorf("the commands print\n%s", out)
+		}
+	}
+	if blocks != 1 {
+		t.Errorf("the page has %d blocks of commands", blocks)
+	}
+}
+
+// needsShell skips a test where what it runs is missing.
+func needsShell(t *testing.T) {
+	t.Helper()
+	for _, program := range []string{"bash", "curl", "sed"} {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("HOLDFAST_REQUIRE_ALL") == "1" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
 		}
 	}
 }

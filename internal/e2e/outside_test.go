@@ -85,7 +85,9 @@ func (k *talk) finishOutside(delivered int) {
 	if code, refused := k.send(tokens[0]+"x", `{"result":"ok"}`); code != http.StatusNotFound {
 		k.Errorf("another token: %d %v", code, refused)
 	}
-	var body struct{ Messages []struct{ Role, Content string } }
+	var body struct {
+		Messages []struct{ Role, Content string }
+	}
 	getJSON(k.T, k.p.url+"/threads/t/messages", &body)
 	results := 0
 	for _, m := range body.Messages {
@@ -222,7 +224,9 @@ func TestOutsideResultSurvives(t *testing.T) {
 // checkOneResult: the history has the call's result once, and an answer.
 func checkOneResult(t *testing.T, k *killer) {
 	t.Helper()
-	var body struct{ Messages []struct{ Role, Content string } }
+	var body struct {
+		Messages []struct{ Role, Content string }
+	}
 	getJSON(t, k.p.url+"/threads/t/messages", &body)
 	var roles []string
 	for _, m := range body.Messages {

@@ -18,8 +18,8 @@ type Calls interface {
 }
 
 // postResult is POST /threads/{thread}/calls/{call}/result.
-func (h *handler) postResult(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
-	result, err := h.callResult(w, r)
+func postResult(h *handler, w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	result, err := callResult(h, w, r)
 	if err != nil {
 		return err
 	}
@@ -28,8 +28,8 @@ func (h *handler) postResult(w http.ResponseWriter, r *http.Request, who holdfas
 
 // postCall is POST /calls?token=. Whoever has the URL may use it, so the route is open. The
 // token is in the query, which no log has.
-func (h *handler) postCall(w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
-	result, err := h.callResult(w, r)
+func postCall(h *handler, w http.ResponseWriter, r *http.Request, _ holdfast.Principal) error {
+	result, err := callResult(h, w, r)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (h *handler) postCall(w http.ResponseWriter, r *http.Request, _ holdfast.Pr
 }
 
 // callResult reads {"result": …} or {"error": "…"}.
-func (h *handler) callResult(w http.ResponseWriter, r *http.Request) (threads.CallResult, error) {
+func callResult(h *handler, w http.ResponseWriter, r *http.Request) (threads.CallResult, error) {
 	var in struct {
 		Result json.RawMessage `json:"result"`
 		Error  *string         `json:"error"`

@@ -47,13 +47,13 @@ var ownRoutes = []route{
 		errors: slices.Concat(readErrors, []string{codes.InvalidInput}),
 	},
 	{
-		method: "POST", path: "/threads/{thread}/calls/{call}/result", do: (*handler).postResult, id: "finishCall", body: "CallResult",
+		method: "POST", path: "/threads/{thread}/calls/{call}/result", do: postResult, id: "finishCall", body: "CallResult",
 		summary: "Give a call that is finished from outside its result. For services: see docs/tools.md.",
 		answers: []answer{{http.StatusOK, "The result was taken; the same result again gets the same answer.", typeJSON, "FinishedCall"}},
 		errors:  finishErrors,
 	},
 	{
-		method: "POST", path: "/calls", do: (*handler).postCall, open: true, id: "finishCallByURL", body: "CallResult", params: []string{"token"},
+		method: "POST", path: "/calls", do: postCall, open: true, id: "finishCallByURL", body: "CallResult", params: []string{"token"},
 		summary: "The same by the call's one-time URL, without a key.",
 		answers: []answer{{http.StatusOK, "The result was taken; the same result again gets the same answer.", typeJSON, "FinishedCall"}},
 		errors:  finishErrors,

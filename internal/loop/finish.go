@@ -87,8 +87,8 @@ func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall
 // decode reads what has come as the model will. A text is passed on unchanged, anything else
 // as JSON.
 func (x *finishing) decode() error {
-	if len(x.Result) > holdfast.MaxOutsideResult {
-		return holdfast.Errorf(codes.PayloadTooLarge, "The result has %d bytes, %d are allowed.", len(x.Result), holdfast.MaxOutsideResult).
+	if len(x.Result) > threads.MaxCallResult {
+		return holdfast.Errorf(codes.PayloadTooLarge, "The result has %d bytes, %d are allowed.", len(x.Result), threads.MaxCallResult).
 			WithHint("Send less, or where the rest can be found. The call waits on.")
 	}
 	x.result = thread.OutsideResult{Failed: x.Failed, Hash: thread.ResultHash(x.Result, x.Failed), At: x.cfg.Now().UTC()}
@@ -269,7 +269,7 @@ func errCallExpired() *holdfast.Error {
 // have touched it since.
 func (x *finishing) late(ctx context.Context, t *thread.Thread, call *thread.Call) error {
 	x.refuse(t, call.Name, thread.EndExpired)
-	if err := x.goOn(ctx, t, nil); err != nil {
+	if err := goOn(ctx, x.Engine, t, nil); err != nil {
 		x.cfg.Log.Info("a thread whose call has expired goes on later", "thread", x.key.Thread, "error", err)
 	}
 	return errCallExpired().With("threadId", x.key.Thread).With("toolCallId", x.Call).With("expiredAt", call.Outside.ExpiresAt)
@@ -287,7 +287,7 @@ func (x *finishing) take(ctx context.Context, t *thread.Thread, call *thread.Cal
 	after := t.State.Clone()
 	after.Call(x.Call).Finish(x.result)
 	if after.GoesOn(x.cfg.Now()) {
-		err := x.goOn(ctx, t, a)
+		err := goOn(ctx, x.Engine, t, a)
 		var busy *holdfast.Error
 		if err == nil || !errors.As(err, &busy) || busy.Code != codes.TooManyRuns && busy.Code != codes.LimitExceeded {
 			return x.stored(t, call, a.result.Run, err)
@@ -333,7 +333,7 @@ func (a *arrival) give(c *store.Commit, st *thread.State, run string) {
 // goOn begins a run that goes on with a thread that rests, as an empty-messages POST of its
 // owner would, with what has come from outside, which may be nothing. The caller holds the
 // thread's lock. A thread that waits for something else is left alone.
-func (e *Engine) goOn(ctx context.Context, t *thread.Thread, a *arrival) error {
+func goOn(ctx context.Context, e *Engine, t *thread.Thread, a *arrival) error {
 	if a == nil && !t.State.GoesOn(e.cfg.Now()) {
 		return nil
 	}
@@ -365,7 +365,7 @@ func (e *Engine) GoOn(ctx context.Context, key store.ThreadKey) error {
 	if err != nil {
 		return err
 	}
-	return e.goOn(ctx, t, nil)
+	return goOn(ctx, e, t, nil)
 }
 
 // hand has the owner of the thread's run take the result, and waits until there may be news

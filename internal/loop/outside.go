@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/secret"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -60,7 +61,7 @@ func (t *outsideTool) deliver(ctx context.Context, c holdfast.ToolCall) error {
 	if was := t.call.Outside; was != nil && !was.ExpiresAt.IsZero() {
 		expiresAt = was.ExpiresAt
 	}
-	return o.Deliver(ctx, holdfast.OutsideCall{Call: c, URL: holdfast.NewSecret(t.b.host.cfg.FinishURL(token)), ExpiresAt: expiresAt})
+	return o.Deliver(ctx, holdfast.OutsideCall{Call: c, URL: secret.New(t.b.host.cfg.FinishURL(token)), ExpiresAt: expiresAt})
 }
 
 // token returns the token of the call's URL once its hash is durable.
@@ -92,7 +93,7 @@ func expiry(h *host, o *holdfast.Outside) time.Time {
 // isHandedOut reports whether an error says that a call is finished from outside.
 func isHandedOut(err error) bool {
 	var ask *holdfast.Interrupt
-	return errors.As(err, &ask) && ask.Reason == holdfast.ReasonOutsideCall
+	return errors.As(err, &ask) && ask.Reason == thread.ReasonOutside
 }
 
 // outsideOf returns how the calls of a tool are finished from outside; nil for other tools.

@@ -57,7 +57,7 @@ func TestOutsideAtOnce(t *testing.T) {
 			_, err := finish(e, p.token(), `{"approved":true}`)
 			return err
 		}
-		e = looptest.Start(t, s, withURLs, outsideAgent(contract(p, holdfast.Outside{})))
+		e = looptest.Start(t, s, withURLs, outsideAgent(finance(p, holdfast.Outside{})))
 		events := looptest.Started(t, e, "t")
 		if waiting := waitingFor(t, events); len(waiting) > 0 {
 			t.Errorf("the run ends with %s", looptest.Show(events))
@@ -83,7 +83,7 @@ func TestOutsideWhileOthersRun(t *testing.T) {
 			}
 			return "slow", ctx.Err()
 		})
-		a := outsideAgent(contract(p, holdfast.Outside{}), slow)
+		a := outsideAgent(finance(p, holdfast.Outside{}), slow)
 		a.Model = callsThese("slow {}", `approve {"amount":1}`)
 		e := looptest.Start(t, s, withURLs, a)
 		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
@@ -108,7 +108,7 @@ func TestOutsideSeveral(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
 		ping := looptest.Tool("ping", holdfast.EffectIdempotent, func(context.Context) (string, error) { return "pong", nil })
-		a := outsideAgent(contract(nil, holdfast.Outside{ExpiresAfter: time.Hour}), ping)
+		a := outsideAgent(finance(nil, holdfast.Outside{ExpiresAfter: time.Hour}), ping)
 		a.Model = callsThese(`approve {"amount":1}`, "ping {}", `approve {"amount":2}`)
 		e := looptest.Start(t, s, nil, a)
 		if waiting := waitingFor(t, looptest.Started(t, e, "t")); len(waiting) != 2 {
@@ -149,7 +149,7 @@ func TestOutsideBesideFrontend(t *testing.T) {
 		t.Run(first, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := memstore.New()
-				a := outsideAgent(contract(nil, holdfast.Outside{Abandonable: true}))
+				a := outsideAgent(finance(nil, holdfast.Outside{Abandonable: true}))
 				a.Model = callsThese(`approve {"amount":1}`, "show {}")
 				e := looptest.Start(t, s, nil, a)
 				in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
@@ -199,7 +199,7 @@ func TestOutsideBesideQuestion(t *testing.T) {
 					}
 					return "", &holdfast.Interrupt{Message: "Well?"}
 				})
-				a := outsideAgent(contract(nil, holdfast.Outside{}), ask)
+				a := outsideAgent(finance(nil, holdfast.Outside{}), ask)
 				a.Model = callsThese(`approve {"amount":1}`, "ask {}")
 				e := looptest.Start(t, s, nil, a)
 				open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
@@ -250,7 +250,7 @@ func TestOutsideAllowedFirst(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var handed string
 			p := &postbox{before: func(_ context.Context, c holdfast.OutsideCall) error { handed = string(c.Call.Arguments); return nil }}
-			a := outsideAgent(contract(p, holdfast.Outside{}))
+			a := outsideAgent(finance(p, holdfast.Outside{}))
 			a.Middleware = []holdfast.Middleware{permission.New(permission.Options{Default: permission.Ask})}
 			e := looptest.Start(t, memstore.New(), withURLs, a)
 			open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
@@ -289,7 +289,7 @@ func TestOutsideNoRoom(t *testing.T) {
 		})
 		busy := holdfast.Agent{Name: "busy", Model: looptest.Say(looptest.Calls("hang", "{}"), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{hang}}
 		s := memstore.New()
-		e := looptest.Start(t, s, func(c *looptest.Config) { c.MaxRuns, c.Retention.Every = 1, 10*time.Second }, outsideAgent(contract(nil, holdfast.Outside{})), busy)
+		e := looptest.Start(t, s, func(c *looptest.Config) { c.MaxRuns, c.Retention.Every = 1, 10*time.Second }, outsideAgent(finance(nil, holdfast.Outside{})), busy)
 		call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
 		looptest.Must(e.Post(t.Context(), looptest.Alice, "busy", looptest.RunInput("other", "r1", looptest.UserSays("u1", "go"))))(t)
 		done := looptest.Must(byKey(e, call, `{"approved":true}`))(t)

@@ -24,12 +24,12 @@ func TestOutsideHandedOutAgain(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					mortal := &looptest.Mortal{Store: memstore.New()}
 					dying := &postbox{before: func(ctx context.Context, _ holdfast.OutsideCall) error { <-ctx.Done(); return ctx.Err() }}
-					one := looptest.Start(t, mortal, withURLs, outsideAgent(contract(dying, holdfast.Outside{ExpiresAfter: time.Hour}, holdfast.WithEffect(effect))))
+					one := looptest.Start(t, mortal, withURLs, outsideAgent(finance(dying, holdfast.Outside{ExpiresAfter: time.Hour}, holdfast.WithEffect(effect))))
 					looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 					time.Sleep(time.Second)
 					mortal.Dead.Store(true)
 					p := &postbox{}
-					two := looptest.Start(t, mortal.Store, withURLs, outsideAgent(contract(p, holdfast.Outside{ExpiresAfter: time.Hour}, holdfast.WithEffect(effect))))
+					two := looptest.Start(t, mortal.Store, withURLs, outsideAgent(finance(p, holdfast.Outside{ExpiresAfter: time.Hour}, holdfast.WithEffect(effect))))
 					time.Sleep(10 * time.Second)
 					info := settled(t, two, "t")
 					if len(info.OutsideCalls) != 1 || p.keys[0] != dying.keys[0] || p.token() == dying.token() {
@@ -64,7 +64,7 @@ func TestOutsideOtherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mortal := &looptest.Mortal{Store: memstore.New()}
 		p := &postbox{}
-		agent := outsideAgent(contract(p, holdfast.Outside{}))
+		agent := outsideAgent(finance(p, holdfast.Outside{}))
 		waitingFor(t, looptest.Started(t, looptest.Start(t, mortal, withURLs, agent), "t"))
 		mortal.Dead.Store(true)
 		two, three := looptest.Start(t, mortal.Store, withURLs, agent), looptest.Start(t, mortal.Store, withURLs, agent)
@@ -116,7 +116,7 @@ func TestOutsideKilledAtTheAnswer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dying := &lostReply{Mortal: &looptest.Mortal{Store: memstore.New()}, before: before}
 				p := &postbox{}
-				agent := outsideAgent(contract(p, holdfast.Outside{}))
+				agent := outsideAgent(finance(p, holdfast.Outside{}))
 				one := looptest.Start(t, dying, withURLs, agent)
 				waitingFor(t, looptest.Started(t, one, "t"))
 				if _, err := finish(one, p.token(), `{"approved":true}`); looptest.Code(err) != codes.StoreUnavailable {
@@ -154,7 +154,7 @@ func TestOutsideOwnerDies(t *testing.T) {
 			}
 			return "slow", ctx.Err()
 		})
-		a := outsideAgent(contract(p, holdfast.Outside{}), slow)
+		a := outsideAgent(finance(p, holdfast.Outside{}), slow)
 		a.Model = callsThese("slow {}", `approve {"amount":1}`)
 		one := looptest.Start(t, mortal, withURLs, a)
 		looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)

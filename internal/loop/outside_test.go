@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/contract"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
@@ -57,14 +58,14 @@ type approveArgs struct {
 }
 
 // contract returns a tool whose calls are finished from outside.
-func contract(p *postbox, o holdfast.Outside, options ...holdfast.ToolOption) holdfast.Tool {
+func finance(p *postbox, o holdfast.Outside, options ...holdfast.ToolOption) holdfast.Tool {
 	if p != nil {
 		o.Deliver = p.deliver
 	}
 	if o.Result == nil {
 		o.Result = json.RawMessage(`{"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"}}}`)
 	}
-	return holdfast.NewContract[approveArgs]("approve", "asks the finance department", o, options...)
+	return contract.New[approveArgs]("approve", "asks the finance department", o, options...)
 }
 
 // outsideAgent calls approve, and answers.
@@ -111,7 +112,7 @@ func settled(t *testing.T, e *looptest.Engine, id string) *threads.Info {
 func TestOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, store := &postbox{}, memstore.New()
-		e := looptest.Start(t, store, withURLs, outsideAgent(contract(p, holdfast.Outside{ExpiresAfter: time.Hour})))
+		e := looptest.Start(t, store, withURLs, outsideAgent(finance(p, holdfast.Outside{ExpiresAfter: time.Hour})))
 		events := looptest.Started(t, e, "t")
 		waiting := waitingFor(t, events)
 		if len(waiting) != 1 || waiting[0].Tool != "approve" || waiting[0].ExpiresAt.Sub(time.Now()) != time.Hour || len(looptest.Succeeded(t, events).Outcome.PendingToolCallIDs) > 0 {
@@ -200,7 +201,7 @@ func checkNoToken(t *testing.T, s store.Store, p *postbox, streams ...[]agui.Eve
 func TestOutsideRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &postbox{}
-		e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(contract(p, holdfast.Outside{})))
+		e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(finance(p, holdfast.Outside{})))
 		call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
 		place, _, _ := strings.Cut(p.token(), ".")
 		unknown := ""
@@ -213,7 +214,7 @@ func TestOutsideRefuses(t *testing.T) {
 		}
 		for result, code := range map[string]string{
 			`{"approved":"yes"}`: codes.InvalidInput, `"yes"`: codes.InvalidInput, `{`: codes.InvalidInput, `null`: codes.InvalidInput,
-			`"` + strings.Repeat("x", holdfast.MaxOutsideResult) + `"`: codes.PayloadTooLarge,
+			`"` + strings.Repeat("x", threads.MaxCallResult) + `"`: codes.PayloadTooLarge,
 		} {
 			if _, err := finish(e, p.token(), result); looptest.Code(err) != code {
 				t.Errorf("%.20s: %v", result, err)
@@ -234,7 +235,7 @@ func TestOutsideRefuses(t *testing.T) {
 // TestOutsideArguments: what the model writes is checked before anything is handed out.
 func TestOutsideArguments(t *testing.T) {
 	p := &postbox{}
-	a := outsideAgent(contract(p, holdfast.Outside{}))
+	a := outsideAgent(finance(p, holdfast.Outside{}))
 	a.Model = looptest.Say(looptest.Calls("approve", `{"amount":"much"}`), holdfast.Delta{Text: "done"})
 	e := looptest.Start(t, memstore.New(), withURLs, a)
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
@@ -246,7 +247,7 @@ func TestOutsideArguments(t *testing.T) {
 // TestOutsideNotHandedOut: if nobody can be reached, the model is told.
 func TestOutsideNotHandedOut(t *testing.T) {
 	p := &postbox{before: func(context.Context, holdfast.OutsideCall) error { return errors.New("no route") }}
-	e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(contract(p, holdfast.Outside{})))
+	e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(finance(p, holdfast.Outside{})))
 	looptest.Succeeded(t, looptest.Started(t, e, "t"))
 	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:approve could not be handed out: no route", "assistant:done")
 	if _, err := finish(e, p.token(), `{"approved":true}`); looptest.Code(err) != codes.CallClosed {
@@ -261,7 +262,7 @@ func TestOutsideMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, store := &postbox{}, memstore.New()
-				e := looptest.Start(t, store, withURLs, outsideAgent(contract(p, holdfast.Outside{Abandonable: abandonable})))
+				e := looptest.Start(t, store, withURLs, outsideAgent(finance(p, holdfast.Outside{Abandonable: abandonable})))
 				call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
 				for _, entry := range []string{call, "int_1"} {
 					in := looptest.RunInput("t", "r8")
@@ -308,7 +309,7 @@ func TestOutsideExpires(t *testing.T) {
 					if touch == "upkeep" {
 						c.Retention.Every = 10 * time.Second
 					}
-				}, outsideAgent(contract(p, holdfast.Outside{ExpiresAfter: 10 * time.Minute})))
+				}, outsideAgent(finance(p, holdfast.Outside{ExpiresAfter: 10 * time.Minute})))
 				waitingFor(t, looptest.Started(t, e, "t"))
 				time.Sleep(10*time.Minute - time.Second)
 				waitingFor(t, looptest.Resumed(t, e, "t", "r8"))
@@ -375,7 +376,7 @@ func TestOutsideByKey(t *testing.T) {
 						}
 						return nil
 					}
-				}, outsideAgent(contract(nil, holdfast.Outside{FinishedBy: c.by})))
+				}, outsideAgent(finance(nil, holdfast.Outside{FinishedBy: c.by})))
 				call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
 				f := loop.Finishing{Who: c.who, Thread: "t", Call: call, Result: json.RawMessage(`{"approved":true}`)}
 				first, err := e.Finish(t.Context(), f)
@@ -411,7 +412,7 @@ func TestOutsideObserved(t *testing.T) {
 				},
 				IterationDone: func(_ holdfast.Iteration, results int) { j.Note("iteration " + string(rune('0'+results))) },
 			}
-		}, outsideAgent(contract(p, holdfast.Outside{})))
+		}, outsideAgent(finance(p, holdfast.Outside{})))
 		waitingFor(t, looptest.Started(t, e, "t"))
 		looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
 		settled(t, e, "t")

@@ -26,7 +26,7 @@ func handsOut(t *testing.T, o holdfast.Outside, change func(*looptest.Config), o
 		if change != nil {
 			change(c)
 		}
-	}, outsideAgent(contract(p, o, options...)))
+	}, outsideAgent(finance(p, o, options...)))
 	return e, p, waitingFor(t, looptest.Started(t, e, "t"))[0].ID
 }
 
@@ -43,7 +43,7 @@ func TestOutsideCancel(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		p := &postbox{before: func(ctx context.Context, _ holdfast.OutsideCall) error { <-ctx.Done(); return ctx.Err() }}
-		e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(contract(p, holdfast.Outside{})))
+		e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(finance(p, holdfast.Outside{})))
 		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		synctest.Wait()
 		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)

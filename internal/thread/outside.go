@@ -46,6 +46,10 @@ type OutsideResult struct {
 	At time.Time `json:"at"`
 }
 
+// ReasonOutside is the reason of the question with which a contract says that its call is to
+// be finished from outside.
+const ReasonOutside = "holdfast:outside_call"
+
 // The ways in which outside calls end.
 const (
 	EndFinished = "finished" // with a result from outside

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/contract"
 )
 
 // outsider hands its calls out to the journal, as "delivered", and waits for their results.
 func (w *worker) outsider() holdfast.Agent {
-	contract := holdfast.NewContract[toolArgs]("outside", "A contract of the tests.", holdfast.Outside{
+	contract := contract.New[toolArgs]("outside", "A contract of the tests.", holdfast.Outside{
 		ExpiresAfter: time.Hour,
 		Deliver: func(_ context.Context, call holdfast.OutsideCall) error {
 			w.at(call.Call.Thread, "deliver", call.Call.Iteration)
