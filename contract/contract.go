@@ -42,7 +42,7 @@ func Of(spec holdfast.ToolSpec) (holdfast.Tool, error) {
 	case spec.Name == "":
 		return nil, errors.New("a tool needs a name")
 	case spec.Outside == nil:
-		return nil, errors.New("Outside is missing")
+		return nil, errors.New("the field Outside is missing")
 	}
 	if err := spec.Outside.Validate(); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func Of(spec holdfast.ToolSpec) (holdfast.Tool, error) {
 	if len(spec.Parameters) > 0 {
 		var err error
 		if c.args, err = schema.Compile(spec.Parameters); err != nil {
-			return nil, fmt.Errorf("Parameters: %w", err)
+			return nil, fmt.Errorf("the field Parameters: %w", err)
 		}
 	}
 	if spec.Effect == "" {

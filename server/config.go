@@ -401,7 +401,7 @@ func validateTools(a holdfast.Agent) error {
 		name := spec.Name
 		if spec.Outside != nil {
 			if err := spec.Outside.Validate(); err != nil {
-				return fmt.Errorf("agent %q: tool %q: Outside.%w", a.Name, name, err)
+				return fmt.Errorf("agent %q: tool %q: in Outside %w", a.Name, name, err)
 			}
 		}
 		if name == "" || tools[name] {

@@ -125,13 +125,13 @@ func await(t *testing.T, done func() bool) {
 // TestOutsideConfig: what cannot be is refused at the start, with its place.
 func TestOutsideConfig(t *testing.T) {
 	for want, change := range map[string]func(*server.Config){
-		`tool "approve": Outside.FinishedBy is "read"`: func(c *server.Config) {
+		`tool "approve": in Outside the field FinishedBy is "read"`: func(c *server.Config) {
 			c.Agents[0].Tools = []holdfast.Tool{raw{holdfast.ToolSpec{Name: "approve", Outside: &holdfast.Outside{FinishedBy: access.RoleRead}}}}
 		},
-		`tool "approve": Outside.Result`: func(c *server.Config) {
+		`tool "approve": in Outside the field Result`: func(c *server.Config) {
 			c.Agents[0].Tools = []holdfast.Tool{raw{holdfast.ToolSpec{Name: "approve", Outside: &holdfast.Outside{Result: json.RawMessage(`{"type":7}`)}}}}
 		},
-		`tool "approve": Outside.ExpiresAfter is -1s`: func(c *server.Config) {
+		`tool "approve": in Outside the field ExpiresAfter is -1s`: func(c *server.Config) {
 			c.Agents[0].Tools = []holdfast.Tool{raw{holdfast.ToolSpec{Name: "approve", Outside: &holdfast.Outside{ExpiresAfter: -time.Second}}}}
 		},
 		"the public URL": func(c *server.Config) { c.PublicURL = "agents.example" },

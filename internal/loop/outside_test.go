@@ -115,7 +115,7 @@ func TestOutside(t *testing.T) {
 		e := looptest.Start(t, store, withURLs, outsideAgent(finance(p, holdfast.Outside{ExpiresAfter: time.Hour})))
 		events := looptest.Started(t, e, "t")
 		waiting := waitingFor(t, events)
-		if len(waiting) != 1 || waiting[0].Tool != "approve" || waiting[0].ExpiresAt.Sub(time.Now()) != time.Hour || len(looptest.Succeeded(t, events).Outcome.PendingToolCallIDs) > 0 {
+		if len(waiting) != 1 || waiting[0].Tool != "approve" || time.Until(waiting[0].ExpiresAt) != time.Hour || len(looptest.Succeeded(t, events).Outcome.PendingToolCallIDs) > 0 {
 			t.Fatalf("the run ends with %s", looptest.Show(events))
 		}
 		synctest.Wait()
