@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,9 +148,10 @@ func TestOutsideOwnerDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mortal := &looptest.Mortal{Store: memstore.New()}
 		p := &postbox{}
-		dies := true
+		var dies atomic.Bool
+		dies.Store(true)
 		slow := looptest.Tool("slow", holdfast.EffectPure, func(ctx context.Context) (string, error) {
-			if dies {
+			if dies.Load() {
 				<-ctx.Done()
 			}
 			return "slow", ctx.Err()
@@ -160,7 +162,7 @@ func TestOutsideOwnerDies(t *testing.T) {
 		looptest.Must(one.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
 		time.Sleep(time.Second)
 		mortal.Dead.Store(true)
-		dies = false
+		dies.Store(false)
 		two := looptest.Start(t, mortal.Store, withURLs, a)
 		done, err := two.Finish(t.Context(), loop.Finishing{Token: p.token(), Result: json.RawMessage(`{"approved":true}`)})
 		if err != nil || done.Run != "r1" {
