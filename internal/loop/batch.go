@@ -219,7 +219,8 @@ func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: handed(call.Answer, call.Interrupt), Frontend: call.Frontend,
 		Kept: call.Kept,
 	}
-	if call.Repeats { // the answer is ours, not the hooks' or the tool's
+	// An answer to the server's own question is not the hooks' or the tool's.
+	if call.Repeats || call.Answer != nil && call.Answer.Reason == thread.ReasonLogin {
 		c.Answer = nil
 	}
 	c.Arguments = json.RawMessage(b.hist.Arguments(call.ID))

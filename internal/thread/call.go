@@ -162,6 +162,10 @@ func FailedMark(notRun bool) json.RawMessage {
 // the shared state can be found.
 func SharedAfter(message string) string { return "s/" + message }
 
+// ReasonLogin is the reason of the question with which a tool has its user log in; see
+// package credential.
+const ReasonLogin = "holdfast:login_required"
+
 // The results of calls that did not run to their end. Models and people read them.
 const (
 	TextNotAnswered = "No result: the call was not answered."
