@@ -80,10 +80,13 @@ func File(path string) Source {
 }
 
 // ReasonLogin is the reason of the question that asks a user to log in. Its metadata has
-// "url", where the user does so, and "server". With any answer but a cancelled one the call
+// "url", where the user does so, and "server". With the answer {"continue": true} the call
 // is made again, and the source is asked again: who has still not logged in is asked once
-// more. The tool does not see that answer.
+// more. With false the model is told that the user has declined. The tool sees no answer.
 const ReasonLogin = "holdfast:login_required"
+
+// schema is that of the answer.
+const schema = `{"type":"object","required":["continue"],"properties":{"continue":{"type":"boolean","description":"true after the login; false gives the call up"}}}`
 
 // LoginRequired is the error of a [Source] whose user has to log in. A tool passes it on,
 // however wrapped: to the server it is a question to the user, like any
@@ -113,7 +116,7 @@ func (l *LoginRequired) Unwrap() error {
 		if l.Server != "" {
 			message += " to " + l.Server
 		}
-		message += ", then answer here."
+		message += ", then go on here."
 	}
 	metadata := map[string]string{"url": l.URL}
 	if l.Server != "" {
@@ -123,5 +126,5 @@ func (l *LoginRequired) Unwrap() error {
 	if err != nil {
 		return errors.New("the login's address cannot be shown") // strings can be encoded
 	}
-	return &holdfast.Interrupt{Reason: ReasonLogin, Message: message, ResponseSchema: json.RawMessage(`{"type":"object"}`), Metadata: data}
+	return &holdfast.Interrupt{Reason: ReasonLogin, Message: message, ResponseSchema: json.RawMessage(schema), Metadata: data}
 }

@@ -143,7 +143,7 @@ func TestTransportRefuses(t *testing.T) {
 func TestLoginRequired(t *testing.T) {
 	err := fmt.Errorf("search: %w", &credential.LoginRequired{URL: "https://login.example/?state=hidden", Server: "files"})
 	var ask *holdfast.Interrupt
-	if !errors.As(err, &ask) || ask.Reason != credential.ReasonLogin || string(ask.Metadata) != `{"server":"files","url":"https://login.example/?state=hidden"}` || ask.Message != "Please log in to files, then answer here." {
+	if !errors.As(err, &ask) || ask.Reason != credential.ReasonLogin || string(ask.Metadata) != `{"server":"files","url":"https://login.example/?state=hidden"}` || ask.Message != "Please log in to files, then go on here." {
 		t.Errorf("%+v", ask)
 	}
 	if text := err.Error(); strings.Contains(text, "hidden") || !strings.Contains(text, "a login to files is needed") {

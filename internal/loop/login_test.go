@@ -110,7 +110,7 @@ func TestLogin(t *testing.T) {
 						t.Fatalf("asked %+v", open)
 					}
 					sound(t, s, "t")
-					events = looptest.Posted(t, e, looptest.Answers("t", fmt.Sprint("r", n+2), `{}`, open...))
+					events = looptest.Posted(t, e, looptest.Answers("t", fmt.Sprint("r", n+2), `{"continue":true}`, open...))
 					all = append(all, events...)
 				}
 				looptest.Succeeded(t, events)
@@ -129,16 +129,23 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginDeclined: who does not want to log in tells the model so.
+// TestLoginDeclined: the model is told of a user who does not want to log in.
 func TestLoginDeclined(t *testing.T) {
-	var seen []*holdfast.Answer
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
-		Name: "a", Model: looptest.Say(looptest.Calls("search", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{search(&logins{missing: 9}, &roundTrips{}, &seen)},
-	})
-	in := looptest.RunInput("t", "r2")
-	in.Resume = []agui.ResumeEntry{{InterruptID: looptest.OpenOf(t, looptest.Started(t, e, "t"))[0].ID, Status: agui.ResumeCancelled}}
-	looptest.Succeeded(t, looptest.Posted(t, e, in))
-	looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+thread.TextDeclined, "assistant:done")
+	for name, answer := range map[string]agui.ResumeEntry{
+		"cancelled": {Status: agui.ResumeCancelled}, "no": {Status: agui.ResumeResolved, Payload: []byte(`{"continue":false}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen []*holdfast.Answer
+			e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+				Name: "a", Model: looptest.Say(looptest.Calls("search", `{}`), holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{search(&logins{missing: 9}, &roundTrips{}, &seen)},
+			})
+			in := looptest.RunInput("t", "r2")
+			answer.InterruptID = looptest.OpenOf(t, looptest.Started(t, e, "t"))[0].ID
+			in.Resume = []agui.ResumeEntry{answer}
+			looptest.Succeeded(t, looptest.Posted(t, e, in))
+			looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+thread.TextDeclined, "assistant:done")
+		})
+	}
 }
 
 // checkNowhere checks that a text is neither stored nor shown nor logged.
