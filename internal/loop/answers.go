@@ -30,6 +30,7 @@ func (b *beginning) resume(ctx context.Context) error {
 			q.Answer = b.answer(a, q.Interrupt)
 		}
 	}
+	b.r.box = b.tools[b.p.agent.Name].now()
 	edits := map[string]json.RawMessage{}
 	for i := range b.st.Calls {
 		call := &b.st.Calls[i]
@@ -54,7 +55,7 @@ func (b *beginning) resume(ctx context.Context) error {
 	}
 	for i := range b.st.Calls {
 		if call := &b.st.Calls[i]; !call.Waits() && !call.WaitsOutside() && !b.r.doubted[call.ID] && call.Given == nil {
-			thread.PutIntent(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.hist, b.c.Fence, b.cfg.Now())
+			b.r.box.intend(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.hist, thread.Intent{Fence: b.c.Fence, At: b.cfg.Now()})
 		}
 	}
 	return nil

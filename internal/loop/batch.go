@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -192,10 +191,10 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 	case !known && call.Finished() != nil: // the contract is gone, what has come is not
 		r := call.Finished()
 		return finished{call: call, result: holdfast.ToolResult{Text: r.Text, Failed: r.Failed}}, true
-	case !known && !call.Frontend:
-		return fail(fmt.Sprintf("There is no tool %q.", call.Name))
 	case call.InDoubt:
 		return givenByPerson(call), true
+	case !known && !call.Frontend:
+		return b.gone(call), true
 	case b.unsure(call) && tool.Spec().Effect == holdfast.EffectOnce:
 		return inDoubt(call, tool.Spec()), true
 	}
@@ -277,7 +276,7 @@ var errFrontend = errors.New("the call is left to the frontend")
 func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
 	if tool, ours := b.tools[call.Name]; ours {
 		if tool.Spec().Outside != nil {
-			return &outsideTool{Tool: tool, b: b, call: *call}
+			return &outsideTool{Tool: tool, call: *call, key: b.key, keep: b.keeps.change, cfg: &b.host.cfg}
 		}
 		return tool
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -85,7 +84,7 @@ func (b *beginning) recordLeft(old *thread.History) {
 			continue
 		}
 		call := made[m.ToolCallID]
-		if m.Role != string(holdfast.RoleTool) || call == nil || thread.MarkOf(m).NotRun || b.untouched[m.ToolCallID] || !b.p.repeatsMatter(call.Function.Name) {
+		if m.Role != string(holdfast.RoleTool) || call == nil || thread.MarkOf(m).NotRun || b.untouched[m.ToolCallID] || !b.repeatsMatter(b.p.agent.Name, call.Function.Name) {
 			continue
 		}
 		h := thread.Happened{Tool: call.Function.Name, Arguments: call.Function.Arguments, Message: m.ID}
@@ -129,9 +128,6 @@ func (b *beginning) forget() {
 
 // repeatsMatter reports whether the agent's tool of that name is one that the server does
 // not start twice by itself.
-func (p *plan) repeatsMatter(name string) bool {
-	return slices.ContainsFunc(p.agent.Tools, func(t holdfast.Tool) bool {
-		spec := t.Spec()
-		return spec.Name == name && neverTwice(spec.Effect)
-	})
+func (h *host) repeatsMatter(agent, name string) bool {
+	return neverTwice(h.tools[agent].now().spec(name).Effect)
 }

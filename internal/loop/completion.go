@@ -104,7 +104,7 @@ func (a *completion) request() *holdfast.ModelRequest {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)
 	}
 	r.instruct(req)
-	req.Tools = r.host.specs[r.agent.Name]
+	req.Tools = r.box.specs
 	for _, t := range r.rec.Tools {
 		// A frontend's tool never replaces a server's tool of the same name.
 		if _, ours := r.tools[t.Name]; !ours {

@@ -23,6 +23,20 @@ const (
 	Manual       Frequency = "manual"        // as PerTurn; any others are taken by hand
 )
 
+// SchemaMode is what happens to a run whose checkpoint was written with other middleware
+// states than the agent has now.
+type SchemaMode string
+
+// The modes.
+const (
+	// SchemaWarn continues, and says what has changed in the log and in the stream.
+	SchemaWarn SchemaMode = "warn"
+	// SchemaFail refuses to continue before anything is written.
+	SchemaFail SchemaMode = "fail"
+	// SchemaSilent continues and says nothing.
+	SchemaSilent SchemaMode = "silent"
+)
+
 // Config is what an Engine needs. Every field must be set, except where it says
 // otherwise.
 type Config struct {

@@ -137,6 +137,34 @@ func (b *batch) unknown(call thread.Call, c holdfast.ToolCall, f finished) finis
 	return f
 }
 
+// gone returns what happens to a call whose tool is not there any more: one that was not
+// started is refused; of others, what the tool had declared decides.
+func (b *batch) gone(call thread.Call) finished {
+	f := finished{call: call, result: holdfast.ToolResult{Text: "There is no tool \"" + call.Name + "\".", Failed: true}}
+	switch {
+	case call.Outside != nil: // it may have been handed out
+		f.result.Text = thread.TextGivenUp
+		return f
+	case !b.unsure(call):
+		f.notRun = true
+		return f
+	}
+	intent, err := b.host.read.Intent(b.ctx, b.key, call.ID)
+	if err != nil {
+		b.host.cfg.Log.Warn("it cannot be read what was about to be done", "thread", b.key.Thread, "run", b.rec.ID, "call", call.ID, "error", err)
+		intent = &thread.Intent{Effect: holdfast.EffectOnce}
+	}
+	switch intent.Effect {
+	case holdfast.EffectPure:
+		f.result.Text = "There is no tool \"" + call.Name + "\" any more; the call was not made again."
+	case holdfast.EffectIdempotent:
+		f.result.Text = "There is no tool \"" + call.Name + "\" any more. The call had been started and may have taken effect; it was not made again."
+	default: // also what an earlier version has stored, which does not say
+		return inDoubt(call, holdfast.ToolSpec{InDoubt: intent.InDoubt})
+	}
+	return f
+}
+
 // confirmOwner makes sure, immediately before a call with effects starts, that this
 // process still owns the thread; otherwise it returns [store.ErrFenced]. A commit that
 // the store has just acknowledged is proof enough. A process that was suspended reads the

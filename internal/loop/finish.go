@@ -173,12 +173,8 @@ func (x *finishing) tool(agent string, call *thread.Call, end *thread.OutsideEnd
 	case end != nil:
 		name = end.Tool
 	}
-	if a, known := x.agents[agent]; known {
-		for _, t := range a.Tools {
-			if spec := t.Spec(); spec.Name == name {
-				return spec.Outside
-			}
-		}
+	if t, known := x.tools[agent]; known {
+		return t.now().spec(name).Outside
 	}
 	return nil
 }

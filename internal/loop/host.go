@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/holdfast-agents/holdfast"
@@ -20,7 +19,7 @@ type host struct {
 	cfg     Config
 	read    thread.Reader
 	agents  map[string]*holdfast.Agent
-	specs   map[string][]holdfast.ToolSpec // of each agent's tools
+	tools   map[string]*toolboxes // of each agent
 	chains  map[string]*hooks.Chain
 	schemas map[string]*thread.Schema
 	// process names this process among the owners of threads.
@@ -42,7 +41,7 @@ func newHost(cfg Config) (*host, error) {
 		cfg:      cfg,
 		read:     thread.Reader{Store: cfg.Store},
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
-		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
+		tools:    make(map[string]*toolboxes, len(cfg.Agents)),
 		chains:   make(map[string]*hooks.Chain, len(cfg.Agents)),
 		schemas:  make(map[string]*thread.Schema, len(cfg.Agents)),
 		process:  cfg.NewID("p"),
@@ -64,12 +63,7 @@ func newHost(cfg Config) (*host, error) {
 // add prepares what the runs of an agent need.
 func (h *host) add(a *holdfast.Agent) error {
 	h.agents[a.Name] = a
-	specs := make([]holdfast.ToolSpec, len(a.Tools))
-	for n, t := range a.Tools {
-		specs[n] = t.Spec()
-	}
-	// Clipped, so that appending to it makes a copy.
-	h.specs[a.Name] = slices.Clip(specs)
+	h.tools[a.Name] = &toolboxes{agent: a, log: h.cfg.Log}
 	h.chains[a.Name] = hooks.New(a, h.cfg.Log, h.cfg.Observer.HookFailed)
 	s, err := thread.NewSchema(a)
 	if err != nil {
@@ -107,6 +101,15 @@ func (h *host) Agent(name string) (*holdfast.Agent, error) {
 		return nil, errAgentNotFound(name)
 	}
 	return a, nil
+}
+
+// Tools returns the specifications of an agent's tools as they are now, by name; none for an
+// agent that there is not.
+func (h *host) Tools(agent string) []holdfast.ToolSpec {
+	if t, known := h.tools[agent]; known {
+		return t.now().specs
+	}
+	return nil
 }
 
 // Commit tries once to commit, and reports that to the observer. Every commit of the

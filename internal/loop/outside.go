@@ -1,17 +1,9 @@
 package loop
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"sync"
-	"time"
-
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
-	"github.com/holdfast-agents/holdfast/secret"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -21,93 +13,10 @@ import (
 // has come, and returns that. A process that dies while it hands a call out is followed by
 // one that does so again. finish.go takes what comes.
 
-// outsideTool stands for a contract in the Tool hooks.
-type outsideTool struct {
-	holdfast.Tool
-	b    *batch
-	call thread.Call
-	// handed is the token that was handed out here, so that a hook that tries again does not
-	// need another one; guarded by mu, because a hook may have given an attempt up.
-	mu     sync.Mutex
-	handed string
-}
-
-// Call hands the call out, or returns what has come from outside.
-func (t *outsideTool) Call(ctx context.Context, c holdfast.ToolCall) (holdfast.ToolResult, error) {
-	if r := t.call.Finished(); r != nil {
-		return holdfast.ToolResult{Text: r.Text, Failed: r.Failed}, nil
-	}
-	result, err := t.Tool.Call(ctx, c)
-	if !isHandedOut(err) {
-		return result, err
-	}
-	if err := t.deliver(ctx, c); err != nil {
-		return holdfast.ToolResult{}, fmt.Errorf("%s could not be handed out: %w", c.Name, err)
-	}
-	return holdfast.ToolResult{}, err
-}
-
-// deliver gives the call to whoever is to finish it.
-func (t *outsideTool) deliver(ctx context.Context, c holdfast.ToolCall) error {
-	o := t.Spec().Outside
-	if o.Deliver == nil {
-		return nil
-	}
-	token, err := t.token(ctx, o)
-	if err != nil {
-		return err
-	}
-	expiresAt := expiry(t.b.host, o)
-	if was := t.call.Outside; was != nil && !was.ExpiresAt.IsZero() {
-		expiresAt = was.ExpiresAt
-	}
-	return o.Deliver(ctx, holdfast.OutsideCall{Call: c, URL: secret.New(t.b.host.cfg.FinishURL(token)), ExpiresAt: expiresAt})
-}
-
-// token returns the token of the call's URL once its hash is durable.
-func (t *outsideTool) token(ctx context.Context, o *holdfast.Outside) (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.handed != "" {
-		return t.handed, nil
-	}
-	newID := t.b.host.cfg.NewID
-	token := thread.NewToken(t.b.key, t.call.ID, newID("")+newID(""))
-	err := t.b.keeps.change(ctx, t.call.ID, func(call *thread.Call) {
-		call.Issue(thread.TokenHash(token), expiry(t.b.host, o))
-	})
-	if err == nil {
-		t.handed = token
-	}
-	return t.handed, err
-}
-
-// expiry returns when a call that is handed out now expires.
-func expiry(h *host, o *holdfast.Outside) time.Time {
-	if o.ExpiresAfter <= 0 {
-		return time.Time{}
-	}
-	return h.cfg.Now().Add(o.ExpiresAfter).UTC()
-}
-
-// isHandedOut reports whether an error says that a call is finished from outside.
-func isHandedOut(err error) bool {
-	var ask *holdfast.Interrupt
-	return errors.As(err, &ask) && ask.Reason == thread.ReasonOutside
-}
-
-// outsideOf returns how the calls of a tool are finished from outside; nil for other tools.
-func outsideOf(tools map[string]holdfast.Tool, name string) *holdfast.Outside {
-	if t, ours := tools[name]; ours {
-		return t.Spec().Outside
-	}
-	return nil
-}
-
 // saveHandedOut makes a call of the run wait for its result.
 func saveHandedOut(r *run, call thread.Call) error {
 	o := outsideOf(r.tools, call.Name)
-	r.st.Call(call.ID).HandedOut(expiry(r.host, o), o.Abandonable)
+	r.st.Call(call.ID).HandedOut(expiry(&r.host.cfg, o), o.Abandonable)
 	r.host.cfg.Observer.OutsideCalled(r.place(), call.Name, observe.OutsideHandedOut)
 	return r.w.Step(nil, func(c *store.Commit, _ store.Cursor) {
 		// It is not in doubt: it is made again with its result.
@@ -121,44 +30,6 @@ func (h *host) outsideEnded(at holdfast.Iteration, call *thread.Call) {
 	if call.Outside != nil {
 		h.cfg.Observer.OutsideCalled(at, call.Name, observe.OutsideResult(call.OutsideEnd(h.cfg.Now()).End))
 	}
-}
-
-// errResultCame is the cause that ends the handing out of a call whose result has come.
-var errResultCame = errors.New("the call's result has come")
-
-// arrival is a result that has come for a call while its run lives here.
-type arrival struct {
-	call   string
-	result thread.OutsideResult
-}
-
-// arrivals are the results that have come and that the run has not taken yet. The run's
-// goroutine need not wait for them, nor they for it.
-type arrivals struct {
-	mu   sync.Mutex
-	list []arrival
-	// came has an entry when there is something to take.
-	came chan struct{}
-}
-
-// add adds a result.
-func (a *arrivals) add(r arrival) {
-	a.mu.Lock()
-	a.list = append(a.list, r)
-	a.mu.Unlock()
-	select {
-	case a.came <- struct{}{}:
-	default:
-	}
-}
-
-// take removes and returns all results.
-func (a *arrivals) take() []arrival {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	list := a.list
-	a.list = nil
-	return list
 }
 
 // arrived gives open calls the results that have come, the first one to each, and makes
@@ -191,25 +62,4 @@ func (b *batch) again(f *finished) bool {
 	}
 	b.start(*call)
 	return true
-}
-
-// outsideOpen returns the open calls that were handed out, as a decision sees them.
-func outsideOpen(st *thread.State, now time.Time) []decide.Outside {
-	var open []decide.Outside
-	for i := range st.Calls {
-		if c := &st.Calls[i]; c.Outside != nil {
-			open = append(open, decide.Outside{ID: c.ID, Finished: !c.WaitsOutside() || c.Expired(now), Abandonable: c.Outside.Abandonable})
-		}
-	}
-	return open
-}
-
-// outsideMetadata returns the metadata of the event that ends a run whose thread waits for
-// somebody outside; nil for others.
-func outsideMetadata(st *thread.State) []byte {
-	calls := st.OutsideCalls()
-	if len(calls) == 0 {
-		return nil
-	}
-	return thread.MustJSON(map[string]any{"holdfast": map[string]any{"outsideCalls": calls}})
 }

@@ -217,7 +217,7 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 		Outside:    outsideOpen(t.State, e.cfg.Now()),
 		Incomplete: decide.Completable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
-	s.Parameters = p.parameters()
+	s.Parameters = p.parameters(e.tools[p.agent.Name].now())
 	var err error
 	if s.Known, err = e.known(ctx, t, p.in.RunID); err != nil || s.Known == nil || len(p.in.Resume) == 0 || s.Known.Hash == p.in.Hash() {
 		return s, err
@@ -248,7 +248,7 @@ func (e *Engine) known(ctx context.Context, t *thread.Thread, run string) (*deci
 
 // parameters returns the schemas of the arguments of the calls that wait for a person, by
 // the id of the question.
-func (p *plan) parameters() map[string]json.RawMessage {
+func (p *plan) parameters(box *toolbox) map[string]json.RawMessage {
 	schemas := map[string]json.RawMessage{}
 	for i := range p.State.Calls {
 		call := &p.State.Calls[i]
@@ -260,10 +260,8 @@ func (p *plan) parameters() map[string]json.RawMessage {
 				schemas[call.Interrupt.ID] = t.Parameters
 			}
 		}
-		for _, t := range p.agent.Tools {
-			if spec := t.Spec(); spec.Name == call.Name {
-				schemas[call.Interrupt.ID] = spec.Parameters
-			}
+		if spec := box.spec(call.Name); spec.Name != "" {
+			schemas[call.Interrupt.ID] = spec.Parameters
 		}
 	}
 	return schemas

@@ -33,7 +33,8 @@ type run struct {
 	key    store.ThreadKey
 	rec    *thread.Run
 	agent  *holdfast.Agent
-	tools  map[string]holdfast.Tool
+	box    *toolbox
+	tools  map[string]holdfast.Tool // those of box
 	st     *thread.State
 	hist   *thread.History
 	shared []byte
@@ -119,10 +120,10 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.stale = r.resumed && !reasons(r.hist.Path)
 	r.moveTo(r.st.Iteration)
 	r.results, r.counted = r.kept(), r.st.Bytes
-	r.tools = make(map[string]holdfast.Tool, len(r.agent.Tools))
-	for _, t := range r.agent.Tools {
-		r.tools[t.Spec().Name] = t
+	if r.box == nil { // its first commit did not need the tools
+		r.box = r.host.tools[r.agent.Name].now()
 	}
+	r.tools = r.box.byName
 }
 
 // writerConfig returns what the run's journal needs.

@@ -17,20 +17,6 @@ import (
 // file compares the schema that the states were written under with the agent's, migrates,
 // sets aside or refuses states, and says what has changed, in the log and in the stream.
 
-// SchemaMode is what happens to a run whose checkpoint was written with other middleware
-// states than the agent has now.
-type SchemaMode string
-
-// The modes.
-const (
-	// SchemaWarn continues, and says what has changed in the log and in the stream.
-	SchemaWarn SchemaMode = "warn"
-	// SchemaFail refuses to continue before anything is written.
-	SchemaFail SchemaMode = "fail"
-	// SchemaSilent continues and says nothing.
-	SchemaSilent SchemaMode = "silent"
-)
-
 // restored is the states with which a run continues.
 type restored struct {
 	states *state.States

@@ -97,7 +97,17 @@ func oneOf[T ~string](set []T, value T) string {
 // agent and tool return the label value of a configured name.
 func (m *Metrics) agent(name string) string { return configured(m.agents, name) }
 
-func (m *Metrics) tool(name string) string { return configured(m.tools, name) }
+// tool returns the label value of a tool. started means that a call to it has run, so there
+// is such a tool, if only in a toolset; any other name may be a model's invention.
+func (m *Metrics) tool(name string, started bool) string {
+	if l, ok := m.tools[name]; ok {
+		return l
+	}
+	if m.toolsets && started {
+		return m.sets.label(name)
+	}
+	return other
+}
 
 func configured(labels map[string]string, name string) string {
 	if l, ok := labels[name]; ok {
@@ -119,9 +129,14 @@ func statusCode(code int) string {
 // maxNames bounds how many names middleware may use as label values.
 const maxNames = 100
 
-// names are the notices that are counted by name: those that middleware lists, and those
-// that appeared in use.
+// maxToolNames bounds how many tools of toolsets are counted by name.
+const maxToolNames = 1000
+
+// names are what is counted by name although it is not configured: notices, which
+// middleware lists or which appeared in use, and tools of toolsets.
 type names struct {
+	most int // how many
+
 	mu   sync.Mutex
 	seen map[string]bool
 }
@@ -130,7 +145,7 @@ func (n *names) label(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.seen[name] {
-		if len(n.seen) >= maxNames {
+		if len(n.seen) >= n.most {
 			return other
 		}
 		n.seen[name] = true

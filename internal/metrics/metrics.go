@@ -29,6 +29,9 @@ type Metrics struct {
 	registry, served *prometheus.Registry
 	// agents, tools and middleware are the configured names: no others become labels.
 	agents, tools, middleware map[string]string
+	// toolsets means that other tools may come while the server runs; sets has their names.
+	toolsets bool
+	sets     *names
 
 	runs      runMetrics
 	steps     stepMetrics
@@ -97,7 +100,7 @@ func New(agents []holdfast.Agent) *Metrics {
 	f := promauto.With(r)
 	m := &Metrics{
 		registry: r, served: served,
-		agents: map[string]string{}, tools: map[string]string{}, middleware: map[string]string{},
+		agents: map[string]string{}, tools: map[string]string{}, middleware: map[string]string{}, sets: &names{seen: map[string]bool{}, most: maxToolNames},
 		runs: newRunMetrics(f), steps: newStepMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
 	}
 	for i := range agents {
@@ -109,6 +112,7 @@ func New(agents []holdfast.Agent) *Metrics {
 		for _, t := range agents[i].Tools {
 			m.tools[t.Spec().Name] = label(t.Spec().Name)
 		}
+		m.toolsets = m.toolsets || len(agents[i].Toolsets) > 0
 	}
 	m.zero()
 	served.MustRegister(r, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -219,7 +223,7 @@ func newHookMetrics(f promauto.Factory) hookMetrics {
 			"Panics of middleware hooks."), []string{"middleware", "hook"}),
 		schemas: f.NewCounterVec(counter("holdfast_schema_changes_total",
 			"Runs that continued from a checkpoint with other middleware states, by what was different; upgrade: it was older than schemas."), []string{"change"}),
-		names: &names{seen: map[string]bool{}},
+		names: &names{seen: map[string]bool{}, most: maxNames},
 	}
 }
 

@@ -93,9 +93,10 @@ func (m *Metrics) toolCalled(_ holdfast.Iteration, tool string, result observe.T
 		m.steps.toolCalls.WithLabelValues(frontendTool, string(observe.ToolFrontend)).Inc()
 		return
 	}
-	name := m.tool(tool)
+	started := result != observe.ToolRefused && result != observe.ToolReused
+	name := m.tool(tool, started)
 	m.steps.toolCalls.WithLabelValues(name, oneOf(observe.ToolResults(), result)).Inc()
-	if result != observe.ToolRefused && result != observe.ToolReused {
+	if started {
 		m.steps.toolDuration.WithLabelValues(name).Observe(took.Seconds())
 	}
 }

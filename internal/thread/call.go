@@ -98,6 +98,10 @@ type Intent struct {
 	Fence store.Fence `json:"fence"`
 	// At is when the call starts.
 	At time.Time `json:"at"`
+	// Effect and InDoubt are what the tool declares, should it not be there any more when the
+	// call is looked at again. Formats before 7 have none.
+	Effect  holdfast.Effect `json:"effect,omitempty"`
+	InDoubt holdfast.Doubt  `json:"inDoubt,omitempty"`
 }
 
 // PendingWrite marks a finished tool result that no checkpoint holds yet. The content
@@ -119,15 +123,18 @@ type PendingWrite struct {
 	CompletedAt time.Time `json:"completedAt"`
 }
 
-// PutIntent adds the intent of a call to the commit c. key is the call's idempotency key.
-// A frontend's call has no intent: the server does not start it.
-func PutIntent(c *store.Commit, key string, call *Call, h *History, fence store.Fence, now time.Time) {
+// PutIntent adds the intent of a call to the commit c. key is the call's idempotency key, and
+// i has the fence, the time and what the tool declares. A frontend's call has no intent: the
+// server does not start it.
+func PutIntent(c *store.Commit, key string, call *Call, h *History, i Intent) {
 	if call.Frontend {
 		return
 	}
-	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call.ID, Data: MustJSON(Intent{
-		Format: Format, Tool: call.Name, Arguments: h.Arguments(call.ID), Key: key, Fence: fence, At: now,
-	})})
+	i.Format, i.Tool, i.Arguments, i.Key = Format, call.Name, h.Arguments(call.ID), key
+	if i.Effect == "" {
+		i.Effect = holdfast.EffectIdempotent
+	}
+	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call.ID, Data: MustJSON(i)})
 }
 
 // ResultMark is what the metadata of a result's message says about the result.

@@ -60,8 +60,8 @@ type Engine interface {
 	Describe(ctx context.Context, t *thread.Thread, d threads.Description) (bool, error)
 	// GoOn begins a run on a thread whose calls from outside have all ended, if nobody has.
 	GoOn(ctx context.Context, key store.ThreadKey) error
-	// Agent returns the agent of that name.
-	Agent(name string) (*holdfast.Agent, error)
+	// Tools returns the specifications of an agent's tools.
+	Tools(agent string) []holdfast.ToolSpec
 	// ShownStates returns the middleware's states in st as the thread's owner may see
 	// them; nil if there are none.
 	ShownStates(ctx context.Context, key store.ThreadKey, st *thread.State) (json.RawMessage, error)

@@ -221,11 +221,16 @@ func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out
 			out.Effects = append(out.Effects, p.effect(effect))
 		}
 	}
+	tools := k.engine.Tools(d.st.Agent)
 	for _, call := range d.redo {
 		// The call has been carried out once. With an intent it is in doubt, and does not
 		// simply run again.
 		open := d.st.Call(call.ID)
-		thread.PutIntent(c, d.st.CallKey(c.Key, c.User, open), open, d.hist, c.Fence, k.cfg.Now())
+		i := thread.Intent{Fence: c.Fence, At: k.cfg.Now()}
+		if tool := slices.IndexFunc(tools, func(s holdfast.ToolSpec) bool { return s.Name == open.Name }); tool >= 0 {
+			i.Effect, i.InDoubt = tools[tool].Effect, tools[tool].InDoubt
+		}
+		thread.PutIntent(c, d.st.CallKey(c.Key, c.User, open), open, d.hist, i)
 	}
 	for i := range d.left {
 		thread.PutOutsideEnd(c, &d.left[i], k.cfg.Now())
