@@ -16,6 +16,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The values of labels: each is one of a closed set, a configured name, or one of a bounded
+// number of names that appear in use.
+
 const (
 	// other stands for every value that is not in a label's closed set.
 	other = "other"
