@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts first-page
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -9,6 +9,11 @@ run: ## run the server: embedded store in ./data, demo model, http://localhost:8
 
 build: ## build bin/holdfast
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast ./cmd/server
+
+SIZE = 36000000
+size: ## the size of the program for linux/amd64, which must not be more than 36 MB
+	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/holdfast-linux-amd64 ./cmd/server
+	@size=$$(wc -c <bin/holdfast-linux-amd64); echo "$$size bytes (limit $(SIZE))"; test "$$size" -le $(SIZE)
 
 # The detector waits a second at the end of each test program for the reports of other
 # threads, unless it is told to wait less.
@@ -42,9 +47,18 @@ FUZZPART ?= 0/1
 fuzz: ## run every fuzz target for FUZZTIME, guided by all code, or with FUZZGUIDE=project by the project's
 	scripts/fuzz.sh $(FUZZTIME) $(FUZZGUIDE) $(FUZZPART)
 
+smoke: ## ask the real providers whose keys are in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY); costs a few cents
+	HOLDFAST_SMOKE=1 go test -count=1 -v ./internal/smoke
+
+model-suite: ## what every model provider's client must pass, whole: answers are cut at each of their bytes
+	MODEL_SUITE_PART=0/1 go test -count=1 -run='TestConformance$$' ./model/...
+
 TRIALS ?= 500
 damage: ## damage an embedded store at TRIALS random places, and look what becomes of it
 	FILESTORE_TEST_TRIALS=$(TRIALS) go test -count=1 -run='TestDamage$$' -v ./internal/filestore
+
+model-cuts: ## cut the stream of every provider at every byte, with a fallback to another; prints the table in docs/models.md
+	HOLDFAST_MODEL_CUTS=all bash -o pipefail -c "go test -count=1 -timeout=30m -run='^TestCuts$$' -v ./model/... | sed -nE 's/^ +(\|)/\1/p; /FAIL|^ok/p'"
 
 bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md quotes
 	scripts/bench.sh
@@ -83,8 +97,16 @@ clients-dist: ## make clients/js/dist from clients/js/src (needs Node)
 first-page: ## run the five commands of docs/frontends.md in a new folder, up to an answer in a browser (needs the network)
 	node examples/browser/firstpage.mjs
 
+TURNS ?= 200
+long: ## a thread of 2,000 messages, of which the model takes a few dozen, goes on for TURNS turns on both stores (needs redis-server)
+	TURNS=$(TURNS) go test -count=1 -run='TestALongThreadGoesOn$$' -v ./internal/e2e
+
 CUTS ?= 1000
 SEED ?= 1
 cuts: ## cut CUTS connections at random bytes, with both official clients in both dialects; prints the table in docs/frontends.md
 	go build -o bin/holdfast-clients ./cmd/server
 	HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-clients node clients/js/test/cuts.mjs $(CUTS) $(SEED)
+
+KILLS ?= 1000
+prefixes: ## kill workers KILLS times, and compare what models are asked before and after; prints the table in docs/prompt-cache.md (needs redis-server)
+	HOLDFAST_PREFIX_KILLS=$(KILLS) HOLDFAST_PREFIX_SEED=$(SEED) go test -count=1 -timeout=60m -run='TestPrefixes$$' -v ./internal/e2e

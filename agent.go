@@ -12,6 +12,14 @@ type Agent struct {
 	Instructions string
 	// Model answers the conversation. It is required.
 	Model Model
+	// Fallbacks are the models that are asked, in this order, if Model fails and asking it
+	// again cannot help. What the failed one has shown is taken back. The run stays with the
+	// model that has answered; the next one begins with Model again. What a model has kept
+	// encrypted for itself is not sent to another.
+	Fallbacks []Model
+	// FallbackRefused lets the next model answer what one declines to answer because of its
+	// content policy. Without it such an answer ends the run.
+	FallbackRefused bool
 	// Tools are the server's tools, each with a name of its own. A frontend adds
 	// its own tools with each run.
 	Tools []Tool
@@ -31,6 +39,9 @@ type Agent struct {
 	// [*Error] and what is wrong with a call's arguments are shown all the same. Without
 	// it, the text of every error is shown: write it for the model.
 	HideToolErrors bool
+	// Output is the form of the agent's answers: JSON that fits a schema. Without it an
+	// answer is a text. See [Output].
+	Output *Output
 	// Approvals says who answers the agent's questions: empty or [access.RoleUser] for
 	// the thread's owner, [access.RoleApprover] for callers with that role only.
 	Approvals access.Role

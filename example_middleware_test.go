@@ -262,8 +262,8 @@ func TestDocumentedCode(t *testing.T) {
 	plain := func(text string) string {
 		return blanks.ReplaceAllString(lineStarts.ReplaceAllString(text, ""), "")
 	}
-	examples := plain(readFile(t, "example_middleware_test.go")) + plain(readFile(t, "example_deployments_test.go"))
-	for _, page := range []string{"docs/middleware.md", "docs/checkpointing.md", "docs/state-evolution.md"} {
+	examples := plain(readFile(t, "example_middleware_test.go")) + plain(readFile(t, "example_deployments_test.go")) + plain(readFile(t, "example_models_test.go")) + plain(readFile(t, "example_prompt_test.go"))
+	for _, page := range []string{"docs/models.md", "docs/prompt-cache.md", "docs/middleware.md", "docs/checkpointing.md", "docs/state-evolution.md"} {
 		blocks := codeBlocks.FindAllStringSubmatch(readFile(t, page), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s has no code blocks", page)

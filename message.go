@@ -37,6 +37,8 @@ type Message struct {
 	// EncryptedValue is opaque data of the provider (such as encrypted reasoning) that
 	// is sent back to it unchanged.
 	EncryptedValue string
+	// Activity is what an activity message says; nil for every other role.
+	Activity *Activity
 	// Metadata is whatever the message's author attached, as JSON. Its member holdfast is
 	// the server's own: clients cannot set it.
 	Metadata json.RawMessage
@@ -45,6 +47,15 @@ type Message struct {
 	// frontend runs, or what a person says came of a call in doubt. It may be forged. It is
 	// never set on what the user has written, which is always the client's.
 	Imported bool
+}
+
+// Activity is what an activity message says: something about the conversation that people
+// see in its history, and that models are not shown. See [Record].
+type Activity struct {
+	// Type says what kind of activity it is: "owner.name".
+	Type string
+	// Content is a JSON object.
+	Content json.RawMessage
 }
 
 // PartType says what a [Part] holds.
@@ -70,6 +81,9 @@ type Part struct {
 	Text string
 	// Source is set for every other type.
 	Source *Source
+	// EncryptedValue is what a model's provider needs back of an image that it has made, such
+	// as a signature. Like that of a [ToolCall] it says whose it is.
+	EncryptedValue string `json:",omitempty"`
 	// Metadata is whatever the part's author attached, as JSON.
 	Metadata json.RawMessage
 }

@@ -34,6 +34,9 @@ type Middleware struct {
 	// start, so that a monitor sees the first notice as an increase; the count of a name
 	// that is not listed appears with its first notice.
 	Notices []string
+	// Tools are tools that it brings to the agent, whose other tools have other names. They
+	// are in each request's Tools; its Model hook may leave them out.
+	Tools []Tool
 	// BoundsIterations: it decides how many iterations a run may use. The server does not
 	// apply its own limit to an agent with such a middleware, so it must end every run.
 	BoundsIterations bool

@@ -21,7 +21,21 @@ import (
 //
 //	ModelName() (provider, model string)
 //
-// such as "openai" and what the provider calls it. The models that come with Holdfast do.
+// such as "openai" and what the provider calls it, and what tells it from a model of the
+// same name that is asked elsewhere or with another key, with a method
+//
+//	CircuitKey() string
+//
+// so that a model that fails with one key is still asked with another: a short hash, never
+// the key. It may say whether its provider enforces the form of an answer, req.Output, which
+// may depend on the rest of the request, and which media it takes in messages and makes, with
+// methods
+//
+//	EnforcesOutput(req *ModelRequest) bool
+//	Media() (takes, makes map[PartType]bool)
+//
+// where a type that is not in a map is undeclared: it depends on something that the model does
+// not know. The models that come with Holdfast do all of this.
 type Model interface {
 	// Stream calls the model. The sequence yields deltas until one with Finish
 	// set, which must be the last; a sequence that ends without it is a
@@ -45,27 +59,55 @@ type ModelRequest struct {
 	Thread string
 	// Run is the id of the run.
 	Run string
+	// Model is which of the agent's models is asked, as "provider/model". A hook reads it;
+	// changing it changes nothing.
+	Model string
 	// Iteration is the iteration of the run, counted from 0.
 	Iteration int
 	// Attempt is the number of earlier attempts at this iteration's call.
 	Attempt int
+	// Overflows is how many times the provider has said that this conversation is too long
+	// for the model. Whoever bounds what the model is shown shows less after each.
+	Overflows int
+	// Cut is why this request does not continue the one before it: "window" or "summary" if
+	// less of the conversation is shown from now on, "tools" if the tools have changed. Only
+	// the call with which that happens has it; it is empty for every other.
+	Cut string
 	// Instructions are the agent's and the run's system texts, in order.
 	Instructions []string
 	// ClientInstructions are the client's system texts that are not to have the authority of
 	// Instructions: see [ClientPolicy]. Only Model hooks see them here; before the model
-	// itself is called they become a user message, and so does Context if the agent says so.
+	// itself is called they become the first message, and Context the last if the agent says
+	// so. Instructions that a client has changed within the thread are in the tail instead.
 	ClientInstructions []string
 	// Messages is the well-formed history: every tool call has exactly one
-	// result. Reasoning messages are in it; activity messages are not. A model or
-	// middleware that changes a message works on a copy of the list.
+	// result. Reasoning messages are in it; activity messages are not, but an answer of a
+	// model that has made images has them in its Parts. A model or middleware that changes a
+	// message works on a copy of the list.
 	Messages []Message
-	// Tools are the server's and the frontend's tools.
+	// Tail is how many messages at the end of Messages are not of the history, and may be
+	// different in the next request: what the client says of the moment, or a note of a
+	// middleware. They stay last, so that a provider's cache of the prompt holds all before
+	// them.
+	Tail int
+	// Tools are the server's and the frontend's tools, in the order of their names.
 	Tools []ToolSpec
-	// Context are read-only facts from the frontend.
+	// Context are read-only facts from the frontend. A model shows them behind all messages,
+	// because they may be different in the next request.
 	Context []ContextItem
 	// ForwardedProps are the application's parameters, unread by the server.
 	ForwardedProps json.RawMessage
+	// Output is the form that the answer must have once it calls no tools; nil for any. A
+	// model that does not say that it can enforce it (see [Model]) is told so in its
+	// Instructions instead, and Output is nil.
+	Output *Output
 }
+
+// History returns the messages without the tail.
+func (r *ModelRequest) History() []Message { return r.Messages[:len(r.Messages)-r.tail()] }
+
+// tail is Tail within the bounds of the list, which a middleware may have shortened.
+func (r *ModelRequest) tail() int { return min(max(r.Tail, 0), len(r.Messages)) }
 
 // ContextItem is a fact that the frontend gives to the model.
 type ContextItem struct {
@@ -89,6 +131,10 @@ type Delta struct {
 	ReasoningSecret string
 	// Call continues a tool call.
 	Call *CallDelta
+	// Media is an image, or other media, that the model has made: a whole part with its
+	// source. Frontends are shown it as an activity, once the answer is complete, and the
+	// model gets it back in [Message].Parts of its answer.
+	Media *Part
 	// Usage reports tokens; the last report counts.
 	Usage *Usage
 	// Finish says why the model stopped; it marks the last delta.
@@ -115,8 +161,9 @@ type CallDelta struct {
 // FinishReason is why a model stopped.
 type FinishReason string
 
-// The reasons. A model that was cut off by its token limit finishes with
-// FinishLength: what it said is kept, and calls that it did not complete never start.
+// The reasons. A model that was cut off by its token limit finishes with FinishLength, one
+// that was cut off by a filter of its provider with FinishFilter: what it said is kept, and
+// calls that it did not complete never start, of which the last may be one.
 const (
 	FinishStop      FinishReason = "stop"
 	FinishToolCalls FinishReason = "tool_calls"
@@ -134,7 +181,8 @@ type ModelError struct {
 	// RetryAfter is how long the provider asked to wait; 0 if it did not.
 	RetryAfter time.Duration
 	// Public is a text that is safe to show to the caller; if it is empty, the caller
-	// gets a general one.
+	// gets a general one. The person in front of a page reads it only if there is no Kind,
+	// and otherwise what a failure of that kind means to them.
 	Public string
 	// Provider is who served the model, such as "openai". Like the fields below it is for
 	// the log, and may be empty.

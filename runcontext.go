@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // RunContext is what hooks and tools reach through their context. The server makes it;
@@ -17,6 +18,10 @@ type RunContext struct {
 	// Keep implements [Keep] for the open call with this id; nil means that no call can
 	// keep anything.
 	Keep func(ctx context.Context, call string, value json.RawMessage) error
+	// Record implements [Record]; nil drops activities.
+	Record func(ctx context.Context, a Activity) error
+	// History implements [HistoryFrom]; nil means that there are no messages.
+	History func() []Message
 }
 
 type runKey struct{}
@@ -58,4 +63,40 @@ func Notify(ctx context.Context, name string, value any) error {
 		return nil
 	}
 	return r.Notify(ctx, name, value)
+}
+
+// Record adds an activity message to the thread's history: of this type, "owner.name", and
+// with this content, which is encoded as a JSON object. People see it, in the stream and
+// in the history; models are not shown it; [HistoryFrom] returns it from the next step on.
+// Like any message it belongs to its branch, and forks, exports and deletions include it.
+//
+// It may be called by every hook and by tools. The message is committed at the next point
+// at which the history may grow, together with the states as they are then: before the
+// model's answer, if nothing of that was shown yet, or else after it.
+func Record(ctx context.Context, activityType string, content any) error {
+	r, err := runFrom(ctx)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", activityType, err)
+	}
+	if activityType == "" || data[0] != '{' {
+		return fmt.Errorf("record %q: an activity has a type, and its content is a JSON object", activityType)
+	}
+	if r.Record == nil {
+		return nil
+	}
+	return r.Record(ctx, Activity{Type: activityType, Content: data})
+}
+
+// HistoryFrom returns the messages of the branch that the run works on: those that its
+// model may be shown, as they are stored, and the activities. Hooks may show the model
+// fewer or other ones. The messages must not be changed. Outside a run there are none.
+func HistoryFrom(ctx context.Context) []Message {
+	if r, err := runFrom(ctx); err == nil && r.History != nil {
+		return r.History()
+	}
+	return nil
 }

@@ -20,6 +20,11 @@ func TestRunContext(t *testing.T) {
 			told = append(told, name, value)
 			return errors.New("the store is gone")
 		},
+		Record: func(_ context.Context, a holdfast.Activity) error {
+			told = append(told, a.Type, string(a.Content))
+			return nil
+		},
+		History: func() []holdfast.Message { return []holdfast.Message{{ID: "m1"}} },
 	}
 	ctx := store.ContextWithLedger(holdfast.ContextWithRun(context.Background(), full), emptyLedger{})
 	if it := holdfast.IterationFrom(ctx); it.Thread != "t" || it.Number != 3 {
@@ -30,6 +35,17 @@ func TestRunContext(t *testing.T) {
 	}
 	if err := holdfast.Notify(ctx, "acme.tripped", 5); err == nil || len(told) != 2 || told[0] != "acme.tripped" || told[1] != 5 {
 		t.Errorf("%v, %v", err, told)
+	}
+	if err := holdfast.Record(ctx, "acme.seen", map[string]int{"n": 1}); err != nil || len(told) != 4 || told[2] != "acme.seen" || told[3] != `{"n":1}` {
+		t.Errorf("%v, %v", err, told)
+	}
+	for name, content := range map[string]any{"": struct{}{}, "acme.list": []int{}, "acme.never": make(chan int)} {
+		if err := holdfast.Record(ctx, name, content); err == nil || len(told) != 4 {
+			t.Errorf("%q was recorded: %v", name, told)
+		}
+	}
+	if messages := holdfast.HistoryFrom(ctx); len(messages) != 1 || messages[0].ID != "m1" {
+		t.Errorf("%+v", messages)
 	}
 }
 
@@ -51,5 +67,14 @@ func TestOutsideARun(t *testing.T) {
 	}
 	if err := holdfast.Notify(bare, "acme.tripped", nil); err != nil {
 		t.Errorf("notify with nobody to tell: %v", err)
+	}
+	if err := holdfast.Record(context.Background(), "acme.seen", struct{}{}); !errors.Is(err, holdfast.ErrNoRun) {
+		t.Errorf("record: %v", err)
+	}
+	if err := holdfast.Record(bare, "acme.seen", struct{}{}); err != nil {
+		t.Errorf("record with nowhere to put it: %v", err)
+	}
+	if messages := holdfast.HistoryFrom(bare); messages != nil {
+		t.Errorf("%+v", messages)
 	}
 }

@@ -20,6 +20,8 @@ type Turn struct {
 	Reasoning string
 	// Text follows it, in one piece.
 	Text string
+	// Media are images and other media that it makes, after the text.
+	Media []holdfast.Part
 	// Calls are made together, in this order. A call without an ID gets the next one
 	// of call_1, call_2 and so on.
 	Calls []holdfast.ToolCall
@@ -169,6 +171,9 @@ func (t Turn) deltas() []holdfast.Delta {
 	}
 	if t.Text != "" {
 		out = append(out, holdfast.Delta{Text: t.Text})
+	}
+	for i := range t.Media {
+		out = append(out, holdfast.Delta{Media: &t.Media[i]})
 	}
 	for i, c := range t.Calls {
 		out = append(out, holdfast.Delta{Call: &holdfast.CallDelta{Index: i, ID: c.ID, Name: c.Name, Arguments: string(c.Arguments), EncryptedValue: c.EncryptedValue}})

@@ -46,12 +46,20 @@ func (l life) agent(a holdfast.Agent) holdfast.Agent {
 	if a.Model != nil {
 		a.Model = mortalModel{a.Model, l}
 	}
+	a.Fallbacks = slices.Clone(a.Fallbacks)
+	for i, m := range a.Fallbacks {
+		a.Fallbacks[i] = mortalModel{m, l}
+	}
 	a.Tools = slices.Clone(a.Tools)
 	for i, t := range a.Tools {
 		a.Tools[i] = mortalTool{t, l}
 	}
 	a.Middleware = slices.Clone(a.Middleware)
 	for i, m := range a.Middleware {
+		m.Tools = slices.Clone(m.Tools)
+		for n, t := range m.Tools {
+			m.Tools[n] = mortalTool{t, l}
+		}
 		a.Middleware[i] = l.wrapping(l.watching(m))
 	}
 	return a
@@ -120,6 +128,14 @@ func (l life) wrapping(m holdfast.Middleware) holdfast.Middleware {
 type mortalModel struct {
 	holdfast.Model
 	life life
+}
+
+// ModelName says whose model it is, if that is known.
+func (m mortalModel) ModelName() (provider, model string) {
+	if named, ok := m.Model.(interface{ ModelName() (string, string) }); ok {
+		return named.ModelName()
+	}
+	return "", ""
 }
 
 func (m mortalModel) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {

@@ -44,6 +44,8 @@ type Result struct {
 	Message string
 	// Hint is the whole text of the error of a Failed run, for developers.
 	Hint string
+	// Output is the answer of an agent whose answers have a form, as JSON; nil for any other.
+	Output json.RawMessage
 	// RunID is the run of the request.
 	RunID string
 	// Events are those of the stream, in order.
@@ -245,6 +247,7 @@ func (h *Harness) ended(r *Result) {
 		last = r.Events[len(r.Events)-1]
 	}
 	var end struct {
+		Result  json.RawMessage
 		Outcome *struct {
 			Type       Outcome
 			Interrupts []Question
@@ -257,7 +260,7 @@ func (h *Harness) ended(r *Result) {
 		r.Outcome, r.Code, r.Message, r.Hint = Failed, failure.Code, failure.Message, failure.FullText()
 	case agui.TypeRunFinished:
 		h.read("the run's end", last.Raw, &end)
-		r.Outcome = Success
+		r.Outcome, r.Output = Success, end.Result
 		if end.Outcome != nil {
 			r.Outcome, r.Questions = end.Outcome.Type, end.Outcome.Interrupts
 		}

@@ -76,6 +76,10 @@ const (
 	NotRecorded = "not_recorded"
 	// NothingToRun: there is neither a new message nor a history.
 	NothingToRun = "nothing_to_run"
+	// OutputCut: the answer was cut off before its JSON was complete.
+	OutputCut = "output_cut"
+	// OutputInvalid: the answer does not have the form that its agent's answers must have.
+	OutputInvalid = "output_invalid"
 	// PayloadTooLarge: the body is larger than the server takes.
 	PayloadTooLarge = "payload_too_large"
 	// RateLimited: a rate limit is reached.

@@ -27,3 +27,6 @@ const (
 	// does not accept the form of the answer. No other attempt helps.
 	Invalid Kind = "invalid"
 )
+
+// Kinds returns all kinds.
+func Kinds() []Kind { return []Kind{Cut, Overloaded, Rate, Quota, Auth, TooLong, Refused, Invalid} }

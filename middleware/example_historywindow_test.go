@@ -9,9 +9,10 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware"
 )
 
-// The model is shown the first question and the newest messages.
+// When there are more than eight messages, the model is shown half as many: the first
+// question and the newest messages.
 func ExampleHistoryWindow() {
-	window := middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4})
+	window := middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 8})
 	model := window.Model(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
 			for _, m := range req.Messages {
@@ -26,6 +27,8 @@ func ExampleHistoryWindow() {
 		{Role: holdfast.RoleAssistant, Text: "When?"},
 		{Role: holdfast.RoleUser, Text: "In May."},
 		{Role: holdfast.RoleAssistant, Text: "By train, or by plane?"},
+		{Role: holdfast.RoleUser, Text: "What is better?"},
+		{Role: holdfast.RoleAssistant, Text: "The train, I think."},
 		{Role: holdfast.RoleUser, Text: "By train."},
 		{Role: holdfast.RoleAssistant, Text: "There is a train."},
 		{Role: holdfast.RoleUser, Text: "Book it."},
@@ -37,5 +40,5 @@ func ExampleHistoryWindow() {
 	// user: By train.
 	// assistant: There is a train.
 	// user: Book it.
-	// The conversation before this point is not shown: 3 messages.
+	// The conversation before this point is not shown: 5 messages.
 }

@@ -19,6 +19,7 @@ func Example_pages() {
 		middleware.HistoryWindow(middleware.HistoryWindowOptions{
 			MaxMessages: 60, MaxBytes: 200_000, Then: middleware.WindowSummarise, SummaryEvery: 20,
 		}),
+		middleware.LargeResults(middleware.LargeResultsOptions{MaxBytes: 20_000}),
 		middleware.RateLimit(middleware.RateLimitOptions{
 			Name: "search", Tools: []string{"web_*"}, Per: []string{middleware.PerUser}, Limit: 30, Window: middleware.Duration(time.Minute),
 			Then: middleware.RateLimitWait, MaxWait: middleware.Duration(30 * time.Second),
@@ -33,6 +34,7 @@ func Example_pages() {
 	// holdfast.continuation
 	// holdfast.error_tracking
 	// holdfast.history_window
+	// holdfast.large_results
 	// holdfast.rate_limit
 	// holdfast.retry
 	// holdfast.timeout

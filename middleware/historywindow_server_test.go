@@ -1,6 +1,8 @@
 package middleware_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -8,8 +10,11 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/offline"
+	"github.com/holdfast-agents/holdfast/store"
 )
 
 // remembering is a model that says what it is shown, and counts its summaries.
@@ -36,12 +41,12 @@ func TestASummarySurvivesARestart(t *testing.T) {
 		if made := strings.Contains(stream, `"name":"holdfast.history_summarised"`); made != (i == 3) {
 			t.Errorf("question %d: %s", i, stream)
 		}
-		if i == 3 && (!strings.Contains(stream, `"inputTokens":2000`) || !strings.Contains(stream, "shown: 4, Summary of the first 4 messages")) {
+		if i == 3 && (!strings.Contains(stream, `"inputTokens":2000`) || !strings.Contains(stream, "shown: 2, Summary of the first 6 messages")) {
 			t.Error(stream)
 		}
 	}
 	c.Restart()
-	if stream := c.Say("and now").Text; !strings.Contains(stream, `shown: 6, Summary of the first 4 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
+	if stream := c.Say("and now").Text; !strings.Contains(stream, `shown: 4, Summary of the first 6 messages of this conversation:\nsummary 1`) || summaries.Load() != 1 {
 		t.Errorf("%d summaries: %s", summaries.Load(), stream)
 	}
 	if history := c.Get("/threads/t/messages"); strings.Count(history, `"role":"user"`) != 5 {
@@ -63,5 +68,99 @@ func TestAWindowTruncates(t *testing.T) {
 	}
 	if history := c.Get("/threads/t/messages"); strings.Count(history, `"role":"assistant"`) != 3 {
 		t.Error(history)
+	}
+}
+
+// summariser is an agent that summarises early.
+func summariser(summaries *atomic.Int32) holdfast.Agent {
+	return holdfast.Agent{Model: remembering(summaries), Middleware: []holdfast.Middleware{
+		middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 4})}}
+}
+
+// exported returns a thread's document.
+func exported(t *testing.T, db store.Store) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := offline.Export(t.Context(), db, store.ThreadKey{Tenant: "default", Thread: "t"}, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// imported returns a server whose store has a thread that was exported.
+func imported(t *testing.T, agent holdfast.Agent, document []byte) *hooktest.Conversation {
+	t.Helper()
+	db := memstore.New()
+	if _, err := offline.Import(t.Context(), db, store.ThreadKey{}, bytes.NewReader(document)); err != nil {
+		t.Fatal(err)
+	}
+	found, err := offline.Check(t.Context(), db, nil, func(p offline.Problem) { t.Errorf("%+v", p) })
+	if err != nil || found.Threads != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	return hooktest.Converse(t, agent, hooktest.Sharing(db))
+}
+
+const summaryInHistory = `"activityType":"holdfast.summary"`
+
+// TestASummaryTravels: it goes with its messages, into forks and imports, and out of sight
+// with a rewind.
+func TestASummaryTravels(t *testing.T) {
+	t.Parallel()
+	var summaries atomic.Int32
+	db := memstore.New()
+	c := hooktest.Converse(t, summariser(&summaries), hooktest.Sharing(db))
+	c.Say("question 0")
+	early := c.Checkpoint("t")
+	for i := 1; i < 4; i++ {
+		c.Say(fmt.Sprint("question ", i))
+	}
+	c.Fork("t", "forked")
+	stream := c.Post("forked", "run1", map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "and now"}}}).Text
+	if history := c.Get("/threads/forked/messages"); !strings.Contains(history, summaryInHistory) || !strings.Contains(stream, `shown: 4, Summary of the first 6 messages`) {
+		t.Errorf("the fork: %s\n%s", stream, history)
+	}
+	elsewhere := imported(t, summariser(&summaries), exported(t, db))
+	stream = elsewhere.Post("t", "run9", map[string]any{"messages": []map[string]any{{"id": "m1", "role": "user", "content": "and now"}}}).Text
+	if !strings.Contains(stream, `shown: 4, Summary of the first 6 messages`) || summaries.Load() != 1 {
+		t.Errorf("the import, after %d summaries: %s", summaries.Load(), stream)
+	}
+	c.Rewind("t", early)
+	stream = c.Say("something else").Text
+	if history := c.Get("/threads/t/messages"); strings.Contains(history, summaryInHistory) || !strings.Contains(stream, "shown: 3, ") {
+		t.Errorf("rewound: %s\n%s", stream, history)
+	}
+}
+
+// TestAThreadOfAnEarlierVersionGoesOn: its summary is a state, which is shown until the next
+// summary is made from it.
+func TestAThreadOfAnEarlierVersionGoesOn(t *testing.T) {
+	t.Parallel()
+	var summaries atomic.Int32
+	db := memstore.New()
+	plain := hooktest.Converse(t, holdfast.Agent{Model: remembering(&summaries)}, hooktest.Sharing(db))
+	for i := range 3 {
+		plain.Say(fmt.Sprint("question ", i))
+	}
+	document := string(exported(t, db))
+	var history struct{ Messages []struct{ ID string } }
+	if err := json.Unmarshal([]byte(document), &history); err != nil {
+		t.Fatal(err)
+	}
+	state := fmt.Sprintf(`"agent": "a", "states": {"holdfast.history_window": {"upTo": %q, "text": "They met.", "messages": 4}},`, history.Messages[3].ID)
+	changed := strings.Replace(document, `"agent": "a",`, state, 1) // that of the head
+	c := imported(t, summariser(&summaries), []byte(changed))
+	say := func(run string) string {
+		return c.Post("t", run, map[string]any{"messages": []map[string]any{{"id": "user-" + run, "role": "user", "content": "go on"}}}).Text
+	}
+	if stream := say("a"); !strings.Contains(stream, `shown: 4, Summary of the first 4 messages of this conversation:\nThey met.`) {
+		t.Errorf("the old summary is not shown: %s", stream)
+	}
+	say("b")
+	if stream := say("c"); !strings.Contains(stream, `shown: 2, Summary of the first 10 messages of this conversation:\nsummary 1`) {
+		t.Errorf("there is no new summary: %s", stream)
+	}
+	if states := c.Get("/threads/t/state"); strings.Contains(states, "They met.") {
+		t.Errorf("the old summary is kept: %s", states)
 	}
 }

@@ -26,6 +26,7 @@ type summarising struct {
 	ctx      context.Context
 	m        holdfast.Middleware
 	states   *state.Live
+	history  hooktest.History
 	notices  []string
 	requests []*holdfast.ModelRequest // for summaries
 	summary  []holdfast.Delta
@@ -46,7 +47,7 @@ func newSummarising(t *testing.T, o middleware.HistoryWindowOptions) *summarisin
 		b, err := json.Marshal(value)
 		s.notices = append(s.notices, name+" "+string(b))
 		return err
-	}})
+	}, Record: s.history.Record, History: s.history.Messages})
 	return s
 }
 
@@ -58,6 +59,7 @@ func (s *summarising) ask(form string) (*holdfast.ModelRequest, error) {
 
 func (s *summarising) askWith(history []holdfast.Message) (answered *holdfast.ModelRequest, failed error) {
 	s.got = nil
+	s.history.Set(history)
 	model := s.m.Model(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		deltas, err := s.answer, error(nil)
 		if len(req.Tools) == 0 {
@@ -102,7 +104,7 @@ func (s *summarising) shows(form, messages string, notes ...string) {
 	}
 }
 
-const firstSummary = "Summary of the first 4 messages of this conversation:\nThey talked."
+const firstSummary = "Summary of the first 6 messages of this conversation:\nThey talked."
 
 // TestHistoryIsSummarised: once for several messages, with the old summary in the new
 // one.
@@ -111,28 +113,32 @@ func TestHistoryIsSummarised(t *testing.T) {
 	s := newSummarising(t, middleware.HistoryWindowOptions{SummaryEvery: 4})
 	s.shows("uaua", "u0 a1 u2 a3")
 	s.shows("uauau", "u0 a1 u2 a3 u4") // not yet worth it
-	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
-	s.shows("uauauaua", "u0 u4 a5 u6 a7", firstSummary)
+	s.shows("uauauau", "u0 u6", firstSummary)
+	s.shows("uauauaua", "u0 u6 a7", firstSummary)
+	s.shows("uauauauaua", "u0 u6 a7 u8 a9", firstSummary)
 	if len(s.requests) != 1 {
 		t.Fatalf("%d summaries were made", len(s.requests))
 	}
 	req := s.requests[0]
-	if want := "The conversation:\nuser: text 000\nassistant: text 001\nuser: text 002\nassistant: text 003\n"; len(req.Messages) != 1 || req.Messages[0].Text != want {
+	if want := "The conversation:\nuser: text 000\nassistant: text 001\nuser: text 002\nassistant: text 003\nuser: text 004\nassistant: text 005\n"; len(req.Messages) != 1 || req.Messages[0].Text != want {
 		t.Errorf("summarised is %q", req.Messages[0].Text)
 	}
 	if len(req.Tools) != 0 || len(req.Context) != 0 || len(req.Instructions) != 1 || !strings.Contains(req.Instructions[0], "You write the memory") {
 		t.Errorf("got %+v", req)
 	}
-	if want := `holdfast.history_summarised {"bytes":12,"messages":4}`; len(s.notices) != 1 || s.notices[0] != want {
+	if want := `holdfast.history_summarised {"bytes":12,"messages":6}`; len(s.notices) != 1 || s.notices[0] != want {
 		t.Errorf("notices %q", s.notices)
 	}
-	b, err := json.Marshal(s.states.Now())
-	if want := `"holdfast.history_window":{"upTo":"a3","text":"They talked.","messages":4}`; err != nil || !strings.Contains(string(b), want) {
+	want := `holdfast.summary {"from":"u0","to":"a5","messages":6,"shown":["u0"],"text":"They talked."}`
+	if got := s.history.Activities; len(got) != 1 || got[0] != want {
+		t.Errorf("recorded is %q", got)
+	}
+	if b, err := json.Marshal(s.states.Now()); err != nil || strings.Contains(string(b), "talked") {
 		t.Errorf("state %s, %v", b, err)
 	}
 	s.summary[1].Text = "ate."
-	s.shows("uauauauauau", "u0 u8 a9 u10", "Summary of the first 8 messages of this conversation:\nThey ate.")
-	if text := s.requests[1].Messages[0].Text; !strings.HasPrefix(text, "Summary of what came before:\nThey talked.\n\nThe conversation:\nuser: text 004\n") {
+	s.shows("uauauauauauau", "u0 u12", "Summary of the first 12 messages of this conversation:\nThey ate.")
+	if text := s.requests[1].Messages[0].Text; !strings.HasPrefix(text, "Summary of what came before:\nThey talked.\n\nThe conversation:\nuser: text 006\n") {
 		t.Errorf("summarised is %q", text)
 	}
 }
@@ -143,7 +149,7 @@ func TestSummaryUsageCounts(t *testing.T) {
 	s := newSummarising(t, middleware.HistoryWindowOptions{SummaryPrompt: "Be short."})
 	cached := int64(3)
 	s.answer[1].Usage.CachedInput, s.answer[1].Usage.OutputTokens = &cached, nil
-	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
+	s.shows("uauauau", "u0 u6", firstSummary)
 	var reports []string
 	for _, d := range s.got {
 		if d.Usage != nil {
@@ -164,22 +170,25 @@ func TestSummaryUsageCounts(t *testing.T) {
 func TestSummaryAfterARewind(t *testing.T) {
 	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
-	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
+	s.shows("uauauau", "u0 u6", firstSummary)
 	s.shows("uau", "u0 a1 u2")
-	if b, _ := json.Marshal(s.states.Now()); strings.Contains(string(b), "talked") {
-		t.Errorf("the state is %s", b)
-	}
 	// A window that has become larger shows everything, or everything after the summary.
-	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
+	s.shows("uauauau", "u0 u6", firstSummary)
 	s.m = middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 6, Then: middleware.WindowSummarise})
-	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
+	s.shows("uauauau", "u0 u6", firstSummary)
 	s.shows("uauau", "u0 a1 u2 a3 u4")
+	// A summary of messages that the agent may not show to its model is not used.
+	history := shape("uauauau")
+	history[5].ID = "other"
+	if req, err := s.askWith(history); err != nil || len(req.Messages) != 7 {
+		t.Errorf("shown are %v, %v", req, err)
+	}
 }
 
 // TestSummaryFails: the model is asked anyway, with less history, and people are told.
 func TestSummaryFails(t *testing.T) {
 	t.Parallel()
-	hidden := "The conversation before this point is not shown: 3 messages."
+	hidden := "The conversation before this point is not shown: 5 messages."
 	for reason, change := range map[string]func(*summarising){
 		"The model failed.": func(s *summarising) { s.fails, s.summary = errors.New("secret"), nil },
 		"Too busy.":         func(s *summarising) { s.fails, s.summary = &holdfast.ModelError{Public: "Too busy."}, nil },
@@ -187,19 +196,24 @@ func TestSummaryFails(t *testing.T) {
 	} {
 		s := newSummarising(t, middleware.HistoryWindowOptions{})
 		change(s)
-		s.shows("uauauau", "u0 u4 a5 u6", hidden)
-		want := fmt.Sprintf(`holdfast.summary_failed {"messages":3,"reason":%q}`, reason)
-		if len(s.notices) != 1 || s.notices[0] != want {
+		s.shows("uauauau", "u0 u6", hidden)
+		want := fmt.Sprintf(`holdfast.summary_failed {"messages":5,"reason":%q} holdfast.history_cut {"messages":5,"reason":"window"}`, reason)
+		if strings.Join(s.notices, " ") != want {
 			t.Errorf("notices %q, want %s", s.notices, want)
 		}
 	}
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
 	s.summary = s.summary[:2] // cut off
-	s.shows("uauauau", "u0 u4 a5 u6", hidden)
+	s.shows("uauauau", "u0 u6", hidden)
+	s.shows("uauauaua", "u0 u6 a7", hidden)                                      // it is tried again
 	s.summary = append(s.summary, holdfast.Delta{Finish: holdfast.FinishLength}) // as long as it may be
-	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
+	s.shows("uauauauau", "u0 u6 a7 u8", firstSummary)
 	s.summary = nil
-	s.shows("uauauauau", "u0 u6 a7 u8", firstSummary, "The conversation before this point is not shown: 2 messages.")
+	s.shows("uauauauauau", "u0 u10", firstSummary, "The conversation before this point is not shown: 4 messages.")
+	s.shows("uauauauauau", "u0 u10", firstSummary, "The conversation before this point is not shown: 4 messages.")
+	if got := strings.Join(s.history.Activities, " "); strings.Count(got, "holdfast.cut") != 2 || strings.Count(got, "holdfast.summary") != 1 {
+		t.Errorf("recorded is %s", got)
+	}
 }
 
 // TestSummaryThatEndsTheRun: the decision of a budget is not a failure to summarise.
@@ -269,7 +283,7 @@ func TestSummaryWithoutAState(t *testing.T) {
 func TestWhatASummaryIsMadeOf(t *testing.T) {
 	t.Parallel()
 	s := newSummarising(t, middleware.HistoryWindowOptions{})
-	history := shape("uaurctuauau")
+	history := shape("uaurctuau")
 	history[0].Parts = []holdfast.Part{{Type: holdfast.PartText, Text: "look:"}, {Type: holdfast.PartImage, Source: &holdfast.Source{}}}
 	history[1].Text = "x" + strings.Repeat("é", 4000)
 	history[5].Text, history[5].Error = "", "it failed"
@@ -292,7 +306,7 @@ func TestWhatASummaryIsMadeOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.requests[0].Messages[0].Text; len(got) > 257<<10 || !strings.Contains(got, "[35 older messages are left out.]\n") {
+	if got := s.requests[0].Messages[0].Text; len(got) > 257<<10 || !strings.Contains(got, "[37 older messages are left out.]\n") {
 		t.Errorf("%d bytes: %.100q", len(got), got)
 	}
 	if got := req.Instructions[1]; len(got) > 17<<10 || !strings.HasSuffix(got, "é…") {
@@ -307,5 +321,5 @@ func TestSummaryByBytes(t *testing.T) {
 	s.m = middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxBytes: 40, Then: middleware.WindowSummarise})
 	s.shows("uauau", "u0 a1 u2 a3 u4")
 	s.shows("uauaua", "u0 a1 u2 a3 u4 a5") // a little more is no reason
-	s.shows("uauauau", "u0 u4 a5 u6", firstSummary)
+	s.shows("uauauau", "u0 u6", firstSummary)
 }

@@ -58,7 +58,9 @@ func asked(t *testing.T, ctx context.Context, m holdfast.Middleware, messages []
 	var got *holdfast.ModelRequest
 	model := m.Model(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		got = req
-		return func(yield func(holdfast.Delta, error) bool) { yield(holdfast.Delta{Finish: holdfast.FinishStop}, nil) }
+		return func(yield func(holdfast.Delta, error) bool) {
+			yield(holdfast.Delta{Text: "yes", Finish: holdfast.FinishStop}, nil)
+		}
 	})
 	for _, err := range model(ctx, &holdfast.ModelRequest{Instructions: []string{"be kind"}, Messages: messages}) {
 		if err != nil {
@@ -78,20 +80,20 @@ func TestHistoryWindow(t *testing.T) {
 		hidden     int
 	}{
 		{"all fits", "uaua", middleware.HistoryWindowOptions{MaxMessages: 4}, "u0 a1 u2 a3", 0},
-		{"from a person's message", "uauauau", middleware.HistoryWindowOptions{MaxMessages: 4}, "u0 u4 a5 u6", 3},
-		{"nothing of the first", "uauauau", middleware.HistoryWindowOptions{MaxMessages: 4, KeepFirst: &zero}, "u4 a5 u6", 4},
-		{"two of the first", "uauauauau", middleware.HistoryWindowOptions{MaxMessages: 5, KeepFirst: &two}, "u0 u2 u6 a7 u8", 4},
+		{"from a person's message", "uauauau", middleware.HistoryWindowOptions{MaxMessages: 4}, "u0 u6", 5},
+		{"nothing of the first", "uauauau", middleware.HistoryWindowOptions{MaxMessages: 4, KeepFirst: &zero}, "u6", 6},
+		{"two of the first", "uauauauau", middleware.HistoryWindowOptions{MaxMessages: 5, KeepFirst: &two}, "u0 u2 u8", 6},
 		{"never between call and result", "uactctct", middleware.HistoryWindowOptions{MaxMessages: 4}, "u0 c6 t7", 5},
 		{"never between parallel calls and results", "uauCtt", middleware.HistoryWindowOptions{MaxMessages: 4}, "u0 u2 C3 t4 t5", 1},
 		{"never behind a reasoning", "uaurcturct", middleware.HistoryWindowOptions{MaxMessages: 1}, "u0 u6 r7 c8 t9", 5},
-		{"the question of a long turn", "uauctctctctct", middleware.HistoryWindowOptions{MaxMessages: 6}, "u0 u2 c9 t10 c11 t12", 7},
-		{"a person's message only if enough is left", "uctctctctctctu", middleware.HistoryWindowOptions{MaxMessages: 8}, "u0 c7 t8 c9 t10 c11 t12 u13", 6},
-		{"bytes", "uauauau", middleware.HistoryWindowOptions{MaxBytes: 40}, "u0 u4 a5 u6", 3},
+		{"the question of a long turn", "uauctctctctct", middleware.HistoryWindowOptions{MaxMessages: 12}, "u0 u2 c9 t10 c11 t12", 7},
+		{"a person's message only if enough is left", "uctctctctctctu", middleware.HistoryWindowOptions{MaxMessages: 13}, "u0 c9 t10 c11 t12 u13", 8},
+		{"bytes", "uauauau", middleware.HistoryWindowOptions{MaxBytes: 40}, "u0 u6", 5},
 		{"bytes of calls and results", "uauctct", middleware.HistoryWindowOptions{MaxBytes: 40}, "u0 u2 c5 t6", 3},
 		{"both", "uauauau", middleware.HistoryWindowOptions{MaxMessages: 6, MaxBytes: 16}, "u0 u6", 5},
 		{"what cannot fit", "uau", middleware.HistoryWindowOptions{MaxBytes: 1}, "u0 u2", 1},
 		{"what cannot be cut", "uctt"[:3], middleware.HistoryWindowOptions{MaxMessages: 1}, "u0 c1 t2", 0},
-		{"nobody asked", "aaaa", middleware.HistoryWindowOptions{MaxMessages: 2}, "a2 a3", 2},
+		{"nobody asked", "aaaa", middleware.HistoryWindowOptions{MaxMessages: 2}, "a3", 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -152,5 +154,6 @@ func TestHistoryWindowMistakes(t *testing.T) {
 		`then is "forget"`:           {MaxBytes: 1, Then: "forget"},
 		"summaryEvery is negative":   {MaxBytes: 1, Then: middleware.WindowSummarise, SummaryEvery: -1},
 		"add then: summarise":        {MaxBytes: 1, SummaryPrompt: "Be short."},
+		`onOverflow is "explode"`:    {OnOverflow: "explode"},
 	})
 }

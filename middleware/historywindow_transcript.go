@@ -8,17 +8,19 @@ import (
 )
 
 // maxMessage and maxTranscript bound a transcript, in bytes: what it has of one message,
-// and in total.
+// and in total. It is not made smaller than minTranscript because a model cannot take it.
 const (
 	maxMessage    = 4 << 10
 	maxTranscript = 256 << 10
+	minTranscript = 1 << 10
 )
 
 // transcript writes messages as text, for a request without tools: models refuse calls of
-// tools that they do not have. If there is too much, the oldest messages are left out.
-func transcript(summary string, messages []holdfast.Message) string {
+// tools that they do not have. If there is more than limit bytes, the oldest messages are
+// left out.
+func transcript(summary string, messages []holdfast.Message, limit int) string {
 	var lines []string
-	left, first := maxTranscript, len(messages)
+	left, first := limit, len(messages)
 	for first > 0 {
 		text := entry(&messages[first-1])
 		if left -= len(text); left < 0 {

@@ -1,114 +1,114 @@
 package middleware
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 )
 
-// window is a history window with its defaults.
-type window struct{ HistoryWindowOptions }
-
 // windowView is a history seen through a window.
 type windowView struct {
-	*window
 	messages []holdfast.Message
 	// before has, for each index including the end, how many bytes of messages precede it.
 	before []int
-	// always has the indices of the messages that are shown wherever the window is: what
-	// the person asked first and what they asked last, because an answer needs its question.
-	always []int
+	// users are the indices of the person's messages.
+	users []int
 }
 
-func (w *window) view(messages []holdfast.Message) *windowView {
-	v := &windowView{window: w, messages: messages, before: make([]int, len(messages)+1)}
-	last := -1
+func view(messages []holdfast.Message) *windowView {
+	v := &windowView{messages: messages, before: make([]int, len(messages)+1)}
 	for i := range messages {
 		v.before[i+1] = v.before[i] + messageSize(&messages[i])
-		if messages[i].Role != holdfast.RoleUser {
-			continue
+		if messages[i].Role == holdfast.RoleUser {
+			v.users = append(v.users, i)
 		}
-		if last = i; len(v.always) < *w.KeepFirst {
-			v.always = append(v.always, i)
-		}
-	}
-	if last >= 0 && !slices.Contains(v.always, last) {
-		v.always = append(v.always, last)
 	}
 	return v
 }
 
-// kept returns the indices of the messages before an index that are shown all the same.
-func (v *windowView) kept(from int) []int {
-	n := 0
-	for n < len(v.always) && v.always[n] < from {
-		n++
+// place is where what is shown begins.
+type place struct {
+	// from is the index of the first message from which on all are shown.
+	from int
+	// keeps are the indices of earlier messages that are shown too, in order.
+	keeps []int
+}
+
+func (p place) equal(o place) bool { return p.from == o.from && slices.Equal(p.keeps, o.keeps) }
+
+// keeps returns the indices of the messages before an index that are shown all the same:
+// what the person asked first, and the question of a turn that the index divides, because
+// an answer needs its question. They depend on nothing that comes later.
+func (v *windowView) keeps(from, first int) []int {
+	before, _ := slices.BinarySearch(v.users, from)
+	kept := v.users[:min(first, before):min(first, before)]
+	if before > len(kept) && v.messages[from].Role != holdfast.RoleUser {
+		kept = append(kept, v.users[before-1])
 	}
-	return v.always[:n]
+	return kept
 }
 
-// hidden returns how many of the messages between two indices are not shown if the window
-// begins at the second.
-func (v *windowView) hidden(after, from int) int {
-	return from - after - (len(v.kept(from)) - len(v.kept(after)))
+// shown returns the messages that are shown from a place on.
+func (v *windowView) shown(p place) []holdfast.Message {
+	out := make([]holdfast.Message, 0, len(p.keeps)+len(v.messages)-p.from)
+	for _, i := range p.keeps {
+		out = append(out, v.messages[i])
+	}
+	return append(out, v.messages[p.from:]...)
 }
 
-// size returns how much is shown if the window begins at an index.
-func (v *windowView) size(from int) (messages, bytes int) {
-	messages, bytes = len(v.messages)-from, v.before[len(v.messages)]-v.before[from]
-	for _, i := range v.kept(from) {
-		messages, bytes = messages+1, bytes+v.before[i+1]-v.before[i]
+// size returns how much is shown from a place on.
+func (v *windowView) size(p place) (messages, bytes int) {
+	messages, bytes = len(v.messages)-p.from+len(p.keeps), v.before[len(v.messages)]-v.before[p.from]
+	for _, i := range p.keeps {
+		bytes += v.before[i+1] - v.before[i]
 	}
 	return messages, bytes
 }
 
-func (v *windowView) fits(from int) bool {
-	messages, bytes := v.size(from)
-	return (v.MaxMessages == 0 || messages <= v.MaxMessages) && (v.MaxBytes == 0 || bytes <= v.MaxBytes)
+// bounds are how many messages and how many bytes are shown; 0 is no bound.
+type bounds struct{ messages, bytes int }
+
+func (b bounds) hold(messages, bytes int) bool {
+	return (b.messages == 0 || messages <= b.messages) && (b.bytes == 0 || bytes <= b.bytes)
 }
 
-// from returns the index at which the window begins: 0 if everything fits, otherwise the
-// first boundary from which everything fits. A boundary before a person's message is
-// preferred, unless it would leave less than half of what could be shown. If nothing fits,
-// it is the last boundary.
-func (v *windowView) from() int {
-	if v.fits(0) {
-		return 0
+// within returns the bounds with another one on the bytes; 0 is none.
+func (b bounds) within(bytes int) bounds {
+	if bytes > 0 && (b.bytes == 0 || bytes < b.bytes) {
+		b.bytes = bytes
 	}
-	first, last := 0, 0
+	return b
+}
+
+// half returns half of the bounds.
+func (b bounds) half() bounds { return bounds{(b.messages + 1) / 2, (b.bytes + 1) / 2} }
+
+// first returns the first place from which everything fits. One before a person's message
+// is preferred, unless it would leave less than half of what could be shown. If nothing
+// fits, it is the last place; without any place, everything is shown. first is how many of
+// the person's first messages are shown wherever it is.
+func (v *windowView) first(b bounds, first int) place {
+	var fits, last place
 	for _, i := range boundaries(v.messages) {
-		last = i
-		if !v.fits(i) {
+		last = place{i, v.keeps(i, first)}
+		if !b.hold(v.size(last)) {
 			continue
 		}
-		if first == 0 {
-			first = i
+		if fits.from == 0 {
+			fits = last
 		}
-		if 2*(len(v.messages)-i) < len(v.messages)-first {
+		if 2*(len(v.messages)-i) < len(v.messages)-fits.from {
 			break
 		}
 		if v.messages[i].Role == holdfast.RoleUser {
-			return i
+			return last
 		}
 	}
-	if first > 0 {
-		return first
+	if fits.from > 0 {
+		return fits
 	}
 	return last
-}
-
-// request returns a request with what is shown if the window begins at an index, and with
-// notes as further instructions.
-func (v *windowView) request(req *holdfast.ModelRequest, from int, notes ...string) *holdfast.ModelRequest {
-	r := *req
-	r.Instructions = slices.Concat(req.Instructions, notes)
-	r.Messages = nil
-	for _, i := range v.kept(from) {
-		r.Messages = append(r.Messages, v.messages[i])
-	}
-	r.Messages = append(r.Messages, v.messages[from:]...)
-	return &r
 }
 
 // boundaries returns the indices, other than 0, before which a history can be cut: it
@@ -127,14 +127,4 @@ func boundaries(messages []holdfast.Message) []int {
 		delete(open, m.CallID)
 	}
 	return out
-}
-
-// noteHidden tells the model how many messages are left out.
-const noteHidden = "The conversation before this point is not shown: %d messages."
-
-func hiddenNote(hidden int) []string {
-	if hidden == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf(noteHidden, hidden)}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -36,6 +37,16 @@ type Observer struct {
 	// ModelCalled is called after each try of a model call. first is the time to the first
 	// delta, negative if there was none; usage is nil if the model did not report it.
 	ModelCalled func(at holdfast.Iteration, result ModelResult, first, took time.Duration, usage *holdfast.Usage)
+	// ModelFailed is called after each try of a model call that failed with a
+	// [holdfast.ModelError], with what follows.
+	ModelFailed func(at holdfast.Iteration, failed ModelFailure)
+	// FellBack is called when a run leaves a model for another of its agent, which it asks
+	// from then on. Both are "provider/model".
+	FellBack func(at holdfast.Iteration, from, to string)
+	// PromptSent is called after each try of a model call that has sent something, if the
+	// model is one of those that come with Holdfast: it says how much of the prompt the
+	// provider can have in its cache.
+	PromptSent func(at holdfast.Iteration, p Prompt)
 	// ToolCalled is called when a tool call is over, or was not made by this server. tool is
 	// the name that the model wrote: it is sure to be a configured tool's only if the result
 	// is that of a call that was started.
@@ -105,6 +116,71 @@ const (
 // ModelResults returns all of them.
 func ModelResults() []ModelResult {
 	return []ModelResult{ModelSuccess, ModelTruncated, ModelFailed, ModelCancelled}
+}
+
+// ModelFailure is a try of a model call that failed.
+type ModelFailure struct {
+	// Provider and Model are whose model it is, and what the provider calls it. For a model
+	// that does not say that they are "custom" and the name of its agent.
+	Provider, Model string
+	// Kind is what kind of failure it is; it may be empty.
+	Kind failure.Kind
+	// Status is the HTTP status of the provider's response; 0 if there was none.
+	Status int
+	// RequestID is the provider's id of the request; it may be empty.
+	RequestID string
+	// Attempt is the number of earlier tries at the same answer, with any model.
+	Attempt int
+	// Next is what follows.
+	Next NextStep
+	// Wait is how long the run waits before it.
+	Wait time.Duration
+}
+
+// NextStep is what follows a try of a model call that failed.
+type NextStep string
+
+// What may follow.
+const (
+	NextRetry    NextStep = "retry"    // the same model is asked again
+	NextShrink   NextStep = "shrink"   // the same model is asked again, and shown less
+	NextFallback NextStep = "fallback" // another of the agent's models is asked
+	NextEnd      NextStep = "end"      // the run ends with the error
+)
+
+// NextSteps returns all of them.
+func NextSteps() []NextStep { return []NextStep{NextRetry, NextShrink, NextFallback, NextEnd} }
+
+// Prompt is what was sent to a model, but for what may be different in the next request.
+type Prompt struct {
+	// Provider and Model are who was asked.
+	Provider, Model string
+	// Bytes is how long it was, and Repeated how much of its beginning was in the request
+	// before. If only some of the earlier messages are repeated, none of them counts.
+	Bytes, Repeated int
+	// Cut says why not all of the request before was repeated.
+	Cut PromptCut
+}
+
+// PromptCut is why a request does not begin with all of the one before.
+type PromptCut string
+
+// The reasons.
+const (
+	CutNone         PromptCut = "none"         // it does
+	CutFirst        PromptCut = "first"        // there was none before
+	CutModel        PromptCut = "model"        // another model, or other parameters
+	CutTools        PromptCut = "tools"        // other tools, or other schemas
+	CutWindow       PromptCut = "window"       // a middleware left messages out
+	CutSummary      PromptCut = "summary"      // a summary stands in their place
+	CutInstructions PromptCut = "instructions" // other system texts
+	CutBranch       PromptCut = "branch"       // the history has branched, or gone back
+	CutHistory      PromptCut = "history"      // an earlier message is another one
+)
+
+// PromptCuts returns all of them.
+func PromptCuts() []PromptCut {
+	return []PromptCut{CutNone, CutFirst, CutModel, CutTools, CutWindow, CutSummary, CutInstructions, CutBranch, CutHistory}
 }
 
 // ToolResult is the result of a tool call.

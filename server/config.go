@@ -178,7 +178,9 @@ type Config struct {
 	MaxConnections int
 	// MaxIterations bounds the iterations of a run between two requests; default 50.
 	MaxIterations int
-	// ModelTries is how often a model call is attempted in total; default 3.
+	// ModelTries is how often a model is asked for one answer, at most; default 3. Each of an
+	// agent's fallbacks has as many attempts. How many are made depends on the failure: see
+	// docs/models.md.
 	ModelTries int
 	// ModelTimeout bounds one attempt of a model call; default 10m.
 	ModelTimeout time.Duration
@@ -191,6 +193,10 @@ type Config struct {
 	MaxCalls int
 	// MaxArguments bounds the arguments of one tool call in bytes; default 256 KiB.
 	MaxArguments int
+	// MaxMedia bounds the images and other media that a model makes in one answer, in bytes
+	// of base64; what is beyond it is left out. Default 8 MiB; stock clients take no event of
+	// more than 10.
+	MaxMedia int
 	// ToolTimeout bounds one attempt of a tool call; default 60s.
 	ToolTimeout time.Duration
 	// MaxToolResult bounds a tool's result in bytes; default 256 KiB.
@@ -234,6 +240,8 @@ type Limits struct {
 	MaxCalls int
 	// MaxArguments is as in [Config].
 	MaxArguments int
+	// MaxMedia is as in [Config].
+	MaxMedia int
 	// ToolTimeout is as in [Config].
 	ToolTimeout time.Duration
 	// MaxToolResult is as in [Config].
@@ -250,6 +258,7 @@ func (c Config) limits(agent string) Limits {
 	setDefault(&l.MaxAnswer, c.MaxAnswer)
 	setDefault(&l.MaxCalls, c.MaxCalls)
 	setDefault(&l.MaxArguments, c.MaxArguments)
+	setDefault(&l.MaxMedia, c.MaxMedia)
 	setDefault(&l.ToolTimeout, c.ToolTimeout)
 	setDefault(&l.MaxToolResult, c.MaxToolResult)
 	return l
@@ -279,6 +288,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxAnswer, 1<<20)
 	setDefault(&c.MaxCalls, 128)
 	setDefault(&c.MaxArguments, 256<<10)
+	setDefault(&c.MaxMedia, 8<<20)
 	setDefault(&c.ToolTimeout, time.Minute)
 	setDefault(&c.MaxToolResult, 256<<10)
 	setDefault(&c.KeepAlive, 15*time.Second)
@@ -315,6 +325,8 @@ func (c *Config) validate() error {
 			return fmt.Errorf("two agents are named %q: give each a name of its own", a.Name)
 		case a.Model == nil:
 			return fmt.Errorf("agent %q has no model: set Agent.Model", a.Name)
+		case slices.ContainsFunc(a.Fallbacks, func(m holdfast.Model) bool { return m == nil }):
+			return fmt.Errorf("agent %q has a model in Agent.Fallbacks that is nil: leave it out", a.Name)
 		case a.Approvals != "" && a.Approvals != access.RoleUser && a.Approvals != access.RoleApprover:
 			return fmt.Errorf("agent %q leaves its questions to %q: Agent.Approvals is user or approver", a.Name, a.Approvals)
 		}
@@ -394,9 +406,14 @@ func validatePatterns(patterns []redaction.Pattern) error {
 	return nil
 }
 
+// validateTools checks the names of an agent's tools, with those that its middleware brings.
 func validateTools(a holdfast.Agent) error {
 	tools := map[string]bool{}
-	for _, t := range a.Tools {
+	all := slices.Clip(a.Tools)
+	for _, m := range a.Middleware {
+		all = append(all, m.Tools...)
+	}
+	for _, t := range all {
 		spec := t.Spec()
 		name := spec.Name
 		if spec.Outside != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/httptool"
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/internal/model/scripted"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -40,7 +41,8 @@ type Parts struct {
 	Models map[string]func(ModelSpec) (holdfast.Model, error)
 	// Middleware are further kinds of middleware.
 	Middleware []holdfast.MiddlewareKind
-	// DefaultModel is the name of the model for agents that name none; the default is
+	// DefaultModel is the name of the model for agents that name none, or several names
+	// with commas between them: each is asked if the one before it fails. The default is
 	// what [DefaultModel] returns.
 	DefaultModel string
 	// Getenv reads the environment, which holds the keys; default os.Getenv.
@@ -70,16 +72,22 @@ type ModelSpec struct {
 	Proxy string
 	// Params are the provider's parameters; most numbers are a json.Number.
 	Params map[string]any
+	// Timeout bounds one call, and IdleTimeout the time in which nothing comes from the
+	// model; 0 if the file does not say. The server holds every model to them. One that has
+	// a timeout of its own must not be stricter.
+	Timeout, IdleTimeout time.Duration
 }
 
-// DefaultModel returns the model of agents that name none: openai/gpt-5-mini if there
-// is a key for it, or else anthropic/claude-sonnet-4-5, or else the demo.
+// DefaultModel returns the model of agents that name none: the first of
+// responses/gpt-6-luna, anthropic/claude-sonnet-5-5 and gemini/gemini-3.8-flash for which
+// there is a key, or else the demo.
 func DefaultModel(getenv func(string) string) string {
-	if getenv("OPENAI_API_KEY") != "" {
-		return "openai/gpt-5-mini"
-	}
-	if getenv("ANTHROPIC_API_KEY") != "" {
-		return "anthropic/claude-sonnet-4-5"
+	for _, d := range []struct{ key, model string }{
+		{"OPENAI_API_KEY", "responses/gpt-6-luna"}, {"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5-5"}, {"GEMINI_API_KEY", "gemini/gemini-3.8-flash"},
+	} {
+		if getenv(d.key) != "" {
+			return d.model
+		}
 	}
 	return demoModel
 }
@@ -98,8 +106,10 @@ func LoadAgents(path string, parts Parts) ([]holdfast.Agent, map[string]Limits, 
 	var mistakes []error
 	limits := make(map[string]Limits, len(agents))
 	for i, a := range file.Agents {
-		if agents[i].Model, err = parts.model(a); err != nil {
+		if models, err := parts.models(a); err != nil {
 			mistakes = append(mistakes, err)
+		} else {
+			agents[i].Model, agents[i].Fallbacks = models[0], models[1:]
 		}
 		limits[a.Name] = Limits(a.Limits)
 	}
@@ -110,15 +120,19 @@ func LoadAgents(path string, parts Parts) ([]holdfast.Agent, map[string]Limits, 
 }
 
 // ValidateAgents checks a file as [LoadAgents] does, but makes no models, since those
-// may need keys. It returns the agents without models, and the models' names in the
-// file; "" is the default model.
+// may need keys. It returns the agents without models, and the names of each agent's models
+// in the file, with commas between them; "" is the default model.
 func ValidateAgents(path string, parts Parts) (agents []holdfast.Agent, models []string, err error) {
 	file, agents, err := parts.withDefaults().read(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, a := range file.Agents {
-		models = append(models, a.Model)
+		names := make([]string, len(a.Models))
+		for i, m := range a.Models {
+			names[i] = m.Name
+		}
+		models = append(models, strings.Join(names, ","))
 	}
 	return agents, models, nil
 }
@@ -154,23 +168,35 @@ func (p Parts) read(path string) (*config.File, []holdfast.Agent, error) {
 	agents := make([]holdfast.Agent, len(file.Agents))
 	for i, a := range file.Agents {
 		agents[i] = holdfast.Agent{Name: a.Name, Description: a.Description, Instructions: a.Instructions,
-			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, HideToolErrors: a.HideToolErrors, Approvals: access.Role(a.Approvals)}
+			Tools: p.toolsOf(a), Middleware: a.Middleware, Policy: a.Policy, Client: a.Client, Output: a.Output, FallbackRefused: a.FallbackRefused, HideToolErrors: a.HideToolErrors, Approvals: access.Role(a.Approvals)}
 		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
+			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
+		}
+		if err := validateTools(agents[i]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}
 	}
 	return file, agents, errors.Join(mistakes...)
 }
 
+// defaults returns the names of the default models, of which there is at least one.
+func (p Parts) defaults() []string {
+	names := strings.Split(p.DefaultModel, ",")
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+	}
+	return names
+}
+
 // onlyAgent returns the agent of a server without a file.
 func (p Parts) onlyAgent() config.Agent {
-	a := config.Agent{Name: demoAgent, Description: "A scripted agent that needs no key. Say help.", Model: p.DefaultModel}
-	if a.Model != demoModel {
-		a.Name, a.Description = "assistant", "An assistant on "+a.Model+", with the tools that come with the server."
+	a := config.Agent{Name: demoAgent, Description: "A scripted agent that needs no key. Say help.", Models: []config.Model{{}}}
+	if p.DefaultModel != demoModel {
+		a.Name, a.Description = "assistant", "An assistant on "+strings.Join(p.defaults(), " or ")+", with the tools that come with the server."
 	}
-	for _, t := range p.builtin(a.Model) {
+	for _, t := range p.builtin(p.defaults()[0]) {
 		// Outside the demo nobody would finish its calls.
-		if spec := t.Spec(); spec.Outside == nil || a.Model == demoModel {
+		if spec := t.Spec(); spec.Outside == nil || p.DefaultModel == demoModel {
 			a.Tools = append(a.Tools, spec.Name)
 		}
 	}
@@ -197,7 +223,18 @@ func checkPrice(raw json.RawMessage) error {
 }
 
 // tools returns the tools that an agent with this model may list.
-func (p Parts) tools(model string) []holdfast.Tool { return slices.Concat(p.Tools, p.builtin(model)) }
+func (p Parts) tools(model string) []holdfast.Tool {
+	return slices.Concat(p.Tools, p.builtin(model), onlyListed())
+}
+
+// onlyListed returns the built-in tools that no agent has unless it lists them.
+func onlyListed() []holdfast.Tool {
+	all := []holdfast.Tool{tools.Scratchpad()}
+	if fetch, err := httptool.Fetch(httptool.FetchOptions{}); err == nil { // without options nothing can be wrong
+		all = append(all, fetch)
+	}
+	return all
+}
 
 // builtin returns the tools that come with Holdfast. They pause only in the demo,
 // where people watch.
@@ -211,7 +248,7 @@ func (p Parts) builtin(model string) []holdfast.Tool {
 
 // toolsOf returns the tools that an agent lists, in the order of its list.
 func (p Parts) toolsOf(a config.Agent) []holdfast.Tool {
-	all := p.tools(cmp.Or(a.Model, p.DefaultModel))
+	all := p.tools(cmp.Or(a.Models[0].Name, p.defaults()[0]))
 	var chosen []holdfast.Tool
 	for _, name := range a.Tools {
 		if i := slices.IndexFunc(all, func(t holdfast.Tool) bool { return t.Spec().Name == name }); i >= 0 {
@@ -221,23 +258,49 @@ func (p Parts) toolsOf(a config.Agent) []holdfast.Tool {
 	return chosen
 }
 
-// model makes an agent's model. An error names the line in the file.
-func (p Parts) model(a config.Agent) (holdfast.Model, error) {
-	a, err := a.WithEnv(p.Getenv)
+// models makes an agent's models. An error names the line in the file of each that cannot
+// be made.
+func (p Parts) models(a config.Agent) ([]holdfast.Model, error) {
+	list := a.Models
+	if only := list[0]; only.Name == "" {
+		names := p.defaults()
+		if key := only.Set(); key != "" && len(names) > 1 {
+			return nil, only.Errorf(key, "%s is for one model, but the default model is a chain, %s; name this agent's model", key, p.DefaultModel)
+		}
+		list = make([]config.Model, len(names))
+		for i, name := range names {
+			list[i] = only
+			list[i].Name = name
+		}
+	}
+	var made []holdfast.Model
+	var mistakes []error
+	for _, m := range list {
+		model, err := p.model(m, a.Line > 0)
+		made, mistakes = append(made, model), append(mistakes, err)
+	}
+	return made, errors.Join(mistakes...)
+}
+
+// model makes a model. An error names the line in the file, if there is one.
+func (p Parts) model(m config.Model, inFile bool) (holdfast.Model, error) {
+	m, err := m.WithEnv(p.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	spec := ModelSpec{Name: cmp.Or(a.Model, p.DefaultModel), BaseURL: a.BaseURL, Headers: a.Headers, Proxy: a.Proxy, APIKeyEnv: a.APIKeyEnv, Params: a.Params}
-	m, err := p.newModel(spec)
+	made, err := p.newModel(ModelSpec{
+		Name: m.Name, BaseURL: m.BaseURL, Headers: m.Headers, Proxy: m.Proxy, APIKeyEnv: m.APIKeyEnv, Params: m.Params,
+		Timeout: m.Timeout, IdleTimeout: m.IdleTimeout,
+	})
 	switch {
-	case err == nil:
-		return m, nil
-	case a.Line == 0: // there is no file
-		return nil, err
-	case a.APIKeyEnv != "":
-		return nil, a.Errorf("apiKeyEnv", "%v", err)
+	case err == nil && (m.Timeout > 0 || m.IdleTimeout > 0):
+		return newTimed(made, m.Timeout, m.IdleTimeout), nil
+	case err == nil || !inFile:
+		return made, err
+	case m.APIKeyEnv != "":
+		return nil, m.Errorf("apiKeyEnv", "%v", err)
 	}
-	return nil, a.Errorf("model", "%v", err)
+	return nil, m.Errorf("name", "%v", err)
 }
 
 func (p Parts) newModel(spec ModelSpec) (holdfast.Model, error) {
@@ -264,7 +327,7 @@ func (p Parts) demo(ModelSpec) (holdfast.Model, error) {
 func (p Parts) openAI(spec ModelSpec) (holdfast.Model, error) {
 	return openai.New(openai.Options{
 		Model: strings.TrimPrefix(spec.Name, "openai/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
-		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy,
+		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy, Timeout: spec.IdleTimeout,
 	})
 }
 
@@ -272,7 +335,7 @@ func (p Parts) openAI(spec ModelSpec) (holdfast.Model, error) {
 func (p Parts) anthropic(spec ModelSpec) (holdfast.Model, error) {
 	return anthropic.New(anthropic.Options{
 		Model: strings.TrimPrefix(spec.Name, "anthropic/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
-		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy,
+		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy, Timeout: spec.IdleTimeout,
 	})
 }
 
@@ -280,7 +343,7 @@ func (p Parts) anthropic(spec ModelSpec) (holdfast.Model, error) {
 func (p Parts) responses(spec ModelSpec) (holdfast.Model, error) {
 	return responses.New(responses.Options{
 		Model: strings.TrimPrefix(spec.Name, "responses/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
-		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy,
+		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy, Timeout: spec.IdleTimeout,
 	})
 }
 
@@ -288,6 +351,6 @@ func (p Parts) responses(spec ModelSpec) (holdfast.Model, error) {
 func (p Parts) gemini(spec ModelSpec) (holdfast.Model, error) {
 	return gemini.New(gemini.Options{
 		Model: strings.TrimPrefix(spec.Name, "gemini/"), BaseURL: spec.BaseURL, KeyEnv: spec.APIKeyEnv, Getenv: p.Getenv,
-		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy,
+		Headers: spec.Headers, Params: spec.Params, Proxy: spec.Proxy, Timeout: spec.IdleTimeout,
 	})
 }

@@ -270,7 +270,7 @@ func TestNoFile(t *testing.T) {
 
 // TestDefaultModel: the model of agents that name none, by the keys that are there.
 func TestDefaultModel(t *testing.T) {
-	for keys, want := range map[string]string{"": "demo", "OPENAI_API_KEY": "openai/gpt-5-mini", "ANTHROPIC_API_KEY": "anthropic/claude-sonnet-4-5", "OPENAI_API_KEY ANTHROPIC_API_KEY": "openai/gpt-5-mini"} {
+	for keys, want := range map[string]string{"": "demo", "OPENAI_API_KEY": "responses/gpt-6-luna", "ANTHROPIC_API_KEY": "anthropic/claude-sonnet-5-5", "GEMINI_API_KEY": "gemini/gemini-3.8-flash", "OPENAI_API_KEY ANTHROPIC_API_KEY": "responses/gpt-6-luna"} {
 		env := func(name string) string {
 			if slices.Contains(strings.Fields(keys), name) {
 				return "k"
@@ -285,7 +285,7 @@ func TestDefaultModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if named, ok := agents[0].Model.(interface{ ModelName() (string, string) }); ok {
-			if provider, model := named.ModelName(); provider+"/"+model != want {
+			if provider, model := named.ModelName(); provider+"/"+model != strings.Replace(want, "responses/", "openai/", 1) {
 				t.Errorf("with %q the model is %s of %s", keys, model, provider)
 			}
 		}
@@ -471,5 +471,24 @@ func TestLogHidesSecrets(t *testing.T) {
 	c.RedactPatterns[0].Regexp = "("
 	if _, err := server.New(c); err == nil || !strings.Contains(err.Error(), "Config.RedactPatterns cannot be used") {
 		t.Errorf("an invalid pattern: %v", err)
+	}
+}
+
+// TestToolsOnlyListed: an agent has these built-in tools if it lists them, and the agent of
+// the demo does not have them.
+func TestToolsOnlyListed(t *testing.T) {
+	names := func(agents []holdfast.Agent) (all []string) {
+		for _, tool := range agents[0].Tools {
+			all = append(all, tool.Spec().Name)
+		}
+		return all
+	}
+	parts := server.Parts{DefaultModel: "demo", Models: map[string]func(server.ModelSpec) (holdfast.Model, error){"demo": echo}, Getenv: noEnv}
+	agents, _, err := server.LoadAgents(written(t, "agents: [{name: a, tools: [http_get, scratchpad]}]"), parts)
+	if err != nil || !slices.Equal(names(agents), []string{"http_get", "scratchpad"}) {
+		t.Errorf("%v, %v", names(agents), err)
+	}
+	if agents, _, err = server.LoadAgents("", parts); err != nil || len(names(agents)) == 0 || slices.Contains(names(agents), "http_get") || slices.Contains(names(agents), "scratchpad") {
+		t.Errorf("the demo: %v, %v", names(agents), err)
 	}
 }

@@ -84,6 +84,7 @@ func TestRegisterer(t *testing.T) {
 func TestCountersBeforeTheirFirstEvent(t *testing.T) {
 	text := string(must(os.ReadFile("../docs/metrics.md"))(t))
 	c := config(t)
+	c.Agents[0].Fallbacks = []holdfast.Model{c.Agents[0].Model}
 	c.Agents[0].Middleware = []holdfast.Middleware{budget.New(budget.Options{Thread: budget.Limit{Tokens: 1}})}
 	s := must(server.New(c))(t)
 	page := scrape(s)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -29,6 +30,7 @@ import (
 	// The server: how store, engine, HTTP handler, metrics and middleware are wired
 	// together, and how all of it starts and shuts down.
 
+	"github.com/holdfast-agents/holdfast/internal/circuit"
 	hfhttp "github.com/holdfast-agents/holdfast/internal/http"
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
@@ -49,6 +51,7 @@ type Server struct {
 	metrics  *metrics.Metrics
 	observer observe.Observer
 	limits   *quota.Limiter
+	circuits *circuit.Circuits
 	engine   *loop.Engine
 	keeper   *upkeep.Keeper
 	guard    *guard
@@ -80,7 +83,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.observer = observe.Join(logObserver{cfg.Log, &tries{}}.observer(), s.metrics.Observer(), cfg.Observer, observe.Observer{Committed: s.replayed})
-	s.limits = s.limiter()
+	s.limits, s.circuits = s.limiter(), s.newCircuits()
+	s.metrics.CircuitsOpen(s.circuits.CountOpen)
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
@@ -135,20 +139,21 @@ const retentionEvery = 10 * time.Second
 func (s *Server) loopConfig() loop.Config {
 	c := s.cfg
 	agents := make([]holdfast.Agent, len(c.Agents))
-	modelTries := make(map[string]int, len(c.Agents))
+	modelTries, maxMedia := make(map[string]int, len(c.Agents)), make(map[string]int, len(c.Agents))
 	for i, a := range c.Agents {
-		a.Middleware, a.Client = s.withLimits(a), c.clientPolicy(&a)
+		a = s.withLimits(a)
+		a.Client = c.clientPolicy(&a)
 		a.Policy.Chat = a.Policy.Chat || c.Chat
 		agents[i] = a
-		modelTries[a.Name] = c.limits(a.Name).ModelTries
+		modelTries[a.Name], maxMedia[a.Name] = c.limits(a.Name).ModelTries, c.limits(a.Name).MaxMedia
 	}
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
-		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries,
+		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
 		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, FinishURL: s.finishURL, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
-		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer,
+		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer, Random: rand.Float64,
 	}
 }
 
@@ -163,8 +168,8 @@ func (s *Server) keeperConfig() upkeep.Config {
 	}
 }
 
-// withLimits returns the agent's middleware with the server's limits around it.
-func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
+// withLimits returns the agent with the server's limits around its middleware.
+func (s *Server) withLimits(a holdfast.Agent) holdfast.Agent {
 	l := s.cfg.limits(a.Name)
 	// Timeouts and the limits of answers and results are about the model and the tool themselves. They
 	// come last, so that a hook that waits does not count as a silent model, and each
@@ -173,10 +178,14 @@ func (s *Server) withLimits(a holdfast.Agent) []holdfast.Middleware {
 	if !boundsItself(a) {
 		all = append(all, middleware.IterationLimit(l.MaxIterations))
 	}
-	all = append(all, a.Middleware...)
-	return append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout),
-		middleware.ModelLimit(l.MaxAnswer, l.MaxCalls, l.MaxArguments),
+	all = append(all, withBuiltIns(a)...)
+	a, own := heldToTimes(a, l.ModelTimeout, l.ModelIdleTimeout)
+	if !own {
+		all = append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout))
+	}
+	a.Middleware = append(all, middleware.ModelLimit(l.MaxAnswer, l.MaxCalls, l.MaxArguments),
 		middleware.ToolTimeout(l.ToolTimeout, &s.tools), middleware.ToolResultLimit(l.MaxToolResult))
+	return a
 }
 
 // boundsItself reports whether a middleware decides how many iterations an agent may run,
@@ -219,6 +228,7 @@ func (s *Server) StartEngine(ctx context.Context) error {
 		return err
 	}
 	s.keeper.Start()
+	s.circuits.Start()
 	return nil
 }
 
@@ -258,6 +268,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.keeper.Stop()
 	err := errors.Join(s.withdraw(), s.engine.Shutdown(ctx))
 	s.limits.Flush(ctx)
+	s.circuits.Close()
 	if s.listener != nil {
 		// The streams have ended; only short requests are left.
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

@@ -52,6 +52,7 @@ func TestConfigMistakes(t *testing.T) {
 		"set Config.Agents":        func(c *server.Config) { c.Agents = nil },
 		"set Agent.Name":           func(c *server.Config) { c.Agents[0].Name = "" },
 		"set Agent.Model":          func(c *server.Config) { c.Agents[0].Model = nil },
+		"Fallbacks that is nil":    func(c *server.Config) { c.Agents[0].Fallbacks = []holdfast.Model{nil} },
 		"two agents are named":     func(c *server.Config) { c.Agents = append(c.Agents, c.Agents[0]) },
 		"two tools named":          func(c *server.Config) { c.Agents[0].Tools = append(c.Agents[0].Tools, c.Agents[0].Tools[0]) },
 		"use per_iteration":        func(c *server.Config) { c.CheckpointFrequency = "hourly" },

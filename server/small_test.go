@@ -9,7 +9,7 @@ import (
 // TestSmallProgram: a program with a model, a tool, keys and the page has at most 40 lines.
 func TestSmallProgram(t *testing.T) {
 	text := string(must(os.ReadFile("../examples/program/small/main.go"))(t))
-	for _, part := range []string{"openai.New(", "holdfast.NewTool(", "keys.Authenticate", "web.Handler()"} {
+	for _, part := range []string{"responses.New(", "holdfast.NewTool(", "keys.Authenticate", "web.Handler()"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the program has no %s", part)
 		}

@@ -24,6 +24,7 @@ type Store interface {
 	Presence
 	Notifier
 	Ledger
+	Hints
 	// Close waits for writes in progress and releases the store.
 	Close() error
 }

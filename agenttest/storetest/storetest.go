@@ -10,7 +10,7 @@
 //	}
 //
 // The tests are grouped by the roles of a store: Commit, Read, Directory, Presence,
-// Notify and Ledger; "go test -run TestConformance/Ledger" runs one group.
+// Notify, Ledger and Hints; "go test -run TestConformance/Ledger" runs one group.
 //
 // [Compare] goes further: it runs random commands against the store and against another
 // one that is known to be right, and expects the same results.
@@ -44,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		"Presence":  presenceTests(),
 		"Notify":    notifyTests(),
 		"Ledger":    ledgerTests(),
+		"Hints":     hintTests(),
 		"Names":     nameTests(),
 	}
 	for group, tests := range groups {

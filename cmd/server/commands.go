@@ -100,7 +100,7 @@ func validateCommand(args []string, getenv func(string) string, stdout, stderr i
 	}
 	names := make([]string, len(agents))
 	for i, a := range agents {
-		names[i] = a.Name + " (" + orDefault(models[i], "default model") + ")"
+		names[i] = a.Name + " (" + orDefault(strings.ReplaceAll(models[i], ",", ", then "), "default model") + ")"
 	}
 	fmt.Fprintf(stdout, "%s: ok, %s: %s\n", path, count(len(names), "agent"), strings.Join(names, ", "))
 	return nil

@@ -35,9 +35,9 @@ func TestValidateCommand(t *testing.T) {
 	if code != exitUsage || !strings.Contains(errOut, "there is no file "+path) {
 		t.Errorf("no file: %d %s", code, errOut)
 	}
-	write("agents:\n  - name: a\n    model: demo\n    tools: [lookup]\n  - name: b\n")
+	write("agents:\n  - name: a\n    model: demo\n    tools: [lookup]\n  - name: b\n  - {name: c, models: [openai/x, {name: demo}]}\n")
 	code, out, errOut := runCommand(t, fromEnv, "validate")
-	if want := path + ": ok, 2 agents: a (demo), b (default model)\n"; code != exitOK || out != want || errOut != "" {
+	if want := path + ": ok, 3 agents: a (demo), b (default model), c (openai/x, then demo)\n"; code != exitOK || out != want || errOut != "" {
 		t.Errorf("good: %d %q %q", code, out, errOut)
 	}
 	write("agents:\n  - name: a\n    tools: [lokup]\n    modle: demo\n")

@@ -29,6 +29,16 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestModelOption: one model or a chain of several.
+func TestModelOption(t *testing.T) {
+	for given, want := range map[string]string{"demo": "demo", "openai/x": "openai/x", "openai/x,gemini/y": "openai/x,gemini/y", " anthropic/x , demo,": "anthropic/x,demo"} {
+		o, err := parseOptions([]string{"--model=" + given}, env(nil), &bytes.Buffer{})
+		if err != nil || o.model != want {
+			t.Errorf("%q is %q, %v", given, o.model, err)
+		}
+	}
+}
+
 func TestOptionMistakes(t *testing.T) {
 	for want, c := range map[string]struct {
 		args []string
@@ -36,6 +46,8 @@ func TestOptionMistakes(t *testing.T) {
 	}{
 		"use on or off":        {args: []string{"--recover=maybe"}},
 		"use demo, or openai/": {args: []string{"--model=skynet"}},
+		"--model=skynet is":    {args: []string{"--model=demo, skynet"}},
+		"names no model":       {args: []string{"--model=,"}},
 		"full:N":               {args: []string{"--retention=some"}},
 		"must be at least 1":   {args: []string{"--max-runs=0"}},
 		`HOLDFAST_LEASE="soon" cannot be used: parse error; write it like the default, 3s`: {env: map[string]string{"HOLDFAST_LEASE": "soon"}},

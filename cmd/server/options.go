@@ -81,8 +81,8 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		"where threads are kept: file:FOLDER, redis://HOST:6379/0 (also rediss, redis+sentinel, redis+cluster) or memory:")
 	fs.StringVar(&o.redisPrefix, "redis-prefix", "hf:", "the prefix of every key in Redis")
 	fs.StringVar(&o.model, "model", "",
-		"the default model: demo (scripted, needs no key), openai/NAME, responses/NAME, anthropic/NAME or gemini/NAME; without it, openai/gpt-5-mini if OPENAI_API_KEY is set, "+
-			"or else anthropic/claude-sonnet-4-5 if ANTHROPIC_API_KEY is, else demo")
+		"the default model: demo (scripted, needs no key), openai/NAME, responses/NAME, anthropic/NAME or gemini/NAME, or several with commas between them, each of which is asked if the one before it fails; without it, responses/gpt-6-luna if OPENAI_API_KEY is set, "+
+			"or else anthropic/claude-sonnet-5-5 if ANTHROPIC_API_KEY is, or gemini/gemini-3.8-flash if GEMINI_API_KEY is, else demo")
 	fs.StringVar(&o.configFile, "config", "", "the agents file; default holdfast.yaml if it exists")
 	fs.StringVar(&o.retention, "retention", "full", "which checkpoints stay listed: full (the newest 100), full:N, all, or latest")
 	fs.StringVar(&o.frequency, "checkpoint-frequency", "per_iteration", "which checkpoints are listed: per_iteration, per_turn or manual")
@@ -204,8 +204,14 @@ func (o *options) validate() error {
 	if _, err := o.keepCheckpoints(); err != nil {
 		return err
 	}
-	if provider, name, _ := strings.Cut(o.model, "/"); o.model != "demo" && (name == "" || !slices.Contains(providers, provider)) {
-		return fmt.Errorf("--model=%s is not known: use demo, or openai/NAME, responses/NAME, anthropic/NAME or gemini/NAME with the provider's name of the model", o.model)
+	models := list(o.model)
+	for _, model := range models {
+		if provider, name, _ := strings.Cut(model, "/"); model != "demo" && (name == "" || !slices.Contains(providers, provider)) {
+			return fmt.Errorf("--model=%s is not known: use demo, or openai/NAME, responses/NAME, anthropic/NAME or gemini/NAME with the provider's name of the model, or several of them with commas between them", model)
+		}
+	}
+	if o.model = strings.Join(models, ","); o.model == "" {
+		return fmt.Errorf("--model names no model: use demo, or leave it out")
 	}
 	if o.maxRuns < 1 || o.maxSteps < 1 {
 		return fmt.Errorf("--max-runs and --max-iterations must be at least 1")

@@ -1,12 +1,13 @@
 // Command program is an agent server that uses Holdfast as a library: a tool and a
-// middleware of its own, a model with an OpenAI-compatible API, a store of its own, callers
-// with keys or tokens, the page, metrics in a registry of its own, and runs without HTTP.
+// middleware of its own, a model of any provider, a store of its own, callers with keys or
+// tokens, the page, metrics in a registry of its own, and runs without HTTP.
 //
 //	go run . serve           serves on localhost:8080
 //	go run . ask TEXT        runs TEXT on the thread "shop", without HTTP
 //	go run . check           looks for damage in the store, without a server
 //
-// The model is the one of OPENAI_BASE_URL and OPENAI_API_KEY. docs/embedding.md explains
+// The model is the one at OPENAI_BASE_URL, such as http://localhost:11434/v1 for Ollama, or
+// that of ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY. docs/embedding.md explains
 // this program piece by piece.
 package main
 
@@ -27,7 +28,10 @@ import (
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
+	"github.com/holdfast-agents/holdfast/model/anthropic"
+	"github.com/holdfast-agents/holdfast/model/gemini"
 	"github.com/holdfast-agents/holdfast/model/openai"
+	"github.com/holdfast-agents/holdfast/model/responses"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
@@ -79,10 +83,24 @@ func serve(ctx context.Context, s *server.Server, out io.Writer) error {
 	return s.Shutdown(grace)
 }
 
+// model is the one that is served at OPENAI_BASE_URL, by Ollama for example, or else that of
+// the first provider whose key is in the environment.
+func model() (holdfast.Model, error) {
+	switch {
+	case os.Getenv("OPENAI_BASE_URL") != "":
+		return openai.New(openai.Options{Model: "qwen3", Params: map[string]any{"temperature": 0.2}})
+	case os.Getenv("ANTHROPIC_API_KEY") != "":
+		return anthropic.New(anthropic.Options{Model: "claude-sonnet-5-5"})
+	case os.Getenv("GEMINI_API_KEY") != "":
+		return gemini.New(gemini.Options{Model: "gemini-3.8-flash"})
+	}
+	return responses.New(responses.Options{Model: "gpt-6-luna", Params: map[string]any{"reasoning": map[string]any{"effort": "low"}}})
+}
+
 // config is the whole server. The metrics of the server and those of the shop are in one
 // registry.
 func config(w Warehouse, registry *prometheus.Registry) (server.Config, error) {
-	model, err := openai.New(openai.Options{Model: "gpt-5-mini", Params: map[string]any{"temperature": 0.2}})
+	model, err := model()
 	if err != nil {
 		return server.Config{}, err
 	}

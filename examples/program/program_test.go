@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"github.com/holdfast-agents/holdfast/agenttest/storetest"
 	"github.com/holdfast-agents/holdfast/apikey"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/store"
@@ -67,6 +69,43 @@ func TestTheProgram(t *testing.T) {
 	out.Reset()
 	if err := run(t.Context(), []string{"check"}, &out); err != nil || out.String() != "1 threads checked, 0 problems\n" {
 		t.Errorf("check: %q, %v", out.String(), err)
+	}
+}
+
+// TestModel: which model it is, and that it says what kind of failure it was.
+func TestModel(t *testing.T) {
+	keys := []string{"OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"}
+	for i, want := range []string{"openai/qwen3", "anthropic/claude-sonnet-5-5", "gemini/gemini-3.8-flash", "openai/gpt-6-luna"} {
+		for n, key := range keys {
+			value := ""
+			if n >= i {
+				value = "https://localhost"
+			}
+			t.Setenv(key, value)
+		}
+		m, err := model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		named, ok := m.(interface{ ModelName() (string, string) })
+		if !ok {
+			t.Fatalf("a %T", m)
+		}
+		if provider, name := named.ModelName(); provider+"/"+name != want {
+			t.Errorf("%s of %s, want %s", name, provider, want)
+		}
+	}
+	provider(t)
+	t.Setenv("OPENAI_API_KEY", "another")
+	m, err := model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range m.Stream(t.Context(), &holdfast.ModelRequest{}) {
+		var failed *holdfast.ModelError
+		if !errors.As(err, &failed) || failed.Kind != failure.Auth {
+			t.Errorf("a wrong key: %v", err)
+		}
 	}
 }
 

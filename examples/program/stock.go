@@ -1,29 +1,55 @@
 package main
 
+// Tools that are HTTP services of others: they are declared, not written.
+
 import (
-	"context"
-	"io"
-	"net/http"
-	"net/url"
+	"encoding/json"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/credential"
+	"github.com/holdfast-agents/holdfast/httptool"
 )
 
-// CheckStock asks the warehouse, which knows this shop by a token.
-func CheckStock(warehouse string, token credential.Source) holdfast.Tool {
-	client := &http.Client{Transport: &credential.Transport{Source: token, Server: warehouse, Name: "warehouse"}}
-	return holdfast.NewTool("check_stock", "Says how many there are.", func(ctx context.Context, o Order) (string, error) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, warehouse+"/stock/"+url.PathEscape(o.Item), nil)
-		if err != nil {
-			return "", err
-		}
-		res, err := client.Do(r)
-		if err != nil {
-			return "", err
-		}
-		defer res.Body.Close()
-		b, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
-		return string(b), err
-	}, holdfast.WithEffect(holdfast.EffectPure))
+// Reserve is a tool made of one URL. The service is in a private network, so it is listed.
+func Reserve(base string) (holdfast.Tool, error) {
+	return httptool.New(httptool.Options{
+		Name:        "reserve",
+		Description: "Reserves an item of the warehouse for a day.",
+		Method:      "POST",
+		URL:         base + "/items/{item}/reservations?note={note}",
+		Headers:     map[string]string{"Authorization": "Bearer ${STOCK_TOKEN}"},
+		Body:        json.RawMessage(`{"count": "{count}", "reference": "{call.key}"}`),
+		Parameters: json.RawMessage(`{
+			"type": "object",
+			"required": ["item", "count"],
+			"additionalProperties": false,
+			"properties": {
+				"item": {"type": "string", "description": "the item's number"},
+				"count": {"type": "integer", "minimum": 1},
+				"note": {"type": "string"}
+			}
+		}`),
+		Effect: holdfast.EffectQuery,
+		LookUp: base + "/reservations/{call.key}",
+		Result: httptool.Result{Template: "Reserved {/count} until {/until}."},
+		Allow:  []string{"127.0.0.1", "stock.internal:8443"},
+	})
+}
+
+// StockTools are two operations of an OpenAPI document.
+func StockTools(document []byte, base string) ([]holdfast.Tool, error) {
+	operations, err := httptool.FromOpenAPI(document, httptool.OpenAPIOptions{
+		Server:  base,
+		Headers: map[string]string{"Authorization": "Bearer ${STOCK_TOKEN}"},
+		Prefix:  "stock_",
+		Operations: []httptool.Operation{
+			{Operation: "getItem", Result: httptool.Result{Select: []string{"/count"}}},
+			{Operation: "PUT /items/{item}/price", Effect: holdfast.EffectIdempotent},
+		},
+		Allow: []string{"127.0.0.1", "stock.internal:8443"},
+	})
+	tools := make([]holdfast.Tool, len(operations))
+	for i, t := range operations {
+		tools[i] = t
+	}
+	return tools, err
 }

@@ -41,6 +41,7 @@ function follow(start) {
   [stopped, trouble, answers] = [false, '', new Map()];
   running = start().catch((error) => { trouble ||= error.message; }).then(async () => {
     running = undefined;
+    byId('connection').textContent = ''; // also after it was given up
     draw();
     listThreads();
     if (!stopped && answerCalls()) run(); // the agent goes on with what the page's tools said
@@ -201,7 +202,7 @@ function addressOf(thread) {
 
 /** The conversations, newest first; the server makes their titles. */
 async function listThreads() {
-  const { threads } = await fetch(`${server}/threads`).then((response) => response.json()).catch(() => ({ threads: [] }));
+  const { threads = [] } = await fetch(`${server}/threads`).then((response) => response.json()).catch(() => ({}));
   byId('threads').replaceChildren(...threads.map(({ id, title }) => {
     if (id === threadId) document.title = byId('title').textContent = title;
     return element('a', { href: addressOf(id), textContent: title, ariaCurrent: id === threadId ? 'page' : null });

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/failure"
 )
 
 // What several codes tell a person.
@@ -22,7 +23,7 @@ const (
 )
 
 // people has what happened and what can be done about it, for each code of the server that
-// can end a run or its stream. The words of [codes.ModelFailed] are the model's.
+// can end a run or its stream. Those of [codes.ModelFailed] are in unanswered.
 var people = map[string]string{
 	codes.AgentNotFound:        "The assistant of this conversation is not available any more. Start a new conversation.",
 	codes.AuthUnavailable:      "Your sign-in cannot be checked at the moment. Try again in a moment.",
@@ -41,6 +42,8 @@ var people = map[string]string{
 	codes.MidExecution:         "This conversation went back to the middle of an answer. Try again to continue from there.",
 	codes.NotFound:             "This conversation does not exist any more. Start a new one.",
 	codes.NotRecorded:          "The assistant was about to do something that it has not done before, and was stopped. Nothing was done.",
+	codes.OutputCut:            "The answer became too long and was cut off. What there is of it is kept. Ask for less, or try again.",
+	codes.OutputInvalid:        "The assistant could not put its answer into the form that is needed. What it said is kept. Try again, or ask in other words.",
 	codes.RateLimited:          "There were too many requests in a short time. Wait a little, then try again.",
 	codes.RecoveryGaveUp:       "The answer was interrupted several times and could not be finished. What was finished is kept. Try again to continue.",
 	codes.SchemaChanged:        updated,
@@ -59,14 +62,34 @@ var people = map[string]string{
 	codes.VersionTooNew:        "This conversation was continued with a newer version of this service. Nothing was changed. Try again later.",
 }
 
+// unanswered is why no model could answer, and what can be done about it, for each kind of
+// failure. What the model's own error says is for developers.
+var unanswered = map[failure.Kind]string{
+	failure.Cut:        "The model did not finish its answer. Try again in a moment.",
+	failure.Overloaded: "The model is overloaded or cannot be reached. Try again in a moment.",
+	failure.Rate:       "The model is asked too often at the moment. Wait a little, then try again.",
+	failure.Quota:      "The model cannot answer because the account of this service is used up. Tell the people who run this service.",
+	failure.Auth:       "The model cannot be asked because of a mistake in the settings of this service. Tell the people who run it.",
+	failure.TooLong:    "This conversation is too long for the model. Start a new one, or send a shorter message.",
+	failure.Refused:    "The model declines to answer this. Change your last message, or start a new conversation.",
+	failure.Invalid:    "The model cannot take this conversation. Start a new one, or tell the people who run this service.",
+}
+
 // PersonText returns what an error tells the person in front of the page. An error with a
-// code that is not the server's speaks for itself.
+// code that is not the server's speaks for itself, and so does that of a model without a
+// kind.
 func PersonText(e *holdfast.Error) string {
 	if text, ok := people[e.Code]; ok {
 		return text
 	}
 	var model *holdfast.ModelError
-	if errors.As(e.Err, &model) && model.Retryable {
+	if !errors.As(e.Err, &model) {
+		return e.Message
+	}
+	if text, ok := unanswered[model.Kind]; ok {
+		return text
+	}
+	if model.Retryable {
 		return e.Message + " Try again in a moment."
 	}
 	return e.Message

@@ -2,9 +2,11 @@ package agui_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
@@ -88,6 +91,32 @@ func TestRunErrorIsForThePerson(t *testing.T) {
 		if old, ok := agui.DialectLegacy.Event(data); !ok || string(old) != string(data) {
 			t.Errorf("%s: the older dialect has %s", code, old)
 		}
+	}
+}
+
+// TestNoModelAnswered: for every kind of failure people read what happened and what to do,
+// and developers what the model's error says.
+func TestNoModelAnswered(t *testing.T) {
+	const public, next = "The model's provider limits the rate of requests.", "POST again."
+	page, err := os.ReadFile("../../docs/models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, kind := range failure.Kinds() {
+		for _, retryable := range []bool{false, true} {
+			ev := agui.NewRunError(holdfast.Errorf(codes.ModelFailed, public).WithHint(next).Wrap(&holdfast.ModelError{Kind: kind, Retryable: retryable}))
+			if said := ev.Message; said == public || forProgrammers.MatchString(said) || !strings.HasSuffix(said, ".") || strings.Count(said, ".") != 2 || ev.FullText() != public+" "+next {
+				t.Errorf("%s: people read %q, developers %q", kind, said, ev.FullText())
+			}
+			if !strings.Contains(string(page), fmt.Sprintf("\n| `%s` | %s |\n", kind, ev.Message)) {
+				t.Errorf("docs/models.md does not say what people read of %s", kind)
+			}
+			seen[ev.Message] = true
+		}
+	}
+	if len(seen) != len(failure.Kinds()) {
+		t.Errorf("%d kinds have %d texts", len(failure.Kinds()), len(seen))
 	}
 }
 

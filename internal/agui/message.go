@@ -160,7 +160,11 @@ func (m *Message) Domain() (holdfast.Message, error) {
 		})
 	}
 	content := bytes.TrimSpace(m.Content)
-	if len(content) == 0 || m.Role == string(holdfast.RoleActivity) {
+	if m.Role == string(holdfast.RoleActivity) {
+		d.Activity = &holdfast.Activity{Type: m.ActivityType, Content: content}
+		return d, nil
+	}
+	if len(content) == 0 {
 		return d, nil
 	}
 	switch content[0] {
@@ -281,6 +285,8 @@ func FromDomain(d holdfast.Message) Message {
 		})
 	}
 	switch {
+	case d.Activity != nil:
+		m.ActivityType, m.Content = d.Activity.Type, d.Activity.Content
 	case len(d.Parts) > 0:
 		m.Content = appendParts(nil, d.Parts)
 	case d.Text != "" || d.Role != holdfast.RoleAssistant || len(d.Calls) == 0:

@@ -134,8 +134,23 @@ func (e ToolCallResultRef) AppendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// ExpandResult replaces the reference in a [ToolCallResultRef] with the content. It
-// returns any other event unchanged.
+// ActivitySnapshotRef is a large ACTIVITY_SNAPSHOT as a log keeps it: without the content,
+// which is that of the activity's message.
+type ActivitySnapshotRef struct{ ActivitySnapshot }
+
+// AppendJSON implements [Event].
+func (e ActivitySnapshotRef) AppendJSON(dst []byte) []byte {
+	o := event(dst, TypeActivitySnapshot)
+	o.str("messageId", e.MessageID)
+	o.str("activityType", e.ActivityType)
+	o.str("ref", e.MessageID)
+	o.opt("subagentRunId", e.SubagentRunID)
+	o.base(&e.Base)
+	return o.end()
+}
+
+// ExpandResult replaces the reference in a [ToolCallResultRef] or an [ActivitySnapshotRef]
+// with the content. It returns any other event unchanged.
 func ExpandResult(data []byte, content json.RawMessage) []byte {
 	// No string can contain these bytes, since its quotes would be escaped.
 	const member = `,"ref":"`
@@ -169,11 +184,11 @@ func ThenOf(data []byte) []json.RawMessage {
 	return ref.Then
 }
 
-// RefOf returns the reference of a stored snapshot or of a large result; false for
-// any other event.
+// RefOf returns the reference of a stored snapshot, or of a large result or activity; false
+// for any other event.
 func RefOf(data []byte) (string, bool) {
 	t := TypeOf(data)
-	if t != TypeMessagesSnapshot && t != TypeStateSnapshot && t != TypeToolCallResult {
+	if t != TypeMessagesSnapshot && t != TypeStateSnapshot && t != TypeToolCallResult && t != TypeActivitySnapshot {
 		return "", false
 	}
 	var ref struct {

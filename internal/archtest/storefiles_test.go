@@ -29,6 +29,7 @@ var roleFiles = map[string]string{
 	"Presence":  "presence.go",
 	"Notifier":  "notify.go",
 	"Ledger":    "ledger.go",
+	"Hints":     "hints.go",
 	"Durable":   "durability.go",
 	"Store":     "store.go", // what it asks for beside its roles
 }

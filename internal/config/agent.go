@@ -5,6 +5,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,27 +49,23 @@ func (p *parser) agents(f *File, n *yaml.Node) {
 // agent reads one entry of agents. names has the line of every name so far.
 func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 	a := Agent{Line: n.Line, name: p.name, start: position(n)}
-	var inline, file *yaml.Node
-	a.at = p.object(n, "an agent", fields{
+	var inline, file, list *yaml.Node
+	var refusal string
+	one := Model{file: p.name, start: a.start}
+	known := p.modelFields(&one)
+	maps.Copy(known, fields{
 		"name":        func(n *yaml.Node) { a.Name = p.agentName(n, names) },
 		"description": func(n *yaml.Node) { a.Description, _ = p.text(n, "description") },
-		"model":       func(n *yaml.Node) { a.Model = p.model(n) },
-		"baseURL":     func(n *yaml.Node) { a.BaseURL, a.valueAt = p.baseURL(n), position(resolve(n)) },
-		"headers":     func(n *yaml.Node) { a.Headers, a.headersAt = p.headers(n) },
-		"proxy":       func(n *yaml.Node) { a.Proxy, a.proxyAt = p.proxy(n), position(resolve(n)) },
-		"apiKeyEnv":   func(n *yaml.Node) { a.APIKeyEnv = p.apiKeyEnv(n) },
-		"params": func(n *yaml.Node) {
-			if resolve(n).Kind != yaml.MappingNode {
-				p.wrongType(resolve(n), "params", "a mapping (key: value)")
-				return
-			}
-			a.Params, _ = p.free(n, "params").(map[string]any)
-		},
+		"model":       func(n *yaml.Node) { one.Name = p.modelName(n, "model") },
+		"models":      func(n *yaml.Node) { list = n },
+		"refusal":     p.oneOf(&refusal, "refusal", "end", "next"),
+
 		"instructions":     func(n *yaml.Node) { inline = n; a.Instructions, _ = p.text(n, "instructions") },
 		"instructionsFile": func(n *yaml.Node) { file = n },
 		"tools":            func(n *yaml.Node) { a.Tools = p.tools(n) },
 		"middleware":       func(n *yaml.Node) { a.Middleware = p.middleware(n) },
 		"limits":           func(n *yaml.Node) { a.Limits = p.limits(n) },
+		"output":           func(n *yaml.Node) { a.Output = formParser{p}.read(n) },
 		"policy":           func(n *yaml.Node) { a.Policy = p.policy(n) },
 
 		"import":             p.oneOf(&a.Client.Import, "import", "all", "users", "none"),
@@ -78,6 +75,16 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 		"toolErrors":         func(n *yaml.Node) { a.HideToolErrors = p.toolErrors(n) },
 		"approvals":          p.oneOf(&a.Approvals, "approvals", "user", "approver"),
 	})
+	a.at = p.object(n, "an agent", known)
+	one.at = maps.Clone(a.at)
+	delete(one.at, "name")
+	if at, named := a.at["model"]; named {
+		one.at["name"] = at
+	}
+	a.Models, a.FallbackRefused = p.modelsOf(&a, one, list), refusal == "next"
+	if a.FallbackRefused && len(a.Models) < 2 {
+		p.mistake(a.at["refusal"], "refusal: next needs a second model; list both under models, the one that is asked first at the beginning")
+	}
 	if _, ok := a.at["name"]; !ok && resolve(n).Kind == yaml.MappingNode {
 		p.mistake(position(n), "this agent has no name; add name:, which requests use")
 	}
@@ -115,57 +122,6 @@ func (p *parser) agentName(n *yaml.Node, names map[string]int) string {
 	}
 	names[name] = n.Line
 	return name
-}
-
-func (p *parser) model(n *yaml.Node) string {
-	model, ok := p.text(n, "model")
-	if !ok {
-		return ""
-	}
-	for _, known := range p.known.Models {
-		rest, found := strings.CutPrefix(model, known)
-		if prefix := strings.HasSuffix(known, "/"); found && (prefix && rest != "" && !strings.ContainsAny(rest, " \t\n") || !prefix && rest == "") {
-			return model
-		}
-	}
-	shapes := make([]string, len(p.known.Models))
-	for i, known := range p.known.Models {
-		shapes[i] = known
-		if strings.HasSuffix(known, "/") {
-			shapes[i] += "<model>"
-		}
-	}
-	provider, rest, slash := strings.Cut(model, "/")
-	hint := listing(shapes)
-	if !slash {
-		if meant := closest(model, p.known.Models); meant != "" && !strings.HasSuffix(meant, "/") {
-			hint = suggest(model, []string{meant})
-		}
-	} else if meant := closest(provider+"/", p.known.Models); strings.HasSuffix(meant, "/") && rest != "" && meant != provider+"/" && !looksLikeKey(rest) {
-		hint = "; did you mean " + show(meant+rest) + "?"
-	}
-	p.mistake(position(resolve(n)), "unknown model %s%s", show(model), hint)
-	return ""
-}
-
-var variableNames = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// apiKeyEnv never shows the value, which may be the key itself.
-func (p *parser) apiKeyEnv(n *yaml.Node) string {
-	name, ok := p.text(n, "apiKeyEnv")
-	if !ok {
-		return ""
-	}
-	at := position(resolve(n))
-	switch {
-	case looksLikeKey(name):
-		p.mistake(at, "apiKeyEnv looks like the key itself; write the NAME of an environment variable, like OPENAI_API_KEY, and replace that key, because it is no longer secret")
-	case !variableNames.MatchString(name):
-		p.mistake(at, "apiKeyEnv must be the NAME of an environment variable, like OPENAI_API_KEY: letters, digits and _")
-	default:
-		return name
-	}
-	return ""
 }
 
 func (p *parser) instructionsFile(n *yaml.Node) (path, text string) {
@@ -221,6 +177,7 @@ func (p *parser) limits(n *yaml.Node) (l Limits) {
 		"maxAnswer":        func(n *yaml.Node) { l.MaxAnswer = p.size(n, "maxAnswer") },
 		"maxCalls":         func(n *yaml.Node) { l.MaxCalls = p.count(n, "maxCalls") },
 		"maxArguments":     func(n *yaml.Node) { l.MaxArguments = p.size(n, "maxArguments") },
+		"maxMedia":         func(n *yaml.Node) { l.MaxMedia = p.size(n, "maxMedia") },
 		"toolTimeout":      func(n *yaml.Node) { l.ToolTimeout = p.duration(n, "toolTimeout") },
 		"maxToolResult":    func(n *yaml.Node) { l.MaxToolResult = p.size(n, "maxToolResult") },
 	})

@@ -55,23 +55,10 @@ type Agent struct {
 	Line        int
 	Name        string
 	Description string
-	// Model is one of Known.Models, or one of the prefixes there followed by a name.
-	// Empty means the server's default model.
-	Model string
-	// BaseURL is an absolute http or https URL without credentials, once [Agent.WithEnv]
-	// has replaced its ${NAME}s.
-	BaseURL string
-	// Headers are further headers of each request to the model; see [Agent.WithEnv].
-	Headers map[string]string
-	// Proxy is the URL of a proxy, or "direct" for none; see [Agent.WithEnv]. It may have a
-	// password in it.
-	Proxy string
-	// APIKeyEnv is the name of the environment variable that holds the key.
-	APIKeyEnv string
-	// Params is passed to the provider with each call. Its values are strings,
-	// booleans, numbers, nil, []any and map[string]any, as in JSON. Most numbers are a
-	// json.Number with the exact text of the file.
-	Params map[string]any
+	// Models are those that are asked, the first first; there is at least one.
+	Models []Model
+	// FallbackRefused is refusal: next.
+	FallbackRefused bool
 	// Instructions is the text itself, even if it comes from another file.
 	Instructions string
 	// InstructionsFile is the path in instructionsFile, made absolute or relative to
@@ -82,6 +69,8 @@ type Agent struct {
 	Middleware []holdfast.Middleware
 	Limits     Limits
 	Policy     holdfast.Policy
+	// Output is the form of the agent's answers; nil if any will do.
+	Output *holdfast.Output
 	// Client is what clients may bring.
 	Client holdfast.ClientPolicy
 	// HideToolErrors is toolErrors: hide.
@@ -89,12 +78,9 @@ type Agent struct {
 	// Approvals is who answers the agent's questions: user, approver, or empty.
 	Approvals string
 
-	name      string
-	start     place
-	at        map[string]place // of the keys
-	valueAt   place            // of the value of baseURL
-	headersAt map[string]place // of the values of headers
-	proxyAt   place            // of the value of proxy
+	name  string
+	start place
+	at    map[string]place // of the keys
 }
 
 // Limits bounds a run. Zero means not set; set values are positive.
@@ -108,13 +94,14 @@ type Limits struct {
 	MaxCalls  int
 	// MaxArguments is in bytes.
 	MaxArguments int
-	ToolTimeout  time.Duration
+	// MaxMedia is in bytes of base64.
+	MaxMedia    int
+	ToolTimeout time.Duration
 	// MaxToolResult is in bytes.
 	MaxToolResult int
 }
 
-// Errorf makes a mistake that only the caller can find: a variable that is not set, a
-// model that cannot be made. It is reported at the agent's key or, if that is missing,
+// Errorf makes a mistake that only the caller can find. It is reported at the agent's key or, if that is missing,
 // at the start of the agent.
 func (a Agent) Errorf(key, format string, args ...any) error {
 	at, ok := a.at[key]

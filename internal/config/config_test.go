@@ -78,28 +78,35 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Name != "testdata/good.yaml" || len(f.Agents) != 3 {
+	if f.Name != "testdata/good.yaml" || len(f.Agents) != 4 {
 		t.Fatalf("%+v", f)
 	}
 	limits := config.Limits{MaxIterations: 20, ModelTries: 5, ModelTimeout: 2 * time.Minute, ModelIdleTimeout: 30 * time.Second,
-		MaxAnswer: 2 << 20, MaxCalls: 12, MaxArguments: 64 << 10, ToolTimeout: 90 * time.Minute, MaxToolResult: 256 << 10}
+		MaxAnswer: 2 << 20, MaxCalls: 12, MaxArguments: 64 << 10, MaxMedia: 4 << 20, ToolTimeout: 90 * time.Minute, MaxToolResult: 256 << 10}
 	a := f.Agents[0]
-	if a.Name != "support" || a.Line != 2 || a.Description != "Answers customers." || a.Model != "openai/gpt-5-mini" ||
-		a.BaseURL != "http://localhost:11434/v1" || a.APIKeyEnv != "SUPPORT_KEY" || a.Instructions != "You are support.\n" ||
+	if a.Name != "support" || a.Line != 2 || a.Description != "Answers customers." || len(a.Models) != 1 || a.Models[0].Name != "openai/gpt-5-mini" ||
+		a.Models[0].BaseURL != "http://localhost:11434/v1" || a.Models[0].APIKeyEnv != "SUPPORT_KEY" || a.Instructions != "You are support.\n" ||
 		a.InstructionsFile != filepath.Join("testdata", "support.md") || a.Limits != limits ||
 		!reflect.DeepEqual(a.Tools, []string{"lookup", "calculate"}) ||
 		a.Client != (holdfast.ClientPolicy{Import: "users", Instructions: "user", Context: "drop", MediaURLs: "none", MediaFiles: true}) || !a.HideToolErrors ||
 		a.Policy != (holdfast.Policy{Chat: true, OnBusy: "cancel_and_run", OnInterrupted: "decline", OnUnfinished: "abandon"}) {
 		t.Errorf("%+v", a)
 	}
-	params, err := json.Marshal(a.Params)
+	if o := a.Output; o == nil || o.Name != "reply" || o.Description != "What support says." ||
+		string(o.Schema) != `{"type":"object","properties":{"text":{"type":"string","maxLength":500},"again":{"type":"boolean"}},"required":["text","again"]}` {
+		t.Errorf("%+v", o)
+	}
+	if o := f.Agents[3].Output; o == nil || o.Name != "answer" || !strings.HasPrefix(string(o.Schema), `{"type": "object", "properties": {"z"`) || f.Agents[1].Output != nil {
+		t.Errorf("%+v", o)
+	}
+	params, err := json.Marshal(a.Models[0].Params)
 	if want := `{"deep":{"on":true},"seed":7,"stop":["a","b"],"temperature":0.2,"user":null}`; err != nil || string(params) != want {
 		t.Errorf("params %s, %v", params, err)
 	}
-	if b := f.Agents[1]; b.Model != "demo" || b.Instructions != "Be short.\nBe kind.\n" || b.Limits != limits || b.Line != 17 || b.Client != (holdfast.ClientPolicy{}) || b.HideToolErrors {
+	if b := f.Agents[1]; b.Models[0].Name != "demo" || b.Instructions != "Be short.\nBe kind.\n" || b.Limits != limits || b.Line != 24 || b.Client != (holdfast.ClientPolicy{}) || b.HideToolErrors {
 		t.Errorf("%+v", b)
 	}
-	if c := f.Agents[2]; c.Name != "bare" || c.Model != "" || c.Params != nil || c.Limits != (config.Limits{}) || c.Approvals != "approver" || f.Agents[0].Approvals != "" {
+	if c := f.Agents[2]; c.Name != "bare" || len(c.Models) != 1 || c.Models[0].Name != "" || c.Models[0].Params != nil || c.Limits != (config.Limits{}) || c.Approvals != "approver" || f.Agents[0].Approvals != "" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -111,8 +118,8 @@ func TestErrorf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, got := range map[string]error{
-		"testdata/good.yaml:6:5: SUPPORT_KEY is not set": f.Agents[0].Errorf("apiKeyEnv", "%s is not set", "SUPPORT_KEY"),
-		"testdata/good.yaml:23:5: no default model":      f.Agents[2].Errorf("model", "no default model"),
+		"testdata/good.yaml:6:5: SUPPORT_KEY is not set": f.Agents[0].Models[0].Errorf("apiKeyEnv", "%s is not set", "SUPPORT_KEY"),
+		"testdata/good.yaml:30:5: no default model":      f.Agents[2].Models[0].Errorf("name", "no default model"),
 	} {
 		if got.Error() != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -184,20 +191,20 @@ func TestManyMistakes(t *testing.T) {
 func TestExampleFile(t *testing.T) {
 	const path = "../../holdfast.example.yaml"
 	k := known()
-	k.Middleware, k.Priced = kinds.All(), []string{"budget"}
+	k.Middleware, k.Priced, k.Models = kinds.All(), []string{"budget"}, []string{"demo", "responses/"}
 	f, err := config.Load(path, k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Agents) < 2 || f.Agents[0].Model != "demo" {
+	if len(f.Agents) < 2 || f.Agents[0].Models[0].Name != "demo" {
 		t.Errorf("the example's first agent must run without a key: %+v", f.Agents)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"name", "description", "model", "baseURL", "apiKeyEnv", "headers", "params", "instructions", "instructionsFile", "tools",
-		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "toolTimeout", "maxToolResult", "import", "clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "chat", "onBusy", "onInterrupted", "onUnfinished", "approvals"} {
+	for _, key := range []string{"name", "description", "model", "models", "timeout", "idleTimeout", "refusal", "baseURL", "apiKeyEnv", "headers", "params", "instructions", "instructionsFile", "tools",
+		"middleware", "prices", "limits", "maxIterations", "modelTries", "modelTimeout", "modelIdleTimeout", "maxAnswer", "maxCalls", "maxArguments", "maxMedia", "toolTimeout", "maxToolResult", "import", "clientInstructions", "clientContext", "media", "urls", "files", "toolErrors", "policy", "chat", "onBusy", "onInterrupted", "onUnfinished", "approvals", "output", "schema"} {
 		if !bytes.Contains(data, []byte(key+":")) {
 			t.Errorf("the example does not show %s", key)
 		}
@@ -236,8 +243,13 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%+v", a)
 			}
 			names[a.Name] = true
-			if _, err := json.Marshal(a.Params); err != nil {
-				t.Errorf("params that cannot be sent to a provider: %v", err)
+			if len(a.Models) == 0 || a.FallbackRefused && len(a.Models) < 2 {
+				t.Errorf("%+v", a)
+			}
+			for _, m := range a.Models {
+				if _, err := json.Marshal(m.Params); err != nil || m.Timeout < 0 || m.IdleTimeout < 0 || len(a.Models) > 1 && m.Name == "" {
+					t.Errorf("%+v, %v", m, err)
+				}
 			}
 		}
 		if len(names) == 0 {

@@ -117,23 +117,23 @@ func (p *parser) headers(n *yaml.Node) (headers map[string]string, at map[string
 	return headers, at
 }
 
-// WithEnv returns the agent with values of the environment in its BaseURL, Proxy and Headers. The
+// WithEnv returns the model with values of the environment in its BaseURL, Proxy and Headers. The
 // error is an [*Error] with each variable that is not set, and never has a value in it.
-func (a Agent) WithEnv(getenv func(string) string) (Agent, error) {
-	fill := &parser{name: a.name}
-	a.BaseURL = fill.fill(a.BaseURL, "baseURL", a.valueAt, getenv)
-	if wrong := wrongURL(a.BaseURL); a.BaseURL != "" && wrong != "" {
-		fill.mistake(a.valueAt, "%s", wrong)
+func (m Model) WithEnv(getenv func(string) string) (Model, error) {
+	fill := &parser{name: m.file}
+	m.BaseURL = fill.fill(m.BaseURL, "baseURL", m.valueAt, getenv)
+	if wrong := wrongURL(m.BaseURL); m.BaseURL != "" && wrong != "" {
+		fill.mistake(m.valueAt, "%s", wrong)
 	}
-	a.Proxy = fill.fill(a.Proxy, "proxy", a.proxyAt, getenv)
-	if wrong := wrongProxy(a.Proxy); a.Proxy != "" && wrong != "" {
-		fill.mistake(a.proxyAt, "%s", wrong)
+	m.Proxy = fill.fill(m.Proxy, "proxy", m.proxyAt, getenv)
+	if wrong := wrongProxy(m.Proxy); m.Proxy != "" && wrong != "" {
+		fill.mistake(m.proxyAt, "%s", wrong)
 	}
-	a.Headers = maps.Clone(a.Headers)
-	for name, text := range a.Headers {
-		a.Headers[name] = fill.fill(text, member("headers", name), a.headersAt[name], getenv)
+	m.Headers = maps.Clone(m.Headers)
+	for name, text := range m.Headers {
+		m.Headers[name] = fill.fill(text, member("headers", name), m.headersAt[name], getenv)
 	}
-	return a, fill.err()
+	return m, fill.err()
 }
 
 // fill returns a text with the values of its variables; "" if one is not set.

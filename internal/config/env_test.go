@@ -35,7 +35,7 @@ func TestWithEnv(t *testing.T) {
 		"no URL":  {map[string]string{"HOST": "s3cret host", "TOKEN": "s3cret", "WHO": "me"}, "a.yaml:3:14: baseURL is not a URL; write it in full, like http://localhost:11434/v1\na.yaml:7:12: proxy is not a URL; write it in full, like http://proxy:3128, or write direct for none"},
 		"a query": {map[string]string{"HOST": "h?k=s3cret", "TOKEN": "s3cret", "WHO": "me"}, "a.yaml:3:14: baseURL must not contain a user, a password, a ? or a #; name the key's environment variable in apiKeyEnv\na.yaml:7:12: proxy is not a URL; write it in full, like http://proxy:3128, or write direct for none"},
 	} {
-		a, err := f.Agents[0].WithEnv(func(name string) string { return c.env[name] })
+		a, err := f.Agents[0].Models[0].WithEnv(func(name string) string { return c.env[name] })
 		switch {
 		case c.want != "" && (err == nil || err.Error() != c.want):
 			t.Errorf("%s: got\n%v\nwant\n%s", name, err, c.want)
@@ -46,7 +46,7 @@ func TestWithEnv(t *testing.T) {
 			t.Errorf("%s: %q, %q", name, a.BaseURL, a.Headers)
 		}
 	}
-	if got := f.Agents[0].Headers["X-Title"]; got != "us, ${WHO}${WHO} for $5" {
+	if got := f.Agents[0].Models[0].Headers["X-Title"]; got != "us, ${WHO}${WHO} for $5" {
 		t.Errorf("the file now has %q", got)
 	}
 }

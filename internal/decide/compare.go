@@ -139,6 +139,9 @@ func (w *walk) takeKnown(i int, m agui.Message) {
 	}
 	w.known = true
 	w.shown[i] = true
+	if m.Role == string(holdfast.RoleActivity) {
+		return // most clients keep activities to themselves
+	}
 	w.last = i
 	w.astray = w.astray || w.hasNew()
 	w.tip = m.ID
@@ -166,12 +169,43 @@ func (w *walk) takeElsewhere(role string, m agui.Message) {
 		w.Err = errRoleChanged(m.ID, role, m.Role)
 		return
 	}
+	if role == string(holdfast.RoleActivity) {
+		return
+	}
 	w.known, w.dropped = true, true
+	if m.Role == string(holdfast.RoleUser) && w.rewritten(&m) {
+		w.takeRewritten(m)
+		return
+	}
 	w.astray = w.astray || w.hasNew() || !w.follows(m.ID)
 	w.tip = m.ID
 	if m.Role == string(holdfast.RoleUser) {
 		w.differs = true
 	}
+}
+
+// rewritten reports whether a user message with an id of another branch says something else
+// than the message there.
+func (w *walk) rewritten(m *agui.Message) bool {
+	theirs, err := agui.DecodeMessage(w.history.Said[m.ID])
+	return err == nil && !sameMessage(&theirs, m)
+}
+
+// takeRewritten is for a message that the person has edited, from a client that has not heard
+// of the id that the server has given to the edited one, or to another wording before it.
+func (w *walk) takeRewritten(m agui.Message) {
+	path, next := w.history.Path, w.common+1
+	for next < len(path) && path[next].Role != string(holdfast.RoleUser) {
+		next++
+	}
+	if next < len(path) && !w.differs && !w.hasNew() && sameMessage(&path[next], &m) {
+		m.ID = path[next].ID
+		w.takeKnown(next, m)
+		return
+	}
+	w.differs = true
+	m.ID = ""
+	w.Users = append(w.Users, m)
 }
 
 // place applies rule 3: it finds where the new messages attach.
@@ -215,14 +249,14 @@ func (w *walk) place(branch, whole bool) {
 }
 
 // lacks reports whether a message of the path is missing from the client's list.
-// Reasoning does not count: many clients do not send it back.
+// Reasoning and activities do not count: many clients do not send them back.
 func (w *walk) lacks() bool {
 	missing := false
 	for i, m := range w.history.Path {
 		switch {
 		case w.shown[i]:
 			w.Reorder = w.Reorder || missing
-		case m.Role != string(holdfast.RoleReasoning):
+		case m.Role != string(holdfast.RoleReasoning) && m.Role != string(holdfast.RoleActivity):
 			missing = true
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
 // goldenChat is what a golden store holds of what chats do: how threads are listed, histories
@@ -93,9 +91,9 @@ func (g *goldenChat) chat(t *testing.T, p *process) {
 
 // leaveBranch makes the thread that was cut off: its answer is made anew, and one of its two
 // charges has been repeated. The server's calls take long enough to kill it then.
-func (g *goldenChat) leaveBranch(t *testing.T, store, format string) {
+func (g *goldenChat) leaveBranch(t *testing.T, store, format string, models *goldenProvider) {
 	t.Helper()
-	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format, filepath.Join(t.TempDir(), "journal")), "--demo-delay=50ms", "--recover=off")...)
+	p := models.start(t, store, format, filepath.Join(t.TempDir(), "journal"), "--demo-delay=50ms", "--recover=off")
 	chats(t, p, chatCut, "r1", userMessage("u1", "charge 2"), nil, nil)
 	last := chats(t, p, chatCut, "r2", userMessage("u1", "charge 2"), nil, func(r record) bool { return r.kind() == "TOOL_CALL_RESULT" })
 	if !strings.Contains(last.Raw, "Charged 1.00 EUR") {

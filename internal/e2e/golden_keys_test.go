@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/holdfast-agents/holdfast/internal/redistest"
 )
 
 // goldenKeys are the idempotency keys of the open calls in a golden store, by thread.
@@ -42,9 +40,9 @@ func (g *goldenKeys) readKey(t *testing.T, p *process, thread string) {
 }
 
 // leaveInFlight makes that thread, with a server whose calls take long enough.
-func (g *goldenKeys) leaveInFlight(t *testing.T, store, format string) {
+func (g *goldenKeys) leaveInFlight(t *testing.T, store, format string, models *goldenProvider) {
 	t.Helper()
-	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format, filepath.Join(t.TempDir(), "journal")), "--demo-delay=100ms", "--log-level=debug")...)
+	p := models.start(t, store, format, filepath.Join(t.TempDir(), "journal"), "--demo-delay=100ms", "--log-level=debug")
 	res, err := post(t.Context(), p.url, input(inFlight, "r1", userMessage("u1", "ask me tea or coffee?")))
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ var writeGolden = flag.Bool("write-golden", false, "write the golden stores of a
 
 // goldenFormats are the formats that every version reads. A new one is added;
 // none is ever removed or changed.
-var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5", "v6"}
+var goldenFormats = []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7"}
 
 // golden is what a store of a format held when it was written.
 type golden struct {
@@ -35,6 +35,7 @@ type golden struct {
 	goldenKeys
 	goldenChat
 	goldenEdited
+	goldenModels
 }
 
 // TestGoldenStores: stores that an earlier version left behind, one of its runs
@@ -65,13 +66,14 @@ func TestGoldenStores(t *testing.T) {
 				}
 				want.checkUsed(t, store)
 				journal := filepath.Join(t.TempDir(), "journal")
-				args := append(goldenArgs(format, journal), "--demo-delay=1ms", "--lease=300ms", "--log-level=debug")
-				p := start(t, redistest.FreeAddr(t), store, args...)
+				models := newGoldenProvider(t)
+				p := models.start(t, store, format, journal, "--demo-delay=1ms", "--lease=300ms", "--log-level=debug")
 				want.checkStates(t, p)
 				checkGolden(t, p, want)
 				want.checkKeys(t, p)
 				want.checkChats(t, p, journal)
 				want.checkEdited(t, p, journal)
+				want.checkModels(t, p, models)
 			})
 		}
 	}
@@ -267,10 +269,11 @@ func writeWant(t *testing.T, want golden, file string) {
 func makeGolden(t *testing.T, store, format string) golden {
 	t.Helper()
 	want := golden{Messages: map[string]json.RawMessage{}}
-	want.leaveInFlight(t, store, format)
-	want.leaveBranch(t, store, format)
+	models := newGoldenProvider(t)
+	want.leaveInFlight(t, store, format, models)
+	want.leaveBranch(t, store, format, models)
 	// Without recovery, it leaves what is in flight.
-	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format, filepath.Join(t.TempDir(), "journal")), "--demo-delay=2ms", "--archive-after=1ms", "--log-level=debug", "--recover=off")...)
+	p := models.start(t, store, format, filepath.Join(t.TempDir(), "journal"), "--demo-delay=2ms", "--archive-after=1ms", "--log-level=debug", "--recover=off")
 	run := func(thread, text string, each func(record) bool) {
 		res, err := post(t.Context(), p.url, input(thread, "r1", userMessage("u1", text)))
 		if err != nil {
@@ -306,17 +309,17 @@ func makeGolden(t *testing.T, store, format string) golden {
 	want.readStates(t, p)
 	want.readKey(t, p, "asked")
 	p.kill()
-	want.leaveRunning(t, store, format)
+	want.leaveRunning(t, store, format, models)
 	want.readUsed(t, store)
 	return want
 }
 
 // leaveRunning kills a server in the middle of its runs. It is the last one, because the next
 // one would end them. Its calls take long enough to be in their middle.
-func (g *golden) leaveRunning(t *testing.T, store, format string) {
+func (g *golden) leaveRunning(t *testing.T, store, format string, models *goldenProvider) {
 	t.Helper()
 	journal := filepath.Join(t.TempDir(), "journal")
-	p := start(t, redistest.FreeAddr(t), store, append(goldenArgs(format, journal), "--demo-delay=100ms", "--log-level=debug", "--recover=off")...)
+	p := models.start(t, store, format, journal, "--demo-delay=100ms", "--log-level=debug", "--recover=off")
 	res, err := post(t.Context(), p.url, input("cut", "r1", userMessage("u1", "plan 20 steps")))
 	if err != nil {
 		t.Fatal(err)
@@ -326,6 +329,7 @@ func (g *golden) leaveRunning(t *testing.T, store, format string) {
 	if err := readStream(res.Body, func(record) bool { n++; return n == 50 }); err != nil {
 		t.Fatal(err)
 	}
+	g.leaveModels(t, p, models)
 	g.readListed(t, p)
 	g.leaveEdited(t, p, journal)
 }

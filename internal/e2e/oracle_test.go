@@ -38,11 +38,34 @@ func eachClient(t *testing.T, f func(t *testing.T, version string)) {
 	}
 }
 
+// agentsFile is a file with the demo, and with an agent whose answers have a form.
+func agentsFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "holdfast.yaml")
+	const agents = `agents:
+  - name: demo
+    model: demo
+    tools: [current_time, calculate, wait, lookup, ask_person, update_plan]
+  - name: formed
+    model: demo
+    output:
+      schema:
+        type: object
+        properties: {text: {type: string}, mood: {enum: [calm, wild]}}
+        required: [text, mood]
+        additionalProperties: false
+`
+	if err := os.WriteFile(path, []byte(agents), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // TestOfficialClient runs the scenarios: what people do with the official client.
 func TestOfficialClient(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, version string) {
-		p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=10ms")
+		p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=10ms", "--config="+agentsFile(t))
 		out, err := oracle(t, "scenarios.mjs", version, p.url).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s\nserver:\n%s", err, out, p.out)
@@ -67,6 +90,18 @@ func TestKilledWhileItReasons(t *testing.T) {
 		<-client.done
 		if !client.cmd.ProcessState.Success() {
 			t.Errorf("%s\nserver:\n%s", client.out, other.out)
+		}
+	})
+}
+
+// TestOfficialClientFallsBack: the official client shows what the second model has said, and
+// nothing of the first one's answer, which broke off three times.
+func TestOfficialClientFallsBack(t *testing.T) {
+	t.Parallel()
+	eachClient(t, func(t *testing.T, version string) {
+		c := newCrew(t, newFile(t)).begin()
+		if out, err := oracle(t, "fallback.mjs", version, c.p.url).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s\nserver:\n%s", err, out, c.p.out)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/wake"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -18,7 +19,7 @@ func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	p := s.newCommit(c)
+	p := newCommit(s.codec, c)
 	if len(p.messages) > stepMessages && c.Expect == (store.Position{Next: 1}) && !s.readOnly {
 		return commitInSteps(ctx, s, p)
 	}
@@ -61,10 +62,10 @@ type commit struct {
 // written in that time.
 const messageWork = 512
 
-func (s *Store) newCommit(c *store.Commit) *commit {
+func newCommit(codec *frame.Codec, c *store.Commit) *commit {
 	p := &commit{Commit: c}
 	frame := func(own []byte, name string, raw []byte) []byte {
-		b := s.codec.Encode(own, name, raw)
+		b := codec.Encode(own, name, raw)
 		p.size += len(b)
 		return b
 	}

@@ -145,7 +145,7 @@ func (s *Store) committer() {
 				r.done <- err
 				continue
 			}
-			s.commit(s.gather(r))
+			s.commit(gather(s.requests, r))
 		case err := <-applied:
 			s.finish(s.late, err)
 		case <-failed:
@@ -161,13 +161,13 @@ func (s *Store) committer() {
 // gather takes everything that waits now. Those who were just answered get a chance
 // to be among them: without it, two halves of the writers would take turns and each
 // sync would serve only one.
-func (s *Store) gather(first *request) []*request {
+func gather(waiting <-chan *request, first *request) []*request {
 	batch := []*request{first}
 	size := first.op.bytes()
 	yielded := false
 	for len(batch) < maxBatch && size < maxBatchBytes {
 		select {
-		case r := <-s.requests:
+		case r := <-waiting:
 			batch = append(batch, r)
 			size += r.op.bytes()
 			continue

@@ -42,7 +42,7 @@ func leftIn(t *testing.T, s *Store) (threads, marks int) {
 func unfinishedCommit(t *testing.T, s *Store) *store.Commit {
 	t.Helper()
 	c := manyMessages(t, s, 1)
-	p := s.newCommit(c)
+	p := newCommit(s.codec, c)
 	for from := 0; from < 3*stepMessages; from += stepMessages {
 		step := &step{c: p, from: from, to: from + stepMessages}
 		if err := s.submit(t.Context(), step); err != nil {

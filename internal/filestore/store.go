@@ -55,6 +55,7 @@ type Store struct {
 	readOnly bool
 	lost     *logDamage // nil: nothing
 	leases   leases
+	hints    hints
 	waiters  wake.List
 
 	// The committer's.

@@ -49,7 +49,7 @@ const (
 // names of the middleware and of the hook.
 func New(a *holdfast.Agent, log *slog.Logger, failed func(holdfast.Iteration, string, string)) *Chain {
 	c := &Chain{log: log, failed: failed}
-	model := told(a, repaired(a.Model.Stream))
+	model := counted(told(a, repaired(asked(a.Model))))
 	c.CallModel = model
 	c.CallTool = func(ctx context.Context, tool holdfast.Tool, call holdfast.ToolCall) (holdfast.ToolResult, error) {
 		return tool.Call(ctx, call)

@@ -4,16 +4,20 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // What clients say to the model without being given the operator's authority: it becomes a
 // user message, in a block that says where it comes from. This is the last step before the
 // model, so that no hook that shortens the history can cut it off, and so that every model
-// shows it, whoever wrote the model.
+// shows it, whoever wrote the model. Instructions come first; facts come last, because they
+// may be different with each request, and what stands before them is in the provider's
+// cache.
 
 // The blocks.
 const (
@@ -35,22 +39,26 @@ func told(a *holdfast.Agent, next holdfast.ModelCall) holdfast.ModelCall {
 		return next
 	}
 	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-		var said []holdfast.Message
+		placed := *req
 		if len(req.ClientInstructions) > 0 {
-			said = append(said, clientMessage(ClientInstructions, strings.Join(req.ClientInstructions, "\n\n")))
+			said := clientMessage(ClientInstructions, strings.Join(req.ClientInstructions, "\n\n"))
+			placed.ClientInstructions, placed.Messages = nil, append([]holdfast.Message{said}, placed.Messages...)
 		}
 		if contextToo && len(req.Context) > 0 {
-			said = append(said, clientMessage(ClientContext, facts(req.Context)))
-		}
-		if len(said) == 0 {
-			return next(ctx, req)
-		}
-		placed := *req
-		placed.ClientInstructions, placed.Messages = nil, append(said, req.Messages...)
-		if contextToo {
-			placed.Context = nil
+			said := clientMessage(ClientContext, facts(req.Context))
+			placed.Context, placed.Messages = nil, append(slices.Clip(placed.Messages), said)
+			placed.Tail++
 		}
 		return next(ctx, &placed)
+	}
+}
+
+// counted notes how many messages of the history the hooks have left for the model, and why
+// a hook says that it shows less than before.
+func counted(next holdfast.ModelCall) holdfast.ModelCall {
+	return func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		prompt.Shown(ctx, len(req.History()), req.Cut)
+		return next(ctx, req)
 	}
 }
 

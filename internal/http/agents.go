@@ -32,6 +32,11 @@ type AgentInfo struct {
 	MaxIterations int
 	// Persistent: threads outlive the process.
 	Persistent bool
+	// Formed: answers are JSON that fits a schema.
+	Formed bool
+	// Takes and Makes are which media the agent's model takes and makes; what is not in them
+	// is undeclared.
+	Takes, Makes map[holdfast.PartType]bool
 }
 
 // shownAgent is an agent as GET /agents shows it.
@@ -58,7 +63,9 @@ type capabilities struct {
 	Identity       identityCap  `json:"identity"`
 	Transport      transportCap `json:"transport"`
 	Tools          toolsCap     `json:"tools"`
+	Output         *outputCap   `json:"output,omitempty"`
 	State          stateCap     `json:"state"`
+	Multimodal     *mediaCap    `json:"multimodal,omitempty"`
 	Execution      *executeCap  `json:"execution,omitempty"`
 	HumanInTheLoop humanCap     `json:"humanInTheLoop"`
 }
@@ -90,6 +97,49 @@ type toolItem struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+type outputCap struct {
+	StructuredOutput   bool     `json:"structuredOutput"`
+	SupportedMIMETypes []string `json:"supportedMimeTypes"`
+}
+
+type mediaCap struct {
+	Input  *mediaIn  `json:"input,omitempty"`
+	Output *mediaOut `json:"output,omitempty"`
+}
+
+type mediaIn struct {
+	Image *bool `json:"image,omitempty"`
+	Audio *bool `json:"audio,omitempty"`
+	Video *bool `json:"video,omitempty"`
+	PDF   *bool `json:"pdf,omitempty"`
+}
+
+type mediaOut struct {
+	Image *bool `json:"image,omitempty"`
+	Audio *bool `json:"audio,omitempty"`
+}
+
+// mediaOf returns what is declared of media; nil if nothing is.
+func mediaOf(a *AgentInfo) *mediaCap {
+	said := func(types map[holdfast.PartType]bool, t holdfast.PartType) *bool {
+		if yes, declared := types[t]; declared {
+			return &yes
+		}
+		return nil
+	}
+	c := &mediaCap{}
+	if len(a.Takes) > 0 {
+		c.Input = &mediaIn{said(a.Takes, holdfast.PartImage), said(a.Takes, holdfast.PartAudio), said(a.Takes, holdfast.PartVideo), said(a.Takes, holdfast.PartDocument)}
+	}
+	if len(a.Makes) > 0 {
+		c.Output = &mediaOut{said(a.Makes, holdfast.PartImage), said(a.Makes, holdfast.PartAudio)}
+	}
+	if *c == (mediaCap{}) {
+		return nil
+	}
+	return c
 }
 
 type stateCap struct {
@@ -176,6 +226,10 @@ func (h *handler) capabilities(a *AgentInfo) capabilities {
 	}
 	for i, t := range a.Tools {
 		c.Tools.Items[i] = toolItem{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
+	}
+	c.Multimodal = mediaOf(a)
+	if a.Formed {
+		c.Output = &outputCap{StructuredOutput: true, SupportedMIMETypes: []string{"application/json"}}
 	}
 	if a.MaxIterations > 0 {
 		c.Execution = &executeCap{MaxIterations: a.MaxIterations}

@@ -23,13 +23,17 @@ var twoAgents = agentList{
 		},
 	},
 	{Name: "bare"},
+	{
+		Name: "painter", Formed: true, Takes: map[holdfast.PartType]bool{holdfast.PartImage: true, holdfast.PartDocument: true, holdfast.PartVideo: false},
+		Makes: map[holdfast.PartType]bool{holdfast.PartImage: true},
+	},
 }
 
 func TestAgents(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.Agents = twoAgents })
 	res, body := do(t, "GET", s.URL+"/agents", "")
 	var got struct{ Agents []shownAgent }
-	if err := json.Unmarshal([]byte(body), &got); err != nil || res.StatusCode != 200 || len(got.Agents) != 2 {
+	if err := json.Unmarshal([]byte(body), &got); err != nil || res.StatusCode != 200 || len(got.Agents) != 3 {
 		t.Fatalf("%d %s", res.StatusCode, body)
 	}
 	helper, bare := got.Agents[0], got.Agents[1]
@@ -60,6 +64,15 @@ func TestCapabilities(t *testing.T) {
 	var c capabilities
 	if err := json.Unmarshal([]byte(body), &c); err != nil || res.StatusCode != 200 || c.Identity.Name != "helper" || c.Identity.Version != "1.2.3" {
 		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	if strings.Contains(body, "multimodal") || strings.Contains(body, "structuredOutput") {
+		t.Errorf("what is not known is declared: %s", body)
+	}
+	_, body = do(t, "GET", s.URL+"/agents/painter/capabilities", "")
+	for _, want := range []string{`"output":{"structuredOutput":true,"supportedMimeTypes":["application/json"]}`, `"multimodal":{"input":{"image":true,"video":false,"pdf":true},"output":{"image":true}}`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%s lacks %s", body, want)
+		}
 	}
 	res, body = do(t, "GET", s.URL+"/agents/nobody/capabilities", "")
 	if res.StatusCode != 404 || !strings.Contains(body, codes.AgentNotFound) || !strings.Contains(body, "GET /agents") {

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 
@@ -339,6 +340,9 @@ func (h copilotKit) postCall(w http.ResponseWriter, r *http.Request, who holdfas
 
 // readCall reads an envelope.
 func readCall(body []byte) (*copilotKitCall, error) {
+	if body = bytes.TrimSpace(body); len(body) == 0 || body[0] != '{' {
+		return nil, invalid("", "The body is not a JSON object.", hintCall)
+	}
 	var refused *strictjson.Error
 	if _, err := strictjson.Check(body, copilotKitCallShape); errors.As(err, &refused) {
 		return nil, invalid(refused.Place, refused.Message, "%s", refused.Hint)

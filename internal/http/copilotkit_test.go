@@ -292,6 +292,12 @@ func TestCopilotKitRefuses(t *testing.T) {
 			t.Errorf("%s %s %.80s: %d %s", c.method, c.path, c.body, res.StatusCode, body)
 		}
 	}
+	for _, body := range []string{"[]", "", "null", "7"} {
+		_, said := do(t, "POST", serve(t, chatting(t), nil).URL+"/copilotkit", body, "Content-Type", typeJSON)
+		if !strings.Contains(string(said), `"message":"The body is not a JSON object."`) {
+			t.Errorf("%q: %s", body, said)
+		}
+	}
 	locked := func(c *Config) {
 		c.Authenticate = func(*http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{}, holdfast.Errorf(codes.Unauthenticated, "Who are you?")

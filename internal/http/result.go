@@ -39,6 +39,8 @@ type resultHead struct {
 }
 
 type resultRest struct {
+	// Result is the answer of an agent whose answers have a form.
+	Result json.RawMessage `json:"result,omitempty"`
 	// State is the thread's shared state after the run; {} if it has none.
 	State json.RawMessage `json:"state"`
 	// Usage has one entry for each model, summed over the run's calls.
@@ -166,8 +168,8 @@ func outcome(last []byte) (*runResult, error) {
 			result.Outcome = string(ev.Outcome.Type)
 			result.Interrupts, result.PendingToolCallIDs = ev.Outcome.Interrupts, ev.Outcome.PendingToolCallIDs
 		}
+		result.Result, result.Usage = ev.Result, append(result.Usage, ev.Usage...)
 		result.OutsideCalls = outsideCalls(ev.Metadata)
-		result.Usage = append(result.Usage, ev.Usage...)
 	}
 	return result, nil
 }

@@ -55,6 +55,10 @@ func TestRunAsJSON(t *testing.T) {
 			[]any{records(started), []agui.Frame{}, records(agui.TextMessageStart{MessageID: "a", Role: "assistant"}), records(finished(nil))},
 			`{"outcome":"success","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `}`,
 		},
+		"success with a result": {
+			[]any{records(started, agui.RunFinished{ThreadID: "t", RunID: "r", Result: json.RawMessage(`{"a":[1]}`)})},
+			`{"outcome":"success","runId":"r","threadId":"t",` + messages + `,"result":{"a":[1]},"state":{"of":"thread"},"usage":[]}`,
+		},
 		"success, frontend calls open": {
 			[]any{records(started, state(`{"n":1}`)), records(state(`{"n":2}`), finished(&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: []string{"c1"}}))},
 			`{"outcome":"success","runId":"r","threadId":"t",` + messages + `,"state":{"of":"thread"},` + used + `,"pendingToolCallIds":["c1"]}`,

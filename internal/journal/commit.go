@@ -96,12 +96,12 @@ func (w *Writer) run() {
 	}
 }
 
-// complete adds the run's last event to its group; the caller holds the lock.
+// complete adds the run's last events to their group; the caller holds the lock.
 func (w *Writer) complete(b *group) error {
 	if b.last == nil {
 		return nil
 	}
-	return w.add([]agui.Event{b.last}, b.finish)
+	return w.add(b.last, b.finish)
 }
 
 // noteOutage adds an event that says that the store is back; the caller holds the lock.

@@ -12,8 +12,8 @@ type group struct {
 	bytes   int          // of deltas
 	commit  store.Commit // everything but records and position
 	closing bool         // the last group: the Writer ends after it
-	// last is the run's last event, and finish adds what belongs to it; see Finish.
-	last   agui.Event
+	// last are the run's last events, and finish adds what belongs to them; see Finish.
+	last   []agui.Event
 	finish func(c *store.Commit, last store.Cursor)
 	done   chan struct{} // closed when it is committed or has failed
 	err    error         // set before done is closed
@@ -38,14 +38,18 @@ func (w *Writer) newGroup() *group {
 	return b
 }
 
-// append adds an event to the next group. A large result goes into the log as a
-// reference to its message, and a state as one to its blob.
+// append adds an event to the next group. A large result or activity goes into the log as a
+// reference to its message, which is in the same commit, and a state as one to its blob.
 func (w *Writer) append(ev agui.Event) {
 	it := item{kind: ev.EventType(), data: ev.AppendJSON(nil)}
 	switch ev := ev.(type) {
 	case agui.ToolCallResult:
 		if len(ev.Content) >= thread.MinRef {
 			it.full, it.data = it.data, agui.ToolCallResultRef{ToolCallResult: ev}.AppendJSON(nil)
+		}
+	case agui.ActivitySnapshot:
+		if len(ev.Content) >= thread.MinRef {
+			it.full, it.data = it.data, agui.ActivitySnapshotRef{ActivitySnapshot: ev}.AppendJSON(nil)
 		}
 	case agui.StateRef:
 		if ev.State != nil {

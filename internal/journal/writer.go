@@ -246,19 +246,19 @@ func (w *Writer) Close(ctx context.Context, process string) error {
 	return wait(ctx, b)
 }
 
-// Finish is Step for the run's last event. After the same commit nobody owns the thread:
+// Finish is Step for the run's last events. After the same commit nobody owns the thread:
 // a commit of its own for that would have no record, so it would not wake those who wait
-// for the thread to be free. The event is added when its commit is made, because until
+// for the thread to be free. The events are added when their commit is made, because until
 // then the Writer may have something to say itself; f is called then, on the Writer's
 // goroutine. Finish returns once no goroutine of the Writer runs any more.
-func (w *Writer) Finish(ctx context.Context, ev agui.Event, f func(c *store.Commit, last store.Cursor)) error {
+func (w *Writer) Finish(ctx context.Context, events []agui.Event, f func(c *store.Commit, last store.Cursor)) error {
 	w.mu.Lock()
 	if w.err != nil {
 		defer w.mu.Unlock()
 		return w.err
 	}
 	b := w.next
-	b.closing, b.last, b.finish, w.Process = true, ev, f, ""
+	b.closing, b.last, b.finish, w.Process = true, events, f, ""
 	w.wake()
 	w.mu.Unlock()
 	<-w.idle

@@ -189,7 +189,7 @@ func TestFinishGivesTheThreadUp(t *testing.T) {
 		s := &slowStore{}
 		w := writer(t, s, nil)
 		ended := false
-		err := w.Finish(t.Context(), agui.RunFinished{ThreadID: "t", RunID: "r"}, func(c *store.Commit, last store.Cursor) {
+		err := w.Finish(t.Context(), []agui.Event{agui.RunFinished{ThreadID: "t", RunID: "r"}}, func(c *store.Commit, last store.Cursor) {
 			ended = last.Number == 4 && last.Tag == "abcdef"
 		})
 		if err != nil || !ended {
@@ -213,7 +213,7 @@ func TestOutageIsNotedBeforeTheEnd(t *testing.T) {
 		w := writer(t, s, nil)
 		synctest.Wait() // the first commit is in flight
 		var end store.Cursor
-		if err := w.Finish(t.Context(), agui.RunFinished{ThreadID: "t", RunID: "r"}, func(_ *store.Commit, last store.Cursor) { end = last }); err != nil {
+		if err := w.Finish(t.Context(), []agui.Event{agui.RunFinished{ThreadID: "t", RunID: "r"}}, func(_ *store.Commit, last store.Cursor) { end = last }); err != nil {
 			t.Fatal(err)
 		}
 		last := s.commits[len(s.commits)-1]

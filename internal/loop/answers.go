@@ -30,7 +30,6 @@ func (b *beginning) resume(ctx context.Context) error {
 			q.Answer = b.answer(a, q.Interrupt)
 		}
 	}
-	b.r.box = b.tools[b.p.agent.Name].now()
 	edits := map[string]json.RawMessage{}
 	for i := range b.st.Calls {
 		call := &b.st.Calls[i]

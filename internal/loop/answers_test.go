@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,14 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/threads"
 )
+
+// noted writes into a notebook.
+type noted struct{ *looptest.Notebook }
+
+func (n noted) Write(b []byte) (int, error) {
+	n.Note(string(b))
+	return len(b), nil
+}
 
 // asksLeave asks for leave to make each call of the tools, as AG-UI defines it.
 func asksLeave(expires time.Time, tools ...string) holdfast.Middleware {
@@ -64,7 +73,8 @@ func TestEditedCall(t *testing.T) {
 		return fmt.Sprintf("paid %d", args.N), nil
 	}, holdfast.WithEffect(holdfast.EffectOnce))
 	look := looptest.Tool("look", holdfast.EffectOnce, func(context.Context) (string, error) { j.Note("looked"); return "seen", nil })
-	e := looptest.Start(t, store, nil, holdfast.Agent{
+	log := &looptest.Notebook{}
+	e := looptest.Start(t, store, func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(noted{log}, nil)) }, holdfast.Agent{
 		Name: "a", Model: looptest.TwoCalls("look", "pay"), Tools: []holdfast.Tool{look, pay}, Middleware: []holdfast.Middleware{asksLeave(time.Time{}, "pay")},
 	})
 	open := looptest.OpenOf(t, looptest.Started(t, e, "t"))
@@ -74,10 +84,13 @@ func TestEditedCall(t *testing.T) {
 			t.Errorf("%s: %v", payload, err)
 		}
 	}
-	page := looptest.Answers("t", "r2", `{"approved":7}`, open...)
+	page := looptest.Answers("t", "r2", `{"approved":"a secret"}`, open...)
 	page.Chat = true
 	if again := looptest.OpenOf(t, looptest.Posted(t, e, page)); again[0].ID != open[0].ID {
 		t.Errorf("a frontend's page is asked %+v", again)
+	}
+	if said := strings.Join(log.Take(), ""); !strings.Contains(said, "resume ignored") || strings.Contains(said, "secret") {
+		t.Errorf("the log says %s", said)
 	}
 	if still := looptest.OpenOf(t, looptest.Resumed(t, e, "t", "r9")); still[0].ID != open[0].ID {
 		t.Errorf("the question has changed: %+v", still)

@@ -20,20 +20,6 @@ import (
 // cancelGrace is how long tools get to return after their run is cancelled.
 const cancelGrace = time.Second
 
-// finished is what came of one call.
-type finished struct {
-	call    thread.Call
-	result  holdfast.ToolResult
-	err     error
-	updates []holdfast.StateUpdate
-	// notRun means that nothing was started for this result.
-	notRun bool
-	// said means that a person has said what came of the call.
-	said bool
-	// reused is the id of the recorded result that this one is; empty for any other.
-	reused string
-}
-
 // callTools runs the open calls in parallel and saves each result the moment it exists.
 // It returns a conclusion if the run ends here, because a person is asked or the
 // frontend has calls to answer.
@@ -269,9 +255,6 @@ func (b *batch) announce(c *holdfast.ToolCall) {
 	b.host.cfg.Log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
 }
 
-// errFrontend means that the hooks let a frontend's call pass.
-var errFrontend = errors.New("the call is left to the frontend")
-
 // toolOf returns the tool of a call. A frontend's tool is only a specification.
 func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
 	if tool, ours := b.tools[call.Name]; ours {
@@ -286,15 +269,4 @@ func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
 		}
 	}
 	return frontendTool{holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce}}
-}
-
-// frontendTool stands for a frontend's tool in the Tool hooks.
-type frontendTool struct{ spec holdfast.ToolSpec }
-
-// Spec returns what the client declared.
-func (t frontendTool) Spec() holdfast.ToolSpec { return t.spec }
-
-// Call returns errFrontend: the server cannot call it.
-func (t frontendTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
-	return holdfast.ToolResult{}, errFrontend
 }

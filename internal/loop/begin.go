@@ -27,8 +27,6 @@ type beginning struct {
 	seq agui.Sequencer // after the commit's records
 	r   *run           // what is launched
 	st  *thread.State  // the run's, a copy of the thread's
-	// untouched are the calls that are closed although they were never started.
-	untouched map[string]bool
 	// over are the outside calls that are closed.
 	over []thread.Call
 }
@@ -52,7 +50,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	}
 	c, st := h.acquisition(t, h.process), h.acquired(t)
 	p.rec = p.runRecord(h.cfg.Now(), who)
-	return &beginning{host: h, p: p, c: c, st: st, r: &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}}
+	return &beginning{host: h, p: p, c: c, st: st, r: &run{host: h, rec: p.rec, agent: p.agent, box: p.box, st: st, resumed: p.d.Do == decide.Resume}}
 }
 
 // runRecord returns how the run begins, as it is stored.
@@ -95,6 +93,9 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	b.messages()
+	if b.p.d.Do != decide.Keep {
+		b.st.Instruct(b.p.rec.Instructions)
+	}
 	b.st.MakeTitle(b.r.hist)
 	if err := b.st.Begin(b.p.rec.ID, b.p.agent.Name); err != nil {
 		return nil, err
@@ -244,7 +245,7 @@ func (b *beginning) fresh(ctx context.Context) error {
 		b.st.Answers, b.st.Question = nil, nil
 		// The results of frontend calls close the iteration that made them.
 		if !b.onlyResults() {
-			b.st.Iteration, b.st.Open, b.st.OnlyRecorded = 0, false, false
+			b.st.Iteration, b.st.Open, b.st.OnlyRecorded, b.st.Model = 0, false, false, ""
 		}
 	}
 	b.st.Ending = nil
@@ -275,7 +276,6 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.untouched = map[string]bool{}
 	text := map[decide.Closing]string{decide.CloseDeclined: thread.TextDeclined, decide.CloseAbandoned: thread.TextAbandoned, decide.CloseNotAnswered: thread.TextNotAnswered}[b.p.d.Close]
 	if text == "" {
 		text = thread.TextNotAnswered
@@ -287,8 +287,7 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 			left = append(left, *call) // the run makes it the call's result
 			continue
 		}
-		b.untouched[call.ID] = !started[call.ID] && call.Outside == nil
-		b.close(call, text)
+		b.close(call, text, started[call.ID])
 	}
 	b.st.Calls = left
 	return nil
@@ -296,14 +295,18 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 
 // close gives a call without a result one that says why: text, or what is known of a call
 // that is finished from outside.
-func (b *beginning) close(call *thread.Call, text string) {
-	m := holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}
+func (b *beginning) close(call *thread.Call, text string, started bool) {
+	d := holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}
 	if call.Outside != nil {
-		m.Text, _ = call.TextClosed(text, b.cfg.Now())
+		d.Text, _ = call.TextClosed(text, b.cfg.Now())
 		thread.PutOutsideEnd(b.c, call, b.cfg.Now())
 		b.over = append(b.over, *call)
 	}
-	b.add(agui.FromDomain(m))
+	m := agui.FromDomain(d)
+	if call.Outside == nil && !started && b.p.repeatsMatter(call.Name) {
+		m.Metadata = thread.FailedMark(true) // so that no branch takes it for one that was made
+	}
+	b.add(m)
 }
 
 // leaveTo goes back to a message and the results that follow it: calls and results are
@@ -326,6 +329,7 @@ func (b *beginning) leaveTo(parent string) {
 	}
 	b.r.hist = h
 	b.st.Leaf, b.st.Count = parent, len(h.Path)
+	b.st.Prompt = b.st.Prompt.Branched()
 }
 
 // messages adds the new messages to the tree. While calls are open, new user messages
@@ -348,7 +352,7 @@ func (b *beginning) add(m agui.Message) {
 	if m.ID == "" {
 		m.ID = b.cfg.NewID("msg")
 	}
-	data := m.AppendJSON(nil)
+	m, data := thread.Stored(m)
 	b.c.Messages = append(b.c.Messages, store.Message{ID: m.ID, Parent: b.st.Leaf, Data: data})
 	b.st.Leaf = m.ID
 	b.r.hist.Add(m, data)

@@ -2,10 +2,8 @@ package loop
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
-	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -14,9 +12,9 @@ import (
 
 // A history branches when a message is edited or answered anew. The old branch stays in the
 // tree, and the stream says how to get back to it. With the policy chat this happens by
-// itself, while the effects of the old branch stay: so the results of its calls to once and
-// query tools are recorded for the new one (reuse.go), and a different call of such a tool
-// asks a person first. That holds until the next message that does not branch.
+// itself, while the effects of what is left stay: so the results of its calls to once and
+// query tools are recorded for the new branch (left.go, reuse.go), and a different call of
+// such a tool asks a person first. That holds until the next message that does not branch.
 
 // branches reports whether the run leaves a part of the history behind.
 func (b *beginning) branches() bool {
@@ -39,8 +37,7 @@ func (b *beginning) branch(ctx context.Context) error {
 	if err := b.record(ev); err != nil || !b.p.req.Policy.Chat {
 		return err
 	}
-	b.recordLeft(old)
-	return nil
+	return b.recordLeft(ctx, old)
 }
 
 // switchTo goes to a message of another branch, unless calls have no result by then: the
@@ -60,6 +57,7 @@ func (b *beginning) switchTo(ctx context.Context, leaf string) (switched bool, e
 	}
 	maps.Copy(h.Calls, b.r.hist.Calls)
 	b.r.hist, b.st.Leaf, b.st.Count = h, leaf, len(h.Path)
+	b.st.Prompt = b.st.Prompt.Branched()
 	return true, nil
 }
 
@@ -67,49 +65,6 @@ func (b *beginning) switchTo(ctx context.Context, leaf string) (switched bool, e
 func has(h *thread.History, id string) bool {
 	_, on := h.Index[id]
 	return on
-}
-
-// recordLeft records what the calls of the branch that is left have done.
-func (b *beginning) recordLeft(old *thread.History) {
-	made := map[string]*agui.ToolCall{}
-	for i := range old.Path {
-		for j := range old.Path[i].ToolCalls {
-			made[old.Path[i].ToolCalls[j].ID] = &old.Path[i].ToolCalls[j]
-		}
-	}
-	var happened []thread.Happened
-	for i := range old.Path {
-		m := &old.Path[i]
-		if has(b.r.hist, m.ID) {
-			continue
-		}
-		call := made[m.ToolCallID]
-		if m.Role != string(holdfast.RoleTool) || call == nil || thread.MarkOf(m).NotRun || b.untouched[m.ToolCallID] || !b.repeatsMatter(b.p.agent.Name, call.Function.Name) {
-			continue
-		}
-		h := thread.Happened{Tool: call.Function.Name, Arguments: call.Function.Arguments, Message: m.ID}
-		if text := thread.TextOf(m.Content); thread.RanToItsEnd(text) && !m.Imported() {
-			h.Result = text
-			b.keepResult(&call.Function, m, i)
-		}
-		happened = append(happened, h)
-	}
-	b.st.NoteHappened(happened)
-}
-
-// keepResult records one result, for the first equal call of the new branch.
-func (b *beginning) keepResult(call *agui.Function, m *agui.Message, n int) {
-	hash := thread.CallHash(call.Name, call.Arguments)
-	v := store.Value{
-		Kind: store.KindReuse, ID: fmt.Sprintf("%s/%020d-%06d", hash, b.p.rec.After.Number, n),
-		Data: thread.MustJSON(thread.RecordedResult{Format: thread.Format, Tool: call.Name, Content: m.Content, Failed: thread.MarkOf(m).Failed}),
-	}
-	b.c.Put = append(b.c.Put, v)
-	if b.r.recorded == nil {
-		b.r.recorded = map[string][]store.Value{}
-	}
-	b.r.recorded[hash] = append(b.r.recorded[hash], v)
-	b.st.Reuse = true
 }
 
 // forget drops what was recorded when the history branched by itself: the next message asks
@@ -124,10 +79,4 @@ func (b *beginning) forget() {
 		}
 	}
 	b.r.recorded, b.st.Happened, b.st.Reuse = nil, nil, false
-}
-
-// repeatsMatter reports whether the agent's tool of that name is one that the server does
-// not start twice by itself.
-func (h *host) repeatsMatter(agent, name string) bool {
-	return neverTwice(h.tools[agent].now().spec(name).Effect)
 }

@@ -43,7 +43,8 @@ func (a *completion) openCalls() []thread.Call {
 		_, ours := r.tools[c.name]
 		call := thread.Call{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
 		// What is cut off may be valid JSON, if the last members are what is missing.
-		call.Cut = a.finish == holdfast.FinishLength && (i == len(a.sequence)-1 || !json.Valid(c.args))
+		cut := a.finish == holdfast.FinishLength || a.finish == holdfast.FinishFilter
+		call.Cut = cut && (i == len(a.sequence)-1 || !json.Valid(c.args))
 		calls = append(calls, call)
 	}
 	return calls

@@ -8,143 +8,28 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
-	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 	"github.com/holdfast-agents/holdfast/observe"
 )
 
-// One iteration's answer of the model. complete calls the model through the Model hooks,
+// One try of an iteration's model call. It calls the model through the Model hooks,
 // streams each delta into the log as it comes, and, when the answer is complete, commits
 // it as messages together with the intents of its calls. Before that commit the answer
-// exists in the log only, where it can be taken back: by another try after a failure, by
-// a cancel, or by a takeover (supersede.go).
-
-// complete makes one iteration's model call, and tries again while that can help. It
-// returns nil once the answer is committed; if it has calls, once that is durable.
-func (r *run) complete() error {
-	for attempt := 0; ; attempt++ {
-		a := &completion{r: r, attempt: attempt, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
-		err := a.observed()
-		if err == nil {
-			return a.commit()
-		}
-		for _, c := range a.sequence {
-			r.st.TakeBack(c.id)
-		}
-		if r.ctx.Err() != nil {
-			// A cancel keeps what people have already read.
-			if errors.Is(context.Cause(r.ctx), errCancelled) {
-				return errors.Join(errCancelled, a.keepPartial())
-			}
-			return context.Cause(r.ctx)
-		}
-		if err := a.retry(err); err != nil {
-			return err
-		}
-	}
-}
-
-// retry prepares another try of a model call that failed with err. It returns the error
-// if there is to be none.
-func (a *completion) retry(err error) error {
-	r := a.r
-	var ask *holdfast.Interrupt
-	if a.shown && errors.As(err, &ask) {
-		return holdfast.Errorf(codes.MiddlewareFailed, "A middleware asked a person after the model had begun to answer.").
-			WithHint("A Model hook asks before its first delta.").Wrap(errors.New(err.Error())) // no question any more
-	}
-	var failed *holdfast.ModelError
-	if !errors.As(err, &failed) || !failed.Retryable || a.attempt+1 >= r.host.modelTries(r.agent.Name) {
-		return err
-	}
-	wait := a.wait(failed.RetryAfter)
-	r.host.cfg.Log.Warn("model call failed, trying again", "thread", r.key.Thread, "run", r.rec.ID,
-		"iteration", r.st.Iteration, "attempt", a.attempt, "in", wait, "error", err)
-	if a.shown {
-		if err := r.supersede("holdfast.retry", map[string]any{"iteration": r.st.Iteration, "attempt": a.attempt + 1}); err != nil {
-			return err
-		}
-		r.stale = r.stale || len(a.thoughts) > 0 && !reasons(r.hist.Path)
-	}
-	return a.pause(wait)
-}
-
-// wait returns how long to wait before another try: as long as the provider asked, at most
-// 2 minutes, or a time that doubles with each try.
-func (a *completion) wait(asked time.Duration) time.Duration {
-	if asked > 0 {
-		return min(asked, 2*time.Minute)
-	}
-	return min(200*time.Millisecond<<a.attempt, 10*time.Second)
-}
-
-// pause waits for d, or until the run ends.
-func (a *completion) pause(d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-a.r.ctx.Done():
-		return context.Cause(a.r.ctx)
-	}
-}
-
-// request returns what the model is asked.
-func (a *completion) request() *holdfast.ModelRequest {
-	r := a.r
-	req := &holdfast.ModelRequest{
-		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
-		Messages: r.messages[:len(r.messages):len(r.messages)], ForwardedProps: r.rec.ForwardedProps,
-	}
-	if r.agent.Instructions != "" {
-		req.Instructions = append(req.Instructions, r.agent.Instructions)
-	}
-	r.instruct(req)
-	req.Tools = r.box.specs
-	for _, t := range r.rec.Tools {
-		// A frontend's tool never replaces a server's tool of the same name.
-		if _, ours := r.tools[t.Name]; !ours {
-			req.Tools = append(req.Tools, holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata})
-		}
-	}
-	return req
-}
-
-// instruct adds to a request what the client of this run has to say to the model.
-func (r *run) instruct(req *holdfast.ModelRequest) {
-	p := &r.agent.Client
-	if p.Context != thread.ShowNothing {
-		req.Context = r.rec.Context
-	}
-	if p.Instructions == thread.ShowNothing {
-		return
-	}
-	for _, raw := range r.rec.Instructions {
-		m, err := agui.DecodeMessage(raw)
-		if err != nil {
-			continue
-		}
-		d, err := m.Domain()
-		switch {
-		case err != nil:
-		case p.Instructions == thread.ShowAsUser:
-			req.ClientInstructions = append(req.ClientInstructions, d.PlainText())
-		default:
-			req.Instructions = append(req.Instructions, d.PlainText())
-		}
-	}
-}
+// exists in the log only, where it can be taken back: by another try after a failure
+// (attempts.go), by a cancel, or by a takeover (supersede.go).
 
 // completion is a model's answer while it streams in.
 type completion struct {
 	r       *run
-	attempt int    // counted from 0
-	message string // the assistant message's id
-	shown   bool   // something was emitted
+	attempt int // counted from 0
+	// overflows is how often the model has said that the conversation is too long.
+	overflows int
+	message   string // the assistant message's id
+	shown     bool   // something was emitted
 	// order is the ids of the messages as they appeared: reasoning and answer.
 	order     []string
 	text      []byte                       // of the assistant message
@@ -154,29 +39,39 @@ type completion struct {
 	thoughts  map[string]*reasoningBuilder // all reasoning, by message id
 	calls     map[int]*callBuilder         // the last call of each index
 	sequence  []*callBuilder               // all calls in order
-	finish    holdfast.FinishReason
-	usage     *holdfast.Usage
-	began     time.Time
-	first     time.Duration // time to the first delta; negative before it
+	// media are what it has made besides text, mediaBytes their size, and left what of it
+	// cannot be shown.
+	media      []mediaBuilder
+	mediaBytes int
+	left       []string
+	finish     holdfast.FinishReason
+	mark       json.RawMessage // the assistant message's metadata; nil for most
+	usage      *holdfast.Usage
+	began      time.Time
+	first      time.Duration // time to the first delta; negative before it
+	prompt     *prompt.Tracker
 }
 
-// observed is stream, reported to the observer.
-func (a *completion) observed() error {
+// observed is stream, reported to the observer. A call that was not made is not.
+func (a *completion) observed(asking *hooks.Asking) error {
 	a.began, a.first = a.r.host.cfg.Now(), -1
-	err := a.stream()
-	a.report(err)
+	err := a.stream(hooks.ContextWithAsking(a.r.inner, asking))
+	if !errors.Is(err, hooks.ErrNotShrunk) {
+		a.report(err)
+	}
 	return err
 }
 
 // report tells the observer how the try ended.
 func (a *completion) report(err error) {
 	a.r.host.cfg.Observer.ModelCalled(a.r.place(), modelResult(a.r.ctx, err), a.first, a.r.host.cfg.Now().Sub(a.began), a.usage)
+	a.prompted()
 }
 
 // stream calls the model and receives its deltas to the end. A panic of the model becomes
 // an error; a panic of this package passes through.
-func (a *completion) stream() (err error) {
-	ctx, cancel := context.WithCancel(a.r.inner)
+func (a *completion) stream(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reading := false // while it is true, a panic is this package's own
 	defer func() {
@@ -187,6 +82,7 @@ func (a *completion) stream() (err error) {
 			err = a.r.chain.ModelPanicked(ctx, p)
 		}
 	}()
+	ctx, a.prompt = prompt.Follow(ctx, a.r.st.Prompt, len(a.r.messages))
 	for d, err := range a.r.chain.CallModel(ctx, a.request()) {
 		reading = true
 		if over, err := a.receive(&d, err); over || err != nil {
@@ -214,15 +110,15 @@ func (a *completion) messages(withCalls bool) []agui.Message {
 			out = append(out, agui.FromDomain(holdfast.Message{ID: id, Role: holdfast.RoleReasoning, Text: string(b.text), EncryptedValue: string(b.secret)}))
 			continue
 		}
-		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text)}
+		m := holdfast.Message{ID: id, Role: holdfast.RoleAssistant, Text: string(a.text), Metadata: a.mark}
 		if withCalls {
 			for _, c := range a.sequence {
 				m.Calls = append(m.Calls, holdfast.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.args), EncryptedValue: c.secret})
 			}
-		} else if !a.textSeen {
+		} else if !a.textSeen && len(a.media) == 0 {
 			continue
 		}
-		out = append(out, agui.FromDomain(m))
+		out = append(append(out, agui.FromDomain(m)), a.activities()...)
 	}
 	return out
 }
@@ -238,7 +134,9 @@ func (a *completion) commit() error {
 	r.st.Open, r.st.Question = true, nil
 	a.decideCalls()
 	answer := a.messages(true)
-	if err := r.append(answer, append(events, r.mend(answer)...), journal.Soon, r.putIntents); err != nil {
+	recorded, shown := growth{r}.recorded(false)
+	events = slices.Concat(events, a.shows(answer), r.mend(answer), shown)
+	if err := r.append(append(answer, recorded...), events, journal.Soon, r.putIntents); err != nil {
 		return err
 	}
 	for i := range r.st.Calls {
@@ -263,7 +161,9 @@ func (a *completion) ending() []agui.Event {
 	}
 	if a.textOpen {
 		a.textOpen = false
-		events = append(events, agui.TextMessageEnd{Base: a.base(), MessageID: a.message})
+		base := a.base()
+		base.Metadata = a.mark
+		events = append(events, agui.TextMessageEnd{Base: base, MessageID: a.message})
 	}
 	for _, c := range a.sequence {
 		if c.secret != "" {

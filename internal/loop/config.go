@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
@@ -22,6 +23,29 @@ const (
 	PerTurn      Frequency = "per_turn"      // one at the beginning and at the end of a run
 	Manual       Frequency = "manual"        // as PerTurn; any others are taken by hand
 )
+
+// Circuit knows of each model whether it is broken. It never ends a run: if the circuits of
+// all of an agent's models are open, one of them is asked all the same.
+type Circuit interface {
+	// Open is asked about the other models after a call that failed. It reports whether the
+	// model should not be asked, and until when. It changes nothing.
+	Open(model string) (until time.Time, open bool)
+	// Begin is asked before a call, like Open. If the circuit is not open, the model is asked
+	// now, and if a request must try the model first, this is the one.
+	Begin(model string) (until time.Time, open bool)
+	// Report tells of each call how it ended; the kind is empty for an answer. retryAfter is
+	// how long the provider asked to wait. Calls that were cancelled are not told.
+	Report(model string, kind failure.Kind, retryAfter time.Duration)
+}
+
+// closed is the circuit of an engine without one.
+type closed struct{}
+
+func (closed) Open(string) (time.Time, bool) { return time.Time{}, false }
+
+func (closed) Begin(string) (time.Time, bool) { return time.Time{}, false }
+
+func (closed) Report(string, failure.Kind, time.Duration) {}
 
 // SchemaMode is what happens to a run whose checkpoint was written with other middleware
 // states than the agent has now.
@@ -62,10 +86,20 @@ type Config struct {
 	Limits *quota.Limiter
 	// MaxParallelTools bounds the calls of one iteration that run at a time.
 	MaxParallelTools int
-	// ModelTries is how often a model call is tried in all.
+	// ModelTries is how often one model is tried for an answer, at most.
 	ModelTries int
 	// ModelTriesOf is ModelTries for single agents, by name; it may be nil.
 	ModelTriesOf map[string]int
+	// Circuit says which models others have found broken; nil means that nobody knows.
+	Circuit Circuit
+	// Random returns numbers from 0 up to 1, which spread the tries of many runs. It may be
+	// nil.
+	Random func() float64
+	// MaxMedia bounds the images and other media of an answer, in bytes of base64; what is
+	// beyond it is left out. 0 means no bound.
+	MaxMedia int
+	// MaxMediaOf is MaxMedia for single agents, by name; it may be nil.
+	MaxMediaOf map[string]int
 	// StoreTimeout is how long a run waits for a store that does not answer. Then this
 	// process gives it up, and it is taken over later.
 	StoreTimeout time.Duration
@@ -85,6 +119,9 @@ type Config struct {
 	// KeepAlive is how long a stream may be silent; then it yields an empty slice of
 	// frames.
 	KeepAlive time.Duration
+	// MaxSnapshot is the size of a MESSAGES_SNAPSHOT, in bytes, above which it has no more
+	// images of models; 0 means as much as stock clients take.
+	MaxSnapshot int
 	// TailBytes bounds the acknowledged records of a run that are kept in memory for its
 	// watchers, in bytes.
 	TailBytes int

@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// What a call that is finished from outside is to the rest of the engine: a tool that hands
-// it out, results that arrive for it, and what is shown of it.
+// What a call that is not made here is to the rest of the engine. For one that is finished from
+// outside it is a tool that hands it out, results that arrive for it, and what is shown of it;
+// for the frontend's, a tool that cannot be called.
 
 // outsideTool stands for a contract in the Tool hooks.
 type outsideTool struct {
@@ -112,6 +113,18 @@ type arrival struct {
 	result thread.OutsideResult
 }
 
+// give gives a call in st its result in the commit c. run is the one that goes on with it. a
+// may be nil.
+func (a *arrival) give(c *store.Commit, st *thread.State, run string) {
+	if a == nil {
+		return
+	}
+	a.result.Run = run
+	call := st.Call(a.call)
+	call.Finish(a.result)
+	thread.PutOutsideEnd(c, call, a.result.At)
+}
+
 // arrivals are the results that have come and that the run has not taken yet. The run's
 // goroutine need not wait for them, nor they for it.
 type arrivals struct {
@@ -160,4 +173,18 @@ func outsideMetadata(st *thread.State) []byte {
 		return nil
 	}
 	return thread.MustJSON(map[string]any{"holdfast": map[string]any{"outsideCalls": calls}})
+}
+
+// errFrontend means that the hooks let a frontend's call pass.
+var errFrontend = errors.New("the call is left to the frontend")
+
+// frontendTool stands for a frontend's tool in the Tool hooks.
+type frontendTool struct{ spec holdfast.ToolSpec }
+
+// Spec returns what the client declared.
+func (t frontendTool) Spec() holdfast.ToolSpec { return t.spec }
+
+// Call returns errFrontend: the server cannot call it.
+func (t frontendTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
+	return holdfast.ToolResult{}, errFrontend
 }

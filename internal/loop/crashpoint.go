@@ -118,6 +118,7 @@ func crashLabels(c *store.Commit) []string {
 	add("delta", crashStreams(c))
 	add("answer", crashMessages(c, holdfast.RoleAssistant))
 	add("result", crashMessages(c, holdfast.RoleTool))
+	add("activity", crashMessages(c, holdfast.RoleActivity))
 	add("checkpoint", crashPuts(c, store.KindCheckpoint))
 	add("finish", crashPuts(c, store.KindOutcome))
 	return labels

@@ -25,6 +25,11 @@ func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
 	if a.first < 0 {
 		a.first = a.r.host.cfg.Now().Sub(a.began)
 	}
+	if !a.shown {
+		if err := (growth{a.r}).addRecorded(); err != nil {
+			return true, err
+		}
+	}
 	if err := a.take(d); err != nil {
 		return true, err
 	}
@@ -49,6 +54,9 @@ func (a *completion) take(d *holdfast.Delta) error {
 		if err := a.takeText(d.Text); err != nil {
 			return err
 		}
+	}
+	if d.Media != nil {
+		a.takeMedia(d.Media)
 	}
 	if d.Call != nil {
 		return a.takeCall(d.Call)

@@ -7,6 +7,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ func New(cfg Config) (*Engine, error) {
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
-	e.streams = &streams{read: h.read, store: cfg.Store, live: e.feedOf, closed: e.closed, keepAlive: cfg.KeepAlive, reading: make(chan struct{}, maxReading)}
+	e.streams = &streams{read: h.read, store: cfg.Store, live: e.feedOf, closed: e.closed, keepAlive: cfg.KeepAlive, snapshot: cmp.Or(cfg.MaxSnapshot, maxSnapshot), reading: make(chan struct{}, maxReading)}
 	return e, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -59,30 +60,25 @@ func publicError(err error) *holdfast.Error {
 		if text == "" {
 			text = "The model could not answer."
 		}
-		return holdfast.Errorf(codes.ModelFailed, "%s", text).WithHint("To try again, %s.", thread.HintEmptyPost).Wrap(err)
+		return holdfast.Errorf(codes.ModelFailed, "%s", text).WithHint("%s", hint(m.Kind)).Wrap(err)
 	}
 	return holdfast.AsError(err)
 }
 
-// toolErrorText returns what the model and the stream are shown of an error that a tool, or
-// a hook around it, has returned. Of an [holdfast.Error] only its public text is; the text
-// of any other is the author's word to the model, unless the agent hides those.
-func (r *run) toolErrorText(call thread.Call, err error) string {
-	text := call.Name + " failed; the server's log has the cause."
-	var public *holdfast.Error
-	switch {
-	case errors.As(err, &public):
-		if public.Message != "" {
-			text = public.Message
-		}
-		if public.Err == nil {
-			return text // there is no more to it
-		}
-	case !r.agent.HideToolErrors || errors.Is(err, holdfast.ErrArguments):
-		return err.Error()
+// hint says what to do about a model that has failed in this way.
+func hint(kind failure.Kind) string {
+	again := "To try again, " + thread.HintEmptyPost + "."
+	switch kind {
+	case failure.Quota, failure.Auth:
+		return "The server's log has the provider's words. " + again
+	case failure.TooLong:
+		return "Begin a new thread, fork this one at an earlier message, or give the agent a history window. " + again
+	case failure.Refused:
+		return "Go back to before the last message (POST /threads/{thread}/rewind) and send another one. " + again
+	case failure.Invalid:
+		return "The same request will be refused again; the server's log has the provider's words. " + again
 	}
-	r.host.cfg.Log.Warn("a tool failed", "tool", call.Name, "thread", r.key.Thread, "run", r.rec.ID, "call", call.ID, "error", err)
-	return text
+	return again
 }
 
 // takeoverResult names the failure of a takeover for the observer.

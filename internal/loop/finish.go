@@ -314,18 +314,6 @@ func (x *finishing) stored(t *thread.Thread, call *thread.Call, run string, err 
 	return &thread.OutsideEnd{Tool: call.Name, End: thread.EndFinished, Hash: x.result.Hash, Run: run, At: x.result.At}, nil
 }
 
-// give gives a call in st its result in the commit c. run is the one that goes on with it. a
-// may be nil.
-func (a *arrival) give(c *store.Commit, st *thread.State, run string) {
-	if a == nil {
-		return
-	}
-	a.result.Run = run
-	call := st.Call(a.call)
-	call.Finish(a.result)
-	thread.PutOutsideEnd(c, call, a.result.At)
-}
-
 // goOn begins a run that goes on with a thread that rests, as an empty-messages POST of its
 // owner would, with what has come from outside, which may be nothing. The caller holds the
 // thread's lock. A thread that waits for something else is left alone.
@@ -349,7 +337,7 @@ func goOn(ctx context.Context, e *Engine, t *thread.Thread, a *arrival) error {
 		return err
 	}
 	in := &agui.RunAgentInput{ThreadID: t.Key.Thread, RunID: e.cfg.NewID("run"), MadeUp: true, ProtocolVersion: agui.ProtocolVersion}
-	p := &plan{Thread: whole, in: in, agent: agent, arrival: a, d: decide.Decision{Do: decide.Resume}}
+	p := &plan{Thread: whole, in: in, agent: agent, box: e.tools[agent.Name].now(), arrival: a, d: decide.Decision{Do: decide.Resume}}
 	return e.begin(ctx, owner, p)
 }
 

@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/fallback"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
+
+// What the engine makes of its configuration before anything runs: for each agent its
+// tools, its models, its hooks, the schema of its states and the form of its answers; and
+// the few calls of the store that every run makes in the same way.
 
 // host is what the runs of a process share: the configuration, what was made of the
 // agents, and the one door to the store. It knows no single run.
@@ -20,7 +26,9 @@ type host struct {
 	read    thread.Reader
 	agents  map[string]*holdfast.Agent
 	tools   map[string]*toolboxes // of each agent
+	forms   map[string]*form      // of the answers of the agents that have one
 	chains  map[string]*hooks.Chain
+	models  map[string]fallback.Chain
 	schemas map[string]*thread.Schema
 	// process names this process among the owners of threads.
 	process string
@@ -42,7 +50,9 @@ func newHost(cfg Config) (*host, error) {
 		read:     thread.Reader{Store: cfg.Store},
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
 		tools:    make(map[string]*toolboxes, len(cfg.Agents)),
+		forms:    map[string]*form{},
 		chains:   make(map[string]*hooks.Chain, len(cfg.Agents)),
+		models:   make(map[string]fallback.Chain, len(cfg.Agents)),
 		schemas:  make(map[string]*thread.Schema, len(cfg.Agents)),
 		process:  cfg.NewID("p"),
 		draining: make(chan struct{}),
@@ -51,8 +61,12 @@ func newHost(cfg Config) (*host, error) {
 	if cfg.Ended == nil {
 		h.cfg.Ended = func(store.ThreadKey) {}
 	}
-	for i := range cfg.Agents {
-		if err := h.add(&cfg.Agents[i]); err != nil {
+	if cfg.Circuit == nil {
+		h.cfg.Circuit = closed{}
+	}
+	h.cfg.Agents = slices.Clone(cfg.Agents)
+	for i := range h.cfg.Agents {
+		if err := h.add(&h.cfg.Agents[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -63,14 +77,20 @@ func newHost(cfg Config) (*host, error) {
 // add prepares what the runs of an agent need.
 func (h *host) add(a *holdfast.Agent) error {
 	h.agents[a.Name] = a
+	a.Tools = slices.Clip(a.Tools)
+	for _, m := range a.Middleware {
+		a.Tools = append(a.Tools, m.Tools...)
+	}
 	h.tools[a.Name] = &toolboxes{agent: a, log: h.cfg.Log}
+	h.models[a.Name] = fallback.ChainOf(a)
 	h.chains[a.Name] = hooks.New(a, h.cfg.Log, h.cfg.Observer.HookFailed)
 	s, err := thread.NewSchema(a)
 	if err != nil {
 		return fmt.Errorf("agent %q: %w", a.Name, err)
 	}
 	h.schemas[a.Name] = s
-	return nil
+	h.forms[a.Name], err = newForm(a)
+	return err
 }
 
 // stopping reports whether a shutdown has begun.
@@ -83,12 +103,20 @@ func (h *host) stopping() bool {
 	}
 }
 
-// modelTries returns how often a model call of the agent is tried.
+// modelTries returns how often one model of the agent is tried for an answer, at most.
 func (h *host) modelTries(agent string) int {
 	if n, own := h.cfg.ModelTriesOf[agent]; own {
 		return n
 	}
 	return h.cfg.ModelTries
+}
+
+// maxMedia returns how many bytes of media an answer of the agent may have; 0 means any.
+func (h *host) maxMedia(agent string) int {
+	if n, own := h.cfg.MaxMediaOf[agent]; own {
+		return n
+	}
+	return h.cfg.MaxMedia
 }
 
 // Agent returns the named agent, the default one for "". The error is agent_not_found.

@@ -72,7 +72,9 @@ func (r *run) iterate() (*conclusion, error) {
 		if err := r.chain.BeforeIteration(r.inner, r.at.Load()); err != nil {
 			return r.asked(err)
 		}
-		if err := r.w.Ready(r.ctx); err != nil {
+		// What the model is asked is durable before it is asked: whoever takes the run over asks
+		// the same, instead of running calls again that may have other results.
+		if err := r.w.Flush(r.ctx); err != nil {
 			return nil, err
 		}
 		if err := r.complete(); err != nil {
@@ -100,8 +102,9 @@ func (r *run) closeIteration() error {
 	r.nextIteration()
 	r.st.Advanced()
 	r.st.Open = false
-	if queued := r.st.TakeQueued(); len(queued) > 0 {
-		if err := r.append(queued, nil, journal.Soon, nil); err != nil {
+	recorded, shown := growth{r}.recorded(false)
+	if added := append(recorded, r.st.TakeQueued()...); len(added) > 0 {
+		if err := r.append(added, shown, journal.Soon, nil); err != nil {
 			return err
 		}
 	}

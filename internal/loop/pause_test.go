@@ -35,7 +35,7 @@ func TestTryingAgainSaysWhen(t *testing.T) {
 				e := looptest.Start(t, memstore.New(), func(c *looptest.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }, holdfast.Agent{Name: "a", Model: model})
 				looptest.Succeeded(t, looptest.Started(t, e, "t"))
 				synctest.Wait() // nobody writes to the log
-				if !strings.Contains(log.String(), "trying again") || !strings.Contains(log.String(), want) {
+				if !strings.Contains(log.String(), "next=retry") || !strings.Contains(log.String(), want) {
 					t.Errorf("the log does not say %s: %s", want, &log)
 				}
 			})

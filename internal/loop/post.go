@@ -99,6 +99,7 @@ type plan struct {
 	*thread.Thread
 	in    *agui.RunAgentInput
 	agent *holdfast.Agent
+	box   *toolbox // its tools
 	req   decide.Request
 	d     decide.Decision
 	rec   *thread.Run // of the run that begins; nil if none does
@@ -127,6 +128,7 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	if p.agent, err = e.agentFor(t, agent); err != nil {
 		return nil, err
 	}
+	p.box = e.tools[p.agent.Name].now()
 	s, err := e.situation(ctx, t, p)
 	if err != nil {
 		return nil, e.orAgain(ctx, t, err)
@@ -136,8 +138,9 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	}
 	p.d = decide.Decide(s, p.req, e.cfg.Now())
 	if in.Chat && p.d.Do == decide.Reject && p.d.Err.Code == codes.InvalidAnswer {
-		// The page of a frontend cannot show this error; it can ask again.
-		p.d = decide.Decision{Do: decide.Hydrate, Warning: p.d.Err.Message}
+		// The page of a frontend cannot show this error; it can ask again. What the person has
+		// answered is not for the log.
+		p.d = decide.Decision{Do: decide.Hydrate, Warning: "resume ignored: an answer is not what its question asks for"}
 	}
 	if err := e.authorize(ctx, who, p); err != nil {
 		return nil, err
@@ -210,14 +213,14 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 	if t.Head == nil {
 		return decide.Situation{}, nil
 	}
-	leaf := &t.History.Path[len(t.History.Path)-1] // Load has made sure that there is one
+	last := t.History.Last()
 	s := decide.Situation{
 		Exists: true, Thread: t.Key.Thread, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
 		Outside:    outsideOpen(t.State, e.cfg.Now()),
-		Incomplete: decide.Completable(leaf.Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
+		Incomplete: last >= 0 && decide.Completable(t.History.Path[last].Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
-	s.Parameters = p.parameters(e.tools[p.agent.Name].now())
+	s.Parameters = p.parameters()
 	var err error
 	if s.Known, err = e.known(ctx, t, p.in.RunID); err != nil || s.Known == nil || len(p.in.Resume) == 0 || s.Known.Hash == p.in.Hash() {
 		return s, err
@@ -248,7 +251,7 @@ func (e *Engine) known(ctx context.Context, t *thread.Thread, run string) (*deci
 
 // parameters returns the schemas of the arguments of the calls that wait for a person, by
 // the id of the question.
-func (p *plan) parameters(box *toolbox) map[string]json.RawMessage {
+func (p *plan) parameters() map[string]json.RawMessage {
 	schemas := map[string]json.RawMessage{}
 	for i := range p.State.Calls {
 		call := &p.State.Calls[i]
@@ -260,7 +263,7 @@ func (p *plan) parameters(box *toolbox) map[string]json.RawMessage {
 				schemas[call.Interrupt.ID] = t.Parameters
 			}
 		}
-		if spec := box.spec(call.Name); spec.Name != "" {
+		if spec := p.box.spec(call.Name); spec.Name != "" {
 			schemas[call.Interrupt.ID] = spec.Parameters
 		}
 	}

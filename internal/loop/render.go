@@ -29,6 +29,9 @@ func (w *watching) render(ctx context.Context, records []store.Record) (frames [
 			}
 			frames = append(frames, frame...)
 			continue
+		case agui.TypeActivitySnapshot:
+			frames = append(frames, w.expandActivity(ctx, records[i]))
+			continue
 		case agui.TypeStateSnapshot, agui.TypeToolCallResult:
 			if data, err = w.expand(ctx, data); err != nil {
 				return nil, false, err
@@ -115,9 +118,40 @@ func (w *watching) expandResult(ctx context.Context, data []byte, message string
 	return agui.ExpandResult(data, content), nil
 }
 
+// expandActivity returns the frame of an ACTIVITY_SNAPSHOT. If the log refers to its content,
+// which may be megabytes, that is read when it is sent. One that was pruned is empty.
+func (w *watching) expandActivity(ctx context.Context, rec store.Record) agui.Frame {
+	frame := agui.Frame{ID: rec.Cursor.String()}
+	ref, is := agui.RefOf(rec.Data)
+	if !is {
+		frame.Data, _ = w.dialect.Event(rec.Data) // every dialect has it
+		return frame
+	}
+	frame.Pieces = func(yield func([]byte, error) bool) {
+		content := json.RawMessage("{}")
+		found, err := w.streams.read.Store.MessagesOf(ctx, w.key, []string{ref})
+		if err == nil {
+			var m agui.Message
+			m, err = agui.DecodeMessage(found[0].Data)
+			content = m.Content
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			yield(nil, thread.ReadError(w.key, err))
+			return
+		}
+		yield(agui.ExpandResult(rec.Data, content), nil)
+	}
+	return frame
+}
+
+// maxSnapshot is the size in bytes above which a snapshot has no more images. The official
+// client fails a run at an event of more than 10 MiB.
+const maxSnapshot = 9 << 20
+
 // messagesSnapshot shows the run's instructions, which the client sent and would otherwise
 // lose, then the history, then what is not in it yet: what is still streaming in, and
-// messages that wait for the results of calls.
+// messages that wait for the results of calls. Of images that models have made it has only
+// as many of the newest as stock clients take in one event.
 func (w *watching) messagesSnapshot(ctx context.Context, path thread.Path, then []json.RawMessage) iter.Seq2[[]byte, error] {
 	return agui.MessagesSnapshotPieces(w.dialect, func(yield func([]byte, error) bool) {
 		for _, m := range w.rec.Instructions {
@@ -125,8 +159,14 @@ func (w *watching) messagesSnapshot(ctx context.Context, path thread.Path, then 
 				return
 			}
 		}
+		beyond, place := path.Beyond(w.snapshot), 0
 		for m, err := range w.streams.read.Along(ctx, w.key, path) {
-			if !yield(m, err) {
+			if err == nil && place < beyond {
+				if short, is := thread.Shortened(m); is {
+					m = short
+				}
+			}
+			if place++; !yield(m, err) {
 				return
 			}
 		}

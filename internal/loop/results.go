@@ -11,6 +11,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// What comes of a call is saved the moment it exists: a result with its message and what it
+// changes, a question, or that the call waits for somebody outside.
+
 // save commits what came of a call: its result as a message and a pending write, with the
 // record that shows it and the shared state it changed; or the question that it asks.
 func (r *run) save(f finished) error {
@@ -125,9 +128,31 @@ func (r *run) closeCalls(text string) error {
 	for len(r.st.Calls) > 0 {
 		f := finished{call: r.st.Calls[0]}
 		f.result.Text, f.result.Failed = f.call.TextClosed(text, r.host.cfg.Now())
+		f.notRun = f.call.Waits() && !f.call.InDoubt
 		if err := r.save(f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// toolErrorText returns what the model and the stream are shown of an error that a tool, or
+// a hook around it, has returned. Of an [holdfast.Error] only its public text is; the text
+// of any other is the author's word to the model, unless the agent hides those.
+func (r *run) toolErrorText(call thread.Call, err error) string {
+	text := call.Name + " failed; the server's log has the cause."
+	var public *holdfast.Error
+	switch {
+	case errors.As(err, &public):
+		if public.Message != "" {
+			text = public.Message
+		}
+		if public.Err == nil {
+			return text // there is no more to it
+		}
+	case !r.agent.HideToolErrors || errors.Is(err, holdfast.ErrArguments):
+		return err.Error()
+	}
+	r.host.cfg.Log.Warn("a tool failed", "tool", call.Name, "thread", r.key.Thread, "run", r.rec.ID, "call", call.ID, "error", err)
+	return text
 }

@@ -3,7 +3,6 @@ package loop
 import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -21,23 +20,21 @@ func (b *batch) reused(call thread.Call) (finished, bool) {
 	for len(b.recorded[hash]) > 0 {
 		v := b.recorded[hash][0]
 		b.recorded[hash] = b.recorded[hash][1:]
-		var recorded thread.RecordedResult
-		if err := thread.Decode(v.Data, &recorded); err != nil {
-			b.host.cfg.Log.Warn("a recorded result cannot be read; the tool runs", "thread", b.key.Thread, "tool", call.Name, "error", err)
-			continue
+		f, err := again(call, v)
+		switch tool := b.tools[call.Name]; {
+		case err == nil:
+			return f, true
+		case tool != nil && neverTwice(tool.Spec().Effect):
+			b.host.cfg.Log.Warn("a recorded result cannot be read; the call is not made again", "thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
+			return finished{call: call, reused: v.ID, notRun: true, result: holdfast.ToolResult{Text: textUnreadable, Failed: true}}, true
 		}
-		m, err := (&agui.Message{ID: "m", Role: string(holdfast.RoleTool), ToolCallID: call.ID, Content: recorded.Content}).Domain()
-		if err != nil {
-			continue
-		}
-		f := finished{call: call, reused: v.ID, result: holdfast.ToolResult{Text: m.Text, Parts: m.Parts, Failed: recorded.Failed}}
-		if len(recorded.Patch)+len(recorded.Whole) > 0 {
-			f.updates = []holdfast.StateUpdate{recorded.Again}
-		}
-		return f, true
+		b.host.cfg.Log.Warn("a recorded result cannot be read; the tool runs", "thread", b.key.Thread, "call", call.ID, "tool", call.Name, "error", err)
 	}
 	return finished{}, false
 }
+
+// textUnreadable is what the model reads of a call that must not be made twice.
+const textUnreadable = "No result: this call was made before, and what came of it cannot be read. It was not made again."
 
 // notRecorded refuses a call that would have to run, and ends the run with its iteration.
 func (b *batch) notRecorded(call thread.Call) finished {

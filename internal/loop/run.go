@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/fallback"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -40,6 +41,7 @@ type run struct {
 	shared []byte
 	// messages are the history as models see it.
 	messages []holdfast.Message
+	notes    notes
 	// hidden are the ids of the calls that are not among them, because their messages are
 	// not; see show.
 	hidden map[string]bool
@@ -58,6 +60,11 @@ type run struct {
 	// stale means that clients may show reasoning that was taken back; see mend.
 	stale bool
 	chain *hooks.Chain
+	// models are those of the agent, and model is the place of the one that is asked.
+	models fallback.Chain
+	model  int
+	// tried counts the tries of the last model call.
+	tried int
 	// inner is ctx with what the Run hooks put into it.
 	inner context.Context
 	// at is where the run stands, for hooks and tools.
@@ -110,9 +117,12 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
 	r.ctx = holdfast.ContextWithRun(r.ctx, &holdfast.RunContext{
-		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() }, Keep: r.keeps.save,
+		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
+		Record: r.notes.add, History: r.notes.history, Keep: r.keeps.save,
 	})
 	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
+	r.models = r.host.models[r.agent.Name]
+	r.model = r.models.Find(r.st.Model)
 	r.st.Follow(r.live)
 	for i := range r.hist.Path {
 		r.remember(&r.hist.Path[i])
@@ -120,7 +130,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.stale = r.resumed && !reasons(r.hist.Path)
 	r.moveTo(r.st.Iteration)
 	r.results, r.counted = r.kept(), r.st.Bytes
-	if r.box == nil { // its first commit did not need the tools
+	if r.box == nil { // it has begun elsewhere
 		r.box = r.host.tools[r.agent.Name].now()
 	}
 	r.tools = r.box.byName
@@ -139,14 +149,23 @@ func (r *run) writerConfig() journal.Config {
 // remember adds a message to what models see.
 func (r *run) remember(m *agui.Message) {
 	d, err := m.Domain()
-	if err != nil || d.Role == holdfast.RoleActivity {
+	if err != nil {
+		return
+	}
+	if d.Role == holdfast.RoleActivity {
+		if !r.notes.remember(&r.messages, m) {
+			r.notes.grow(r.messages, &d)
+		}
 		return
 	}
 	if d.Imported {
 		r.imported.Add(1)
 	}
 	if d, shown := r.show(d); shown {
-		r.messages = append(r.messages, d)
+		for _, d := range append([]holdfast.Message{d}, behind(m)...) {
+			r.messages = append(r.messages, d)
+			r.notes.grow(r.messages, &d)
+		}
 	}
 }
 
@@ -254,13 +273,14 @@ func (r *run) guard() (err error) {
 
 // completed reports whether the history ends in an answer without open calls. It is asked
 // before anything else, because an owner may have died right after committing the
-// answer. An answer may end in reasoning.
+// answer. An answer may end in reasoning, and activities may follow it. One that was kept
+// although it does not have its form is no end.
 func (r *run) completed() bool {
 	leaf := len(r.hist.Path) - 1
-	for leaf >= 0 && r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) {
+	for leaf >= 0 && (r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) || r.hist.Path[leaf].Role == string(holdfast.RoleActivity)) {
 		leaf--
 	}
-	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant)
+	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant) && thread.MisfitOf(&r.hist.Path[leaf]) == nil
 }
 
 // moveTo sets where the run stands, for hooks and tools.
@@ -302,7 +322,7 @@ func (r *run) listCheckpoint(c *store.Commit, source string, step int) {
 
 // finish ends the run with RUN_FINISHED, as its conclusion says.
 func (r *run) finish(end *conclusion) error {
-	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Outcome: end.shown, Usage: r.st.Usage}
+	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Result: resultOf(r.hist, r.st.Output, end), Outcome: end.shown, Usage: r.st.Usage}
 	ev.Timestamp, ev.Metadata = r.now(), outsideMetadata(r.st)
 	return r.close(ev, end.move(r.st))
 }
@@ -314,7 +334,10 @@ func (r *run) close(ev agui.Event, moved error) error {
 		return moved
 	}
 	r.st.Ending = nil
-	err := r.w.Finish(context.WithoutCancel(r.ctx), ev, func(c *store.Commit, last store.Cursor) {
+	activities, shown := growth{r}.recorded(true)
+	stored := growth{r}.plant(activities)
+	err := r.w.Finish(context.WithoutCancel(r.ctx), append(shown, ev), func(c *store.Commit, last store.Cursor) {
+		c.Messages = append(c.Messages, stored...)
 		r.st.Boundary = last
 		r.countBytes()
 		r.listCheckpoint(c, thread.SourceLoop, r.st.Iteration)
@@ -347,7 +370,8 @@ func (r *run) end(cause error) error {
 		return r.endCancelled()
 	}
 	pub := publicError(cause)
-	r.host.cfg.Log.Warn("run failed", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", pub.Code, "error", cause)
+	attrs := []any{"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", pub.Code}
+	r.host.cfg.Log.Warn("run failed", append(append(attrs, r.modelAttrs(cause)...), "error", cause)...)
 	ev := agui.NewRunError(pub)
 	ev.Usage, ev.Timestamp = r.st.Usage, r.now()
 	return r.close(ev, r.st.Stop(pub))
@@ -359,15 +383,7 @@ func (r *run) now() int64 { return r.host.cfg.Now().UnixMilli() }
 // append adds messages to the tree, each following the one before from the leaf on, in one
 // commit with the events and with whatever more adds. It does not wait.
 func (r *run) append(messages []agui.Message, events []agui.Event, u journal.Urgency, more func(c *store.Commit)) error {
-	stored := make([]store.Message, len(messages))
-	for i, m := range messages {
-		stored[i] = store.Message{ID: m.ID, Parent: r.st.Leaf, Data: m.AppendJSON(nil)}
-		r.st.Leaf = m.ID
-		r.hist.Add(m, stored[i].Data)
-		r.remember(&m)
-	}
-	r.st.Count = len(r.hist.Path)
-	r.st.Advanced()
+	stored := growth{r}.plant(messages)
 	return r.w.Add(events, u, func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary = last
 		c.Messages = append(c.Messages, stored...)
@@ -390,7 +406,13 @@ func (r *run) place() holdfast.Iteration {
 // checkpoint holds yet, whose calls still have an intent.
 func (r *run) kept() int {
 	n := 0
-	for i := len(r.hist.Path) - 1; r.resumed && i >= 0 && r.hist.Path[i].Role == string(holdfast.RoleTool); i-- {
+	for i := len(r.hist.Path) - 1; r.resumed && i >= 0; i-- {
+		if r.hist.Path[i].Role == string(holdfast.RoleActivity) {
+			continue
+		}
+		if r.hist.Path[i].Role != string(holdfast.RoleTool) {
+			break
+		}
 		if len(r.st.Calls) > 0 || r.doubted[r.hist.Path[i].ToolCallID] {
 			n++
 		}

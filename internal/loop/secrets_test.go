@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
@@ -88,23 +90,28 @@ func TestSecretsReturn(t *testing.T) {
 	}
 }
 
-// TestCutAtTheLimit: of an answer that its limit cut off, the last call does not start,
-// even if what there is of it is valid JSON.
+// TestCutAtTheLimit: of an answer that its limit or a filter cut off, the last call does not
+// start, even if what there is of it is valid JSON.
 func TestCutAtTheLimit(t *testing.T) {
 	t.Parallel()
-	var ran []string
-	tool := func(name string) holdfast.Tool {
-		return looptest.Tool(name, holdfast.EffectPure, func(context.Context) (string, error) {
-			ran = append(ran, name)
-			return "ok", nil
-		})
-	}
-	model := looptest.Slowly([]holdfast.Delta{
-		{Call: &holdfast.CallDelta{Name: "whole", Arguments: "{}"}}, {Call: &holdfast.CallDelta{Index: 1, Name: "cut", Arguments: `{"to":"all"}`}}, {Finish: holdfast.FinishLength},
-	}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tool("whole"), tool("cut")}})
-	looptest.Succeeded(t, looptest.Started(t, e, "t"))
-	if fmt.Sprint(ran) != "[whole]" {
-		t.Errorf("started are %s", ran)
+	for finish, want := range map[holdfast.FinishReason]string{holdfast.FinishToolCalls: "[cut whole]", holdfast.FinishLength: "[whole]", holdfast.FinishFilter: "[whole]"} {
+		var mu sync.Mutex
+		var ran []string
+		tool := func(name string) holdfast.Tool {
+			return looptest.Tool(name, holdfast.EffectPure, func(context.Context) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				ran = append(ran, name)
+				return "ok", nil
+			})
+		}
+		model := looptest.Slowly([]holdfast.Delta{
+			{Call: &holdfast.CallDelta{Name: "whole", Arguments: "{}"}}, {Call: &holdfast.CallDelta{Index: 1, Name: "cut", Arguments: "{}"}}, {Finish: finish},
+		}, []holdfast.Delta{{Text: "done"}, {Finish: holdfast.FinishStop}})
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: model, Tools: []holdfast.Tool{tool("whole"), tool("cut")}})
+		looptest.Succeeded(t, looptest.Started(t, e, "t"))
+		if slices.Sort(ran); fmt.Sprint(ran) != want {
+			t.Errorf("after %s started are %s, want %s", finish, ran, want)
+		}
 	}
 }

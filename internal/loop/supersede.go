@@ -50,14 +50,17 @@ func (r *run) mend(answer []agui.Message) []agui.Event {
 // read is not taken away. Calls that were still being written never happened.
 func (a *completion) keepPartial() error {
 	r := a.r
+	r.st.Misfit = nil
 	if err := r.w.CloseOpen(); err != nil {
 		return err
 	}
 	kept := a.messages(false)
 	for i := range kept {
-		kept[i].Metadata = json.RawMessage(`{"holdfast":{"partial":true}}`)
+		if kept[i].Role != string(holdfast.RoleActivity) { // what it shows is whole
+			kept[i].Metadata = json.RawMessage(`{"holdfast":{"partial":true}}`)
+		}
 	}
-	if err := r.append(kept, nil, journal.Soon, nil); err != nil {
+	if err := r.append(kept, a.shows(kept), journal.Soon, nil); err != nil {
 		return err
 	}
 	if len(a.sequence)+len(kept) == 0 {

@@ -3,7 +3,6 @@ package loop
 import (
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -94,7 +93,7 @@ func (t *toolboxes) fill(lists [][]holdfast.Tool) *toolbox {
 			box.specs = append(box.specs, spec)
 		}
 	}
-	slices.SortStableFunc(box.specs, func(a, b holdfast.ToolSpec) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(box.specs, byName)
 	box.specs = slices.Clip(box.specs)
 	return box
 }

@@ -53,7 +53,7 @@ type nameless struct{ holdfast.Tool }
 
 func (nameless) Spec() holdfast.ToolSpec { return holdfast.ToolSpec{} }
 
-func says(name, text string) holdfast.Tool {
+func replying(name, text string) holdfast.Tool {
 	return looptest.Tool(name, holdfast.EffectPure, func(context.Context) (string, error) { return text, nil })
 }
 
@@ -72,12 +72,12 @@ func names(req *holdfast.ModelRequest) string {
 func TestToolset(t *testing.T) {
 	var log bytes.Buffer
 	var specs atomic.Int64
-	counted := func(name, text string) holdfast.Tool { return specced{says(name, text), &specs} }
+	counted := func(name, text string) holdfast.Tool { return specced{replying(name, text), &specs} }
 	one, two := &set{}, &set{}
 	one.put(counted("b", "b"), counted("own", "not used"))
-	two.put(says("b", "not used"), nameless{says("x", "no name")})
+	two.put(replying("b", "not used"), nameless{replying("x", "no name")})
 	var offered []string
-	agent := holdfast.Agent{Name: "a", Tools: []holdfast.Tool{says("own", "own")}, Toolsets: []holdfast.Toolset{one, two}}
+	agent := holdfast.Agent{Name: "a", Tools: []holdfast.Tool{replying("own", "own")}, Toolsets: []holdfast.Toolset{one, two}}
 	agent.Model = holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		offered = append(offered, names(req))
 		if req.Iteration == 0 && len(offered) == 1 {
@@ -111,10 +111,10 @@ func TestToolset(t *testing.T) {
 // and takes no other tools away.
 func TestToolsetPanics(t *testing.T) {
 	s := &set{}
-	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{says("own", "x")}, Toolsets: []holdfast.Toolset{s}})
+	e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "done"}), Tools: []holdfast.Tool{replying("own", "x")}, Toolsets: []holdfast.Toolset{s}})
 	for n, want := range []int{1, 2, 2} {
 		if n == 1 {
-			s.put(says("more", "x"))
+			s.put(replying("more", "x"))
 		}
 		if n == 2 {
 			s.list.Store(nil)
@@ -191,7 +191,7 @@ func BenchmarkToolset(b *testing.B) {
 				s := &set{}
 				tools := make([]holdfast.Tool, n)
 				for i := range tools {
-					tools[i] = says(fmt.Sprintf("tool_%04d", i), "x")
+					tools[i] = replying(fmt.Sprintf("tool_%04d", i), "x")
 				}
 				s.put(tools...)
 				asked := make(chan struct{}, 1)

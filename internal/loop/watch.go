@@ -39,6 +39,7 @@ type streams struct {
 	live      func(store.ThreadKey) *journal.Feed
 	closed    <-chan struct{} // when streams must end
 	keepAlive time.Duration
+	snapshot  int           // see Config.MaxSnapshot
 	reading   chan struct{} // has room for those who read a whole message tree
 }
 
@@ -219,14 +220,18 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path
 	w.show(state)
 	w.show(reopen...)
 	if !t.State.Running() {
-		w.show(w.echoed(lastEvent(t, rec).AppendJSON(nil)))
+		result, err := s.read.Result(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		w.show(w.echoed(lastEvent(t, rec, result).AppendJSON(nil)))
 		w.ended = true
 	}
 	return w, nil
 }
 
-// lastEvent returns the event with which the last run of a thread ended.
-func lastEvent(t *thread.Thread, rec *thread.Run) agui.Event {
+// lastEvent returns the event with which the last run of a thread ended, with its result.
+func lastEvent(t *thread.Thread, rec *thread.Run, result json.RawMessage) agui.Event {
 	if t.State.Status() == threads.StatusStopped {
 		return t.State.Failure()
 	}
@@ -236,7 +241,10 @@ func lastEvent(t *thread.Thread, rec *thread.Run) agui.Event {
 	} else if t.State.Outcome() == holdfast.OutcomeCancelled {
 		outcome = &agui.Outcome{Type: agui.OutcomeCancelled}
 	}
-	ev := agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Outcome: outcome}
+	if outcome.Type != agui.OutcomeSuccess || len(outcome.PendingToolCallIDs) > 0 {
+		result = nil
+	}
+	ev := agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Result: result, Outcome: outcome}
 	ev.Metadata = outsideMetadata(t.State)
 	return ev
 }

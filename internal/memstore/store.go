@@ -22,6 +22,7 @@ type Store struct {
 	threads map[store.ThreadKey]*thread
 	leases  map[string]store.Lease // by process; Left is filled in when one is read
 	ledgers map[string]*ledger     // by tenant
+	hints   map[string]hint        // by name
 }
 
 // thread is everything about one thread.
@@ -43,6 +44,7 @@ func New() *Store {
 		threads: map[store.ThreadKey]*thread{},
 		leases:  map[string]store.Lease{},
 		ledgers: map[string]*ledger{},
+		hints:   map[string]hint{},
 	}
 }
 

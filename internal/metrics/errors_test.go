@@ -85,18 +85,22 @@ func TestClosedSets(t *testing.T) {
 	at := holdfast.Iteration{Agent: "b"}
 	negative := int64(-1)
 	m.Observer().ModelCalled(at, "dreamt", -1, 0, &holdfast.Usage{InputTokens: &negative})
+	m.Observer().ModelFailed(at, observe.ModelFailure{Provider: "test", Model: "said by a provider", Kind: "new"})
+	m.Observer().FellBack(at, "test/one", "said by a provider")
 	m.Observer().ToolCalled(at, "look\xff", "broken", 0)
 	m.Observer().RunEnded(at, "vanished", "", 0)
 	m.Observer().TakenOver(at, "stolen", "")
 	m.RequestDone("/x", "GET", 1000, 0)
 	want(t, m, map[string]string{
-		`holdfast_model_calls_total{agent="other",result="other"}`:           "1",
-		`holdfast_tool_calls_total{result="other",tool="other"}`:             "1",
-		`holdfast_runs_total{agent="other",outcome="other"}`:                 "1",
-		`holdfast_claims_total{result="other"}`:                              "1",
-		`holdfast_http_requests_total{code="other",method="GET",route="/x"}`: "1",
-		`holdfast_tokens_total{agent="a",kind="input"}`:                      "0",
-		`holdfast_time_to_first_delta_seconds_count`:                         "0",
+		`holdfast_model_calls_total{agent="other",result="other"}`:                   "1",
+		`holdfast_tool_calls_total{result="other",tool="other"}`:                     "1",
+		`holdfast_runs_total{agent="other",outcome="other"}`:                         "1",
+		`holdfast_claims_total{result="other"}`:                                      "1",
+		`holdfast_model_failures_total{kind="other",model="other",provider="other"}`: "1",
+		`holdfast_model_fallbacks_total{agent="other",from="other",to="other"}`:      "1",
+		`holdfast_http_requests_total{code="other",method="GET",route="/x"}`:         "1",
+		`holdfast_tokens_total{agent="a",kind="input"}`:                              "0",
+		`holdfast_time_to_first_delta_seconds_count`:                                 "0",
 	})
 }
 

@@ -35,6 +35,8 @@ type Metrics struct {
 
 	runs      runMetrics
 	steps     stepMetrics
+	models    modelMetrics
+	prompts   promptMetrics
 	hooks     hookMetrics
 	store     storeMetrics
 	endpoints httpMetrics
@@ -101,13 +103,18 @@ func New(agents []holdfast.Agent) *Metrics {
 	m := &Metrics{
 		registry: r, served: served,
 		agents: map[string]string{}, tools: map[string]string{}, middleware: map[string]string{}, sets: &names{seen: map[string]bool{}, most: maxToolNames},
-		runs: newRunMetrics(f), steps: newStepMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
+		runs: newRunMetrics(f), steps: newStepMetrics(f), models: newModelMetrics(f), prompts: newPromptMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
 	}
 	for i := range agents {
 		m.agents[agents[i].Name] = label(agents[i].Name)
+		m.models.add(&agents[i])
+		m.prompts.add(&agents[i])
 		for _, mw := range agents[i].Middleware {
 			m.middleware[mw.Name] = label(mw.Name)
 			m.zeroMiddleware(&mw)
+			for _, t := range mw.Tools {
+				m.tools[t.Spec().Name] = label(t.Spec().Name)
+			}
 		}
 		for _, t := range agents[i].Tools {
 			m.tools[t.Spec().Name] = label(t.Spec().Name)
@@ -168,7 +175,7 @@ func newStepMetrics(f promauto.Factory) stepMetrics {
 			"Time from the start of an attempt of a model call to its first delta.",
 			.05, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60)),
 		tokens: f.NewCounterVec(counter("holdfast_tokens_total",
-			"Tokens that models reported; cached is part of input, reasoning of output."), []string{"agent", "kind"}),
+			"Tokens that models reported; cached and cache_write are part of input, reasoning of output."), []string{"agent", "kind"}),
 		toolCalls: f.NewCounterVec(counter("holdfast_tool_calls_total",
 			"Tool calls, by result; all frontend tools count as one."), []string{"tool", "result"}),
 		// From a plain function to the default timeout of a tool call.
@@ -260,7 +267,7 @@ func (m *Metrics) zero() {
 		for _, result := range observe.ModelResults() {
 			m.steps.modelCalls.WithLabelValues(agent, string(result))
 		}
-		for _, kind := range []string{"input", "output", "cached", "reasoning"} {
+		for _, kind := range []string{"input", "output", "cached", "cache_write", "reasoning"} {
 			m.steps.tokens.WithLabelValues(agent, kind)
 		}
 	}

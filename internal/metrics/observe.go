@@ -17,7 +17,7 @@ import (
 func (m *Metrics) Observer() observe.Observer {
 	return observe.Observer{
 		RunStarted: m.runStarted, RunEnded: m.runEnded, SchemaChanged: m.schemaChanged, TakenOver: m.takenOver,
-		ModelCalled: m.modelCalled, ToolCalled: m.toolCalled, OutsideCalled: m.outsideCalled, Notified: m.notified, HookFailed: m.hookFailed, IterationDone: m.iterationDone,
+		ModelCalled: m.modelCalled, ModelFailed: m.modelFailed, FellBack: m.fellBack, PromptSent: m.promptSent, ToolCalled: m.toolCalled, OutsideCalled: m.outsideCalled, Notified: m.notified, HookFailed: m.hookFailed, IterationDone: m.iterationDone,
 		Committed: m.committed, LeaseRenewed: m.leaseRenewed, Cleaned: m.cleaned, Walked: m.walked, Grown: m.grown,
 	}
 }
@@ -75,6 +75,7 @@ func (m *Metrics) modelCalled(at holdfast.Iteration, result observe.ModelResult,
 	m.tokens(agent, "input", usage.InputTokens)
 	m.tokens(agent, "output", usage.OutputTokens)
 	m.tokens(agent, "cached", usage.CachedInput)
+	m.tokens(agent, "cache_write", usage.CacheWriteInput)
 	m.tokens(agent, "reasoning", usage.ReasoningTokens)
 }
 

@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"cmp"
 	"context"
+	"iter"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/hooks"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -25,10 +27,20 @@ var later = map[string]string{
 	"holdfast_http_request_duration_seconds": "the routes belong to the HTTP server, which metrics do not know",
 }
 
+// modelNamed is a model that is never asked.
+type modelNamed string
+
+func (m modelNamed) ModelName() (string, string) { return "test", string(m) }
+
+// Stream implements [holdfast.Model].
+func (m modelNamed) Stream(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+	return func(func(holdfast.Delta, error) bool) {}
+}
+
 // guarded are agents with tools and with a middleware that has every hook.
 func guarded() []holdfast.Agent {
 	return []holdfast.Agent{{
-		Name: "a", Tools: []holdfast.Tool{named("look")},
+		Name: "a", Tools: []holdfast.Tool{named("look")}, Model: modelNamed("one"), Fallbacks: []holdfast.Model{modelNamed("two")},
 		Middleware: []holdfast.Middleware{{
 			Name: "acme.guard", Notices: []string{"acme.refused"},
 			Run:             func(next holdfast.RunCall) holdfast.RunCall { return next },
@@ -89,6 +101,13 @@ func everything(t *testing.T, m *metrics.Metrics) {
 	for _, result := range observe.ModelResults() {
 		o.ModelCalled(at, result, time.Second, time.Second, &holdfast.Usage{InputTokens: &one, OutputTokens: &one, CachedInput: &one, ReasoningTokens: &one})
 	}
+	for _, kind := range append(failure.Kinds(), "", "an extension's") {
+		for _, model := range []string{"one", "two"} {
+			o.ModelFailed(at, observe.ModelFailure{Provider: "test", Model: model, Kind: kind})
+		}
+	}
+	o.FellBack(at, "test/one", "test/two")
+	o.FellBack(at, "test/two", "test/one")
 	for _, result := range observe.ToolResults() {
 		o.ToolCalled(at, "look", result, time.Second)
 	}

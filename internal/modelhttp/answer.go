@@ -14,9 +14,11 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 )
 
 // Parser takes one answer of a provider apart, and passes its deltas on with
@@ -61,6 +63,10 @@ type Answer struct {
 	cancel  context.CancelCauseFunc
 	reading context.Context
 	request string // the provider's id
+	// The seams of what was passed on in pieces: of a call, by its index.
+	text, reasoning Seam
+	calls           map[int]*Seam
+	said            int // bytes of text so far
 	// finished: the delta with the finish was passed on.
 	finished bool
 	timer    *time.Timer
@@ -70,14 +76,15 @@ type Answer struct {
 // Stream sends a request to BaseURL plus path and passes on what comes back. It reads in
 // the caller's goroutine, and the last that it yields is a delta with a finish, or an
 // error.
-func (c *Client) Stream(ctx context.Context, path string, body []byte, yield func(holdfast.Delta, error) bool, parser func(*Answer) Parser) {
+func (c *Client) Stream(ctx context.Context, path string, body *Body, yield func(holdfast.Delta, error) bool, parser func(*Answer) Parser) {
+	prompt.Report(ctx, body.prompt(c))
 	// A context of its own, so that ending only the reading is not taken for the caller
 	// giving up.
 	reading, cancel := context.WithCancelCause(ctx)
 	a := &Answer{client: c, yield: yield, reading: reading, cancel: cancel}
 	defer a.close()
 	a.silence = time.AfterFunc(c.timeout, func() { cancel(errSilent) })
-	res, err := c.post(reading, path, body)
+	res, err := c.post(reading, path, body.Bytes())
 	if err == nil {
 		// Everything that matters is read before it is closed.
 		defer func() { _ = res.Body.Close() }()
@@ -201,14 +208,35 @@ func (a *Answer) page(body io.Reader) error {
 	}
 }
 
-// Emit passes a delta on.
+// Emit passes a delta on. Its texts may end within a character, whose other half is in the
+// next delta of the same text.
 func (a *Answer) Emit(d holdfast.Delta) error {
+	d.Text, d.Reasoning = a.text.Join(d.Text), a.reasoning.Join(d.Reasoning)
+	a.said += len(d.Text)
+	// Most answers need none.
+	if d.Call != nil && (a.calls != nil || !utf8.ValidString(d.Call.Arguments)) {
+		d.Call.Arguments = a.seam(d.Call.Index).Join(d.Call.Arguments)
+	}
 	a.finished = a.finished || d.Finish != ""
 	if !a.yield(d, nil) {
 		return errStopped
 	}
 	return nil
 }
+
+// seam returns the seam of a call's arguments.
+func (a *Answer) seam(index int) *Seam {
+	if a.calls == nil {
+		a.calls = map[int]*Seam{}
+	}
+	if a.calls[index] == nil {
+		a.calls[index] = &Seam{}
+	}
+	return a.calls[index]
+}
+
+// Said returns how many bytes of text were passed on so far.
+func (a *Answer) Said() int { return a.said }
 
 // Stopped reports whether an error means that the caller wants no more deltas.
 func Stopped(err error) bool { return errors.Is(err, errStopped) }

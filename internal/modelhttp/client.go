@@ -77,6 +77,7 @@ type Client struct {
 	http    *http.Client
 	timeout time.Duration
 	now     func() time.Time
+	circuit string
 	// secrets never appear in an error's text.
 	secrets []string
 }
@@ -119,6 +120,7 @@ func New(o Options) (*Client, error) {
 	if err := c.setHeaders(o); err != nil {
 		return nil, err
 	}
+	c.circuit = circuitKey(c.BaseURL, o.Proxy, c.header)
 	return c, c.setHTTP(o)
 }
 

@@ -195,12 +195,12 @@ var words = []struct {
 	words []string
 }{
 	{failure.TooLong, []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}},
-	{failure.Quota, []string{"insufficient_quota", "billing", "credit_balance", "spend_limit", "spending_limit"}},
+	{failure.Quota, []string{"insufficient_quota", "exceeded_current_quota", "billing", "credit_balance", "spend_limit", "spending_limit"}},
 	{failure.Refused, []string{"content_filter", "invalid_prompt", "_policy"}},
 	{failure.Auth, []string{"invalid_api_key", "authentication_error", "permission_error", "model_not_found", "not_found_error", "unauthenticated", "permission_denied"}},
 	{failure.Rate, []string{"rate_limit", "slow_down", "resource_exhausted", "too_many_requests"}},
 	{failure.Overloaded, []string{"overloaded", "api_error", "timeout_error", "server_error", "unavailable", "deadline_exceeded"}},
-	{failure.Invalid, []string{"invalid_request", "invalid_argument", "invalid_image", "image_parse_error"}},
+	{failure.Invalid, []string{"invalid_request", "invalid_argument", "invalid_encrypted_content", "invalid_image", "image_parse_error"}},
 }
 
 // kind finds the kind of a failure: by the provider's words where a status would mislead,
@@ -212,10 +212,10 @@ func (f *Failure) kind() failure.Kind {
 		return f.Kind
 	case said == failure.TooLong || f.saysTooLong():
 		return failure.TooLong
-	case said == failure.Quota || f.Status == http.StatusPaymentRequired || strings.Contains(strings.ToLower(f.Message), "credit balance is too low"):
+	case said == failure.Quota || f.Status == http.StatusPaymentRequired || f.says(quotaWords):
 		return failure.Quota
-	case said == failure.Refused:
-		return said
+	case said == failure.Refused || f.says(refusedWords):
+		return failure.Refused
 	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden || f.Status == http.StatusNotFound || said == failure.Auth:
 		return failure.Auth
 	case f.Status == http.StatusTooManyRequests || said == failure.Rate:
@@ -242,9 +242,22 @@ func (f *Failure) word() failure.Kind {
 	return ""
 }
 
-// tooLongWords are what a provider's text has in it if the conversation is too long: many
-// have, or had, no code for it.
-var tooLongWords = []string{"context length", "context size", "context window", "prompt is too long", "maximum number of tokens", "request too large"}
+// What a provider's text has in it where there is no code of its own: in an error that has
+// only the code of an invalid request, or of a lack of rights.
+var (
+	tooLongWords = []string{
+		"context length", "context size", "context window", "context limit", "prompt is too long", "input is too long", "maximum prompt length",
+		"maximum number of tokens", "request too large",
+	}
+	quotaWords   = []string{"credit balance is too low", "reached your specified api usage limits"}
+	refusedWords = []string{"content filtering policy", "input was flagged"}
+)
+
+// says reports whether the text has one of these words in it.
+func (f *Failure) says(words []string) bool {
+	text := strings.ToLower(f.Message)
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
+}
 
 // saysTooLong reports whether a failure's text says that the conversation is too long.
 func (f *Failure) saysTooLong() bool {
@@ -252,11 +265,11 @@ func (f *Failure) saysTooLong() bool {
 	case http.StatusRequestEntityTooLarge:
 		return true
 	case http.StatusTooManyRequests:
-		// That one request takes more than a minute's tokens; the text may be about others.
-		return strings.Contains(strings.ToLower(f.Message), "request too large")
-	case 0, http.StatusOK, http.StatusBadRequest:
-		text := strings.ToLower(f.Message)
-		return slices.ContainsFunc(tooLongWords, func(word string) bool { return strings.Contains(text, word) })
+		// That one request takes more than a minute's tokens, or more than the account may
+		// send at once; the text may be about others.
+		return f.says([]string{"request too large", "required for long context requests"})
+	case 0, http.StatusOK, http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return f.says(tooLongWords)
 	}
 	return false
 }

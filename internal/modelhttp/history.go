@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -21,23 +22,63 @@ import (
 type secret struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
-	// Text and Calls say where in the answer the blocks stand: after so many bytes of its
-	// text, and so many of its calls.
+	// Text, Calls and Media say where in the answer the blocks stand: after so many bytes of
+	// its text, and so many of its calls and of its images.
 	Text  int `json:"text,omitempty"`
 	Calls int `json:"calls,omitempty"`
+	Media int `json:"media,omitempty"`
 	// Blocks are the provider's own.
 	Blocks []json.RawMessage `json:"blocks"`
 }
 
 // Seal returns blocks of the provider as an encrypted value that only this provider and
 // model are sent again. They stand after so many bytes of the answer's text and so many of
-// its calls; for a call both are 0.
+// its calls; for a call both are 0. The blocks are kept byte for byte.
 func (c *Client) Seal(text, calls int, blocks ...json.RawMessage) string {
-	b, err := json.Marshal(secret{Provider: c.Provider, Model: c.Model, Text: text, Calls: calls, Blocks: blocks})
-	if err != nil {
-		return "" // a block is not JSON: nothing that could be sent back
+	return c.SealAfter(0, text, calls, blocks...)
+}
+
+// SealAfter is Seal for an answer that has images: the blocks also stand after so many of
+// them.
+func (c *Client) SealAfter(media, text, calls int, blocks ...json.RawMessage) string {
+	size := 64 + len(c.Provider) + len(c.Model)
+	for _, block := range blocks {
+		size += len(block) + 1
 	}
-	return string(b)
+	b := append(make([]byte, 0, size), `{"provider":`...)
+	b = append(AppendQuoted(b, c.Provider), `,"model":`...)
+	b = AppendQuoted(b, c.Model)
+	if text != 0 {
+		b = strconv.AppendInt(append(b, `,"text":`...), int64(text), 10)
+	}
+	if calls != 0 {
+		b = strconv.AppendInt(append(b, `,"calls":`...), int64(calls), 10)
+	}
+	if media != 0 {
+		b = strconv.AppendInt(append(b, `,"media":`...), int64(media), 10)
+	}
+	b = append(b, `,"blocks":[`...)
+	for i, block := range blocks {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, block...)
+	}
+	return string(append(b, "]}"...))
+}
+
+// AppendQuoted appends a text as a JSON string.
+func AppendQuoted(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				quoted = []byte(`""`) // a text is always written
+			}
+			return append(b, quoted...)
+		}
+	}
+	return append(append(append(b, '"'), text...), '"')
 }
 
 // Unseal returns the blocks of an encrypted value; none if it is another model's.
@@ -62,17 +103,20 @@ type Piece struct {
 	Block json.RawMessage
 	// Call is a tool call.
 	Call *holdfast.ToolCall
+	// Media is an image or other media that a model has made. It may be another model's: see
+	// [Client.Own].
+	Media *holdfast.Part
 }
 
 // Pieces returns the assistant message messages[i] in the order in which the model gave
-// it: its text, its calls, and between them the blocks of the reasoning messages beside
-// it, as far as this provider and model gave them.
+// it: its text, its images, its calls, and between them the blocks of the reasoning messages
+// beside it, as far as this provider and model gave them.
 func (c *Client) Pieces(messages []holdfast.Message, i int) []Piece {
 	m := &messages[i]
 	text := m.PlainText()
 	var pieces []Piece
-	said, called := 0, 0
-	upTo := func(bytes, calls int) {
+	said, called, shown := 0, 0, 0
+	say := func(bytes int) {
 		// Middleware may have changed the text.
 		if bytes = min(bytes, len(text)); bytes > said {
 			for bytes < len(text) && !utf8.RuneStart(text[bytes]) {
@@ -81,17 +125,25 @@ func (c *Client) Pieces(messages []holdfast.Message, i int) []Piece {
 			pieces = append(pieces, Piece{Text: text[said:bytes]})
 			said = bytes
 		}
+	}
+	media := mediaOf(m)
+	upTo := func(bytes, calls, images int) {
+		for ; shown < len(media) && (shown < images || media[shown].at < bytes); shown++ {
+			say(media[shown].at)
+			pieces = append(pieces, Piece{Media: media[shown].part})
+		}
+		say(bytes)
 		for ; called < min(calls, len(m.Calls)); called++ {
 			pieces = append(pieces, Piece{Call: &m.Calls[called]})
 		}
 	}
 	for _, s := range c.beside(messages, i) {
-		upTo(s.Text, s.Calls)
+		upTo(s.Text, s.Calls, s.Media)
 		for _, block := range s.Blocks {
 			pieces = append(pieces, Piece{Block: block})
 		}
 	}
-	upTo(len(text), len(m.Calls))
+	upTo(len(text), len(m.Calls), len(media))
 	return pieces
 }
 
@@ -106,17 +158,20 @@ func (c *Client) beside(messages []holdfast.Message, i int) []secret {
 	}
 	follows := first > 0 && messages[first-1].Role == holdfast.RoleAssistant && len(messages[first-1].Calls) == 0
 	for _, m := range messages[first:i] {
-		if s, ok := c.unseal(m.EncryptedValue); ok && !(follows && s.Text > 0) {
+		if s, ok := c.unseal(m.EncryptedValue); ok && !(follows && s.within()) {
 			own = append(own, s)
 		}
 	}
 	for next := i + 1; len(messages[i].Calls) == 0 && next < len(messages) && messages[next].Role == holdfast.RoleReasoning; next++ {
-		if s, ok := c.unseal(messages[next].EncryptedValue); ok && s.Text > 0 {
+		if s, ok := c.unseal(messages[next].EncryptedValue); ok && s.within() {
 			own = append(own, s)
 		}
 	}
 	return own
 }
+
+// within reports whether the secret stands within its answer, and not before it.
+func (s *secret) within() bool { return s.Text > 0 || s.Media > 0 }
 
 // LeftOut stands for a part that the model cannot take, so that it does not answer as if
 // it had seen everything.
@@ -163,12 +218,40 @@ func Arguments(wrote json.RawMessage) json.RawMessage {
 	return b
 }
 
-// Parameters returns the schema of a tool's arguments; a tool without one takes none.
+// maxNesting bounds how deep objects and lists in a schema may be nested. No provider takes
+// a tenth of it, and rewriting a schema for one takes time with each level.
+const maxNesting = 64
+
+// Parameters returns the schema of a tool's arguments; a tool without one takes none. One
+// that is nested absurdly deep, which a frontend may send, says nothing to the model.
 func Parameters(t *holdfast.ToolSpec) json.RawMessage {
-	if len(t.Parameters) == 0 {
+	switch {
+	case len(t.Parameters) == 0:
 		return json.RawMessage(`{"type":"object","properties":{}}`)
+	case nested(t.Parameters) > maxNesting:
+		return json.RawMessage(`{"type":"object"}`)
 	}
 	return t.Parameters
+}
+
+// nested returns how deep JSON is nested.
+func nested(raw json.RawMessage) int {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // ToolText returns a tool's result as a text, for providers that take nothing else. What is
@@ -197,6 +280,14 @@ var callIDs = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // a client, may have given one that is refused.
 func CallID(id string) string {
 	if callIDs.MatchString(id) {
+		return id
+	}
+	return ShortID(id, 0)
+}
+
+// ShortID returns an id of at most so many bytes.
+func ShortID(id string, most int) string {
+	if len(id) <= most {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
@@ -126,7 +127,15 @@ func TestKinds(t *testing.T) {
 		{402, "", failure.Quota, false}, {429, said("insufficient_quota", "insufficient_quota", ""), failure.Quota, false},
 		{429, said("", "credit_balance_exhausted", ""), failure.Quota, false}, {403, said("billing_error", "", ""), failure.Quota, false},
 		{400, said("invalid_request_error", "", "Your credit balance is too low to access the API."), failure.Quota, false}, {429, perDay, failure.Quota, false},
-		{0, said("", "billing_hard_limit_reached", ""), failure.Quota, false},
+		{0, said("", "billing_hard_limit_reached", ""), failure.Quota, false}, {429, said("exceeded_current_quota_error", "", ""), failure.Quota, false},
+		{400, said("invalid_request_error", "", "You have reached your specified API usage limits. You will regain access on 2026-12-01."), failure.Quota, false},
+		{400, said("invalid_request_error", "", "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"), failure.TooLong, false},
+		{400, said("", "", "This model's maximum prompt length is 131072 but the request contains 140000 tokens."), failure.TooLong, false},
+		{422, said("", "", "Input is too long for requested model."), failure.TooLong, false}, {500, said("", "", "the context window is out"), failure.Overloaded, true},
+		{429, said("rate_limit_error", "", "Usage credits are required for long context requests."), failure.TooLong, false},
+		{400, said("invalid_request_error", "", "Output blocked by content filtering policy"), failure.Refused, false},
+		{403, said("", "", "Your chosen model requires moderation and your input was flagged for \"violence\"."), failure.Refused, false},
+		{0, said("", "invalid_encrypted_content", "The encrypted content could not be verified."), failure.Invalid, false},
 		{401, "", failure.Auth, false}, {403, "", failure.Auth, false}, {404, said("", "model_not_found", ""), failure.Auth, false},
 		{0, said("authentication_error", "", ""), failure.Auth, false}, {400, `{"error":{"code":400,"status":"UNAUTHENTICATED"}}`, failure.Auth, false},
 		{400, said("invalid_request_error", "context_length_exceeded", ""), failure.TooLong, false}, {413, "", failure.TooLong, false},
@@ -151,6 +160,37 @@ func TestKinds(t *testing.T) {
 			if !errors.As(err, &e) || e.Retryable != want {
 				t.Errorf("%d with x-should-retry %s: %+v", status, said, e)
 			}
+		}
+	}
+}
+
+// TestSeal: what is sealed is that, byte for byte, whatever the names are.
+func TestSeal(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"m", "m/1:x", `m"\\`, "mé\n\xff"} {
+		c := &Client{Provider: "p", Model: name}
+		a, b := json.RawMessage(`{"a": "<é>"}`), json.RawMessage("[1,\n2]")
+		var s secret
+		if err := json.Unmarshal([]byte(c.Seal(3, 2, a, b)), &s); err != nil || s.Text != 3 || s.Calls != 2 || len(s.Blocks) != 2 || string(s.Blocks[0]) != string(a) || string(s.Blocks[1]) != string(b) {
+			t.Errorf("%q: %+v, %v", name, s, err)
+		}
+		if blocks := c.Unseal(c.Seal(0, 0, a)); utf8.ValidString(name) && (len(blocks) != 1 || string(blocks[0]) != string(a)) {
+			t.Errorf("%q: %s", name, blocks)
+		}
+	}
+}
+
+// TestDeepSchema: a schema that is nested absurdly deep is not sent.
+func TestDeepSchema(t *testing.T) {
+	t.Parallel()
+	deep := func(n int) string {
+		return strings.Repeat(`{"items":`, n) + `{"description":"{[\"{[\\"}` + strings.Repeat("}", n)
+	}
+	for schema, want := range map[string]string{
+		"": `{"type":"object","properties":{}}`, deep(0): deep(0), deep(maxNesting - 1): deep(maxNesting - 1), deep(maxNesting): `{"type":"object"}`,
+	} {
+		if got := Parameters(&holdfast.ToolSpec{Parameters: json.RawMessage(schema)}); string(got) != want {
+			t.Errorf("%.80s… becomes %.80s", schema, got)
 		}
 	}
 }
@@ -324,7 +364,7 @@ func TestSilence(t *testing.T) {
 			}
 			began, said := time.Now(), 0
 			var last error
-			client.Stream(t.Context(), "/", nil, func(d holdfast.Delta, err error) bool {
+			client.Stream(t.Context(), "/", NewBody(nil), func(d holdfast.Delta, err error) bool {
 				if last = err; err == nil {
 					said++
 					time.Sleep(time.Minute) // the reader

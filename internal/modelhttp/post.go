@@ -71,7 +71,12 @@ func (c *Client) post(ctx context.Context, path string, body []byte) (*http.Resp
 		return nil, err
 	}
 	r.ContentLength = int64(len(body))
-	r.GetBody = func() (io.ReadCloser, error) { return sent.reader(), nil }
+	// With a way to send the body once more, net/http does so by itself if a connection
+	// turns out to be dead before it was used; but with these headers also if it dies
+	// after the request was read, and an answer would be paid for twice.
+	if c.header.Get("Idempotency-Key") == "" && c.header.Get("X-Idempotency-Key") == "" {
+		r.GetBody = func() (io.ReadCloser, error) { return sent.reader(), nil }
+	}
 	// An answer may take long, and the connection would keep the request in memory.
 	defer sent.forget()
 	r.Header = c.header.Clone()

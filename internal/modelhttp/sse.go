@@ -8,8 +8,9 @@ import (
 )
 
 // MaxPiece bounds a line, an event, and an answer that does not stream, in bytes. It is
-// several times what a server takes of an answer, and little enough to be decoded.
-const MaxPiece = 4 << 20
+// several times what a server takes of an answer, has room for the images that a server
+// takes of one, and is little enough to be decoded.
+const MaxPiece = 12 << 20
 
 var errTooLong = errors.New("an event is too long")
 

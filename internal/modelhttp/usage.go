@@ -1,8 +1,11 @@
 package modelhttp
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 )
@@ -20,6 +23,38 @@ func Sum(counts ...*int64) *int64 {
 		*sum += *n
 	}
 	return sum
+}
+
+// Total adds the total of a usage if the provider reports none.
+func Total(u *holdfast.Usage) *holdfast.Usage {
+	if u.TotalTokens == nil && u.InputTokens != nil && u.OutputTokens != nil {
+		u.TotalTokens = Sum(u.InputTokens, u.OutputTokens)
+	}
+	return u
+}
+
+// Spent passes on what is known of the usage of an answer that has failed, since it was
+// paid for, and returns the failure.
+func (a *Answer) Spent(err error, usage func() *holdfast.Usage) error {
+	var failed *holdfast.ModelError
+	if err == nil || a.finished || !errors.As(err, &failed) {
+		return err
+	}
+	if u := usage(); u != nil {
+		if err := a.Emit(holdfast.Delta{Usage: u}); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// maxName bounds the name of a model, in bytes: it is stored with the usage.
+const maxName = 256
+
+// NameOf returns the name of the model that answered: the provider's, or else the one that
+// was asked.
+func (c *Client) NameOf(said string) string {
+	return cmp.Or(strings.ToValidUTF8(said[:min(len(said), maxName)], ""), c.Model)
 }
 
 // NoticeContentLeftOut is the name of the notice that a model was not shown all parts of

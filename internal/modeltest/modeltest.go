@@ -46,6 +46,8 @@ type Provider struct {
 	InOrder bool
 	// Usage is what the provider's usage of the suite's answers means; see [Tokens].
 	Usage holdfast.Usage
+	// CountsEarly: an answer that fails in the middle has said how large its input was.
+	CountsEarly bool
 	// Unknown are events of kinds that a client does not know, and may ignore.
 	Unknown []string
 	// Undecodable is an event that is not JSON.
@@ -54,6 +56,9 @@ type Provider struct {
 	Errors map[failure.Kind][]string
 	// Refusals are responses that are not a 200.
 	Refusals []Refusal
+	// Refusing are error messages of a provider that does not take back what it gave with
+	// earlier answers: the model is asked again without it.
+	Refusing []string
 	// Endings are whole streams that end in a failure, by its kind: refusals of the model,
 	// for example.
 	Endings map[failure.Kind][]string
@@ -172,6 +177,20 @@ func (c *closing) Close() error {
 // says is a wire that answers with a stream of these bytes, which ends cleanly.
 func says(stream string) *wire {
 	return &wire{status: http.StatusOK, body: func(context.Context) io.Reader { return strings.NewReader(stream) }}
+}
+
+// replies is a transport that answers with a function.
+type replies func(*http.Request) (status int, body string)
+
+// Replies returns a client for which a function plays the provider.
+func Replies(reply func(*http.Request) (status int, body string)) *http.Client {
+	return &http.Client{Transport: replies(reply)}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f replies) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, body := f(r)
+	return &http.Response{StatusCode: status, Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
 // model returns the provider's model at the other end of a wire.

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -26,6 +25,8 @@ func Run(t *testing.T, p Provider) {
 	s := &suite{p}
 	t.Run("answers", s.answers)
 	t.Run("usage", s.usage)
+	t.Run("other forms", s.forms)
+	t.Run("torn characters", s.torn)
 	t.Run("unknown events", s.unknown)
 	t.Run("cut at every byte", s.cut)
 	t.Run("misbehaviour", s.misbehaviour)
@@ -34,6 +35,7 @@ func Run(t *testing.T, p Provider) {
 	t.Run("cancelled", s.cancelled)
 	t.Run("left", s.left)
 	t.Run("secrets return", s.secrets)
+	t.Run("secrets refused", s.refused)
 	t.Run("same bytes", s.bytes)
 }
 
@@ -115,6 +117,14 @@ func (s *suite) usage(t *testing.T) {
 	if err := errors.Join(err, err2); err != nil || string(g) != string(w) {
 		t.Errorf("%s, want %s (%v)", g, w, err)
 	}
+	// An answer that fails was paid for too.
+	events := s.Stream(s.samples()["text"])
+	for _, end := range append([]string{""}, s.Errors[failure.Overloaded]...) {
+		h = s.reply(t, strings.Join(events[:len(events)-s.Trailing-1], "")+end)
+		if counted := h.usage != nil && h.usage.InputTokens != nil && *h.usage.InputTokens == Input; counted != s.CountsEarly || h.err == nil {
+			t.Errorf("after %q the usage is %+v, the error %v", end, h.usage, h.err)
+		}
+	}
 }
 
 func (s *suite) unknown(t *testing.T) {
@@ -132,39 +142,11 @@ func (s *suite) unknown(t *testing.T) {
 	}
 }
 
-// cut: an answer that ends too early is a truncation wherever it ends, and what was said
-// until then is the beginning of the answer.
-func (s *suite) cut(t *testing.T) {
-	t.Parallel()
-	for name, a := range s.samples() {
-		events := s.Stream(a)
-		whole := strings.Join(events, "")
-		complete := len(strings.TrimRight(strings.Join(events[:len(events)-s.Trailing], ""), "\n"))
-		for at := range whole {
-			for _, end := range []error{io.EOF, io.ErrUnexpectedEOF} {
-				w := says("")
-				w.body = func(context.Context) io.Reader {
-					return io.MultiReader(strings.NewReader(whole[:at]), iotest.ErrReader(end))
-				}
-				h := ask(t.Context(), t, s.model(t, "m1", w), question())
-				e := h.failure()
-				switch {
-				case !strings.HasPrefix(strings.Join(a.Text, ""), h.text) || !strings.HasPrefix(strings.Join(a.Reasoning, ""), h.reasoning) || len(h.calls) > len(a.Calls):
-					t.Fatalf("%s, cut at %d with %v: %s", name, at, end, h)
-				case at >= complete && e == nil:
-				case e == nil || e.Kind != failure.Cut || !e.Retryable || !errors.Is(e, holdfast.ErrTruncated):
-					t.Fatalf("%s, cut at %d of %d with %v: %s, %v; the stream so far:\n%s", name, at, len(whole), end, h, h.err, whole[:at])
-				}
-			}
-		}
-	}
-}
-
 func (s *suite) misbehaviour(t *testing.T) {
 	t.Parallel()
 	events := s.Stream(s.samples()["text"])
 	half := strings.Join(events[:len(events)/2], "")
-	huge := "data: " + strings.Repeat("x", 5<<20)
+	huge := "data: " + strings.Repeat("x", 13<<20)
 	for name, c := range map[string]struct {
 		stream string
 		kinds  []failure.Kind
@@ -177,7 +159,7 @@ func (s *suite) misbehaviour(t *testing.T) {
 		"[DONE] alone":        {half + "data: [DONE]\n\n", nil},
 		"an undecodable one":  {half + s.Undecodable + strings.Join(events[len(events)/2:], ""), []failure.Kind{failure.Cut}},
 		"a huge line":         {half + huge, []failure.Kind{failure.Invalid}},
-		"a huge event":        {half + strings.Repeat("data: "+strings.Repeat("x", 1<<16)+"\n", 100), []failure.Kind{failure.Invalid}},
+		"a huge event":        {half + strings.Repeat("data: "+strings.Repeat("x", 1<<16)+"\n", 200), []failure.Kind{failure.Invalid}},
 	} {
 		if name == "[DONE] alone" && s.Trailing > 0 {
 			continue // there it is the terminal event
@@ -326,10 +308,9 @@ func (s *suite) left(t *testing.T) {
 	}
 }
 
-// secrets: what the provider needs back of its answers comes back unchanged to the same
-// model, and never to another.
-func (s *suite) secrets(t *testing.T) {
-	t.Parallel()
+// signed returns a request after an answer with signatures, and those.
+func (s *suite) signed(t *testing.T) (*holdfast.ModelRequest, []string) {
+	t.Helper()
 	a := s.samples()["parallel calls"]
 	var signatures []string
 	if s.Signs {
@@ -353,6 +334,14 @@ func (s *suite) secrets(t *testing.T) {
 	for _, c := range a.Calls {
 		next.Messages = append(next.Messages, holdfast.Message{ID: "t" + c.ID, Role: holdfast.RoleTool, CallID: c.ID, Text: "seen " + c.ID})
 	}
+	return next, signatures
+}
+
+// secrets: what the provider needs back of its answers comes back unchanged to the same
+// model, and never to another.
+func (s *suite) secrets(t *testing.T) {
+	t.Parallel()
+	next, signatures := s.signed(t)
 	for _, model := range []string{"m1", "m2"} {
 		w := says(strings.Join(s.Stream(s.samples()["text"]), ""))
 		if h := ask(t.Context(), t, s.model(t, model, w), next); h.err != nil {
@@ -363,8 +352,43 @@ func (s *suite) secrets(t *testing.T) {
 				t.Errorf("the model %s is sent %s: %v\n%s", model, signature, got, w.asked[0])
 			}
 		}
-		if strings.Count(w.asked[0], "seen c") != len(a.Calls) || strings.Contains(w.asked[0], "me see") {
+		if strings.Count(w.asked[0], "seen c") != 3 || strings.Contains(w.asked[0], "me see") {
 			t.Errorf("the request lacks results, or has more than it should:\n%s", w.asked[0])
+		}
+	}
+}
+
+// refused: a provider that does not take its secrets back is asked again without them, once;
+// any other refusal stands.
+func (s *suite) refused(t *testing.T) {
+	t.Parallel()
+	next, signatures := s.signed(t)
+	for _, said := range append(slices.Clone(s.Refusing), "something else is wrong") {
+		for again := range 2 {
+			asked := 0
+			m, err := s.New("m1", Key, Replies(func(r *http.Request) (int, string) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				for _, signature := range signatures {
+					if sent := strings.Contains(string(body), signature); sent != (asked == 0) {
+						t.Errorf("%s: request %d has %s: %v", said, asked, signature, sent)
+					}
+				}
+				if asked++; asked > 1+again {
+					return http.StatusOK, strings.Join(s.Stream(s.samples()["text"]), "")
+				}
+				return http.StatusBadRequest, `{"error":{"type":"invalid_request_error","message":` + JSON(said) + `}}`
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := ask(t.Context(), t, m, next)
+			e, fails := h.failure(), again == 1 || !slices.Contains(s.Refusing, said)
+			if fails && (e == nil || e.Kind != failure.Invalid) || !fails && h.err != nil {
+				t.Errorf("%s, %d times: %s, %v", said, 1+again, h, h.err)
+			}
 		}
 	}
 }

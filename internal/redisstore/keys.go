@@ -24,6 +24,8 @@ import (
 //	hf:owned:{process}     zset    the threads a process has claimed, by when it did
 //	hf:processes           zset    the processes, by the end of their lease
 //	hf:children:{thread}   zset    the threads that named this one as their parent
+//	hf:hints               hash    what processes tell each other, by name: until when (µs since
+//	                               1970), and the hint; the key expires when all of them have
 //
 // What a tenant has counted is apart from the threads, and also in one slot. A key
 // expires with what it holds; see reserve.lua.
@@ -59,6 +61,8 @@ const (
 var knownKinds = store.Kinds()
 
 func (k keys) processes() string { return k.prefix + "processes" }
+
+func (k keys) hints() string { return k.prefix + "hints" }
 
 func (k keys) inboxChannel() string { return k.prefix + "inbox" }
 

@@ -25,7 +25,7 @@ var settleLua string
 // scripts are called by their hash; a server that has forgotten one is sent its text.
 type scripts struct {
 	commit, append, post, remove, watch, release, announce, retire, lease *redis.Script
-	reserve, settle, used                                                 *redis.Script
+	reserve, settle, used, putHint, hints                                 *redis.Script
 }
 
 func newScripts() scripts {
@@ -42,6 +42,8 @@ func newScripts() scripts {
 		reserve:  redis.NewScript(reserveLua),
 		settle:   redis.NewScript(settleLua),
 		used:     redis.NewScript(usedLua),
+		putHint:  redis.NewScript(putHintLua),
+		hints:    redis.NewScript(hintsLua),
 	}
 }
 
@@ -64,7 +66,7 @@ func (s *Store) runScript(ctx context.Context, script *redis.Script, keys []stri
 }
 
 // run makes the call and returns the number that the script returns.
-func (s *Store) run(ctx context.Context, c call) (int, error) {
+func (c call) run(ctx context.Context, s *Store) (int, error) {
 	return s.runScript(ctx, c.script, c.keys, c.args...)
 }
 
@@ -160,3 +162,23 @@ for n = 2, #KEYS do
 end
 return used
 `
+
+// Hints go by the clock of Redis too; see keys.
+const (
+	// putHintLua writes a hint and removes those that are over. KEYS: hints. ARGV: name,
+	// data, how long it lasts in µs, and how long any hint may last in ms.
+	putHintLua = clockLua + `
+local all = redis.call('HGETALL', KEYS[1])
+for n = 1, #all, 2 do
+  local till = tonumber(all[n + 1]:match('^%d+') or '0') or 0
+  if till <= now then redis.call('HDEL', KEYS[1], all[n]) end
+end
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f:', now + ARGV[3]) .. ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return 0
+`
+	// hintsLua returns what time it is, and all hints with their names.
+	hintsLua = clockLua + `
+return { string.format('%.0f', now), redis.call('HGETALL', KEYS[1]) }
+`
+)

@@ -119,7 +119,7 @@ func (c *sender) run(s *Store, requests <-chan *request, most int) {
 func (s *Store) send(batch []*request) {
 	ctx := context.Background()
 	if len(batch) == 1 && batch[0].hints == nil {
-		code, err := s.run(ctx, batch[0].do)
+		code, err := batch[0].do.run(ctx, s)
 		batch[0].done <- result{code, err}
 		return
 	}
@@ -136,7 +136,7 @@ func (s *Store) send(batch []*request) {
 		code, err := r.reply.Int()
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
 			// Redis has forgotten the script, and a pipeline cannot fall back to its text.
-			code, err = s.run(ctx, r.do)
+			code, err = r.do.run(ctx, s)
 		}
 		errs := []error{err}
 		for _, h := range r.hinted {

@@ -234,7 +234,7 @@ func ByRun(records []store.Record) []RunLog {
 }
 
 // EventOf decodes a record of a log. A snapshot, which a log stores as a reference, is
-// returned as that reference; a large result is returned with empty content.
+// returned as that reference; a large result or activity is returned with empty content.
 func EventOf(data []byte) (agui.Event, error) {
 	if ref, ok := agui.RefOf(data); ok {
 		switch agui.TypeOf(data) {
@@ -242,6 +242,8 @@ func EventOf(data []byte) (agui.Event, error) {
 			return agui.StateRef{ID: ref}, nil
 		case agui.TypeMessagesSnapshot:
 			return agui.MessagesRef{Leaf: ref, Then: agui.ThenOf(data)}, nil
+		case agui.TypeActivitySnapshot:
+			data = agui.ExpandResult(data, []byte("{}"))
 		default:
 			data = agui.ExpandResult(data, []byte(`""`))
 		}

@@ -99,7 +99,7 @@ type Intent struct {
 	// At is when the call starts.
 	At time.Time `json:"at"`
 	// Effect and InDoubt are what the tool declares, should it not be there any more when the
-	// call is looked at again. Formats before 7 have none.
+	// call is looked at again. Intents of earlier versions have none.
 	Effect  holdfast.Effect `json:"effect,omitempty"`
 	InDoubt holdfast.Doubt  `json:"inDoubt,omitempty"`
 }
@@ -137,51 +137,7 @@ func PutIntent(c *store.Commit, key string, call *Call, h *History, i Intent) {
 	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call.ID, Data: MustJSON(i)})
 }
 
-// ResultMark is what the metadata of a result's message says about the result.
-type ResultMark struct {
-	// Failed means that the result is an error's text.
-	Failed bool `json:"failed"`
-	// NotRun means that nothing was started for the call.
-	NotRun bool `json:"notRun"`
-}
-
-// MarkOf returns the mark of a result's message; the zero mark if it has none.
-func MarkOf(m *agui.Message) ResultMark {
-	var metadata struct {
-		Holdfast ResultMark `json:"holdfast"`
-	}
-	if len(m.Metadata) == 0 || json.Unmarshal(m.Metadata, &metadata) != nil {
-		return ResultMark{}
-	}
-	return metadata.Holdfast
-}
-
-// FailedMark returns the metadata of a failed result's message.
-func FailedMark(notRun bool) json.RawMessage {
-	if notRun {
-		return json.RawMessage(`{"holdfast":{"failed":true,"notRun":true}}`)
-	}
-	return json.RawMessage(`{"holdfast":{"failed":true}}`)
-}
-
 // SharedAfter returns the id of the blob with the shared state after a call. It is
 // derived from the id of the result's message, so that what a recorded result did to
 // the shared state can be found.
 func SharedAfter(message string) string { return "s/" + message }
-
-// ReasonLogin is the reason of the question with which a tool has its user log in; see
-// package credential.
-const ReasonLogin = "holdfast:login_required"
-
-// The results of calls that did not run to their end. Models and people read them.
-const (
-	TextNotAnswered = "No result: the call was not answered."
-	TextDeclined    = "No result: the person declined to answer."
-	TextAbandoned   = "No result: the call was cut off before it finished, and was given up."
-	TextCancelled   = "No result: the run was cancelled before the call finished."
-	TextInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
-	TextUnknown     = "Outcome unknown: no answer came back from this call. It may have taken effect, and it was not started again. Check before you repeat it."
-	TextNotDone     = "No result: no answer came back from this call, and it has not taken effect. It can be made again."
-	TextPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
-	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit. Make a shorter call."
-)

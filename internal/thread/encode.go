@@ -42,5 +42,9 @@ func Decode(b []byte, v any) error {
 // of format 3 refuses as a codec it does not know. Format 5 adds incarnations (key.go),
 // without which a reader of format 4 would give calls other idempotency keys. Format 6 adds
 // what happened before a history branched by itself (happened.go), without which a reader of
-// format 5 would make calls again, and the titles of threads, which it would drop.
-const Format = 6
+// format 5 would make calls again, and the titles of threads, which it would drop. Format 7
+// adds the model that a run has fallen back to, which a reader of format 6 would drop, so
+// that the run would change its provider in the middle, and recorded summaries and cuts,
+// which it would not know for what they are, so that it would send a model again what that
+// has refused as too long.
+const Format = 7

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 	"github.com/holdfast-agents/holdfast/state"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -97,6 +98,9 @@ type Work struct {
 	Takeovers int `json:"claims,omitempty"`
 	// Retaken counts all takeovers since the run last finished a step.
 	Retaken int `json:"retaken,omitempty"`
+	// Model is the name of the agent's model that the run has fallen back to; empty for the
+	// agent's first. The agent may have it no more.
+	Model string `json:"model,omitempty"`
 	// Usage is what the run has used so far, by provider and model.
 	Usage []holdfast.Usage `json:"usage,omitempty"`
 	TakenBack
@@ -104,6 +108,16 @@ type Work struct {
 	Open bool `json:"open,omitempty"`
 	// Question is what a hook asks before the iteration continues; nil for most.
 	Question *Question `json:"question,omitempty"`
+	// Misfit is an answer that was taken back because it does not have its agent's form; nil
+	// once the next one is complete.
+	Misfit *Misfit `json:"misfit,omitempty"`
+	// Output is the id of the message that is the run's result; empty for most.
+	Output string `json:"output,omitempty"`
+	// Prompt is the mark of the last request to the model, by which the next is measured;
+	// nil if there was none.
+	Prompt *prompt.Mark `json:"prompt,omitempty"`
+	// Instructed tells the instructions of clients apart; see Instruct.
+	Instructed string `json:"instructed,omitempty"`
 	// Ending is why the run ends once its iteration is closed; nil for most.
 	Ending *Ending `json:"ending,omitempty"`
 

@@ -3,11 +3,17 @@ package thread
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/store"
 )
+
+// The messages of a thread are a tree in the store, in which a run sees one path, from the
+// first message to a leaf. This file reads that tree and follows the path, and says where a
+// path may be cut without tearing apart what belongs together.
 
 // History is the messages of a thread: the path from the first one to the leaf, and the
 // ids of those that are in the tree but not on the path.
@@ -17,13 +23,14 @@ type History struct {
 	Index     map[string]int    // message id to its place in Path
 	Elsewhere map[string]string // ids of messages on other branches, to their role
 	Parents   map[string]string // ids of messages on other branches, to the ids of their parents
+	Said      map[string][]byte // the user messages on other branches, as they are stored
 	Queued    map[string]bool   // ids of user messages that wait for open calls
 	Calls     map[string]bool   // tool call ids of the whole tree
 }
 
 // NewHistory returns a history without messages.
 func NewHistory() *History {
-	return &History{Index: map[string]int{}, Elsewhere: map[string]string{}, Parents: map[string]string{}, Calls: map[string]bool{}}
+	return &History{Index: map[string]int{}, Elsewhere: map[string]string{}, Parents: map[string]string{}, Said: map[string][]byte{}, Calls: map[string]bool{}}
 }
 
 // Add appends a message, raw being its stored form, to the path.
@@ -34,11 +41,32 @@ func (h *History) Add(m agui.Message, raw []byte) {
 	h.noteCalls(&m)
 }
 
+// Stored returns a message as it will be read back from the store, and its stored form. A
+// run works with the first, so that what it says to a model is the same, byte for byte,
+// after a restart: writing repairs texts that are not UTF-8, for example.
+func Stored(m agui.Message) (agui.Message, []byte) {
+	data := m.AppendJSON(nil)
+	if read, err := agui.DecodeMessage(data); err == nil {
+		return read, data
+	}
+	return m, data // what was just written can be read
+}
+
 // noteCalls remembers the ids of the message's calls.
 func (h *History) noteCalls(m *agui.Message) {
 	for i := range m.ToolCalls {
 		h.Calls[m.ToolCalls[i].ID] = true
 	}
+}
+
+// Last returns the place of the last message that is not an activity: where the
+// conversation stands. It returns -1 if there is none.
+func (h *History) Last() int {
+	last := len(h.Path) - 1
+	for last >= 0 && h.Path[last].Role == string(holdfast.RoleActivity) {
+		last--
+	}
+	return last
 }
 
 // Arguments returns the arguments of a call on the path as the model wrote them; "" if
@@ -55,8 +83,8 @@ func (h *History) Arguments(call string) string {
 }
 
 // WholeFrom returns the place of the last message that belongs to the one at place at:
-// the results of its calls, and the reasoning between them. It reports whether all calls
-// have a result by then.
+// the results of its calls, the reasoning between them, and what the model has made besides.
+// It reports whether all calls have a result by then.
 func (h *History) WholeFrom(at int) (end int, whole bool) {
 	open := map[string]bool{}
 	for i := range at + 1 {
@@ -68,12 +96,24 @@ func (h *History) WholeFrom(at int) (end int, whole bool) {
 	for end = at; end+1 < len(h.Path); end++ {
 		next := &h.Path[end+1]
 		result := next.Role == string(holdfast.RoleTool)
-		if !result && (len(open) == 0 || next.Role == string(holdfast.RoleUser) || next.Role == string(holdfast.RoleAssistant)) {
+		if !result && !made(next) && (len(open) == 0 || next.Role == string(holdfast.RoleUser) || next.Role == string(holdfast.RoleAssistant)) {
 			break
 		}
 		delete(open, next.ToolCallID)
 	}
 	return end, len(open) == 0
+}
+
+// activityPrefix begins the types of what a model makes besides text, holdfast.image for
+// example, and mediaKinds are these types' ends.
+const activityPrefix = "holdfast."
+
+var mediaKinds = []holdfast.PartType{holdfast.PartImage, holdfast.PartAudio, holdfast.PartVideo, holdfast.PartDocument}
+
+// made reports whether a message is what a model has made besides the text of an answer.
+func made(m *agui.Message) bool {
+	kind, ours := strings.CutPrefix(m.ActivityType, activityPrefix)
+	return ours && m.Role == string(holdfast.RoleActivity) && slices.Contains(mediaKinds, holdfast.PartType(kind))
 }
 
 // History reads the message tree and follows it from the leaf back to the first message.
@@ -102,6 +142,9 @@ func (rd Reader) History(ctx context.Context, key store.ThreadKey, leaf string) 
 				return nil, ReadError(key, err)
 			}
 			h.Elsewhere[stored[i].ID], h.Parents[stored[i].ID] = m.Role, stored[i].Parent
+			if m.Role == string(holdfast.RoleUser) {
+				h.Said[stored[i].ID] = stored[i].Data
+			}
 			h.noteCalls(&m)
 		}
 	}

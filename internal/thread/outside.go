@@ -46,10 +46,6 @@ type OutsideResult struct {
 	At time.Time `json:"at"`
 }
 
-// ReasonOutside is the reason of the question with which a contract says that its call is to
-// be finished from outside.
-const ReasonOutside = "holdfast:outside_call"
-
 // The ways in which outside calls end.
 const (
 	EndFinished = "finished" // with a result from outside
@@ -176,12 +172,6 @@ func (c *Call) TextClosed(text string, now time.Time) (said string, failed bool)
 	}
 	return text, true
 }
-
-// The results of outside calls that nobody has finished.
-const (
-	TextExpired = "No result: the call was handed out, but no result came in time. The work may have been done all the same."
-	TextGivenUp = "No result: the call was handed out, and was given up before a result came. The work may be done all the same."
-)
 
 // OutsideCalls returns the calls that wait for a result from outside, as they are shown.
 func (s *State) OutsideCalls() []threads.OutsideCall {

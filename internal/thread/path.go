@@ -64,6 +64,17 @@ func (h *History) Steps() Path {
 	return path
 }
 
+// Beyond returns how many of the first messages do not fit into size bytes together with
+// all that follow them.
+func (p Path) Beyond(size int) int {
+	at := len(p)
+	for at > 0 && p[at-1].bytes <= size {
+		at--
+		size -= p[at].bytes
+	}
+	return at
+}
+
 // pageBytes is how many bytes of messages are read at a time, at least one message.
 const pageBytes = 64 << 10
 

@@ -95,6 +95,7 @@ func (s *State) Begin(run, agent string) error {
 	}
 	s.standing = standing{status: threads.StatusRunning, run: run}
 	s.Agent, s.GrantedAt, s.Usage = agent, s.Iteration, nil
+	s.Misfit, s.Output = nil, ""
 	s.Advanced()
 	return nil
 }
@@ -136,8 +137,9 @@ func (s *State) Stop(cause *holdfast.Error) error {
 // Rewind takes the state back to a message after which nothing is open.
 func (s *State) Rewind(leaf string) {
 	s.to(threads.StatusIdle, holdfast.OutcomeSuccess, nil)
-	s.Leaf, s.Iteration = leaf, 0
+	s.Leaf, s.Iteration, s.Model, s.Prompt = leaf, 0, "", s.Prompt.Branched()
 	s.Calls, s.Queued, s.Open, s.Question = nil, nil, false, nil
+	s.Misfit, s.Output = nil, ""
 }
 
 // Rest turns a state that was taken in mid-run into one that a thread can stand in: it

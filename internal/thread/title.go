@@ -62,8 +62,16 @@ func titleOf(path []agui.Message) string {
 	return ""
 }
 
-// oneLine returns text with each run of white space and control characters as one space.
+// oneLine returns text with each run of white space and control characters as one space,
+// and without the characters that turn the direction of what follows: a list would show
+// the titles below backwards.
 func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+			return -1
+		}
+		return r
+	}, text)
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError
 	}), " ")

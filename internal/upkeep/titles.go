@@ -61,9 +61,9 @@ func (k Titles) whileItRuns(ctx context.Context, who holdfast.Principal, id stri
 	if err != nil || !t.State.Running() {
 		return nil, err
 	}
+	want := t.State.Described
+	want.Describe(d, &thread.History{})
 	if d.Title != nil {
-		want := t.State.Described
-		want.Describe(d, &thread.History{})
 		if want.Title == "" { // it is made from the first message, as that is known here
 			h, err := k.read.History(ctx, t.Key, t.State.Leaf)
 			if err != nil {
@@ -72,6 +72,9 @@ func (k Titles) whileItRuns(ctx context.Context, who holdfast.Principal, id stri
 			want.MakeTitle(h)
 		}
 		d.Title = &want.Title
+	}
+	if want == t.State.Described {
+		return t.Info(), nil // nothing that the run's stream would say
 	}
 	done, err := k.engine.Describe(ctx, t, d)
 	if err != nil || !done {

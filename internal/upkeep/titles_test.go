@@ -101,6 +101,11 @@ func TestTitleWhileItRuns(t *testing.T) {
 				t.Errorf("with an ETag: %v, want run_in_progress", err)
 			}
 			looptest.Must(upkeep.Titles{Keeper: other.Keeper}.Describe(t.Context(), looptest.Alice, "t", "", threads.Description{Title: &last}))(t)
+			for _, d := range []threads.Description{{Title: &last, Hidden: &hidden}, {}} { // changes nothing
+				if info := looptest.Must(upkeep.Titles{Keeper: e.Keeper}.Describe(t.Context(), looptest.Alice, "t", "", d))(t); info.Title != last || !info.Hidden {
+					t.Errorf("%+v", info)
+				}
+			}
 			close(hold)
 			events := looptest.Collect(t, reply, nil)
 			looptest.Succeeded(t, events)

@@ -25,6 +25,7 @@ func All() []holdfast.MiddlewareKind {
 		kind("retry", middleware.Retry),
 		kind("timeout", middleware.Timeout),
 		kind("historyWindow", middleware.HistoryWindow),
+		kind("largeResults", middleware.LargeResults),
 		kind("redaction", redaction.New),
 	}
 }

@@ -25,7 +25,8 @@ func TestAll(t *testing.T) {
 		"budget":         `{"thread": {"cost": 10.50, "tokens": 100000}, "tenant": {"cost": "500", "window": "24h"}, "prices": {"openai/*": {"input": 0.25, "output": 2}}, "then": "ask"}`,
 		"retry":          `{"tools": ["fetch*"], "attempts": 2, "backoff": "1s"}`,
 		"timeout":        `{"tool": "20s"}`,
-		"historyWindow":  `{"maxMessages": 40, "then": "summarise"}`,
+		"historyWindow":  `{"maxMessages": 40, "then": "summarise", "onOverflow": "fail"}`,
+		"largeResults":   `{"maxBytes": 20000}`,
 		"redaction":      `{"patterns": [{"name": "badge", "regexp": "badge-[0-9]+"}]}`,
 	}
 	names, noticed := map[string]bool{}, []string{}

@@ -26,7 +26,7 @@ var (
 func TestPages(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../../docs/middleware/*.md")
-	if err != nil || len(pages) != 9 {
+	if err != nil || len(pages) != 10 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
 	examples := read(t, "../example_*_test.go") + read(t, "../*/example_test.go")

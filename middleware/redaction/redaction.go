@@ -16,8 +16,8 @@ import (
 // model, or tools by name), the names of the patterns, and how many times.
 const NoticeRedacted = "holdfast.redacted"
 
-// New makes a middleware that hides secrets in what tools return and what the model says,
-// before any of it is stored, shown or logged. It leaves alone what a person writes and,
+// New makes a middleware that hides secrets in what tools return, what the model says and
+// what middleware and tools record, before any of it is stored, shown or logged. It leaves alone what a person writes and,
 // unless the options say otherwise, the arguments of tool calls. It panics if the options
 // are invalid.
 //
@@ -33,9 +33,27 @@ func New(o Options) holdfast.Middleware {
 		Name:           "holdfast.redaction",
 		States:         []holdfast.State{value},
 		Notices:        []string{NoticeRedacted},
+		Run:            r.run,
 		Model:          r.model,
 		Tool:           r.tool,
 		AfterIteration: tell,
+	}
+}
+
+// run has everything in the run record through the redactor.
+func (r *redactor) run(next holdfast.RunCall) holdfast.RunCall {
+	return func(outer context.Context, it *holdfast.Iteration) (string, error) {
+		return next(holdfast.ContextWithRun(outer, &holdfast.RunContext{
+			Iteration: func() holdfast.Iteration { return holdfast.IterationFrom(outer) },
+			Notify:    func(_ context.Context, name string, value any) error { return holdfast.Notify(outer, name, value) },
+			History:   func() []holdfast.Message { return holdfast.HistoryFrom(outer) },
+			Record: func(ctx context.Context, a holdfast.Activity) error {
+				h := hiding{redactor: r}
+				content := h.json(a.Content)
+				h.count(ctx, "activity:"+a.Type)
+				return holdfast.Record(outer, a.Type, content)
+			},
+		}), it)
 	}
 }
 

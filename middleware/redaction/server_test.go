@@ -53,6 +53,28 @@ func TestNothingOfASecretIsLeft(t *testing.T) {
 	}
 }
 
+// TestASecretInAnActivity: what a hook or a tool records is redacted as a message is.
+func TestASecretInAnActivity(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	note := holdfast.NewTool("note", "", func(ctx context.Context, _ struct{}) (string, error) {
+		seen = len(holdfast.HistoryFrom(ctx))
+		if err := holdfast.Notify(ctx, "test.noted", holdfast.IterationFrom(ctx).Thread); err != nil {
+			t.Error(err)
+		}
+		return "noted", holdfast.Record(ctx, "test.note", map[string]string{"text": "the key: " + secrets["aws"]})
+	})
+	c := hooktest.Converse(t, holdfast.Agent{Model: hooktest.CallThenSay("note"), Tools: []holdfast.Tool{note},
+		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}})
+	stream, history := c.Say("go"), c.Get("/threads/t/messages")
+	if strings.Contains(stream.Text+history, secrets["aws"]) || !strings.Contains(history, `{"text":"the key: [redacted:api_key]"}`) {
+		t.Errorf("%s\n%s", stream.Text, history)
+	}
+	if got := stream.Notices("test.noted"); len(got) != 1 || got[0] != `"t"` || seen != 2 || !strings.Contains(stream.Text, `"where":["activity:test.note"]`) {
+		t.Errorf("%d messages were seen: %s", seen, stream.Text)
+	}
+}
+
 // TestASecretInAnError: it is neither in the stream nor in the log.
 func TestASecretInAnError(t *testing.T) {
 	t.Parallel()

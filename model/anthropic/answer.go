@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,8 +25,8 @@ type event struct {
 	} `json:"message"`
 	Block struct {
 		Type      string          `json:"type"`
-		Text      string          `json:"text"`
-		Thinking  string          `json:"thinking"`
+		Text      modelhttp.Text  `json:"text"`
+		Thinking  modelhttp.Text  `json:"thinking"`
 		Signature string          `json:"signature"`
 		Data      string          `json:"data"`
 		ID        string          `json:"id"`
@@ -33,18 +34,20 @@ type event struct {
 		Input     json.RawMessage `json:"input"`
 	} `json:"content_block"`
 	Delta struct {
-		Type        string `json:"type"`
-		Text        string `json:"text"`
-		Thinking    string `json:"thinking"`
-		Signature   string `json:"signature"`
-		PartialJSON string `json:"partial_json"`
-		StopReason  string `json:"stop_reason"`
+		Type        string         `json:"type"`
+		Text        modelhttp.Text `json:"text"`
+		Thinking    modelhttp.Text `json:"thinking"`
+		Signature   string         `json:"signature"`
+		PartialJSON modelhttp.Text `json:"partial_json"`
+		StopReason  string         `json:"stop_reason"`
 		StopDetails struct {
 			Category    string `json:"category"`
 			Explanation string `json:"explanation"`
 		} `json:"stop_details"`
 	} `json:"delta"`
 	Usage *usage `json:"usage"`
+	// Error is in an event of the type error; gateways leave the type out.
+	Error json.RawMessage `json:"error"`
 }
 
 // usage is Anthropic's count of tokens. Its input is what was neither read from the cache
@@ -64,10 +67,10 @@ type answer struct {
 	*modelhttp.Answer
 	model *Model
 
+	now    event // the one that is being read: a new one for each would be a third of the cost
 	blocks map[int]*block
 	// pending are blocks of thinking that were not passed on as a secret yet.
 	pending []json.RawMessage
-	text    int // bytes of text so far
 	calls   int // calls so far
 	held    int // bytes of what is not passed on at once; see hold
 	stop    string
@@ -82,6 +85,7 @@ type block struct {
 	kind string
 	// thinking, signature and data are those of thinking, to be sent back.
 	thinking, signature []byte
+	seam                modelhttp.Seam // of the thinking
 	data                string
 	call                int  // the index of the call
 	given               bool // the call has arguments
@@ -100,30 +104,31 @@ const (
 	// counts: nobody else can bound what is not passed on.
 	maxHeld  = 4 << 20
 	perBlock = 1 << 8
-	// maxName bounds the name of a model, in bytes: it is stored with the usage.
-	maxName = 256
 )
 
 // Event implements modelhttp.Parser.
-func (a *answer) Event(ev modelhttp.Event) error {
+func (a *answer) Event(ev modelhttp.Event) error { return a.Spent(a.event(ev), a.total) }
+
+func (a *answer) event(ev modelhttp.Event) error {
 	if text, ok := plainText(ev.Data); ok && !ev.Failed {
 		return a.say(text)
 	}
-	var e event
-	if err := json.Unmarshal(ev.Data, &e); err != nil && !ev.Failed {
-		return a.Undecodable(err)
+	a.now = event{}
+	e := &a.now
+	if err := json.Unmarshal(ev.Data, e); err != nil && !ev.Failed {
+		return a.odd(ev.Data, err)
 	}
-	if ev.Failed || e.Type == "error" {
+	if ev.Failed || e.Type == "error" || modelhttp.Given(e.Error) {
 		return a.Fail(modelhttp.ParseFailure(0, ev.Data))
 	}
 	switch e.Type {
 	case "message_start":
-		a.name = strings.ToValidUTF8(e.Message.Model[:min(len(e.Message.Model), maxName)], "")
+		a.name = a.model.client.NameOf(e.Message.Model)
 		a.count(e.Message.Usage)
 	case "content_block_start":
-		return a.begin(&e)
+		return a.begin(e)
 	case "content_block_delta":
-		return a.delta(&e)
+		return a.delta(e)
 	case "content_block_stop":
 		return a.end(e.Index)
 	case "message_delta":
@@ -141,19 +146,46 @@ func (a *answer) Event(ev modelhttp.Event) error {
 	return nil
 }
 
+// odd decides about an event that has another form than expected: what is not known may
+// have any.
+func (a *answer) odd(data []byte, cause error) error {
+	type named struct {
+		Type string `json:"type"`
+	}
+	var e struct {
+		named
+		Block named `json:"content_block"`
+		Delta named `json:"delta"`
+	}
+	if err := json.Unmarshal(data, &e); err != nil && e.Type == "" {
+		return a.Undecodable(cause)
+	}
+	kind, known := e.Type, []string{"message_start", "content_block_stop", "message_delta", "message_stop", "error", ""}
+	switch e.Type {
+	case "content_block_start":
+		kind, known = e.Block.Type, []string{blockText, blockThinking, blockRedacted, blockToolUse, ""}
+	case "content_block_delta":
+		kind, known = e.Delta.Type, []string{"text_delta", "thinking_delta", "signature_delta", "input_json_delta", ""}
+	}
+	if slices.Contains(known, kind) {
+		return a.Undecodable(cause)
+	}
+	return nil
+}
+
 // Whole implements modelhttp.Parser.
 func (a *answer) Whole(data []byte) error {
 	var v struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(data, &v) == nil && len(v.Error) > 0 {
+	if json.Unmarshal(data, &v) == nil && modelhttp.Given(v.Error) {
 		return a.Fail(modelhttp.ParseFailure(0, data))
 	}
 	return a.NotStreamed(data)
 }
 
 // Ended implements modelhttp.Parser.
-func (a *answer) Ended(cause error) error { return a.Truncated(cause) }
+func (a *answer) Ended(cause error) error { return a.Spent(a.Truncated(cause), a.total) }
 
 // Most events are pieces of text, with these bytes around it and spaces behind.
 var (
@@ -210,7 +242,6 @@ func (a *answer) say(text string) error {
 	if err := a.flush(); err != nil {
 		return err
 	}
-	a.text += len(text)
 	return a.Emit(holdfast.Delta{Text: text})
 }
 
@@ -231,10 +262,10 @@ func (a *answer) begin(e *event) error {
 	a.blocks[e.Index] = b
 	switch b.kind {
 	case blockText:
-		return a.say(e.Block.Text)
+		return a.say(string(e.Block.Text))
 	case blockThinking:
 		b.signature = append(b.signature, e.Block.Signature...)
-		return a.think(b, e.Block.Thinking)
+		return a.think(b, string(e.Block.Thinking))
 	case blockToolUse:
 		if e.Block.Name == "" {
 			return a.Malformed("The model made a tool call without a name.", errNameless)
@@ -263,9 +294,9 @@ func (a *answer) delta(e *event) error {
 	}
 	switch e.Delta.Type {
 	case "text_delta":
-		return a.say(e.Delta.Text)
+		return a.say(string(e.Delta.Text))
 	case "thinking_delta":
-		return a.think(b, e.Delta.Thinking)
+		return a.think(b, string(e.Delta.Thinking))
 	case "signature_delta":
 		b.signature = append(b.signature, e.Delta.Signature...)
 		return a.hold(len(e.Delta.Signature))
@@ -273,7 +304,7 @@ func (a *answer) delta(e *event) error {
 		if b.kind != blockToolUse || b.given || e.Delta.PartialJSON == "" {
 			return nil
 		}
-		return a.Emit(holdfast.Delta{Call: &holdfast.CallDelta{Index: b.call, Arguments: e.Delta.PartialJSON}})
+		return a.Emit(holdfast.Delta{Call: &holdfast.CallDelta{Index: b.call, Arguments: string(e.Delta.PartialJSON)}})
 	}
 	return nil
 }
@@ -283,7 +314,7 @@ func (a *answer) think(b *block, text string) error {
 	if text == "" {
 		return nil
 	}
-	b.thinking = append(b.thinking, text...)
+	b.thinking = append(b.thinking, b.seam.Join(text)...)
 	if err := a.hold(len(text)); err != nil {
 		return err
 	}
@@ -331,7 +362,7 @@ func (a *answer) flush() error {
 	if len(a.pending) == 0 {
 		return nil
 	}
-	sealed := a.model.client.Seal(a.text, a.calls, a.pending...)
+	sealed := a.model.client.Seal(a.Said(), a.calls, a.pending...)
 	a.pending = nil
 	return a.Emit(holdfast.Delta{ReasoningSecret: sealed})
 }
@@ -390,7 +421,7 @@ func (a *answer) total() *holdfast.Usage {
 		return nil
 	}
 	u := &holdfast.Usage{
-		Provider: provider, Model: a.nameOf(), OutputTokens: a.usage.Output,
+		Provider: provider, Model: a.model.client.NameOf(a.name), OutputTokens: a.usage.Output,
 		CachedInput: a.usage.CacheRead, CacheWriteInput: a.usage.CacheWrite,
 	}
 	if a.usage.Details != nil {
@@ -400,8 +431,5 @@ func (a *answer) total() *holdfast.Usage {
 	if a.usage.Input == nil {
 		u.InputTokens = nil
 	}
-	if u.InputTokens != nil && u.OutputTokens != nil {
-		u.TotalTokens = modelhttp.Sum(u.InputTokens, u.OutputTokens)
-	}
-	return u
+	return modelhttp.Total(u)
 }

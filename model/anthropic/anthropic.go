@@ -1,9 +1,9 @@
 // Package anthropic has the models of Anthropic's Messages API:
 //
-//	model, err := anthropic.New(anthropic.Options{Model: "claude-sonnet-4-5"})
+//	model, err := anthropic.New(anthropic.Options{Model: "claude-sonnet-5-5"})
 //
 // reads the key from ANTHROPIC_API_KEY. In an agents file the same model is
-// anthropic/claude-sonnet-4-5.
+// anthropic/claude-sonnet-5-5.
 //
 // A model's thinking is sent back to it unchanged, and to no other model. The prompt is
 // cached: each request marks where it ends, so that the next one reads it from the cache.
@@ -11,10 +11,10 @@
 package anthropic
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -66,7 +66,11 @@ type Options struct {
 }
 
 // Model is a model of Anthropic's. It may be used concurrently.
-type Model struct{ client *modelhttp.Client }
+type Model struct {
+	client *modelhttp.Client
+	// binds: the provider has said that it binds thinking to what stands before it.
+	binds atomic.Bool
+}
 
 var _ holdfast.Model = (*Model)(nil)
 
@@ -99,22 +103,24 @@ func New(o Options) (*Model, error) {
 // ModelName returns the names of the provider and of the model.
 func (m *Model) ModelName() (string, string) { return provider, m.client.Model }
 
+// CircuitKey is a short hash of where the model is asked and with which key and headers; it
+// tells none of them.
+func (m *Model) CircuitKey() string { return m.client.CircuitKey() }
+
 // Stream implements [holdfast.Model]. It reads in the caller's goroutine.
 func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 	return func(yield func(holdfast.Delta, error) bool) {
-		body, left, err := m.body(req)
+		known := m.known()
+		body, left, err := m.write(req, known)
 		if err != nil {
 			yield(holdfast.Delta{}, err)
 			return
 		}
 		m.client.SayLeftOut(ctx, req, left)
-		m.client.Stream(ctx, "/v1/messages", body, yield, m.parser)
+		m.by(known).StreamAmended(ctx, "/v1/messages", body, yield, m.parser, m.amend(req, known))
 	}
 }
 
 func (m *Model) parser(a *modelhttp.Answer) modelhttp.Parser {
 	return &answer{Answer: a, model: m, blocks: map[int]*block{}}
 }
-
-// nameOf returns the name of the model that answered.
-func (a *answer) nameOf() string { return cmp.Or(a.name, a.model.client.Model) }

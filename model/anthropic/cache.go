@@ -1,8 +1,9 @@
 package anthropic
 
 // The marks up to which the provider caches the prompt, of which a request may have four.
-// A cached prefix is found if a mark stands within lookBack blocks behind the end of an
-// earlier request.
+// What a request reads from the cache ends at one of its marks where an earlier request had
+// one too, or up to 20 blocks before it. So there is always a mark where the request before
+// ended, however many blocks the turn has added since.
 
 // cache is a mark.
 type cache struct {
@@ -11,24 +12,14 @@ type cache struct {
 
 func ephemeral() *cache { return &cache{Type: "ephemeral"} }
 
-const (
-	// lookBack is how many blocks before a mark the provider looks for an earlier one;
-	// it is 20, and counting leaves some room.
-	lookBack = 18
-	// stride is how far apart the marks are in a turn that adds more.
-	stride = 15
-	// maxStrides is how many marks a turn may have besides its last.
-	maxStrides = 2
-)
-
-// mark sets the marks: behind what never changes, which is the tools and the system text,
-// behind the last block, and within a turn that has added many.
+// mark sets the marks: behind the tools, behind the system text, behind the last block, and
+// where the request before ended.
 func mark(system []*content, tools []*tool, messages []*message) {
-	switch {
-	case len(system) > 0:
-		system[len(system)-1].Cache = ephemeral()
-	case len(tools) > 0:
+	if len(tools) > 0 {
 		tools[len(tools)-1].Cache = ephemeral()
+	}
+	if len(system) > 0 {
+		system[len(system)-1].Cache = ephemeral()
 	}
 	var blocks []*content
 	before := 0 // the number of blocks of the request before this one
@@ -39,12 +30,8 @@ func mark(system []*content, tools []*tool, messages []*message) {
 		}
 		blocks = append(blocks, m.Content...)
 	}
-	at := len(blocks) - 1
-	put(blocks, at)
-	for n := 0; n < maxStrides && at-before > lookBack; n++ {
-		at -= stride
-		put(blocks, at)
-	}
+	put(blocks, len(blocks)-1)
+	put(blocks, before-1)
 }
 
 // put sets a mark at a block, or before it: thinking cannot have one.

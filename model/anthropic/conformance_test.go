@@ -83,14 +83,19 @@ func failed(kind, message string) string {
 // TestConformance plugs a fake of Anthropic's Messages into the suite.
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	modeltest.Run(t, conforming())
+}
+
+func conforming() modeltest.Provider {
 	unnamed := "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"
+	untyped := "data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"
 	refusal := opening() + begin(0, `{"type":"text","text":""}`) + delta(0, "text_delta", "text", "I ") +
 		sse("message_delta", `,"delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"no KEY"}},"usage":{"output_tokens":5}`) + sse("message_stop", "")
-	modeltest.Run(t, modeltest.Provider{
+	return modeltest.Provider{
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake", HTTP: client})
 		},
-		Stream: fake, Thinks: true, Signs: true,
+		Stream: fake, CountsEarly: true, Thinks: true, Signs: true,
 		Usage: holdfast.Usage{
 			InputTokens: count(modeltest.Input), OutputTokens: count(modeltest.Output), TotalTokens: count(modeltest.Input + modeltest.Output),
 			ReasoningTokens: count(modeltest.Reasoning), CachedInput: count(modeltest.Cached), CacheWriteInput: count(modeltest.Written),
@@ -98,16 +103,20 @@ func TestConformance(t *testing.T) {
 		Unknown: []string{
 			sse("news", ""), sse("ping", ""), ": hi\n\n",
 			begin(70, `{"type":"server_news","x":1}`), sse("content_block_delta", `,"index":70,"delta":{"type":"news_delta"}`), end(71),
+			sse("news", `,"index":"one","message":7,"delta":"x","usage":[]`), sse("message_start", `,"error":null`),
+			begin(72, `{"type":"server_news","text":{"x":1},"name":[]}`), sse("content_block_delta", `,"index":72,"delta":{"type":"news_delta","text":7}`),
+			sse("content_block_delta", `,"index":1,"delta":{"type":"citations_delta","citation":{"type":"page_location","cited_text":"so"}}`),
 		},
 		Undecodable: "event: content_block_delta\ndata: {\"type\":\"content_bl\n\n",
 		Errors: map[failure.Kind][]string{
-			failure.Overloaded: {failed("overloaded_error", "Overloaded KEY"), failed("api_error", ""), failed("timeout_error", ""), unnamed},
+			failure.Overloaded: {failed("overloaded_error", "Overloaded KEY"), failed("api_error", ""), failed("timeout_error", ""), unnamed, untyped, "data: {\"error\":\"busy\"}\n\n"},
 			failure.Rate:       {failed("rate_limit_error", "slow")},
 			failure.Quota:      {failed("billing_error", "")},
 			failure.Auth:       {failed("authentication_error", ""), failed("permission_error", ""), failed("not_found_error", "")},
 			failure.TooLong:    {failed("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), failed("request_too_large", "")},
 			failure.Invalid:    {failed("invalid_request_error", "what?")},
 		},
+		Refusing: []string{saysWrong, saysKept, saysFirst},
 		Endings: map[failure.Kind][]string{
 			failure.Refused: {refusal},
 			failure.Cut: {
@@ -121,5 +130,5 @@ func TestConformance(t *testing.T) {
 			modeltest.Refusal{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`, Kind: failure.Quota},
 			modeltest.Refusal{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, Kind: failure.TooLong},
 		),
-	})
+	}
 }

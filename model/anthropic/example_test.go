@@ -14,10 +14,10 @@ import (
 // A model of Anthropic's takes one line: the key comes from ANTHROPIC_API_KEY. If it is not
 // set, the error says so before anything runs.
 func ExampleNew() {
-	_, err := anthropic.New(anthropic.Options{Model: "claude-sonnet-4-5", Getenv: func(string) string { return "" }})
+	_, err := anthropic.New(anthropic.Options{Model: "claude-sonnet-5-5", Getenv: func(string) string { return "" }})
 	fmt.Println(err)
 	// Output:
-	// the model claude-sonnet-4-5 needs a key: set ANTHROPIC_API_KEY, or name a server that needs none with ANTHROPIC_BASE_URL
+	// the model claude-sonnet-5-5 needs a key: set ANTHROPIC_API_KEY, or name a server that needs none with ANTHROPIC_BASE_URL
 }
 
 // A model that thinks before it answers.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // images are the types of images that the API takes.
@@ -27,7 +28,9 @@ func part(p *holdfast.Part) *content {
 	s := p.Source
 	switch s.Type {
 	case holdfast.SourceURL:
-		return &content{Type: kind, Source: &source{Type: "url", URL: s.Value}}
+		if mime := modelhttp.MIMEType(s); mime == "" || kind == "image" && slices.Contains(images, mime) || kind == "document" && mime == "application/pdf" {
+			return &content{Type: kind, Source: &source{Type: "url", URL: s.Value}}
+		}
 	case holdfast.SourceFile:
 		if s.Provider == provider {
 			return &content{Type: kind, Source: &source{Type: "file", FileID: s.Value}}
@@ -43,8 +46,7 @@ func part(p *holdfast.Part) *content {
 // data writes content that is in the message itself: images of some types, PDFs, and
 // documents of text.
 func data(kind string, s *holdfast.Source) *source {
-	mime, _, _ := strings.Cut(strings.ToLower(s.MIMEType), ";")
-	mime = strings.TrimSpace(mime)
+	mime := modelhttp.MIMEType(s)
 	switch {
 	case kind == "image" && slices.Contains(images, mime), kind == "document" && mime == "application/pdf":
 		return &source{Type: "base64", MediaType: mime, Data: s.Value}

@@ -4,50 +4,91 @@ package anthropic
 // tools, the parameters, and the marks up to which the provider caches the prompt.
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 )
 
 // body writes a request, and returns what the model cannot take of it. The same request
-// always gives the same bytes.
-func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, error) {
-	body := maps.Clone(m.client.Params)
-	if body == nil {
-		body = map[string]any{}
-	}
-	w := &writer{client: m.client, req: req}
-	w.write()
+// always gives the same bytes, and the next one of the thread begins with them, up to the
+// end of the last message of the history and but for the marks.
+func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, []modelhttp.LeftPart, error) {
+	return m.write(req, whole)
+}
+
+// write is body with more or less of the earlier thinking.
+func (m *Model) write(req *holdfast.ModelRequest, t thoughts) (*modelhttp.Body, []modelhttp.LeftPart, error) {
+	w := &writer{client: m.client, req: req, bare: t == bare}
+	history := len(req.History())
+	w.between(0, history)
+	w.begin()
 	system, tools := system(req), tools(req.Tools)
-	if body["cache_control"] == nil {
+	if m.client.Params["cache_control"] == nil {
 		mark(system, tools, w.messages)
 	}
-	w.volatile()
-	body["model"], body["stream"], body["messages"] = m.client.Model, true, w.messages
-	if body["max_tokens"] == nil {
-		body["max_tokens"] = DefaultMaxTokens
-	}
-	if len(system) > 0 {
-		body["system"] = system
-	}
+	end := w.end()
+	w.volatile(history)
+	b := modelhttp.NewBody(m.settings(req, t))
 	if len(tools) > 0 {
-		body["tools"] = tools
-	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil, nil, &holdfast.ModelError{
-			Kind: failure.Invalid, Provider: provider, Model: m.client.Model,
-			Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err),
+		b.Open(`"tools":[`)
+		for _, tool := range tools {
+			add(b, tool, tool.Cache)
 		}
+		b.Close("]")
 	}
-	return b, w.left, nil
+	b.End(prompt.Tools)
+	if len(system) > 0 {
+		b.Open(`"system":[`)
+		for _, c := range system {
+			add(b, c, c.Cache)
+		}
+		b.Close("]")
+	}
+	b.End(prompt.Instructions)
+	b.Open(`"messages":[`)
+	for i, m := range w.messages {
+		b.Open(`{"role":"` + m.Role + `","content":[`)
+		for n, c := range m.Content {
+			add(b, c, c.Cache)
+			if (place{i, n}) == end {
+				b.End(prompt.Messages)
+			}
+		}
+		b.Close("]}")
+	}
+	b.Close("]")
+	written, err := m.client.Written(b)
+	return written, w.left, err
+}
+
+// add writes an element of a list, with its mark if it has one.
+func add(b *modelhttp.Body, v any, c *cache) {
+	if c == nil {
+		b.Add(v)
+		return
+	}
+	b.AddMarked(v, "cache_control", c)
+}
+
+// settings are the members of a request besides the prompt.
+func (m *Model) settings(req *holdfast.ModelRequest, t thoughts) map[string]any {
+	all := maps.Clone(m.client.Params)
+	if all == nil {
+		all = map[string]any{}
+	}
+	all["model"], all["stream"] = m.client.Model, true
+	if all["max_tokens"] == nil {
+		all["max_tokens"] = DefaultMaxTokens
+	}
+	t.set(all)
+	if req.Output != nil {
+		all["output_config"] = m.formed(req.Output)
+	}
+	return all
 }
 
 // The roles of messages.
@@ -58,8 +99,8 @@ const (
 
 // message is a message in the API's form.
 type message struct {
-	Role    string     `json:"role"`
-	Content []*content `json:"content"`
+	Role    string
+	Content []*content
 }
 
 // content is a block of a message, of the system text, or a tool's result.
@@ -75,7 +116,8 @@ type content struct {
 	CallID string     `json:"tool_use_id,omitempty"`
 	Result []*content `json:"content,omitempty"`
 	Failed bool       `json:"is_error,omitempty"`
-	Cache  *cache     `json:"cache_control,omitempty"`
+	// Cache is a mark, which is written with the block.
+	Cache *cache `json:"-"`
 	// thinking is a block that is sent as it is.
 	thinking json.RawMessage
 }
@@ -101,17 +143,15 @@ type tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Schema      json.RawMessage `json:"input_schema"`
-	Cache       *cache          `json:"cache_control,omitempty"`
+	Cache       *cache          `json:"-"`
 }
 
-// tools writes the tools in the order of their names: a frontend may list its own in any
-// order, and the cached prompt begins with the tools.
+// tools writes the tools.
 func tools(specs []holdfast.ToolSpec) []*tool {
 	list := make([]*tool, len(specs))
-	for i := range specs {
-		list[i] = &tool{Name: specs[i].Name, Description: specs[i].Description, Schema: modelhttp.Parameters(&specs[i])}
+	for i, t := range modelhttp.Tools(specs) {
+		list[i] = &tool{Name: t.Name, Description: t.Description, Schema: modelhttp.Parameters(&t)}
 	}
-	slices.SortStableFunc(list, func(a, b *tool) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
@@ -134,6 +174,7 @@ type writer struct {
 	req      *holdfast.ModelRequest
 	messages []*message
 	left     []modelhttp.LeftPart
+	bare     bool // without thinking
 }
 
 // add adds blocks to the conversation. Roles must alternate, so neighbours of one role are
@@ -155,11 +196,10 @@ const (
 	goOn          = "(Continue.)"
 )
 
-// write writes the conversation.
-func (w *writer) write() {
-	list := w.req.Messages
-	for i := 0; i < len(list); i++ {
-		switch m := &list[i]; m.Role {
+// between writes the messages from an index up to another.
+func (w *writer) between(from, to int) {
+	for i := from; i < to; i++ {
+		switch m := &w.req.Messages[i]; m.Role {
 		case holdfast.RoleSystem, holdfast.RoleDeveloper, holdfast.RoleUser:
 			w.add(user, w.contentOf(i, m)...)
 		case holdfast.RoleAssistant:
@@ -167,12 +207,25 @@ func (w *writer) write() {
 			i = w.results(i)
 		}
 	}
+}
+
+// begin puts a message of the user before a conversation that begins with an answer.
+func (w *writer) begin() {
 	if len(w.messages) > 0 && w.messages[0].Role == assistant {
 		w.messages = append([]*message{{Role: user, Content: []*content{{Type: blockText, Text: beginsEarlier}}}}, w.messages...)
 	}
-	if n := len(w.messages); n == 0 || w.messages[n-1].Role == assistant {
-		w.add(user, &content{Type: blockText, Text: goOn})
+}
+
+// place is that of a block among the messages.
+type place struct{ message, block int }
+
+// end returns the place of the last block so far.
+func (w *writer) end() place {
+	if len(w.messages) == 0 {
+		return place{-1, -1}
 	}
+	last := len(w.messages) - 1
+	return place{last, len(w.messages[last].Content) - 1}
 }
 
 // said writes the assistant message with index i, with its thinking where it was.
@@ -180,10 +233,14 @@ func (w *writer) said(i int) []*content {
 	var blocks []*content
 	for _, p := range w.client.Pieces(w.req.Messages, i) {
 		switch {
-		case p.Block != nil && isThinking(p.Block):
-			blocks = append(blocks, &content{thinking: p.Block})
+		case p.Block != nil:
+			if !w.bare && isThinking(p.Block) {
+				blocks = append(blocks, &content{thinking: p.Block})
+			}
 		case p.Call != nil:
 			blocks = append(blocks, &content{Type: blockToolUse, ID: modelhttp.CallID(p.Call.ID), Name: p.Call.Name, Input: modelhttp.Arguments(p.Call.Arguments)})
+		case p.Media != nil:
+			blocks = append(blocks, &content{Type: blockText, Text: modelhttp.LeftOut(p.Media)})
 		case !blank(p.Text):
 			blocks = append(blocks, &content{Type: blockText, Text: p.Text})
 		}
@@ -249,9 +306,14 @@ func (w *writer) contentOf(i int, m *holdfast.Message) []*content {
 	return blocks
 }
 
-// volatile adds what may be different in the next request: it stands behind the last mark,
-// so that it does not empty the cache.
-func (w *writer) volatile() {
+// volatile adds what may be different in the next request: the messages from an index on,
+// the frontend's context, and what only stands in for a message. It is behind the last
+// mark, so that it does not empty the cache.
+func (w *writer) volatile(from int) {
+	w.between(from, len(w.req.Messages))
+	if n := len(w.messages); n == 0 || w.messages[n-1].Role == assistant {
+		w.add(user, &content{Type: blockText, Text: goOn})
+	}
 	if len(w.req.Context) > 0 {
 		w.add(user, &content{Type: blockText, Text: modelhttp.ContextText(w.req.Context)})
 	}

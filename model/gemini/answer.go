@@ -5,7 +5,7 @@ package gemini
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -36,17 +36,15 @@ type event struct {
 
 // partOut is a part of an answer.
 type partOut struct {
-	Text      string `json:"text"`
-	Thought   bool   `json:"thought"`
-	Signature string `json:"thoughtSignature"`
+	Text      modelhttp.Text `json:"text"`
+	Thought   bool           `json:"thought"`
+	Signature string         `json:"thoughtSignature"`
 	Call      *struct {
 		ID   string          `json:"id"`
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
 	} `json:"functionCall"`
-	Data *struct {
-		MIMEType string `json:"mimeType"`
-	} `json:"inlineData"`
+	Data *data `json:"inlineData"`
 }
 
 // usage is Gemini's count of tokens: the candidates' are without the thoughts, and the
@@ -64,35 +62,24 @@ type usage struct {
 type answer struct {
 	*modelhttp.Answer
 	model *Model
-	ctx   context.Context
 	// attempt is the number of earlier attempts.
 	attempt int
 
-	text  int // bytes of text so far
 	calls int // calls so far
+	media int // images so far
 	// pending are blocks of signatures that were not passed on as a secret yet.
 	pending []json.RawMessage
 	held    int    // bytes of signatures so far
 	usage   []byte // the last report
 	name    string // of the model that answered
-	// left are the kinds of what the model gave and a message cannot hold.
-	left []string
 }
 
 const (
-	// maxName bounds the name of a model, in bytes: it is stored with the usage.
-	maxName = 256
 	// maxHeld bounds the signatures of an answer, in bytes, and perBlock is what each
 	// counts besides.
 	maxHeld  = 4 << 20
 	perBlock = 1 << 8
-	// maxLeft bounds the kinds that are told.
-	maxLeft = 8
 )
-
-// noticeOutputLeftOut is the name of the notice that a model's answer had content that a
-// message cannot hold, such as an image.
-const noticeOutputLeftOut = "holdfast.output_left_out"
 
 // signed is the block that a signature is stored as. Text is how many bytes of the text
 // that follows it signs; a thought's signature stands for itself. One without a signature
@@ -104,18 +91,18 @@ type signed struct {
 }
 
 // Event implements modelhttp.Parser.
-func (a *answer) Event(ev modelhttp.Event) error {
+func (a *answer) Event(ev modelhttp.Event) error { return a.Spent(a.event(ev), a.total) }
+
+func (a *answer) event(ev modelhttp.Event) error {
 	var e event
 	if err := json.Unmarshal(ev.Data, &e); err != nil && !ev.Failed {
 		return a.Undecodable(err)
 	}
-	if ev.Failed || isSet(e.Error) {
+	if ev.Failed || modelhttp.Given(e.Error) {
 		return a.Fail(modelhttp.ParseFailure(0, ev.Data))
 	}
-	if e.Model != "" && a.name == "" {
-		a.name = strings.ToValidUTF8(e.Model[:min(len(e.Model), maxName)], "")
-	}
-	if isSet(e.Usage) {
+	a.name = cmp.Or(a.name, e.Model)
+	if modelhttp.Given(e.Usage) {
 		a.usage = append(a.usage[:0], e.Usage...)
 	}
 	if len(e.Candidates) == 0 {
@@ -136,21 +123,19 @@ func (a *answer) Event(ev modelhttp.Event) error {
 	return a.done(c.FinishReason, c.FinishMessage)
 }
 
-func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-
 // Whole implements modelhttp.Parser.
 func (a *answer) Whole(data []byte) error {
 	var v struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(data, &v) == nil && isSet(v.Error) {
+	if json.Unmarshal(data, &v) == nil && modelhttp.Given(v.Error) {
 		return a.Fail(modelhttp.ParseFailure(0, data))
 	}
 	return a.NotStreamed(data)
 }
 
 // Ended implements modelhttp.Parser.
-func (a *answer) Ended(cause error) error { return a.Truncated(cause) }
+func (a *answer) Ended(cause error) error { return a.Spent(a.Truncated(cause), a.total) }
 
 var errNameless = errors.New("a tool call has no name")
 
@@ -161,17 +146,13 @@ func (a *answer) part(p *partOut) error {
 		return a.call(p)
 	case p.Thought:
 		if p.Text != "" {
-			if err := a.Emit(holdfast.Delta{Reasoning: p.Text}); err != nil {
+			if err := a.Emit(holdfast.Delta{Reasoning: string(p.Text)}); err != nil {
 				return err
 			}
 		}
 		return a.sign(p.Signature, signed{Thought: true})
 	case p.Data != nil:
-		kind := p.Data.MIMEType[:min(len(p.Data.MIMEType), maxName)]
-		if len(a.left) < maxLeft && !slices.Contains(a.left, kind) {
-			a.left = append(a.left, kind)
-		}
-		return nil
+		return a.made(p)
 	}
 	// The signature stands before its text, so that the two go back together.
 	if err := a.sign(p.Signature, signed{Text: len(p.Text)}); err != nil || p.Text == "" {
@@ -180,8 +161,21 @@ func (a *answer) part(p *partOut) error {
 	if err := a.flush(); err != nil {
 		return err
 	}
-	a.text += len(p.Text)
-	return a.Emit(holdfast.Delta{Text: p.Text})
+	return a.Emit(holdfast.Delta{Text: string(p.Text)})
+}
+
+// made takes an image, with its signature. Those among the thoughts are sketches.
+func (a *answer) made(p *partOut) error {
+	if err := a.flush(); err != nil {
+		return err
+	}
+	if err := a.hold(p.Signature); err != nil {
+		return err
+	}
+	a.media++
+	part := modelhttp.Made(strings.ToLower(p.Data.MIMEType), p.Data.Data)
+	part.EncryptedValue = a.model.client.Seal(0, 0, signatureAlone(p.Signature))
+	return a.Emit(holdfast.Delta{Media: part})
 }
 
 // sign keeps a signature, to be sent back.
@@ -190,21 +184,28 @@ func (a *answer) sign(signature string, block signed) error {
 		return nil
 	}
 	block.Signature = signature
-	raw, err := a.block(block)
-	a.pending = append(a.pending, raw)
-	return err
-}
-
-// block writes a block, and counts it.
-func (a *answer) block(block signed) (json.RawMessage, error) {
-	if a.held += perBlock + len(block.Signature); a.held > maxHeld {
-		return nil, a.TooMuch("signatures")
-	}
 	raw, err := json.Marshal(block)
 	if err != nil {
-		return nil, a.Undecodable(err)
+		return a.Undecodable(err)
 	}
-	return raw, nil
+	a.pending = append(a.pending, raw)
+	return a.hold(signature)
+}
+
+// hold counts a signature.
+func (a *answer) hold(signature string) error {
+	if a.held += perBlock + len(signature); a.held > maxHeld {
+		return a.TooMuch("signatures")
+	}
+	return nil
+}
+
+// signatureAlone is the block of a call, written without reflection: most calls have one.
+func signatureAlone(signature string) json.RawMessage {
+	if signature == "" {
+		return json.RawMessage("{}")
+	}
+	return append(modelhttp.AppendQuoted([]byte(`{"thoughtSignature":`), signature), '}')
 }
 
 // flush passes on, as one secret, the signatures that stand here.
@@ -212,7 +213,7 @@ func (a *answer) flush() error {
 	if len(a.pending) == 0 {
 		return nil
 	}
-	sealed := a.model.client.Seal(a.text, a.calls, a.pending...)
+	sealed := a.model.client.SealAfter(a.media, a.Said(), a.calls, a.pending...)
 	a.pending = nil
 	return a.Emit(holdfast.Delta{ReasoningSecret: sealed})
 }
@@ -227,15 +228,14 @@ func (a *answer) call(p *partOut) error {
 		return err
 	}
 	d := &holdfast.CallDelta{Index: a.calls, ID: p.Call.ID, Name: p.Call.Name}
-	if args := bytes.TrimSpace(p.Call.Args); isSet(args) && string(args) != "{}" {
+	if args := bytes.TrimSpace(p.Call.Args); modelhttp.Given(args) && string(args) != "{}" {
 		d.Arguments = string(args)
 	}
 	if p.Signature != "" || a.calls == 0 {
-		raw, err := a.block(signed{Signature: p.Signature})
-		if err != nil {
+		if err := a.hold(p.Signature); err != nil {
 			return err
 		}
-		d.EncryptedValue = a.model.client.Seal(0, 0, raw)
+		d.EncryptedValue = a.model.client.Seal(0, 0, signatureAlone(p.Signature))
 	}
 	a.calls++
 	return a.Emit(holdfast.Delta{Call: d})
@@ -272,10 +272,6 @@ func (a *answer) done(reason, message string) error {
 	if err := a.flush(); err != nil {
 		return err
 	}
-	if len(a.left) > 0 {
-		// Outside a run nobody reads it.
-		_ = holdfast.Notify(a.ctx, noticeOutputLeftOut, map[string]any{"provider": provider, "model": a.nameOf(), "content": a.left})
-	}
 	if err := a.Emit(holdfast.Delta{Usage: a.total(), Finish: finish}); err != nil {
 		return err
 	}
@@ -288,12 +284,8 @@ func (a *answer) total() *holdfast.Usage {
 	if len(a.usage) == 0 || json.Unmarshal(a.usage, &u) != nil {
 		return nil
 	}
-	total := &holdfast.Usage{
-		Provider: provider, Model: a.nameOf(), InputTokens: modelhttp.Sum(u.Prompt, u.ToolPrompt), OutputTokens: modelhttp.Sum(u.Candidates, u.Thoughts),
+	return modelhttp.Total(&holdfast.Usage{
+		Provider: provider, Model: a.model.client.NameOf(a.name), InputTokens: modelhttp.Sum(u.Prompt, u.ToolPrompt), OutputTokens: modelhttp.Sum(u.Candidates, u.Thoughts),
 		TotalTokens: u.Total, ReasoningTokens: u.Thoughts, CachedInput: u.Cached,
-	}
-	if total.TotalTokens == nil && total.InputTokens != nil && total.OutputTokens != nil {
-		total.TotalTokens = modelhttp.Sum(total.InputTokens, total.OutputTokens)
-	}
-	return total
+	})
 }

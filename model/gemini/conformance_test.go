@@ -117,7 +117,7 @@ func conforming(nameless bool) modeltest.Provider {
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake", HTTP: client})
 		},
-		Stream: fake(nameless), Thinks: true, Signs: true, SignsCalls: true, InOrder: true, Nameless: nameless,
+		Stream: fake(nameless), CountsEarly: true, Thinks: true, Signs: true, SignsCalls: true, InOrder: true, Nameless: nameless,
 		Usage: holdfast.Usage{
 			InputTokens: count(modeltest.Input), OutputTokens: count(modeltest.Output), TotalTokens: count(modeltest.Input + modeltest.Output),
 			ReasoningTokens: count(modeltest.Reasoning), CachedInput: count(modeltest.Cached),
@@ -135,6 +135,7 @@ func conforming(nameless bool) modeltest.Provider {
 			failure.TooLong:    {failed(400, "INVALID_ARGUMENT", "The input token count (9) exceeds the maximum number of tokens allowed (8).", "")},
 			failure.Invalid:    {failed(400, "INVALID_ARGUMENT", "what?", "")},
 		},
+		Refusing: []string{"Corrupted thought signature.", "Function call is missing a thought_signature in functionCall parts."},
 		Endings: map[failure.Kind][]string{
 			failure.Refused: {sse(`"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}` + tail(`"promptTokenCount": 3`))},
 			failure.Cut:     cut,

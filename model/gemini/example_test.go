@@ -14,10 +14,10 @@ import (
 // A model of Google's takes one line: the key comes from GEMINI_API_KEY. If it is not set,
 // the error says so before anything runs.
 func ExampleNew() {
-	_, err := gemini.New(gemini.Options{Model: "gemini-3-pro-preview", Getenv: func(string) string { return "" }})
+	_, err := gemini.New(gemini.Options{Model: "gemini-3.8-flash", Getenv: func(string) string { return "" }})
 	fmt.Println(err)
 	// Output:
-	// the model gemini-3-pro-preview needs a key: set GEMINI_API_KEY, or name a server that needs none with GEMINI_BASE_URL
+	// the model gemini-3.8-flash needs a key: set GEMINI_API_KEY, or name a server that needs none with GEMINI_BASE_URL
 }
 
 // A model that shows its thoughts before it answers.

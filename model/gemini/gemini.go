@@ -1,16 +1,15 @@
 // Package gemini has the models of Google's Gemini API:
 //
-//	model, err := gemini.New(gemini.Options{Model: "gemini-3-pro-preview"})
+//	model, err := gemini.New(gemini.Options{Model: "gemini-3.8-flash"})
 //
 // reads the key from GEMINI_API_KEY or GOOGLE_API_KEY. In an agents file the same model is
-// gemini/gemini-3-pro-preview.
+// gemini/gemini-3.8-flash.
 //
 // The signatures of a model's thoughts are sent back to it unchanged, and to no other
 // model. What a model cannot take is left out, and the model is told so.
 package gemini
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -122,6 +121,10 @@ func pathOf(model string) string {
 // ModelName returns the names of the provider and of the model.
 func (m *Model) ModelName() (string, string) { return provider, m.client.Model }
 
+// CircuitKey is a short hash of where the model is asked and with which key and headers; it
+// tells none of them.
+func (m *Model) CircuitKey() string { return m.client.CircuitKey() }
+
 // Stream implements [holdfast.Model]. It reads in the caller's goroutine.
 func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 	return func(yield func(holdfast.Delta, error) bool) {
@@ -131,11 +134,30 @@ func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq
 			return
 		}
 		m.client.SayLeftOut(ctx, req, left)
-		m.client.Stream(ctx, m.path, body, yield, func(a *modelhttp.Answer) modelhttp.Parser {
-			return &answer{Answer: a, model: m, ctx: ctx, attempt: req.Attempt}
-		})
+		m.client.StreamAmended(ctx, m.path, body, yield, m.parser(req.Attempt), m.amend(req))
 	}
 }
 
-// nameOf returns the name of the model that answered.
-func (a *answer) nameOf() string { return cmp.Or(a.name, a.model.client.Model) }
+func (m *Model) parser(attempt int) func(*modelhttp.Answer) modelhttp.Parser {
+	return func(a *modelhttp.Answer) modelhttp.Parser {
+		return &answer{Answer: a, model: m, attempt: attempt}
+	}
+}
+
+// amend returns the request without the model's earlier signatures if the provider does not
+// take them back: they are worth something only to the key that they were made for.
+func (m *Model) amend(req *holdfast.ModelRequest) modelhttp.Amend {
+	bare := false
+	return func(refused *holdfast.ModelError) (*modelhttp.Client, *modelhttp.Body) {
+		said := strings.ToLower(strings.NewReplacer("_", "", " ", "").Replace(refused.Error()))
+		if bare || !strings.Contains(said, "thoughtsignature") {
+			return nil, nil
+		}
+		bare = true
+		body, _, err := m.write(req, bare)
+		if err != nil {
+			return nil, nil
+		}
+		return m.client, body
+	}
+}

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -32,54 +30,19 @@ func testModel(t testing.TB, name string, params map[string]any) *Model {
 	return m
 }
 
-func (m *Model) parser(ctx context.Context, attempt int) func(*modelhttp.Answer) modelhttp.Parser {
-	return func(a *modelhttp.Answer) modelhttp.Parser {
-		return &answer{Answer: a, model: m, ctx: ctx, attempt: attempt}
-	}
+func reader(t testing.TB) *modeltest.Reader {
+	m := &Model{client: &modelhttp.Client{Provider: provider, Model: "m1"}}
+	return &modeltest.Reader{Client: m.client, Ends: []string{"finishreason"}, Parser: m.parser(0)}
 }
 
-// read reads a stream without a request, and writes down what it says.
 func read(t testing.TB, r io.Reader) string {
-	var log strings.Builder
-	m, finished := &Model{client: &modelhttp.Client{Provider: provider, Model: "m1"}}, false
-	err := m.client.Read(r, func(d holdfast.Delta, _ error) bool {
-		if finished {
-			t.Error("a delta came after the last one")
-		}
-		finished = d.Finish != ""
-		call := ""
-		if d.Call != nil {
-			call = fmt.Sprint(*d.Call)
-		}
-		fmt.Fprintf(&log, "%q %q %q %s %s\n", d.Text, d.Reasoning, d.ReasoningSecret, call, d.Finish)
-		return true
-	}, m.parser(t.Context(), 0))
-	if (err == nil) != finished {
-		t.Errorf("finished %v with the error %v", finished, err)
-	}
-	fmt.Fprint(&log, err)
-	return log.String()
+	t.Helper()
+	return reader(t).Read(t, r)
 }
 
-// FuzzStream: no stream makes the reader panic or end twice, and it makes no difference
-// where the network splits the stream.
 func FuzzStream(f *testing.F) {
-	for _, a := range []modeltest.Answer{
-		{Text: []string{"x", "é"}, Finish: holdfast.FinishStop},
-		{Reasoning: []string{"hm"}, Signature: "s", Calls: []modeltest.Call{{ID: "a", Name: "f", Arguments: []string{"{}"}, Signature: "t"}, {ID: "b", Name: "g"}}, Finish: holdfast.FinishToolCalls},
-	} {
-		f.Add([]byte(strings.Join(fake(false)(a), "")))
-	}
-	f.Add([]byte(failed(503, "UNAVAILABLE", "x", "")))
-	f.Add([]byte(chunk(signedText("é", "s"), `{"inlineData": {"mimeType": "image/png","data": "AAAA"}}`) + finish("SAFETY")))
-	f.Add([]byte(sse(`"promptFeedback": {"blockReason": "SAFETY"}`)))
-	f.Add([]byte(`[{"error":{"code":500}}]`))
-	f.Fuzz(func(t *testing.T, stream []byte) {
-		whole, pieces := read(t, bytes.NewReader(stream)), read(t, iotest.OneByteReader(bytes.NewReader(stream)))
-		if whole != pieces {
-			t.Errorf("in one piece:\n%s\nbyte by byte:\n%s", whole, pieces)
-		}
-	})
+	modeltest.Fuzz(f, conforming(false), reader(f), chunk(signedText("é", "s"), `{"inlineData": {"mimeType": "image/png","data": "AAAA"}}`)+finish("SAFETY"),
+		sse(`"promptFeedback": {"blockReason": "SAFETY"}`), `[{"error":{"code":500}}]`)
 }
 
 // TestFinishes: every finish reason, without and with a call.
@@ -166,7 +129,7 @@ func asked(t *testing.T, m *Model, req *holdfast.ModelRequest) string {
 	var v struct {
 		Contents json.RawMessage `json:"contents"`
 	}
-	if err := json.Unmarshal(body, &v); err != nil {
+	if err := json.Unmarshal(body.Bytes(), &v); err != nil {
 		t.Fatal(err)
 	}
 	return string(v.Contents)
@@ -193,7 +156,7 @@ func heard(t *testing.T, m *Model, stream string) []holdfast.Message {
 			answer.Calls = append(answer.Calls, holdfast.ToolCall{ID: fmt.Sprintf("c%d", c.Index), Name: c.Name, Arguments: json.RawMessage(c.Arguments), EncryptedValue: c.EncryptedValue})
 		}
 		return true
-	}, m.parser(t.Context(), 0))
+	}, m.parser(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,23 +223,44 @@ func TestChangedText(t *testing.T) {
 	}
 }
 
-// TestImageOut: an image of the model is not taken for text, and is told.
-func TestImageOut(t *testing.T) {
+// TestImages: the model's images come as parts, and go back to it where they were, with
+// their signatures. Sketches among its thoughts are none, and another model reads that there
+// was one.
+func TestImages(t *testing.T) {
 	t.Parallel()
-	told := ""
-	ctx := holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{Notify: func(_ context.Context, name string, value any) error {
-		told += fmt.Sprint(name, value)
-		return nil
-	}})
 	m := testModel(t, "m1", nil)
-	image := `{"inlineData": {"mimeType": "image/png","data": "AAAA"}}`
-	said := ""
-	err := m.client.Read(strings.NewReader(chunk(text("Here: "), image)+chunk(image)+finish("STOP")), func(d holdfast.Delta, _ error) bool {
-		said += d.Text
+	image := func(data, signature string) string {
+		return `{"inlineData": {"mimeType": "image/png","data": "` + data + `"},"thoughtSignature": "` + signature + `"}`
+	}
+	sketch := `{"thought": true, "inlineData": {"mimeType": "image/png","data": "BBBB"}}`
+	answer, reasoning := holdfast.Message{ID: "a", Role: holdfast.RoleAssistant}, []holdfast.Message{}
+	text2 := ""
+	err := m.client.Read(strings.NewReader(chunk(sketch, text("Here: "), image("AAAA", "c2lnMQ=="))+chunk(signedText("and ", "c2lnMg=="), image("CCCC", "c2lnMw=="))+finish("STOP")), func(d holdfast.Delta, _ error) bool {
+		if d.Text != "" {
+			answer.Parts = append(answer.Parts, holdfast.Part{Type: holdfast.PartText, Text: d.Text})
+			text2 += d.Text
+		}
+		if d.Media != nil {
+			answer.Parts = append(answer.Parts, *d.Media)
+		}
+		if d.ReasoningSecret != "" {
+			reasoning = append(reasoning, holdfast.Message{ID: "r", Role: holdfast.RoleReasoning, EncryptedValue: d.ReasoningSecret})
+		}
 		return true
-	}, m.parser(ctx, 0))
-	if err != nil || said != "Here: " || told != "holdfast.output_left_outmap[content:[image/png] model:m1-001 provider:gemini]" {
-		t.Errorf("said %q, told %q, %v", said, told, err)
+	}, m.parser(0))
+	if err != nil || len(answer.Parts) != 4 || answer.Parts[1].Type != holdfast.PartImage || answer.Parts[1].Source.MIMEType != "image/png" {
+		t.Fatalf("%+v, %v", answer.Parts, err)
+	}
+	req := &holdfast.ModelRequest{Messages: append([]holdfast.Message{{ID: "u", Role: holdfast.RoleUser, Text: "paint"}, answer}, reasoning...)}
+	body, _, err := m.body(req)
+	want := `{"role":"model","parts":[{"text":"Here: "},{"inlineData":{"mimeType":"image/png","data":"AAAA"},"thoughtSignature":"c2lnMQ=="},` +
+		`{"text":"and ","thoughtSignature":"c2lnMg=="},{"inlineData":{"mimeType":"image/png","data":"CCCC"},"thoughtSignature":"c2lnMw=="}]}`
+	if err != nil || !strings.Contains(string(body.Bytes()), want) {
+		t.Errorf("%s, %v", body.Bytes(), err)
+	}
+	body, left, err := testModel(t, "m2", nil).body(req)
+	if err != nil || len(left) > 0 || strings.Contains(string(body.Bytes()), "AAAA") || !strings.Contains(string(body.Bytes()), "image of type image/png") {
+		t.Errorf("another model: %s, %v, %v", body.Bytes(), left, err)
 	}
 }
 
@@ -328,7 +312,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("left out are %s, want %s", got, want)
 	}
 	var shown bytes.Buffer
-	if err := json.Indent(&shown, body, "", " "); err != nil {
+	if err := json.Indent(&shown, body.Bytes(), "", " "); err != nil {
 		t.Fatal(err)
 	}
 	shown.WriteByte('\n')
@@ -500,7 +484,7 @@ func BenchmarkDelta(b *testing.B) {
 			b.ReportAllocs()
 			m, told := &Model{client: &modelhttp.Client{Model: "m"}}, 0
 			err := m.client.Read(&repeating{text: []byte(line), left: int64(b.N) * int64(len(line))}, func(holdfast.Delta, error) bool { told++; return true }, func(a *modelhttp.Answer) modelhttp.Parser {
-				return unbounded{&answer{Answer: a, model: m, ctx: b.Context()}}
+				return unbounded{&answer{Answer: a, model: m}}
 			})
 			if told < b.N || !errors.Is(err, holdfast.ErrTruncated) {
 				b.Errorf("%d deltas of %d, then %v", told, b.N, err)

@@ -1,10 +1,12 @@
 package gemini
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // media are the types of content that the API takes in a message, by the type of the part.
@@ -21,8 +23,7 @@ var resultMedia = []string{"image/png", "image/jpeg", "image/webp", "application
 // typeOf returns the media type of a source as the API knows it: all kinds of text are
 // plain text to it.
 func typeOf(p *holdfast.Part) string {
-	mime, _, _ := strings.Cut(strings.ToLower(p.Source.MIMEType), ";")
-	mime = strings.TrimSpace(mime)
+	mime := modelhttp.MIMEType(p.Source)
 	if p.Type == holdfast.PartDocument && (strings.HasPrefix(mime, "text/") || mime == "application/json") {
 		return "text/plain"
 	}
@@ -57,6 +58,20 @@ func partIn(p *holdfast.Part) *part {
 		}
 	}
 	return nil
+}
+
+// made writes an image of an earlier answer, if this model has made it: it wants its images
+// back with their signatures, and refuses others in an answer, and those without.
+func (w *writer) made(p *holdfast.Part) *part {
+	if w.bare || !w.client.Own(p.EncryptedValue) || p.Source == nil || p.Source.Type != holdfast.SourceData {
+		return textPart(modelhttp.LeftOut(p))
+	}
+	image := &part{Data: &data{MIMEType: p.Source.MIMEType, Data: p.Source.Value}}
+	var s signed
+	if blocks := w.client.Unseal(p.EncryptedValue); len(blocks) > 0 && json.Unmarshal(blocks[0], &s) == nil {
+		image.Signature = s.Signature
+	}
+	return image
 }
 
 // resultPart writes a part of a tool's result; nil if the API does not take it there.

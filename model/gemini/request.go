@@ -4,42 +4,66 @@ package gemini
 // and the parameters. What may be different in the next request stands last.
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 )
 
 // body writes a request, and returns what the model cannot take of it. The same request
-// always gives the same bytes.
-func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, error) {
-	body := maps.Clone(m.client.Params)
-	if body == nil {
-		body = map[string]any{}
-	}
-	w := &writer{client: m.client, req: req}
-	w.write()
-	body["contents"] = w.contents
-	if system := system(req); len(system) > 0 {
-		body["systemInstruction"] = content{Parts: system}
-	}
+// always gives the same bytes, and the next one of the thread begins with them, up to the
+// end of the last message of the history.
+func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, []modelhttp.LeftPart, error) {
+	return m.write(req, false)
+}
+
+// write is body, or that without the model's earlier signatures.
+func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, []modelhttp.LeftPart, error) {
+	w := &writer{client: m.client, req: req, bare: bare}
+	history := len(req.History())
+	w.between(0, history)
+	w.begin()
+	end := w.end()
+	w.volatile(history)
+	b := modelhttp.NewBody(m.settings(req))
 	if len(req.Tools) > 0 {
-		body["tools"] = []any{map[string]any{"functionDeclarations": tools(req.Tools)}}
+		b.Member("tools", []any{map[string]any{"functionDeclarations": tools(req.Tools)}})
 	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil, nil, &holdfast.ModelError{
-			Kind: failure.Invalid, Provider: provider, Model: m.client.Model,
-			Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err),
+	b.End(prompt.Tools)
+	if system := system(req); len(system) > 0 {
+		b.Member("systemInstruction", map[string]any{"parts": system})
+	}
+	b.End(prompt.Instructions)
+	b.Open(`"contents":[`)
+	for i, c := range w.contents {
+		b.Open(`{"role":"` + c.Role + `","parts":[`)
+		for n, p := range c.Parts {
+			b.Add(p)
+			if (place{i, n}) == end {
+				b.End(prompt.Messages)
+			}
+		}
+		b.Close("]}")
+	}
+	b.Close("]")
+	written, err := m.client.Written(b)
+	return written, w.left, err
+}
+
+// settings are the members of a request besides the prompt.
+func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
+	if req.Output == nil {
+		return m.client.Params
+	}
+	all := map[string]any{"generationConfig": m.formed(req.Output)}
+	for name, v := range m.client.Params {
+		if name != "generationConfig" {
+			all[name] = v
 		}
 	}
-	return b, w.left, nil
+	return all
 }
 
 // The roles of contents.
@@ -50,8 +74,8 @@ const (
 
 // content is a message in the API's form.
 type content struct {
-	Role  string  `json:"role,omitempty"`
-	Parts []*part `json:"parts"`
+	Role  string
+	Parts []*part
 }
 
 // part is a part of a content, or of a tool's result.
@@ -95,14 +119,12 @@ type tool struct {
 	Schema      json.RawMessage `json:"parametersJsonSchema,omitempty"`
 }
 
-// tools writes the tools in the order of their names: a frontend may list its own in any
-// order, and the cached prompt begins with the tools.
+// tools writes the tools.
 func tools(specs []holdfast.ToolSpec) []*tool {
 	list := make([]*tool, len(specs))
-	for i := range specs {
-		list[i] = &tool{Name: specs[i].Name, Description: specs[i].Description, Schema: subset(modelhttp.Parameters(&specs[i]))}
+	for i, t := range modelhttp.Tools(specs) {
+		list[i] = &tool{Name: t.Name, Description: t.Description, Schema: subset(modelhttp.Parameters(&t))}
 	}
-	slices.SortStableFunc(list, func(a, b *tool) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
@@ -124,6 +146,7 @@ type writer struct {
 	req      *holdfast.ModelRequest
 	contents []*content
 	left     []modelhttp.LeftPart
+	bare     bool // without signatures
 }
 
 // add adds parts to the conversation. Roles alternate, so neighbours of one role are one
@@ -145,12 +168,10 @@ const (
 	goOn          = "(Continue.)"
 )
 
-// write writes the conversation, and last the context, which may be different in the next
-// request.
-func (w *writer) write() {
-	list := w.req.Messages
-	for i := 0; i < len(list); i++ {
-		switch m := &list[i]; m.Role {
+// between writes the messages from an index up to another.
+func (w *writer) between(from, to int) {
+	for i := from; i < to; i++ {
+		switch m := &w.req.Messages[i]; m.Role {
 		case holdfast.RoleSystem, holdfast.RoleDeveloper, holdfast.RoleUser:
 			w.add(roleUser, w.partsOf(i, m)...)
 		case holdfast.RoleAssistant:
@@ -158,9 +179,31 @@ func (w *writer) write() {
 			i = w.results(i)
 		}
 	}
+}
+
+// begin puts a content of the user before a conversation that begins with an answer.
+func (w *writer) begin() {
 	if len(w.contents) > 0 && w.contents[0].Role == roleModel {
 		w.contents = append([]*content{{Role: roleUser, Parts: []*part{textPart(beginsEarlier)}}}, w.contents...)
 	}
+}
+
+// place is that of a part among the contents.
+type place struct{ content, part int }
+
+// end returns the place of the last part so far.
+func (w *writer) end() place {
+	if len(w.contents) == 0 {
+		return place{-1, -1}
+	}
+	last := len(w.contents) - 1
+	return place{last, len(w.contents[last].Parts) - 1}
+}
+
+// volatile adds what may be different in the next request: the messages from an index on,
+// the frontend's context, and what only stands in for a message.
+func (w *writer) volatile(from int) {
+	w.between(from, len(w.req.Messages))
 	if n := len(w.contents); n == 0 || w.contents[n-1].Role == roleModel {
 		w.add(roleUser, textPart(goOn))
 	}
@@ -182,7 +225,7 @@ func (w *writer) said(i int) []*part {
 		switch {
 		case p.Block != nil:
 			var s signed
-			if json.Unmarshal(p.Block, &s) != nil || s.Signature == "" {
+			if w.bare || json.Unmarshal(p.Block, &s) != nil || s.Signature == "" {
 				continue
 			}
 			if s.Text > 0 {
@@ -196,6 +239,8 @@ func (w *writer) said(i int) []*part {
 			parts = append(parts, w.call(p.Call, calls == 0))
 			calls++
 			next = signed{}
+		case p.Media != nil:
+			parts = append(parts, w.made(p.Media))
 		default:
 			parts = append(parts, texts(p.Text, next)...)
 			next = signed{}
@@ -224,7 +269,7 @@ func (w *writer) call(c *holdfast.ToolCall, first bool) *part {
 	p := &part{Call: &call{ID: modelhttp.CallID(c.ID), Name: c.Name, Args: modelhttp.Arguments(c.Arguments)}}
 	blocks := w.client.Unseal(c.EncryptedValue)
 	var s signed
-	if len(blocks) > 0 && json.Unmarshal(blocks[0], &s) == nil {
+	if len(blocks) > 0 && !w.bare && json.Unmarshal(blocks[0], &s) == nil {
 		p.Signature = s.Signature
 	} else if first {
 		p.Signature = standIn

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // keywords are those of JSON Schema that the API takes. The server checks arguments
@@ -13,53 +15,47 @@ var keywords = []string{
 	"minItems", "minimum", "oneOf", "prefixItems", "properties", "propertyOrdering", "required", "title", "type",
 }
 
-// member is a member of an object. The order of members is kept: models read it.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
 // subset returns a schema without the keywords that the API does not take. What is not a
 // JSON object is returned as it is.
 func subset(schema json.RawMessage) json.RawMessage {
-	list, ok := members(schema)
+	list, ok := modelhttp.Members(schema)
 	if !ok {
 		return schema
 	}
 	kept := list[:0]
 	for _, m := range list {
-		if m.name == "definitions" {
-			m.name = "$defs"
+		if m.Name == "definitions" {
+			m.Name = "$defs"
 		}
 		switch {
-		case m.name == "$ref":
-			m.value = bytes.Replace(m.value, []byte(`"#/definitions/`), []byte(`"#/$defs/`), 1)
-		case m.name == "const":
-			m = member{"enum", slices.Concat(json.RawMessage("["), m.value, json.RawMessage("]"))}
-		case !slices.Contains(keywords, m.name):
+		case m.Name == "$ref":
+			m.Value = bytes.Replace(m.Value, []byte(`"#/definitions/`), []byte(`"#/$defs/`), 1)
+		case m.Name == "const":
+			m = modelhttp.Member{Name: "enum", Value: slices.Concat(json.RawMessage("["), m.Value, json.RawMessage("]"))}
+		case !slices.Contains(keywords, m.Name):
 			continue
-		case m.name == "properties" || m.name == "$defs":
-			m.value = each(m.value)
-		case m.name == "anyOf" || m.name == "oneOf" || m.name == "prefixItems":
-			m.value = eachOf(m.value)
-		case m.name == "items" || m.name == "additionalProperties":
-			m.value = subset(m.value)
+		case m.Name == "properties" || m.Name == "$defs":
+			m.Value = each(m.Value)
+		case m.Name == "anyOf" || m.Name == "oneOf" || m.Name == "prefixItems":
+			m.Value = eachOf(m.Value)
+		case m.Name == "items" || m.Name == "additionalProperties":
+			m.Value = subset(m.Value)
 		}
 		kept = append(kept, m)
 	}
-	return object(kept)
+	return modelhttp.Object(kept)
 }
 
 // each takes the subset of each schema in an object of them.
 func each(schemas json.RawMessage) json.RawMessage {
-	list, ok := members(schemas)
+	list, ok := modelhttp.Members(schemas)
 	if !ok {
 		return schemas
 	}
 	for i := range list {
-		list[i].value = subset(list[i].value)
+		list[i].Value = subset(list[i].Value)
 	}
-	return object(list)
+	return modelhttp.Object(list)
 }
 
 // eachOf takes the subset of each schema in a list of them.
@@ -80,47 +76,4 @@ func asBytes(list []json.RawMessage) [][]byte {
 		out[i] = raw
 	}
 	return out
-}
-
-// members returns the members of an object in their order.
-func members(raw json.RawMessage) ([]member, bool) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return nil, false
-	}
-	var list []member
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, false
-		}
-		var value json.RawMessage
-		text, ok := name.(string)
-		if !ok || d.Decode(&value) != nil {
-			return nil, false
-		}
-		list = append(list, member{text, value})
-	}
-	_, err := d.Token()
-	return list, err == nil
-}
-
-// object writes an object.
-func object(list []member) json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range list {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		name, err := json.Marshal(m.name)
-		if err != nil {
-			continue // a text is always written
-		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(m.value)
-	}
-	b.WriteByte('}')
-	return b.Bytes()
 }

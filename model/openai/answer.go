@@ -5,12 +5,12 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
@@ -38,6 +38,12 @@ type piece struct {
 	ReasoningContent text       `json:"reasoning_content"`
 	Reasoning        text       `json:"reasoning"`
 	ToolCalls        []toolCall `json:"tool_calls"`
+	// Images are those that the model has made, as gateways have them.
+	Images []struct {
+		ImageURL struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
+	} `json:"images"`
 }
 
 type toolCall struct {
@@ -58,11 +64,8 @@ type text string
 // UnmarshalJSON never fails for valid JSON.
 func (t *text) UnmarshalJSON(b []byte) error {
 	switch {
-	case len(b) > 1 && b[0] == '"' && bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b):
-		*t = text(b[1 : len(b)-1]) // the common case: nothing to decode
-		return nil
 	case len(b) > 0 && b[0] == '"':
-		return json.Unmarshal(b, (*string)(t))
+		return (*modelhttp.Text)(t).UnmarshalJSON(b)
 	case bytes.Equal(b, []byte("null")):
 		return nil
 	case len(b) > 0 && b[0] == '[':
@@ -112,8 +115,6 @@ const (
 	// afterFinish is how long the end of a stream may take after its finish reason; the
 	// usage comes in between.
 	afterFinish = 5 * time.Second
-	// maxName bounds the name of a model, in bytes: it is stored with the usage.
-	maxName = 256
 )
 
 // Event implements modelhttp.Parser.
@@ -163,15 +164,13 @@ func (a *answer) take(ev modelhttp.Event) error {
 	}
 	var c chunk
 	broken := json.Unmarshal(ev.Data, &c)
-	if failed := len(c.Error) > 0 && string(c.Error) != "null"; failed || len(c.Choices) == 0 && c.Usage == nil && isError(ev) {
+	if failed := modelhttp.Given(c.Error); failed || len(c.Choices) == 0 && c.Usage == nil && isError(ev) {
 		return a.Fail(modelhttp.ParseFailure(0, ev.Data))
 	}
 	if broken != nil {
 		return a.Undecodable(broken)
 	}
-	if c.Model != "" {
-		a.name = strings.ToValidUTF8(c.Model[:min(len(c.Model), maxName)], "")
-	}
+	a.name = cmp.Or(c.Model, a.name)
 	if c.Usage != nil {
 		a.usage = a.usageOf(c.Usage)
 	}
@@ -209,6 +208,15 @@ func (a *answer) piece(p *piece) error {
 	if said := p.Content + p.Refusal; said != "" {
 		if err := a.Emit(holdfast.Delta{Text: string(said)}); err != nil {
 			return err
+		}
+	}
+	for i := range p.Images {
+		if url := p.Images[i].ImageURL.URL; url != "" {
+			part := modelhttp.MadeAt(url)
+			part.EncryptedValue = a.model.client.Seal(0, 0)
+			if err := a.Emit(holdfast.Delta{Media: part}); err != nil {
+				return err
+			}
 		}
 	}
 	for i := range p.ToolCalls {
@@ -251,12 +259,8 @@ func (a *answer) reason() holdfast.FinishReason {
 }
 
 func (a *answer) usageOf(u *usage) *holdfast.Usage {
-	name := a.name
-	if name == "" {
-		name = a.model.client.Model
-	}
-	return &holdfast.Usage{
-		Provider: provider, Model: name, InputTokens: u.Prompt, OutputTokens: u.Completion, TotalTokens: u.Total,
+	return modelhttp.Total(&holdfast.Usage{
+		Provider: provider, Model: a.model.client.NameOf(a.name), InputTokens: u.Prompt, OutputTokens: u.Completion, TotalTokens: u.Total,
 		ReasoningTokens: u.CompletionDetails.Reasoning, CachedInput: u.PromptDetails.Cached, CacheWriteInput: u.PromptDetails.CacheWrite,
-	}
+	})
 }

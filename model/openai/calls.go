@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
 
 // call is a tool call that has started. Its place in answer.calls is the index that the
@@ -54,7 +55,7 @@ func (a *answer) call(t *toolCall) error {
 		c.id = id
 	}
 	d := holdfast.CallDelta{Index: at, Arguments: args}
-	if len(t.Extra) > 0 && string(t.Extra) != "null" {
+	if modelhttp.Given(t.Extra) {
 		c.extra = a.model.client.Seal(0, 0, t.Extra)
 	}
 	if c.name == "" {

@@ -16,10 +16,14 @@ func count(n int64) *int64 { return &n }
 // TestConformance plugs a fake of OpenAI's chat completions into the suite.
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	modeltest.Run(t, conforming())
+}
+
+func conforming() modeltest.Provider {
 	say := func(kind, code string) string {
 		return sse(fmt.Sprintf(`{"error":{"type":%q,"code":%q,"message":"bad KEY"}}`, kind, code))
 	}
-	modeltest.Run(t, modeltest.Provider{
+	return modeltest.Provider{
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake/v1", HTTP: client})
 		},
@@ -28,7 +32,7 @@ func TestConformance(t *testing.T) {
 			InputTokens: count(modeltest.Input), OutputTokens: count(modeltest.Output), TotalTokens: count(modeltest.Input + modeltest.Output),
 			ReasoningTokens: count(modeltest.Reasoning), CachedInput: count(modeltest.Cached), CacheWriteInput: count(modeltest.Written),
 		},
-		Unknown:     []string{sse(`{"choices":[]}`), sse(`{"object":"news"}`), "event: news\ndata: {}\n\n", ": ping\n\n"},
+		Unknown:     []string{sse(`{"choices":[]}`), sse(`{"object":"news"}`), sse(`{"error":null,"choices":[]}`), "event: news\ndata: {}\n\n", ": ping\n\n"},
 		Undecodable: sse(`{"choices":[{"del`),
 		Errors: map[failure.Kind][]string{
 			failure.Overloaded: {say("server_error", ""), "error: GPU on fire\n\n"},
@@ -40,7 +44,7 @@ func TestConformance(t *testing.T) {
 			failure.Invalid:    {say("invalid_request_error", "")},
 		},
 		Refusals: modeltest.Refusals(func(text string) string { return fmt.Sprintf(`{"error":{"message":%q,"type":"x"}}`, text) }),
-	})
+	}
 }
 
 // fake writes an answer as OpenAI does.

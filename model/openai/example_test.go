@@ -14,10 +14,10 @@ import (
 // A model of OpenAI's takes one line: the key comes from OPENAI_API_KEY. If it is not set,
 // the error says so before anything runs.
 func ExampleNew() {
-	_, err := openai.New(openai.Options{Model: "gpt-5-mini", Getenv: func(string) string { return "" }})
+	_, err := openai.New(openai.Options{Model: "gpt-6-luna", Getenv: func(string) string { return "" }})
 	fmt.Println(err)
 	// Output:
-	// the model gpt-5-mini needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL
+	// the model gpt-6-luna needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL
 }
 
 // A model on any server that offers OpenAI's chat completions.

@@ -1,11 +1,15 @@
 package openai
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-agents/holdfast"
 )
 
 // TestFloods: what a provider sends and the server never passes on is bounded here, since
@@ -48,7 +52,34 @@ func TestLongModelName(t *testing.T) {
 	t.Parallel()
 	m := served(t, says(`data: {"model":"`+strings.Repeat("é", 1000)+`","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"total_tokens":1}}`+"\n\n"+done))
 	got := ask(t.Context(), t, m)
-	if !strings.Contains(got.usage, strings.Repeat("é", maxName/2)) || strings.Contains(got.usage, strings.Repeat("é", maxName/2+1)) {
+	if !strings.Contains(got.usage, strings.Repeat("é", 128)) || strings.Contains(got.usage, strings.Repeat("é", 129)) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestLongIDs: an id of a call that OpenAI would refuse is sent as a shorter one, in the
+// call and in its result.
+func TestLongIDs(t *testing.T) {
+	t.Parallel()
+	m, err := New(Options{Model: "m", Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, short := range map[string]bool{"toolu_1": false, strings.Repeat("x", 40): false, strings.Repeat("x", 41): true} {
+		body, err := m.body(&holdfast.ModelRequest{Messages: []holdfast.Message{
+			{Role: holdfast.RoleAssistant, Calls: []holdfast.ToolCall{{ID: id, Name: "f"}}}, {Role: holdfast.RoleTool, CallID: id, Text: "x"},
+		}})
+		var sent struct {
+			Messages []struct {
+				Calls []struct{ ID string } `json:"tool_calls"`
+				ID    string                `json:"tool_call_id"`
+			}
+		}
+		if err := errors.Join(err, json.Unmarshal(body.Bytes(), &sent)); err != nil || len(sent.Messages) != 2 || len(sent.Messages[0].Calls) != 1 {
+			t.Fatalf("%s: %v", id, err)
+		}
+		if got := sent.Messages[1].ID; got != sent.Messages[0].Calls[0].ID || len(got) > 40 || (got == id) == short {
+			t.Errorf("%s is sent as %s", id, body.Bytes())
+		}
 	}
 }

@@ -1,10 +1,11 @@
 // Package openai has models that are served through OpenAI's chat completions API, which
-// OpenAI, Ollama, vLLM, the llama.cpp server, OpenRouter and many others offer:
+// Ollama, vLLM, the llama.cpp server, OpenRouter and many others offer:
 //
-//	model, err := openai.New(openai.Options{Model: "gpt-5-mini"})
+//	model, err := openai.New(openai.Options{Model: "qwen3", BaseURL: "http://localhost:11434/v1"})
 //
-// reads the key from OPENAI_API_KEY. In an agents file the same model is
-// openai/gpt-5-mini.
+// reads the key, if there is one, from OPENAI_API_KEY. In an agents file the same model is
+// openai/qwen3. OpenAI's own models take tools here only with reasoning_effort none; they
+// are better asked through package responses.
 //
 // A stream is complete only after its terminal marker; any other end is a truncation,
 // which the server answers with another attempt.
@@ -91,6 +92,10 @@ func New(o Options) (*Model, error) {
 
 // ModelName returns the names of the provider and of the model.
 func (m *Model) ModelName() (string, string) { return provider, m.client.Model }
+
+// CircuitKey is a short hash of where the model is asked and with which key and headers; it
+// tells none of them.
+func (m *Model) CircuitKey() string { return m.client.CircuitKey() }
 
 // Stream implements [holdfast.Model]. It reads in the caller's goroutine.
 func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {

@@ -356,7 +356,7 @@ func TestRequest(t *testing.T) {
 	}
 	file := filepath.Join("testdata", "request.json")
 	if *update {
-		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(file, append(body, '\n'), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(file, append(body.Bytes(), '\n'), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -364,8 +364,8 @@ func TestRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(body)+"\n" != string(want) {
-		t.Errorf("the request is\n%s\nwant\n%s", body, want)
+	if string(body.Bytes())+"\n" != string(want) {
+		t.Errorf("the request is\n%s\nwant\n%s", body.Bytes(), want)
 	}
 }
 

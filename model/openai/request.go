@@ -4,34 +4,79 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 )
 
-// body writes a request. The same request always gives the same bytes.
-func (m *Model) body(req *holdfast.ModelRequest) ([]byte, error) {
-	body := maps.Clone(m.client.Params)
-	if body == nil {
-		body = map[string]any{}
-	}
-	body["model"] = m.client.Model
-	body["messages"] = m.messages(req)
-	body["stream"] = true
-	body["stream_options"] = map[string]any{"include_usage": true}
+// body writes a request. The same request always gives the same bytes, and the next one of
+// the thread begins with them, up to the end of the last message of the history.
+func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, error) {
+	b := modelhttp.NewBody(m.settings(req))
 	if len(req.Tools) > 0 {
-		body["tools"] = tools(req.Tools)
+		b.Member("tools", tools(req.Tools))
 	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil, &holdfast.ModelError{Kind: failure.Invalid, Provider: provider, Model: m.client.Model, Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err)}
+	b.End(prompt.Tools)
+	b.Open(`"messages":[`)
+	for _, text := range req.Instructions {
+		b.Add(wireMessage{Role: "system", Content: text})
 	}
-	return b, nil
+	b.End(prompt.Instructions)
+	history := len(req.History())
+	m.add(b, req.Messages[:history])
+	b.End(prompt.Messages)
+	m.add(b, req.Messages[history:])
+	if len(req.Context) > 0 {
+		b.Add(wireMessage{Role: "user", Content: modelhttp.ContextText(req.Context)})
+	}
+	b.Close("]")
+	return m.client.Written(b)
 }
+
+// add writes messages, and the images of an answer after the answer's results.
+func (m *Model) add(b *modelhttp.Body, messages []holdfast.Message) {
+	var made []wireMessage
+	flush := func() {
+		for _, w := range made {
+			b.Add(w)
+		}
+		made = nil
+	}
+	for i := range messages {
+		from := &messages[i]
+		if from.Role != holdfast.RoleTool {
+			flush()
+		}
+		if w, ok := m.message(from); ok {
+			b.Add(w)
+		}
+		made = append(made, m.made(from)...)
+	}
+	flush()
+}
+
+// settings are the members of a request besides the prompt. OpenAI routes requests with the
+// same key to where their cached prompt is; not every other server takes one.
+func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
+	all := maps.Clone(m.client.Params)
+	if all == nil {
+		all = map[string]any{}
+	}
+	if _, set := all["prompt_cache_key"]; !set && req.Thread != "" && m.client.BaseURL == DefaultBaseURL {
+		all["prompt_cache_key"] = modelhttp.CacheKey(req.Thread)
+	}
+	all["model"], all["stream"] = m.client.Model, true
+	all["stream_options"] = map[string]any{"include_usage": true}
+	if req.Output != nil {
+		all["response_format"] = format(req.Output)
+	}
+	return all
+}
+
+// maxID is how long OpenAI takes the id of a call to be, in bytes. Others give longer ones.
+const maxID = 40
 
 // wireMessage is a message in the API's form.
 type wireMessage struct {
@@ -55,22 +100,6 @@ type wireFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-func (m *Model) messages(req *holdfast.ModelRequest) []wireMessage {
-	list := make([]wireMessage, 0, len(req.Messages)+len(req.Instructions)+1)
-	for _, text := range req.Instructions {
-		list = append(list, wireMessage{Role: "system", Content: text})
-	}
-	if len(req.Context) > 0 {
-		list = append(list, wireMessage{Role: "system", Content: modelhttp.ContextText(req.Context)})
-	}
-	for i := range req.Messages {
-		if w, ok := m.message(&req.Messages[i]); ok {
-			list = append(list, w)
-		}
-	}
-	return list
-}
-
 // message writes one message. Reasoning is left out, since the API has no place for it.
 func (m *Model) message(from *holdfast.Message) (wireMessage, bool) {
 	switch from.Role {
@@ -81,18 +110,18 @@ func (m *Model) message(from *holdfast.Message) (wireMessage, bool) {
 	case holdfast.RoleAssistant:
 		w := wireMessage{Role: "assistant"}
 		for _, c := range from.Calls {
-			call := wireCall{ID: c.ID, Type: "function", Function: wireFunction{Name: c.Name, Arguments: string(modelhttp.Arguments(c.Arguments))}}
+			call := wireCall{ID: modelhttp.ShortID(c.ID, maxID), Type: "function", Function: wireFunction{Name: c.Name, Arguments: string(modelhttp.Arguments(c.Arguments))}}
 			if extra := m.client.Unseal(c.EncryptedValue); len(extra) == 1 {
 				call.Extra = extra[0]
 			}
 			w.ToolCalls = append(w.ToolCalls, call)
 		}
-		if text := from.PlainText(); text != "" || len(w.ToolCalls) == 0 {
+		if text := m.said(from); text != "" || len(w.ToolCalls) == 0 {
 			w.Content = text
 		}
 		return w, true
 	case holdfast.RoleTool:
-		return wireMessage{Role: "tool", Content: modelhttp.ToolText(from), ToolCallID: from.CallID}, true
+		return wireMessage{Role: "tool", Content: modelhttp.ToolText(from), ToolCallID: modelhttp.ShortID(from.CallID, maxID)}, true
 	}
 	return wireMessage{}, false
 }
@@ -103,7 +132,7 @@ func leftOut(messages []holdfast.Message) []modelhttp.LeftPart {
 	for i := range messages {
 		for n := range messages[i].Parts {
 			p := &messages[i].Parts[n]
-			if p.Type != holdfast.PartText && (messages[i].Role == holdfast.RoleTool || part(p) == nil) {
+			if messages[i].Role != holdfast.RoleAssistant && p.Type != holdfast.PartText && (messages[i].Role == holdfast.RoleTool || part(p) == nil) {
 				left = append(left, modelhttp.LeftPart{Message: i, Kind: modelhttp.KindOf(p)})
 			}
 		}
@@ -128,36 +157,9 @@ func content(m *holdfast.Message) any {
 	return parts
 }
 
-func part(p *holdfast.Part) map[string]any {
-	if p.Type == holdfast.PartText {
-		return map[string]any{"type": "text", "text": p.Text}
-	}
-	if p.Source == nil {
-		return nil
-	}
-	data := "data:" + p.Source.MIMEType + ";base64," + p.Source.Value
-	switch {
-	case p.Type == holdfast.PartImage && p.Source.Type == holdfast.SourceURL:
-		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": p.Source.Value}}
-	case p.Type == holdfast.PartImage && p.Source.Type == holdfast.SourceData:
-		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": data}}
-	case p.Type == holdfast.PartAudio && p.Source.Type == holdfast.SourceData:
-		_, format, _ := strings.Cut(p.Source.MIMEType, "/")
-		if format == "mpeg" {
-			format = "mp3"
-		}
-		return map[string]any{"type": "input_audio", "input_audio": map[string]any{"data": p.Source.Value, "format": strings.TrimPrefix(format, "x-")}}
-	case p.Type == holdfast.PartDocument && p.Source.Type == holdfast.SourceData:
-		return map[string]any{"type": "file", "file": map[string]any{"filename": "document", "file_data": data}}
-	case p.Source.Type == holdfast.SourceFile && p.Source.Provider == "openai":
-		return map[string]any{"type": "file", "file": map[string]any{"file_id": p.Source.Value}}
-	}
-	return nil
-}
-
 func tools(specs []holdfast.ToolSpec) []map[string]any {
 	list := make([]map[string]any, len(specs))
-	for i, t := range specs {
+	for i, t := range modelhttp.Tools(specs) {
 		list[i] = map[string]any{"type": "function", "function": map[string]any{
 			"name": t.Name, "description": t.Description, "parameters": modelhttp.Parameters(&t),
 		}}

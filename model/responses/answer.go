@@ -21,7 +21,7 @@ type event struct {
 	Type      string          `json:"type"`
 	Index     int             `json:"output_index"`
 	Summary   int             `json:"summary_index"`
-	Delta     string          `json:"delta"`
+	Delta     modelhttp.Text  `json:"delta"`
 	Arguments string          `json:"arguments"`
 	Item      json.RawMessage `json:"item"`
 	Response  json.RawMessage `json:"response"`
@@ -49,8 +49,11 @@ type wireItem struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 	Encrypted string `json:"encrypted_content"`
-	Content   []part `json:"content"`
-	Summary   []part `json:"summary"`
+	// Result is an image in base64, and Format what kind of image.
+	Result  string `json:"result"`
+	Format  string `json:"output_format"`
+	Content []part `json:"content"`
+	Summary []part `json:"summary"`
 }
 
 type part struct {
@@ -64,12 +67,13 @@ type answer struct {
 	*modelhttp.Answer
 	model *Model
 
+	now   event // the one that is being read: a new one for each would be a third of the cost
 	items map[int]*item
 	known map[string]*item // calls by their ids
 	// pending are items of reasoning that were not passed on as a secret yet.
 	pending []json.RawMessage
-	text    int // bytes of text so far
 	calls   int // calls so far
+	media   int // images so far
 	held    int // bytes of what is not passed on at once, or compared later; see hold
 	// thinking: the last that was passed on is reasoning, of the part thought.
 	thinking bool
@@ -86,6 +90,7 @@ type item struct {
 	begun     bool
 	call      int
 	arguments []byte
+	seam      modelhttp.Seam // of the arguments
 }
 
 const (
@@ -93,8 +98,6 @@ const (
 	// counts: nobody else can bound what is not passed on.
 	maxHeld = 4 << 20
 	perItem = 1 << 8
-	// maxName bounds the name of a model, in bytes: it is stored with the usage.
-	maxName = 256
 )
 
 // end is the last data of some servers, which says nothing.
@@ -108,24 +111,27 @@ func (a *answer) Event(ev modelhttp.Event) error {
 	if string(ev.Data) == end {
 		return a.Truncated(errors.New(end + " came without a terminal event"))
 	}
-	var e event
-	if err := json.Unmarshal(ev.Data, &e); err != nil && !ev.Failed {
+	a.now = event{}
+	e := &a.now
+	if err := json.Unmarshal(ev.Data, e); err != nil && !ev.Failed {
 		return a.odd(ev.Data, err)
 	}
 	// An event of any kind may say, with null, that there was no error.
-	if ev.Failed || e.Type == "error" || given(e.Error) {
+	if ev.Failed || e.Type == "error" || modelhttp.Given(e.Error) {
 		return a.fail(ev.Data)
 	}
 	switch e.Type {
 	case "response.output_text.delta":
-		return a.say(e.Index, e.Delta)
+		return a.say(e.Index, string(e.Delta))
 	case "response.refusal.delta":
 		a.refused = true
-		return a.say(e.Index, e.Delta)
+		return a.say(e.Index, string(e.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		return a.think(e.Index, e.Summary, e.Delta)
+		return a.think(e.Index, e.Summary, string(e.Delta))
 	case "response.function_call_arguments.delta":
-		return a.more(e.Index, e.Delta)
+		return a.more(e.Index, string(e.Delta))
+	case "response.function_call_arguments.done":
+		return a.all(e.Index, e.Arguments)
 	case "response.output_item.added", "response.output_item.done":
 		return a.item(e.Index, e.Item, e.Type == "response.output_item.done")
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
@@ -155,9 +161,6 @@ func (a *answer) odd(data []byte, cause error) error {
 	return nil
 }
 
-// given reports whether a member is there and not null.
-func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-
 // fail returns the error of an event that says what went wrong.
 func (a *answer) fail(data []byte) error {
 	f := modelhttp.ParseFailure(0, data)
@@ -171,7 +174,7 @@ func (a *answer) fail(data []byte) error {
 func (a *answer) Whole(data []byte) error {
 	var r response
 	switch err := json.Unmarshal(data, &r); {
-	case err == nil && given(r.Error):
+	case err == nil && modelhttp.Given(r.Error):
 		return a.fail(data)
 	case err == nil && r.Object == "response" && r.Status != "":
 		if err := a.end(r.Status, data); !errors.Is(err, modelhttp.ErrComplete) {
@@ -213,7 +216,6 @@ func (a *answer) say(index int, text string) error {
 		return err
 	}
 	it.said = true
-	a.text += len(text)
 	return a.Emit(holdfast.Delta{Text: text})
 }
 
@@ -257,6 +259,10 @@ func (a *answer) item(index int, raw json.RawMessage, done bool) error {
 		}
 	case kindCall:
 		return a.called(it, &w)
+	case kindImage:
+		if done && w.Result != "" {
+			return a.made(&w)
+		}
 	}
 	return nil
 }
@@ -316,7 +322,7 @@ func (a *answer) flush() error {
 	if len(a.pending) == 0 {
 		return nil
 	}
-	sealed := a.model.client.Seal(a.text, a.calls, a.pending...)
+	sealed := a.model.client.SealAfter(a.media, a.Said(), a.calls, a.pending...)
 	a.pending = nil
 	return a.Emit(holdfast.Delta{ReasoningSecret: sealed})
 }

@@ -24,16 +24,29 @@ func (a *answer) called(it *item, w *wireItem) error {
 			return err
 		}
 	}
-	if w.Arguments == "" {
+	return a.last(it, w.Arguments, it.done)
+}
+
+// all takes the whole arguments of the call with an index, which some servers send instead
+// of pieces.
+func (a *answer) all(index int, whole string) error {
+	it, err := a.at(index)
+	if err != nil || it.done {
+		return err
+	}
+	return a.last(it, whole, true)
+}
+
+// last takes the arguments as they are so far, or at the end.
+func (a *answer) last(it *item, whole string, end bool) error {
+	if whole == "" {
 		return nil
 	}
-	rest, ok := bytes.CutPrefix([]byte(w.Arguments), it.arguments)
+	rest, ok := bytes.CutPrefix([]byte(whole), it.arguments)
 	switch {
 	case ok && len(rest) > 0:
-		if err := a.arguments(it, string(rest)); err != nil {
-			return err
-		}
-	case !ok && it.done && !sameJSON(it.arguments, []byte(w.Arguments)):
+		return a.arguments(it, string(rest))
+	case !ok && end && !sameJSON(it.arguments, []byte(whole)):
 		// What was passed on cannot be taken back but with the whole answer.
 		return a.Malformed("The model's provider sent the arguments of a tool call twice, and not the same.", errOther)
 	}
@@ -59,7 +72,7 @@ func (a *answer) more(index int, piece string) error {
 	if err != nil || piece == "" || it.done {
 		return err
 	}
-	return a.arguments(it, piece)
+	return a.arguments(it, it.seam.Join(piece))
 }
 
 // arguments passes a piece of arguments on, once the call has begun.

@@ -106,7 +106,11 @@ func failedAfter(code, message string) string {
 // TestConformance plugs a fake of OpenAI's Responses into the suite.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	modeltest.Run(t, modeltest.Provider{
+	modeltest.Run(t, conforming())
+}
+
+func conforming() modeltest.Provider {
+	return modeltest.Provider{
 		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
 			return New(Options{Model: model, Key: key, BaseURL: "https://fake", HTTP: client})
 		},
@@ -135,6 +139,9 @@ func TestConformance(t *testing.T) {
 			failure.Invalid: {failedAfter("empty_image_file", ""), failedFlat("invalid_request_error", "what?"), failedNested("unsupported_image_media_type", "")},
 			failure.Cut:     {terminal("cancelled", ""), terminal("completed", `"status":"queued",`), "data: [DONE]\n\n"},
 		},
+		Refusing: []string{
+			"The encrypted content gAAA...DQ== could not be verified.", "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+		},
 		Endings: map[failure.Kind][]string{
 			failure.Cut: {
 				sse("response.created", opening) + added(0, callItem("a", "", "")) + done(0, callItem("a", "", "{}")) + terminal("completed", ""),
@@ -149,5 +156,5 @@ func TestConformance(t *testing.T) {
 			modeltest.Refusal{Status: 429, Body: `{"error":{"type":"insufficient_quota","code":"insufficient_quota","message":"You exceeded your current quota"}}`, Kind: failure.Quota},
 			modeltest.Refusal{Status: 400, Body: `{"error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}`, Kind: failure.TooLong},
 		),
-	})
+	}
 }

@@ -1,10 +1,8 @@
 package responses
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
@@ -43,15 +41,15 @@ func (a *answer) end(state string, raw json.RawMessage) error {
 		state = r.Status
 	}
 	switch {
-	case state == failed || given(r.Error):
-		if !given(r.Error) {
+	case state == failed || modelhttp.Given(r.Error):
+		if !modelhttp.Given(r.Error) {
 			return a.Fail(modelhttp.Failure{Message: "the response failed without a reason"})
 		}
 		return a.fail(r.Error)
 	case state != completed && state != incomplete:
 		return a.Malformed("The model's provider broke off its answer.", errors.New("the response is not complete: it is in another state"))
 	}
-	if len(a.items) == 0 { // a server that sends nothing but the whole
+	if a.Said() == 0 && a.calls == 0 { // a server that sends nothing but the whole
 		for i, item := range r.Output {
 			if err := a.item(i, item, true); err != nil {
 				return err
@@ -89,12 +87,8 @@ func (a *answer) total(r *response) *holdfast.Usage {
 	if u == nil {
 		return nil
 	}
-	if u.Total == nil && u.Input != nil && u.Output != nil {
-		u.Total = modelhttp.Sum(u.Input, u.Output)
-	}
-	name := strings.ToValidUTF8(r.Model[:min(len(r.Model), maxName)], "")
-	return &holdfast.Usage{
-		Provider: provider, Model: cmp.Or(name, a.model.client.Model), InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Total,
+	return modelhttp.Total(&holdfast.Usage{
+		Provider: provider, Model: a.model.client.NameOf(r.Model), InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Total,
 		ReasoningTokens: u.OutputDetails.Reasoning, CachedInput: u.InputDetails.Cached, CacheWriteInput: u.InputDetails.Written,
-	}
+	})
 }

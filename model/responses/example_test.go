@@ -14,10 +14,10 @@ import (
 // A model of the Responses API takes one line: the key comes from OPENAI_API_KEY. If it is
 // not set, the error says so before anything runs.
 func ExampleNew() {
-	_, err := responses.New(responses.Options{Model: "gpt-5-mini", Getenv: func(string) string { return "" }})
+	_, err := responses.New(responses.Options{Model: "gpt-6-luna", Getenv: func(string) string { return "" }})
 	fmt.Println(err)
 	// Output:
-	// the model gpt-5-mini needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL
+	// the model gpt-6-luna needs a key: set OPENAI_API_KEY, or name a server that needs none with OPENAI_BASE_URL
 }
 
 // A model that thinks before it answers.
@@ -34,7 +34,7 @@ data: {"type":"response.completed","response":{"status":"completed"}}
 	defer provider.Close()
 
 	model, err := responses.New(responses.Options{
-		BaseURL: provider.URL, Key: "sk-1", Model: "gpt-5-mini", HTTP: provider.Client(),
+		BaseURL: provider.URL, Key: "sk-1", Model: "gpt-6-luna", HTTP: provider.Client(),
 		Params: map[string]any{"reasoning": map[string]any{"summary": "auto"}},
 	})
 	if err != nil {

@@ -1,13 +1,77 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modelhttp"
 )
+
+// made passes on an image that the provider's own tool has made.
+func (a *answer) made(w *wireItem) error {
+	if err := a.flush(); err != nil {
+		return err
+	}
+	a.media++
+	part := modelhttp.Made("image/"+cmp.Or(w.Format, "png"), w.Result)
+	part.EncryptedValue = a.model.client.Seal(0, 0)
+	return a.Emit(holdfast.Delta{Media: part})
+}
+
+// again has the model shown an image of an earlier answer. The provider knows its own images
+// only by their ids, and only if it stores them, so the model gets them back as a user's.
+func (w *writer) again(p *holdfast.Part) {
+	if w.client.Own(p.EncryptedValue) {
+		if c := media(p); c != nil {
+			w.shown = append(w.shown, c)
+			return
+		}
+	}
+	w.say(assistant, &content{Type: "output_text", Text: modelhttp.LeftOut(p)})
+}
+
+// showAgain writes the images of the answer that was written, after its results.
+func (w *writer) showAgain() {
+	if len(w.shown) > 0 {
+		w.say(user, append(text(modelhttp.MadeText), w.shown...)...)
+		w.shown = nil
+	}
+}
+
+// builtin returns the provider's own tools among the parameters. The agent's tools are not
+// set there.
+func builtin(params map[string]any) ([]any, error) {
+	given, set := params["tools"]
+	if !set {
+		return nil, nil
+	}
+	var list []map[string]any
+	b, err := json.Marshal(given)
+	if err == nil {
+		err = json.Unmarshal(b, &list)
+	}
+	var out []any
+	for _, t := range list {
+		kind, _ := t["type"].(string)
+		if kind == "" || kind == "function" || kind == "custom" {
+			err = errTools
+		}
+		out = append(out, t)
+	}
+	if err != nil {
+		return nil, errTools
+	}
+	return out, nil
+}
+
+// errTools is what is wrong with the parameter tools.
+var errTools = errors.New(`the parameter "tools" must be a list of tools that the provider runs itself, such as {type: image_generation}; the agent's own tools are not set there`)
 
 // images are the types of images that the API takes.
 var images = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
@@ -30,6 +94,9 @@ func media(p *holdfast.Part) *content {
 	case s.Type == holdfast.SourceFile && s.Provider == provider:
 		c.FileID = s.Value
 	case s.Type == holdfast.SourceURL && p.Type == holdfast.PartImage:
+		if s.MIMEType != "" && !slices.Contains(images, modelhttp.MIMEType(s)) {
+			return nil
+		}
 		c.ImageURL = s.Value
 	case s.Type == holdfast.SourceURL:
 		c.FileURL = s.Value
@@ -44,8 +111,7 @@ func media(p *holdfast.Part) *content {
 // with gives an image or a file the content that is in the message itself: images of some
 // types, PDFs, and documents of text, which every model takes as a text.
 func (c *content) with(s *holdfast.Source) *content {
-	mime, _, _ := strings.Cut(strings.ToLower(s.MIMEType), ";")
-	mime = strings.TrimSpace(mime)
+	mime := modelhttp.MIMEType(s)
 	data := "data:" + mime + ";base64," + s.Value
 	switch {
 	case c.Detail != "":

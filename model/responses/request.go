@@ -3,57 +3,68 @@ package responses
 // Writing a request: the conversation as a list of items, the tools and the parameters.
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+	"github.com/holdfast-agents/holdfast/internal/prompt"
 )
 
 // body writes a request, and returns what the model cannot take of it. The same request
-// always gives the same bytes.
-func (m *Model) body(req *holdfast.ModelRequest) ([]byte, []modelhttp.LeftPart, error) {
-	body := maps.Clone(m.client.Params)
-	if body == nil {
-		body = map[string]any{}
-	}
-	w := &writer{client: m.client, req: req}
-	w.write()
-	body["model"], body["stream"], body["store"], body["input"] = m.client.Model, true, false, w.items
-	if _, set := body["include"]; !set {
-		body["include"] = []string{"reasoning.encrypted_content"}
-	}
-	if _, set := body["prompt_cache_key"]; !set && req.Thread != "" {
-		body["prompt_cache_key"] = cacheKey(req.Thread)
-	}
-	if text := strings.Join(req.Instructions, "\n\n"); text != "" {
-		body["instructions"] = text
-	}
-	if len(req.Tools) > 0 {
-		body["tools"] = tools(req.Tools)
-	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil, nil, &holdfast.ModelError{
-			Kind: failure.Invalid, Provider: provider, Model: m.client.Model,
-			Public: "The conversation cannot be sent to the model.", Err: fmt.Errorf("write the request: %w", err),
-		}
-	}
-	return b, w.left, nil
+// always gives the same bytes, and the next one of the thread begins with them, up to the
+// end of the last message of the history.
+func (m *Model) body(req *holdfast.ModelRequest) (*modelhttp.Body, []modelhttp.LeftPart, error) {
+	return m.write(req, false)
 }
 
-// cacheKey is what the provider routes requests by, so that those of a thread find its
-// cached prompt. It has at most 64 bytes, and says nothing about the thread.
-func cacheKey(thread string) string {
-	sum := sha256.Sum256([]byte(thread))
-	return hex.EncodeToString(sum[:16])
+// write is body, or that without the model's earlier reasoning.
+func (m *Model) write(req *holdfast.ModelRequest, bare bool) (*modelhttp.Body, []modelhttp.LeftPart, error) {
+	b := modelhttp.NewBody(m.settings(req))
+	if all := append(tools(req.Tools), m.builtin...); len(all) > 0 {
+		b.Member("tools", all)
+	}
+	b.End(prompt.Tools)
+	if text := strings.Join(req.Instructions, "\n\n"); text != "" {
+		b.Member("instructions", text)
+	}
+	b.End(prompt.Instructions)
+	w := &writer{client: m.client, req: req, bare: bare}
+	w.write()
+	b.Open(`"input":[`)
+	for i, item := range w.items {
+		if i == w.history {
+			b.End(prompt.Messages)
+		}
+		b.Add(item)
+	}
+	if w.history == len(w.items) {
+		b.End(prompt.Messages)
+	}
+	b.Close("]")
+	written, err := m.client.Written(b)
+	return written, w.left, err
+}
+
+// settings are the members of a request besides the prompt.
+func (m *Model) settings(req *holdfast.ModelRequest) map[string]any {
+	all := maps.Clone(m.client.Params)
+	if all == nil {
+		all = map[string]any{}
+	}
+	all["model"], all["stream"], all["store"] = m.client.Model, true, false
+	if _, set := all["include"]; !set {
+		all["include"] = []string{"reasoning.encrypted_content"}
+	}
+	if _, set := all["prompt_cache_key"]; !set && req.Thread != "" {
+		all["prompt_cache_key"] = modelhttp.CacheKey(req.Thread)
+	}
+	if req.Output != nil {
+		all["text"] = m.formed(req.Output)
+	}
+	return all
 }
 
 // The kinds of items.
@@ -62,6 +73,7 @@ const (
 	kindReasoning = "reasoning"
 	kindCall      = "function_call"
 	kindResult    = "function_call_output"
+	kindImage     = "image_generation_call"
 )
 
 // message is an item in which somebody speaks.
@@ -109,14 +121,12 @@ type tool struct {
 	Strict bool `json:"strict"`
 }
 
-// tools writes the tools in the order of their names: a frontend may list its own in any
-// order, and the cached prompt begins with the tools.
-func tools(specs []holdfast.ToolSpec) []*tool {
-	list := make([]*tool, len(specs))
-	for i := range specs {
-		list[i] = &tool{Type: "function", Name: specs[i].Name, Description: specs[i].Description, Parameters: modelhttp.Parameters(&specs[i])}
+// tools writes the tools.
+func tools(specs []holdfast.ToolSpec) []any {
+	list := make([]any, len(specs))
+	for i, t := range modelhttp.Tools(specs) {
+		list[i] = &tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: modelhttp.Parameters(&t)}
 	}
-	slices.SortStableFunc(list, func(a, b *tool) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
@@ -125,7 +135,12 @@ type writer struct {
 	client *modelhttp.Client
 	req    *holdfast.ModelRequest
 	items  []any
-	left   []modelhttp.LeftPart
+	// history is how many of the items are those of the history.
+	history int
+	left    []modelhttp.LeftPart
+	bare    bool // without reasoning
+	// shown are the images of the answer that is being written.
+	shown []*content
 }
 
 // goOn stands where the API needs an item and the conversation has none.
@@ -148,9 +163,22 @@ func (w *writer) say(role string, parts ...*content) {
 // write writes the conversation. What may be different in the next request stands last, so
 // that the provider's cache holds all before it.
 func (w *writer) write() {
-	list := w.req.Messages
-	for i := 0; i < len(list); i++ {
-		switch m := &list[i]; m.Role {
+	list, history := w.req.Messages, len(w.req.History())
+	w.between(0, history)
+	w.history = len(w.items)
+	w.between(history, len(list))
+	if len(w.items) == 0 {
+		w.say(user, text(goOn)...)
+	}
+	if len(w.req.Context) > 0 {
+		w.say(user, text(modelhttp.ContextText(w.req.Context))...)
+	}
+}
+
+// between writes the messages from an index up to another.
+func (w *writer) between(from, to int) {
+	for i := from; i < to; i++ {
+		switch m := &w.req.Messages[i]; m.Role {
 		case holdfast.RoleSystem, holdfast.RoleDeveloper:
 			w.say(system, w.contentOf(i, m)...)
 		case holdfast.RoleUser:
@@ -158,13 +186,8 @@ func (w *writer) write() {
 		case holdfast.RoleAssistant:
 			w.said(i)
 			i = w.results(i)
+			w.showAgain()
 		}
-	}
-	if len(w.items) == 0 {
-		w.say(user, text(goOn)...)
-	}
-	if len(w.req.Context) > 0 {
-		w.say(user, text(modelhttp.ContextText(w.req.Context))...)
 	}
 }
 
@@ -175,10 +198,12 @@ func (w *writer) said(i int) {
 	for _, p := range w.client.Pieces(w.req.Messages, i) {
 		switch {
 		case p.Block != nil:
-			if isReasoning(p.Block) {
+			if !w.bare && isReasoning(p.Block) {
 				reasoning = append(reasoning, p.Block)
 			}
 			continue
+		case p.Media != nil:
+			w.again(p.Media) // which is no item, so the reasoning leads to nothing
 		case p.Call != nil:
 			w.items = append(append(w.items, reasoning...), &call{
 				Type: kindCall, CallID: modelhttp.CallID(p.Call.ID), Name: p.Call.Name, Arguments: string(modelhttp.Arguments(p.Call.Arguments)),

@@ -1,9 +1,9 @@
 // Package responses has the models of OpenAI's Responses API:
 //
-//	model, err := responses.New(responses.Options{Model: "gpt-5-mini"})
+//	model, err := responses.New(responses.Options{Model: "gpt-6-luna"})
 //
 // reads the key from OPENAI_API_KEY. In an agents file the same model is
-// responses/gpt-5-mini.
+// responses/gpt-6-luna.
 //
 // Nothing is stored at the provider: each request has the whole conversation, and the
 // model's reasoning, encrypted by the provider, is sent back unchanged and to no other
@@ -14,6 +14,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -39,7 +40,8 @@ type Options struct {
 	// Getenv reads the environment; default os.Getenv.
 	Getenv func(string) string
 	// Params are further members of each request: reasoning, max_output_tokens, text and
-	// whatever else the API knows. With include or prompt_cache_key among them, theirs are
+	// whatever else the API knows. Its tools are those that the provider runs itself, such as
+	// image_generation, and are sent beside the agent's. With include or prompt_cache_key among them, theirs are
 	// sent instead of those that the server sets.
 	Params map[string]any
 	// Headers are further headers of each request. They take precedence over those from
@@ -60,7 +62,11 @@ type Options struct {
 }
 
 // Model is a model with the Responses API. It may be used concurrently.
-type Model struct{ client *modelhttp.Client }
+type Model struct {
+	client *modelhttp.Client
+	// builtin are tools that the provider runs itself.
+	builtin []any
+}
 
 var _ holdfast.Model = (*Model)(nil)
 
@@ -70,7 +76,7 @@ const provider = "openai"
 // ours are the members of a request that Params cannot set. The conversation is ours, so
 // the provider must neither store it nor continue one that it has.
 var ours = []string{
-	"model", "input", "instructions", "tools", "stream", "store", "previous_response_id", "conversation", "background",
+	"model", "input", "instructions", "stream", "store", "previous_response_id", "conversation", "background",
 }
 
 // New checks the options. It does not send anything. If there is no key where one is
@@ -86,11 +92,19 @@ func New(o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{client: client}, nil
+	own, err := builtin(o.Params)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{client: client, builtin: own}, nil
 }
 
 // ModelName returns the names of the provider and of the model.
 func (m *Model) ModelName() (string, string) { return provider, m.client.Model }
+
+// CircuitKey is a short hash of where the model is asked and with which key and headers; it
+// tells none of them.
+func (m *Model) CircuitKey() string { return m.client.CircuitKey() }
 
 // Stream implements [holdfast.Model]. It reads in the caller's goroutine.
 func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
@@ -101,8 +115,30 @@ func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq
 			return
 		}
 		m.client.SayLeftOut(ctx, req, left)
-		m.client.Stream(ctx, "/responses", body, yield, m.parser)
+		m.client.StreamAmended(ctx, "/responses", body, yield, m.parser, m.amend(req))
 	}
+}
+
+// amend returns the request without the model's earlier reasoning if the provider does not
+// take that back: another organization cannot read it, and it must lead to something.
+func (m *Model) amend(req *holdfast.ModelRequest) modelhttp.Amend {
+	bare := false
+	return func(refused *holdfast.ModelError) (*modelhttp.Client, *modelhttp.Body) {
+		if bare || !refusesReasoning(strings.ToLower(refused.Error())) {
+			return nil, nil
+		}
+		bare = true
+		body, _, err := m.write(req, bare)
+		if err != nil {
+			return nil, nil
+		}
+		return m.client, body
+	}
+}
+
+// refusesReasoning reports whether an error is about reasoning in the conversation.
+func refusesReasoning(said string) bool {
+	return strings.Contains(said, "encrypted_content") || strings.Contains(said, "encrypted content") || strings.Contains(said, "of type 'reasoning'")
 }
 
 func (m *Model) parser(a *modelhttp.Answer) modelhttp.Parser {

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -31,47 +30,19 @@ func testModel(t testing.TB, params map[string]any) *Model {
 	return m
 }
 
-// read reads a stream without a request, and writes down what it says.
-func read(t testing.TB, r io.Reader) string {
-	var log strings.Builder
-	m, finished := &Model{client: &modelhttp.Client{Provider: provider, Model: "m1"}}, false
-	err := m.client.Read(r, func(d holdfast.Delta, _ error) bool {
-		if finished {
-			t.Error("a delta came after the last one")
-		}
-		finished = d.Finish != ""
-		called := ""
-		if d.Call != nil {
-			called = fmt.Sprint(*d.Call)
-		}
-		fmt.Fprintf(&log, "%q %q %q %s %s\n", d.Text, d.Reasoning, d.ReasoningSecret, called, d.Finish)
-		return true
-	}, m.parser)
-	if (err == nil) != finished {
-		t.Errorf("finished %v with the error %v", finished, err)
-	}
-	fmt.Fprint(&log, err)
-	return log.String()
+func reader() *modeltest.Reader {
+	m := &Model{client: &modelhttp.Client{Provider: provider, Model: "m1"}}
+	return &modeltest.Reader{Client: m.client, Parser: m.parser, Ends: []string{completed, incomplete}}
 }
 
-// FuzzStream: no stream makes the reader panic or end twice, and it makes no difference
-// where the network splits the stream.
+func read(t testing.TB, r io.Reader) string {
+	t.Helper()
+	return reader().Read(t, r)
+}
+
 func FuzzStream(f *testing.F) {
-	for _, a := range []modeltest.Answer{
-		{Text: []string{"x", "é"}, Finish: holdfast.FinishStop},
-		{Reasoning: []string{"hm"}, Signature: "s", Calls: []modeltest.Call{{ID: "a", Name: "f", Arguments: []string{"{", "}"}}, {ID: "b", Name: "g"}}, Finish: holdfast.FinishToolCalls},
-	} {
-		f.Add([]byte(strings.Join(fake(a), "")))
-	}
-	f.Add([]byte(failedFlat("server_error", "x")))
-	f.Add([]byte(done(-1, callItem("a", "f", "{}")) + done(-1, callItem("a", "f", "{ }")) + terminal("incomplete", "")))
-	f.Add([]byte(`{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"no"}]}]}`))
-	f.Fuzz(func(t *testing.T, stream []byte) {
-		whole, pieces := read(t, bytes.NewReader(stream)), read(t, iotest.OneByteReader(bytes.NewReader(stream)))
-		if whole != pieces {
-			t.Errorf("in one piece:\n%s\nbyte by byte:\n%s", whole, pieces)
-		}
-	})
+	modeltest.Fuzz(f, conforming(), reader(), done(-1, callItem("a", "f", "{}"))+done(-1, callItem("a", "f", "{ }"))+terminal("incomplete", ""),
+		`{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"no"}]}]}`)
 }
 
 // FuzzPlainText: what is found in an event that is not decoded is what decoding finds.
@@ -87,7 +58,7 @@ func FuzzPlainText(f *testing.F) {
 			return
 		}
 		var e event
-		if err := json.Unmarshal([]byte(data), &e); err != nil || e.Delta != got || e.Index != at || e.Type != "response.output_text.delta" {
+		if err := json.Unmarshal([]byte(data), &e); err != nil || string(e.Delta) != got || e.Index != at || e.Type != "response.output_text.delta" {
 			t.Errorf("%s is read as %q of %d, decoded as %+v: %v", data, got, at, e, err)
 		}
 	})
@@ -136,8 +107,11 @@ func TestForms(t *testing.T) {
 		"arguments that go on":        {added(0, callItem("c1", "f", "{")) + done(0, callItem("c1", "f", "{}")) + terminal("completed", ""), called("", "{", "}")},
 		"arguments with other spaces": {added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") + done(0, callItem("c1", "f", "{ }")) + terminal("completed", ""), called("", "{}")},
 		"a call without an end":       {added(0, callItem("c1", "f", "")) + delta(0, "function_call_arguments", "{}") + terminal("completed", ""), called("", "{}")},
-		"the state in the response":   {delta(0, "output_text", "x") + terminal("completed", `"status":"incomplete",`), "\"x\" \"\" \"\"  \n\"\" \"\" \"\"  length\n<nil>"},
-		"a filter in a call":          {done(0, callItem("c1", "f", "{}")) + terminal("incomplete", `"incomplete_details":{"reason":"content_filter"},`), strings.Replace(called("", "{}"), "tool_calls", "length", 1)},
+		"arguments in one piece":      {added(0, callItem("c1", "f", "")) + sse("response.function_call_arguments.done", `,"output_index":0,"arguments":"{}"`) + terminal("completed", ""), called("", "{}")},
+		"a text only announced": {added(0, `{"id":"msg_1","type":"message","role":"assistant","content":[]}`) +
+			sse("response.completed", `,"response":{"status":"completed","output":[`+message+`]}`), hello},
+		"the state in the response": {delta(0, "output_text", "x") + terminal("completed", `"status":"incomplete",`), "\"x\" \"\" \"\"  \n\"\" \"\" \"\"  length\n<nil>"},
+		"a filter in a call":        {done(0, callItem("c1", "f", "{}")) + terminal("incomplete", `"incomplete_details":{"reason":"content_filter"},`), strings.Replace(called("", "{}"), "tool_calls", "length", 1)},
 		"two thoughts": {summary(0, 0, "a") + summary(0, 0, "b") + summary(0, 1, "c") + done(1, `{"type":"reasoning","content":[{"type":"reasoning_text","text":"d"}]}`) + terminal("completed", ""),
 			"\"\" \"a\" \"\"  \n\"\" \"b\" \"\"  \n\"\" \"\\n\\nc\" \"\"  \n\"\" \"\\n\\nd\" \"\"  \n\"\" \"\" \"\"  stop\n<nil>"},
 	} {
@@ -172,7 +146,7 @@ func asked(t *testing.T, m *Model, req *holdfast.ModelRequest) string {
 	var v struct {
 		Input json.RawMessage `json:"input"`
 	}
-	if err := json.Unmarshal(body, &v); err != nil {
+	if err := json.Unmarshal(body.Bytes(), &v); err != nil {
 		t.Fatal(err)
 	}
 	return string(v.Input)
@@ -272,7 +246,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("left out are %s, want %s", got, want)
 	}
 	var shown bytes.Buffer
-	if err := json.Indent(&shown, body, "", " "); err != nil {
+	if err := json.Indent(&shown, body.Bytes(), "", " "); err != nil {
 		t.Fatal(err)
 	}
 	shown.WriteByte('\n')
@@ -296,9 +270,9 @@ func TestRequest(t *testing.T) {
 func TestParams(t *testing.T) {
 	t.Parallel()
 	body, _, err := testModel(t, map[string]any{"include": []string{}, "prompt_cache_key": "mine"}).body(&holdfast.ModelRequest{Thread: "t"})
-	const want = `{"include":[],"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"(Continue.)"}]}],"model":"m1","prompt_cache_key":"mine","store":false,"stream":true}`
-	if err != nil || string(body) != want {
-		t.Errorf("%s, %v, want %s", body, err, want)
+	const want = `{"include":[],"model":"m1","prompt_cache_key":"mine","store":false,"stream":true,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"(Continue.)"}]}]}`
+	if err != nil || string(body.Bytes()) != want {
+		t.Errorf("%s, %v, want %s", body.Bytes(), err, want)
 	}
 	for _, name := range []string{"store", "previous_response_id", "conversation", "background", "input"} {
 		if _, err := New(Options{Model: "m", Key: "k", Params: map[string]any{name: true}}); err == nil {
@@ -324,9 +298,9 @@ func TestPrefix(t *testing.T) {
 		if !strings.HasPrefix(items, last) {
 			t.Errorf("request %d does not begin as the one before:\n%s\n%s", turn, items, last)
 		}
-		_, after, ok := strings.Cut(string(body), `"prompt_cache_key":"`)
+		_, after, ok := strings.Cut(string(body.Bytes()), `"prompt_cache_key":"`)
 		if !ok || len(after) < 32 || turn > 0 && after[:32] != key {
-			t.Errorf("request %d has another key: %s", turn, body)
+			t.Errorf("request %d has another key: %s", turn, body.Bytes())
 		}
 		at := strings.LastIndex(items, `,{"type":"message"`)
 		last, key = items[:at], after[:32]

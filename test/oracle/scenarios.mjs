@@ -1,7 +1,7 @@
 // What people do with the official client, against the real server.
 import assert from "node:assert/strict";
 import {
-  agent, attached, cutNext, frames, last, legacy, rejects, run, sameAsServer, say, test, untilIdle, user, version,
+  agent, attached, base, cutNext, frames, last, legacy, rejects, run, sameAsServer, say, test, untilIdle, user, version,
 } from "./client.mjs";
 
 test(`text (client ${version})`, async () => {
@@ -126,6 +126,37 @@ test("a failing model is tried again without a trace of the failed tries", async
   assert.ok(r.events.some((e) => e.type === "CUSTOM" && e.name === "holdfast.retry"));
   assert.deepEqual(a.messages.map((m) => m.role), ["user", "assistant"]);
   await sameAsServer(a);
+});
+
+test("an image of the model, and the next message after it", async () => {
+  const a = agent();
+  const r = await say(a, "paint");
+  assert.equal(r.error, undefined);
+  const shown = a.messages.find((m) => m.role === "activity");
+  assert.equal(shown.activityType, "holdfast.image");
+  assert.match(shown.content.url, /^data:image\/png;base64,iVBOR/);
+  await sameAsServer(a);
+  const next = await say(a, "hello");
+  assert.equal(next.error, undefined);
+  assert.ok(!next.events.some((e) => e.type === "MESSAGES_SNAPSHOT"), "a client that sends no activities lacks nothing");
+  await sameAsServer(a);
+  const page = attached(a.threadId);
+  await run(page);
+  await sameAsServer(page);
+});
+
+test("an answer in a form is the result, after one that does not fit", async () => {
+  for (const [said, again] of [["hello", false], ["misfit", true]]) {
+    const a = agent(undefined, { url: `${base}/agents/formed/runs` });
+    const r = await say(a, said);
+    assert.equal(r.error, undefined);
+    assert.equal(r.events.some((e) => e.type === "CUSTOM" && e.name === "holdfast.output_retry"), again);
+    const { result } = r.events.at(-1);
+    assert.deepEqual(result, JSON.parse(last(a).content));
+    assert.deepEqual(Object.keys(result).sort(), ["mood", "text"]);
+    assert.deepEqual(a.messages.map((m) => m.role), ["user", "assistant"]);
+    await sameAsServer(a);
+  }
 });
 
 test("a connection cut in mid-message, then a retry", async () => {

@@ -76,13 +76,12 @@ atEnd = true;
 keepEnd();
 }
 const standings = { idle: null, running: ['running', 'running'], waiting: ['waiting', 'waits for you'], failed: ['failed', 'failed'], stopped: ['none', 'stopped'], done: null };
-const waitsFor = (tools) => (tools.length ? ['waiting', `waits for ${tools.join(', ')}`] : null);
 function drawHead(view, busy) {
 const said = view.items.find((i) => i.role === 'user');
 const title = session ? titleOf(threads, session.thread, said?.text) : 'New chat';
 drawTitle(title, !busy && threads.some((t) => t.id === session?.thread));
 document.title = session ? `${busy ? '● ' : ''}${title} · Holdfast` : 'Holdfast';
-const s = offline ? ['waiting', 'reconnecting…'] : busy ? standings.running : view.status === 'done' && waitsFor(view.outside) || standings[view.status];
+const s = offline ? ['waiting', 'reconnecting…'] : busy ? standings.running : view.outside.length && view.status === 'done' ? ['waiting', 'waits for ' + view.outside] : standings[view.status];
 $('standing').hidden = !s;
 if (s) $('standing').replaceChildren(h('span.dot', { 'data-state': s[0], 'aria-hidden': 'true' }), s[1]);
 const tokens = view.usage.reduce((n, u) => n + (u.totalTokens ?? (u.inputTokens ?? 0) + (u.outputTokens ?? 0)), 0);
@@ -100,7 +99,6 @@ else if (e.type === 'RUN_ERROR' && e.code !== 'stream_cut') say(e.message);
 else if (e.type === 'RUN_FINISHED') {
 const last = view.items.findLast((i) => i.kind === 'text' && i.role === 'assistant');
 if (view.status === 'waiting') say(`An answer is needed: ${view.interrupts[0]?.message ?? ''}`);
-else if (view.outside.length) say(`Waiting for ${view.outside.join(', ')}.`);
 else say(view.status === 'stopped' ? 'Stopped.' : `${(last?.text ?? '').split('\n\n')[0].slice(0, 400)} Message complete.`);
 }
 }

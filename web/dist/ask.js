@@ -95,8 +95,8 @@ text ? h('pre', { tabindex: 0 }, text.length > 60 ? pretty(text) : text) : argum
 ];
 }
 function login(i) {
-const url = i.reason === 'holdfast:login_required' ? String(i.metadata?.url ?? '') : '';
-return /^https?:\/\//.test(url) ? h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, `Log in${i.metadata.server ? ` to ${i.metadata.server}` : ''}`)) : null;
+const url = i.reason === 'holdfast:login_required' && i.metadata?.url;
+return /^https?:/.test(url) ? h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, 'Log in')) : null;
 }
 function card(i, call, answer) {
 const { choices, fields, whole, wrap } = describe(i, call?.args);

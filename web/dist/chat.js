@@ -1,6 +1,7 @@
 
 import { h, copyButton, duration, pretty } from './dom.js';
 import { show } from './markdown.js';
+import { made } from './reduce.js';
 const words = { pending: 'preparing', running: 'running', waiting: 'waiting', done: 'done', failed: 'failed', none: 'no result' };
 function textRow() {
 const body = h('div.md');
@@ -18,6 +19,7 @@ else body.textContent = item.text ?? '';
 body.classList.toggle('raw', item.role !== 'assistant');
 extra.textContent = (item.parts ?? []).map((p) => `[${p}]`).join(' ');
 extra.hidden = !extra.textContent;
+el.hidden = extra.hidden && !item.open && !item.text;
 },
 };
 }
@@ -82,6 +84,21 @@ el.replaceChildren(item.text ?? '', item.code ? h('code', {}, item.code) : '', m
 },
 };
 }
+function madeRow() {
+const img = h('img.made', { alt: 'An image that the assistant made' });
+const text = h('span.quiet');
+const el = h('div', {}, img, text);
+return {
+el,
+update(item) {
+const { url = '', mimeType, leftOut } = item.content ?? {};
+img.hidden = !/^data:image\/[a-z0-9.+-]+;base64,/i.test(url);
+if (!img.hidden && img.src !== url) img.src = url;
+text.textContent = leftOut ? 'An older image, not loaded again' : `Not shown here: ${/^https:/.test(url) ? url : mimeType}`;
+text.hidden = !img.hidden;
+},
+};
+}
 function plainRow() {
 const title = h('span');
 const pre = h('pre', { tabindex: 0 });
@@ -112,7 +129,7 @@ let rows = new Map();
 return (items) => {
 const next = new Map();
 for (const item of items) {
-let row = rows.get(item.key) ?? kinds[item.kind]();
+let row = rows.get(item.key) ?? (made(item) ? madeRow() : kinds[item.kind]());
 try {
 if (row.item !== item) row.update(item);
 } catch (err) {

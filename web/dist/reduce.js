@@ -45,7 +45,8 @@ const done = { ...call, status: (failed(m) ? 'failed' : 'done'), result: resultO
 if (at < 0) out.push(done);
 else out[at] = done;
 } else if (m.role === 'activity') {
-out.push({ kind: 'activity', key: 'a:' + m.id, id: m.id, name: m.activityType, content: m.content });
+const old = m.content?.leftOut ? find(view, 'a:' + m.id) : undefined;
+out.push({ kind: 'activity', key: 'a:' + m.id, id: m.id, name: m.activityType, content: old?.content?.url ? old.content : m.content });
 } else {
 const { text, parts } = textOf(m.content);
 if (text || parts.length || !m.toolCalls) out.push({ kind: 'text', key: 't:' + m.id, id: m.id, role: m.role, text, parts, open: false });
@@ -58,6 +59,7 @@ status: 'running', start: old?.start, end: old?.end,
 }
 }
 }
+export const made = (i) => i.kind === 'activity' && /^holdfast\.(image|audio|video|document)$/.test(i.name ?? '');
 function reset(view, messages) {
 if (!messages.length) return { ...view, items: [], aside: view.items };
 if (view.aside) view = { ...view, items: [...view.aside, ...view.items], aside: undefined };
@@ -68,7 +70,7 @@ const behind = new Map();
 let anchor = '';
 for (const old of view.items) {
 if (keys.has(old.key)) anchor = old.key;
-else if (!['text', 'reasoning', 'call'].includes(old.kind)) behind.set(anchor, [...(behind.get(anchor) ?? []), old]);
+else if (!['text', 'reasoning', 'call'].includes(old.kind) && !made(old)) behind.set(anchor, [...(behind.get(anchor) ?? []), old]);
 }
 const items = [...(behind.get('') ?? [])];
 for (const i of fresh) items.push(i, ...(behind.get(i.key) ?? []));

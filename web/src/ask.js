@@ -131,8 +131,8 @@ function subject(i, call, approves) {
 
 /** Where the person logs in, if the question is about that. @param {any} i */
 function login(i) {
-  const url = i.reason === 'holdfast:login_required' ? String(i.metadata?.url ?? '') : '';
-  return /^https?:\/\//.test(url) ? h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, `Log in${i.metadata.server ? ` to ${i.metadata.server}` : ''}`)) : null;
+  const url = i.reason === 'holdfast:login_required' && i.metadata?.url;
+  return /^https?:/.test(url) ? h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, 'Log in')) : null;
 }
 
 /** @param {any} i @param {any} call @param {(a: Answer) => void} answer */

@@ -4,6 +4,7 @@
 
 import { h, copyButton, duration, pretty } from './dom.js';
 import { show } from './markdown.js';
+import { made } from './reduce.js';
 
 /** @typedef {import('./reduce.js').Item} Item */
 /** @typedef {{el: HTMLElement, update: (item: Item) => void}} Row */
@@ -28,6 +29,8 @@ function textRow() {
       body.classList.toggle('raw', item.role !== 'assistant');
       extra.textContent = (item.parts ?? []).map((p) => `[${p}]`).join(' ');
       extra.hidden = !extra.textContent;
+      // An answer may be nothing but an image, which is a row of its own.
+      el.hidden = extra.hidden && !item.open && !item.text;
     },
   };
 }
@@ -102,7 +105,28 @@ function noteRow() {
   };
 }
 
-/** Activities, steps and subagents. @returns {Row} */
+/**
+ * What a model has made besides text. Images are shown by their data only: the page loads
+ * nothing from other hosts.
+ * @returns {Row}
+ */
+function madeRow() {
+  const img = h('img.made', { alt: 'An image that the assistant made' });
+  const text = h('span.quiet');
+  const el = h('div', {}, img, text);
+  return {
+    el,
+    update(item) {
+      const { url = '', mimeType, leftOut } = item.content ?? {};
+      img.hidden = !/^data:image\/[a-z0-9.+-]+;base64,/i.test(url);
+      if (!img.hidden && img.src !== url) img.src = url;
+      text.textContent = leftOut ? 'An older image, not loaded again' : `Not shown here: ${/^https:/.test(url) ? url : mimeType}`;
+      text.hidden = !img.hidden;
+    },
+  };
+}
+
+/** Other activities, steps and subagents. @returns {Row} */
 function plainRow() {
   const title = h('span');
   const pre = h('pre', { tabindex: 0 });
@@ -145,7 +169,7 @@ export function conversation(list) {
     const next = new Map();
     for (const item of items) {
       /** @type {Row & {item?: Item}} */
-      let row = rows.get(item.key) ?? kinds[item.kind]();
+      let row = rows.get(item.key) ?? (made(item) ? madeRow() : kinds[item.kind]());
       try {
         if (row.item !== item) row.update(item);
       } catch (err) {

@@ -36,6 +36,9 @@ function schema(v) {
 const texts = {
   takeover: () => 'The server took over this run and continued it.',
   retry: () => 'The model broke off. Its unfinished answer was discarded, and it was asked again.',
+  output_retry: () => 'The answer did not fit its form. The model was asked once more.',
+  content_left_out: (v) => `The model cannot take this: ${list(v.content)}.`,
+  output_left_out: (v) => `Left out of the answer: ${list(v.content)}.`,
   schema_changed: schema,
   store_recovered: () => 'The store was unavailable for a while. Nothing was lost.',
   thread_large: (v) => `This thread is large: ${size(v.bytes)}.`,

@@ -114,7 +114,9 @@ function fromMessage(view, m, out) {
     if (at < 0) out.push(done);
     else out[at] = done;
   } else if (m.role === 'activity') {
-    out.push({ kind: 'activity', key: 'a:' + m.id, id: m.id, name: m.activityType, content: m.content });
+    // Of an image that was left out of a snapshot for its size, what is shown stays.
+    const old = m.content?.leftOut ? find(view, 'a:' + m.id) : undefined;
+    out.push({ kind: 'activity', key: 'a:' + m.id, id: m.id, name: m.activityType, content: old?.content?.url ? old.content : m.content });
   } else {
     const { text, parts } = textOf(m.content);
     if (text || parts.length || !m.toolCalls) out.push({ kind: 'text', key: 't:' + m.id, id: m.id, role: m.role, text, parts, open: false });
@@ -128,9 +130,12 @@ function fromMessage(view, m, out) {
   }
 }
 
+/** Whether an item is what a model has made besides text. @param {Item} i */
+export const made = (i) => i.kind === 'activity' && /^holdfast\.(image|audio|video|document)$/.test(i.name ?? '');
+
 /**
- * A snapshot is the truth about messages: a missing message was taken back. Remarks,
- * activities, steps and subagents are not in it; each stays after the last remaining
+ * A snapshot is the truth about messages: a missing message was taken back, and so was a
+ * missing image. Remarks, other activities, steps and subagents are not in it; each stays after the last remaining
  * message that was before it. For the sake of stock clients the server may send an empty
  * snapshot before the full one; the two are treated as one.
  * @param {View} view @param {any[]} messages @returns {View}
@@ -147,7 +152,7 @@ function reset(view, messages) {
   let anchor = '';
   for (const old of view.items) {
     if (keys.has(old.key)) anchor = old.key;
-    else if (!['text', 'reasoning', 'call'].includes(old.kind)) behind.set(anchor, [...(behind.get(anchor) ?? []), old]);
+    else if (!['text', 'reasoning', 'call'].includes(old.kind) && !made(old)) behind.set(anchor, [...(behind.get(anchor) ?? []), old]);
   }
   const items = [...(behind.get('') ?? [])];
   for (const i of fresh) items.push(i, ...(behind.get(i.key) ?? []));

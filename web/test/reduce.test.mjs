@@ -204,3 +204,15 @@ test('unknown events change nothing', () => {
   const view = run([began]);
   for (const e of [{ type: 'META_EVENT' }, { type: 'constructor' }, { type: 'CUSTOM', name: 'other', value: null }, { type: 'RAW', event: null }]) assert.deepEqual(reduce(view, e), view);
 });
+
+test('an image is an activity of the answer, and goes with it', () => {
+  const image = (id, content) => ({ id, role: 'activity', activityType: 'holdfast.image', content });
+  const shown = { mimeType: 'image/png', url: 'data:image/png;base64,AAAA' };
+  const other = { type: 'ACTIVITY_SNAPSHOT', messageId: 'p', activityType: 'plan', content: { steps: 1 } };
+  let view = run([began, ...text('a', 'Here'), { type: 'TEXT_MESSAGE_END', messageId: 'a' }, other, { type: 'ACTIVITY_SNAPSHOT', messageId: 'i', activityType: 'holdfast.image', content: shown }, finished()]);
+  assert.deepEqual(rows(view), ['text Here', 'activity plan', 'activity holdfast.image']);
+  view = reduce(view, { type: 'MESSAGES_SNAPSHOT', messages: [{ id: 'a', role: 'assistant', content: 'Here' }, image('i', { mimeType: 'image/png', leftOut: 4 })] });
+  assert.deepEqual(view.items.find((i) => i.id === 'i').content, shown, 'what was left out for its size stays');
+  view = reduce(view, { type: 'MESSAGES_SNAPSHOT', messages: [user('u', 'again')] });
+  assert.deepEqual(rows(view), ['activity plan', 'text again']);
+});

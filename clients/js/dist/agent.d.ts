@@ -39,7 +39,8 @@ export declare class HoldfastAgent extends HttpAgent {
     /** @internal what {@link openQuestions} returns */
     questions: Question[];
     private readonly base;
-    private readonly options;
+    /** @internal how it sends and waits */
+    protected readonly options: ResumeOptions;
     constructor(config: HoldfastAgentConfig);
     /** A new agent with the same thread, messages, options and open questions. */
     clone(): HoldfastAgent;

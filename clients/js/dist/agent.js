@@ -1,5 +1,6 @@
 import { HttpAgent } from '@ag-ui/client';
 import { resumingFetch } from './fetch.js';
+import { errorOf } from './refusal.js';
 import { baseOf, streamURL } from './target.js';
 import { encode } from './sse.js';
 /** What every agent does with its own events; clones have this subscriber too, so it keeps nothing itself. */
@@ -29,6 +30,7 @@ export class HoldfastAgent extends HttpAgent {
     /** @internal what {@link openQuestions} returns */
     questions = [];
     base;
+    /** @internal how it sends and waits */
     options;
     constructor(config) {
         const options = { ...config };
@@ -112,8 +114,8 @@ async function orEmpty(response, input) {
     const { threadId, runId } = input;
     if (response.status !== 404)
         return response;
-    const { error } = await response.clone().json().then((body) => body, () => ({}));
-    if (error?.code !== 'not_found')
+    const { code } = await errorOf(response.clone());
+    if (code !== 'not_found')
         return response;
     const { protocolVersion } = input;
     const outcome = protocolVersion === undefined ? {} : { outcome: { type: 'success' } };

@@ -17,6 +17,7 @@ export declare class AssistantUIAgent extends HoldfastAgent {
      * `(messages) => ExportedMessageRepository.fromArray(fromAgUiMessages(messages))`.
      */
     history<T extends object>(convert: (messages: Message[]) => T): ThreadHistory<T>;
+    /** Reads a part of the thread. A server that is away is asked again, as for a run. */
     private get;
     runAgent(...[parameters, subscriber]: Parameters<HoldfastAgent['runAgent']>): ReturnType<HoldfastAgent['runAgent']>;
 }

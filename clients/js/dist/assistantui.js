@@ -2,7 +2,9 @@
 // that it did not start, and it builds the message that a run is at from the events of that
 // message alone. This agent joins runs, and adds the events that the runtime needs for it.
 import { HoldfastAgent } from './agent.js';
+import { errorOf } from './refusal.js';
 import { threadURL } from './target.js';
+import { discard, retryAfter, sleep } from './wait.js';
 /** A {@link HoldfastAgent} for one thread of assistant-ui. It chooses `chat` and `whole`. */
 export class AssistantUIAgent extends HoldfastAgent {
     joins = false;
@@ -25,14 +27,29 @@ export class AssistantUIAgent extends HoldfastAgent {
                 // The stream of the run begins with the history.
                 if (this.joins)
                     return { ...convert([]), unstable_resume: true };
-                const { messages } = (await (await this.get('/messages')).json());
+                const { messages = [] } = (await (await this.get('/messages')).json());
                 return { ...convert(messages), unstable_resume: false };
             },
             append: async () => { }, // the server has stored it already
         };
     }
-    get(path) {
-        return fetch(threadURL(this.address(), this.threadId) + path, { headers: this.headers });
+    /** Reads a part of the thread. A server that is away is asked again, as for a run. */
+    async get(path) {
+        const { fetch: send = fetch, patience = 120_000, maxDelay = 10_000 } = this.options;
+        const end = Date.now() + patience;
+        for (let pause = 500;; pause = Math.min(maxDelay, pause * 2)) {
+            const response = await send(threadURL(this.address(), this.threadId) + path, { headers: this.headers }).catch(() => undefined);
+            if (response?.ok || response?.status === 404)
+                return response;
+            if (response !== undefined && ![502, 503, 504].includes(response.status)) {
+                throw new Error((await errorOf(response)).message ?? `The server answered ${response.status}.`);
+            }
+            const wait = Math.max(response === undefined ? 0 : retryAfter(response), pause * (0.5 + Math.random() / 2));
+            discard(response);
+            if (Date.now() + wait > end)
+                throw new Error('The server could not be reached. Reload the page to try again.');
+            await sleep(wait);
+        }
     }
     runAgent(...[parameters, subscriber = {}]) {
         const watcher = new Retelling(subscriber).subscriber();

@@ -4,8 +4,8 @@ import { type Target } from './target.js';
 export declare class Cancels {
     #private;
     constructor(send: Fetch);
-    /** Returns when no cancelled run of the thread is still ending. It never rejects. */
-    settled(target: Target): Promise<void> | undefined;
+    /** Returns when no cancelled run of the thread is still ending, or on an abort. It never rejects. */
+    settled(target: Target, signal?: AbortSignal | null): Promise<void>;
     /**
      * Asks the server to end a run. `started` returns the run's id once the server has answered
      * the request that starts it: a run that does not exist yet cannot be cancelled.

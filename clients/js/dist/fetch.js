@@ -6,7 +6,8 @@ import { targetOf } from './target.js';
  * to connections and servers: it reconnects with the cursor of the last event, so that the
  * client sees one whole run. A stream that cannot be restored ends with a RUN_ERROR whose
  * text is for the person in front of the page; it never fails. Requests that do not concern a
- * run pass through unchanged, and so do answers that refuse one.
+ * run, or that want its answer in one piece (`Accept: application/json`), pass through unchanged,
+ * and so do answers that refuse one.
  *
  * A POST may be sent several times. That is safe: the server knows the run by its id, and
  * attaches instead of running it twice.
@@ -14,6 +15,14 @@ import { targetOf } from './target.js';
 export function resumingFetch(options = {}) {
     const send = options.fetch ?? ((url, init) => fetch(url, init));
     const cancels = new Cancels(send);
+    // One note for all runs: one that works ends what one that was given up has said.
+    let told = 'live';
+    const tell = (state) => {
+        if (state === 'live' && told === 'live')
+            return;
+        told = state;
+        options.onConnection?.(state);
+    };
     return async (url, init = {}) => {
         const target = targetOf(url, init, options.base);
         if (target === undefined)
@@ -21,7 +30,7 @@ export function resumingFetch(options = {}) {
         init.signal?.throwIfAborted();
         // After Stop, the next message has to wait until the run has ended on the server.
         if (target.run !== undefined)
-            await cancels.settled(target);
-        return new RunStream(target, init, send, cancels, options).open();
+            await cancels.settled(target, init.signal);
+        return new RunStream(target, init, send, cancels, options, tell).open();
     };
 }

@@ -26,6 +26,6 @@ export interface ResumeOptions {
     silence?: number;
     /** The longest pause between two attempts, unless the server asks for more; 10,000 by default. */
     maxDelay?: number;
-    /** Is called when the connection is lost and when it works again. */
+    /** Is called when the connection is lost, and when it works again or nobody waits for it any more. */
     onConnection?: (state: Connection) => void;
 }

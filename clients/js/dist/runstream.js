@@ -2,10 +2,13 @@
 // answered is sent again; a stream that ended too soon is continued from the cursor of its
 // last event, or, where there is no cursor or the server no longer knows it, by attaching
 // to the thread. What the client gets is one legal sequence of events (see transcript.ts).
+import { errorOf } from './refusal.js';
 import { encode, parser } from './sse.js';
 import { eventsURL, streamURL } from './target.js';
 import { isEnd, Transcript } from './transcript.js';
-import { abortError, discard, retryAfter, sleep } from './wait.js';
+import { abortError, after, discard, retryAfter, sleep } from './wait.js';
+/** The shortest pause that a server may ask for with `retry:`, in milliseconds. */
+const leastRetry = 100;
 const lost = 'The connection to the server was lost and could not be restored. The answer may still be completed there; reload the page to see it.';
 export class RunStream {
     #target;
@@ -14,10 +17,11 @@ export class RunStream {
     #cancels;
     #options;
     #signal;
+    #told;
     #transcript;
-    /** Resolves when the caller aborts. */
-    #aborted;
-    #tellAborted = () => { };
+    /** Aborted when the caller aborts or stops reading. */
+    #left = new AbortController();
+    #leaving;
     /** The request under way, for whoever aborts before it is answered. */
     #asking = Promise.resolve(undefined);
     #connection = new AbortController();
@@ -29,21 +33,20 @@ export class RunStream {
     #tries = 0;
     /** When the connection was lost; undefined while there is progress. */
     #lostAt;
-    #state = 'live';
+    #state;
     #ended = false;
     /** What went wrong last, for the hint of a RUN_ERROR. */
     #trouble = 'the stream ended before the run did';
-    constructor(target, init, send, cancels, options) {
+    constructor(target, init, send, cancels, options, told) {
         this.#target = target;
         this.#init = init;
         this.#send = send;
         this.#cancels = cancels;
         this.#options = options;
+        this.#told = told;
         this.#signal = init.signal ?? null;
         this.#transcript = new Transcript(target.run);
-        this.#aborted = new Promise((done) => {
-            this.#tellAborted = done;
-        });
+        this.#leaving = new Promise((done) => this.#left.signal.addEventListener('abort', () => done()));
     }
     /**
      * Returns the answer to the request: the run's stream, or an answer that refuses it.
@@ -57,6 +60,8 @@ export class RunStream {
             const first = await this.#first();
             if (first !== undefined && !this.#adopt(first)) {
                 close();
+                // Its text is still to be read, which may be aborted too.
+                this.#signal?.addEventListener('abort', () => this.#connection.abort(), { once: true });
                 return first;
             }
             const headers = first?.headers ?? { 'Content-Type': 'text/event-stream' };
@@ -105,6 +110,7 @@ export class RunStream {
             },
             cancel: async () => {
                 close(); // a client that stops reading only detaches
+                this.#leave();
                 this.#connection.abort();
                 await pieces.return(undefined);
             },
@@ -164,7 +170,7 @@ export class RunStream {
     /** Returns what the client is to see of a frame; undefined means that this connection is over. */
     #take(frame) {
         if (frame.retry !== undefined)
-            this.#retry = frame.retry;
+            this.#retry = Math.max(leastRetry, frame.retry);
         if (frame.comment !== undefined && frame.comment !== 'holdfast')
             this.#progress();
         if (frame.data === undefined)
@@ -207,7 +213,7 @@ export class RunStream {
             if (response === undefined || response.status === 429 || response.status >= 500)
                 continue;
             if (this.#cursor === '' && response.status >= 400)
-                return refusal(response);
+                return this.#watched(refusal(response));
             // 204: nothing is missing, though the end was not seen. 400 and 404: the cursor or the run is
             // unknown. In each case attaching to the thread shows how it stands.
             this.#cursor = '';
@@ -235,7 +241,7 @@ export class RunStream {
             return undefined;
         });
         this.#asking = asking;
-        const response = await Promise.race([asking, this.#aborted]);
+        const response = await Promise.race([asking, this.#leaving]);
         this.#checkAborted();
         return response ?? undefined;
     }
@@ -252,14 +258,14 @@ export class RunStream {
             return false;
         // Jitter keeps the clients of a restarted server from all coming back at once.
         const backoff = Math.min(this.#options.maxDelay ?? 10_000, this.#retry * 2 ** Math.min(this.#tries++, 20)) * (0.5 + Math.random() / 2);
-        await sleep(Math.max(asked, Math.min(backoff, left)), this.#signal);
+        await sleep(Math.max(asked, Math.min(backoff, left)), this.#left.signal);
         this.#checkAborted();
         return true;
     }
     /** Drops the connection if what is awaited takes as long as only a dead connection does. */
     async #watched(waiting) {
         const connection = this.#connection;
-        const timer = setTimeout(() => connection.abort(), this.#options.silence ?? 40_000);
+        const timer = after(this.#options.silence ?? 40_000, () => connection.abort());
         try {
             return await waiting;
         }
@@ -268,11 +274,17 @@ export class RunStream {
         }
     }
     #checkAborted() {
-        if (this.#signal?.aborted)
+        if (this.#signal?.aborted || this.#left.signal.aborted)
             throw abortError();
     }
+    /** Ends every wait; nothing is asked for after it. */
+    #leave() {
+        this.#left.abort();
+        if (this.#state === 'reconnecting')
+            this.#tell('live');
+    }
     #abort() {
-        this.#tellAborted();
+        this.#leave();
         const accepted = this.#accepted;
         const cancels = this.#options.onAbort !== 'detach' && !this.#ended;
         if (accepted || !cancels)
@@ -295,7 +307,7 @@ export class RunStream {
         if (this.#state === state)
             return;
         this.#state = state;
-        this.#options.onConnection?.(state);
+        this.#told(state);
     }
     #note(response) {
         if (response !== undefined)
@@ -317,10 +329,6 @@ function read(data) {
 }
 /** Reads why the server refuses to show the run. */
 async function refusal(response) {
-    const { error } = await response.json().then((body) => body, () => ({}));
-    return {
-        message: error?.message ?? lost,
-        code: error?.code ?? 'connection_lost',
-        hint: error?.hint ?? `The server answered ${response.status}.`,
-    };
+    const { message, code, hint } = await errorOf(response);
+    return { message: message ?? lost, code: code ?? 'connection_lost', hint: hint ?? `The server answered ${response.status}.` };
 }

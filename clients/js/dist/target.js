@@ -10,6 +10,10 @@ export function baseOf(url) {
 /** Returns what a request is about; undefined means that it does not concern a run. */
 export function targetOf(url, init, base) {
     const method = init.method?.toUpperCase() ?? 'GET';
+    // An answer in one piece has no place to go on from.
+    const accepts = new Headers(init.headers).get('Accept');
+    if (accepts?.includes('application/json') && !accepts.includes('text/event-stream'))
+        return undefined;
     if (method === 'GET')
         return attach(url);
     const at = base ?? baseOf(url);
@@ -25,8 +29,19 @@ function attach(url) {
     const found = stream.exec(path);
     if (!found)
         return undefined;
-    const [, base = '', thread = ''] = found;
-    return { url, base, thread: decodeURIComponent(thread), legacy: new URLSearchParams(query).get('protocolVersion') === 'none' };
+    const [, base = '', escaped = ''] = found;
+    const thread = decode(escaped);
+    if (thread === undefined)
+        return undefined;
+    return { url, base, thread, legacy: new URLSearchParams(query).get('protocolVersion') === 'none' };
+}
+function decode(part) {
+    try {
+        return decodeURIComponent(part);
+    }
+    catch {
+        return undefined; // as below
+    }
 }
 function parse(body) {
     try {

@@ -2,6 +2,10 @@
 export function abortError() {
     return new DOMException('The run was aborted.', 'AbortError');
 }
+/** Calls a function after a time. Timers take a longer one than they can count for no time at all. */
+export function after(ms, then) {
+    return setTimeout(then, Math.min(ms, 2 ** 31 - 1));
+}
 /** Waits; an abort ends the wait, and it is for the caller to look why it ended. */
 export function sleep(ms, signal) {
     return new Promise((done) => {
@@ -12,8 +16,19 @@ export function sleep(ms, signal) {
             signal?.removeEventListener('abort', finish);
             done();
         };
-        const timer = setTimeout(finish, ms);
+        const timer = after(ms, finish);
         signal?.addEventListener('abort', finish);
+    });
+}
+/** Waits for a promise that does not reject; an abort ends the wait as well. */
+export function settled(promise, signal) {
+    return new Promise((done) => {
+        const finish = () => {
+            signal?.removeEventListener('abort', finish);
+            done();
+        };
+        signal?.addEventListener('abort', finish);
+        void promise.then(finish);
     });
 }
 /** Returns how long an answer asks to wait, in milliseconds; 0 if it does not (RFC 9110, 10.2.3). */

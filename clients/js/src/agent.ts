@@ -2,6 +2,7 @@ import { HttpAgent } from '@ag-ui/client';
 import type { AgentSubscriber, HttpAgentConfig, Interrupt, RunAgentInput, RunAgentParameters } from '@ag-ui/client';
 import { resumingFetch } from './fetch.js';
 import type { ResumeOptions } from './options.js';
+import { errorOf } from './refusal.js';
 import { baseOf, streamURL } from './target.js';
 import { encode } from './sse.js';
 
@@ -63,7 +64,8 @@ export class HoldfastAgent extends HttpAgent {
   /** @internal what {@link openQuestions} returns */
   questions: Question[] = [];
   private readonly base: string | undefined;
-  private readonly options: ResumeOptions;
+  /** @internal how it sends and waits */
+  protected readonly options: ResumeOptions;
 
   constructor(config: HoldfastAgentConfig) {
     const options = { ...config };
@@ -153,9 +155,8 @@ export class HoldfastAgent extends HttpAgent {
 async function orEmpty(response: Response, input: RunAgentInput): Promise<Response> {
   const { threadId, runId } = input;
   if (response.status !== 404) return response;
-  type Body = { error?: { code?: string } };
-  const { error } = await response.clone().json().then((body: Body) => body, (): Body => ({}));
-  if (error?.code !== 'not_found') return response;
+  const { code } = await errorOf(response.clone());
+  if (code !== 'not_found') return response;
   const { protocolVersion } = input as { protocolVersion?: string };
   const outcome = protocolVersion === undefined ? {} : { outcome: { type: 'success' } };
   const empty = encode({ type: 'RUN_STARTED', threadId, runId, protocolVersion }) + encode({ type: 'RUN_FINISHED', threadId, runId, ...outcome });

@@ -4,7 +4,9 @@
 
 import type { AgentSubscriber, AssistantMessage, Message } from '@ag-ui/client';
 import { HoldfastAgent, type HoldfastAgentConfig } from './agent.js';
+import { errorOf } from './refusal.js';
 import { threadURL } from './target.js';
+import { discard, retryAfter, sleep } from './wait.js';
 
 /** What assistant-ui calls a ThreadHistoryAdapter; `T` is its exported repository of messages. */
 export interface ThreadHistory<T> {
@@ -34,15 +36,28 @@ export class AssistantUIAgent extends HoldfastAgent {
         this.joins = status === 'running' || status === 'interrupted';
         // The stream of the run begins with the history.
         if (this.joins) return { ...convert([]), unstable_resume: true };
-        const { messages } = (await (await this.get('/messages')).json()) as { messages: Message[] };
+        const { messages = [] } = (await (await this.get('/messages')).json()) as { messages?: Message[] };
         return { ...convert(messages), unstable_resume: false };
       },
       append: async () => {}, // the server has stored it already
     };
   }
 
-  private get(path: string): Promise<Response> {
-    return fetch(threadURL(this.address(), this.threadId) + path, { headers: this.headers });
+  /** Reads a part of the thread. A server that is away is asked again, as for a run. */
+  private async get(path: string): Promise<Response> {
+    const { fetch: send = fetch, patience = 120_000, maxDelay = 10_000 } = this.options;
+    const end = Date.now() + patience;
+    for (let pause = 500; ; pause = Math.min(maxDelay, pause * 2)) {
+      const response = await send(threadURL(this.address(), this.threadId) + path, { headers: this.headers }).catch(() => undefined);
+      if (response?.ok || response?.status === 404) return response;
+      if (response !== undefined && ![502, 503, 504].includes(response.status)) {
+        throw new Error((await errorOf(response)).message ?? `The server answered ${response.status}.`);
+      }
+      const wait = Math.max(response === undefined ? 0 : retryAfter(response), pause * (0.5 + Math.random() / 2));
+      discard(response);
+      if (Date.now() + wait > end) throw new Error('The server could not be reached. Reload the page to try again.');
+      await sleep(wait);
+    }
   }
 
   override runAgent(...[parameters, subscriber = {}]: Parameters<HoldfastAgent['runAgent']>): ReturnType<HoldfastAgent['runAgent']> {

@@ -1,8 +1,11 @@
 import type { Fetch } from './options.js';
 import { cancelURL, type Target } from './target.js';
-import { discard, sleep } from './wait.js';
+import { after, discard, settled, sleep } from './wait.js';
 
-/** How long a run is asked to end, in milliseconds, before the next message goes its own way. */
+/**
+ * How long a request that starts a run is waited for, and then how long the run is asked to end,
+ * in milliseconds, before the next message goes its own way.
+ */
 const bound = 10_000;
 
 /** Ends runs on the server, and knows which threads are still waiting for that. */
@@ -14,9 +17,10 @@ export class Cancels {
     this.#send = send;
   }
 
-  /** Returns when no cancelled run of the thread is still ending. It never rejects. */
-  settled(target: Target): Promise<void> | undefined {
-    return this.#waiting.get(key(target));
+  /** Returns when no cancelled run of the thread is still ending, or on an abort. It never rejects. */
+  async settled(target: Target, signal?: AbortSignal | null): Promise<void> {
+    const ending = this.#waiting.get(key(target));
+    if (ending !== undefined) await settled(ending, signal);
   }
 
   /**
@@ -31,27 +35,31 @@ export class Cancels {
   }
 
   async #cancel(target: Target, headers: Headers, started: Promise<string | undefined>): Promise<void> {
-    const deadline = Date.now() + bound;
     const answered = new AbortController();
     const run = await Promise.race([started, sleep(bound, answered.signal).then(() => target.run)]);
     answered.abort(); // a timer would keep a Node process alive
     if (run === undefined) return;
+    const deadline = Date.now() + bound;
     for (let pause = 50; Date.now() < deadline; pause = Math.min(1000, pause * 2)) {
-      const status = await this.#ask(cancelURL(target.base, target.thread, run), headers);
+      const status = await this.#ask(cancelURL(target.base, target.thread, run), headers, deadline);
       // 202: it is ending. 5xx and no answer: the server may be restarting.
       if (status !== 202 && status < 500) return;
       await sleep(pause);
     }
   }
 
-  async #ask(url: string, headers: Headers): Promise<number> {
+  async #ask(url: string, headers: Headers, deadline: number): Promise<number> {
+    const late = new AbortController();
+    const timer = after(deadline - Date.now(), () => late.abort());
     try {
       // keepalive: the request survives the page that sends it.
-      const response = await this.#send(url, { method: 'POST', headers, keepalive: true });
+      const response = await this.#send(url, { method: 'POST', headers, keepalive: true, signal: late.signal });
       discard(response);
       return response.status;
     } catch {
       return 503;
+    } finally {
+      clearTimeout(timer);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { Cancels } from './cancel.js';
-import type { Fetch, ResumeOptions } from './options.js';
+import type { Connection, Fetch, ResumeOptions } from './options.js';
 import { RunStream } from './runstream.js';
 import { targetOf } from './target.js';
 
@@ -10,7 +10,8 @@ export type { Connection, Fetch, ResumeOptions } from './options.js';
  * to connections and servers: it reconnects with the cursor of the last event, so that the
  * client sees one whole run. A stream that cannot be restored ends with a RUN_ERROR whose
  * text is for the person in front of the page; it never fails. Requests that do not concern a
- * run pass through unchanged, and so do answers that refuse one.
+ * run, or that want its answer in one piece (`Accept: application/json`), pass through unchanged,
+ * and so do answers that refuse one.
  *
  * A POST may be sent several times. That is safe: the server knows the run by its id, and
  * attaches instead of running it twice.
@@ -18,12 +19,19 @@ export type { Connection, Fetch, ResumeOptions } from './options.js';
 export function resumingFetch(options: ResumeOptions = {}): (url: string, init?: RequestInit) => Promise<Response> {
   const send: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
   const cancels = new Cancels(send);
+  // One note for all runs: one that works ends what one that was given up has said.
+  let told: Connection = 'live';
+  const tell = (state: Connection): void => {
+    if (state === 'live' && told === 'live') return;
+    told = state;
+    options.onConnection?.(state);
+  };
   return async (url, init = {}) => {
     const target = targetOf(url, init, options.base);
     if (target === undefined) return send(url, init);
     init.signal?.throwIfAborted();
     // After Stop, the next message has to wait until the run has ended on the server.
-    if (target.run !== undefined) await cancels.settled(target);
-    return new RunStream(target, init, send, cancels, options).open();
+    if (target.run !== undefined) await cancels.settled(target, init.signal);
+    return new RunStream(target, init, send, cancels, options, tell).open();
   };
 }

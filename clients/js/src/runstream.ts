@@ -5,10 +5,14 @@
 
 import type { Cancels } from './cancel.js';
 import type { Connection, Fetch, ResumeOptions } from './options.js';
+import { errorOf } from './refusal.js';
 import { encode, parser, type Frame } from './sse.js';
 import { eventsURL, streamURL, type Target } from './target.js';
 import { isEnd, Transcript, type Event } from './transcript.js';
-import { abortError, discard, retryAfter, sleep } from './wait.js';
+import { abortError, after, discard, retryAfter, sleep } from './wait.js';
+
+/** The shortest pause that a server may ask for with `retry:`, in milliseconds. */
+const leastRetry = 100;
 
 const lost = 'The connection to the server was lost and could not be restored. The answer may still be completed there; reload the page to see it.';
 
@@ -26,10 +30,11 @@ export class RunStream {
   readonly #cancels: Cancels;
   readonly #options: ResumeOptions;
   readonly #signal: AbortSignal | null;
+  readonly #told: (state: Connection) => void;
   readonly #transcript: Transcript;
-  /** Resolves when the caller aborts. */
-  readonly #aborted: Promise<void>;
-  #tellAborted = (): void => {};
+  /** Aborted when the caller aborts or stops reading. */
+  readonly #left = new AbortController();
+  readonly #leaving: Promise<void>;
   /** The request under way, for whoever aborts before it is answered. */
   #asking: Promise<Response | undefined> = Promise.resolve(undefined);
   #connection = new AbortController();
@@ -41,22 +46,21 @@ export class RunStream {
   #tries = 0;
   /** When the connection was lost; undefined while there is progress. */
   #lostAt: number | undefined;
-  #state: Connection = 'live';
+  #state: Connection | undefined;
   #ended = false;
   /** What went wrong last, for the hint of a RUN_ERROR. */
   #trouble = 'the stream ended before the run did';
 
-  constructor(target: Target, init: RequestInit, send: Fetch, cancels: Cancels, options: ResumeOptions) {
+  constructor(target: Target, init: RequestInit, send: Fetch, cancels: Cancels, options: ResumeOptions, told: (state: Connection) => void) {
     this.#target = target;
     this.#init = init;
     this.#send = send;
     this.#cancels = cancels;
     this.#options = options;
+    this.#told = told;
     this.#signal = init.signal ?? null;
     this.#transcript = new Transcript(target.run);
-    this.#aborted = new Promise((done) => {
-      this.#tellAborted = done;
-    });
+    this.#leaving = new Promise((done) => this.#left.signal.addEventListener('abort', () => done()));
   }
 
   /**
@@ -71,6 +75,8 @@ export class RunStream {
       const first = await this.#first();
       if (first !== undefined && !this.#adopt(first)) {
         close();
+        // Its text is still to be read, which may be aborted too.
+        this.#signal?.addEventListener('abort', () => this.#connection.abort(), { once: true });
         return first;
       }
       const headers = first?.headers ?? { 'Content-Type': 'text/event-stream' };
@@ -116,6 +122,7 @@ export class RunStream {
       },
       cancel: async () => {
         close(); // a client that stops reading only detaches
+        this.#leave();
         this.#connection.abort();
         await pieces.return(undefined);
       },
@@ -169,7 +176,7 @@ export class RunStream {
 
   /** Returns what the client is to see of a frame; undefined means that this connection is over. */
   #take(frame: Frame): string | undefined {
-    if (frame.retry !== undefined) this.#retry = frame.retry;
+    if (frame.retry !== undefined) this.#retry = Math.max(leastRetry, frame.retry);
     if (frame.comment !== undefined && frame.comment !== 'holdfast') this.#progress();
     if (frame.data === undefined) return '';
     const event = read(frame.data);
@@ -204,7 +211,7 @@ export class RunStream {
       last = response;
       this.#note(response);
       if (response === undefined || response.status === 429 || response.status >= 500) continue;
-      if (this.#cursor === '' && response.status >= 400) return refusal(response);
+      if (this.#cursor === '' && response.status >= 400) return this.#watched(refusal(response));
       // 204: nothing is missing, though the end was not seen. 400 and 404: the cursor or the run is
       // unknown. In each case attaching to the thread shows how it stands.
       this.#cursor = '';
@@ -233,7 +240,7 @@ export class RunStream {
       return undefined;
     });
     this.#asking = asking;
-    const response = await Promise.race([asking, this.#aborted]);
+    const response = await Promise.race([asking, this.#leaving]);
     this.#checkAborted();
     return response ?? undefined;
   }
@@ -250,7 +257,7 @@ export class RunStream {
     if (left <= 0 || asked > left) return false;
     // Jitter keeps the clients of a restarted server from all coming back at once.
     const backoff = Math.min(this.#options.maxDelay ?? 10_000, this.#retry * 2 ** Math.min(this.#tries++, 20)) * (0.5 + Math.random() / 2);
-    await sleep(Math.max(asked, Math.min(backoff, left)), this.#signal);
+    await sleep(Math.max(asked, Math.min(backoff, left)), this.#left.signal);
     this.#checkAborted();
     return true;
   }
@@ -258,7 +265,7 @@ export class RunStream {
   /** Drops the connection if what is awaited takes as long as only a dead connection does. */
   async #watched<T>(waiting: Promise<T>): Promise<T> {
     const connection = this.#connection;
-    const timer = setTimeout(() => connection.abort(), this.#options.silence ?? 40_000);
+    const timer = after(this.#options.silence ?? 40_000, () => connection.abort());
     try {
       return await waiting;
     } finally {
@@ -267,11 +274,17 @@ export class RunStream {
   }
 
   #checkAborted(): void {
-    if (this.#signal?.aborted) throw abortError();
+    if (this.#signal?.aborted || this.#left.signal.aborted) throw abortError();
+  }
+
+  /** Ends every wait; nothing is asked for after it. */
+  #leave(): void {
+    this.#left.abort();
+    if (this.#state === 'reconnecting') this.#tell('live');
   }
 
   #abort(): void {
-    this.#tellAborted();
+    this.#leave();
     const accepted = this.#accepted;
     const cancels = this.#options.onAbort !== 'detach' && !this.#ended;
     if (accepted || !cancels) this.#connection.abort();
@@ -292,7 +305,7 @@ export class RunStream {
   #tell(state: Connection): void {
     if (this.#state === state) return;
     this.#state = state;
-    this.#options.onConnection?.(state);
+    this.#told(state);
   }
 
   #note(response: Response | undefined): void {
@@ -316,11 +329,6 @@ function read(data: string): Event | undefined {
 
 /** Reads why the server refuses to show the run. */
 async function refusal(response: Response): Promise<Failure> {
-  type Body = { error?: { message?: string; code?: string; hint?: string } };
-  const { error } = await response.json().then((body: Body) => body, (): Body => ({}));
-  return {
-    message: error?.message ?? lost,
-    code: error?.code ?? 'connection_lost',
-    hint: error?.hint ?? `The server answered ${response.status}.`,
-  };
+  const { message, code, hint } = await errorOf(response);
+  return { message: message ?? lost, code: code ?? 'connection_lost', hint: hint ?? `The server answered ${response.status}.` };
 }

@@ -16,8 +16,8 @@ export interface Frame {
  * shown. (HTML standard, "Server-sent events", 9.2.6.)
  */
 export function parser(): (text: string) => Frame[] {
-  let rest = '';
-  let searched = 0; // where the search for a line's end continues
+  let unfinished: string[] = []; // the pieces of a line whose end has not come
+  let halfEnd = false; // whether they end with a CR, which may be half of a CRLF
   let started = false;
   let frame: Frame = {};
   let data: string[] = [];
@@ -41,24 +41,26 @@ export function parser(): (text: string) => Frame[] {
   }
 
   return (text) => {
-    const out: Frame[] = [];
-    rest += text;
-    if (!started && rest !== '') {
+    if (!started && text !== '') {
       started = true;
-      if (rest.startsWith('\uFEFF')) rest = rest.slice(1);
+      if (text.startsWith('\uFEFF')) text = text.slice(1);
     }
+    unfinished.push(text);
     const end = /[\r\n]/g;
+    // The pieces of a long line are put together once: it may have megabytes, in small pieces.
+    if (!halfEnd && !end.test(text)) return [];
+    const out: Frame[] = [];
+    const rest = unfinished.join('');
     let from = 0;
-    end.lastIndex = searched;
+    end.lastIndex = 0;
     for (let at = end.exec(rest); at !== null; at = end.exec(rest)) {
-      // A CR at the end of the text may be half of a CRLF.
       if (at[0] === '\r' && at.index + 1 === rest.length) break;
       line(rest.slice(from, at.index), out);
       from = at.index + (at[0] === '\r' && rest[at.index + 1] === '\n' ? 2 : 1);
       end.lastIndex = from;
     }
-    rest = rest.slice(from);
-    searched = rest.endsWith('\r') ? rest.length - 1 : rest.length;
+    unfinished = [rest.slice(from)];
+    halfEnd = rest.endsWith('\r') && from < rest.length;
     return out;
   };
 }

@@ -24,6 +24,9 @@ export function baseOf(url: string): string | undefined {
 /** Returns what a request is about; undefined means that it does not concern a run. */
 export function targetOf(url: string, init: RequestInit, base: string | undefined): Target | undefined {
   const method = init.method?.toUpperCase() ?? 'GET';
+  // An answer in one piece has no place to go on from.
+  const accepts = new Headers(init.headers).get('Accept');
+  if (accepts?.includes('application/json') && !accepts.includes('text/event-stream')) return undefined;
   if (method === 'GET') return attach(url);
   const at = base ?? baseOf(url);
   if (method !== 'POST' || at === undefined || typeof init.body !== 'string') return undefined;
@@ -36,8 +39,18 @@ function attach(url: string): Target | undefined {
   const [path = '', query = ''] = url.split('?');
   const found = stream.exec(path);
   if (!found) return undefined;
-  const [, base = '', thread = ''] = found;
-  return { url, base, thread: decodeURIComponent(thread), legacy: new URLSearchParams(query).get('protocolVersion') === 'none' };
+  const [, base = '', escaped = ''] = found;
+  const thread = decode(escaped);
+  if (thread === undefined) return undefined;
+  return { url, base, thread, legacy: new URLSearchParams(query).get('protocolVersion') === 'none' };
+}
+
+function decode(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined; // as below
+  }
 }
 
 function parse(body: string): { threadId?: unknown; runId?: unknown; protocolVersion?: unknown } | undefined {

@@ -3,6 +3,11 @@ export function abortError(): DOMException {
   return new DOMException('The run was aborted.', 'AbortError');
 }
 
+/** Calls a function after a time. Timers take a longer one than they can count for no time at all. */
+export function after(ms: number, then: () => void): ReturnType<typeof setTimeout> {
+  return setTimeout(then, Math.min(ms, 2 ** 31 - 1));
+}
+
 /** Waits; an abort ends the wait, and it is for the caller to look why it ended. */
 export function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
   return new Promise((done) => {
@@ -12,8 +17,20 @@ export function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
       signal?.removeEventListener('abort', finish);
       done();
     };
-    const timer = setTimeout(finish, ms);
+    const timer = after(ms, finish);
     signal?.addEventListener('abort', finish);
+  });
+}
+
+/** Waits for a promise that does not reject; an abort ends the wait as well. */
+export function settled(promise: Promise<void>, signal?: AbortSignal | null): Promise<void> {
+  return new Promise((done) => {
+    const finish = (): void => {
+      signal?.removeEventListener('abort', finish);
+      done();
+    };
+    signal?.addEventListener('abort', finish);
+    void promise.then(finish);
   });
 }
 

@@ -40,3 +40,19 @@ test('what is written can be read', () => {
   const event = { type: 'X', text: 'a\nb\r\u2028' };
   assert.deepEqual(read(new TextEncoder().encode(encode(event, '3-x') + encode(event))), [{ id: '3-x', data: JSON.stringify(event) }, { data: JSON.stringify(event) }]);
 });
+
+test('a long frame in many pieces is looked at once', (t) => {
+  const piece = 'x'.repeat(1000);
+  const parse = parser();
+  let looked = 0;
+  const { exec } = RegExp.prototype;
+  t.mock.method(RegExp.prototype, 'exec', function (string) {
+    looked += string.length;
+    return exec.call(this, string);
+  });
+  parse('data: ');
+  for (let i = 0; i < 1000; i++) parse(piece);
+  const [{ data }] = parse('\n\n');
+  assert.equal(data.length, 1_000_000);
+  assert.ok(looked < 6_000_000, `${looked} characters`);
+});

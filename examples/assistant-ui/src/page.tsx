@@ -25,7 +25,13 @@ function Conversation({ thread: { id: threadId, agent: name, isNew }, onChange }
   // The runtime cancels its run when it goes away. Another thread being chosen is no reason to.
   useEffect(() => () => agent.detach(), [agent]);
   const runtime = useAgUiRuntime({ agent, adapters: history ? { history } : {} });
-  useEffect(() => agent.subscribe({ onRunStartedEvent: onChange, onRunFinalized: onChange }).unsubscribe, [agent, onChange]);
+  useEffect(() => {
+    const onRunFinalized = () => {
+      setReconnecting(false); // also after it was given up
+      onChange();
+    };
+    return agent.subscribe({ onRunStartedEvent: onChange, onRunFinalized }).unsubscribe;
+  }, [agent, onChange]);
   return (
     <AssistantRuntimeProvider runtime={runtime} config={config}>
       <Chat />
@@ -44,7 +50,7 @@ function Page() {
     else address.set("thread", thread.id); // a reload shows the same thread
     if (thread.agent) address.set("agent", thread.agent);
     window.history.replaceState(null, "", `?${address}`);
-    void fetch(`${server}/threads`).then((answer) => answer.json()).then((found) => setThreads(found.threads), () => {});
+    void fetch(`${server}/threads`).then((answer) => answer.json()).then((found) => setThreads(found.threads ?? []), () => {});
   }, [thread]);
   useEffect(() => show(thread.isNew), [show, thread]);
   const onChange = useCallback(() => show(), [show]);

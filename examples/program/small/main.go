@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/apikey"
-	"github.com/holdfast-agents/holdfast/model/openai"
+	"github.com/holdfast-agents/holdfast/model/responses"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/web"
 )
@@ -22,7 +22,7 @@ func weather(_ context.Context, c city) (string, error) {
 }
 
 func main() {
-	model, err := openai.New(openai.Options{Model: "gpt-5-mini"}) // the key is in OPENAI_API_KEY
+	model, err := responses.New(responses.Options{Model: "gpt-6-luna"}) // the key is in OPENAI_API_KEY
 	if err != nil {
 		log.Fatal(err)
 	}

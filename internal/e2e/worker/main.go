@@ -32,7 +32,10 @@ func run() error {
 	cost := flag.String("cost", "1000", "what the calls of the agent spender may cost its tenant")
 	schemas := flag.String("schema-changes", "", "as the server's flag of this name")
 	archiveAfter := flag.Duration("archive-after", time.Minute, "as the server's flag of this name")
+	service := flag.String("service", "", "the URL of the service that the agent caller calls")
+	serves := flag.Bool("serve", false, "be that service")
 	reset := flag.Bool("reset-newer", false, "begin states of unknown versions anew")
+	provider := flag.String("provider", "", "where a fake provider of models is; empty for none")
 	flag.Parse()
 	file, err := os.OpenFile(*path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -40,6 +43,9 @@ func run() error {
 	}
 	defer file.Close()
 	w := &worker{name: *name, holds: *holds, journal: file, delay: *delay}
+	if *serves {
+		return w.serve(*addr, *path)
+	}
 	keeper, err := w.keeper(*deployment)
 	if err != nil {
 		return err
@@ -48,9 +54,21 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	prompted, err := w.prompted(*provider)
+	if err != nil {
+		return err
+	}
+	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller(), w.outsider()}, w.limited()...)
+	if *service != "" {
+		caller, err := w.caller(*service)
+		if err != nil {
+			return err
+		}
+		agents = append(agents, caller)
+	}
 	return server.ListenAndServe(server.Config{
 		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
-		Agents: append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.outsider()}, w.limited()...),
+		Agents: append(agents, prompted...),
 		Limits: map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}, "orders": {MaxIterations: orderIterations}},
 	})
 }

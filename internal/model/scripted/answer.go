@@ -13,7 +13,10 @@ import (
 type answer struct {
 	reasoning string
 	text      string
+	media     []*holdfast.Part
 	calls     []call
+	// free: the text does not have the form that an answer must have.
+	free bool
 	// pace multiplies the pause between deltas.
 	pace int
 	// finish is empty for an answer that breaks off.
@@ -62,6 +65,9 @@ func (a answer) deltas() []holdfast.Delta {
 	}
 	for _, w := range words(a.text) {
 		out = append(out, holdfast.Delta{Text: w})
+	}
+	for _, p := range a.media {
+		out = append(out, holdfast.Delta{Media: p})
 	}
 	pieces := make([][]string, len(a.calls))
 	longest := 0

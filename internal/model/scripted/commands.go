@@ -23,6 +23,8 @@ const Help = `I am the demo model: scripted, with no key and no network. What yo
 - use TOOL {"some": "arguments"} and OTHER {}: calls any tools, your own too
 - tools: the tools I was given
 - context: what the frontend and the agent told me
+- paint: an image
+- misfit: an answer without the form that it must have, if the agent's answers have one
 - slow N, long N: N words with long pauses, or with none
 - bad args: calls a tool with wrong arguments, then corrects them
 - flaky: fails, breaks off, and succeeds at the third try
@@ -58,6 +60,8 @@ func commands() []command {
 		when(`use\s+(.+?)`, use),
 		when(`tools`, listTools),
 		when(`context`, tellContext),
+		when(`paint\b.*?`, paint),
+		when(`misfit`, misfit),
 		when(`slow(?:\s+(\d+))?(?:\s+words)?`, slow),
 		when(`long(?:\s+(\d+))?(?:\s+words)?`, long),
 		when(`bad arg(?:ument)?s`, badArgs),

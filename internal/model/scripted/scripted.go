@@ -63,10 +63,10 @@ func (m *Model) answer(req *holdfast.ModelRequest) answer {
 	s := read(req)
 	for _, c := range m.commands {
 		if match := c.words.FindStringSubmatch(s.user); match != nil {
-			return c.answer(s, match)
+			return formed(c.answer(s, match), req.Output)
 		}
 	}
-	return chat(s)
+	return formed(chat(s), req.Output)
 }
 
 func (m *Model) note(what string, req *holdfast.ModelRequest, more string) error {

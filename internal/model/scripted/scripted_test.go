@@ -3,9 +3,11 @@ package scripted
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image/png"
 	"slices"
 	"strings"
 	"testing"
@@ -409,4 +411,47 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("%q: got %+v", user, end)
 		}
 	})
+}
+
+// TestForms: an answer has the form that is asked for, unless it is to have none; while it
+// calls tools it is free.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	m := New(Options{})
+	ask := func(text string, form *holdfast.Output) said {
+		return listen(t, m, &holdfast.ModelRequest{Tools: tools(), Output: form, Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: text}}})
+	}
+	form := &holdfast.Output{Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"},"sure":{"type":"boolean"},"list":{"type":"array"},"mood":{"enum":["calm"]}}}`)}
+	if got := ask("slow 2", form).text; got != `{"list":[],"mood":"calm","n":2,"sure":true,"text":"word-1 word-2"}` {
+		t.Error(got)
+	}
+	for text, f := range map[string]*holdfast.Output{"misfit": form, "slow 2": nil, "parallel 2": form} {
+		if got := ask(text, f).text; json.Valid([]byte(got)) {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}
+
+// TestPaint: the image is a whole one.
+func TestPaint(t *testing.T) {
+	t.Parallel()
+	var media []*holdfast.Part
+	for d, err := range New(Options{}).Stream(t.Context(), &holdfast.ModelRequest{Messages: []holdfast.Message{{Role: holdfast.RoleUser, Text: "paint the sea"}}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Media != nil {
+			media = append(media, d.Media)
+		}
+	}
+	if len(media) != 1 || media[0].Type != holdfast.PartImage || media[0].Source.MIMEType != "image/png" {
+		t.Fatalf("%+v", media)
+	}
+	data, err := base64.StdEncoding.DecodeString(media[0].Source.Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := png.Decode(bytes.NewReader(data)); err != nil {
+		t.Error(err)
+	}
 }

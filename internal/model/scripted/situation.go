@@ -30,9 +30,10 @@ type result struct {
 
 func read(req *holdfast.ModelRequest) situation {
 	s := situation{req: req}
-	start := len(req.Messages)
-	for i := len(req.Messages) - 1; i >= 0; i-- {
-		if m := &req.Messages[i]; m.Role == holdfast.RoleUser {
+	history := req.History()
+	start := len(history)
+	for i := len(history) - 1; i >= 0; i-- {
+		if m := &history[i]; m.Role == holdfast.RoleUser {
 			start = i + 1
 			s.user = strings.TrimSpace(m.PlainText())
 			for _, p := range m.Parts {
@@ -44,8 +45,8 @@ func read(req *holdfast.ModelRequest) situation {
 		}
 	}
 	tools := map[string]string{}
-	for i := range req.Messages[start:] {
-		m := &req.Messages[start+i]
+	for i := range history[start:] {
+		m := &history[start+i]
 		if len(m.Calls) > 0 {
 			s.steps++
 		}

@@ -24,6 +24,8 @@ type Run struct {
 	States *state.Live
 	Ledger store.Ledger
 	At     holdfast.Iteration
+	// History is the thread's.
+	History History
 	// Notices are the notices so far, each "name value".
 	Notices []string
 	// NotifyError is what Notify returns.
@@ -49,6 +51,7 @@ func (r *Run) Context() context.Context {
 	}
 	return holdfast.ContextWithRun(ctx, &holdfast.RunContext{
 		Iteration: func() holdfast.Iteration { return at },
+		Record:    r.History.Record, History: r.History.Messages,
 		Notify: func(_ context.Context, name string, value any) error {
 			text, err := json.Marshal(value)
 			r.mu.Lock()

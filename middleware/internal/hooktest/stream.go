@@ -15,10 +15,10 @@ type Stream struct {
 
 // Event is an event of a stream, with the members that tests look at.
 type Event struct {
-	Type, Code, Message, Name, Content string
-	Value                              json.RawMessage
-	Metadata                           struct{ Holdfast struct{ Hint string } }
-	Outcome                            struct {
+	Type, Code, Message, Name string
+	Value, Content            json.RawMessage
+	Metadata                  struct{ Holdfast struct{ Hint string } }
+	Outcome                   struct {
 		Type               string
 		Interrupts         []Question
 		PendingToolCallIDs []string
@@ -75,7 +75,11 @@ func (s Stream) Results() []string {
 	var out []string
 	for _, e := range s.Events {
 		if e.Type == "TOOL_CALL_RESULT" {
-			out = append(out, e.Content)
+			var text string
+			if json.Unmarshal(e.Content, &text) != nil {
+				text = string(e.Content)
+			}
+			out = append(out, text)
 		}
 	}
 	return out

@@ -1,0 +1,273 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/fallback"
+	"github.com/holdfast-agents/holdfast/internal/hooks"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// The tries of one iteration's model call, with one model or several, until one has
+// answered. Package fallback decides what follows a failure; this file does it: takes back
+// what was shown, waits, and moves the run to another model, with which it stays.
+
+// complete makes one iteration's model call, and tries again while that can help. It
+// returns nil once the answer is committed; if it has calls, once that is durable.
+func (r *run) complete() error {
+	t := &attempts{run: r, tries: make([]int, len(r.models)), over: make([]bool, len(r.models))}
+	for {
+		if err := t.choose(); err != nil {
+			return err
+		}
+		if err := (growth{r}).addRecorded(); err != nil {
+			return err
+		}
+		m := &r.models[r.model]
+		t.tries[r.model]++
+		t.asking.Model = m.Model
+		a := &completion{r: r, attempt: t.count, overflows: t.overflows, message: r.host.cfg.NewID("msg"), calls: map[int]*callBuilder{}}
+		err := a.observed(&t.asking)
+		if err == nil {
+			r.host.cfg.Circuit.Report(m.Circuit, "", 0)
+			t.count++
+			if done, err := a.settle(); done || err != nil {
+				return err
+			}
+			continue
+		}
+		for _, c := range a.sequence {
+			r.st.TakeBack(c.id)
+		}
+		if r.ctx.Err() != nil {
+			// A cancel keeps what people have already read.
+			if errors.Is(context.Cause(r.ctx), errCancelled) {
+				return errors.Join(errCancelled, a.keepPartial())
+			}
+			return context.Cause(r.ctx)
+		}
+		if err := t.follow(a, err); err != nil {
+			return err
+		}
+	}
+}
+
+// attempts are the tries of a model call.
+type attempts struct {
+	*run
+	count int    // of all tries
+	tries []int  // of each model
+	over  []bool // models that are not asked again for this answer
+	// half is what the last try has shown, if it is still to be taken back.
+	half *completion
+	// overflows is how often the model has said that the conversation is too long, and asking
+	// is how it is asked: with less than before, if it has said so.
+	overflows int
+	asking    hooks.Asking
+	// tooLong is the error of a model that is asked again with less, passing that of one
+	// that may answer later.
+	tooLong, passing error
+}
+
+// choose moves the run to another model if the one that it has is not to be asked.
+func (t *attempts) choose() error {
+	if at, _ := t.pick(t.host.cfg.Circuit.Begin); at != t.model {
+		if err := t.move(at); err != nil {
+			return err
+		}
+	}
+	if t.count > 0 && t.host.stopping() {
+		return errStopped // as between two iterations
+	}
+	return nil
+}
+
+// pick returns the model to ask, and whether its circuit is closed, as open says.
+func (t *attempts) pick(open func(string) (time.Time, bool)) (at int, healthy bool) {
+	return t.models.Pick(t.model, func(i int) bool { return t.over[i] }, open)
+}
+
+// move has the run ask another model from now on. What the last one has shown is taken
+// back in the same step.
+func (t *attempts) move(to int) error {
+	from, next := t.models[t.model].Name, t.models[to].Name
+	t.model, t.tooLong, t.overflows, t.asking.Below = to, nil, 0, 0
+	t.st.Model = next
+	if to == 0 {
+		t.st.Model = ""
+	}
+	t.host.cfg.Observer.FellBack(t.place(), from, next)
+	t.host.cfg.Log.Warn("falling back to another model", "thread", t.key.Thread, "run", t.rec.ID,
+		"iteration", t.st.Iteration, "attempt", t.count, "from", from, "to", next)
+	value := map[string]any{"iteration": t.st.Iteration, "attempt": t.count, "from": from, "to": next}
+	if t.half != nil {
+		return t.takeBack("holdfast.fallback", value)
+	}
+	ev := agui.Custom{Name: "holdfast.fallback", Value: thread.MustJSON(value)}
+	ev.Timestamp = t.now()
+	return t.w.Step([]agui.Event{ev}, func(c *store.Commit, _ store.Cursor) { t.saveState(c) })
+}
+
+// takeBack supersedes what the last try has shown; name and value are those of the event
+// that says why.
+func (t *attempts) takeBack(name string, value any) error {
+	half := t.half
+	t.half = nil
+	if half == nil {
+		return nil
+	}
+	if err := t.supersede(name, value); err != nil {
+		return err
+	}
+	t.stale = t.stale || len(half.thoughts) > 0 && !reasons(t.hist.Path)
+	return nil
+}
+
+// follow does what is to be done before another try, after one that failed with err. It
+// returns the error if there is to be none.
+func (t *attempts) follow(a *completion, err error) error {
+	nothingLess := errors.Is(err, hooks.ErrNotShrunk) // no model was asked
+	if !nothingLess {
+		t.count++
+	}
+	if a.shown {
+		t.half = a
+	}
+	var ask *holdfast.Interrupt
+	if a.shown && errors.As(err, &ask) {
+		return holdfast.Errorf(codes.MiddlewareFailed, "A middleware asked a person after the model had begun to answer.").
+			WithHint("A Model hook asks before its first delta.").Wrap(errors.New(err.Error())) // no question any more
+	}
+	if nothingLess {
+		err = t.tooLong
+	}
+	var failed *holdfast.ModelError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	next := fallback.Decide(t.failure(failed), t.host.cfg.Random)
+	t.log(failed, err, next)
+	if !nothingLess {
+		t.report(failed, next)
+	}
+	switch next.Step {
+	case fallback.FallBack:
+		t.over[t.model] = true
+		t.passed(failed, err)
+		return nil
+	case fallback.Shrink:
+		t.tooLong, t.asking.Below = err, max(t.asking.Sent(), 1)
+		t.overflows++
+	case fallback.End:
+		t.tried = t.count
+		return t.last(failed, err)
+	}
+	if err := t.takeBack("holdfast.retry", map[string]any{"iteration": t.st.Iteration, "attempt": t.count}); err != nil {
+		return err
+	}
+	return t.pause(next.Wait)
+}
+
+// failure returns what package fallback is to know of a try that failed.
+func (t *attempts) failure(failed *holdfast.ModelError) fallback.Failure {
+	return fallback.Failure{
+		Kind: failed.Kind, Retryable: failed.Retryable, RetryAfter: failed.RetryAfter,
+		Tries: t.tries[t.model], MaxTries: t.host.modelTries(t.agent.Name),
+		Shrunk: t.tooLong != nil, Others: t.others(), RefusedToo: t.agent.FallbackRefused,
+	}
+}
+
+// others returns what models are left besides the one that failed.
+func (t *attempts) others() fallback.Others {
+	was := t.over[t.model]
+	t.over[t.model] = true
+	defer func() { t.over[t.model] = was }()
+	switch at, healthy := t.pick(t.host.cfg.Circuit.Open); {
+	case at < 0:
+		return fallback.NoOthers
+	case healthy:
+		return fallback.Healthy
+	}
+	return fallback.Broken
+}
+
+// reported is what a circuit is told of a failure. A kind is never empty there.
+func reported(failed *holdfast.ModelError) failure.Kind {
+	switch {
+	case failed.Kind != "":
+		return failed.Kind
+	case failed.Retryable:
+		return failure.Overloaded
+	}
+	return failure.Invalid
+}
+
+// passed remembers the failure of a model that is not asked again now.
+func (t *attempts) passed(failed *holdfast.ModelError, err error) {
+	if failed.Retryable && t.passing == nil {
+		t.passing = err
+	}
+}
+
+// last returns the error with which the run ends: if a later try may help, that of the
+// model that may answer then.
+func (t *attempts) last(failed *holdfast.ModelError, err error) error {
+	if t.passing != nil && !failed.Retryable && failed.Kind != failure.Refused {
+		return t.passing
+	}
+	return err
+}
+
+// report tells the circuit and the observer of a try that failed.
+func (t *attempts) report(failed *holdfast.ModelError, next fallback.Decision) {
+	m := &t.models[t.model]
+	t.host.cfg.Circuit.Report(m.Circuit, reported(failed), failed.RetryAfter)
+	t.host.cfg.Observer.ModelFailed(t.place(), observe.ModelFailure{
+		Provider: m.Provider, Model: m.ID, Kind: failed.Kind, Status: failed.Status, RequestID: failed.RequestID,
+		Attempt: t.count - 1, Next: observe.NextStep(next.Step), Wait: next.Wait,
+	})
+}
+
+// log tells operators of a try that failed, and what follows.
+func (t *attempts) log(failed *holdfast.ModelError, err error, next fallback.Decision) {
+	m := &t.models[t.model]
+	t.host.cfg.Log.Warn("model call failed", "thread", t.key.Thread, "run", t.rec.ID, "iteration", t.st.Iteration, "attempt", t.count-1,
+		"provider", m.Provider, "model", m.ID, "kind", failed.Kind, "status", failed.Status, "request", failed.RequestID,
+		"next", next.Step, "in", next.Wait, "error", err)
+}
+
+// modelAttrs returns what the log says of the model that has failed a run; nothing if it
+// was not a model.
+func (r *run) modelAttrs(err error) []any {
+	var failed *holdfast.ModelError
+	if !errors.As(err, &failed) {
+		return nil
+	}
+	return []any{"attempts", r.tried, "provider", failed.Provider, "model", failed.Model, "kind", failed.Kind, "status", failed.Status, "request", failed.RequestID}
+}
+
+// pause waits for d, or until the run ends, or the server does, which gives the run to
+// another one.
+func (t *attempts) pause(d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-t.host.draining:
+		return errStopped
+	case <-t.ctx.Done():
+		return context.Cause(t.ctx)
+	}
+}

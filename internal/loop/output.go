@@ -1,0 +1,150 @@
+package loop
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/schema"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+)
+
+// Answers in a form: if the agent has an Output, the answer that ends a run must be JSON that
+// fits its schema. One that does not fit is taken back like one that broke off, and the model
+// is asked once more: the same request, with that answer and what is wrong with it at its
+// end. What is stored in between is in the state, so a takeover asks the same. An answer that
+// is wrong again is kept and marked, and ends the run with an error; a run that continues
+// there shows the model both.
+
+// form is an agent's Output, ready to use: with its defaults, and its schema on one line.
+type form struct {
+	holdfast.Output
+	compiled *schema.Schema
+}
+
+// newForm returns the form of an agent's answers; nil if any will do.
+func newForm(a *holdfast.Agent) (*form, error) {
+	if a.Output == nil {
+		return nil, nil
+	}
+	f := &form{Output: *a.Output}
+	f.Name = cmp.Or(f.Name, "answer")
+	mistakes := schema.OutputMistakes(f.Name, f.Schema)
+	if len(mistakes) > 0 {
+		return nil, fmt.Errorf("agent %q: its Output: %s", a.Name, mistakes[0])
+	}
+	var err error
+	if f.compiled, err = schema.Compile(f.Schema); err != nil {
+		return nil, fmt.Errorf("agent %q: its Output: %w", a.Name, err)
+	}
+	f.Schema = f.compiled.JSON()
+	return f, nil
+}
+
+// misfit is what is wrong with an answer.
+type misfit struct {
+	// errors are for the model.
+	errors []string
+	// final is the error of an answer that asking again cannot help; nil for most.
+	final *holdfast.Error
+}
+
+// misfit returns what is wrong with the form of the answer; nil if nothing is. While tools
+// are called it has none.
+func (a *completion) misfit() *misfit {
+	f := a.r.host.forms[a.r.agent.Name]
+	if f == nil || len(a.sequence) > 0 {
+		return nil
+	}
+	errors := f.compiled.Violations(a.text)
+	switch {
+	case len(errors) == 0:
+		return nil
+	case a.finish == holdfast.FinishLength:
+		return &misfit{errors, holdfast.Errorf(codes.OutputCut, "The model's length limit cut its answer off before its JSON was complete.").
+			WithHint("Raise the limit (max_tokens or its like, in the agent's params), or ask for less. The answer is kept; to ask again, %s.", thread.HintEmptyPost)}
+	case a.finish == holdfast.FinishFilter:
+		return &misfit{errors, holdfast.Errorf(codes.OutputInvalid, "The model, or its provider's filter, declined to answer in the form that this agent's answers have.").
+			WithHint("What it said instead is kept. To ask again, %s.", thread.HintEmptyPost)}
+	}
+	return &misfit{errors: errors}
+}
+
+// settle commits the answer, unless the model is to be asked once more: then it returns
+// false.
+func (a *completion) settle() (bool, error) {
+	wrong := a.misfit()
+	switch {
+	case wrong == nil:
+		if f := a.r.host.forms[a.r.agent.Name]; f != nil && len(a.sequence) == 0 {
+			a.r.st.Output = a.message
+		}
+	case wrong.final == nil && a.r.st.Misfit == nil:
+		return false, a.askAgain(wrong)
+	default:
+		a.endWith(wrong)
+	}
+	a.r.st.Misfit = nil
+	return true, a.commit()
+}
+
+// askAgain takes the answer back and notes it, so that the next request has it.
+func (a *completion) askAgain(wrong *misfit) error {
+	r := a.r
+	r.host.cfg.Log.Warn("the model's answer does not have its form, asking again", "thread", r.key.Thread, "run", r.rec.ID,
+		"iteration", r.st.Iteration, "attempt", a.attempt, "errors", wrong.errors)
+	r.st.AddUsage(a.usage)
+	r.st.Misfit = thread.NewMisfit(string(a.text), wrong.errors)
+	if err := r.supersede("holdfast.output_retry", map[string]any{"iteration": r.st.Iteration, "attempt": a.attempt + 1, "errors": wrong.errors}); err != nil {
+		return err
+	}
+	r.stale = r.stale || len(a.thoughts) > 0 && !reasons(r.hist.Path)
+	return nil
+}
+
+// endWith has the run end with an error once the answer is committed, which is kept with a
+// mark.
+func (a *completion) endWith(wrong *misfit) {
+	err := wrong.final
+	if err == nil {
+		err = holdfast.Errorf(codes.OutputInvalid, "The model's answer does not have the form that this agent's answers have: %s.", strings.Join(wrong.errors, "; ")).
+			WithHint("It was asked twice. The answer is kept; to ask again, %s.", thread.HintEmptyPost)
+	}
+	a.mark = thread.MisfitMark(wrong.errors)
+	a.r.st.Ending = thread.EndingOf(err)
+}
+
+// after returns what the model reads after all else, in the tail: the answer that did not fit, and
+// why.
+func after(m *thread.Misfit) []holdfast.Message {
+	if m == nil {
+		return nil
+	}
+	return []holdfast.Message{
+		{ID: "misfit", Role: holdfast.RoleAssistant, Text: m.Answer},
+		{ID: "misfit_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(m.Errors)},
+	}
+}
+
+// behind returns what the model reads behind a message: what is wrong with an answer that was
+// kept although it does not fit.
+func behind(m *agui.Message) []holdfast.Message {
+	errors := thread.MisfitOf(m)
+	if errors == nil {
+		return nil
+	}
+	return []holdfast.Message{{ID: m.ID + "_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(errors)}}
+}
+
+// resultOf returns the answer that is the result of a run that ends; nil if there is none.
+func resultOf(h *thread.History, answer string, end *conclusion) json.RawMessage {
+	at, there := h.Index[answer]
+	if !there || end.shown.Type != agui.OutcomeSuccess || len(end.shown.PendingToolCallIDs) > 0 {
+		return nil
+	}
+	return thread.ResultOf(&h.Path[at])
+}

@@ -1,0 +1,58 @@
+package loop
+
+import (
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Activities that hooks and tools record, and the history as they see it. Hooks and tools
+// may run on other goroutines than the run's, which alone may add to the history, so what
+// they record waits until the run's goroutine takes it: before a model call, between two
+// deltas while nothing of the answer was shown, after the answer, and when the iteration
+// or the run ends. Within a shown answer the history cannot grow, because what was shown
+// may still be taken back.
+
+// growth is how the history of a run grows. Only the run's goroutine uses it.
+type growth struct{ *run }
+
+// plant puts messages behind the leaf, and returns them as they are to be stored. An
+// activity is no progress: a run whose process dies after one each time must end.
+func (g growth) plant(messages []agui.Message) []store.Message {
+	stored := make([]store.Message, len(messages))
+	for i := range messages {
+		m, data := thread.Stored(messages[i])
+		stored[i] = store.Message{ID: m.ID, Parent: g.st.Leaf, Data: data}
+		g.st.Leaf = m.ID
+		g.hist.Add(m, data)
+		g.remember(&m)
+		if m.Role != string(holdfast.RoleActivity) {
+			g.st.Advanced()
+		}
+	}
+	g.st.Count = len(g.hist.Path)
+	return stored
+}
+
+// recorded returns the activities that were recorded since the last call, as messages and
+// as the events that show them. After the last time nothing can be recorded.
+func (g growth) recorded(last bool) (messages []agui.Message, events []agui.Event) {
+	for _, a := range g.notes.take(last) {
+		m := agui.FromDomain(holdfast.Message{ID: g.host.cfg.NewID("msg"), Role: holdfast.RoleActivity, Activity: &a})
+		shown := agui.ActivitySnapshot{MessageID: m.ID, ActivityType: m.ActivityType, Content: m.Content}
+		shown.Timestamp = g.now()
+		messages, events = append(messages, m), append(events, shown)
+	}
+	return messages, events
+}
+
+// addRecorded adds the activities that were recorded to the history.
+func (g growth) addRecorded() error {
+	messages, events := g.recorded(false)
+	if len(messages) == 0 {
+		return nil
+	}
+	return g.append(messages, events, journal.AtOnce, nil)
+}

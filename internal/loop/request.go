@@ -1,0 +1,67 @@
+package loop
+
+import (
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/observe"
+)
+
+// What the model is asked, in an order that serves the provider's cache: the tools by their
+// names, the instructions, the history, and last what may be different next time. All of it
+// comes from the agent, from the record of the run and from the stored history, so whoever
+// continues the run asks the same, byte for byte.
+
+// request returns what the model is asked.
+func (a *completion) request() *holdfast.ModelRequest {
+	r := a.r
+	req := &holdfast.ModelRequest{
+		Thread: r.key.Thread, Run: r.rec.ID, Iteration: r.st.Iteration, Attempt: a.attempt,
+		Model: r.models[r.model].Name, Overflows: a.overflows,
+		Messages: r.messages[:len(r.messages):len(r.messages)], Tools: a.offered(), ForwardedProps: r.rec.ForwardedProps,
+	}
+	if r.agent.Instructions != "" {
+		req.Instructions = append(req.Instructions, r.agent.Instructions)
+	}
+	instruct(req, r.rec, &r.agent.Client, r.st.Changing())
+	if f := r.host.forms[r.agent.Name]; f != nil {
+		req.Output = &f.Output
+	}
+	wrong := after(r.st.Misfit)
+	req.Messages, req.Tail = append(req.Messages, wrong...), req.Tail+len(wrong)
+	return req
+}
+
+// offered returns the tools of the agent and of the run's frontend, which do not change
+// while the run lasts.
+func (a *completion) offered() []holdfast.ToolSpec {
+	r := a.r
+	list := r.box.specs
+	for _, t := range r.rec.Tools {
+		// A frontend's tool never replaces a server's tool of the same name.
+		if _, ours := r.tools[t.Name]; !ours {
+			list = append(list, holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata})
+		}
+	}
+	if len(list) > len(r.box.specs) {
+		slices.SortStableFunc(list, byName) // appending has made a copy
+	}
+	return list
+}
+
+// prompted notes what was sent to the model, and reports how much of it was in the request
+// before. The mark is stored with the next commit; if the process dies before that, the
+// next request is compared with an earlier one, which it repeats too.
+func (a *completion) prompted() {
+	r, sent := a.r, a.prompt.Last()
+	if sent == nil {
+		return // the model is not one of ours, or was not reached
+	}
+	r.st.Prompt = sent.Mark
+	p := observe.Prompt{Provider: sent.Provider, Model: sent.Model, Bytes: sent.Size, Repeated: sent.Repeated, Cut: cutOf(sent)}
+	r.host.cfg.Observer.PromptSent(r.place(), p)
+	if p.Cut != observe.CutNone && p.Cut != observe.CutFirst {
+		r.host.cfg.Log.Debug("the prompt does not begin as the one before", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration,
+			"provider", p.Provider, "model", p.Model, "cut", p.Cut, "bytes", p.Bytes, "repeated", p.Repeated)
+	}
+}

@@ -1,0 +1,56 @@
+package modelhttp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/failure"
+)
+
+// TestSentOnce: a request that a provider has read is never sent again by the transport,
+// whatever headers it has. Another attempt is the engine's to make, who counts and shows
+// it.
+func TestSentOnce(t *testing.T) {
+	t.Parallel()
+	for _, header := range []string{"X-Other", "Idempotency-Key", "X-Idempotency-Key"} {
+		var asked atomic.Int32
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				t.Error(err)
+			}
+			if asked.Add(1) == 1 {
+				fmt.Fprint(w, "data: x\n\n")
+				return
+			}
+			// The connection is used again, and dies before the answer.
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = conn.Close()
+		}))
+		t.Cleanup(s.Close)
+		client, err := New(Options{Model: "m", BaseURL: s.URL, Headers: map[string]string{header: "one and the same"}, HTTP: s.Client()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last error
+		for range 2 {
+			client.Stream(t.Context(), "/", text("body"), func(_ holdfast.Delta, err error) bool {
+				last = err
+				return true
+			}, parseLines)
+		}
+		var e *holdfast.ModelError
+		if asked.Load() != 2 || !errors.As(last, &e) || e.Kind != failure.Overloaded || !e.Retryable {
+			t.Errorf("%s: asked %d times, %v", header, asked.Load(), last)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package tools
+
+// The tools list_files and read_file: read-only access to the files below one directory.
+// Nothing leads out of it, neither .. nor a symbolic link, also not one that is put there
+// while a file is opened: the system opens names relative to the directory (os.Root).
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// FilesOptions configure the tools of [Files].
+type FilesOptions struct {
+	// Directory is the directory that can be read.
+	Directory string `json:"directory"`
+	// MaxBytes is how much of a file one call reads at most; default 64 KiB.
+	MaxBytes int `json:"maxBytes,omitempty"`
+	// MaxEntries is how many entries of a directory one call lists at most; default 500.
+	MaxEntries int `json:"maxEntries,omitempty"`
+}
+
+const (
+	defaultFileBytes   = 64 << 10
+	defaultFileEntries = 500
+	// maxDirectory is how many entries of a directory are looked at.
+	maxDirectory = 100_000
+)
+
+// FileTools are the tools list_files and read_file.
+type FileTools struct {
+	// Tools are both of them.
+	Tools []holdfast.Tool
+	root  *os.Root
+}
+
+// Files opens the directory and returns the tools that read it. Close them in the end.
+func Files(o FilesOptions) (*FileTools, error) {
+	if o.Directory == "" {
+		return nil, errors.New("directory: name the directory that can be read")
+	}
+	if o.MaxBytes < 0 || o.MaxEntries < 0 {
+		return nil, errors.New("maxBytes, maxEntries: they cannot be negative")
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = defaultFileBytes
+	}
+	if o.MaxEntries == 0 {
+		o.MaxEntries = defaultFileEntries
+	}
+	root, err := os.OpenRoot(o.Directory)
+	if err != nil {
+		return nil, fmt.Errorf("directory: %w", err)
+	}
+	f := &files{FilesOptions: o, root: root}
+	return &FileTools{root: root, Tools: []holdfast.Tool{
+		holdfast.NewTool("list_files", "Lists a directory: names of directories end in /, files have their size in bytes.", f.list, holdfast.WithEffect(holdfast.EffectPure)),
+		holdfast.NewTool("read_file", "Reads a text file, large ones in pieces.", f.read, holdfast.WithEffect(holdfast.EffectPure)),
+	}}, nil
+}
+
+// Close closes the directory.
+func (f *FileTools) Close() error { return f.root.Close() }
+
+type files struct {
+	FilesOptions
+	root *os.Root
+}
+
+type listArgs struct {
+	Path  string `json:"path,omitempty" jsonschema:"a directory, like docs; left out, the one that everything is in"`
+	After string `json:"after,omitempty" jsonschema:"list what comes after this name"`
+}
+
+func (f *files) list(_ context.Context, args listArgs) (string, error) {
+	path := args.Path
+	if path == "" {
+		path = "."
+	}
+	d, err := f.open(path)
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(maxDirectory)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", readable(path, err)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() <= args.After })
+	var b strings.Builder
+	for i, e := range entries {
+		if i == f.MaxEntries {
+			fmt.Fprintf(&b, "[%d more: list them with after %q]\n", len(entries)-i, entries[i-1].Name())
+			break
+		}
+		b.WriteString(describeEntry(e) + "\n")
+	}
+	if len(entries) == 0 {
+		return "There is nothing.", nil
+	}
+	return b.String(), nil
+}
+
+func describeEntry(e fs.DirEntry) string {
+	switch info, err := e.Info(); {
+	case e.IsDir():
+		return e.Name() + "/"
+	case e.Type()&fs.ModeSymlink != 0:
+		return e.Name() + " (a link)"
+	case err != nil || !e.Type().IsRegular():
+		return e.Name() + " (no file that can be read)"
+	default:
+		return fmt.Sprintf("%s %d", e.Name(), info.Size())
+	}
+}
+
+type readArgs struct {
+	Path   string `json:"path" jsonschema:"a file, like docs/plan.md"`
+	Offset int64  `json:"offset,omitempty" jsonschema:"the byte to begin at; 0 is the first"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"how many bytes to read at most"`
+}
+
+func (f *files) read(_ context.Context, args readArgs) (string, error) {
+	if args.Offset < 0 || args.Limit < 0 {
+		return "", errors.New("offset and limit must not be negative")
+	}
+	limit := f.MaxBytes
+	if args.Limit > 0 {
+		limit = min(args.Limit, limit)
+	}
+	file, err := f.open(args.Path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return "", readable(args.Path, err)
+	case info.IsDir():
+		return "", fmt.Errorf("%s is a directory: use list_files", args.Path)
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is no file that can be read", args.Path)
+	case args.Offset > info.Size():
+		return "", fmt.Errorf("%s has only %d bytes", args.Path, info.Size())
+	}
+	piece := make([]byte, limit)
+	n, err := file.ReadAt(piece, args.Offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", readable(args.Path, err)
+	}
+	return show(args, piece[:n], info.Size())
+}
+
+// show returns a piece of a file with a note of where it goes on. It ends with a line, if
+// it has one, or else with a whole character.
+func show(args readArgs, piece []byte, size int64) (string, error) {
+	skipped := 0
+	for ; skipped < len(piece) && skipped < utf8.UTFMax && args.Offset > 0 && !utf8.RuneStart(piece[skipped]); skipped++ {
+	}
+	more := args.Offset+int64(len(piece)) < size
+	if end := bytes.LastIndexByte(piece, '\n'); more && end >= 0 {
+		piece = piece[:end+1]
+	} else if more {
+		piece = wholeCharacters(piece)
+	}
+	text := piece[min(skipped, len(piece)):]
+	if bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text) {
+		return "", fmt.Errorf("%s is not a text in UTF-8, so it is not shown", args.Path)
+	}
+	next := args.Offset + int64(len(piece))
+	if next < size && len(piece) == 0 {
+		return "", errors.New("limit is too small for the next character")
+	}
+	if next < size {
+		return fmt.Sprintf("%s\n[%d of %d bytes; go on with offset %d]", text, next, size, next), nil
+	}
+	if len(text) == 0 {
+		return "[nothing more]", nil
+	}
+	return string(text), nil
+}
+
+// wholeCharacters leaves out a character at the end that is not complete.
+func wholeCharacters(b []byte) []byte {
+	for i := len(b) - 1; i >= 0 && i >= len(b)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(b[i]) {
+			if !utf8.FullRune(b[i:]) {
+				return b[:i]
+			}
+			break
+		}
+	}
+	return b
+}
+
+// open opens a file or directory. It does not wait for a writer of a pipe.
+func (f *files) open(path string) (*os.File, error) {
+	file, err := f.root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, readable(path, err)
+	}
+	return file, nil
+}
+
+// readable says what is wrong without saying where the directory is.
+func readable(path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no %q", path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%q may not be read", path)
+	}
+	return fmt.Errorf("%q cannot be read here; write a path like docs/plan.md, without .. and without a slash at its beginning", path)
+}

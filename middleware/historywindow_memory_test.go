@@ -1,0 +1,163 @@
+package middleware_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/middleware"
+	"github.com/holdfast-agents/holdfast/middleware/internal/hooktest"
+	"github.com/holdfast-agents/holdfast/state"
+)
+
+// What a window remembers: between two steps each request continues the one before it.
+
+// continues reports whether a request is another one and more.
+func continues(before, after *holdfast.ModelRequest) bool {
+	return slices.Equal(before.Instructions, after.Instructions) && strings.HasPrefix(ids(after.Messages)+" ", ids(before.Messages)+" ")
+}
+
+// TestTheWindowMovesInSteps: whatever the conversation is made of, requests only grow
+// between two steps, whichever server makes the call, and a step halves what is shown.
+func TestTheWindowMovesInSteps(t *testing.T) {
+	t.Parallel()
+	form := strings.Repeat("uaurcturauCtturcta", 12)
+	for name, o := range map[string]middleware.HistoryWindowOptions{
+		"messages":  {MaxMessages: 40},
+		"bytes":     {MaxBytes: 400},
+		"both":      {MaxMessages: 40, MaxBytes: 300},
+		"no first":  {MaxMessages: 40, KeepFirst: new(0)},
+		"summaries": {MaxMessages: 40, Then: middleware.WindowSummarise},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := hooktest.New(t)
+			var before *holdfast.ModelRequest
+			cuts, history := 0, shape(form)
+			for n := range history {
+				if calls := history[n].Calls; len(calls) > 0 || history[n].Role == holdfast.RoleReasoning || strings.HasPrefix(form[n:], "Ct") || strings.HasPrefix(form[n:], "tt") {
+					continue // the model is not asked here
+				}
+				run.History.Set(history[:n+1])
+				got := asked(t, run.Context(), middleware.HistoryWindow(o), history[:n+1])
+				if before != nil && !continues(before, got) {
+					cuts++
+					if got.Cut != map[bool]string{false: "window", true: "summary"}[o.Then != ""] {
+						t.Errorf("at %d: a cut is %q:\n%s\n%s", n, got.Cut, ids(before.Messages), ids(got.Messages))
+					}
+					if 3*len(got.Messages) > 2*len(before.Messages) {
+						t.Errorf("at %d: %d of %d messages are left", n, len(got.Messages), len(before.Messages))
+					}
+				} else if got.Cut != "" {
+					t.Errorf("at %d: nothing is cut, but %q is said", n, got.Cut)
+				}
+				before = got
+			}
+			if cuts < 3 || cuts > 20 || len(run.History.Activities) != cuts || len(run.Notices) != cuts {
+				t.Errorf("%d cuts, %d activities, notices %q", cuts, len(run.History.Activities), run.Notices)
+			}
+		})
+	}
+}
+
+// TestACutIsRecorded: with the range, and what of it is shown.
+func TestACutIsRecorded(t *testing.T) {
+	t.Parallel()
+	run := hooktest.New(t)
+	history := shape("uauauaCtt")
+	run.History.Set(history)
+	window := middleware.HistoryWindow(middleware.HistoryWindowOptions{MaxMessages: 8, KeepFirst: new(0)})
+	asked(t, run.Context(), window, history)
+	want := `holdfast.cut {"from":"u0","to":"a5","messages":6,"shown":["u4"],"reason":"window"}`
+	if got := run.History.Activities; len(got) != 1 || got[0] != want {
+		t.Errorf("recorded is %q", got)
+	}
+	run.WantNotices(`holdfast.history_cut {"messages":5,"reason":"window"}`)
+	// What is not a window's own is not read, and of two the newer one counts.
+	run.History.Put("test.other", `{"to":"u2"}`)
+	run.History.Put("holdfast.cut", `{"to":3}`)
+	run.History.Put("holdfast.cut", `{"to":"gone"}`)
+	run.History.Put("holdfast.cut", `{"to":"a1","messages":2,"shown":["u0","never"]}`)
+	got := asked(t, run.Context(), window, history)
+	if ids(got.Messages) != "u0 u2 a3 u4 a5 C6 t7 t8" || got.Cut != "" {
+		t.Errorf("shown is %s", ids(got.Messages))
+	}
+}
+
+// TestTheTailIsNoHistory: what stands behind the history is shown wherever it is cut, and is
+// neither counted nor summarised.
+func TestTheTailIsNoHistory(t *testing.T) {
+	t.Parallel()
+	for _, o := range []middleware.HistoryWindowOptions{{MaxMessages: 4}, {MaxMessages: 4, Then: middleware.WindowSummarise, SummaryEvery: 1}} {
+		run := hooktest.New(t)
+		history := shape("uauauau")
+		run.History.Set(history)
+		tail := holdfast.Message{ID: "tail", Role: holdfast.RoleUser, Text: "now"}
+		var requests []*holdfast.ModelRequest
+		model := middleware.HistoryWindow(o).Model(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+			requests = append(requests, req)
+			return hooktest.Says(holdfast.Delta{Text: "They talked.", Finish: holdfast.FinishStop})(ctx, req)
+		})
+		for _, err := range model(run.Context(), &holdfast.ModelRequest{Messages: append(history, tail), Tail: 1}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last := requests[len(requests)-1]; ids(last.Messages) != "u0 u6 tail" || last.Tail != 1 {
+			t.Errorf("%s: shown is %s, the last %d of it not of the history", o.Then, ids(last.Messages), last.Tail)
+		}
+		if len(requests) > 1 && (requests[0].Tail != 0 || strings.Contains(requests[0].Messages[0].Text, "now")) {
+			t.Errorf("summarised is %+v", requests[0])
+		}
+	}
+}
+
+// TestTheOldSummaryIsUsed: the summary that an earlier version left as a state is shown
+// until there is a new one, which begins with it.
+func TestTheOldSummaryIsUsed(t *testing.T) {
+	t.Parallel()
+	s := newSummarising(t, middleware.HistoryWindowOptions{})
+	var stored state.States
+	if err := json.Unmarshal([]byte(`{"states":{"holdfast.history_window":{"upTo":"a3","text":"They met.","messages":4}}}`), &stored); err != nil {
+		t.Fatal(err)
+	}
+	s.states = state.NewLive(&stored)
+	s.ctx = state.ContextWith(s.ctx, s.states)
+	const old = "Summary of the first 4 messages of this conversation:\nThey met."
+	s.shows("uauaua", "u0 u4 a5", old)
+	s.shows("uauauau", "u0 u4 a5 u6", old)
+	if len(s.requests) != 0 || len(s.history.Activities) != 0 {
+		t.Errorf("%d summaries were made, recorded is %q", len(s.requests), s.history.Activities)
+	}
+	s.shows("uauauauau", "u0 u8", "Summary of the first 8 messages of this conversation:\nThey talked.")
+	if text := s.requests[0].Messages[0].Text; !strings.HasPrefix(text, "Summary of what came before:\nThey met.\n\nThe conversation:\nuser: text 004\n") {
+		t.Errorf("summarised is %q", text)
+	}
+	if b, _ := json.Marshal(s.states.Now()); strings.Contains(string(b), "met") {
+		t.Errorf("the state is %s", b)
+	}
+	s.shows("uauauauaua", "u0 u8 a9", "Summary of the first 8 messages of this conversation:\nThey talked.")
+	// Of a summary that failed, what it was to cover is known to the old one in part.
+	s = newSummarising(t, middleware.HistoryWindowOptions{})
+	s.states = state.NewLive(&stored)
+	s.ctx, s.summary = state.ContextWith(s.ctx, s.states), nil
+	s.shows("uauauauau", "u0 u8", old, "The conversation before this point is not shown: 4 messages.")
+	s.shows("uauauauaua", "u0 u8 a9", old, "The conversation before this point is not shown: 4 messages.")
+}
+
+// TestADamagedOldSummary: it ends the call, as every state that cannot be read.
+func TestADamagedOldSummary(t *testing.T) {
+	t.Parallel()
+	s := newSummarising(t, middleware.HistoryWindowOptions{})
+	var stored state.States
+	if err := json.Unmarshal([]byte(`{"states":{"holdfast.history_window":{"upTo":"a3","text":"They met.","messages":-4}}}`), &stored); err != nil {
+		t.Fatal(err)
+	}
+	s.ctx = state.ContextWith(s.ctx, state.NewLive(&stored))
+	if _, err := s.ask("uauauauau"); err == nil || !strings.Contains(err.Error(), "messages is -4") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,28 @@
+package openai
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/modeltest"
+	"github.com/holdfast-agents/holdfast/internal/modeltest/cuts"
+	"github.com/holdfast-agents/holdfast/model/anthropic"
+)
+
+// TestCuts: a stream that breaks off anywhere leaves nothing behind when another provider's
+// model answers.
+func TestCuts(t *testing.T) {
+	t.Parallel()
+	cuts.Run(t, "openai", modeltest.Provider{
+		New: func(model, key string, client *http.Client) (modeltest.Model, error) {
+			return New(Options{Model: model, Key: key, BaseURL: "https://fake/v1", HTTP: client})
+		},
+		Stream: fake, Trailing: 2, Thinks: true, SignsCalls: true,
+	}, cuts.Other{
+		New: func(client *http.Client) (holdfast.Model, error) {
+			return anthropic.New(anthropic.Options{Model: "m2", Key: "other", BaseURL: "https://other", HTTP: client})
+		},
+		Stream: cuts.Messages, StrictIDs: true,
+	})
+}
