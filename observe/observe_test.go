@@ -70,7 +70,7 @@ func TestListsAreWhole(t *testing.T) {
 		"Outcome":        len(observe.Outcomes()) - 4, // the four of the root package
 		"TakeoverResult": len(observe.TakeoverResults()), "ModelResult": len(observe.ModelResults()), "ToolResult": len(observe.ToolResults()),
 		"OutsideResult": len(observe.OutsideResults()),
-		"NextStep": len(observe.NextSteps()), "PromptCut": len(observe.PromptCuts()),
+		"NextStep":      len(observe.NextSteps()), "PromptCut": len(observe.PromptCuts()),
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), "observe.go", nil, 0)
 	if err != nil {
