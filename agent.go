@@ -23,6 +23,9 @@ type Agent struct {
 	// Tools are the server's tools, each with a name of its own. A frontend adds
 	// its own tools with each run.
 	Tools []Tool
+	// Toolsets have further tools, which may change while the server runs. Of two tools of
+	// one name the agent's own is used, then that of the toolset that is listed first.
+	Toolsets []Toolset
 	// Middleware runs in this order; the first is outermost.
 	Middleware []Middleware
 	// Policy is what this agent does with requests that find a thread busy,

@@ -27,6 +27,16 @@ type Tool interface {
 	Call(ctx context.Context, call ToolCall) (ToolResult, error)
 }
 
+// Toolset is a set of tools that may change while the server runs, like those of another
+// server. An agent's run has the tools that there are when it begins, or is continued in
+// another process, until it ends.
+type Toolset interface {
+	// Tools returns the tools as they are now. It is called often, so it only returns a list
+	// that is there: the same slice, unchanged, as long as nothing has changed, and another
+	// one afterwards.
+	Tools() []Tool
+}
+
 // ToolSpec describes a tool to a model.
 type ToolSpec struct {
 	// Name is what the model calls the tool; unique within an agent.
@@ -47,6 +57,9 @@ type ToolSpec struct {
 	InDoubt Doubt
 	// Metadata is what the client attached to a frontend tool, as JSON.
 	Metadata json.RawMessage
+	// Outside says that calls are finished from outside, and how; nil for all other tools.
+	// Package contract makes such a tool.
+	Outside *Outside
 }
 
 // Effect says what happens to a call whose process died before its result was

@@ -28,10 +28,13 @@ const (
 	// RoleOperator: deletes and cleans up threads of all users of the tenant, and copies
 	// the store, which holds every tenant. It is for those who run the server.
 	RoleOperator Role = "operator"
+	// RoleService: gives the calls of all users of the tenant that are finished from outside
+	// their results. It is for the services that do the work.
+	RoleService Role = "service"
 )
 
 // Roles returns all roles.
-func Roles() []Role { return []Role{RoleRead, RoleUser, RoleApprover, RoleOperator} }
+func Roles() []Role { return []Role{RoleRead, RoleUser, RoleApprover, RoleOperator, RoleService} }
 
 // Action is what a caller asks for. The list below is complete: the server asks about
 // nothing else.
@@ -57,6 +60,8 @@ const (
 	Delete Action = "delete"
 	// Operate: delete and clean up threads of all users of the tenant; copy the store.
 	Operate Action = "operate"
+	// Finish: give a call of any user of the tenant that is finished from outside its result.
+	Finish Action = "finish"
 )
 
 // allowed are the actions of each role.
@@ -65,6 +70,7 @@ var allowed = map[Role][]Action{
 	RoleUser:     {Read, Run, Answer, Cancel, Change, Delete},
 	RoleApprover: {Read, Answer, Approve},
 	RoleOperator: {Delete, Operate},
+	RoleService:  {Finish},
 }
 
 // Rights are what a key or a token grants. They are read-only.

@@ -10,7 +10,7 @@ import (
 
 // TestAllow walks all roles and actions.
 func TestAllow(t *testing.T) {
-	actions := []access.Action{access.Read, access.Run, access.Answer, access.Approve, access.Cancel, access.Change, access.Delete, access.Operate}
+	actions := []access.Action{access.Read, access.Run, access.Answer, access.Approve, access.Cancel, access.Change, access.Delete, access.Operate, access.Finish}
 	for _, tt := range []struct {
 		rights *access.Rights
 		want   string
@@ -21,8 +21,9 @@ func TestAllow(t *testing.T) {
 		{roles(access.RoleUser), "read run answer cancel change delete"},
 		{roles(access.RoleApprover), "read answer approve"},
 		{roles(access.RoleOperator), "delete operate"},
+		{roles(access.RoleService), "finish"},
 		{roles(access.RoleRead, access.RoleOperator), "read delete operate"},
-		{roles(access.Roles()...), "read run answer approve cancel change delete operate"},
+		{roles(access.Roles()...), "read run answer approve cancel change delete operate finish"},
 		{roles("admin"), ""},
 	} {
 		var got []string

@@ -12,6 +12,14 @@ const (
 	BodyTimeout = "body_timeout"
 	// BudgetExceeded: the tokens or the cost that a budget allows are used up.
 	BudgetExceeded = "budget_exceeded"
+	// CallAlreadyAnswered: the call has another result already.
+	CallAlreadyAnswered = "call_already_answered"
+	// CallClosed: the call was given up before its result came.
+	CallClosed = "call_closed"
+	// CallExpired: the call's result comes too late.
+	CallExpired = "call_expired"
+	// CallPending: the thread waits for the result of a call that is finished from outside.
+	CallPending = "call_pending"
 	// CheckpointConflict: the thread has changed since its ETag was read.
 	CheckpointConflict = "checkpoint_conflict"
 	// CheckpointInvalid: the stored state has a negative counter; it was left untouched.

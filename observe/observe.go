@@ -51,6 +51,9 @@ type Observer struct {
 	// the name that the model wrote: it is sure to be a configured tool's only if the result
 	// is that of a call that was started.
 	ToolCalled func(at holdfast.Iteration, tool string, result ToolResult, took time.Duration)
+	// OutsideCalled is called when a call was handed out to be finished from outside, when it
+	// is over, and when a result was refused. tool is as for ToolCalled.
+	OutsideCalled func(at holdfast.Iteration, tool string, result OutsideResult)
 	// Notified is called when a middleware reported something with [holdfast.Notify].
 	Notified func(at holdfast.Iteration, name string)
 	// HookFailed is called when a hook of a middleware has panicked.
@@ -192,9 +195,27 @@ const (
 	ToolRefused   ToolResult = "refused"   // not started: unknown, cut, declined or in doubt
 	ToolReused    ToolResult = "reused"    // not started: it got a recorded result
 	ToolFrontend  ToolResult = "frontend"  // the frontend makes the call
+	ToolOutside   ToolResult = "outside"   // handed out; the call starts again with the result
 )
 
 // ToolResults returns all of them.
 func ToolResults() []ToolResult {
-	return []ToolResult{ToolSuccess, ToolFailed, ToolAsked, ToolCancelled, ToolRefused, ToolReused, ToolFrontend}
+	return []ToolResult{ToolSuccess, ToolFailed, ToolAsked, ToolCancelled, ToolRefused, ToolReused, ToolFrontend, ToolOutside}
+}
+
+// OutsideResult is what became of a call that is finished from outside.
+type OutsideResult string
+
+// What becomes of a call.
+const (
+	OutsideHandedOut OutsideResult = "handed_out" // it waits for its result
+	OutsideFinished  OutsideResult = "finished"   // its result has come
+	OutsideExpired   OutsideResult = "expired"    // no result came in time
+	OutsideGivenUp   OutsideResult = "given_up"   // by the user, or because it could not be handed out
+	OutsideRefused   OutsideResult = "refused"    // a result came too late, or was another one than the first
+)
+
+// OutsideResults returns all of them.
+func OutsideResults() []OutsideResult {
+	return []OutsideResult{OutsideHandedOut, OutsideFinished, OutsideExpired, OutsideGivenUp, OutsideRefused}
 }

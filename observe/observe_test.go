@@ -69,7 +69,8 @@ func TestListsAreWhole(t *testing.T) {
 	listed := map[string]int{
 		"Outcome":        len(observe.Outcomes()) - 4, // the four of the root package
 		"TakeoverResult": len(observe.TakeoverResults()), "ModelResult": len(observe.ModelResults()), "ToolResult": len(observe.ToolResults()),
-		"NextStep": len(observe.NextSteps()), "PromptCut": len(observe.PromptCuts()),
+		"OutsideResult": len(observe.OutsideResults()),
+		"NextStep":      len(observe.NextSteps()), "PromptCut": len(observe.PromptCuts()),
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), "observe.go", nil, 0)
 	if err != nil {

@@ -44,6 +44,13 @@ func (l *logs) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
+// String returns the whole log.
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // audit returns the lines about what was deleted, taken back or copied, without times.
 func (l *logs) audit() (lines []string) {
 	l.mu.Lock()

@@ -2,6 +2,7 @@ package server
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
@@ -12,18 +13,27 @@ import (
 const maxParallelTools = 16
 
 // agentList is what clients may know about the configured agents.
-type agentList []hfhttp.AgentInfo
+type agentList struct {
+	agents []hfhttp.AgentInfo
+	// tools returns an agent's tools as they are now.
+	tools func(agent string) []holdfast.ToolSpec
+}
 
 // Agents returns the agents, the default one first.
-func (l agentList) Agents() []hfhttp.AgentInfo { return l }
+func (l agentList) Agents() []hfhttp.AgentInfo {
+	list := slices.Clone(l.agents)
+	for i := range list {
+		list[i].Tools = l.tools(list[i].Name)
+	}
+	return list
+}
 
-func (c *Config) agentList() agentList {
-	list := make(agentList, len(c.Agents))
+func (c *Config) agentList(tools func(agent string) []holdfast.ToolSpec) agentList {
+	list := make([]hfhttp.AgentInfo, len(c.Agents))
 	for i, a := range c.Agents {
 		list[i] = hfhttp.AgentInfo{
 			Name: a.Name, Description: a.Description, ParallelTools: maxParallelTools, MaxIterations: c.limits(a.Name).MaxIterations,
 			Persistent: c.OpenStore != nil || !strings.HasPrefix(c.Store, "memory"),
-			Tools:      make([]holdfast.ToolSpec, len(a.Tools)),
 			Middleware: make([]string, len(a.Middleware)),
 			Formed:     a.Output != nil,
 		}
@@ -34,11 +44,8 @@ func (c *Config) agentList() agentList {
 		for n, m := range a.Middleware {
 			list[i].Middleware[n] = m.Name
 		}
-		for n, t := range a.Tools {
-			list[i].Tools[n] = t.Spec()
-		}
 	}
-	return list
+	return agentList{list, tools}
 }
 
 // mediaOf returns what all of an agent's models say alike of the media that they take and

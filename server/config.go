@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -96,6 +97,10 @@ type Config struct {
 	Registerer prometheus.Registerer
 	// Gatherer is what GET /metrics serves; default the server's own registry.
 	Gatherer prometheus.Gatherer
+	// PublicURL is where this server is reached from outside, with the path under which a
+	// proxy or a program serves it: the one-time URLs of calls that are finished from outside
+	// begin with it. Default http:// and Addr, which only this machine can reach.
+	PublicURL string
 	// MetricsAddr is an address of its own for GET /metrics, which then is not on Addr.
 	// Nothing guards it but the network. Empty: none.
 	MetricsAddr string
@@ -351,7 +356,18 @@ func (c *Config) validate() error {
 	if _, err := c.doors(); err != nil {
 		return err
 	}
-	return c.validateAddr()
+	return errors.Join(c.validatePublicURL(), c.validateAddr())
+}
+
+func (c *Config) validatePublicURL() error {
+	if c.PublicURL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.PublicURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("the public URL %q cannot be used: write it like https://agents.example.com", c.PublicURL)
+	}
+	return nil
 }
 
 func (c *Config) validateBounds() error {
@@ -398,7 +414,13 @@ func validateTools(a holdfast.Agent) error {
 		all = append(all, m.Tools...)
 	}
 	for _, t := range all {
-		name := t.Spec().Name
+		spec := t.Spec()
+		name := spec.Name
+		if spec.Outside != nil {
+			if err := spec.Outside.Validate(); err != nil {
+				return fmt.Errorf("agent %q: tool %q: in Outside %w", a.Name, name, err)
+			}
+		}
 		if name == "" || tools[name] {
 			return fmt.Errorf("agent %q has a tool without a name, or two tools named %q: give each a name of its own", a.Name, name)
 		}

@@ -200,3 +200,33 @@ func (g *guard) DeleteInactive(ctx context.Context, who holdfast.Principal, befo
 		return g.keeper.DeleteInactive(ctx, owner, before, dryRun)
 	})
 }
+
+func (g *guard) Finish(ctx context.Context, who holdfast.Principal, thread, call string, r threads.CallResult) (*threads.FinishedCall, error) {
+	f := finishing(r)
+	f.Who, f.Thread, f.Call = who, thread, call
+	done, err := g.engine.Finish(ctx, f)
+	g.audit(ctx, caller(who), "finish", thread, err, slog.String("call", call))
+	return done, err
+}
+
+// byURL is in the log who finished a call by its one-time URL.
+const byURL = "one-time URL"
+
+func (g *guard) FinishByToken(ctx context.Context, token string, r threads.CallResult) (*threads.FinishedCall, error) {
+	f := finishing(r)
+	f.Token = token
+	done, err := g.engine.Finish(ctx, f)
+	if done != nil { // else the log would have what anybody sends
+		g.audit(ctx, byURL, "finish", done.Thread, nil, slog.String("call", done.ID))
+	}
+	return done, err
+}
+
+// finishing returns a result as the engine takes it.
+func finishing(r threads.CallResult) loop.Finishing {
+	if !r.Failed {
+		return loop.Finishing{Result: r.Result}
+	}
+	text, _ := json.Marshal(r.Error) // a string can always be encoded
+	return loop.Finishing{Result: text, Failed: true}
+}

@@ -208,7 +208,10 @@ func (p Parts) onlyAgent() config.Agent {
 		a.Name, a.Description = "assistant", "An assistant on "+strings.Join(p.defaults(), " or ")+", with the tools that come with the server."
 	}
 	for _, t := range p.builtin(p.defaults()[0]) {
-		a.Tools = append(a.Tools, t.Spec().Name)
+		// Outside the demo nobody would finish its calls.
+		if spec := t.Spec(); spec.Outside == nil || p.DefaultModel == demoModel {
+			a.Tools = append(a.Tools, spec.Name)
+		}
 	}
 	return a
 }

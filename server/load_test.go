@@ -254,7 +254,7 @@ func TestValidateAgents(t *testing.T) {
 // TestNoFile: without a file there is one agent.
 func TestNoFile(t *testing.T) {
 	agents, _, err := server.LoadAgents("", server.Parts{Getenv: noEnv})
-	if err != nil || len(agents) != 1 || agents[0].Name != "demo" || agents[0].Model == nil || len(agents[0].Tools) != 6 {
+	if err != nil || len(agents) != 1 || agents[0].Name != "demo" || agents[0].Model == nil || len(agents[0].Tools) != 7 {
 		t.Errorf("%+v, %v", agents, err)
 	}
 	key := func(name string) string { return map[string]string{"OPENAI_API_KEY": "k"}[name] }

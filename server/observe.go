@@ -55,7 +55,7 @@ func (t *tries) taken(commit string) {
 // panics of hooks, notices and changed schemas with more than an observer is given.
 func (o logObserver) observer() observe.Observer {
 	return observe.Observer{
-		RunStarted: o.runStarted, RunEnded: o.runEnded, TakenOver: o.takenOver, ModelCalled: o.modelCalled, ToolCalled: o.toolCalled,
+		RunStarted: o.runStarted, RunEnded: o.runEnded, TakenOver: o.takenOver, ModelCalled: o.modelCalled, ToolCalled: o.toolCalled, OutsideCalled: o.outsideCalled,
 		IterationDone: o.iterationDone, Committed: o.committed, Cleaned: o.cleaned, Grown: o.grown,
 	}
 }
@@ -92,6 +92,13 @@ func (o logObserver) modelCalled(at holdfast.Iteration, result observe.ModelResu
 
 func (o logObserver) toolCalled(at holdfast.Iteration, tool string, result observe.ToolResult, took time.Duration) {
 	o.debug("tool called", at, "tool", tool, "result", result, "took", took)
+}
+
+func (o logObserver) outsideCalled(at holdfast.Iteration, tool string, result observe.OutsideResult) {
+	// The engine logs results that come, with the call.
+	if result != observe.OutsideFinished && result != observe.OutsideRefused {
+		o.log.Info("call from outside", append(place(at), "tool", tool, "result", result)...)
+	}
 }
 
 func (o logObserver) iterationDone(at holdfast.Iteration, results int) {

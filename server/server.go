@@ -11,9 +11,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -57,6 +59,7 @@ type Server struct {
 	handler  http.Handler
 	http     *http.Server
 	listener net.Listener
+	reached  string // host and port by which this machine reaches the server
 	operators
 	tools   sync.WaitGroup // tools that have outlived their timeout
 	replays sync.Map       // what wakes each replay, by the [store.ThreadKey] of its fork
@@ -71,7 +74,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg.Log = slog.New(redaction.NewLogHandler(cfg.Log.Handler(), redaction.Options{Patterns: cfg.RedactPatterns}))
-	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), served: make(chan error, 1)}
+	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), reached: cfg.Addr, served: make(chan error, 1)}
 	var err error
 	if s.store, err = openStore(cfg); err != nil {
 		return nil, err
@@ -92,7 +95,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Agents: cfg.agentList(), Streams: s.limits, Ready: s.engine.Ready,
+		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Agents: cfg.agentList(s.engine.Tools), Streams: s.limits, Ready: s.engine.Ready,
 		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,
 		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
 		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,
@@ -121,6 +124,15 @@ func openStore(cfg Config) (store.Store, error) {
 	return stores.Open(cfg.Store, stores.Options{RedisPrefix: cfg.RedisPrefix, Now: cfg.Now, Log: cfg.Log})
 }
 
+// finishURL returns the one-time URL with a token, for a call that is finished from outside.
+func (s *Server) finishURL(token string) string {
+	base := s.cfg.PublicURL
+	if base == "" {
+		base = "http://" + s.reached
+	}
+	return strings.TrimSuffix(base, "/") + "/calls?token=" + url.QueryEscape(token)
+}
+
 // retentionEvery is how often retention looks at a page of threads.
 const retentionEvery = 10 * time.Second
 
@@ -140,7 +152,7 @@ func (s *Server) loopConfig() loop.Config {
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
-		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
+		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, FinishURL: s.finishURL, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
 		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer, Random: rand.Float64,
 	}
 }
@@ -227,6 +239,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", s.cfg.Addr, err)
 	}
+	s.reached = l.Addr().String()
 	if err := s.startMetrics(ctx); err != nil {
 		return errors.Join(err, l.Close())
 	}

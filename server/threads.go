@@ -139,6 +139,14 @@ func (s *Server) DeleteInactive(ctx context.Context, who holdfast.Principal, bef
 	return coded(s.guard.DeleteInactive(ctx, who, before, dryRun))
 }
 
+// FinishCall gives a call that waits to be finished from outside its result, and goes on with
+// the thread if it waits for nothing else. The same result again gets the same answer. Who
+// may do so is as over HTTP: a principal with [access.RoleService], or whom the call's
+// contract allows.
+func (s *Server) FinishCall(ctx context.Context, who holdfast.Principal, thread, call string, r threads.CallResult) (*threads.FinishedCall, error) {
+	return coded(s.guard.Finish(ctx, who, thread, call, r))
+}
+
 // checkTravel refuses what the HTTP interface refuses too.
 func checkTravel(to threads.Travel) error {
 	if to.Checkpoint != "" && to.Message != "" {

@@ -13,12 +13,13 @@ const (
 	KindPending    Kind = "pending"    // pending writes, by tool call id
 	KindLog        Kind = "log"        // the log of a run that has ended, by run id
 	KindReuse      Kind = "reuse"      // results that calls may get instead of running
+	KindOutside    Kind = "outside"    // how calls ended that are finished from outside, by tool call id
 )
 
 // Kinds returns all kinds that the server stores. A store that keeps each kind
 // separately needs them to delete a thread.
 func Kinds() []Kind {
-	return []Kind{KindRun, KindOutcome, KindBlob, KindCheckpoint, KindIntent, KindPending, KindLog, KindReuse}
+	return []Kind{KindRun, KindOutcome, KindBlob, KindCheckpoint, KindIntent, KindPending, KindLog, KindReuse, KindOutside}
 }
 
 // ValueID names a value.

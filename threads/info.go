@@ -15,7 +15,8 @@ type Status string
 
 // The statuses of a thread.
 const (
-	// StatusIdle: the last run ended and nothing is left to do.
+	// StatusIdle: the last run ended and nothing is left to do here. Calls may wait for the
+	// frontend, or for somebody outside: see Info.
 	StatusIdle Status = "idle"
 	// StatusRunning: a run is under way, or is being recovered.
 	StatusRunning Status = "running"
@@ -65,6 +66,8 @@ type Info struct {
 	Interrupts []Interrupt `json:"interrupts,omitempty"`
 	// PendingToolCalls are the frontend calls without a result.
 	PendingToolCalls []string `json:"pendingToolCallIds,omitempty"`
+	// OutsideCalls are the calls that wait for a result from outside.
+	OutsideCalls []OutsideCall `json:"outsideCalls,omitempty"`
 	// UpdatedAt is the time of the thread's last commit.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// ETag is the id of the thread's last commit.
@@ -103,6 +106,46 @@ type Interrupt struct {
 	ExpiresAt string `json:"expiresAt,omitempty"`
 	// Metadata is what the tool or the middleware that asks says beside it.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
+}
+
+// OutsideCall is a call that waits to be finished from outside.
+type OutsideCall struct {
+	// ID is the call's id.
+	ID string `json:"toolCallId"`
+	// Tool is the name of its tool.
+	Tool string `json:"toolName"`
+	// ExpiresAt is until when a result is taken; missing without a limit.
+	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+	// Abandonable: a new message gives the call up.
+	Abandonable bool `json:"abandonable,omitempty"`
+}
+
+// MaxCallResult bounds what comes from outside for a call, in bytes.
+const MaxCallResult = 256 << 10
+
+// CallResult is what comes from outside for a call.
+type CallResult struct {
+	// Result is any JSON. A string is shown to the model as it is, anything else as JSON.
+	Result json.RawMessage
+	// Error is what the model reads of work that failed, if Failed is set.
+	Error string
+	// Failed: there is an Error and no Result.
+	Failed bool
+}
+
+// FinishedCall says that the result of an outside call was taken. It is the same each time
+// that the result is sent.
+type FinishedCall struct {
+	// Thread is the thread's id.
+	Thread string `json:"threadId"`
+	// ID is the call's id.
+	ID string `json:"toolCallId"`
+	// Tool is the name of its tool.
+	Tool string `json:"toolName"`
+	// Run is the run that goes on with the result; empty if the thread waits for more.
+	Run string `json:"runId,omitempty"`
+	// FinishedAt is when the result came.
+	FinishedAt time.Time `json:"finishedAt"`
 }
 
 // Run describes one run of a thread to its owner.

@@ -23,14 +23,7 @@ import (
 
 // TestHTTPPage pastes docs/http.md twice, because what it makes it also deletes.
 func TestHTTPPage(t *testing.T) {
-	for _, program := range []string{"bash", "curl", "sed"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("HOLDFAST_REQUIRE_ALL") == "1" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	needsShell(t)
 	steps := httpPage(t)
 	folder := t.TempDir()
 	base, requests := startDemo(t, folder)
@@ -45,6 +38,51 @@ func TestHTTPPage(t *testing.T) {
 			if t.Failed() {
 				t.Fatalf("%s:\n%s\n%s", s.section, s.commands, out)
 			}
+		}
+	}
+}
+
+// TestToolsPage pastes the commands of docs/tools.md: they wait for a call, finish it, and
+// send the same result again.
+func TestToolsPage(t *testing.T) {
+	needsShell(t)
+	page, err := os.ReadFile("../../docs/tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	base, requests := startDemo(t, folder)
+	sh := startShell(t, folder)
+	blocks := 0
+	for _, m := range pagePart.FindAllStringSubmatch(string(page), -1) {
+		if m[2] != "sh" {
+			continue
+		}
+		blocks++
+		out := sh.run(t, strings.ReplaceAll(m[3], "localhost:8080", base))
+		step{section: "tools", commands: m[3]}.checkRequests(t, requests)
+		var last struct {
+			Messages []struct{ Role string }
+		}
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if len(lines) != 4 || !strings.Contains(lines[0], `"outsideCalls":[{`) || lines[1] != lines[2] || json.Unmarshal([]byte(lines[3]), &last) != nil || len(last.Messages) < 2 {
+			t.Errorf("the commands print\n%s", out)
+		}
+	}
+	if blocks != 1 {
+		t.Errorf("the page has %d blocks of commands", blocks)
+	}
+}
+
+// needsShell skips a test where what it runs is missing.
+func needsShell(t *testing.T) {
+	t.Helper()
+	for _, program := range []string{"bash", "curl", "sed"} {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("HOLDFAST_REQUIRE_ALL") == "1" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
 		}
 	}
 }
@@ -86,7 +124,8 @@ type request struct {
 }
 
 // checkRequests waits for the log of the block's requests. Those of a route's section
-// reach that route last; only the section about errors may be refused.
+// reach that route last; only the sections about errors and about a URL that is made up are
+// refused.
 func (s step) checkRequests(t *testing.T, requests <-chan request) {
 	t.Helper()
 	var last request
@@ -96,7 +135,7 @@ func (s step) checkRequests(t *testing.T, requests <-chan request) {
 		case <-time.After(10 * time.Second):
 			t.Fatalf("%s: fewer requests than the block has commands", s.section)
 		}
-		if refused := last.status >= 400; refused != (s.section == "Errors") {
+		if refused := last.status >= 400; refused != (s.section == "Errors" || s.section == "POST /calls") {
 			t.Errorf("%s: %s is %d", s.section, last.route, last.status)
 		}
 	}

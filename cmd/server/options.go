@@ -56,6 +56,7 @@ type options struct {
 	hosts         string
 	behindProxy   bool
 	origins       string
+	publicURL     string
 	metricsAddr   string
 	jwks          string
 	jwtIssuer     string
@@ -140,6 +141,8 @@ func (o *options) callerFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.hosts, "hosts", "",
 		"the names by which clients may address the server, separated by commas: agents.example.com, localhost:8080; or *; by default any with API keys or tokens, else localhost and the host of --addr")
 	fs.BoolVar(&o.behindProxy, "behind-proxy", false, "a server for this machine only serves what a proxy on it has forwarded, from wherever it comes")
+	fs.StringVar(&o.publicURL, "public-url", "",
+		"where this server is reached from outside, like https://agents.example.com: one-time URLs begin with it; by default http:// and --addr")
 	fs.StringVar(&o.metricsAddr, "metrics-addr", "", "an address of its own for /metrics, which then is not on --addr")
 	fs.StringVar(&o.jwks, "jwks", "", "the URL of an identity provider's keys (its jwks_uri): callers may identify themselves with its JWTs")
 	fs.StringVar(&o.jwtIssuer, "jwt-issuer", "", "the iss of its tokens")
@@ -292,7 +295,7 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections,
 		Log: log, Agents: agents, Limits: limits, Quotas: quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
-		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), MetricsAddr: o.metricsAddr,
+		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), PublicURL: o.publicURL, MetricsAddr: o.metricsAddr,
 		UI: web.Handler(), Version: version(), DefaultModel: o.model,
 	}, closeAll, nil
 }

@@ -23,7 +23,7 @@ type rule struct {
 // rules has every package that is compiled into the server. A package that is
 // not here fails the test: decide first what it may know.
 var rules = map[string]rule{
-	"":                    {ours: []string{"access", "codes", "failure", "internal/schema"}, why: "the root package is the vocabulary; extension authors must be able to read all of it"},
+	"":                    {ours: []string{"access", "codes", "failure", "secret", "internal/schema"}, why: "the root package is the vocabulary; extension authors must be able to read all of it"},
 	"agenttest":           {ours: []string{"", "state", "store", "threads", "server", "offline", "internal/agui", "internal/memstore"}, why: "agenttest runs the server that is shipped, as a client would: agui reads what it says, memstore is where it keeps threads"},
 	"agenttest/storetest": {ours: []string{"", "store"}, libraries: []string{"pgregory.net/rapid"}, why: "a store's author runs the suite from outside"},
 	"access":              {why: "access is a list of roles and actions, and one rule"},
@@ -37,6 +37,10 @@ var rules = map[string]rule{
 	"observe":             {ours: []string{"", "failure", "state", "store", "threads"}, why: "whoever observes an engine needs its words and nothing else"},
 	"internal/schema":     {libraries: []string{"github.com/google/jsonschema-go", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}, why: "schema is a leaf"},
 	"internal/frame":      {ours: []string{"", "store"}, libraries: []string{"github.com/klauspost/compress"}, why: "frame is a leaf"},
+	"credential":          {ours: []string{"", "secret"}, why: "credential is an interface and a transport; where credentials come from is its user's business"},
+	"secret":              {why: "secret is a leaf"},
+	"contract":            {ours: []string{"", "internal/schema"}, why: "contract makes tools of the public API"},
+	"webhook":             {ours: []string{"", "secret"}, why: "webhook is a function for a contract of the public API; it knows no server"},
 	"internal/stores":     {ours: []string{"store", "internal/filestore", "internal/memstore", "internal/redisstore"}, why: "a URL means the same store to the server and to the offline commands"},
 	"offline": {ours: []string{"", "state", "store", "threads", "server", "internal/audit", "internal/ids", "internal/filestore", "internal/memstore", "internal/operator", "internal/stores", "internal/thread"},
 		why: "offline is audit for programs; only a replay needs a server, which runs in a copy"},
@@ -52,7 +56,7 @@ var rules = map[string]rule{
 	"internal/strictjson": {why: "strictjson is a leaf"},
 	"internal/agui":       {ours: []string{"", "codes", "failure", "internal/strictjson"}, why: "agui is the protocol and nothing else: no I/O, no stores, no HTTP"},
 	"internal/thread":     {ours: []string{"", "codes", "state", "store", "threads", "internal/agui", "internal/prompt"}, libraries: []string{"github.com/evanphx/json-patch"}, why: "thread is what a store holds of a thread: it reads and writes values, and decides nothing"},
-	"internal/loop":       {ours: []string{"", "failure", "access", "codes", "state", "store", "threads", "observe", "internal/agui", "internal/decide", "internal/fallback", "internal/hooks", "internal/journal", "internal/panics", "internal/prompt", "internal/quota", "internal/schema", "internal/thread"}, why: "the loop knows no HTTP, no particular store and no metrics"},
+	"internal/loop":       {ours: []string{"", "failure", "access", "codes", "secret", "state", "store", "threads", "observe", "internal/agui", "internal/decide", "internal/fallback", "internal/hooks", "internal/journal", "internal/panics", "internal/prompt", "internal/quota", "internal/schema", "internal/thread"}, why: "the loop knows no HTTP, no particular store and no metrics"},
 	"internal/fallback":   {ours: []string{"", "failure"}, why: "fallback is a pure function of a failure; it asks no model"},
 	"internal/decide":     {ours: []string{"", "codes", "threads", "internal/agui", "internal/netguard", "internal/schema", "internal/thread"}, why: "decide is a pure function of a thread and an input: it reads no store and starts nothing"},
 	"internal/hooks":      {ours: []string{"", "codes", "internal/prompt", "internal/thread"}, why: "hooks call an agent's middleware, guarded; they know no run"},
@@ -85,7 +89,7 @@ var rules = map[string]rule{
 	"model/openai":                  {ours: []string{"", "failure", "internal/modelhttp", "internal/prompt"}, why: "a model knows neither the loop nor AG-UI"},
 	"model/responses":               {ours: []string{"", "failure", "internal/modelhttp", "internal/prompt"}, why: "a model knows neither the loop nor AG-UI"},
 	"httptool":                      {ours: []string{"", "internal/netguard", "internal/schema"}, libraries: []string{"go.yaml.in/yaml"}, why: "a tool knows neither the loop nor AG-UI; OpenAPI documents are JSON or YAML"},
-	"internal/tools":                {ours: []string{""}, why: "tools are written with the public API"},
+	"internal/tools":                {ours: []string{"", "access", "contract"}, why: "tools are written with the public API"},
 	"server": {libraries: []string{"github.com/prometheus/client_golang"}, ours: []string{"", "access", "codes", "state", "store", "threads", "internal/agui", "internal/circuit", "internal/config", "internal/fallback", "internal/http", "internal/ids", "internal/loop", "internal/metrics", "internal/operator", "internal/quota",
 		"model/anthropic", "model/gemini", "model/openai", "model/responses", "internal/model/scripted", "internal/stores", "internal/thread", "internal/tools", "internal/upkeep", "middleware", "middleware/budget", "middleware/kinds", "middleware/redaction", "observe", "httptool"},
 		why: "server wires; it is the only package that sees the parts together, and it reads the file of agents for every program, ours and those of others"},

@@ -25,6 +25,8 @@ var proofs = []struct {
 	why            string
 }{
 	{page: "docs/http.md", language: "sh json", test: "cmd/server.TestHTTPPage"},
+	{page: "docs/tools.md", language: "sh", test: "cmd/server.TestToolsPage"},
+	{page: "docs/tools.md", language: "json", why: "what a webhook gets; TestDelivery in package webhook has it"},
 	{page: "docs/middleware.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/models.md", language: "go", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/checkpointing.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},

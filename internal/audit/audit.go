@@ -322,6 +322,14 @@ func (a *audit) work() {
 			a.cannotRead("reuse", "the recorded result "+v.ID, err)
 		}
 	}
+	for _, v := range a.values[store.KindOutside] {
+		if err := thread.Decode(v.Data, &thread.OutsideEnd{}); err != nil {
+			a.cannotRead("outside", "how call "+v.ID+" ended", err)
+		}
+		if !a.calls[v.ID] {
+			a.add("outside_unknown_call", "a value says how call %s ended, which no message makes", v.ID)
+		}
+	}
 }
 
 // auditMessage is a message of the tree.

@@ -285,6 +285,8 @@ func TestAuditFindsDamage(t *testing.T) {
 			put(store.KindPending, m.ToolCallID, fmt.Sprintf(`{"callId":%q,"messageId":"nope"}`, m.ToolCallID))(t, all, c)
 		}},
 		"an unreadable pending write":   {"pending_unreadable", put(store.KindPending, "nope", "{")},
+		"an unreadable end of a call":   {"outside_unreadable", put(store.KindOutside, "nope", "{")},
+		"the end of a call of nothing":  {"outside_unknown_call", put(store.KindOutside, "nope", "{}")},
 		"an unreadable recorded result": {"reuse_unreadable", put(store.KindReuse, "nope", "{")},
 		"an event nobody knows": {"event_unreadable", func(_ *testing.T, _ *everything, c *store.Commit) {
 			c.Records = [][]byte{[]byte(`{"type":"NONSENSE"}`)}

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite testdata/*.txt")
 
 func known() config.Known {
 	return config.Known{
-		Tools:  []string{"current_time", "calculate", "wait", "lookup", "ask_person", "update_plan"},
+		Tools:  []string{"current_time", "calculate", "wait", "lookup", "ask_person", "update_plan", "request_approval"},
 		Models: []string{"demo", "openai/"},
 		Middleware: []holdfast.MiddlewareKind{
 			{Name: "acme.breaker", New: func(raw json.RawMessage) (holdfast.Middleware, error) { return acme(raw, &breaker{}) }},

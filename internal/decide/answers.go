@@ -32,11 +32,11 @@ func violationsOf(s Situation, answers []agui.ResumeEntry) (all []Violation) {
 		}
 		i := slices.IndexFunc(s.Interrupts, func(i agui.Interrupt) bool { return i.ID == a.InterruptID })
 		payload := PayloadOf(a, &s.Interrupts[i])
-		for _, text := range violations(closed(&s.Interrupts[i]), payload) {
+		for _, text := range Violations(closed(&s.Interrupts[i]), payload) {
 			all = append(all, Violation{a.InterruptID, text})
 		}
 		if edited := EditedArguments(payload, &s.Interrupts[i]); edited != nil {
-			for _, text := range violations(s.Parameters[a.InterruptID], edited) {
+			for _, text := range Violations(s.Parameters[a.InterruptID], edited) {
 				all = append(all, Violation{a.InterruptID, "editedArgs: " + text})
 			}
 		}
@@ -44,9 +44,9 @@ func violationsOf(s Situation, answers []agui.ResumeEntry) (all []Violation) {
 	return all
 }
 
-// violations checks JSON against a schema. One that is missing, or that cannot be read,
-// takes anything: whoever asked has to check then.
-func violations(text, value json.RawMessage) []string {
+// Violations checks JSON against a schema, and lists what is wrong. A schema that is
+// missing, or that cannot be read, takes anything: whoever wrote it has to check then.
+func Violations(text, value json.RawMessage) []string {
 	if len(text) == 0 {
 		return nil
 	}

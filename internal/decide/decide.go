@@ -41,7 +41,7 @@ const (
 	CloseNothing     Closing = ""             // no call is closed
 	CloseDeclined    Closing = "declined"     // the user writes on instead of answering
 	CloseAbandoned   Closing = "abandoned"    // the unfinished work is given up
-	CloseNotAnswered Closing = "not_answered" // the frontend sent no result
+	CloseNotAnswered Closing = "not_answered" // the frontend or somebody outside sent no result
 )
 
 // Situation is all that Decide knows about the thread.
@@ -60,6 +60,8 @@ type Situation struct {
 	Incomplete bool
 	Interrupts []agui.Interrupt // the open questions
 	Pending    []string         // ids of the frontend's calls without a result
+	// Outside are the open calls that were handed out to be finished from outside.
+	Outside []Outside
 	// Answers are the hashes of the answers last given, by interrupt id.
 	Answers map[string]string
 	// Parameters are the schemas of the arguments of the calls that open questions are about,
@@ -67,6 +69,16 @@ type Situation struct {
 	Parameters map[string]json.RawMessage
 	// Known is the run that has the input's run id; nil if there is none.
 	Known *KnownRun
+}
+
+// Outside is an open call that is finished from outside.
+type Outside struct {
+	ID string // of the call
+	// Finished means that its result has come, or that it is too late for one: nothing waits
+	// for it any more.
+	Finished bool
+	// Abandonable means that a new message gives the call up.
+	Abandonable bool
 }
 
 // KnownRun is a run of the thread that the input names.
@@ -125,6 +137,9 @@ func Decide(s Situation, req Request, now time.Time) Decision {
 	if !s.Exists {
 		return decideFirst(req)
 	}
+	if id := answersOutside(s, req.Resume); id != "" {
+		return reject(errNotByResume(s, id))
+	}
 	// An answer belongs to where the thread waits, so it cannot come with a branch.
 	resumes := s.Status == threads.StatusInterrupted && len(req.Resume) > 0
 	if req.Compared.Diverged != nil && (!req.Policy.Branch || resumes) {
@@ -144,7 +159,7 @@ func Decide(s Situation, req Request, now time.Time) Decision {
 // unfinished reports whether the thread has work of its agent left, so that no other
 // agent can continue it.
 func unfinished(s Situation) bool {
-	return s.Exists && (s.Status != threads.StatusIdle || len(s.Pending) > 0)
+	return s.Exists && (s.Status != threads.StatusIdle || len(s.Pending) > 0 || len(s.Outside) > 0)
 }
 
 // decideKnown is rule 1: the run id is one of the thread's.
@@ -201,7 +216,7 @@ func decideInterrupted(s Situation, req Request, now time.Time) Decision {
 			return Decision{Do: Hydrate}
 		}
 		if req.Policy.OnInterrupted == holdfast.PolicyDecline {
-			return Decision{Do: Fresh, Close: CloseDeclined}
+			return closing(s, CloseDeclined)
 		}
 		return reject(errInterrupted(s))
 	}
@@ -233,14 +248,25 @@ func decideStopped(s Situation, req Request) Decision {
 		return Decision{Do: Resume}
 	}
 	if req.Policy.OnUnfinished == holdfast.PolicyAbandon {
-		return Decision{Do: Fresh, Close: CloseAbandoned}
+		return closing(s, CloseAbandoned)
 	}
 	return reject(errMidExecution(s))
 }
 
+// closing starts a run that first closes the open calls, if all of those that wait for
+// somebody outside may be given up.
+func closing(s Situation, why Closing) Decision {
+	for _, o := range s.Outside {
+		if !o.Finished && !o.Abandonable {
+			return reject(errCallPending(s))
+		}
+	}
+	return Decision{Do: Fresh, Close: why}
+}
+
 // decideIdle is for a thread that has nothing left to do, except frontend calls.
 func decideIdle(s Situation, req Request) Decision {
-	if len(s.Pending) > 0 {
+	if len(s.Pending) > 0 || len(s.Outside) > 0 {
 		return decidePending(s, req)
 	}
 	d := Decision{Do: Hydrate}
@@ -257,19 +283,48 @@ func decideIdle(s Situation, req Request) Decision {
 	return d
 }
 
-// decidePending is for an idle thread with frontend calls that have no result.
+// decidePending is for an idle thread with calls that the frontend, or somebody outside, has
+// not finished.
 func decidePending(s Situation, req Request) Decision {
 	d := Decision{Do: Hydrate}
+	waits := len(waiting(s)) > 0
+	results := len(req.Compared.Results)
 	switch {
 	case len(req.Compared.Users) > 0, req.goesBack():
-		d = Decision{Do: Fresh, Close: CloseNotAnswered}
-	case len(req.Compared.Results) >= len(s.Pending):
+		d = closing(s, CloseNotAnswered)
+	case results > 0 && results >= len(s.Pending) && !waits:
 		d.Do = Fresh
-	case len(req.Compared.Results) > 0:
+	case results > 0:
 		d.Do = Keep
+	case len(s.Pending) == 0 && !waits:
+		d.Do = Resume
 	}
 	if len(req.Resume) > 0 {
 		d.Warning = "resume ignored: no interrupt is open"
 	}
 	return d
+}
+
+// waiting returns the ids of the calls that wait for somebody outside.
+func waiting(s Situation) []string {
+	var ids []string
+	for _, o := range s.Outside {
+		if !o.Finished {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
+// answersOutside returns the id of an open outside call that resume names as if it were a
+// question; "" if there is none.
+func answersOutside(s Situation, resume []agui.ResumeEntry) string {
+	for _, r := range resume {
+		for _, o := range s.Outside {
+			if o.ID == r.InterruptID {
+				return o.ID
+			}
+		}
+	}
+	return ""
 }

@@ -2,6 +2,8 @@ package decide
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,9 +27,22 @@ const (
 	unanswered   threadKind = "idle, unanswered"
 	cancelled    threadKind = "idle, cancelled"
 	answered     threadKind = "idle, answered"
+
+	outsideWaits       threadKind = "idle, an outside call waits"
+	outsideAbandonable threadKind = "idle, an outside call waits and may be given up"
+	outsideFinished    threadKind = "idle, an outside call has its result"
+	outsideAndPending  threadKind = "idle, an outside call and frontend calls wait"
+	outsideAsked       threadKind = "interrupted, an outside call waits"
+	outsideStopped     threadKind = "stopped, an outside call waits"
 )
 
-var threadKinds = []threadKind{noHistory, running, interrupted, stopped, pendingCalls, unanswered, cancelled, answered}
+var threadKinds = []threadKind{
+	noHistory, running, interrupted, stopped, pendingCalls, unanswered, cancelled, answered,
+	outsideWaits, outsideAbandonable, outsideFinished, outsideAndPending, outsideAsked, outsideStopped,
+}
+
+// keptOpen are the threads with an outside call that a new message does not close.
+var keptOpen = []threadKind{outsideWaits, outsideAndPending, outsideAsked, outsideStopped}
 
 type newKind string
 
@@ -53,9 +68,10 @@ const (
 	unknown  resumeKind = "unknown interrupt"
 	tooLate  resumeKind = "resolves an expired one"
 	giveUp   resumeKind = "cancels an expired one"
+	namesOut resumeKind = "an outside call"
 )
 
-var resumeKinds = []resumeKind{noResume, covers, partial, repeats, differs, unknown, tooLate, giveUp}
+var resumeKinds = []resumeKind{noResume, covers, partial, repeats, differs, unknown, tooLate, giveUp, namesOut}
 
 var (
 	testNow     = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -70,15 +86,17 @@ func situationOf(k threadKind, r resumeKind) Situation {
 		return Situation{}
 	case running:
 		s.Status = threads.StatusRunning
-	case interrupted:
+	case interrupted, outsideAsked:
 		s.Status = threads.StatusInterrupted
 		s.Interrupts = []agui.Interrupt{{ID: "i1"}, {ID: "i2"}}
 		if r == tooLate || r == giveUp {
 			s.Interrupts[0].ExpiresAt = testNow.Add(-time.Minute).Format(time.RFC3339)
 		}
-	case stopped:
+	case stopped, outsideStopped:
 		s.Status, s.Outcome = threads.StatusStopped, holdfast.OutcomeError
-	case pendingCalls:
+	case outsideWaits, outsideAbandonable, outsideFinished:
+		s.Status, s.Outcome = threads.StatusIdle, holdfast.OutcomeSuccess
+	case pendingCalls, outsideAndPending:
 		s.Status, s.Outcome, s.Pending = threads.StatusIdle, holdfast.OutcomeSuccess, []string{"c1", "c2"}
 	case unanswered:
 		s.Status, s.Incomplete = threads.StatusIdle, true
@@ -86,6 +104,14 @@ func situationOf(k threadKind, r resumeKind) Situation {
 		s.Status, s.Outcome = threads.StatusIdle, holdfast.OutcomeCancelled
 	case answered:
 		s.Status, s.Outcome = threads.StatusIdle, holdfast.OutcomeSuccess
+	}
+	switch k {
+	case outsideWaits, outsideAndPending, outsideAsked, outsideStopped:
+		s.Outside = []Outside{{ID: "o1", Finished: true}, {ID: "o2"}}
+	case outsideAbandonable:
+		s.Outside = []Outside{{ID: "o2", Abandonable: true}}
+	case outsideFinished:
+		s.Outside = []Outside{{ID: "o2", Finished: true}}
 	}
 	return s
 }
@@ -122,6 +148,8 @@ func resumeOf(r resumeKind) []agui.ResumeEntry {
 		return []agui.ResumeEntry{otherAnswer}
 	case unknown:
 		return []agui.ResumeEntry{entry("nobody", agui.ResumeResolved)}
+	case namesOut:
+		return []agui.ResumeEntry{entry("o2", agui.ResumeResolved)}
 	}
 	return nil
 }
@@ -129,6 +157,18 @@ func resumeOf(r resumeKind) []agui.ResumeEntry {
 // want is the table of design §3, row by row: what to do, or the code of the
 // error.
 func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
+	got := wantWithout(k, n, r, p)
+	switch {
+	case r == namesOut && (slices.Contains(keptOpen, k) || k == outsideAbandonable || k == outsideFinished):
+		return codes.CallPending
+	case slices.Contains(keptOpen, k) && strings.HasPrefix(got, "fresh/"):
+		return codes.CallPending
+	}
+	return got
+}
+
+// wantWithout is want without what an outside call forbids.
+func wantWithout(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
 	isNew := n == users || n == someResults || n == allResults
 	back := n == goesBack
 	switch k {
@@ -147,12 +187,12 @@ func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
 			return "attach"
 		}
 		return codes.InterruptAlreadyAnswered
-	case interrupted:
+	case interrupted, outsideAsked:
 		if back && r == noResume && p.OnInterrupted == holdfast.PolicyDecline {
 			return "fresh/declined"
 		}
 		return wantInterrupted(isNew, r, p)
-	case stopped:
+	case stopped, outsideStopped:
 		switch {
 		case r != noResume && r != repeats:
 			return codes.InterruptAlreadyAnswered
@@ -166,6 +206,8 @@ func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
 		return map[newKind]string{
 			nothing: "hydrate", users: "fresh/not_answered", someResults: "store", allResults: "fresh", lastAgain: "hydrate", goesBack: "fresh/not_answered",
 		}[n]
+	case outsideWaits, outsideAbandonable, outsideFinished, outsideAndPending:
+		return wantOutside(k, n)
 	case unanswered:
 		return "fresh"
 	case answered:
@@ -175,6 +217,24 @@ func want(k threadKind, n newKind, r resumeKind, p holdfast.Policy) string {
 	}
 	if n != nothing {
 		return "fresh"
+	}
+	return "hydrate"
+}
+
+// wantOutside is the row of the table for calls that are finished from outside. Results can
+// only be those of frontend calls beside them.
+func wantOutside(k threadKind, n newKind) string {
+	switch n {
+	case users, goesBack:
+		return "fresh/not_answered"
+	case someResults, allResults:
+		if k == outsideFinished {
+			return "fresh"
+		}
+		return "store"
+	}
+	if k == outsideFinished {
+		return "resume"
 	}
 	return "hydrate"
 }
@@ -294,11 +354,11 @@ func checkFirstRules(t *testing.T, name string, s Situation, req Request) {
 	}
 	diverged := req
 	diverged.Compared.Diverged = errHistoryDiverged("m", nil)
-	if got := said(Decide(s, diverged, testNow)); s.Exists && got != codes.HistoryDiverged {
+	if got := said(Decide(s, diverged, testNow)); s.Exists && got != codes.HistoryDiverged && answersOutside(s, req.Resume) == "" {
 		t.Errorf("%s, diverged: %s", name, got)
 	}
 	diverged.Policy.Branch = true
-	resumes := s.Status == threads.StatusInterrupted && len(req.Resume) > 0
+	resumes := s.Status == threads.StatusInterrupted && len(req.Resume) > 0 && answersOutside(s, req.Resume) == ""
 	if got := said(Decide(s, diverged, testNow)); resumes != (got == codes.HistoryDiverged) {
 		t.Errorf("%s, branch flag: %s", name, got)
 	}

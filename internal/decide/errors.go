@@ -55,6 +55,21 @@ func errInterrupted(s Situation) *holdfast.Error {
 		With("runId", s.Run).With("interrupts", ids)
 }
 
+// errCallPending names the calls that wait for somebody outside.
+func errCallPending(s Situation) *holdfast.Error {
+	return holdfast.Errorf(codes.CallPending,
+		"This thread waits for the result of a call that is finished from outside; new messages cannot be added before it has come.").
+		WithHint("Send the message again when the call is finished or has expired (GET /threads/{thread} shows outsideCalls); or rewind the thread to a message before the call; or begin another thread. Whoever does the work can finish the call with an error: POST /threads/{thread}/calls/{call}/result.").
+		With("runId", s.Run).With("toolCallIds", waiting(s))
+}
+
+// errNotByResume is for a client that answers an outside call like a question.
+func errNotByResume(s Situation, call string) *holdfast.Error {
+	return holdfast.Errorf(codes.CallPending, "Call %q is finished from outside; resume does not answer it.", call).
+		WithHint("Whoever does the work sends the result, to the call's one-time URL or to POST /threads/{thread}/calls/{call}/result. To see where the thread stands, leave the entry out.").
+		With("runId", s.Run).With("toolCallIds", []string{call})
+}
+
 func errInterruptExpired(s Situation) *holdfast.Error {
 	return holdfast.Errorf(codes.InterruptExpired,
 		"An interrupt named in resume has expired; it can only be cancelled.").

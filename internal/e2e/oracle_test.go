@@ -45,7 +45,7 @@ func agentsFile(t *testing.T) string {
 	const agents = `agents:
   - name: demo
     model: demo
-    tools: [current_time, calculate, wait, lookup, ask_person, update_plan]
+    tools: [current_time, calculate, wait, lookup, ask_person, update_plan, request_approval]
   - name: formed
     model: demo
     output:

@@ -86,6 +86,7 @@ func noIfMatch(r *http.Request, why string) error {
 const (
 	runNeedsNoETag     = "a run is only begun on the history that the messages show"
 	cancelNeedsNoETag  = "a run is named by its id, and one that has ended is not changed"
+	finishNeedsNoETag  = "a call is finished once"
 	connectNeedsNoETag = "it changes nothing"
 	cleanUpNeedsNoETag = "it is about one thread, and this route is about many"
 )

@@ -16,6 +16,10 @@ import (
 var status = map[string]int{
 	codes.AgentNotFound:            http.StatusNotFound,
 	codes.BodyTimeout:              http.StatusRequestTimeout,
+	codes.CallAlreadyAnswered:      http.StatusConflict,
+	codes.CallClosed:               http.StatusConflict,
+	codes.CallExpired:              http.StatusConflict,
+	codes.CallPending:              http.StatusConflict,
 	codes.CheckpointConflict:       http.StatusConflict,
 	codes.CheckpointInvalid:        http.StatusConflict,
 	codes.CheckpointStale:          http.StatusConflict,

@@ -65,6 +65,7 @@ type Config struct {
 	Travel  Travel
 	Upkeep  Upkeep
 	Titles  Titles
+	Calls   Calls
 	// Agents lists the agents that can be run. Optional: without it the routes below
 	// /agents that describe agents answer 404.
 	Agents Agents

@@ -40,6 +40,8 @@ type fake struct {
 	attached []any
 	// shared is the shared state of every thread: empty for a usual one, or "none".
 	shared string
+	// finished are the calls that were finished from outside.
+	finished []finishedCall
 	timeMachine
 }
 
@@ -105,7 +107,7 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 	}
 	f.timeMachine.f = f
 	c := Config{
-		Runs: f, Threads: f, Travel: f, Upkeep: f, Titles: f, Ready: func(context.Context) error { return f.err }, MaxBody: 1 << 10, WriteTimeout: time.Second, LoopbackOnly: true,
+		Runs: f, Threads: f, Travel: f, Upkeep: f, Titles: f, Calls: f, Ready: func(context.Context) error { return f.err }, MaxBody: 1 << 10, WriteTimeout: time.Second, LoopbackOnly: true,
 		Authenticate: func(*http.Request) (holdfast.Principal, error) {
 			return holdfast.Principal{Tenant: "acme", User: "alice"}, nil
 		},

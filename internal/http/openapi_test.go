@@ -228,7 +228,8 @@ func eventful() *fake {
 	}))
 	f.info = &threads.Info{
 		ID: "t", Agent: "a", Status: threads.StatusInterrupted, Run: "r", Outcome: "interrupt", Code: "c", Iteration: 1, Cursor: "1-x",
-		Text: "m", Interrupts: []threads.Interrupt{{ID: "i", Reason: "r", Message: "m", ToolCallID: "c", ResponseSchema: json.RawMessage(`{}`), ExpiresAt: "2026-01-31T12:00:00Z", Metadata: json.RawMessage(`{}`)}}, PendingToolCalls: []string{"c"}, UpdatedAt: time.Unix(0, 1).UTC(),
+		Text: "m", Interrupts: []threads.Interrupt{{ID: "i", Reason: "r", Message: "m", ToolCallID: "c", ResponseSchema: json.RawMessage(`{}`), ExpiresAt: "2026-01-31T12:00:00Z", Metadata: json.RawMessage(`{}`)}}, PendingToolCalls: []string{"c"},
+		OutsideCalls: []threads.OutsideCall{{ID: "o", Tool: "approve", ExpiresAt: time.Unix(0, 1).UTC(), Abandonable: true}}, UpdatedAt: time.Unix(0, 1).UTC(),
 		ETag: "c1", Title: "a title", Hidden: true, CreatedAt: time.Unix(0, 1).UTC(), Parent: "p", ParentCheckpoint: "000000000001", Size: map[string]int64{"records": 7},
 	}
 	f.events = func(store.Cursor, agui.Dialect) (*agui.Reply, error) { return reply(), nil }
@@ -247,6 +248,8 @@ var bodies = map[string]string{
 	"Backup":          `{"dir":"/backup"}`,
 	"Description":     `{"title":"mine","hidden":true}`,
 
+	"CallResult": `{"result":{"approved":true}}`,
+
 	"CopilotKitCall":    `{"method":"agent/run","params":{"agentId":"helper"},"body":` + minimal + `}`,
 	"CopilotKitStop":    `{"runId":"r"}`,
 	"CopilotKitAgentID": `{"agentId":"helper"}`,
@@ -263,7 +266,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		c.Backup = func(context.Context, string) error { return nil }
 	})
 	for _, r := range routes {
-		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)
+		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{call}", "c", "{agent}", "helper", "{checkpoint}", "000000000001", "*", "app.js").Replace(r.path)
 		for _, want := range r.answers {
 			if want.code != http.StatusOK && want.code != http.StatusCreated {
 				continue // covered by another test's fake
@@ -271,6 +274,9 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 			body := bodies[r.body]
 			if r.body != "" {
 				valid(t, schema(r.body), body)
+			}
+			if slices.Contains(r.params, "token") {
+				path += "?token=x"
 			}
 			res, got := do(t, r.method, s.URL+path, body, "Content-Type", "application/json", "Accept", want.kind)
 			if res.StatusCode != want.code {

@@ -47,6 +47,7 @@ type resultRest struct {
 	Usage              []holdfast.Usage `json:"usage"`
 	Interrupts         []agui.Interrupt `json:"interrupts,omitempty"`
 	PendingToolCallIDs []string         `json:"pendingToolCallIds,omitempty"`
+	OutsideCalls       json.RawMessage  `json:"outsideCalls,omitempty"`
 	Error              *runError        `json:"error,omitempty"`
 }
 
@@ -168,8 +169,23 @@ func outcome(last []byte) (*runResult, error) {
 			result.Interrupts, result.PendingToolCallIDs = ev.Outcome.Interrupts, ev.Outcome.PendingToolCallIDs
 		}
 		result.Result, result.Usage = ev.Result, append(result.Usage, ev.Usage...)
+		result.OutsideCalls = outsideCalls(ev.Metadata)
 	}
 	return result, nil
+}
+
+// outsideCalls returns the calls that RUN_FINISHED says are finished from outside; nil if
+// there are none.
+func outsideCalls(metadata json.RawMessage) json.RawMessage {
+	var m struct {
+		Holdfast struct {
+			OutsideCalls json.RawMessage `json:"outsideCalls"`
+		} `json:"holdfast"`
+	}
+	if len(metadata) == 0 || json.Unmarshal(metadata, &m) != nil {
+		return nil
+	}
+	return m.Holdfast.OutsideCalls
 }
 
 // goesOn returns the error of a request that could not wait for the end of its run.

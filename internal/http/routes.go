@@ -47,6 +47,18 @@ var ownRoutes = []route{
 		errors: slices.Concat(readErrors, []string{codes.InvalidInput}),
 	},
 	{
+		method: "POST", path: "/threads/{thread}/calls/{call}/result", do: postResult, id: "finishCall", body: "CallResult",
+		summary: "Give a call that is finished from outside its result. For services: see docs/tools.md.",
+		answers: []answer{{http.StatusOK, "The result was taken; the same result again gets the same answer.", typeJSON, "FinishedCall"}},
+		errors:  finishErrors,
+	},
+	{
+		method: "POST", path: "/calls", do: postCall, open: true, id: "finishCallByURL", body: "CallResult", params: []string{"token"},
+		summary: "The same by the call's one-time URL, without a key.",
+		answers: []answer{{http.StatusOK, "The result was taken; the same result again gets the same answer.", typeJSON, "FinishedCall"}},
+		errors:  finishErrors,
+	},
+	{
 		method: "GET", path: "/threads", do: (*handler).listThreads, id: "listThreads", params: []string{"limit", "before"},
 		summary: "List your threads, most recently active first.",
 		answers: []answer{{http.StatusOK, "The threads.", typeJSON, "ThreadList"}},
@@ -202,8 +214,12 @@ var (
 	changeErrors = slices.Concat(readErrors, []string{
 		codes.CheckpointConflict, codes.InvalidInput, codes.PayloadTooLarge, codes.RunInProgress, codes.UnsupportedMediaType,
 	})
+	finishErrors = slices.Concat(readErrors, []string{
+		codes.AgentNotFound, codes.CallAlreadyAnswered, codes.CallClosed, codes.CallExpired, codes.CheckpointConflict,
+		codes.InvalidInput, codes.PayloadTooLarge, codes.RunInProgress, codes.UnsupportedMediaType,
+	})
 	runErrors = slices.Concat(storedErrors, []string{
-		codes.NotAcceptable, codes.AgentNotFound, codes.CheckpointConflict, codes.CheckpointStale,
+		codes.NotAcceptable, codes.AgentNotFound, codes.CallPending, codes.CheckpointConflict, codes.CheckpointStale,
 		codes.HistoryDiverged, codes.InterruptAlreadyAnswered, codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer,
 		codes.InvalidInput, codes.LimitExceeded, codes.SchemaChanged, codes.StateTooNew, codes.MidExecution,
 		codes.NotFound, codes.NothingToRun, codes.PayloadTooLarge,

@@ -53,8 +53,8 @@ func (b *beginning) resume(ctx context.Context) error {
 		return err
 	}
 	for i := range b.st.Calls {
-		if call := &b.st.Calls[i]; !call.Waits() && !b.r.doubted[call.ID] && call.Given == nil {
-			thread.PutIntent(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.hist, b.c.Fence, b.cfg.Now())
+		if call := &b.st.Calls[i]; !call.Waits() && !call.WaitsOutside() && !b.r.doubted[call.ID] && call.Given == nil {
+			b.r.box.intend(b.c, b.st.CallKey(b.p.Key, b.p.Head.User, call), call, b.r.hist, thread.Intent{Fence: b.c.Fence, At: b.cfg.Now()})
 		}
 	}
 	return nil

@@ -59,6 +59,14 @@ func approves(a *holdfast.Answer) bool {
 	return json.Unmarshal(a.Payload, &said) == nil && (said.Approved || said.Allow)
 }
 
+// staysOut reports whether a person's answer is that they will not log in.
+func staysOut(a *holdfast.Answer) bool {
+	var said struct {
+		Continue *bool `json:"continue"`
+	}
+	return a != nil && a.Reason == thread.ReasonLogin && json.Unmarshal(a.Payload, &said) == nil && said.Continue != nil && !*said.Continue
+}
+
 // refusal returns what the model reads of a call that a person did not approve.
 func refusal(a *holdfast.Answer) string {
 	var said struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -21,20 +20,6 @@ import (
 // cancelGrace is how long tools get to return after their run is cancelled.
 const cancelGrace = time.Second
 
-// finished is what came of one call.
-type finished struct {
-	call    thread.Call
-	result  holdfast.ToolResult
-	err     error
-	updates []holdfast.StateUpdate
-	// notRun means that nothing was started for this result.
-	notRun bool
-	// said means that a person has said what came of the call.
-	said bool
-	// reused is the id of the recorded result that this one is; empty for any other.
-	reused string
-}
-
 // callTools runs the open calls in parallel and saves each result the moment it exists.
 // It returns a conclusion if the run ends here, because a person is asked or the
 // frontend has calls to answer.
@@ -47,15 +32,23 @@ func (r *run) callTools() (*conclusion, error) {
 	}
 	b := &batch{
 		run: r, finished: make(chan finished, len(r.st.Calls)), slots: make(chan struct{}, r.host.cfg.MaxParallelTools),
+		inFlight: map[string]context.CancelCauseFunc{},
 	}
-	if err := b.collect(b.start()); err != nil {
-		return nil, err
+	for running := b.startAll(); running > 0; running = b.arrived() {
+		if err := b.collect(running); err != nil {
+			return nil, err
+		}
 	}
 	if open := r.st.Interrupts(); len(open) > 0 {
 		return asks(open), nil
 	}
-	if ids := r.st.PendingFrontend(); len(ids) > 0 {
+	// Calls that wait for somebody outside end the run in success: of an interrupt clients
+	// would ask their user, whose answer would not count, and refuse to go on without one.
+	ids, waiting := r.st.PendingFrontend(), r.st.OutsideCalls()
+	if len(ids) > 0 && len(waiting) == 0 {
 		r.host.cfg.Observer.IterationDone(r.place(), r.results)
+	}
+	if len(ids)+len(waiting) > 0 {
 		return succeeded(ids...), nil
 	}
 	return nil, nil
@@ -67,35 +60,51 @@ type batch struct {
 	// finished receives what came of each call; slots bounds how many run at a time.
 	finished chan finished
 	slots    chan struct{}
+	// inFlight cuts off the outside calls that are being handed out, by id.
+	inFlight map[string]context.CancelCauseFunc
 }
 
-// start starts the calls that can be started, and returns how many will finish.
-func (b *batch) start() (running int) {
+// startAll starts the calls that can be started, and returns how many will finish.
+func (b *batch) startAll() (running int) {
+	now := b.host.cfg.Now()
 	for _, call := range b.st.Calls {
 		// The frontend makes its calls itself, unless a hook has decided about one.
-		if call.Frontend && call.Given == nil && call.Answer == nil || call.Waits() {
+		if call.Frontend && call.Given == nil && call.Answer == nil || call.Waits() || call.WaitsOutside() && !call.Expired(now) {
 			continue
 		}
-		if f, recorded := b.reused(call); recorded && call.Given == nil && call.Answer == nil {
-			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolReused, 0)
-			b.finished <- f
-		} else if f, given := b.given(call); given {
-			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolRefused, 0)
-			b.finished <- f
-		} else if b.st.OnlyRecorded && !call.Frontend {
-			b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolRefused, 0)
-			b.finished <- b.notRecorded(call)
-		} else {
-			c := b.toolCall(&call)
-			b.host.wg.Go(func() {
-				b.slots <- struct{}{}
-				defer func() { <-b.slots }()
-				b.finished <- b.call(call, c)
-			})
-		}
+		b.start(call)
 		running++
 	}
 	return running
+}
+
+// start starts a call, or gives it a result without that.
+func (b *batch) start(call thread.Call) {
+	if f, recorded := b.reused(call); recorded && call.Given == nil && call.Answer == nil {
+		b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolReused, 0)
+		b.finished <- f
+		return
+	}
+	f, given := b.given(call)
+	if !given && b.st.OnlyRecorded && !call.Frontend && call.Outside == nil {
+		f, given = b.notRecorded(call), true
+	}
+	if given {
+		b.host.cfg.Observer.ToolCalled(b.place(), call.Name, observe.ToolRefused, 0)
+		b.finished <- f
+		return
+	}
+	ctx, c := b.inner, b.toolCall(&call)
+	if outsideOf(b.tools, call.Name) != nil && call.Finished() == nil {
+		var cut context.CancelCauseFunc
+		ctx, cut = context.WithCancelCause(ctx)
+		b.inFlight[call.ID] = cut
+	}
+	b.host.wg.Go(func() {
+		b.slots <- struct{}{}
+		defer func() { <-b.slots }()
+		b.finished <- b.call(ctx, call, c)
+	})
 }
 
 // collect saves results as they come. After the run is cancelled or stopped, tools get
@@ -106,12 +115,18 @@ func (b *batch) collect(running int) error {
 	for ; running > 0; running-- {
 		select {
 		case f := <-b.finished:
-			if b.ctx.Err() != nil && f.err != nil {
-				continue // cut off, not finished
+			b.landed(f.call.ID)
+			switch {
+			case b.ctx.Err() != nil && f.err != nil: // cut off, not finished
+			case b.again(&f):
+				running++
+			default:
+				if err := b.save(f); err != nil {
+					return err
+				}
 			}
-			if err := b.save(f); err != nil {
-				return err
-			}
+		case <-b.arrivals.came:
+			running += b.arrived() + 1
 		case k := <-b.keeps.values:
 			k.added <- b.saveKept(k)
 			running++
@@ -131,6 +146,14 @@ func (b *batch) collect(running int) error {
 	return nil
 }
 
+// landed notes that a call is not in flight any more.
+func (b *batch) landed(call string) {
+	if cut := b.inFlight[call]; cut != nil {
+		cut(nil)
+		delete(b.inFlight, call)
+	}
+}
+
 // given returns the result of a call that must not be started; false for any other.
 func (b *batch) given(call thread.Call) (finished, bool) {
 	fail := func(text string) (finished, bool) {
@@ -143,16 +166,21 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 		return finished{call: call, notRun: s.NotRun, result: holdfast.ToolResult{Text: s.Text, Parts: s.Parts, Failed: s.Failed}}, true
 	case call.Answer != nil && call.Answer.Declined && call.InDoubt:
 		return finished{call: call, result: holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}}, true
-	case call.Answer != nil && call.Answer.Declined:
+	case call.Answer != nil && call.Answer.Declined, staysOut(call.Answer):
 		return fail(thread.TextDeclined)
 	case call.Answer != nil && call.Repeats && !approves(call.Answer):
 		return fail(refusal(call.Answer))
 	case call.Cut:
 		return fail(thread.TextCut)
-	case !known && !call.Frontend:
-		return fail(fmt.Sprintf("There is no tool %q.", call.Name))
+	case call.Expired(b.host.cfg.Now()):
+		return finished{call: call, result: holdfast.ToolResult{Text: thread.TextExpired, Failed: true}}, true
+	case !known && call.Finished() != nil: // the contract is gone, what has come is not
+		r := call.Finished()
+		return finished{call: call, result: holdfast.ToolResult{Text: r.Text, Failed: r.Failed}}, true
 	case call.InDoubt:
 		return givenByPerson(call), true
+	case !known && !call.Frontend:
+		return b.gone(call), true
 	case b.unsure(call) && tool.Spec().Effect == holdfast.EffectOnce:
 		return inDoubt(call, tool.Spec()), true
 	}
@@ -160,8 +188,14 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 }
 
 // unsure reports whether an owner that died had started the call, and the call has kept
-// nothing with which it could go on.
-func (b *batch) unsure(call thread.Call) bool { return b.doubted[call.ID] && call.Kept == nil }
+// nothing with which it could go on. An outside call is simply handed out once more, unless
+// it was carried out before the thread went back.
+func (b *batch) unsure(call thread.Call) bool {
+	if outsideOf(b.tools, call.Name) != nil && !call.Again || call.Outside != nil {
+		return false
+	}
+	return b.doubted[call.ID] && call.Kept == nil
+}
 
 // toolCall returns the call as the tool gets it.
 func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
@@ -170,7 +204,8 @@ func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: handed(call.Answer, call.Interrupt), Frontend: call.Frontend,
 		Kept: call.Kept,
 	}
-	if call.Repeats { // the answer is ours, not the hooks' or the tool's
+	// An answer to the server's own question is not the hooks' or the tool's.
+	if call.Repeats || call.Answer != nil && call.Answer.Reason == thread.ReasonLogin {
 		c.Answer = nil
 	}
 	c.Arguments = json.RawMessage(b.hist.Arguments(call.ID))
@@ -178,7 +213,7 @@ func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 }
 
 // call runs one call through the Tool hooks. It runs in a goroutine of its own.
-func (b *batch) call(call thread.Call, c holdfast.ToolCall) (f finished) {
+func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall) (f finished) {
 	f.call = call
 	if err := context.Cause(b.ctx); err != nil {
 		f.err = err
@@ -189,7 +224,7 @@ func (b *batch) call(call thread.Call, c holdfast.ToolCall) (f finished) {
 		if errors.Is(f.err, errFrontend) {
 			return
 		}
-		b.host.cfg.Observer.ToolCalled(b.place(), call.Name, toolResult(b.ctx, &f), b.host.cfg.Now().Sub(began))
+		b.host.cfg.Observer.ToolCalled(b.place(), call.Name, toolResult(ctx, b.ctx, &f), b.host.cfg.Now().Sub(began))
 	}()
 	defer func() {
 		if p := recover(); p != nil {
@@ -207,7 +242,7 @@ func (b *batch) call(call thread.Call, c holdfast.ToolCall) (f finished) {
 	}
 	b.announce(&c)
 	var u updates
-	f.result, f.err = b.chain.CallTool(holdfast.ContextWithCall(b.inner, c, u.add), b.toolOf(&call), c)
+	f.result, f.err = b.chain.CallTool(holdfast.ContextWithCall(ctx, c, u.add), b.toolOf(&call), c)
 	f.updates, f.notRun = u.take(), f.result.NotRun
 	if errors.Is(f.err, holdfast.ErrOutcomeUnknown) && b.ctx.Err() == nil {
 		return b.unknown(call, c, f)
@@ -220,12 +255,12 @@ func (b *batch) announce(c *holdfast.ToolCall) {
 	b.host.cfg.Log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
 }
 
-// errFrontend means that the hooks let a frontend's call pass.
-var errFrontend = errors.New("the call is left to the frontend")
-
 // toolOf returns the tool of a call. A frontend's tool is only a specification.
 func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
 	if tool, ours := b.tools[call.Name]; ours {
+		if tool.Spec().Outside != nil {
+			return &outsideTool{Tool: tool, call: *call, key: b.key, keep: b.keeps.change, cfg: &b.host.cfg}
+		}
 		return tool
 	}
 	for _, t := range b.rec.Tools {
@@ -234,15 +269,4 @@ func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
 		}
 	}
 	return frontendTool{holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce}}
-}
-
-// frontendTool stands for a frontend's tool in the Tool hooks.
-type frontendTool struct{ spec holdfast.ToolSpec }
-
-// Spec returns what the client declared.
-func (t frontendTool) Spec() holdfast.ToolSpec { return t.spec }
-
-// Call returns errFrontend: the server cannot call it.
-func (t frontendTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
-	return holdfast.ToolResult{}, errFrontend
 }

@@ -27,6 +27,8 @@ type beginning struct {
 	seq agui.Sequencer // after the commit's records
 	r   *run           // what is launched
 	st  *thread.State  // the run's, a copy of the thread's
+	// over are the outside calls that are closed.
+	over []thread.Call
 }
 
 // place returns where the run begins.
@@ -48,7 +50,7 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	}
 	c, st := h.acquisition(t, h.process), h.acquired(t)
 	p.rec = p.runRecord(h.cfg.Now(), who)
-	return &beginning{host: h, p: p, c: c, st: st, r: &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}}
+	return &beginning{host: h, p: p, c: c, st: st, r: &run{host: h, rec: p.rec, agent: p.agent, box: p.box, st: st, resumed: p.d.Do == decide.Resume}}
 }
 
 // runRecord returns how the run begins, as it is stored.
@@ -86,6 +88,7 @@ func (b *beginning) build(ctx context.Context) (*run, error) {
 	if b.p.d.Do == decide.Resume {
 		proceed = b.resume
 	}
+	b.p.arrival.give(b.c, b.st, b.p.rec.ID)
 	if err := proceed(ctx); err != nil {
 		return nil, err
 	}
@@ -277,15 +280,33 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 	if text == "" {
 		text = thread.TextNotAnswered
 	}
-	for _, call := range b.st.Calls {
-		m := agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text})
-		if b.p.repeatsMatter(call.Name) && !started[call.ID] {
-			m.Metadata = thread.FailedMark(true) // so that no branch takes it for one that was made
+	var left []thread.Call
+	for i := range b.st.Calls {
+		call := &b.st.Calls[i]
+		if call.Finished() != nil && !b.branches() {
+			left = append(left, *call) // the run makes it the call's result
+			continue
 		}
-		b.add(m)
+		b.close(call, text, started[call.ID])
 	}
-	b.st.Calls = nil
+	b.st.Calls = left
 	return nil
+}
+
+// close gives a call without a result one that says why: text, or what is known of a call
+// that is finished from outside.
+func (b *beginning) close(call *thread.Call, text string, started bool) {
+	d := holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}
+	if call.Outside != nil {
+		d.Text, _ = call.TextClosed(text, b.cfg.Now())
+		thread.PutOutsideEnd(b.c, call, b.cfg.Now())
+		b.over = append(b.over, *call)
+	}
+	m := agui.FromDomain(d)
+	if call.Outside == nil && !started && b.p.repeatsMatter(call.Name) {
+		m.Metadata = thread.FailedMark(true) // so that no branch takes it for one that was made
+	}
+	b.add(m)
 }
 
 // leaveTo goes back to a message and the results that follow it: calls and results are
@@ -348,6 +369,6 @@ func (b *beginning) stored() error {
 	ev := agui.RunFinished{ThreadID: b.p.Key.Thread, RunID: b.p.rec.ID, Outcome: &agui.Outcome{
 		Type: agui.OutcomeSuccess, PendingToolCallIDs: b.st.PendingFrontend(),
 	}}
-	ev.Timestamp = b.cfg.Now().UnixMilli()
+	ev.Timestamp, ev.Metadata = b.cfg.Now().UnixMilli(), outsideMetadata(b.st)
 	return b.record(ev)
 }

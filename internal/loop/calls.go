@@ -12,9 +12,9 @@ import (
 // putIntents adds to a commit the intents of the calls that are about to start.
 func (r *run) putIntents(c *store.Commit) {
 	for i := range r.st.Calls {
-		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() {
+		if call := &r.st.Calls[i]; r.hasEffects(*call) && call.Given == nil && !call.Waits() && !call.WaitsOutside() {
 			r.marks.note(c)
-			thread.PutIntent(c, r.keyOf(call), call, r.hist, r.w.Fence, r.host.cfg.Now())
+			r.box.intend(c, r.keyOf(call), call, r.hist, thread.Intent{Fence: r.w.Fence, At: r.host.cfg.Now()})
 		}
 	}
 }

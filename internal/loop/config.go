@@ -135,6 +135,9 @@ type Config struct {
 	// [access.Answer] or [access.Approve] and the agent, or with [access.Read]. Its error
 	// refuses. nil allows everything.
 	Authorize func(ctx context.Context, who holdfast.Principal, action access.Action, agent string) error
+	// FinishURL returns the one-time URL with a token, for calls that are finished from
+	// outside. It may be nil if no tool hands out URLs.
+	FinishURL func(token string) string
 	// Ended is called when a run of the thread has ended in this process. It must not
 	// block. It may be nil.
 	Ended func(store.ThreadKey)

@@ -1,14 +1,11 @@
 package loop
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A call is in doubt when its intent is stored, its result is not, and its process is
@@ -91,74 +88,4 @@ func givenByPerson(call thread.Call) finished {
 		f.result = holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}
 	}
 	return f
-}
-
-// query asks the tool what happened to the call; false if the call must be started.
-func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
-	spec := b.tools[call.Name].Spec()
-	if spec.Query == nil {
-		return inDoubt(call, spec), true
-	}
-	result, fate, err := spec.Query(b.ctx, c)
-	if cut := context.Cause(b.ctx); cut != nil {
-		return finished{call: call, err: cut}, true
-	}
-	if err != nil {
-		b.host.cfg.Log.Warn("a tool could not say what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)
-		fate = holdfast.FateUnknown
-	}
-	switch fate {
-	case holdfast.FateDone:
-		return finished{call: call, result: result}, true
-	case holdfast.FateNotDone:
-		return finished{}, false
-	}
-	return inDoubt(call, spec), true
-}
-
-// unknown returns what happens to a call whose tool could not tell what became of it: f is
-// what the tool returned. A tool that may run twice has simply failed.
-func (b *batch) unknown(call thread.Call, c holdfast.ToolCall, f finished) finished {
-	tool, ours := b.tools[call.Name]
-	if !ours {
-		return f
-	}
-	b.host.cfg.Log.Warn("a tool does not know what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
-	call.Unknown = true
-	switch spec := tool.Spec(); spec.Effect {
-	case holdfast.EffectOnce:
-		return inDoubt(call, spec)
-	case holdfast.EffectQuery:
-		if known, ok := b.query(call, c); ok {
-			return known
-		}
-		f.err, f.result = nil, holdfast.ToolResult{Text: thread.TextNotDone, Failed: true}
-	}
-	return f
-}
-
-// confirmOwner makes sure, immediately before a call with effects starts, that this
-// process still owns the thread; otherwise it returns [store.ErrFenced]. A commit that
-// the store has just acknowledged is proof enough. A process that was suspended reads the
-// head.
-func (b *batch) confirmOwner(call thread.Call) error {
-	if !b.hasEffects(call) || b.host.cfg.Now().Sub(b.w.Acknowledged()) < b.host.cfg.Lease/3 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(b.ctx, b.host.cfg.StoreTimeout)
-	defer cancel()
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		head, err := b.host.cfg.Store.Head(ctx, b.key)
-		switch {
-		case err == nil && head.Fence == b.w.Fence:
-			return nil
-		case err == nil:
-			return store.ErrFenced
-		}
-		select {
-		case <-ctx.Done():
-			return thread.StoreError(err)
-		case <-time.After(pause):
-		}
-	}
 }

@@ -81,27 +81,6 @@ func hint(kind failure.Kind) string {
 	return again
 }
 
-// toolErrorText returns what the model and the stream are shown of an error that a tool, or
-// a hook around it, has returned. Of an [holdfast.Error] only its public text is; the text
-// of any other is the author's word to the model, unless the agent hides those.
-func (r *run) toolErrorText(call thread.Call, err error) string {
-	text := call.Name + " failed; the server's log has the cause."
-	var public *holdfast.Error
-	switch {
-	case errors.As(err, &public):
-		if public.Message != "" {
-			text = public.Message
-		}
-		if public.Err == nil {
-			return text // there is no more to it
-		}
-	case !r.agent.HideToolErrors || errors.Is(err, holdfast.ErrArguments):
-		return err.Error()
-	}
-	r.host.cfg.Log.Warn("a tool failed", "tool", call.Name, "thread", r.key.Thread, "run", r.rec.ID, "call", call.ID, "error", err)
-	return text
-}
-
 // takeoverResult names the failure of a takeover for the observer.
 func takeoverResult(err error) observe.TakeoverResult {
 	var pub *holdfast.Error
@@ -127,13 +106,16 @@ func modelResult(ctx context.Context, err error) observe.ModelResult {
 	return observe.ModelFailed
 }
 
-// toolResult names the result of a started tool call for the observer.
-func toolResult(ctx context.Context, f *finished) observe.ToolResult {
+// toolResult names the result of a started tool call for the observer, by the contexts of
+// the call and of its run.
+func toolResult(call, run context.Context, f *finished) observe.ToolResult {
 	var ask *holdfast.Interrupt
 	switch {
+	case isHandedOut(f.err), errors.Is(context.Cause(call), errResultCame):
+		return observe.ToolOutside
 	case errors.As(f.err, &ask):
 		return observe.ToolAsked
-	case f.err != nil && ctx.Err() != nil:
+	case f.err != nil && run.Err() != nil:
 		return observe.ToolCancelled
 	case f.err != nil, f.result.Failed:
 		return observe.ToolFailed

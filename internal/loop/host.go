@@ -25,8 +25,8 @@ type host struct {
 	cfg     Config
 	read    thread.Reader
 	agents  map[string]*holdfast.Agent
-	specs   map[string][]holdfast.ToolSpec // of each agent's tools
-	forms   map[string]*form               // of the answers of the agents that have one
+	tools   map[string]*toolboxes // of each agent
+	forms   map[string]*form      // of the answers of the agents that have one
 	chains  map[string]*hooks.Chain
 	models  map[string]fallback.Chain
 	schemas map[string]*thread.Schema
@@ -49,7 +49,7 @@ func newHost(cfg Config) (*host, error) {
 		cfg:      cfg,
 		read:     thread.Reader{Store: cfg.Store},
 		agents:   make(map[string]*holdfast.Agent, len(cfg.Agents)),
-		specs:    make(map[string][]holdfast.ToolSpec, len(cfg.Agents)),
+		tools:    make(map[string]*toolboxes, len(cfg.Agents)),
 		forms:    map[string]*form{},
 		chains:   make(map[string]*hooks.Chain, len(cfg.Agents)),
 		models:   make(map[string]fallback.Chain, len(cfg.Agents)),
@@ -81,13 +81,7 @@ func (h *host) add(a *holdfast.Agent) error {
 	for _, m := range a.Middleware {
 		a.Tools = append(a.Tools, m.Tools...)
 	}
-	specs := make([]holdfast.ToolSpec, len(a.Tools))
-	for n, t := range a.Tools {
-		specs[n] = t.Spec()
-	}
-	slices.SortStableFunc(specs, byName)
-	// Clipped, so that appending to it makes a copy.
-	h.specs[a.Name] = slices.Clip(specs)
+	h.tools[a.Name] = &toolboxes{agent: a, log: h.cfg.Log}
 	h.models[a.Name] = fallback.ChainOf(a)
 	h.chains[a.Name] = hooks.New(a, h.cfg.Log, h.cfg.Observer.HookFailed)
 	s, err := thread.NewSchema(a)
@@ -135,6 +129,15 @@ func (h *host) Agent(name string) (*holdfast.Agent, error) {
 		return nil, errAgentNotFound(name)
 	}
 	return a, nil
+}
+
+// Tools returns the specifications of an agent's tools as they are now, by name; none for an
+// agent that there is not.
+func (h *host) Tools(agent string) []holdfast.ToolSpec {
+	if t, known := h.tools[agent]; known {
+		return t.now().specs
+	}
+	return nil
 }
 
 // Commit tries once to commit, and reports that to the observer. Every commit of the

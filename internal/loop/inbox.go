@@ -19,15 +19,19 @@ import (
 
 // inboxItem is what a request, possibly in another process, leaves for a run's owner.
 type inboxItem struct {
-	Type string `json:"type"` // cancel or describe
+	Type string `json:"type"` // cancel, describe or result
 	Run  string `json:"run"`  // the run that it is for
 	// Description is how the thread is to be listed.
 	Description *threads.Description `json:"description,omitempty"`
+	// Call and Result are a call that is finished from outside, and what has come for it.
+	Call   string                `json:"call,omitempty"`
+	Result *thread.OutsideResult `json:"result,omitempty"`
 }
 
 const (
 	itemCancel   = "cancel"
 	itemDescribe = "describe"
+	itemResult   = "result"
 )
 
 // inbox is what a run does with the items of its inbox.
@@ -79,6 +83,9 @@ func (r mail) take(it *store.InboxItem) error {
 	if mine && in.Type == itemCancel {
 		r.inbox.cancelled = true
 		r.cancel(errCancelled)
+	}
+	if mine && in.Type == itemResult && in.Result != nil {
+		r.arrivals.add(arrival{in.Call, *in.Result})
 	}
 	return r.w.Add(events, journal.Soon, func(c *store.Commit, _ store.Cursor) {
 		r.inbox.seen = it.Number

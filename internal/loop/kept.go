@@ -6,17 +6,18 @@ import (
 	"errors"
 
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A call may keep a value, such as the handle of work that it has started elsewhere. The
 // value becomes a part of the open call in the thread's state, so whoever continues the
-// run makes the call again with it.
+// run makes the call again with it. The token of a one-time URL is kept in the same way.
 
-// kept is a value on its way from a call's goroutine to the run's.
+// kept is a change of an open call on its way from the call's goroutine to the run's.
 type kept struct {
-	call  string
-	value json.RawMessage
+	call   string
+	change func(*thread.Call)
 	// added receives the error of adding it to the next commit.
 	added chan error
 }
@@ -31,10 +32,15 @@ type keeps struct {
 	values chan kept
 }
 
-// save saves a value with an open call, and waits until it is durable. Calls do so from
-// goroutines of their own; after a cancel they can as long as the run waits for them.
+// save saves a value with an open call; see change.
 func (k keeps) save(ctx context.Context, call string, value json.RawMessage) error {
-	v := kept{call: call, value: value, added: make(chan error, 1)}
+	return k.change(ctx, call, func(c *thread.Call) { c.Kept = value })
+}
+
+// change changes an open call, and waits until that is durable. Calls do so from goroutines
+// of their own; after a cancel they can as long as the run waits for them.
+func (k keeps) change(ctx context.Context, call string, change func(*thread.Call)) error {
+	v := kept{call: call, change: change, added: make(chan error, 1)}
 	select {
 	case k.values <- v:
 	case <-k.run.done:
@@ -46,12 +52,12 @@ func (k keeps) save(ctx context.Context, call string, value json.RawMessage) err
 	return k.run.w.Flush(context.WithoutCancel(ctx))
 }
 
-// saveKept adds a value to its call. It runs in the run's goroutine.
+// saveKept makes a change of its call. It runs in the run's goroutine.
 func (b *batch) saveKept(k kept) error {
 	call := b.st.Call(k.call)
 	if call == nil {
 		return errCallOver
 	}
-	call.Kept = k.value
+	k.change(call)
 	return b.w.Add(nil, journal.AtOnce, func(c *store.Commit, _ store.Cursor) { b.saveState(c) })
 }

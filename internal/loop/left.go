@@ -154,8 +154,5 @@ func (b *beginning) keepResult(n *left, number int) {
 // repeatsMatter reports whether the agent's tool of that name is one that the server does
 // not start twice by itself.
 func (p *plan) repeatsMatter(name string) bool {
-	return slices.ContainsFunc(p.agent.Tools, func(t holdfast.Tool) bool {
-		spec := t.Spec()
-		return spec.Name == name && neverTwice(spec.Effect)
-	})
+	return neverTwice(p.box.spec(name).Effect)
 }

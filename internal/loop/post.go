@@ -99,9 +99,12 @@ type plan struct {
 	*thread.Thread
 	in    *agui.RunAgentInput
 	agent *holdfast.Agent
+	box   *toolbox // its tools
 	req   decide.Request
 	d     decide.Decision
 	rec   *thread.Run // of the run that begins; nil if none does
+	// arrival is what has come from outside and is stored with the run; nil for most.
+	arrival *arrival
 }
 
 // decided reads the thread, makes sure of its owner, decides, and makes the first commit
@@ -125,6 +128,7 @@ func (e *Engine) decided(ctx context.Context, who holdfast.Principal, agent stri
 	if p.agent, err = e.agentFor(t, agent); err != nil {
 		return nil, err
 	}
+	p.box = e.tools[p.agent.Name].now()
 	s, err := e.situation(ctx, t, p)
 	if err != nil {
 		return nil, e.orAgain(ctx, t, err)
@@ -213,6 +217,7 @@ func (e *Engine) situation(ctx context.Context, t *thread.Thread, p *plan) (deci
 	s := decide.Situation{
 		Exists: true, Thread: t.Key.Thread, Status: t.State.Status(), Run: t.State.Run(), Agent: t.State.Agent, Iteration: t.State.Iteration, Outcome: t.State.Outcome(),
 		Interrupts: t.State.Interrupts(), Pending: t.State.PendingFrontend(), Answers: t.State.Answers,
+		Outside:    outsideOpen(t.State, e.cfg.Now()),
 		Incomplete: last >= 0 && decide.Completable(t.History.Path[last].Role) && t.State.Outcome() != holdfast.OutcomeCancelled,
 	}
 	s.Parameters = p.parameters()
@@ -258,10 +263,8 @@ func (p *plan) parameters() map[string]json.RawMessage {
 				schemas[call.Interrupt.ID] = t.Parameters
 			}
 		}
-		for _, t := range p.agent.Tools {
-			if spec := t.Spec(); spec.Name == call.Name {
-				schemas[call.Interrupt.ID] = spec.Parameters
-			}
+		if spec := p.box.spec(call.Name); spec.Name != "" {
+			schemas[call.Interrupt.ID] = spec.Parameters
 		}
 	}
 	return schemas
@@ -310,6 +313,9 @@ func (e *Engine) begin(ctx context.Context, who holdfast.Principal, p *plan) err
 	counted := func() {
 		stored(true)
 		e.cfg.Limits.Wrote(who, b.st.Bytes-before)
+		for i := range b.over {
+			e.outsideEnded(b.place(), &b.over[i])
+		}
 	}
 	switch {
 	case err != nil:

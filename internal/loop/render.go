@@ -190,20 +190,30 @@ func (w *watching) echoed(data []byte) []byte {
 	}
 	switch ev := ev.(type) {
 	case agui.RunStarted:
-		ev.RunID, ev.Metadata = w.echo, w.metadata()
+		ev.RunID, ev.Metadata = w.echo, w.metadata(ev.Metadata)
 		return ev.AppendJSON(nil)
 	case agui.RunFinished:
-		ev.RunID, ev.Metadata = w.echo, w.metadata()
+		ev.RunID, ev.Metadata = w.echo, w.metadata(ev.Metadata)
 		return ev.AppendJSON(nil)
 	}
 	return data
 }
 
-// metadata names the real run, and says whether the stream is a new start.
-func (w *watching) metadata() json.RawMessage {
-	m := map[string]any{"runId": w.rec.ID}
-	if w.resync {
-		m["resync"] = true
+// metadata names the real run, and says whether the stream is a new start, beside what an
+// event says itself.
+func (w *watching) metadata(said json.RawMessage) json.RawMessage {
+	var m struct {
+		Holdfast map[string]any `json:"holdfast"`
 	}
-	return thread.MustJSON(map[string]any{"holdfast": m})
+	if len(said) > 0 {
+		_ = json.Unmarshal(said, &m) // it is our own
+	}
+	if m.Holdfast == nil {
+		m.Holdfast = map[string]any{}
+	}
+	m.Holdfast["runId"] = w.rec.ID
+	if w.resync {
+		m.Holdfast["resync"] = true
+	}
+	return thread.MustJSON(m)
 }

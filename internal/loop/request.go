@@ -36,14 +36,14 @@ func (a *completion) request() *holdfast.ModelRequest {
 // while the run lasts.
 func (a *completion) offered() []holdfast.ToolSpec {
 	r := a.r
-	list := r.host.specs[r.agent.Name]
+	list := r.box.specs
 	for _, t := range r.rec.Tools {
 		// A frontend's tool never replaces a server's tool of the same name.
 		if _, ours := r.tools[t.Name]; !ours {
 			list = append(list, holdfast.ToolSpec{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata})
 		}
 	}
-	if len(list) > len(r.host.specs[r.agent.Name]) {
+	if len(list) > len(r.box.specs) {
 		slices.SortStableFunc(list, byName) // appending has made a copy
 	}
 	return list

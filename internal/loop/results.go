@@ -11,11 +11,16 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// What comes of a call is saved the moment it exists: a result with its message and what it
+// changes, a question, or that the call waits for somebody outside.
+
 // save commits what came of a call: its result as a message and a pending write, with the
 // record that shows it and the shared state it changed; or the question that it asks.
 func (r *run) save(f finished) error {
 	var ask *holdfast.Interrupt
 	switch {
+	case isHandedOut(f.err) && outsideOf(r.tools, f.call.Name) != nil:
+		return saveHandedOut(r, f.call)
 	case errors.As(f.err, &ask):
 		return r.saveQuestion(f.call, ask)
 	case errors.Is(f.err, errFrontend): // the hooks have used the answer
@@ -48,10 +53,13 @@ func (r *run) save(f finished) error {
 		m.MarkImported()
 		shown.Metadata = m.Metadata
 	}
+	over := *r.st.Call(f.call.ID)
+	r.host.outsideEnded(r.place(), &over)
 	r.st.CloseCall(f.call.ID)
 	r.results++
 	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *store.Commit) {
 		c.Put = append(c.Put, put...)
+		thread.PutOutsideEnd(c, &over, r.host.cfg.Now())
 		if f.reused != "" {
 			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindReuse, ID: f.reused})
 		}
@@ -114,14 +122,37 @@ func (r *run) interrupt(ask *holdfast.Interrupt, call string) *agui.Interrupt {
 	return i
 }
 
-// closeCalls gives every open call the text as its result, without running it.
+// closeCalls gives every open call the text as its result, without running it. What has come
+// from outside is not lost.
 func (r *run) closeCalls(text string) error {
 	for len(r.st.Calls) > 0 {
-		f := finished{call: r.st.Calls[0], result: holdfast.ToolResult{Text: text, Failed: true}}
+		f := finished{call: r.st.Calls[0]}
+		f.result.Text, f.result.Failed = f.call.TextClosed(text, r.host.cfg.Now())
 		f.notRun = f.call.Waits() && !f.call.InDoubt
 		if err := r.save(f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// toolErrorText returns what the model and the stream are shown of an error that a tool, or
+// a hook around it, has returned. Of an [holdfast.Error] only its public text is; the text
+// of any other is the author's word to the model, unless the agent hides those.
+func (r *run) toolErrorText(call thread.Call, err error) string {
+	text := call.Name + " failed; the server's log has the cause."
+	var public *holdfast.Error
+	switch {
+	case errors.As(err, &public):
+		if public.Message != "" {
+			text = public.Message
+		}
+		if public.Err == nil {
+			return text // there is no more to it
+		}
+	case !r.agent.HideToolErrors || errors.Is(err, holdfast.ErrArguments):
+		return err.Error()
+	}
+	r.host.cfg.Log.Warn("a tool failed", "tool", call.Name, "thread", r.key.Thread, "run", r.rec.ID, "call", call.ID, "error", err)
+	return text
 }

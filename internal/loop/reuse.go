@@ -3,9 +3,7 @@ package loop
 import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
-	"github.com/holdfast-agents/holdfast/store"
 )
 
 // A thread that goes back with reuseResults keeps the results of the calls that came
@@ -37,23 +35,6 @@ func (b *batch) reused(call thread.Call) (finished, bool) {
 
 // textUnreadable is what the model reads of a call that must not be made twice.
 const textUnreadable = "No result: this call was made before, and what came of it cannot be read. It was not made again."
-
-// again returns what a recorded result is for another call.
-func again(call thread.Call, v store.Value) (finished, error) {
-	var recorded thread.RecordedResult
-	if err := thread.Decode(v.Data, &recorded); err != nil {
-		return finished{}, err
-	}
-	m, err := (&agui.Message{ID: "m", Role: string(holdfast.RoleTool), ToolCallID: call.ID, Content: recorded.Content}).Domain()
-	if err != nil {
-		return finished{}, err
-	}
-	f := finished{call: call, reused: v.ID, result: holdfast.ToolResult{Text: m.Text, Parts: m.Parts, Failed: recorded.Failed}}
-	if len(recorded.Patch)+len(recorded.Whole) > 0 {
-		f.updates = []holdfast.StateUpdate{recorded.Again}
-	}
-	return f, nil
-}
 
 // notRecorded refuses a call that would have to run, and ends the run with its iteration.
 func (b *batch) notRecorded(call thread.Call) finished {

@@ -34,7 +34,8 @@ type run struct {
 	key    store.ThreadKey
 	rec    *thread.Run
 	agent  *holdfast.Agent
-	tools  map[string]holdfast.Tool
+	box    *toolbox
+	tools  map[string]holdfast.Tool // those of box
 	st     *thread.State
 	hist   *thread.History
 	shared []byte
@@ -87,6 +88,8 @@ type run struct {
 	marks marks
 	inbox inbox
 	keeps keeps
+	// arrivals are what has come from outside for the run's calls.
+	arrivals arrivals
 	// stored is the state as it was last given to the writer, in whose turn it changes.
 	stored []byte
 }
@@ -109,7 +112,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.feed = journal.NewFeed(r.host.cfg.TailBytes)
 	r.feed.Append(first)
 	r.stored = head.State
-	r.done, r.keeps = make(chan struct{}), keeps{run: r, values: make(chan kept)}
+	r.done, r.keeps, r.arrivals.came = make(chan struct{}), keeps{run: r, values: make(chan kept)}, make(chan struct{}, 1)
 	r.started = r.host.cfg.Now()
 	r.ctx, r.cancel = context.WithCancelCause(r.host.ctx)
 	r.ctx = store.ContextWithLedger(state.ContextWith(r.ctx, r.live), r.host.cfg.Store)
@@ -127,10 +130,10 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.stale = r.resumed && !reasons(r.hist.Path)
 	r.moveTo(r.st.Iteration)
 	r.results, r.counted = r.kept(), r.st.Bytes
-	r.tools = make(map[string]holdfast.Tool, len(r.agent.Tools))
-	for _, t := range r.agent.Tools {
-		r.tools[t.Spec().Name] = t
+	if r.box == nil { // it has begun elsewhere
+		r.box = r.host.tools[r.agent.Name].now()
 	}
+	r.tools = r.box.byName
 }
 
 // writerConfig returns what the run's journal needs.
@@ -320,7 +323,7 @@ func (r *run) listCheckpoint(c *store.Commit, source string, step int) {
 // finish ends the run with RUN_FINISHED, as its conclusion says.
 func (r *run) finish(end *conclusion) error {
 	ev := agui.RunFinished{ThreadID: r.key.Thread, RunID: r.rec.ID, Result: resultOf(r.hist, r.st.Output, end), Outcome: end.shown, Usage: r.st.Usage}
-	ev.Timestamp = r.now()
+	ev.Timestamp, ev.Metadata = r.now(), outsideMetadata(r.st)
 	return r.close(ev, end.move(r.st))
 }
 

@@ -213,7 +213,7 @@ func (s *streams) attach(ctx context.Context, t *thread.Thread, path thread.Path
 	}
 	started := agui.RunStarted{ThreadID: t.Key.Thread, RunID: rec.ID, ParentRunID: rec.ParentRunID, ProtocolVersion: agui.ProtocolVersion}
 	if v.resync {
-		started.Metadata = w.metadata()
+		started.Metadata = w.metadata(nil)
 	}
 	w.show(w.echoed(started.AppendJSON(nil)))
 	w.prelude = append(w.prelude, agui.Frame{Pieces: w.messagesSnapshot(ctx, path, append(thread.RawMessages(assembled.Messages()), t.State.Queued...))})
@@ -244,7 +244,9 @@ func lastEvent(t *thread.Thread, rec *thread.Run, result json.RawMessage) agui.E
 	if outcome.Type != agui.OutcomeSuccess || len(outcome.PendingToolCallIDs) > 0 {
 		result = nil
 	}
-	return agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Result: result, Outcome: outcome}
+	ev := agui.RunFinished{ThreadID: t.Key.Thread, RunID: rec.ID, Result: result, Outcome: outcome}
+	ev.Metadata = outsideMetadata(t.State)
+	return ev
 }
 
 // streamOf returns the stream that answers a POST.

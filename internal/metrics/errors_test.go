@@ -124,3 +124,26 @@ func TestResultsAreKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestToolsetNames: a tool of a toolset is counted by name once a call to it has run; what a
+// model invents is not.
+func TestToolsetNames(t *testing.T) {
+	m := metrics.New([]holdfast.Agent{{Name: "a", Toolsets: []holdfast.Toolset{nil}}})
+	called := m.Observer().ToolCalled
+	called(holdfast.Iteration{}, "files_read", observe.ToolSuccess, 0)
+	called(holdfast.Iteration{}, "files_read", observe.ToolRefused, 0)
+	called(holdfast.Iteration{}, "invented", observe.ToolRefused, 0)
+	for i := range 2000 {
+		called(holdfast.Iteration{}, fmt.Sprint("many_", i), observe.ToolFailed, 0)
+	}
+	all := series(t, m)
+	tools := 0
+	for name := range all {
+		if strings.HasPrefix(name, "holdfast_tool_calls_total{") {
+			tools++
+		}
+	}
+	if all[`holdfast_tool_calls_total{result="success",tool="files_read"}`] != "1" || all[`holdfast_tool_calls_total{result="refused",tool="other"}`] != "2" || tools > 1010 {
+		t.Errorf("%d series: %v", tools, all[`holdfast_tool_calls_total{result="refused",tool="other"}`])
+	}
+}

@@ -16,6 +16,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// The values of labels: each is one of a closed set, a configured name, or one of a bounded
+// number of names that appear in use.
+
 const (
 	// other stands for every value that is not in a label's closed set.
 	other = "other"
@@ -26,7 +29,8 @@ const (
 // known returns the error codes of package codes. An extension's code is other.
 func known() []string {
 	return []string{
-		codes.AgentNotFound, codes.AuthUnavailable, codes.BodyTimeout, codes.BudgetExceeded, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
+		codes.AgentNotFound, codes.AuthUnavailable, codes.BodyTimeout, codes.BudgetExceeded,
+		codes.CallAlreadyAnswered, codes.CallClosed, codes.CallExpired, codes.CallPending, codes.CheckpointConflict, codes.CheckpointInvalid, codes.CheckpointStale,
 		codes.CheckpointUnreadable, codes.CircuitOpen, codes.CutOff, codes.Forbidden, codes.ForbiddenHost,
 		codes.ForbiddenOrigin, codes.HistoryDiverged, codes.HistoryNotKept, codes.Internal, codes.InterruptAlreadyAnswered,
 		codes.InterruptExpired, codes.Interrupted, codes.InvalidAnswer, codes.InvalidInput, codes.LimitExceeded, codes.MaxIterations, codes.MediaRefused,
@@ -96,7 +100,17 @@ func oneOf[T ~string](set []T, value T) string {
 // agent and tool return the label value of a configured name.
 func (m *Metrics) agent(name string) string { return configured(m.agents, name) }
 
-func (m *Metrics) tool(name string) string { return configured(m.tools, name) }
+// tool returns the label value of a tool. started means that a call to it has run, so there
+// is such a tool, if only in a toolset; any other name may be a model's invention.
+func (m *Metrics) tool(name string, started bool) string {
+	if l, ok := m.tools[name]; ok {
+		return l
+	}
+	if m.toolsets && started {
+		return m.sets.label(name)
+	}
+	return other
+}
 
 func configured(labels map[string]string, name string) string {
 	if l, ok := labels[name]; ok {
@@ -118,9 +132,14 @@ func statusCode(code int) string {
 // maxNames bounds how many names middleware may use as label values.
 const maxNames = 100
 
-// names are the notices that are counted by name: those that middleware lists, and those
-// that appeared in use.
+// maxToolNames bounds how many tools of toolsets are counted by name.
+const maxToolNames = 1000
+
+// names are what is counted by name although it is not configured: notices, which
+// middleware lists or which appeared in use, and tools of toolsets.
 type names struct {
+	most int // how many
+
 	mu   sync.Mutex
 	seen map[string]bool
 }
@@ -129,7 +148,7 @@ func (n *names) label(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.seen[name] {
-		if len(n.seen) >= maxNames {
+		if len(n.seen) >= n.most {
 			return other
 		}
 		n.seen[name] = true

@@ -29,6 +29,9 @@ type Metrics struct {
 	registry, served *prometheus.Registry
 	// agents, tools and middleware are the configured names: no others become labels.
 	agents, tools, middleware map[string]string
+	// toolsets means that other tools may come while the server runs; sets has their names.
+	toolsets bool
+	sets     *names
 
 	runs      runMetrics
 	steps     stepMetrics
@@ -56,6 +59,7 @@ type stepMetrics struct {
 	tokens        *prometheus.CounterVec
 	toolCalls     *prometheus.CounterVec
 	toolDuration  *prometheus.HistogramVec
+	outsideCalls  *prometheus.CounterVec
 }
 
 type hookMetrics struct {
@@ -98,7 +102,7 @@ func New(agents []holdfast.Agent) *Metrics {
 	f := promauto.With(r)
 	m := &Metrics{
 		registry: r, served: served,
-		agents: map[string]string{}, tools: map[string]string{}, middleware: map[string]string{},
+		agents: map[string]string{}, tools: map[string]string{}, middleware: map[string]string{}, sets: &names{seen: map[string]bool{}, most: maxToolNames},
 		runs: newRunMetrics(f), steps: newStepMetrics(f), models: newModelMetrics(f), prompts: newPromptMetrics(f), hooks: newHookMetrics(f), store: newStoreMetrics(f), endpoints: newHTTPMetrics(f),
 	}
 	for i := range agents {
@@ -115,6 +119,7 @@ func New(agents []holdfast.Agent) *Metrics {
 		for _, t := range agents[i].Tools {
 			m.tools[t.Spec().Name] = label(t.Spec().Name)
 		}
+		m.toolsets = m.toolsets || len(agents[i].Toolsets) > 0
 	}
 	m.zero()
 	served.MustRegister(r, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -177,6 +182,8 @@ func newStepMetrics(f promauto.Factory) stepMetrics {
 		toolDuration: f.NewHistogramVec(histogram("holdfast_tool_call_duration_seconds",
 			"Time from the start of a tool call in this process to its end.",
 			.001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60), []string{"tool"}),
+		outsideCalls: f.NewCounterVec(counter("holdfast_outside_calls_total",
+			"Calls that are finished from outside, by what became of them; refused: a result that came too late, or was another one."), []string{"result"}),
 	}
 }
 
@@ -223,7 +230,7 @@ func newHookMetrics(f promauto.Factory) hookMetrics {
 			"Panics of middleware hooks."), []string{"middleware", "hook"}),
 		schemas: f.NewCounterVec(counter("holdfast_schema_changes_total",
 			"Runs that continued from a checkpoint with other middleware states, by what was different; upgrade: it was older than schemas."), []string{"change"}),
-		names: &names{seen: map[string]bool{}},
+		names: &names{seen: map[string]bool{}, most: maxNames},
 	}
 }
 
@@ -277,6 +284,9 @@ func (m *Metrics) zero() {
 	}
 	m.steps.toolCalls.WithLabelValues(other, string(observe.ToolRefused)) // of tools that there are not
 	m.steps.toolCalls.WithLabelValues(frontendTool, string(observe.ToolFrontend))
+	for _, result := range observe.OutsideResults() {
+		m.steps.outsideCalls.WithLabelValues(string(result))
+	}
 	for _, code := range append(known(), other) {
 		m.runs.errors.WithLabelValues(code)
 	}

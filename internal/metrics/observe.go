@@ -17,7 +17,7 @@ import (
 func (m *Metrics) Observer() observe.Observer {
 	return observe.Observer{
 		RunStarted: m.runStarted, RunEnded: m.runEnded, SchemaChanged: m.schemaChanged, TakenOver: m.takenOver,
-		ModelCalled: m.modelCalled, ModelFailed: m.modelFailed, FellBack: m.fellBack, PromptSent: m.promptSent, ToolCalled: m.toolCalled, Notified: m.notified, HookFailed: m.hookFailed, IterationDone: m.iterationDone,
+		ModelCalled: m.modelCalled, ModelFailed: m.modelFailed, FellBack: m.fellBack, PromptSent: m.promptSent, ToolCalled: m.toolCalled, OutsideCalled: m.outsideCalled, Notified: m.notified, HookFailed: m.hookFailed, IterationDone: m.iterationDone,
 		Committed: m.committed, LeaseRenewed: m.leaseRenewed, Cleaned: m.cleaned, Walked: m.walked, Grown: m.grown,
 	}
 }
@@ -94,11 +94,17 @@ func (m *Metrics) toolCalled(_ holdfast.Iteration, tool string, result observe.T
 		m.steps.toolCalls.WithLabelValues(frontendTool, string(observe.ToolFrontend)).Inc()
 		return
 	}
-	name := m.tool(tool)
+	started := result != observe.ToolRefused && result != observe.ToolReused
+	name := m.tool(tool, started)
 	m.steps.toolCalls.WithLabelValues(name, oneOf(observe.ToolResults(), result)).Inc()
-	if result != observe.ToolRefused && result != observe.ToolReused {
+	if started {
 		m.steps.toolDuration.WithLabelValues(name).Observe(took.Seconds())
 	}
+}
+
+// outsideCalled counts what became of a call that is finished from outside.
+func (m *Metrics) outsideCalled(_ holdfast.Iteration, _ string, result observe.OutsideResult) {
+	m.steps.outsideCalls.WithLabelValues(oneOf(observe.OutsideResults(), result)).Inc()
 }
 
 // notified counts the notice. Its name should be a constant of a middleware; for one

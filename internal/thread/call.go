@@ -49,6 +49,9 @@ type Call struct {
 	// Unknown means that the call is in doubt because its tool could not tell what became
 	// of it, and not because its process died.
 	Unknown bool `json:"unknown,omitempty"`
+	// Outside is how far a call has come that is finished from outside; nil for others, and
+	// before it is handed out.
+	Outside *Outside `json:"outside,omitempty"`
 	// Interrupt is the question that the call waits for; nil if there is none.
 	Interrupt *agui.Interrupt `json:"interrupt,omitempty"`
 	// Answer is a person's answer to Interrupt; nil until it is given.
@@ -95,6 +98,10 @@ type Intent struct {
 	Fence store.Fence `json:"fence"`
 	// At is when the call starts.
 	At time.Time `json:"at"`
+	// Effect and InDoubt are what the tool declares, should it not be there any more when the
+	// call is looked at again. Intents of earlier versions have none.
+	Effect  holdfast.Effect `json:"effect,omitempty"`
+	InDoubt holdfast.Doubt  `json:"inDoubt,omitempty"`
 }
 
 // PendingWrite marks a finished tool result that no checkpoint holds yet. The content
@@ -116,58 +123,21 @@ type PendingWrite struct {
 	CompletedAt time.Time `json:"completedAt"`
 }
 
-// PutIntent adds the intent of a call to the commit c. key is the call's idempotency key.
-// A frontend's call has no intent: the server does not start it.
-func PutIntent(c *store.Commit, key string, call *Call, h *History, fence store.Fence, now time.Time) {
+// PutIntent adds the intent of a call to the commit c. key is the call's idempotency key, and
+// i has the fence, the time and what the tool declares. A frontend's call has no intent: the
+// server does not start it.
+func PutIntent(c *store.Commit, key string, call *Call, h *History, i Intent) {
 	if call.Frontend {
 		return
 	}
-	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call.ID, Data: MustJSON(Intent{
-		Format: Format, Tool: call.Name, Arguments: h.Arguments(call.ID), Key: key, Fence: fence, At: now,
-	})})
-}
-
-// ResultMark is what the metadata of a result's message says about the result.
-type ResultMark struct {
-	// Failed means that the result is an error's text.
-	Failed bool `json:"failed"`
-	// NotRun means that nothing was started for the call.
-	NotRun bool `json:"notRun"`
-}
-
-// MarkOf returns the mark of a result's message; the zero mark if it has none.
-func MarkOf(m *agui.Message) ResultMark {
-	var metadata struct {
-		Holdfast ResultMark `json:"holdfast"`
+	i.Format, i.Tool, i.Arguments, i.Key = Format, call.Name, h.Arguments(call.ID), key
+	if i.Effect == "" {
+		i.Effect = holdfast.EffectIdempotent
 	}
-	if len(m.Metadata) == 0 || json.Unmarshal(m.Metadata, &metadata) != nil {
-		return ResultMark{}
-	}
-	return metadata.Holdfast
-}
-
-// FailedMark returns the metadata of a failed result's message.
-func FailedMark(notRun bool) json.RawMessage {
-	if notRun {
-		return json.RawMessage(`{"holdfast":{"failed":true,"notRun":true}}`)
-	}
-	return json.RawMessage(`{"holdfast":{"failed":true}}`)
+	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call.ID, Data: MustJSON(i)})
 }
 
 // SharedAfter returns the id of the blob with the shared state after a call. It is
 // derived from the id of the result's message, so that what a recorded result did to
 // the shared state can be found.
 func SharedAfter(message string) string { return "s/" + message }
-
-// The results of calls that did not run to their end. Models and people read them.
-const (
-	TextNotAnswered = "No result: the call was not answered."
-	TextDeclined    = "No result: the person declined to answer."
-	TextAbandoned   = "No result: the call was cut off before it finished, and was given up."
-	TextCancelled   = "No result: the run was cancelled before the call finished."
-	TextInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
-	TextUnknown     = "Outcome unknown: no answer came back from this call. It may have taken effect, and it was not started again. Check before you repeat it."
-	TextNotDone     = "No result: no answer came back from this call, and it has not taken effect. It can be made again."
-	TextPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
-	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit or a filter. Make a shorter call."
-)

@@ -85,13 +85,3 @@ func TextOf(content json.RawMessage) string {
 	}
 	return strings.Join(texts, "\n")
 }
-
-// RanToItsEnd reports whether a result's text is what the tool said, and not what the server
-// wrote because the call was cut off.
-func RanToItsEnd(text string) bool {
-	switch text {
-	case TextNotAnswered, TextDeclined, TextAbandoned, TextCancelled, TextInDoubt, TextUnknown, TextNotDone:
-		return false
-	}
-	return true
-}

@@ -293,6 +293,16 @@ func (rd Reader) Started(ctx context.Context, key store.ThreadKey) (map[string]b
 	return calls, nil
 }
 
+// Intent reads what was about to be done for a call.
+func (rd Reader) Intent(ctx context.Context, key store.ThreadKey, call string) (*Intent, error) {
+	raw, err := rd.Store.Value(ctx, key, store.KindIntent, call)
+	if err != nil {
+		return nil, err
+	}
+	var i Intent
+	return &i, Decode(raw, &i)
+}
+
 // recorded reads the recorded results that are left to use. Only a thread that went back
 // has any.
 func (rd Reader) recorded(ctx context.Context, key store.ThreadKey, st *State) (map[string][]store.Value, error) {

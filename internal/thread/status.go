@@ -3,6 +3,7 @@ package thread
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -142,15 +143,20 @@ func (s *State) Rewind(leaf string) {
 }
 
 // Rest turns a state that was taken in mid-run into one that a thread can stand in: it
-// waits if a question is open, and is stopped for the given reason if not. Any other
-// state stays as it is.
+// waits if a question is open, and is stopped for the given reason if not. So is one whose
+// outside calls were taken in. Any other state stays as it is.
 func (s *State) Rest(reason *holdfast.Error) {
 	switch {
 	case len(s.Interrupts()) > 0:
 		s.to(threads.StatusInterrupted, holdfast.OutcomeInterrupt, nil)
-	case s.Running():
+	case s.Running(), s.status == threads.StatusIdle && s.unfinished():
 		s.to(threads.StatusStopped, holdfast.OutcomeError, reason)
 	}
+}
+
+// unfinished reports whether a call is open that only a run can bring further.
+func (s *State) unfinished() bool {
+	return slices.ContainsFunc(s.Calls, func(c Call) bool { return !c.Frontend && !c.WaitsOutside() })
 }
 
 // to sets where the thread stands. The run stays the thread's last one.

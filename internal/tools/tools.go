@@ -17,7 +17,7 @@ import (
 // long, and each tool a different number of times. With a journal, charge_card is one of
 // the tools, and every call writes lines to the journal; see [Journal].
 func Builtin(clock func() time.Time, pace time.Duration, journal io.Writer) []holdfast.Tool {
-	tools := []holdfast.Tool{CurrentTime(clock), Calculate(), Wait(), Lookup(), AskPerson(), UpdatePlan()}
+	tools := []holdfast.Tool{CurrentTime(clock), Calculate(), Wait(), Lookup(), AskPerson(), UpdatePlan(), RequestApproval()}
 	if journal != nil {
 		tools = append(tools, Charge(journal))
 	}

@@ -64,7 +64,7 @@ func TestBuiltin(t *testing.T) {
 		}
 		return out
 	}
-	plain := []string{"current_time", "calculate", "wait", "lookup", "ask_person", "update_plan"}
+	plain := []string{"current_time", "calculate", "wait", "lookup", "ask_person", "update_plan", "request_approval"}
 	if got := names(Builtin(clock, 0, nil)); !slices.Equal(got, plain) {
 		t.Errorf("got %v", got)
 	}

@@ -55,7 +55,7 @@ func (k *Keeper) DeleteInactive(ctx context.Context, who holdfast.Principal, cut
 		if err != nil {
 			return err
 		}
-		if t.State.Status() != threads.StatusIdle || !t.Head.UpdatedAt.Before(cutoff) {
+		if t.State.Status() != threads.StatusIdle || len(t.State.OutsideCalls()) > 0 || !t.Head.UpdatedAt.Before(cutoff) {
 			cleaned.Kept++
 			return nil
 		}

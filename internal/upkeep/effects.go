@@ -18,14 +18,11 @@ func (k *Keeper) effects(agent string, frontend []string) func(tool string) stri
 	for _, name := range frontend {
 		declared[name] = "frontend"
 	}
-	if a, err := k.engine.Agent(agent); err == nil {
-		for _, t := range a.Tools {
-			spec := t.Spec()
-			if spec.Effect == "" {
-				spec.Effect = holdfast.EffectIdempotent
-			}
-			declared[spec.Name] = string(spec.Effect)
+	for _, spec := range k.engine.Tools(agent) {
+		if spec.Effect == "" {
+			spec.Effect = holdfast.EffectIdempotent
 		}
+		declared[spec.Name] = string(spec.Effect)
 	}
 	return func(tool string) string {
 		if effect, ok := declared[tool]; ok {

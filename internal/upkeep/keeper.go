@@ -58,8 +58,10 @@ type Engine interface {
 	// Describe has the owner of the thread's run change how the thread is listed, and waits
 	// until that is stored. It reports false if the run has ended before that.
 	Describe(ctx context.Context, t *thread.Thread, d threads.Description) (bool, error)
-	// Agent returns the agent of that name.
-	Agent(name string) (*holdfast.Agent, error)
+	// GoOn begins a run on a thread whose calls from outside have all ended, if nobody has.
+	GoOn(ctx context.Context, key store.ThreadKey) error
+	// Tools returns the specifications of an agent's tools.
+	Tools(agent string) []holdfast.ToolSpec
 	// ShownStates returns the middleware's states in st as the thread's owner may see
 	// them; nil if there are none.
 	ShownStates(ctx context.Context, key store.ThreadKey, st *thread.State) (json.RawMessage, error)

@@ -3,9 +3,11 @@ package upkeep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -46,6 +48,7 @@ type pruning struct {
 	kept        []*thread.State // of the head and of the checkpoints that stay
 	checkpoints int             // how many are removed
 	forget      []string        // ids of the messages that are removed
+	stays       []store.Message // the others
 }
 
 // commit returns the commit that removes the checkpoints for which stays returns false, and
@@ -99,7 +102,9 @@ func (p *pruning) messages(ctx context.Context, c *store.Commit) error {
 		}
 	}
 	for i := range stored {
-		if !needed[stored[i].ID] {
+		if needed[stored[i].ID] {
+			p.stays = append(p.stays, stored[i])
+		} else {
 			p.forget = append(p.forget, stored[i].ID)
 		}
 	}
@@ -123,6 +128,33 @@ func (p *pruning) values(ctx context.Context, c *store.Commit) error {
 			if !slices.Contains(needed, v.ID) {
 				c.Delete = append(c.Delete, store.ValueID{Kind: kind, ID: v.ID})
 			}
+		}
+	}
+	return p.outside(ctx, c)
+}
+
+// outside has the commit delete how outside calls ended that no message makes any more.
+func (p *pruning) outside(ctx context.Context, c *store.Commit) error {
+	values, err := p.k.cfg.Store.Values(ctx, p.t.Key, store.KindOutside, "", 0)
+	if err != nil {
+		return thread.ReadError(p.t.Key, err)
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	made := map[string]bool{}
+	for i := range p.stays {
+		m, err := agui.DecodeMessage(p.stays[i].Data)
+		if err != nil {
+			return thread.ReadError(p.t.Key, fmt.Errorf("message %s: %w: %w", p.stays[i].ID, thread.ErrUnreadable, err))
+		}
+		for j := range m.ToolCalls {
+			made[m.ToolCalls[j].ID] = true
+		}
+	}
+	for _, v := range values {
+		if !made[v.ID] {
+			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindOutside, ID: v.ID})
 		}
 	}
 	return nil

@@ -14,7 +14,8 @@ import (
 
 // Retention is what the server removes by itself. Each process walks through all threads
 // of the store, a page at a time, and does for each what is due: it archives a log that a
-// dead process left, deletes the thread, or prunes it.
+// dead process left, goes on with a thread whose calls from outside have ended, deletes the
+// thread, or prunes it.
 
 // Retention is what the server removes by itself. A zero field removes nothing.
 type Retention struct {
@@ -130,46 +131,58 @@ func (w *walk) tell() {
 }
 
 // retain does what is due for one thread.
-func (k *Keeper) retain(ctx context.Context, key store.ThreadKey) (threads.Cleaned, error) {
+func (w *walk) retain(ctx context.Context, key store.ThreadKey) (threads.Cleaned, error) {
 	var done threads.Cleaned
 	// Archive a log that its process did not archive before it died.
-	if err := k.Archive(ctx, key); err != nil {
+	if err := w.Archive(ctx, key); err != nil {
 		return done, err
 	}
-	defer k.engine.Lock(key)()
-	t, err := k.read.Head(ctx, key)
+	goesOn, err := w.remove(ctx, key, &done)
+	if err == nil && goesOn {
+		if err := w.engine.GoOn(ctx, key); err != nil && ctx.Err() == nil {
+			w.cfg.Log.Info("a thread whose calls are finished goes on later", "thread", key.Thread, "error", err)
+		}
+	}
+	return done, err
+}
+
+// remove removes what is due of one thread. It reports whether the thread waits for nothing
+// but a run.
+func (w *walk) remove(ctx context.Context, key store.ThreadKey, done *threads.Cleaned) (goesOn bool, err error) {
+	defer w.engine.Lock(key)()
+	t, err := w.read.Head(ctx, key)
 	if err != nil {
-		return done, err
+		return false, err
 	}
 	head := t.Head
-	now, keep := k.cfg.Now(), k.cfg.Retention
-	if t.State.Running() {
-		return done, nil
+	now, keep := w.cfg.Now(), w.cfg.Retention
+	if t.State.Running() || t.State.GoesOn(now) {
+		return !t.State.Running(), nil
 	}
-	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && now.Sub(head.UpdatedAt) > keep.Threads {
+	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && len(t.State.OutsideCalls()) == 0 && now.Sub(head.UpdatedAt) > keep.Threads {
 		done.Threads = 1
-		err := k.cfg.Store.Delete(ctx, key, head.Position())
+		err := w.cfg.Store.Delete(ctx, key, head.Position())
 		if err == nil {
-			k.cfg.Limits.Deleted(t.Place().Principal, t.State.Bytes)
+			w.cfg.Limits.Deleted(t.Place().Principal, t.State.Bytes)
 		}
-		return done, err
+		return false, err
 	}
-	large, err := k.largerThan(ctx, key, t.State.Bytes, keep.PruneBytes)
+	large, err := w.largerThan(ctx, key, t.State.Bytes, keep.PruneBytes)
 	if err != nil {
-		return done, err
+		return false, err
 	}
 	if !large {
-		if aged, err := k.mayBeAged(ctx, t, now.Sub(head.UpdatedAt)); err != nil || !aged {
-			return done, err
+		if aged, err := w.mayBeAged(ctx, t, now.Sub(head.UpdatedAt)); err != nil || !aged {
+			return false, err
 		}
 	}
-	p := pruning{k: k, t: t}
+	p := pruning{k: w.Keeper, t: t}
 	c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool { return !large && now.Sub(cp.CreatedAt) <= keep.Checkpoints })
 	if err != nil || c == nil || p.checkpoints == 0 && !large {
-		return done, err
+		return false, err
 	}
 	done.Checkpoints, done.Messages = p.checkpoints, len(p.forget)
-	return done, k.engine.Commit(ctx, t.Place(), c)
+	return false, w.engine.Commit(ctx, t.Place(), c)
 }
 
 // mayBeAged reports whether a thread that has been idle for so long may have checkpoints

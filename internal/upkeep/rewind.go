@@ -32,6 +32,9 @@ func (k *Keeper) Rewind(ctx context.Context, who holdfast.Principal, id string, 
 		d.st.Incarnate(t.Key, t.Head.User, cmp.Or(t.State.Incarnation, k.cfg.NewID("")))
 		d.st.Rewinds = t.State.Rewinds + 1
 		c.Clear = []store.Kind{store.KindIntent, store.KindPending, store.KindReuse}
+		for i := range d.st.Calls { // they are handed out anew, so how they ended does not count
+			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindOutside, ID: d.st.Calls[i].ID})
+		}
 		k.arrive(c, d, thread.Checkpoint{Source: thread.SourceFork, Step: d.st.Iteration, Parent: d.from}, out)
 		out.Thread = *(&thread.Thread{Key: t.Key, Head: thread.HeadAfter(c), State: d.st}).Info()
 		return c, nil

@@ -36,6 +36,8 @@ type departure struct {
 	onlyRecorded bool
 	// kept are the recorded results, as values.
 	kept []store.Value
+	// left are the outside calls that are open now and are not any more where the thread goes.
+	left []thread.Call
 	// frontend are the names of the tools that the last run's client declared.
 	frontend []string
 }
@@ -86,6 +88,9 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel
 			d.frontend = append(d.frontend, tool.Name)
 		}
 	}
+	if !forks {
+		d.leaveOutside(t.State, now)
+	}
 	if d.reuse {
 		if err := k.keepResults(ctx, t, d, there.Shared); err != nil {
 			return nil, err
@@ -133,6 +138,22 @@ func (d *departure) findPast(now *thread.Resumable) {
 	}
 }
 
+// leaveOutside lists the outside calls that the thread leaves open. What they were handed out
+// for is done all the same.
+func (d *departure) leaveOutside(now *thread.State, all *thread.Resumable) {
+	made := callsOf(all.History.Path)
+	for i := range now.Calls {
+		c := &now.Calls[i]
+		if c.Outside == nil || d.st.Call(c.ID) != nil {
+			continue
+		}
+		d.left = append(d.left, *c)
+		if !all.Started[c.ID] {
+			d.past = append(d.past, past{call: c.ID, made: made[c.ID]})
+		}
+	}
+}
+
 // assumePast is findPast where nothing can be read: each open call may have been made.
 func (d *departure) assumePast() {
 	made := callsOf(d.hist.Path)
@@ -161,6 +182,7 @@ func (d *departure) restAt(k *Keeper) {
 	effects := k.effects(st.Agent, d.frontend)
 	for i := range st.Calls {
 		c := &st.Calls[i]
+		c.TakeIn() // the URLs are those of the thread as it was
 		i := slices.IndexFunc(d.past, func(p past) bool { return p.call == c.ID })
 		happened := i >= 0 && !c.Frontend
 		// A call that waits for a person is left to that person.
@@ -199,11 +221,19 @@ func (k *Keeper) arrive(c *store.Commit, d *departure, cp thread.Checkpoint, out
 			out.Effects = append(out.Effects, p.effect(effect))
 		}
 	}
+	tools := k.engine.Tools(d.st.Agent)
 	for _, call := range d.redo {
 		// The call has been carried out once. With an intent it is in doubt, and does not
 		// simply run again.
 		open := d.st.Call(call.ID)
-		thread.PutIntent(c, d.st.CallKey(c.Key, c.User, open), open, d.hist, c.Fence, k.cfg.Now())
+		i := thread.Intent{Fence: c.Fence, At: k.cfg.Now()}
+		if tool := slices.IndexFunc(tools, func(s holdfast.ToolSpec) bool { return s.Name == open.Name }); tool >= 0 {
+			i.Effect, i.InDoubt = tools[tool].Effect, tools[tool].InDoubt
+		}
+		thread.PutIntent(c, d.st.CallKey(c.Key, c.User, open), open, d.hist, i)
+	}
+	for i := range d.left {
+		thread.PutOutsideEnd(c, &d.left[i], k.cfg.Now())
 	}
 	c.Put = append(c.Put, d.kept...)
 	d.st.Reuse, d.st.OnlyRecorded = d.reuse, d.onlyRecorded

@@ -24,8 +24,8 @@ var builtinRules = sync.OnceValue(func() []secretRule {
 		builtin("bearer_token", `\b(?:[Bb]earer|BEARER)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{16,})`, "", "earer", "BEARER"),
 		builtin("jwt", `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "", "eyJ"),
 		builtin("api_key", `\b(?:sk-[A-Za-z0-9_-]{16,}|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}\b`+
-			`|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,})`, "",
-			"sk-", "k_live_", "k_test_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox", "AIza"),
+			`|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|hfc_[A-Za-z0-9_-]{4,}\.[a-z2-7]{16,})`, "",
+			"sk-", "k_live_", "k_test_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox", "AIza", "hfc_"),
 		{name: "card_number", minDigits: minCardDigits, re: regexp.MustCompile(`\b` + cardRun + `{12,}\b`),
 			tail: regexp.MustCompile(cardRun + `*[ -]?\z`), narrow: cardNumbers},
 	}

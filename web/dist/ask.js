@@ -94,6 +94,10 @@ h('p', {}, h('code', {}, tool ?? call.name), rule && rule !== tool ? h('span.qui
 text ? h('pre', { tabindex: 0 }, text.length > 60 ? pretty(text) : text) : argumentsBytes ? h('p.quiet', {}, `Its arguments, ${argumentsBytes} bytes, are not shown here.`) : null,
 ];
 }
+function login(i) {
+const url = i.reason === 'holdfast:login_required' && i.metadata?.url;
+return /^https?:/.test(url) ? h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, 'Log in')) : null;
+}
 function card(i, call, answer) {
 const { choices, fields, whole, wrap } = describe(i, call?.args);
 const problem = h('p.problem', { role: 'alert' });
@@ -116,6 +120,7 @@ if (fields.length === 1 && !choices.length && i.message) fields[0].el.lastChild.
 const form = h('form', { submit: (e) => { e.preventDefault(); if (!choices.length) submit(); } },
 h('h3', {}, i.message || (call ? `May ${call.name} run?` : 'An answer is needed')),
 i.expiresAt ? h('p.quiet', {}, `Open until ${new Date(i.expiresAt).toLocaleString()}`) : null,
+login(i),
 ...subject(i, call, choices.some((c) => c.value === true)),
 fields.length ? h('div.fields', {}, ...fields.map((f) => f.el)) : null, buttons, problem);
 return form;

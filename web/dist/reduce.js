@@ -2,7 +2,7 @@
 import { notice } from './notices.js';
 import { apply } from './patch.js';
 export const empty = () => ({
-runId: '', status: 'idle', items: [], state: undefined, interrupts: [], usage: [],
+runId: '', status: 'idle', items: [], state: undefined, interrupts: [], outside: [], usage: [],
 chunks: { text: '', call: '', reasoning: '' },
 });
 const find = (view, key) => view.items.findLast((i) => i.key === key);
@@ -115,7 +115,7 @@ return e.delta ? table[content](view, { ...e, [idName]: id }) : view;
 const table = {
 RUN_STARTED(view, e) {
 const runId = e.metadata?.holdfast?.runId ?? e.runId;
-view = { ...view, runId, status: 'running', interrupts: [], usage: [] };
+view = { ...view, runId, status: 'running', interrupts: [], outside: [], usage: [] };
 for (const m of e.input?.messages ?? []) {
 if (!find(view, 't:' + m.id) && m.role === 'user') view = addLocal(view, m);
 }
@@ -124,8 +124,9 @@ return view;
 RUN_FINISHED(view, e) {
 const outcome = e.outcome ?? { type: 'success' };
 const interrupts = outcome.type === 'interrupt' ? outcome.interrupts : [];
-const waiting = new Set([...(outcome.pendingToolCallIds ?? []), ...interrupts.map((i) => i.toolCallId)]);
-view = closeAll({ ...view, interrupts, usage: e.usage ?? [] }, waiting);
+const outside = e.metadata?.holdfast?.outsideCalls ?? [];
+const waiting = new Set([...(outcome.pendingToolCallIds ?? []), ...[...interrupts, ...outside].map((i) => i.toolCallId)]);
+view = closeAll({ ...view, interrupts, outside: outside.map((c) => c.toolName), usage: e.usage ?? [] }, waiting);
 if (outcome.type === 'cancelled') return note({ ...view, status: 'stopped' }, 'end:' + view.runId, { text: 'Stopped.' });
 return { ...view, status: outcome.type === 'interrupt' ? 'waiting' : 'done' };
 },

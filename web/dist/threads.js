@@ -13,6 +13,7 @@ if (t.status === 'running') return ['running', 'running'];
 if (t.status === 'interrupted') return ['waiting', 'waits for you'];
 if (t.status === 'stopped') return ['failed', t.outcome === 'error' ? 'failed' : 'unfinished'];
 if (t.status === 'unreadable') return ['failed', 'cannot be read'];
+if (t.outsideCalls?.length) return ['waiting', 'waits for ' + t.outsideCalls.map((c) => c.toolName).join(', ')];
 if (t.pendingToolCallIds?.length || t.pendingToolCalls?.length) return ['waiting', 'waits for a tool'];
 return t.outcome === 'cancelled' ? ['none', 'stopped'] : ['done', 'done'];
 }

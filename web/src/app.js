@@ -102,7 +102,7 @@ function drawHead(view, busy) {
   const title = session ? titleOf(threads, session.thread, said?.text) : 'New chat';
   drawTitle(title, !busy && threads.some((t) => t.id === session?.thread));
   document.title = session ? `${busy ? '● ' : ''}${title} · Holdfast` : 'Holdfast';
-  const s = offline ? ['waiting', 'reconnecting…'] : busy ? standings.running : standings[view.status];
+  const s = offline ? ['waiting', 'reconnecting…'] : busy ? standings.running : view.outside.length && view.status === 'done' ? ['waiting', 'waits for ' + view.outside] : standings[view.status];
   $('standing').hidden = !s;
   if (s) $('standing').replaceChildren(h('span.dot', { 'data-state': s[0], 'aria-hidden': 'true' }), s[1]);
   const tokens = view.usage.reduce((n, u) => n + (u.totalTokens ?? (u.inputTokens ?? 0) + (u.outputTokens ?? 0)), 0);

@@ -129,6 +129,12 @@ function subject(i, call, approves) {
   ];
 }
 
+/** Where the person logs in, if the question is about that. @param {any} i */
+function login(i) {
+  const url = i.reason === 'holdfast:login_required' && i.metadata?.url;
+  return /^https?:/.test(url) ? h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, 'Log in')) : null;
+}
+
 /** @param {any} i @param {any} call @param {(a: Answer) => void} answer */
 function card(i, call, answer) {
   const { choices, fields, whole, wrap } = describe(i, call?.args);
@@ -156,6 +162,7 @@ function card(i, call, answer) {
   const form = h('form', { submit: (/** @type {Event} */ e) => { e.preventDefault(); if (!choices.length) submit(); } },
     h('h3', {}, i.message || (call ? `May ${call.name} run?` : 'An answer is needed')),
     i.expiresAt ? h('p.quiet', {}, `Open until ${new Date(i.expiresAt).toLocaleString()}`) : null,
+    login(i),
     ...subject(i, call, choices.some((/** @type {any} */ c) => c.value === true)),
     fields.length ? h('div.fields', {}, ...fields.map((f) => f.el)) : null, buttons, problem);
   return form;

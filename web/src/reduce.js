@@ -33,6 +33,7 @@ import { apply } from './patch.js';
  * @property {Item[]} items
  * @property {any} state the shared state; undefined if it is not known
  * @property {any[]} interrupts open questions
+ * @property {string[]} outside names of the tools whose calls wait to be finished from outside
  * @property {any[]} usage tokens of the last run
  * @property {Item[]} [aside] what an empty snapshot removed, until the full one arrives
  * @property {{text: string, call: string, reasoning: string}} chunks items that CHUNK events opened
@@ -40,7 +41,7 @@ import { apply } from './patch.js';
 
 /** @returns {View} */
 export const empty = () => ({
-  runId: '', status: 'idle', items: [], state: undefined, interrupts: [], usage: [],
+  runId: '', status: 'idle', items: [], state: undefined, interrupts: [], outside: [], usage: [],
   chunks: { text: '', call: '', reasoning: '' },
 });
 
@@ -208,7 +209,7 @@ function chunk(view, lane, e, idName, start, content) {
 const table = {
   RUN_STARTED(view, e) {
     const runId = e.metadata?.holdfast?.runId ?? e.runId;
-    view = { ...view, runId, status: 'running', interrupts: [], usage: [] };
+    view = { ...view, runId, status: 'running', interrupts: [], outside: [], usage: [] };
     for (const m of e.input?.messages ?? []) {
       if (!find(view, 't:' + m.id) && m.role === 'user') view = addLocal(view, m);
     }
@@ -217,8 +218,10 @@ const table = {
   RUN_FINISHED(view, e) {
     const outcome = e.outcome ?? { type: 'success' };
     const interrupts = outcome.type === 'interrupt' ? outcome.interrupts : [];
-    const waiting = new Set([...(outcome.pendingToolCallIds ?? []), ...interrupts.map((/** @type {any} */ i) => i.toolCallId)]);
-    view = closeAll({ ...view, interrupts, usage: e.usage ?? [] }, waiting);
+    /** @type {any[]} */
+    const outside = e.metadata?.holdfast?.outsideCalls ?? [];
+    const waiting = new Set([...(outcome.pendingToolCallIds ?? []), ...[...interrupts, ...outside].map((i) => i.toolCallId)]);
+    view = closeAll({ ...view, interrupts, outside: outside.map((c) => c.toolName), usage: e.usage ?? [] }, waiting);
     if (outcome.type === 'cancelled') return note({ ...view, status: 'stopped' }, 'end:' + view.runId, { text: 'Stopped.' });
     return { ...view, status: outcome.type === 'interrupt' ? 'waiting' : 'done' };
   },

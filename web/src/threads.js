@@ -24,6 +24,7 @@ export function standing(t) {
   if (t.status === 'interrupted') return ['waiting', 'waits for you'];
   if (t.status === 'stopped') return ['failed', t.outcome === 'error' ? 'failed' : 'unfinished'];
   if (t.status === 'unreadable') return ['failed', 'cannot be read'];
+  if (t.outsideCalls?.length) return ['waiting', 'waits for ' + t.outsideCalls.map((/** @type {any} */ c) => c.toolName).join(', ')];
   if (t.pendingToolCallIds?.length || t.pendingToolCalls?.length) return ['waiting', 'waits for a tool'];
   return t.outcome === 'cancelled' ? ['none', 'stopped'] : ['done', 'done'];
 }

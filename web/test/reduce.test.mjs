@@ -85,6 +85,14 @@ test('frontend calls wait', () => {
   assert.equal(view.items[0].status, 'waiting');
 });
 
+test('calls that are finished from outside wait, and go on with the next run', () => {
+  const end = { ...finished({ type: 'success' }), metadata: { holdfast: { runId: 'r', outsideCalls: [{ toolCallId: 'c', toolName: 'approve' }] } } };
+  let view = run([began, { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'approve' }, { type: 'TOOL_CALL_END', toolCallId: 'c' }, end]);
+  assert.deepEqual([view.status, view.outside, view.interrupts, view.items[0].status], ['done', ['approve'], [], 'waiting']);
+  view = run([{ ...began, runId: 'r2' }, { type: 'TOOL_CALL_RESULT', toolCallId: 'c', messageId: 'm', content: 'yes' }], view);
+  assert.deepEqual([view.outside, view.items[0].status], [[], 'done']);
+});
+
 test('an error is shown with its code, once, and stream_cut is not one', () => {
   const failed = { type: 'RUN_ERROR', message: 'no', code: 'model_failed' };
   const view = run([began, ...text('m', 'half'), failed, began, failed]);

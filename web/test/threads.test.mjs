@@ -20,3 +20,7 @@ test('the title is the server’s; until it has one, the first words said', () =
   assert.equal(titleOf(threads, 'b', ' hello '), 'hello');
   assert.equal(titleOf(threads, '123456789'), 'Thread 12345678');
 });
+
+test('a thread that waits for somebody outside says for what', () => {
+  assert.deepEqual(standing({ status: 'idle', outcome: 'success', outsideCalls: [{ toolName: 'approve' }, { toolName: 'ship' }] }), ['waiting', 'waits for approve, ship']);
+});

@@ -58,7 +58,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller()}, w.limited()...)
+	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller(), w.outsider()}, w.limited()...)
 	if *service != "" {
 		caller, err := w.caller(*service)
 		if err != nil {

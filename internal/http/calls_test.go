@@ -1,0 +1,107 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+func (f *fake) Finish(_ context.Context, who holdfast.Principal, thread, call string, r threads.CallResult) (*threads.FinishedCall, error) {
+	f.finished = append(f.finished, finishedCall{who.User + " " + thread + " " + call, r})
+	return &threads.FinishedCall{Thread: thread, ID: call, Tool: "approve", Run: "r2", FinishedAt: time.Unix(0, 1).UTC()}, f.err
+}
+
+func (f *fake) FinishByToken(_ context.Context, token string, r threads.CallResult) (*threads.FinishedCall, error) {
+	f.finished = append(f.finished, finishedCall{token, r})
+	return &threads.FinishedCall{Thread: "t", ID: "c", Tool: "approve", FinishedAt: time.Unix(0, 1).UTC()}, f.err
+}
+
+// finishedCall is what was finished, and how.
+type finishedCall struct {
+	what   string
+	result threads.CallResult
+}
+
+// TestFinish: the routes take a result or an error, from who has a key or the URL.
+func TestFinish(t *testing.T) {
+	f := &fake{}
+	s := serve(t, f, func(c *Config) {
+		inner := c.Authenticate
+		c.LoopbackOnly = false
+		c.Authenticate = func(r *http.Request) (holdfast.Principal, error) {
+			if r.Header.Get("Authorization") == "" {
+				return holdfast.Principal{}, holdfast.Errorf("unauthenticated", "no key")
+			}
+			return inner(r)
+		}
+	})
+	const byID, byURL = "/threads/t%2F1/calls/call%2F1/result", "/calls?token=hfc_abc.def"
+	for _, c := range []struct {
+		path, body string
+		key        bool
+		status     int
+		what       string
+		want       threads.CallResult
+	}{
+		{byID, `{"result": {"n": 9007199254740993}}`, true, 200, "alice t/1 call/1", threads.CallResult{Result: json.RawMessage(`{"n": 9007199254740993}`)}},
+		{byID, `{"error": "closed"}`, true, 200, "alice t/1 call/1", threads.CallResult{Error: "closed", Failed: true}},
+		{byID, `{"error": ""}`, true, 200, "alice t/1 call/1", threads.CallResult{Failed: true}},
+		{byID, `{"result": 1}`, false, 401, "", threads.CallResult{}},
+		{byURL, `{"result": "yes"}`, false, 200, "hfc_abc.def", threads.CallResult{Result: json.RawMessage(`"yes"`)}},
+		{byURL, `{"result": null}`, false, 200, "hfc_abc.def", threads.CallResult{Result: json.RawMessage(`null`)}},
+		{"/calls", `{"result": 1}`, false, 400, "", threads.CallResult{}},
+		{byURL, `{"result": 1, "error": "x"}`, false, 400, "", threads.CallResult{}},
+		{byURL, `{}`, false, 400, "", threads.CallResult{}},
+		{byURL, ``, false, 400, "", threads.CallResult{}},
+		{byURL, `{"results": 1}`, false, 400, "", threads.CallResult{}},
+		{byURL, `{"error": null}`, false, 400, "", threads.CallResult{}},
+		{byURL, `{"error": 1}`, false, 400, "", threads.CallResult{}},
+		{byURL, `[1]`, false, 400, "", threads.CallResult{}},
+		{byURL, `{"result": "` + strings.Repeat("x", 2<<10) + `"}`, false, 413, "", threads.CallResult{}},
+	} {
+		f.finished = nil
+		header := []string{"Content-Type", "application/json"}
+		if c.key {
+			header = append(header, "Authorization", "Bearer k")
+		}
+		res, body := do(t, "POST", s.URL+c.path, c.body, header...)
+		if res.StatusCode != c.status {
+			t.Errorf("%s %.40s: %d %s", c.path, c.body, res.StatusCode, body)
+			continue
+		}
+		if c.what == "" && len(f.finished) > 0 || c.what != "" && (len(f.finished) != 1 || f.finished[0].what != c.what ||
+			!bytes.Equal(f.finished[0].result.Result, c.want.Result) || f.finished[0].result.Failed != c.want.Failed || f.finished[0].result.Error != c.want.Error) {
+			t.Errorf("%s %s: finished %+v", c.path, c.body, f.finished)
+		}
+	}
+	if res, _ := do(t, "POST", s.URL+byURL, `{"result":1}`, "Content-Type", "text/plain"); res.StatusCode != http.StatusUnsupportedMediaType {
+		t.Errorf("text/plain: %d", res.StatusCode)
+	}
+}
+
+// TestFinishLogsNoToken: whatever becomes of a request to a one-time URL, the log does not
+// have what makes it one.
+func TestFinishLogsNoToken(t *testing.T) {
+	var log bytes.Buffer
+	f := &fake{}
+	s := serve(t, f, func(c *Config) {
+		c.Log = slog.New(slog.NewTextHandler(io.MultiWriter(&log), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	for _, err := range []error{nil, holdfast.Errorf("store_unavailable", "gone"), holdfast.Errorf("not_found", "no"), context.DeadlineExceeded} {
+		f.err = err
+		do(t, "POST", s.URL+"/calls?token=hfc_abc.verysecret", `{"result":"alsosecret"}`, "Content-Type", "application/json")
+	}
+	s.Close()
+	if text := log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "route=/calls") {
+		t.Errorf("the log: %s", text)
+	}
+}

@@ -1,0 +1,190 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/secret"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// What a call that is not made here is to the rest of the engine. For one that is finished from
+// outside it is a tool that hands it out, results that arrive for it, and what is shown of it;
+// for the frontend's, a tool that cannot be called.
+
+// outsideTool stands for a contract in the Tool hooks.
+type outsideTool struct {
+	holdfast.Tool
+	call thread.Call
+	key  store.ThreadKey
+	// keep changes the open call, and waits until that is durable.
+	keep func(ctx context.Context, call string, change func(*thread.Call)) error
+	cfg  *Config
+	// handed is the token that was handed out here, so that a hook that tries again does not
+	// need another one; guarded by mu, because a hook may have given an attempt up.
+	mu     sync.Mutex
+	handed string
+}
+
+// Call hands the call out, or returns what has come from outside.
+func (t *outsideTool) Call(ctx context.Context, c holdfast.ToolCall) (holdfast.ToolResult, error) {
+	if r := t.call.Finished(); r != nil {
+		return holdfast.ToolResult{Text: r.Text, Failed: r.Failed}, nil
+	}
+	result, err := t.Tool.Call(ctx, c)
+	if !isHandedOut(err) {
+		return result, err
+	}
+	if err := t.deliver(ctx, c); err != nil {
+		return holdfast.ToolResult{}, fmt.Errorf("%s could not be handed out: %w", c.Name, err)
+	}
+	return holdfast.ToolResult{}, err
+}
+
+// deliver gives the call to whoever is to finish it.
+func (t *outsideTool) deliver(ctx context.Context, c holdfast.ToolCall) error {
+	o := t.Spec().Outside
+	if o.Deliver == nil {
+		return nil
+	}
+	token, err := t.token(ctx, o)
+	if err != nil {
+		return err
+	}
+	expiresAt := expiry(t.cfg, o)
+	if was := t.call.Outside; was != nil && !was.ExpiresAt.IsZero() {
+		expiresAt = was.ExpiresAt
+	}
+	return o.Deliver(ctx, holdfast.OutsideCall{Call: c, URL: secret.New(t.cfg.FinishURL(token)), ExpiresAt: expiresAt})
+}
+
+// token returns the token of the call's URL once its hash is durable.
+func (t *outsideTool) token(ctx context.Context, o *holdfast.Outside) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.handed != "" {
+		return t.handed, nil
+	}
+	newID := t.cfg.NewID
+	token := thread.NewToken(t.key, t.call.ID, newID("")+newID(""))
+	err := t.keep(ctx, t.call.ID, func(call *thread.Call) {
+		call.Issue(thread.TokenHash(token), expiry(t.cfg, o))
+	})
+	if err == nil {
+		t.handed = token
+	}
+	return t.handed, err
+}
+
+// expiry returns when a call that is handed out now expires.
+func expiry(cfg *Config, o *holdfast.Outside) time.Time {
+	if o.ExpiresAfter <= 0 {
+		return time.Time{}
+	}
+	return cfg.Now().Add(o.ExpiresAfter).UTC()
+}
+
+// isHandedOut reports whether an error says that a call is finished from outside.
+func isHandedOut(err error) bool {
+	var ask *holdfast.Interrupt
+	return errors.As(err, &ask) && ask.Reason == thread.ReasonOutside
+}
+
+// outsideOf returns how the calls of a tool are finished from outside; nil for other tools.
+func outsideOf(tools map[string]holdfast.Tool, name string) *holdfast.Outside {
+	if t, ours := tools[name]; ours {
+		return t.Spec().Outside
+	}
+	return nil
+}
+
+// errResultCame is the cause that ends the handing out of a call whose result has come.
+var errResultCame = errors.New("the call's result has come")
+
+// arrival is a result that has come for a call while its run lives here.
+type arrival struct {
+	call   string
+	result thread.OutsideResult
+}
+
+// give gives a call in st its result in the commit c. run is the one that goes on with it. a
+// may be nil.
+func (a *arrival) give(c *store.Commit, st *thread.State, run string) {
+	if a == nil {
+		return
+	}
+	a.result.Run = run
+	call := st.Call(a.call)
+	call.Finish(a.result)
+	thread.PutOutsideEnd(c, call, a.result.At)
+}
+
+// arrivals are the results that have come and that the run has not taken yet. The run's
+// goroutine need not wait for them, nor they for it.
+type arrivals struct {
+	mu   sync.Mutex
+	list []arrival
+	// came has an entry when there is something to take.
+	came chan struct{}
+}
+
+// add adds a result.
+func (a *arrivals) add(r arrival) {
+	a.mu.Lock()
+	a.list = append(a.list, r)
+	a.mu.Unlock()
+	select {
+	case a.came <- struct{}{}:
+	default:
+	}
+}
+
+// take removes and returns all results.
+func (a *arrivals) take() []arrival {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := a.list
+	a.list = nil
+	return list
+}
+
+// outsideOpen returns the open calls that were handed out, as a decision sees them.
+func outsideOpen(st *thread.State, now time.Time) []decide.Outside {
+	var open []decide.Outside
+	for i := range st.Calls {
+		if c := &st.Calls[i]; c.Outside != nil {
+			open = append(open, decide.Outside{ID: c.ID, Finished: !c.WaitsOutside() || c.Expired(now), Abandonable: c.Outside.Abandonable})
+		}
+	}
+	return open
+}
+
+// outsideMetadata returns the metadata of the event that ends a run whose thread waits for
+// somebody outside; nil for others.
+func outsideMetadata(st *thread.State) []byte {
+	calls := st.OutsideCalls()
+	if len(calls) == 0 {
+		return nil
+	}
+	return thread.MustJSON(map[string]any{"holdfast": map[string]any{"outsideCalls": calls}})
+}
+
+// errFrontend means that the hooks let a frontend's call pass.
+var errFrontend = errors.New("the call is left to the frontend")
+
+// frontendTool stands for a frontend's tool in the Tool hooks.
+type frontendTool struct{ spec holdfast.ToolSpec }
+
+// Spec returns what the client declared.
+func (t frontendTool) Spec() holdfast.ToolSpec { return t.spec }
+
+// Call returns errFrontend: the server cannot call it.
+func (t frontendTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
+	return holdfast.ToolResult{}, errFrontend
+}

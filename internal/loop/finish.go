@@ -1,0 +1,400 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/decide"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// What comes from outside for a call. A thread that waits gets it in one commit: with the
+// first commit of the run that goes on or, while the thread waits for more, by itself. A run
+// that is under way gets it through the thread's inbox. In each case the same commit has the
+// value by which a result that is sent again is recognized, so the first one counts on
+// whichever server, and nobody is told that it was taken before that is durable.
+
+// Finishing is a result that comes from outside.
+type Finishing struct {
+	// Token is that of the call's one-time URL. Without one, Who, Thread and Call say who
+	// brings the result, and for which call.
+	Token  string
+	Who    holdfast.Principal
+	Thread string
+	Call   string
+	// Result is JSON, or an error's text if Failed.
+	Result json.RawMessage
+	Failed bool
+}
+
+// finishing is a Finishing on its way.
+type finishing struct {
+	*Engine
+	Finishing
+	key    store.ThreadKey
+	result thread.OutsideResult
+	// posted is the run in whose thread's inbox the result is; empty if it is in none.
+	posted string
+	wake   <-chan struct{}
+	stop   func()
+	until  time.Time
+}
+
+// errStillRuns means that the owner of a run has to take the result.
+var errStillRuns = errors.New("the thread runs")
+
+// Finish gives a call that waits its result from outside, and goes on with the run if it
+// waits for nothing else. The same result again gets the same answer.
+func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall, error) {
+	x := &finishing{Engine: e, Finishing: f, key: store.ThreadKey{Tenant: f.Who.Tenant, Thread: f.Thread}, stop: func() {}}
+	if f.Token != "" {
+		// A text that is no token looks for a call too, so that it takes as long.
+		x.key, x.Call, _ = thread.ParseToken(f.Token)
+	}
+	if err := x.decode(); err != nil {
+		return nil, err
+	}
+	defer func() { x.stop() }()
+	for tries := 0; tries < maxDecisions; {
+		end, err := x.try(ctx)
+		switch {
+		case errors.Is(err, errStillRuns):
+			if err := x.hand(ctx); err != nil {
+				return nil, err
+			}
+		case errors.Is(err, errDecideAgain), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
+			tries++
+		case err != nil:
+			return nil, err
+		default:
+			return &threads.FinishedCall{Thread: x.key.Thread, ID: x.Call, Tool: end.Tool, Run: end.Run, FinishedAt: end.At}, nil
+		}
+	}
+	return nil, thread.KeptChanging()
+}
+
+// decode reads what has come as the model will. A text is passed on unchanged, anything else
+// as JSON.
+func (x *finishing) decode() error {
+	if len(x.Result) > threads.MaxCallResult {
+		return holdfast.Errorf(codes.PayloadTooLarge, "The result has %d bytes, %d are allowed.", len(x.Result), threads.MaxCallResult).
+			WithHint("Send less, or where the rest can be found. The call waits on.")
+	}
+	x.result = thread.OutsideResult{Failed: x.Failed, Hash: thread.ResultHash(x.Result, x.Failed), At: x.cfg.Now().UTC()}
+	if json.Unmarshal(x.Result, &x.result.Text) == nil && string(x.Result) != "null" {
+		return nil
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, x.Result); err != nil {
+		return holdfast.Errorf(codes.InvalidInput, "The result is not JSON.").WithHint(`Send {"result": …} or {"error": "…"}.`).Wrap(err)
+	}
+	x.result.Text = compact.String()
+	return nil
+}
+
+// try reads the thread and stores the result if the thread rests. It returns how the call
+// ended, or errStillRuns.
+func (x *finishing) try(ctx context.Context) (*thread.OutsideEnd, error) {
+	defer x.Lock(x.key)()
+	t, err := x.host.read.Head(ctx, x.key)
+	if err != nil {
+		return nil, x.hidden(err)
+	}
+	end, err := x.host.read.OutsideEnd(ctx, x.key, x.Call)
+	if err != nil {
+		return nil, x.hidden(err)
+	}
+	call := t.State.Call(x.Call)
+	if call != nil && call.Outside == nil {
+		call = nil // it was not handed out
+	}
+	if end == nil && call != nil && call.Finished() != nil {
+		now := call.OutsideEnd(x.cfg.Now()) // a run has taken it and not stored it yet
+		end = &now
+	}
+	tool := x.tool(t.State.Agent, call, end)
+	if err := x.allowed(ctx, t, tool, call, end); err != nil {
+		return nil, err
+	}
+	switch {
+	case end != nil:
+		return x.repeated(t, end)
+	case call.Expired(x.cfg.Now()):
+		return nil, x.late(ctx, t, call)
+	}
+	if err := x.fits(tool); err != nil {
+		return nil, err
+	}
+	if t.State.Running() {
+		if x.posted != t.State.Run() {
+			x.posted = "" // the run that it was for has ended
+		}
+		return nil, errStillRuns
+	}
+	return x.take(ctx, t, call)
+}
+
+// hidden returns the error of reading the thread. Who has only a token learns nothing from it
+// but that the store is not there.
+func (x *finishing) hidden(err error) error {
+	if errors.Is(err, store.ErrNotFound) || x.Token != "" && thread.Unreadable(err) {
+		return x.notFound()
+	}
+	return thread.ReadError(x.key, err)
+}
+
+// notFound is one error for all that a caller must not be able to tell apart.
+func (x *finishing) notFound() error {
+	if x.Token != "" {
+		return holdfast.Errorf(codes.NotFound, "This URL finishes no call.").
+			WithHint("It is not complete, or its thread was deleted or has gone back to before the call.")
+	}
+	return holdfast.Errorf(codes.NotFound, "Thread %q has no call %q that is finished from outside.", x.Thread, x.Call).
+		WithHint("GET /threads/{thread} lists outsideCalls. A call that a person has to allow first is not among them yet.")
+}
+
+// tool returns the specification of the call's tool; nil if the agent has no such contract.
+func (x *finishing) tool(agent string, call *thread.Call, end *thread.OutsideEnd) *holdfast.Outside {
+	name := ""
+	switch {
+	case call != nil:
+		name = call.Name
+	case end != nil:
+		name = end.Tool
+	}
+	if t, known := x.tools[agent]; known {
+		return t.now().spec(name).Outside
+	}
+	return nil
+}
+
+// allowed returns an error unless the call is there and the caller may finish it.
+func (x *finishing) allowed(ctx context.Context, t *thread.Thread, tool *holdfast.Outside, call *thread.Call, end *thread.OutsideEnd) error {
+	if x.Token != "" {
+		var tokens []string
+		if call != nil {
+			tokens = call.Outside.Tokens
+		}
+		if end != nil {
+			tokens = append(tokens, end.Tokens...)
+		}
+		if !thread.TokenMatches(tokens, x.Token) {
+			return x.notFound()
+		}
+		return nil
+	}
+	serves := x.Who.Rights.Has(access.RoleService)
+	if !serves && t.Head.User != x.Who.User {
+		return thread.NotFound(x.Thread)
+	}
+	if call == nil && end == nil {
+		return x.notFound()
+	}
+	action := access.Finish
+	switch {
+	case serves:
+	case tool != nil && tool.FinishedBy == access.RoleUser:
+		action = access.Answer
+	case tool != nil && tool.FinishedBy == access.RoleApprover:
+		action = access.Approve
+	default:
+		// Whatever a program's own rule allows: a page could make up what a tool has said.
+		return errNotService(t.State.Agent)
+	}
+	if x.cfg.Authorize == nil {
+		return nil
+	}
+	return x.cfg.Authorize(ctx, x.Who, action, t.State.Agent)
+}
+
+func errNotService(agent string) *holdfast.Error {
+	return holdfast.Errorf(codes.Forbidden, "Your key or token does not allow to finish this call.").
+		WithHint("Send the result to the call's one-time URL, or with a key that has the role service.").With("action", string(access.Finish)).With("agent", agent)
+}
+
+// fits returns an error for a result that the contract does not take.
+func (x *finishing) fits(tool *holdfast.Outside) error {
+	if tool == nil || x.Failed {
+		return nil
+	}
+	violations := decide.Violations(tool.Result, x.Result)
+	if len(violations) == 0 {
+		return nil
+	}
+	return holdfast.Errorf(codes.InvalidInput, "The result is not what the call asks for: %s", violations[0]).
+		WithHint("Send it again in the right form; nothing was stored, and the call waits on.").With("field", "result").With("violations", violations)
+}
+
+// repeated answers for a call that is over: with the first answer if the result is the same.
+func (x *finishing) repeated(t *thread.Thread, end *thread.OutsideEnd) (*thread.OutsideEnd, error) {
+	if end.End == thread.EndFinished && end.Hash == x.result.Hash {
+		return end, nil
+	}
+	x.refuse(t, end.Tool, end.End)
+	details := func(e *holdfast.Error) *holdfast.Error {
+		return e.With("threadId", x.key.Thread).With("toolCallId", x.Call)
+	}
+	switch end.End {
+	case thread.EndExpired:
+		return nil, details(errCallExpired())
+	case thread.EndGivenUp:
+		return nil, details(holdfast.Errorf(codes.CallClosed, "The call was given up before its result came; nobody waits for it any more.").
+			WithHint("The result was not taken. Undo the work if it must not stand."))
+	}
+	return nil, details(holdfast.Errorf(codes.CallAlreadyAnswered, "The call has another result already.").
+		WithHint("The first result counts.").With("finishedAt", end.At))
+}
+
+func errCallExpired() *holdfast.Error {
+	return holdfast.Errorf(codes.CallExpired, "The result comes too late: the call has expired.").
+		WithHint("The result was not taken. Undo the work if it must not stand.")
+}
+
+// late answers for a call that has expired, and goes on with its thread, since nobody may
+// have touched it since.
+func (x *finishing) late(ctx context.Context, t *thread.Thread, call *thread.Call) error {
+	x.refuse(t, call.Name, thread.EndExpired)
+	if err := goOn(ctx, x.Engine, t, nil); err != nil {
+		x.cfg.Log.Info("a thread whose call has expired goes on later", "thread", x.key.Thread, "error", err)
+	}
+	return errCallExpired().With("threadId", x.key.Thread).With("toolCallId", x.Call).With("expiredAt", call.Outside.ExpiresAt)
+}
+
+// refuse logs and counts a result that is not taken.
+func (x *finishing) refuse(t *thread.Thread, tool, end string) {
+	x.cfg.Observer.OutsideCalled(t.Place(), tool, observe.OutsideRefused)
+	x.cfg.Log.Warn("a result from outside is not taken", "thread", x.key.Thread, "run", t.State.Run(), "call", x.Call, "tool", tool, "call_is", end)
+}
+
+// take stores the result of a call whose thread rests.
+func (x *finishing) take(ctx context.Context, t *thread.Thread, call *thread.Call) (*thread.OutsideEnd, error) {
+	a := &arrival{x.Call, x.result}
+	after := t.State.Clone()
+	after.Call(x.Call).Finish(x.result)
+	if after.GoesOn(x.cfg.Now()) {
+		err := goOn(ctx, x.Engine, t, a)
+		var busy *holdfast.Error
+		if err == nil || !errors.As(err, &busy) || busy.Code != codes.TooManyRuns && busy.Code != codes.LimitExceeded {
+			return x.stored(t, call, a.result.Run, err)
+		}
+		// There is no place for the run now; the result is not lost for that.
+	}
+	c := &store.Commit{
+		Key: t.Key, ID: x.cfg.NewID("c"), Expect: t.Head.Position(), User: t.Head.User,
+		Fence: t.Head.Fence, Process: t.Head.Process, UpdatedAt: x.cfg.Now(),
+	}
+	st := t.State.Clone()
+	a.give(c, st, "")
+	st.Bytes += thread.BytesOf(c)
+	c.State = st.Encode()
+	if _, err := x.commitAlone(ctx, t.Place(), c); err != nil {
+		return nil, thread.ReadUnlessMoved(t.Key, err)
+	}
+	x.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
+	return x.stored(t, call, "", nil)
+}
+
+// stored returns how the call ends, and logs that, unless there was an error.
+func (x *finishing) stored(t *thread.Thread, call *thread.Call, run string, err error) (*thread.OutsideEnd, error) {
+	if err != nil {
+		return nil, err
+	}
+	x.cfg.Log.Info("a call was finished from outside", "thread", t.Key.Thread, "run", t.State.Run(), "call", x.Call, "tool", call.Name, "continues", run)
+	return &thread.OutsideEnd{Tool: call.Name, End: thread.EndFinished, Hash: x.result.Hash, Run: run, At: x.result.At}, nil
+}
+
+// goOn begins a run that goes on with a thread that rests, as an empty-messages POST of its
+// owner would, with what has come from outside, which may be nothing. The caller holds the
+// thread's lock. A thread that waits for something else is left alone.
+func goOn(ctx context.Context, e *Engine, t *thread.Thread, a *arrival) error {
+	if a == nil && !t.State.GoesOn(e.cfg.Now()) {
+		return nil
+	}
+	if e.stopping() {
+		return errShuttingDown()
+	}
+	owner := t.Place().Principal
+	whole, err := e.read.Load(ctx, owner, t.Key.Thread)
+	if err != nil {
+		return err
+	}
+	if whole.Head == nil || whole.Head.ETag != t.Head.ETag {
+		return errDecideAgain
+	}
+	agent, err := e.Agent(t.State.Agent)
+	if err != nil {
+		return err
+	}
+	in := &agui.RunAgentInput{ThreadID: t.Key.Thread, RunID: e.cfg.NewID("run"), MadeUp: true, ProtocolVersion: agui.ProtocolVersion}
+	p := &plan{Thread: whole, in: in, agent: agent, box: e.tools[agent.Name].now(), arrival: a, d: decide.Decision{Do: decide.Resume}}
+	return e.begin(ctx, owner, p)
+}
+
+// GoOn goes on with a thread whose outside calls have all ended, if nobody has done so: the
+// last one has expired, or there was no place for the run.
+func (e *Engine) GoOn(ctx context.Context, key store.ThreadKey) error {
+	defer e.Lock(key)()
+	t, err := e.read.Head(ctx, key)
+	if err != nil {
+		return err
+	}
+	return goOn(ctx, e, t, nil)
+}
+
+// hand has the owner of the thread's run take the result, and waits until there may be news
+// of it.
+func (x *finishing) hand(ctx context.Context) error {
+	if x.wake == nil {
+		x.wake, x.stop = x.cfg.Store.Watch(x.key)
+		x.until = time.Now().Add(x.cfg.StoreTimeout)
+	}
+	if x.posted == "" {
+		return x.post(ctx)
+	}
+	look := time.NewTimer(x.cfg.Lease)
+	defer look.Stop()
+	select {
+	case <-x.wake:
+	case <-look.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-x.closed:
+		return errShuttingDown()
+	}
+	if time.Now().After(x.until) {
+		return holdfast.Errorf(codes.RunInProgress, "The run of this call did not take the result in time.").
+			WithHint("Send the result again: the same result is taken once.").With("threadId", x.key.Thread).With("runId", x.posted)
+	}
+	return nil
+}
+
+// post leaves the result in the thread's inbox, and makes sure that somebody reads it.
+func (x *finishing) post(ctx context.Context) error {
+	t, err := x.host.read.Head(ctx, x.key)
+	if err != nil {
+		return x.hidden(err)
+	}
+	x.posted = t.State.Run()
+	item := store.InboxItem{
+		ID:   fmt.Sprintf("%s/%s/%s", itemResult, x.Call, x.result.Hash),
+		Data: thread.MustJSON(inboxItem{Type: itemResult, Run: x.posted, Call: x.Call, Result: &x.result}),
+	}
+	if err := x.cfg.Store.Post(ctx, x.key, item); err != nil {
+		return x.hidden(err)
+	}
+	if err := x.ensureOwnerOf(ctx, x.key); err != nil {
+		return thread.ReadError(x.key, err)
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package loop_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/looptest"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// handsOut starts a thread "t" that waits for an outside call.
+func handsOut(t *testing.T, o holdfast.Outside, change func(*looptest.Config), options ...holdfast.ToolOption) (*looptest.Engine, *postbox, string) {
+	t.Helper()
+	p := &postbox{}
+	e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+		withURLs(c)
+		if change != nil {
+			change(c)
+		}
+	}, outsideAgent(finance(p, o, options...)))
+	return e, p, waitingFor(t, looptest.Started(t, e, "t"))[0].ID
+}
+
+// TestOutsideCancel: cancelling a run that waits changes nothing, as for every run that has
+// ended; cancelling one while it hands a call out gives the call up.
+func TestOutsideCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, p, _ := handsOut(t, holdfast.Outside{}, nil)
+		if info := looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t); len(info.OutsideCalls) != 1 {
+			t.Errorf("cancelled, it waits no more: %+v", info)
+		}
+		looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
+		settled(t, e, "t")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := &postbox{before: func(ctx context.Context, _ holdfast.OutsideCall) error { <-ctx.Done(); return ctx.Err() }}
+		e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(finance(p, holdfast.Outside{})))
+		looptest.Must(e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))))(t)
+		synctest.Wait()
+		looptest.Must(e.Cancel(t.Context(), looptest.Alice, "t", "r1"))(t)
+		settled(t, e, "t")
+		if _, err := finish(e, p.token(), `{"approved":true}`); looptest.Code(err) != codes.CallClosed {
+			t.Errorf("a result after the cancel: %v", err)
+		}
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:"+thread.TextCancelled)
+	})
+}
+
+// TestOutsideDelete: a deleted thread finishes nothing, and neither does one that has its
+// name afterwards.
+func TestOutsideDelete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, p, _ := handsOut(t, holdfast.Outside{}, nil)
+		old := p.token()
+		if n, err := e.Delete(t.Context(), looptest.Alice, "t", "", false); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		for range 2 {
+			if _, err := finish(e, old, `{"approved":true}`); looptest.Code(err) != codes.NotFound {
+				t.Errorf("after the DELETE: %v", err)
+			}
+			waitingFor(t, looptest.Started(t, e, "t"))
+		}
+		looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
+		settled(t, e, "t")
+	})
+}
+
+// TestOutsideFork: a fork of a thread that waits has no URL of the call. It hands the call
+// out itself once it goes on; the other thread does not notice.
+func TestOutsideFork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, p, call := handsOut(t, holdfast.Outside{}, nil)
+		forked := looptest.Must(e.Fork(t.Context(), looptest.Alice, "t", threads.Travel{Thread: "f"}))(t)
+		if forked.Thread.Status != threads.StatusStopped || len(forked.Thread.OutsideCalls) > 0 {
+			t.Errorf("the fork is %+v", forked.Thread)
+		}
+		sound(t, e.Store, "f")
+		waitingFor(t, looptest.Resumed(t, e, "f", "r2"))
+		if len(p.tokens) != 2 || p.tokens[0] == p.tokens[1] || p.keys[0] != p.keys[1] {
+			t.Errorf("handed out as %q with the keys %q", p.tokens, p.keys)
+		}
+		looptest.Must(finish(e, p.tokens[1], `{"approved":false}`))(t)
+		settled(t, e, "f")
+		if info := settled(t, e, "t"); len(info.OutsideCalls) != 1 || info.OutsideCalls[0].ID != call {
+			t.Errorf("the first thread is %+v", info)
+		}
+		looptest.Must(finish(e, p.tokens[0], `{"approved":true}`))(t)
+		settled(t, e, "t")
+		for id, result := range map[string]string{"t": "true", "f": "false"} {
+			looptest.WantTexts(t, e, id, "user:go", "assistant:", `tool:{"approved":`+result+`}`, "assistant:done")
+			sound(t, e.Store, id)
+		}
+	})
+}
+
+// TestOutsideRewind: going back to before a call gives it up and says what it may have done;
+// going back to where it waited hands it out anew, or tells the model what has happened.
+func TestOutsideRewind(t *testing.T) {
+	waitingAt := func(t *testing.T, e *looptest.Engine) string {
+		all := looptest.Checkpoints(t, e, "t")
+		return all[slices.IndexFunc(all, func(c threads.Checkpoint) bool { return c.Metadata.Source == "loop" })].ID
+	}
+	t.Run("before it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e, p, call := handsOut(t, holdfast.Outside{}, nil)
+			back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+			if len(back.Effects) != 1 || back.Effects[0].CallID != call || back.Effects[0].Effect != "once" {
+				t.Errorf("what has happened: %+v", back.Effects)
+			}
+			sound(t, e.Store, "t")
+			if _, err := finish(e, p.token(), `{"approved":true}`); looptest.Code(err) != codes.CallClosed {
+				t.Errorf("a result afterwards: %v", err)
+			}
+			waitingFor(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "again"))))
+			looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
+			settled(t, e, "t")
+			sound(t, e.Store, "t")
+		})
+	})
+	t.Run("while it waits", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e, p, _ := handsOut(t, holdfast.Outside{}, nil)
+			back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Checkpoint: waitingAt(t, e)}))(t)
+			if back.Thread.Status != threads.StatusStopped || len(back.Effects) != 0 {
+				t.Errorf("back there: %+v", back)
+			}
+			if _, err := finish(e, p.tokens[0], `{"approved":true}`); looptest.Code(err) != codes.NotFound {
+				t.Errorf("by the old URL: %v", err)
+			}
+			waitingFor(t, looptest.Resumed(t, e, "t", "r2"))
+			looptest.Must(finish(e, p.tokens[1], `{"approved":true}`))(t)
+			settled(t, e, "t")
+			sound(t, e.Store, "t")
+		})
+	})
+	for name, c := range map[string]struct {
+		travel  threads.Travel
+		effect  holdfast.Effect
+		result  string
+		handed  int
+		another bool
+	}{
+		"once, when it was finished":       {effect: holdfast.EffectOnce, handed: 1, result: "Not started: this call was carried out before"},
+		"once, with its result":            {effect: holdfast.EffectOnce, handed: 1, travel: threads.Travel{ReuseResults: true}, result: `{"approved":true}`},
+		"idempotent, when it was finished": {effect: holdfast.EffectIdempotent, handed: 2, result: `{"approved":false}`, another: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, p, _ := handsOut(t, holdfast.Outside{}, nil, holdfast.WithEffect(c.effect))
+				at := waitingAt(t, e)
+				looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
+				settled(t, e, "t")
+				c.travel.Checkpoint = at
+				if back := looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", c.travel))(t); len(back.Effects) != 1 {
+					t.Errorf("what has happened: %+v", back.Effects)
+				}
+				sound(t, e.Store, "t")
+				looptest.Succeeded(t, looptest.Resumed(t, e, "t", "r3"))
+				if c.another {
+					looptest.Must(finish(e, p.token(), `{"approved":false}`))(t)
+					settled(t, e, "t")
+				}
+				if got := looptest.Texts(t, e, "t"); len(got) != 4 || !strings.HasPrefix(got[2], "tool:"+c.result) || len(p.tokens) != c.handed {
+					t.Errorf("the history is %q, handed out %d times", got, len(p.tokens))
+				}
+				sound(t, e.Store, "t")
+			})
+		})
+	}
+}
+
+// TestOutsideEdited: a chat in which the message before the call is edited is refused like a
+// new message, unless the call may be given up. Then what has come since is on the branch
+// that was left.
+func TestOutsideEdited(t *testing.T) {
+	for _, abandonable := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			e, p, _ := handsOut(t, holdfast.Outside{Abandonable: abandonable}, nil)
+			in := looptest.RunInput("t", "r2", looptest.UserSays("u9", "go elsewhere"))
+			in.ForwardedProps = []byte(`{"holdfast":{"chat":true,"whole":true}}`)
+			reply, err := e.Post(t.Context(), looptest.Alice, "", in)
+			if !abandonable {
+				if looptest.Code(err) != codes.CallPending {
+					t.Errorf("edited: %v", err)
+				}
+				return
+			}
+			// The first request stands, so a person is asked before there is another one.
+			open := looptest.OpenOf(t, looptest.Collect(t, reply, err))
+			waitingFor(t, looptest.Posted(t, e, looptest.Answers("t", "r3", `{"approved":true}`, open...)))
+			if len(p.tokens) != 2 {
+				t.Errorf("handed out %d times", len(p.tokens))
+			}
+			if _, err := finish(e, p.tokens[0], `{"approved":true}`); looptest.Code(err) != codes.CallClosed {
+				t.Errorf("by the old URL: %v", err)
+			}
+			looptest.Must(finish(e, p.tokens[1], `{"approved":true}`))(t)
+			settled(t, e, "t")
+			looptest.WantTexts(t, e, "t", "user:go elsewhere", "assistant:", `tool:{"approved":true}`, "assistant:done")
+			sound(t, e.Store, "t")
+		})
+	}
+}
+
+// TestOutsideKept: retention and clean-ups leave a thread that waits alone; pruning keeps how
+// calls ended that are still in the history.
+func TestOutsideKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, p, call := handsOut(t, holdfast.Outside{}, func(c *looptest.Config) { c.Retention.Every, c.Retention.Threads = 10*time.Second, time.Hour })
+		time.Sleep(24 * time.Hour)
+		if cleaned := looptest.Must(e.DeleteInactive(t.Context(), looptest.Alice, time.Now(), false))(t); cleaned.Threads != 0 {
+			t.Errorf("removed: %+v", cleaned)
+		}
+		first := looptest.Must(finish(e, p.token(), `{"approved":true}`))(t)
+		settled(t, e, "t")
+		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+		if again := looptest.Must(finish(e, p.token(), `{"approved":true}`))(t); *again != *first {
+			t.Errorf("after a prune: %+v", again)
+		}
+		looptest.Must(e.Rewind(t.Context(), looptest.Alice, "t", threads.Travel{Message: "u1"}))(t)
+		looptest.Must(e.Prune(t.Context(), looptest.Alice, "t", "", 1, false))(t)
+		if left := looptest.Must(e.Store.Values(t.Context(), looptest.KeyOf("t"), store.KindOutside, "", 0))(t); len(left) > 0 {
+			t.Errorf("the end of %s is kept: %s", call, left[0].Data)
+		}
+		time.Sleep(24 * time.Hour)
+		if _, err := e.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
+			t.Errorf("a thread that waits no more is kept: %v", err)
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package loop
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/panics"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// The tools of an agent: its own, and those of its toolsets, which may change while the
+// server runs. A run has those that there were when it began, or was continued, in this
+// process. What is made of a list is made once, so that a run with a thousand tools begins
+// as fast as one without.
+
+// toolbox is the tools of an agent at one time. It does not change.
+type toolbox struct {
+	byName map[string]holdfast.Tool
+	// specs are those of the tools by name. It is clipped, so that appending makes a copy.
+	specs []holdfast.ToolSpec
+	// lists are the toolsets' lists that it was made of.
+	lists [][]holdfast.Tool
+}
+
+// toolboxes has the tools of one agent.
+type toolboxes struct {
+	agent *holdfast.Agent
+	log   *slog.Logger
+
+	newest atomic.Pointer[toolbox]
+	mu     sync.Mutex // one makes a new one at a time
+}
+
+// now returns the tools as they are now.
+func (t *toolboxes) now() *toolbox {
+	if box := t.newest.Load(); box != nil && box.has(t.lists(box)) {
+		return box
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.newest.Load()
+	lists := t.lists(before)
+	if before != nil && before.has(lists) {
+		return before
+	}
+	box := t.fill(lists)
+	t.newest.Store(box)
+	return box
+}
+
+// lists reads the toolsets' lists. One that panics has the list that it had in before.
+func (t *toolboxes) lists(before *toolbox) [][]holdfast.Tool {
+	if len(t.agent.Toolsets) == 0 {
+		return nil
+	}
+	lists := make([][]holdfast.Tool, len(t.agent.Toolsets))
+	for i, set := range t.agent.Toolsets {
+		err := panics.Caught(func() error { lists[i] = set.Tools(); return nil })
+		if err == nil {
+			continue
+		}
+		t.log.Error("a toolset cannot say which tools it has", "agent", t.agent.Name, "toolset", i, "error", err)
+		if before != nil {
+			lists[i] = before.lists[i]
+		}
+	}
+	return lists
+}
+
+// has reports whether the toolbox was made of these very lists.
+func (b *toolbox) has(lists [][]holdfast.Tool) bool {
+	return slices.EqualFunc(b.lists, lists, func(x, y []holdfast.Tool) bool {
+		return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
+	})
+}
+
+// fill makes a toolbox. Of two tools of one name the agent's own is taken, then that of the
+// toolset that is listed first.
+func (t *toolboxes) fill(lists [][]holdfast.Tool) *toolbox {
+	box := &toolbox{byName: make(map[string]holdfast.Tool, len(t.agent.Tools)), lists: lists}
+	for i, list := range append([][]holdfast.Tool{t.agent.Tools}, lists...) {
+		for _, tool := range list {
+			spec := tool.Spec()
+			if _, taken := box.byName[spec.Name]; taken || spec.Name == "" {
+				t.log.Warn("a tool is left out: it has no name, or another has it", "agent", t.agent.Name, "toolset", i-1, "tool", spec.Name)
+				continue
+			}
+			box.byName[spec.Name] = tool
+			box.specs = append(box.specs, spec)
+		}
+	}
+	slices.SortStableFunc(box.specs, byName)
+	box.specs = slices.Clip(box.specs)
+	return box
+}
+
+// spec returns the specification of a tool; the zero one of a tool that is not there.
+func (b *toolbox) spec(name string) holdfast.ToolSpec {
+	if tool, there := b.byName[name]; there {
+		return tool.Spec()
+	}
+	return holdfast.ToolSpec{}
+}
+
+// intend adds the intent of a call to a commit, with what its tool declares.
+func (b *toolbox) intend(c *store.Commit, key string, call *thread.Call, h *thread.History, i thread.Intent) {
+	spec := b.spec(call.Name)
+	i.Effect, i.InDoubt = spec.Effect, spec.InDoubt
+	thread.PutIntent(c, key, call, h, i)
+}

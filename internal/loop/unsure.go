@@ -1,0 +1,111 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// What a run finds out about calls of which it is not known whether they took effect: doubt.go
+// says what happens to those that stay in doubt.
+
+// query asks the tool what happened to the call; false if the call must be started.
+func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
+	spec := b.tools[call.Name].Spec()
+	if spec.Query == nil {
+		return inDoubt(call, spec), true
+	}
+	result, fate, err := spec.Query(b.ctx, c)
+	if cut := context.Cause(b.ctx); cut != nil {
+		return finished{call: call, err: cut}, true
+	}
+	if err != nil {
+		b.host.cfg.Log.Warn("a tool could not say what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)
+		fate = holdfast.FateUnknown
+	}
+	switch fate {
+	case holdfast.FateDone:
+		return finished{call: call, result: result}, true
+	case holdfast.FateNotDone:
+		return finished{}, false
+	}
+	return inDoubt(call, spec), true
+}
+
+// unknown returns what happens to a call whose tool could not tell what became of it: f is
+// what the tool returned. A tool that may run twice has simply failed.
+func (b *batch) unknown(call thread.Call, c holdfast.ToolCall, f finished) finished {
+	tool, ours := b.tools[call.Name]
+	if !ours {
+		return f
+	}
+	b.host.cfg.Log.Warn("a tool does not know what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
+	call.Unknown = true
+	switch spec := tool.Spec(); spec.Effect {
+	case holdfast.EffectOnce:
+		return inDoubt(call, spec)
+	case holdfast.EffectQuery:
+		if known, ok := b.query(call, c); ok {
+			return known
+		}
+		f.err, f.result = nil, holdfast.ToolResult{Text: thread.TextNotDone, Failed: true}
+	}
+	return f
+}
+
+// gone returns what happens to a call whose tool is not there any more: one that was not
+// started is refused; of others, what the tool had declared decides.
+func (b *batch) gone(call thread.Call) finished {
+	f := finished{call: call, result: holdfast.ToolResult{Text: "There is no tool \"" + call.Name + "\".", Failed: true}}
+	switch {
+	case call.Outside != nil: // it may have been handed out
+		f.result.Text = thread.TextGivenUp
+		return f
+	case !b.unsure(call):
+		f.notRun = true
+		return f
+	}
+	intent, err := b.host.read.Intent(b.ctx, b.key, call.ID)
+	if err != nil {
+		b.host.cfg.Log.Warn("it cannot be read what was about to be done", "thread", b.key.Thread, "run", b.rec.ID, "call", call.ID, "error", err)
+		intent = &thread.Intent{Effect: holdfast.EffectOnce}
+	}
+	switch intent.Effect {
+	case holdfast.EffectPure:
+		f.result.Text = "There is no tool \"" + call.Name + "\" any more; the call was not made again."
+	case holdfast.EffectIdempotent:
+		f.result.Text = "There is no tool \"" + call.Name + "\" any more. The call had been started and may have taken effect; it was not made again."
+	default: // also what an earlier version has stored, which does not say
+		return inDoubt(call, holdfast.ToolSpec{InDoubt: intent.InDoubt})
+	}
+	return f
+}
+
+// confirmOwner makes sure, immediately before a call with effects starts, that this
+// process still owns the thread; otherwise it returns [store.ErrFenced]. A commit that
+// the store has just acknowledged is proof enough. A process that was suspended reads the
+// head.
+func (b *batch) confirmOwner(call thread.Call) error {
+	if !b.hasEffects(call) || b.host.cfg.Now().Sub(b.w.Acknowledged()) < b.host.cfg.Lease/3 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, b.host.cfg.StoreTimeout)
+	defer cancel()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		head, err := b.host.cfg.Store.Head(ctx, b.key)
+		switch {
+		case err == nil && head.Fence == b.w.Fence:
+			return nil
+		case err == nil:
+			return store.ErrFenced
+		}
+		select {
+		case <-ctx.Done():
+			return thread.StoreError(err)
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package thread
+
+import (
+	"encoding/json"
+
+	"github.com/holdfast-agents/holdfast/internal/agui"
+)
+
+// What is written down of a call's result beside its content: whether it failed, and the
+// texts of those that no tool has said; and the reasons of the server's own questions.
+
+// ResultMark is what the metadata of a result's message says about the result.
+type ResultMark struct {
+	// Failed means that the result is an error's text.
+	Failed bool `json:"failed"`
+	// NotRun means that nothing was started for the call.
+	NotRun bool `json:"notRun"`
+}
+
+// MarkOf returns the mark of a result's message; the zero mark if it has none.
+func MarkOf(m *agui.Message) ResultMark {
+	var metadata struct {
+		Holdfast ResultMark `json:"holdfast"`
+	}
+	if len(m.Metadata) == 0 || json.Unmarshal(m.Metadata, &metadata) != nil {
+		return ResultMark{}
+	}
+	return metadata.Holdfast
+}
+
+// FailedMark returns the metadata of a failed result's message.
+func FailedMark(notRun bool) json.RawMessage {
+	if notRun {
+		return json.RawMessage(`{"holdfast":{"failed":true,"notRun":true}}`)
+	}
+	return json.RawMessage(`{"holdfast":{"failed":true}}`)
+}
+
+// The results of calls that did not run to their end. Models and people read them.
+const (
+	TextNotAnswered = "No result: the call was not answered."
+	TextDeclined    = "No result: the person declined to answer."
+	TextAbandoned   = "No result: the call was cut off before it finished, and was given up."
+	TextCancelled   = "No result: the run was cancelled before the call finished."
+	TextInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and it was not started again. Check before you repeat it."
+	TextUnknown     = "Outcome unknown: no answer came back from this call. It may have taken effect, and it was not started again. Check before you repeat it."
+	TextNotDone     = "No result: no answer came back from this call, and it has not taken effect. It can be made again."
+	TextPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
+	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's length limit or a filter. Make a shorter call."
+)
+
+// The results of outside calls that nobody has finished.
+const (
+	TextExpired = "No result: the call was handed out, but no result came in time. The work may have been done all the same."
+	TextGivenUp = "No result: the call was handed out, and was given up before a result came. The work may be done all the same."
+)
+
+// RanToItsEnd reports whether a result's text is what the tool said, and not what the server
+// wrote because the call was cut off.
+func RanToItsEnd(text string) bool {
+	switch text {
+	case TextNotAnswered, TextDeclined, TextAbandoned, TextCancelled, TextInDoubt, TextUnknown, TextNotDone, TextExpired, TextGivenUp:
+		return false
+	}
+	return true
+}
+
+// ReasonLogin is the reason of the question with which a tool has its user log in; see
+// package credential.
+const ReasonLogin = "holdfast:login_required"
+
+// ReasonOutside is the reason of the question with which a contract says that its call is to
+// be finished from outside.
+const ReasonOutside = "holdfast:outside_call"
