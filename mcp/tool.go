@@ -1,0 +1,178 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/mcp/internal/wire"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A call of a tool: what is sent, and how long is waited for what comes back.
+
+// Tool is a tool of an MCP server.
+type Tool struct {
+	server      *Server
+	remote      string
+	spec        holdfast.ToolSpec
+	why         string
+	annotations json.RawMessage
+	headers     []paramHeader
+}
+
+// Spec implements [holdfast.Tool].
+func (t *Tool) Spec() holdfast.ToolSpec { return t.spec }
+
+// Server returns the server that the tool is of.
+func (t *Tool) Server() *Server { return t.server }
+
+// Remote returns the server's own name for the tool.
+func (t *Tool) Remote() string { return t.remote }
+
+// Why says why the tool's effect is what it is.
+func (t *Tool) Why() string { return t.why }
+
+// Annotations returns what the server says about the tool, as JSON, such as
+// destructiveHint; null if nothing. It may not be true.
+func (t *Tool) Annotations() json.RawMessage { return t.annotations }
+
+// Call implements [holdfast.Tool]: it calls the tool at its server. An error that wraps
+// [holdfast.ErrOutcomeUnknown] means that the server may have started the call; any other
+// error means that it has not, or that the call has failed.
+func (t *Tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, error) {
+	arguments, err := t.arguments(call)
+	if err != nil {
+		return holdfast.ToolResult{}, err
+	}
+	c := &calling{t: t, call: call, arguments: arguments, until: time.Now().Add(t.server.o.MaxDuration)}
+	if t.server.o.CallHeaders != nil {
+		if c.header, err = t.server.o.CallHeaders(ctx); err != nil {
+			return holdfast.ToolResult{}, err
+		}
+	}
+	return c.run(ctx)
+}
+
+// arguments returns the arguments that the model wrote; an error if they are no object. The
+// server checks them against the schema.
+func (t *Tool) arguments(call holdfast.ToolCall) (json.RawMessage, error) {
+	raw := bytes.TrimSpace(call.Arguments)
+	if len(raw) == 0 {
+		raw = []byte("{}")
+	}
+	if raw[0] != '{' || !json.Valid(raw) {
+		return nil, holdfast.Errorf("mcp_arguments", "The arguments of %s are not a JSON object; nothing was run.", t.spec.Name).Wrap(holdfast.ErrArguments)
+	}
+	return raw, nil
+}
+
+// calling is a call in progress.
+type calling struct {
+	t         *Tool
+	x         *session
+	call      holdfast.ToolCall
+	arguments json.RawMessage
+	header    http.Header
+	until     time.Time
+	notices   notices
+}
+
+// run makes the call.
+func (c *calling) run(ctx context.Context) (holdfast.ToolResult, error) {
+	if err := c.connect(ctx); err != nil {
+		return holdfast.ToolResult{}, err
+	}
+	raw, err := c.send(ctx, "tools/call", map[string]any{"name": c.t.remote, "arguments": c.arguments})
+	if err != nil {
+		return holdfast.ToolResult{}, err
+	}
+	return c.t.result(raw)
+}
+
+// connect chooses the connection for the call.
+func (c *calling) connect(ctx context.Context) (err error) {
+	if c.x, err = c.t.server.session(ctx); err != nil && ctx.Err() == nil {
+		err = holdfast.Errorf(codeUnreachable, "The MCP server %s cannot be reached; nothing was sent to it. Try again later.", c.t.server.o.Name).Wrap(err)
+	}
+	return err
+}
+
+// The names under which a call's key and its trace travel.
+const (
+	metaKey         = "io.github.holdfast-agents/key"
+	metaTraceparent = "traceparent"
+)
+
+// answer is what came of a request.
+type answer struct {
+	raw json.RawMessage
+	err error
+}
+
+// send sends a request of the call and waits for its result, within the bounds of the
+// options. The error says what it means for the call.
+func (c *calling) send(ctx context.Context, method string, members map[string]any) (json.RawMessage, error) {
+	requested, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &wire.Request{Method: method, Header: c.header.Clone()}
+	if len(c.t.headers) > 0 && method == "tools/call" {
+		if r.Header == nil {
+			r.Header = http.Header{}
+		}
+		setParamHeaders(r.Header, c.t.headers, c.arguments)
+	}
+	news := make(chan progress, 1)
+	token, forget := c.x.token(func(p progress) { newest(news, p) })
+	defer forget()
+	p := &params{members: members}
+	p.Meta = sdk.Meta{"progressToken": token, metaKey: c.call.Key}
+	if f := c.t.server.o.Traceparent; f != nil {
+		if trace := f(ctx); trace != "" {
+			p.Meta[metaTraceparent] = trace
+		}
+	}
+	done := make(chan answer, 1)
+	c.t.server.wg.Go(func() {
+		raw, err := c.x.request(requested, r, p)
+		done <- answer{raw, err}
+	})
+	a := c.wait(ctx, done, news, cancel)
+	if a.err != nil {
+		r.GiveUp()
+		return nil, c.t.failure(ctx, r, a.err)
+	}
+	return a.raw, nil
+}
+
+// wait waits for the answer, as long as there is news of progress and the call's time is
+// not up. It does not wait for the request to end after that.
+func (c *calling) wait(ctx context.Context, done <-chan answer, news <-chan progress, cancel context.CancelCauseFunc) answer {
+	idle := time.NewTimer(c.t.server.o.Timeout)
+	defer idle.Stop()
+	all := time.NewTimer(time.Until(c.until))
+	defer all.Stop()
+	for {
+		select {
+		case a := <-done:
+			return a
+		case p := <-news:
+			idle.Reset(c.t.server.o.Timeout)
+			c.notices.add(ctx, c, p)
+		case <-c.notices.due():
+			c.notices.show(ctx, c)
+		case <-ctx.Done():
+			return answer{err: context.Cause(ctx)}
+		case <-idle.C:
+			cancel(errTimeout)
+			return answer{err: fmt.Errorf("%w: none came within %s", errTimeout, c.t.server.o.Timeout)}
+		case <-all.C:
+			cancel(errTimeout)
+			return answer{err: fmt.Errorf("%w: a call may take %s", errTimeout, c.t.server.o.MaxDuration)}
+		}
+	}
+}
