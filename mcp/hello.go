@@ -115,9 +115,14 @@ func (h *hello) received(x *session, m *jsonrpc.Response) {
 		h.listen = jsonrpc.ID{}
 		if m.Error != nil && certainlyNot(m.Error) {
 			x.log.Info("an MCP server does not tell when its list of tools changes", "error", m.Error)
+			x.events.follow()
 			return
 		}
-		x.events.replace(fmt.Errorf("the server's stream of changes has ended: %w", errors.Join(m.Error, errEnd)), false)
+		err := m.Error
+		if err == nil {
+			err = errEnd
+		}
+		x.events.replace(fmt.Errorf("the server's stream of changes has ended: %w", err), false)
 	case m.ID == h.discover && !h.silent:
 		h.answered, h.failed = true, nil
 		if m.Error != nil && !unknownMethod(m.Error) {

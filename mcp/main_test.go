@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,6 +52,9 @@ func serve(kind string) {
 			panic(err)
 		}
 		note("child", fmt.Sprint(c.Process.Pid))
+	case "client": // not a server, but a program that uses one, and is killed
+		client()
+		return
 	case "dead":
 		fmt.Fprintln(os.Stderr, "the secret is", os.Getenv("SECRET"))
 		os.Exit(3)
@@ -129,6 +133,10 @@ func newServer(more ...func(*sdk.Server)) *sdk.Server {
 		note("called", "cancelled")
 		return text("cancelled"), nil
 	})
+	add("freeze", nil, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		note("called", "freeze")
+		return nil, syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	})
 	add("wrong", nil, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		r := text("this cannot be done")
 		r.IsError = true
@@ -198,7 +206,7 @@ type web struct {
 // serveWeb serves over HTTP; stateless is the newer revision.
 func serveWeb(t testing.TB, s *sdk.Server, stateless bool) *web {
 	t.Helper()
-	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: stateless})
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true})
 	w := &web{}
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
@@ -215,6 +223,9 @@ func serveWeb(t testing.TB, s *sdk.Server, stateless bool) *web {
 	t.Cleanup(func() {
 		w.CloseClientConnections()
 		w.Close()
+		for session := range s.Sessions() {
+			session.Close()
+		}
 	})
 	return w
 }
@@ -281,4 +292,29 @@ func noted(o mcp.Options, name string) []string {
 		return nil
 	}
 	return strings.Fields(string(data))
+}
+
+// logged is a log that a test reads.
+type logged struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+// Write implements [io.Writer].
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String returns what was logged so far.
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// logger returns the log to write to.
+func (l *logged) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

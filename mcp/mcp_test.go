@@ -38,7 +38,7 @@ func everywhere(t *testing.T, f func(t *testing.T, o mcp.Options)) {
 func TestTools(t *testing.T) {
 	everywhere(t, func(t *testing.T, o mcp.Options) {
 		o.Effects = map[string]holdfast.Effect{"meta": holdfast.EffectPure}
-		o.Deny = []string{"d*", "wa*"}
+		o.Deny = []string{"d*", "wa*", "freeze"}
 		s := open(t, o)
 		var got []string
 		for _, tool := range s.Tools() {

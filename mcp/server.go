@@ -68,6 +68,10 @@ func (s *Server) Name() string { return s.o.Name }
 // also while the server is down. The caller must not change the slice.
 func (s *Server) Tools() []holdfast.Tool { return s.tools.Load().tools }
 
+// Refused returns what the server offers and is not used, with the reasons. What the options
+// leave out is not among it.
+func (s *Server) Refused() []Refused { return s.tools.Load().refused }
+
 // Ready waits until the server was connected to or the first attempt has failed, and returns
 // why there is no connection.
 func (s *Server) Ready(ctx context.Context) error {
@@ -225,16 +229,19 @@ func (s *Server) retire(x *session) {
 	})
 }
 
+// followTimeout is how long the list of tools waits until changes of it are told.
+const followTimeout = time.Second
+
 // connect connects to the server and lists its tools.
 func (s *Server) connect(e *era) (*session, *listing, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.ConnectTimeout)
 	defer cancel()
 	ev, h := newEvents(), &hello{era: *e}
-	t, err := s.open(ev, h)
+	c, err := s.open(ev, h)
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := connect(ctx, t, ev, h, s.o.Log)
+	x, err := connect(ctx, c, ev, h, s.o.Log)
 	if err != nil {
 		h.learn(e, "", err)
 		return nil, nil, err
@@ -243,6 +250,15 @@ func (s *Server) connect(e *era) (*session, *listing, error) {
 	s.mu.Lock()
 	s.alive[x] = true
 	s.mu.Unlock()
+	// A change between the list and the moment from which changes are told would be missed.
+	t := time.NewTimer(followTimeout)
+	defer t.Stop()
+	select {
+	case <-ev.following:
+		x.followed = true
+	case <-t.C:
+	case <-ctx.Done():
+	}
 	list, err := s.list(ctx, x)
 	if err != nil || s.ctx.Err() != nil {
 		_ = x.Close()
@@ -275,14 +291,21 @@ func (s *Server) open(ev *events, h *hello) (transport, error) {
 	for name, value := range s.o.Headers {
 		header.Set(name, value)
 	}
-	return streamhttp.New(streamhttp.Options{URL: s.o.URL, Client: s.http, Header: header, Limit: s.o.MaxMessageBytes, Stale: ev.replace}), nil
+	return streamhttp.New(streamhttp.Options{URL: s.o.URL, Client: s.http, Header: header, Limit: s.o.MaxMessageBytes, Listening: ev.follow, Stale: ev.replace}), nil
 }
 
 // watch follows changes of the list of tools until the connection is to be replaced, and
 // returns why.
 func (s *Server) watch(x *session, e *era) error {
+	late := x.events.following
+	if x.followed {
+		late = nil
+	}
 	for {
 		select {
+		case <-late:
+			late = nil
+			signal(x.events.relist, struct{}{})
 		case <-s.ctx.Done():
 			s.lost(x, errClosed)
 			return errClosed

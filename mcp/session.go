@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"strconv"
@@ -45,11 +46,15 @@ type session struct {
 	version string
 	// events is where the connection reports what concerns the whole server.
 	events *events
+	// followed: changes of the list of tools were told before it was read.
+	followed bool
 	// ended is closed when no request can be made any more; err says why.
 	ended chan struct{}
 	err   error
 
 	hello *hello
+	// broken is the error with which reading ended.
+	broken atomic.Pointer[error]
 
 	tokens   atomic.Int64
 	progress sync.Map // progress tokens to func(progress)
@@ -60,11 +65,16 @@ type events struct {
 	relist chan struct{} // the list of tools has changed
 	stale  chan error    // the connection should be replaced
 	gone   chan error    // it must be
+	// following is closed when changes of the list of tools are told from now on, or never.
+	following  chan struct{}
+	followOnce sync.Once
 }
 
 func newEvents() *events {
-	return &events{relist: make(chan struct{}, 1), stale: make(chan error, 1), gone: make(chan error, 1)}
+	return &events{relist: make(chan struct{}, 1), stale: make(chan error, 1), gone: make(chan error, 1), following: make(chan struct{})}
 }
+
+func (e *events) follow() { e.followOnce.Do(func() { close(e.following) }) }
 
 func signal[T any](c chan<- T, v T) {
 	select {
@@ -146,11 +156,22 @@ func connect(ctx context.Context, t transport, ev *events, h *hello, log *slog.L
 		options.ProtocolVersion = "2025-11-25"
 	}
 	if x.cs, err = client.Connect(ctx, opened{x}, options); err != nil {
+		if broken := x.broken.Load(); broken != nil && ctx.Err() == nil {
+			err = *broken
+		}
 		return nil, x.hello.explain(err)
 	}
-	x.version = x.cs.InitializeResult().ProtocolVersion
+	said := x.cs.InitializeResult()
+	x.version = said.ProtocolVersion
+	_, piped := t.(*stdio.Conn)
+	if caps := said.Capabilities; piped && !x.modern() || caps == nil || caps.Tools == nil || !caps.Tools.ListChanged {
+		ev.follow() // there is nothing to wait for
+	}
 	go func() {
 		x.err = x.cs.Wait()
+		if broken := x.broken.Load(); broken != nil {
+			x.err = *broken
+		}
 		close(x.ended)
 	}()
 	return x, nil
@@ -225,6 +246,9 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := x.transport.Read(ctx)
 		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				x.broken.Store(&err)
+			}
 			return nil, err
 		}
 		switch m := m.(type) {
@@ -239,6 +263,8 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 				_ = x.transport.Write(ctx, &jsonrpc.Response{ID: m.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not supported by this client"}})
 			case m.Method == "notifications/tools/list_changed":
 				signal(x.events.relist, struct{}{})
+			case m.Method == "notifications/subscriptions/acknowledged":
+				x.events.follow()
 			case m.Method == "notifications/progress":
 				x.progressed(m.Params)
 			}

@@ -42,6 +42,7 @@ type process struct {
 	stdout *os.File
 	stderr *os.File
 	exited chan struct{} // closed when it has ended and was waited for
+	silent chan struct{} // closed when its standard error is at its end
 	state  error         // how it ended; read it after exited is closed
 	wg     sync.WaitGroup
 
@@ -52,7 +53,7 @@ type process struct {
 // start starts the process. The caller's goroutine must be locked to its thread and outlive
 // the process: on Linux the process is killed when the thread that started it ends.
 func start(spec Spec) (*process, error) {
-	p := &process{spec: spec, exited: make(chan struct{})}
+	p := &process{spec: spec, exited: make(chan struct{}), silent: make(chan struct{})}
 	p.cmd = exec.Command(spec.Command[0], spec.Command[1:]...)
 	p.cmd.Dir, p.cmd.Env = spec.Dir, spec.Env
 	inGroup(p.cmd)
@@ -104,9 +105,9 @@ func (p *process) closePipes() {
 // stop ends the process and its children: by closing its input, by telling it, by force.
 func (p *process) stop() {
 	p.stdin.Close()
-	if !p.endsWithin(p.spec.Grace) {
+	if !within(p.exited, p.spec.Grace) {
 		endGroup(p.cmd.Process.Pid)
-		if !p.endsWithin(p.spec.Grace) {
+		if !within(p.exited, p.spec.Grace) {
 			p.kill()
 		}
 	}
@@ -115,12 +116,12 @@ func (p *process) stop() {
 	p.wg.Wait()
 }
 
-// endsWithin waits for the end of the process, and reports whether it came.
-func (p *process) endsWithin(d time.Duration) bool {
+// within waits until c is closed, and reports whether it was in time.
+func within(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case <-p.exited:
+	case <-c:
 		return true
 	case <-t.C:
 		return false
@@ -138,10 +139,11 @@ func (p *process) kill() {
 
 // ended returns how the process ended, with the last that it said. It waits a moment for
 // the end.
-func (p *process) ended(within time.Duration) error {
-	if !p.endsWithin(within) {
+func (p *process) ended(d time.Duration) error {
+	if !within(p.exited, d) {
 		return errors.New("the process has closed its output")
 	}
+	within(p.silent, d)
 	err := errors.New("the process has ended")
 	if p.state != nil {
 		err = fmt.Errorf("the process has ended: %w", p.state)
@@ -162,6 +164,7 @@ const (
 
 // logErrors logs what the process writes to its standard error, in bounds.
 func (p *process) logErrors() {
+	defer close(p.silent)
 	in := bufio.NewReaderSize(p.stderr, maxLogLine)
 	var second time.Time
 	lines, left := 0, 0

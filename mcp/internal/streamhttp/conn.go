@@ -35,6 +35,9 @@ type Options struct {
 	Header http.Header
 	// Limit bounds an answer, or a message of a stream, in bytes.
 	Limit int
+	// Listening is called when the server's own messages are read from now on, or it turned
+	// out that there are none.
+	Listening func()
 	// Stale is called when the connection should be replaced. Gone means that the server
 	// has forgotten the session, so that every further request will fail.
 	Stale func(err error, gone bool)

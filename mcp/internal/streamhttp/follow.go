@@ -136,6 +136,7 @@ func (c *Conn) get(ctx context.Context, last string) (*http.Response, error) {
 func (c *Conn) listen() {
 	s := &stream{c: c}
 	res, err := c.get(c.ctx, "")
+	c.o.Listening()
 	for err == nil {
 		if err = s.read(res); errors.Is(err, errEnded) {
 			res, err = s.resume(c.ctx)
