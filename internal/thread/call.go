@@ -49,6 +49,9 @@ type Call struct {
 	// Unknown means that the call is in doubt because its tool could not tell what became
 	// of it, and not because its process died.
 	Unknown bool `json:"unknown,omitempty"`
+	// TellDeclined means that the tool is called with the answer to Interrupt also if the
+	// person declines.
+	TellDeclined bool `json:"tellDeclined,omitempty"`
 	// Interrupt is the question that the call waits for; nil if there is none.
 	Interrupt *agui.Interrupt `json:"interrupt,omitempty"`
 	// Answer is a person's answer to Interrupt; nil until it is given.
