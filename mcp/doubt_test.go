@@ -42,6 +42,7 @@ func fate(r holdfast.ToolResult, err error) string {
 
 // TestFates: what a server, or what stands before it, answers to a call.
 func TestFates(t *testing.T) {
+	t.Parallel()
 	status := func(code int) func(w http.ResponseWriter, m message) {
 		return func(w http.ResponseWriter, m message) { http.Error(w, "no", code) }
 	}
@@ -132,6 +133,7 @@ func TestFates(t *testing.T) {
 
 // TestParallel: a call that fails in the connection takes no other with it.
 func TestParallel(t *testing.T) {
+	t.Parallel()
 	release, waiting := make(chan struct{}), make(chan struct{})
 	f := newFake(t, oneTool, func(w http.ResponseWriter, m message) {
 		if strings.Contains(string(m.Params["arguments"]), "bad") {
@@ -158,6 +160,7 @@ func TestParallel(t *testing.T) {
 
 // TestNotRunning: a call to a server that does not run was certainly not sent.
 func TestNotRunning(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, oneTool, nil)
 	s := open(t, mcp.Options{URL: f.URL})
 	f.CloseClientConnections()
@@ -175,6 +178,7 @@ func TestNotRunning(t *testing.T) {
 // TestProcessDies: a call during which its process dies is unknown, and the next one is
 // served by a new process.
 func TestProcessDies(t *testing.T) {
+	t.Parallel()
 	o := process(t, "plain")
 	s := open(t, o)
 	if got := fate(do(t, s, "srv_die", `{}`)); got != unknown {
@@ -190,6 +194,7 @@ func TestProcessDies(t *testing.T) {
 // TestTimeout: a call that is not answered in time is unknown; the server is told, and the
 // connection serves the next call.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o mcp.Options) {
 		o.Timeout = 100 * time.Millisecond
 		s := open(t, o)
@@ -208,6 +213,7 @@ func TestTimeout(t *testing.T) {
 
 // TestCancel: the cancellation of a run reaches the server.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	gone, called := make(chan struct{}), make(chan struct{})
 	f := newFake(t, oneTool, func(w http.ResponseWriter, m message) {
 		close(called)
@@ -231,6 +237,7 @@ func TestCancel(t *testing.T) {
 // TestSessionForgotten: a server that has forgotten the session is connected to again, in
 // the way of the protocol and in that of the npm servers.
 func TestSessionForgotten(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{404, 400} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			w := serveWeb(t, newServer(), false)

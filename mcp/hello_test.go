@@ -17,6 +17,7 @@ import (
 // TestNoDowngrade: a failure that says nothing about the server does not make an old one of
 // it, at the first connection or later.
 func TestNoDowngrade(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newServer(), true)
 	var failing atomic.Bool
 	var initialized atomic.Int32
@@ -47,6 +48,7 @@ func TestNoDowngrade(t *testing.T) {
 // TestListenEnds: when only the stream of changes has ended, the list is read again, and the
 // next changes are followed too.
 func TestListenEnds(t *testing.T) {
+	t.Parallel()
 	server := newServer()
 	w := serveWeb(t, server, true)
 	var listening atomic.Value
@@ -76,6 +78,7 @@ func TestListenEnds(t *testing.T) {
 // TestRestart: after a server has gone and come back with other tools, these are used, and
 // meanwhile those that were known.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	for _, stateless := range []bool{true, false} {
 		t.Run(fmt.Sprint(stateless), func(t *testing.T) {
 			server := newServer()
@@ -108,6 +111,7 @@ func TestRestart(t *testing.T) {
 // TestOldServers: a server that is a process may be silent when it is asked what it does not
 // know, may say on its standard output what is no message, or never read.
 func TestOldServers(t *testing.T) {
+	t.Parallel()
 	t.Run("silent", func(t *testing.T) {
 		o := process(t, "silent")
 		o.ConnectTimeout = time.Second
@@ -135,6 +139,7 @@ func TestOldServers(t *testing.T) {
 // TestRefusedTools: what cannot be a tool is left out, with the reason in the log, and the
 // others are used.
 func TestRefusedTools(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 100)
 	var log logged
 	f := newFake(t, strings.Join([]string{
@@ -179,6 +184,7 @@ func TestRefusedTools(t *testing.T) {
 
 // TestParamHeaders: arguments that the server wants in headers are there too.
 func TestParamHeaders(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, `{"name":"work","inputSchema":{"type":"object","properties":{`+
 		`"city":{"type":"string","x-mcp-header":"City"},"count":{"type":"integer","x-mcp-header":"Count"},"sure":{"type":"boolean","x-mcp-header":"Sure"},`+
 		`"deep":{"type":"object","properties":{"er":{"type":"string","x-mcp-header":"Deep"}}},"none":{"type":"string","x-mcp-header":"None"}}}}`,

@@ -28,14 +28,22 @@ func bodyOf(r *http.Request) string {
 
 // everywhere runs a test with a server over each transport.
 func everywhere(t *testing.T, f func(t *testing.T, o mcp.Options)) {
-	t.Run("process", func(t *testing.T) { f(t, process(t, "plain")) })
-	t.Run("stateless", func(t *testing.T) { f(t, mcp.Options{URL: serveWeb(t, newServer(), true).URL}) })
-	t.Run("session", func(t *testing.T) { f(t, mcp.Options{URL: serveWeb(t, newServer(), false).URL}) })
+	for name, options := range map[string]func() mcp.Options{
+		"process":   func() mcp.Options { return process(t, "plain") },
+		"stateless": func() mcp.Options { return mcp.Options{URL: serveWeb(t, newServer(), true).URL} },
+		"session":   func() mcp.Options { return mcp.Options{URL: serveWeb(t, newServer(), false).URL} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, options())
+		})
+	}
 }
 
 // TestTools: a server's tools are sorted, named for it, and have the effects that its
 // annotations or the options say, with the reason.
 func TestTools(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o mcp.Options) {
 		o.Effects = map[string]holdfast.Effect{"meta": holdfast.EffectPure}
 		o.Deny = []string{"d*", "wa*", "freeze"}
@@ -60,6 +68,7 @@ func TestTools(t *testing.T) {
 // TestCall: arguments and results pass as they are, with exact numbers, and the call's key
 // and trace go along.
 func TestCall(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o mcp.Options) {
 		o.Traceparent = func(context.Context) string { return "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }
 		s := open(t, o)
@@ -88,6 +97,7 @@ func TestCall(t *testing.T) {
 
 // TestProgress: news of a call is shown.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o mcp.Options) {
 		s := open(t, o)
 		ctx, recorded := agenttest.Context(t)
@@ -103,6 +113,7 @@ func TestProgress(t *testing.T) {
 
 // TestListChanges: the list follows the server's.
 func TestListChanges(t *testing.T) {
+	t.Parallel()
 	for _, stateless := range []bool{true, false} {
 		t.Run(fmt.Sprint(stateless), func(t *testing.T) {
 			server := newServer()

@@ -152,15 +152,15 @@ func (s *Server) run() {
 				continue
 			}
 		}
-		if !s.rest(max(time.Duration(float64(pause)*(0.8+0.4*s.random())), asked(err))) {
+		if !s.rest(max(time.Duration(float64(pause)*(0.8+0.4*s.random())), retryAfter(err))) {
 			return
 		}
 		pause = min(2*pause, longestPause)
 	}
 }
 
-// asked returns how long the server wants to be left alone.
-func asked(err error) time.Duration {
+// retryAfter returns how long the server wants to be left alone.
+func retryAfter(err error) time.Duration {
 	var status *wire.StatusError
 	if errors.As(err, &status) {
 		return min(status.RetryAfter, maxAsked)
@@ -205,7 +205,7 @@ func (s *Server) finish(x *session, list *listing, err error) {
 	close(s.trying)
 	s.trying = nil
 	s.mu.Unlock()
-	s.once.Do(func() { close(s.first) })
+	defer s.once.Do(func() { close(s.first) })
 	switch {
 	case s.ctx.Err() != nil:
 	case err == nil:
@@ -217,6 +217,17 @@ func (s *Server) finish(x *session, list *listing, err error) {
 	case !said:
 		s.o.Log.Warn("an MCP server cannot be used; it is tried again", "error", s.o.redact(err.Error()))
 	}
+}
+
+// start runs f in a goroutine that Close waits for; false if the server is closed.
+func (s *Server) start(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.wg.Go(f)
+	return true
 }
 
 // retire lets a session end when its calls have.

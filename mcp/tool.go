@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -80,18 +81,103 @@ type calling struct {
 	header    http.Header
 	until     time.Time
 	notices   notices
+	kept      kept
 }
 
-// run makes the call.
+// maxRounds bounds how often a server can ask to be called again, without a question to a
+// person, before it answers.
+const maxRounds = 10
+
+// run makes the call, or goes on with one that has kept something.
 func (c *calling) run(ctx context.Context) (holdfast.ToolResult, error) {
+	if err := c.kept.read(c.call.Kept); err != nil {
+		return holdfast.ToolResult{}, c.lost("what it has kept cannot be read", err)
+	}
+	if c.kept.Sending && c.once() {
+		return holdfast.ToolResult{}, c.lost("this server died while it was passing on an answer", nil)
+	}
+	if ask := c.answered(); ask != nil {
+		return holdfast.ToolResult{}, c.askAfterKeeping(ctx, ask)
+	}
+	if c.kept.Task != nil {
+		return c.followTask(ctx)
+	}
+	for range maxRounds {
+		raw, err := c.callTool(ctx)
+		if err != nil {
+			return holdfast.ToolResult{}, err
+		}
+		var r demand
+		if err := json.Unmarshal(raw, &r); err != nil || r.Type != typeInput && r.Type != typeTask {
+			return c.t.result(raw)
+		}
+		if r.Type == typeTask {
+			return c.beginTask(ctx, raw)
+		}
+		ask, err := c.demanded(ctx, &r)
+		if ask != nil || err != nil {
+			return holdfast.ToolResult{}, orInterrupt(err, ask)
+		}
+		if err := pause(ctx, time.Second<<min(c.kept.Round-1, 5)); err != nil {
+			return holdfast.ToolResult{}, err
+		}
+	}
+	return holdfast.ToolResult{}, holdfast.Errorf(codeAnswer, "The MCP server %s asks again and again to be called, and does not answer.", c.t.server.o.Name)
+}
+
+// callTool calls the tool or, after the server has asked for something, goes on with the
+// call. The moment in which an answer is on its way is guarded like the call's beginning.
+func (c *calling) callTool(ctx context.Context) (json.RawMessage, error) {
 	if err := c.connect(ctx); err != nil {
-		return holdfast.ToolResult{}, err
+		return nil, err
 	}
-	raw, err := c.send(ctx, "tools/call", map[string]any{"name": c.t.remote, "arguments": c.arguments})
-	if err != nil {
-		return holdfast.ToolResult{}, err
+	members := map[string]any{"name": c.t.remote, "arguments": c.arguments}
+	if c.kept.Round > 0 {
+		if len(c.kept.Answers) > 0 {
+			members["inputResponses"] = c.kept.Answers
+		}
+		if c.kept.State != nil {
+			members["requestState"] = c.kept.State
+		}
+		if c.once() {
+			c.kept.Sending = true
+			if err := c.keep(ctx); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return c.t.result(raw)
+	raw, err := c.send(ctx, "tools/call", members)
+	if err != nil && c.kept.Sending && !errors.Is(err, holdfast.ErrOutcomeUnknown) && ctx.Err() == nil {
+		c.kept.Sending = false // it was not started, so it may be tried again
+		if kept := c.keep(ctx); kept != nil {
+			return nil, kept
+		}
+	}
+	return raw, err
+}
+
+// once reports whether the call must not be made again unasked.
+func (c *calling) once() bool { return c.t.spec.Effect == holdfast.EffectOnce }
+
+// lost returns the error of a call of which nobody knows what became.
+func (c *calling) lost(why string, cause error) error {
+	err := holdfast.ErrOutcomeUnknown
+	if cause != nil {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return holdfast.Errorf(codeUnknown, "%s was called, and it is not known what came of it: %s.", c.t.spec.Name, why).Wrap(err)
+}
+
+// pause waits.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // connect chooses the connection for the call.
@@ -137,10 +223,13 @@ func (c *calling) send(ctx context.Context, method string, members map[string]an
 		}
 	}
 	done := make(chan answer, 1)
-	c.t.server.wg.Go(func() {
-		raw, err := c.x.request(requested, r, p)
+	x := c.x
+	if !c.t.server.start(func() {
+		raw, err := x.request(requested, r, p)
 		done <- answer{raw, err}
-	})
+	}) {
+		return nil, c.t.failure(ctx, r, errClosed)
+	}
 	a := c.wait(ctx, done, news, cancel)
 	if a.err != nil {
 		r.GiveUp()
