@@ -22,15 +22,15 @@ const asks = `{"resultType":"input_required","requestState":"state <1>","inputRe
 // another process.
 type talk struct {
 	t     *testing.T
-	url   string
 	o     mcp.Options
+	tool  string
 	call  holdfast.ToolCall
 	asked *holdfast.Interrupt
 }
 
 func newTalk(t *testing.T, f *fake, o mcp.Options) *talk {
 	o.URL = f.URL
-	return &talk{t: t, o: o, call: holdfast.ToolCall{ID: "c1", Key: "key1", Arguments: json.RawMessage(`{"n":1}`)}}
+	return &talk{t: t, o: o, tool: "srv_work", call: holdfast.ToolCall{ID: "c1", Key: "key1", Arguments: json.RawMessage(`{"n":1}`)}}
 }
 
 // next makes the call, in a process of its own.
@@ -39,7 +39,7 @@ func (k *talk) next() (holdfast.ToolResult, error) {
 	s := open(k.t, k.o)
 	defer s.Close()
 	ctx, recorded := agenttest.Context(k.t)
-	r, err := call(k.t, ctx, tool(k.t, s, "srv_work"), k.call)
+	r, err := call(k.t, ctx, tool(k.t, s, k.tool), k.call)
 	if kept := recorded.Kept("c1"); kept != nil {
 		k.call.Kept = kept
 	}

@@ -115,10 +115,10 @@ func (s *Server) session(ctx context.Context) (*session, error) {
 		switch {
 		case s.ctx.Err() != nil:
 			return nil, errClosed
-		case x != nil:
+		case x != nil && !x.dead():
 			return x, nil
 		case trying == nil:
-			return nil, problem
+			return nil, cmpError(problem, errors.New("the connection has ended"))
 		}
 		select {
 		case <-trying:
@@ -139,6 +139,7 @@ const (
 
 // run keeps a connection until the server is closed.
 func (s *Server) run() {
+	defer s.leave()
 	var e era
 	pause := firstPause
 	for s.ctx.Err() == nil {
@@ -156,6 +157,18 @@ func (s *Server) run() {
 			return
 		}
 		pause = min(2*pause, longestPause)
+	}
+}
+
+// leave ends the connection that there is.
+func (s *Server) leave() {
+	s.mu.Lock()
+	x := s.current
+	s.current = nil
+	s.mu.Unlock()
+	if x != nil {
+		_ = x.Close()
+		s.retire(x)
 	}
 }
 
@@ -199,21 +212,23 @@ func (s *Server) finish(x *session, list *listing, err error) {
 	case x != nil:
 		s.current, s.problem = x, nil
 		s.tools.Store(list)
-	case old == nil:
-		s.problem = err
+	case old == nil || old.dead():
+		s.current, s.problem = nil, err
+	default:
+		old = nil // it goes on
 	}
 	close(s.trying)
 	s.trying = nil
 	s.mu.Unlock()
 	defer s.once.Do(func() { close(s.first) })
+	if old != nil {
+		s.retire(old)
+	}
 	switch {
 	case s.ctx.Err() != nil:
 	case err == nil:
 		s.o.Log.Info("connected to an MCP server", "revision", x.version, "tools", len(list.tools))
 		list.log(s.o.Log)
-		if old != nil {
-			s.retire(old)
-		}
 	case !said:
 		s.o.Log.Warn("an MCP server cannot be used; it is tried again", "error", s.o.redact(err.Error()))
 	}

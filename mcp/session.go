@@ -190,6 +190,16 @@ func (x *session) retire() {
 	<-x.ended
 }
 
+// dead reports whether no request can be made any more.
+func (x *session) dead() bool {
+	select {
+	case <-x.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // modern reports whether the session's revision is one without sessions.
 func (x *session) modern() bool { return x.version >= stateless }
 
