@@ -36,7 +36,8 @@ type Server struct {
 	mu      sync.Mutex
 	current *session
 	alive   map[*session]bool
-	trying  chan struct{} // closed when the attempt to connect has ended; nil if there is none
+	trying  chan struct{} // closed when the next attempt has ended; nil if calls do not wait for it
+	lostAt  time.Time     // when the last connection was lost
 	problem error         // why there is no connection
 }
 
@@ -106,11 +107,16 @@ func (s *Server) Close() {
 }
 
 // session returns the connection to use. It waits for an attempt to connect that is in
-// progress, but not for a further one: a server that is down fails its calls at once.
+// progress, and for further ones if the connection was lost only now. A server that is down
+// for longer fails its calls at once.
 func (s *Server) session(ctx context.Context) (*session, error) {
 	for {
 		s.mu.Lock()
-		x, trying, problem := s.current, s.trying, s.problem
+		x := s.current
+		if x != nil && x.dead() && s.trying == nil {
+			s.trying = make(chan struct{}) // what the manager is about to do
+		}
+		trying, problem := s.trying, s.problem
 		s.mu.Unlock()
 		switch {
 		case s.ctx.Err() != nil:
@@ -118,10 +124,11 @@ func (s *Server) session(ctx context.Context) (*session, error) {
 		case x != nil && !x.dead():
 			return x, nil
 		case trying == nil:
-			return nil, cmpError(problem, errors.New("the connection has ended"))
+			return nil, problem
 		}
 		select {
 		case <-trying:
+		case <-s.ctx.Done():
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -133,7 +140,8 @@ const (
 	firstPause   = 500 * time.Millisecond
 	longestPause = 30 * time.Second
 	maxAsked     = 2 * time.Minute // that a server can ask for
-	// settled is how long a connection has to last for the next attempt to be made at once.
+	// settled is how long a connection has to last for the next attempt to be made at once,
+	// and how long after its loss calls wait for another.
 	settled = 10 * time.Second
 )
 
@@ -219,6 +227,9 @@ func (s *Server) finish(x *session, list *listing, err error) {
 	}
 	close(s.trying)
 	s.trying = nil
+	if err != nil && time.Since(s.lostAt) < settled {
+		s.trying = make(chan struct{})
+	}
 	s.mu.Unlock()
 	defer s.once.Do(func() { close(s.first) })
 	if old != nil {
@@ -356,12 +367,11 @@ func (s *Server) watch(x *session, e *era) error {
 	}
 }
 
-// lost notes that a connection cannot be used any more. If it lasted, the next attempt is
-// made at once, and calls wait for it.
+// lost notes that a connection cannot be used any more. Calls wait for the next one.
 func (s *Server) lost(x *session, err error) {
 	s.mu.Lock()
-	s.current, s.problem = nil, err
-	if time.Since(x.born) >= settled && s.trying == nil {
+	s.current, s.problem, s.lostAt = nil, err, time.Now()
+	if s.trying == nil {
 		s.trying = make(chan struct{})
 	}
 	s.mu.Unlock()

@@ -182,7 +182,9 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // connect chooses the connection for the call.
 func (c *calling) connect(ctx context.Context) (err error) {
-	if c.x, err = c.t.server.session(ctx); err != nil && ctx.Err() == nil {
+	bounded, cancel := context.WithTimeoutCause(ctx, c.t.server.o.Timeout, errTimeout)
+	defer cancel()
+	if c.x, err = c.t.server.session(bounded); err != nil && ctx.Err() == nil {
 		err = holdfast.Errorf(codeUnreachable, "The MCP server %s cannot be reached; nothing was sent to it. Try again later.", c.t.server.o.Name).Wrap(err)
 	}
 	return err
