@@ -46,6 +46,8 @@ const maxOlder = 3
 // hello is the beginning of a connection.
 type hello struct {
 	era era
+	// elicits: servers of the older revisions may ask people too.
+	elicits bool
 	// probe is how long to wait for the answer to server/discover; 0 means as long as for
 	// the whole beginning.
 	probe time.Duration
@@ -186,7 +188,11 @@ var errOlder = errors.New("the server does not know the newer revision that it s
 func (h *hello) initialize(r *jsonrpc.Request) *jsonrpc.Request {
 	var p map[string]any
 	if json.Unmarshal(r.Params, &p) == nil {
-		p["capabilities"] = map[string]any{}
+		caps := map[string]any{}
+		if h.elicits {
+			caps["elicitation"] = map[string]any{"form": map[string]any{}, "url": map[string]any{}}
+		}
+		p["capabilities"] = caps
 		if data, err := json.Marshal(p); err == nil {
 			without := *r
 			without.Params = data

@@ -22,6 +22,9 @@ type kept struct {
 	Answers   map[string]json.RawMessage `json:"answers,omitempty"`
 	// Sending: the answers of a call that must not be made twice may be on their way.
 	Sending bool `json:"sending,omitempty"`
+	// Held is the name of the request that the server's process holds open for an answer;
+	// empty if none is.
+	Held string `json:"held,omitempty"`
 	// Task is the handle of the task that the call became; nil if it is none.
 	Task *task `json:"task,omitempty"`
 }

@@ -31,6 +31,7 @@ const (
 	DefaultMaxMessageBytes = 16 << 20
 	DefaultMaxResultBytes  = 4 << 20
 	DefaultMaxTools        = 2000
+	DefaultElicitationWait = 2 * time.Minute
 )
 
 // Options say which server to use, and how. Name and either Command or URL must be set.
@@ -67,6 +68,15 @@ type Options struct {
 	Allow []string `json:"allow,omitempty"`
 	// Deny are such patterns of tools that are not used, whatever Allow says.
 	Deny []string `json:"deny,omitempty"`
+
+	// Elicitation offers questions to people to servers of the revisions before 2026-07-28
+	// too. In these the call has to stay open meanwhile, in this process, and nothing says
+	// which call asks: so the server gets one call at a time, and an answer must come within
+	// ElicitationWait.
+	Elicitation bool `json:"elicitation,omitempty"`
+	// ElicitationWait is how long such a server waits for an answer before it is told that
+	// there is none; default [DefaultElicitationWait].
+	ElicitationWait time.Duration `json:"elicitationWait,omitempty"`
 
 	// Timeout is how long a call may go without an answer or news of its progress; default
 	// [DefaultTimeout].
@@ -132,7 +142,7 @@ func (o *Options) Validate() error {
 		}
 	}
 	for field, n := range map[string]int64{
-		"timeout": int64(o.Timeout), "maxDuration": int64(o.MaxDuration), "connectTimeout": int64(o.ConnectTimeout),
+		"timeout": int64(o.Timeout), "maxDuration": int64(o.MaxDuration), "connectTimeout": int64(o.ConnectTimeout), "elicitationWait": int64(o.ElicitationWait),
 		"maxMessageBytes": int64(o.MaxMessageBytes), "maxResultBytes": int64(o.MaxResultBytes), "maxTools": int64(o.MaxTools),
 	} {
 		if n < 0 {
@@ -201,6 +211,7 @@ func (o Options) withDefaults() Options {
 	set(&o.Timeout, DefaultTimeout)
 	set(&o.MaxDuration, max(DefaultMaxDuration, o.Timeout))
 	set(&o.ConnectTimeout, DefaultConnectTimeout)
+	set(&o.ElicitationWait, DefaultElicitationWait)
 	for n, value := range map[*int]int{&o.MaxMessageBytes: DefaultMaxMessageBytes, &o.MaxResultBytes: DefaultMaxResultBytes, &o.MaxTools: DefaultMaxTools} {
 		if *n == 0 {
 			*n = value

@@ -21,11 +21,14 @@ const asks = `{"resultType":"input_required","requestState":"state <1>","inputRe
 // talk is a call in the course of its questions, as the engine makes it: each time in
 // another process.
 type talk struct {
-	t     *testing.T
-	o     mcp.Options
-	tool  string
-	call  holdfast.ToolCall
-	asked *holdfast.Interrupt
+	t    *testing.T
+	o    mcp.Options
+	tool string
+	// server is where the call is made each time; nil means that each time is another
+	// process.
+	server *mcp.Server
+	call   holdfast.ToolCall
+	asked  *holdfast.Interrupt
 }
 
 func newTalk(t *testing.T, f *fake, o mcp.Options) *talk {
@@ -36,8 +39,11 @@ func newTalk(t *testing.T, f *fake, o mcp.Options) *talk {
 // next makes the call, in a process of its own.
 func (k *talk) next() (holdfast.ToolResult, error) {
 	k.t.Helper()
-	s := open(k.t, k.o)
-	defer s.Close()
+	s := k.server
+	if s == nil {
+		s = open(k.t, k.o)
+		defer s.Close()
+	}
 	ctx, recorded := agenttest.Context(k.t)
 	r, err := call(k.t, ctx, tool(k.t, s, k.tool), k.call)
 	if kept := recorded.Kept("c1"); kept != nil {

@@ -38,7 +38,8 @@ type Server struct {
 	alive   map[*session]bool
 	trying  chan struct{} // closed when the next attempt has ended; nil if calls do not wait for it
 	lostAt  time.Time     // when the last connection was lost
-	problem error         // why there is no connection
+	held    map[string]*held
+	problem error // why there is no connection
 }
 
 // Open starts to use a server. It does not wait for it: until the server can be reached it
@@ -47,7 +48,7 @@ func Open(o Options) (*Server, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("the MCP server %q: %w", o.Name, err)
 	}
-	s := &Server{o: o.withDefaults(), first: make(chan struct{}), alive: map[*session]bool{}, trying: make(chan struct{}), random: rand.Float64}
+	s := &Server{o: o.withDefaults(), first: make(chan struct{}), alive: map[*session]bool{}, held: map[string]*held{}, trying: make(chan struct{}), random: rand.Float64}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.tools.Store(&listing{})
 	if o.URL != "" {
@@ -96,6 +97,9 @@ var errClosed = errors.New("the server is not used any more")
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.cancel(errClosed)
+	for _, h := range s.held {
+		h.timer.Stop()
+	}
 	for x := range s.alive {
 		_ = x.Close()
 	}
@@ -273,7 +277,7 @@ const followTimeout = time.Second
 func (s *Server) connect(e *era) (*session, *listing, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.ConnectTimeout)
 	defer cancel()
-	ev, h := newEvents(), &hello{era: *e}
+	ev, h := newEvents(), &hello{era: *e, elicits: s.o.Elicitation}
 	c, err := s.open(ev, h)
 	if err != nil {
 		return nil, nil, err

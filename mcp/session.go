@@ -56,6 +56,10 @@ type session struct {
 	// broken is the error with which reading ended.
 	broken atomic.Pointer[error]
 
+	// asker is the request that has its turn, if the server may ask in the middle of one.
+	turns chan struct{}
+	asker atomic.Pointer[flight]
+
 	tokens   atomic.Int64
 	progress sync.Map // progress tokens to func(progress)
 }
@@ -128,7 +132,7 @@ const extensionTasks = "io.modelcontextprotocol/tasks"
 
 // connect connects to the server over t, which it owns.
 func connect(ctx context.Context, t transport, ev *events, h *hello, log *slog.Logger) (_ *session, err error) {
-	x := &session{transport: t, log: log, events: ev, ended: make(chan struct{}), hello: h, born: time.Now()}
+	x := &session{transport: t, log: log, events: ev, ended: make(chan struct{}), hello: h, born: time.Now(), turns: make(chan struct{}, 1)}
 	client := sdk.NewClient(&sdk.Implementation{Name: "holdfast", Version: "1"}, &sdk.ClientOptions{
 		Logger: slog.New(slog.DiscardHandler), // what it would log is in its errors
 		Capabilities: &sdk.ClientCapabilities{
@@ -269,6 +273,8 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 			switch {
 			case m.Method == "ping" && m.IsCall():
 				return m, nil
+			case m.Method == "elicitation/create" && m.IsCall() && x.hello.elicits:
+				x.elicited(ctx, m)
 			case m.IsCall():
 				_ = x.transport.Write(ctx, &jsonrpc.Response{ID: m.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not supported by this client"}})
 			case m.Method == "notifications/tools/list_changed":

@@ -103,7 +103,7 @@ func (c *calling) run(ctx context.Context) (holdfast.ToolResult, error) {
 		return c.followTask(ctx)
 	}
 	for range maxRounds {
-		raw, err := c.callTool(ctx)
+		raw, err := c.next(ctx)
 		if err != nil {
 			return holdfast.ToolResult{}, err
 		}
@@ -123,6 +123,20 @@ func (c *calling) run(ctx context.Context) (holdfast.ToolResult, error) {
 		}
 	}
 	return holdfast.ToolResult{}, holdfast.Errorf(codeAnswer, "The MCP server %s asks again and again to be called, and does not answer.", c.t.server.o.Name)
+}
+
+// next takes up a call that was held open or, if there is none, calls the tool.
+func (c *calling) next(ctx context.Context) (json.RawMessage, error) {
+	if c.kept.Held != "" {
+		f, err := c.unhold(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			return c.land(ctx, f)
+		}
+	}
+	return c.callTool(ctx)
 }
 
 // callTool calls the tool or, after the server has asked for something, goes on with the
@@ -202,68 +216,109 @@ type answer struct {
 	err error
 }
 
+// flight is a request on its way. It outlives the context of the call's run only if it is
+// held open for a person's answer.
+type flight struct {
+	x      *session
+	r      *wire.Request
+	cancel context.CancelCauseFunc
+	done   chan answer
+	news   chan progress
+	asks   chan elicitation
+	forget func()
+}
+
 // send sends a request of the call and waits for its result, within the bounds of the
 // options. The error says what it means for the call.
 func (c *calling) send(ctx context.Context, method string, members map[string]any) (json.RawMessage, error) {
-	requested, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	r := &wire.Request{Method: method, Header: c.header.Clone()}
-	if len(c.t.headers) > 0 && method == "tools/call" {
-		if r.Header == nil {
-			r.Header = http.Header{}
-		}
-		setParamHeaders(r.Header, c.t.headers, c.arguments)
+	f, err := c.launch(ctx, method, members)
+	if err != nil {
+		return nil, err
 	}
-	news := make(chan progress, 1)
-	token, forget := c.x.token(func(p progress) { newest(news, p) })
-	defer forget()
+	return c.land(ctx, f)
+}
+
+// launch sends a request of the call.
+func (c *calling) launch(ctx context.Context, method string, members map[string]any) (*flight, error) {
+	f := &flight{
+		x: c.x, r: &wire.Request{Method: method, Header: c.header.Clone()},
+		done: make(chan answer, 1), news: make(chan progress, 1), asks: make(chan elicitation, 1),
+	}
+	if len(c.t.headers) > 0 && method == "tools/call" {
+		if f.r.Header == nil {
+			f.r.Header = http.Header{}
+		}
+		setParamHeaders(f.r.Header, c.t.headers, c.arguments)
+	}
+	release, err := c.x.turn(ctx, f, c.t.server.o.Timeout)
+	if err != nil {
+		return nil, c.t.failure(ctx, f.r, err)
+	}
+	var token string
+	token, f.forget = c.x.token(func(p progress) { newest(f.news, p) })
 	p := &params{members: members}
 	p.Meta = sdk.Meta{"progressToken": token, metaKey: c.call.Key}
-	if f := c.t.server.o.Traceparent; f != nil {
-		if trace := f(ctx); trace != "" {
-			p.Meta[metaTraceparent] = trace
+	if trace := c.t.server.o.Traceparent; trace != nil {
+		if parent := trace(ctx); parent != "" {
+			p.Meta[metaTraceparent] = parent
 		}
 	}
-	done := make(chan answer, 1)
-	x := c.x
+	requested, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	f.cancel = cancel
 	if !c.t.server.start(func() {
-		raw, err := x.request(requested, r, p)
-		done <- answer{raw, err}
+		defer release()
+		raw, err := f.x.request(requested, f.r, p)
+		f.done <- answer{raw, err}
 	}) {
-		return nil, c.t.failure(ctx, r, errClosed)
+		release()
+		return nil, c.t.failure(ctx, f.r, errClosed)
 	}
-	a := c.wait(ctx, done, news, cancel)
+	return f, nil
+}
+
+// land waits for the answer to a request, or for a question that comes before it.
+func (c *calling) land(ctx context.Context, f *flight) (json.RawMessage, error) {
+	a, asked := c.wait(ctx, f)
+	if asked != nil {
+		return nil, c.hold(ctx, f, asked)
+	}
+	f.forget()
+	f.cancel(nil)
 	if a.err != nil {
-		r.GiveUp()
-		return nil, c.t.failure(ctx, r, a.err)
+		f.r.GiveUp()
+		return nil, c.t.failure(ctx, f.r, a.err)
 	}
 	return a.raw, nil
 }
 
 // wait waits for the answer, as long as there is news of progress and the call's time is
 // not up. It does not wait for the request to end after that.
-func (c *calling) wait(ctx context.Context, done <-chan answer, news <-chan progress, cancel context.CancelCauseFunc) answer {
-	idle := time.NewTimer(c.t.server.o.Timeout)
+func (c *calling) wait(ctx context.Context, f *flight) (answer, *elicitation) {
+	o := &c.t.server.o
+	idle := time.NewTimer(o.Timeout)
 	defer idle.Stop()
 	all := time.NewTimer(time.Until(c.until))
 	defer all.Stop()
 	for {
 		select {
-		case a := <-done:
-			return a
-		case p := <-news:
-			idle.Reset(c.t.server.o.Timeout)
+		case a := <-f.done:
+			return a, nil
+		case p := <-f.news:
+			idle.Reset(o.Timeout)
 			c.notices.add(ctx, c, p)
+		case e := <-f.asks:
+			return answer{}, &e
 		case <-c.notices.due():
 			c.notices.show(ctx, c)
 		case <-ctx.Done():
-			return answer{err: context.Cause(ctx)}
+			f.cancel(context.Cause(ctx))
+			return answer{err: context.Cause(ctx)}, nil
 		case <-idle.C:
-			cancel(errTimeout)
-			return answer{err: fmt.Errorf("%w: none came within %s", errTimeout, c.t.server.o.Timeout)}
+			f.cancel(errTimeout)
+			return answer{err: fmt.Errorf("%w: none came within %s", errTimeout, o.Timeout)}, nil
 		case <-all.C:
-			cancel(errTimeout)
-			return answer{err: fmt.Errorf("%w: a call may take %s", errTimeout, c.t.server.o.MaxDuration)}
+			f.cancel(errTimeout)
+			return answer{err: fmt.Errorf("%w: a call may take %s", errTimeout, o.MaxDuration)}, nil
 		}
 	}
 }
