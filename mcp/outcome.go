@@ -13,14 +13,6 @@ import (
 // What the error of a request says about the call: that it was never started, that it was
 // finished, or nothing, in which case the call's effect decides.
 
-// The codes of the errors that calls come to, for the log and for clients.
-const (
-	codeUnreachable = "mcp_unreachable"
-	codeRefused     = "mcp_refused"
-	codeUnknown     = "mcp_outcome_unknown"
-	codeAnswer      = "mcp_answer_unreadable"
-)
-
 // errTimeout is the cause of a call whose time was up.
 var errTimeout = errors.New("the time for an answer was up")
 
@@ -77,15 +69,4 @@ func reason(err error) string {
 		return errTimeout.Error()
 	}
 	return "the connection broke"
-}
-
-// shorten returns at most limit bytes of a text, in whole characters.
-func shorten(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && text[limit]&0xC0 == 0x80 {
-		limit--
-	}
-	return text[:limit] + "…"
 }

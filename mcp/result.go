@@ -43,14 +43,14 @@ type resource struct {
 	Blob     string  `json:"blob"`
 }
 
-// result returns the result of a call that was completed.
-func (t *Tool) result(raw json.RawMessage) (holdfast.ToolResult, error) {
+// resultOf returns the result of a call of the tool that was completed; limit bounds it.
+func resultOf(tool string, raw json.RawMessage, limit int) (holdfast.ToolResult, error) {
 	unreadable := func(format string, args ...any) (holdfast.ToolResult, error) {
 		text := fmt.Sprintf(format, args...)
-		return holdfast.ToolResult{}, holdfast.Errorf(codeAnswer, "%s was called and has answered, but its answer cannot be used: %s.", t.spec.Name, text)
+		return holdfast.ToolResult{}, holdfast.Errorf(codeAnswer, "%s was called and has answered, but its answer cannot be used: %s.", tool, text)
 	}
-	if len(raw) > t.server.o.MaxResultBytes {
-		return unreadable("it has %d bytes, and %d are allowed", len(raw), t.server.o.MaxResultBytes)
+	if len(raw) > limit {
+		return unreadable("it has %d bytes, and %d are allowed", len(raw), limit)
 	}
 	var r callResult
 	if err := json.Unmarshal(raw, &r); err != nil {

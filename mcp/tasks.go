@@ -78,7 +78,7 @@ func (c *calling) followTask(ctx context.Context) (holdfast.ToolResult, error) {
 		}
 		switch s.Status {
 		case "completed":
-			return c.t.result(s.Result)
+			return resultOf(c.t.spec.Name, s.Result, c.t.server.o.MaxResultBytes)
 		case "failed":
 			text := "it does not say why"
 			if s.Error != nil {

@@ -109,7 +109,7 @@ func (c *calling) run(ctx context.Context) (holdfast.ToolResult, error) {
 		}
 		var r demand
 		if err := json.Unmarshal(raw, &r); err != nil || r.Type != typeInput && r.Type != typeTask {
-			return c.t.result(raw)
+			return resultOf(c.t.spec.Name, raw, c.t.server.o.MaxResultBytes)
 		}
 		if r.Type == typeTask {
 			return c.beginTask(ctx, raw)
