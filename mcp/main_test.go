@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -104,6 +105,9 @@ func text(format string, args ...any) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf(format, args...)}}}
 }
 
+// waits counts the calls of the tool wait in this process.
+var waits atomic.Int32
+
 type handler = func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error)
 
 // newServer returns a server with the tools of the tests.
@@ -129,6 +133,8 @@ func newServer(more ...func(*sdk.Server)) *sdk.Server {
 	})
 	add("wait", nil, func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		note("called", "wait")
+		waits.Add(1)
+		defer waits.Add(-1)
 		<-ctx.Done()
 		note("called", "cancelled")
 		return text("cancelled"), nil
