@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -197,12 +196,12 @@ func TestModern(t *testing.T) {
 			if r, err = k.answer(`{"size":3}`); r.Text != "state of ask: <1> 3" || err != nil {
 				t.Errorf("a question: %+v, %v", r, err)
 			}
-			k = &talk{t: t, o: o, call: holdfast.ToolCall{ID: "c1", Key: "key1"}, tool: "srv_ask"}
+			k = &talk{t: t, server: s, call: holdfast.ToolCall{ID: "c1", Key: "key1"}, tool: "srv_ask"}
 			_, _ = k.next()
 			if r, err = k.answer(``); r.Text != "state of ask: <1> decline" || err != nil {
 				t.Errorf("a declined question: %+v, %v", r, err)
 			}
-			k = &talk{t: t, o: o, call: holdfast.ToolCall{ID: "c1", Key: "key1"}, tool: "srv_page"}
+			k = &talk{t: t, server: s, call: holdfast.ToolCall{ID: "c1", Key: "key1"}, tool: "srv_page"}
 			_, _ = k.next()
 			k.question("Please log in.", `"url":"https://example.com/login"`)
 			if r, err = k.answer(`{}`); r.Text != "logged in" || err != nil {
@@ -238,39 +237,5 @@ func TestTasksNPM(t *testing.T) {
 	}
 	if got := strings.Join(noted(notesIn(notes), "job"), " "); got != "begun begun begun answered" {
 		t.Errorf("it was called: %s", got)
-	}
-}
-
-// TestKilledServer: what the death of a server in mid-call comes to for each effect, and how
-// often its work was begun.
-func TestKilledServer(t *testing.T) {
-	t.Parallel()
-	for _, transport := range []string{"stdio", "http"} {
-		for _, name := range []string{"look", "put", "pay"} {
-			t.Run(transport+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				o, d, notes := modern(t, transport)
-				if d == nil {
-					notes = o.Env["NOTES"]
-				}
-				s := open(t, o)
-				got := make(chan string)
-				go func() { got <- fate(do(t, s, "srv_"+name, `{"ms":60000}`)) }()
-				eventually(t, "it is at work", func() bool { return len(noted(notesIn(notes), name)) == 1 })
-				if d != nil {
-					d.kill()
-				} else {
-					var pid int
-					_, _ = fmt.Sscan(noted(notesIn(notes), "started")[0], &pid)
-					_ = syscall.Kill(pid, syscall.SIGKILL)
-				}
-				if got := <-got; got != unknown {
-					t.Errorf("the call is %s", got)
-				}
-				if got := noted(notesIn(notes), name); len(got) != 1 {
-					t.Errorf("the work was %v", got)
-				}
-			})
-		}
 	}
 }

@@ -130,7 +130,7 @@ func TestKilled(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Setenv("OUR_SECRET", "swordfish")
 	o := mcp.Options{
-		Command: []string{"sh", "-c", `env > "$OUT"; exec sleep 100`},
+		Command: []string{"sh", "-c", `env > "$OUT"; exec cat`},
 		Env:     map[string]string{"OUT": filepath.Join(t.TempDir(), "env"), "LISTED": "yes"}, ConnectTimeout: 200 * time.Millisecond,
 	}
 	s := opened(t, o)
