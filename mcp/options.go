@@ -233,7 +233,8 @@ func (o *Options) spec() stdio.Spec {
 	const grace = 2 * time.Second
 	s := stdio.Spec{Command: o.Command, Dir: o.Dir, Grace: grace, Log: o.Log, Redact: o.redact}
 	for _, name := range inherited {
-		if value, ok := os.LookupEnv(name); ok && o.Env[name] == "" {
+		value, ok := os.LookupEnv(name)
+		if _, listed := o.Env[name]; ok && !listed {
 			s.Env = append(s.Env, name+"="+value)
 		}
 	}
