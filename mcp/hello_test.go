@@ -159,7 +159,7 @@ func TestRefusedTools(t *testing.T) {
 		`{"name":"secret","inputSchema":{"type":"object"}}`,
 		`null`,
 	}, ","), nil)
-	s := open(t, mcp.Options{URL: f.URL, Deny: []string{"secret"}, Log: log.logger()})
+	s := open(t, mcp.Options{URL: f.URL, ExceptTools: []string{"secret"}, Log: log.logger()})
 	want := "srv_a_b srv_a_b_2e7336dc srv_good srv_twice srv_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_09ecb6eb"
 	if got := strings.Join(names(s), " "); got != want {
 		t.Errorf("got %s\nwant %s", got, want)

@@ -181,6 +181,9 @@ func opened(t testing.TB, o mcp.Options) *mcp.Server {
 	if o.Name == "" {
 		o.Name = "srv"
 	}
+	if o.URL != "" && o.Allow == nil {
+		o.Allow = []string{"127.0.0.1"}
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

@@ -46,7 +46,7 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o mcp.Options) {
 		o.Effects = map[string]holdfast.Effect{"meta": holdfast.EffectPure}
-		o.Deny = []string{"d*", "wa*", "freeze"}
+		o.ExceptTools = []string{"d*", "wa*", "freeze"}
 		s := open(t, o)
 		var got []string
 		for _, tool := range s.Tools() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/netguard"
 	"github.com/holdfast-agents/holdfast/mcp/internal/stdio"
 )
 
@@ -54,6 +54,13 @@ type Options struct {
 	// Headers are headers of every request, such as Authorization. Their values are kept
 	// out of the log.
 	Headers map[string]string `json:"headers,omitempty"`
+	// Allow lists private hosts, addresses and blocks of addresses in which URL may be, such
+	// as "localhost", "10.1.2.3" or "10.0.0.0/8", hosts and addresses also with a port. None
+	// may be by default.
+	Allow []string `json:"allow,omitempty"`
+	// Proxy is the URL of a proxy for the requests, or "environment" for the one that
+	// HTTP_PROXY, HTTPS_PROXY and NO_PROXY name; default none.
+	Proxy string `json:"proxy,omitempty"`
 
 	// Effect is the effect of every tool that Effects does not name; empty means that each
 	// tool's annotations decide.
@@ -63,11 +70,11 @@ type Options struct {
 	// InDoubt says what to do with a call that may or may not have taken effect. Empty
 	// means [holdfast.DoubtTell].
 	InDoubt holdfast.Doubt `json:"inDoubt,omitempty"`
-	// Allow are patterns of the server's names for its tools, with * for any characters. If
+	// Tools are patterns of the server's names for its tools, with * for any characters. If
 	// there are any, only the tools that they name are used.
-	Allow []string `json:"allow,omitempty"`
-	// Deny are such patterns of tools that are not used, whatever Allow says.
-	Deny []string `json:"deny,omitempty"`
+	Tools []string `json:"tools,omitempty"`
+	// ExceptTools are such patterns of tools that are not used, whatever Tools says.
+	ExceptTools []string `json:"exceptTools,omitempty"`
 
 	// Elicitation offers questions to people to servers of the revisions before 2026-07-28
 	// too. In these the call has to stay open meanwhile, in this process, and nothing says
@@ -93,8 +100,9 @@ type Options struct {
 	// MaxTools bounds the tools that are used of the server; default [DefaultMaxTools].
 	MaxTools int `json:"maxTools,omitempty"`
 
-	// DialContext makes the connections to URL; default that of [net.Dialer].
-	DialContext func(ctx context.Context, network, address string) (net.Conn, error) `json:"-"`
+	// RoundTripper wraps what sends the requests, for example to add credentials. What it
+	// gets refuses private addresses; a RoundTripper that does not use it must do so itself.
+	RoundTripper func(http.RoundTripper) http.RoundTripper `json:"-"`
 	// CallHeaders returns further headers for the requests of one call, such as the
 	// caller's own credentials; the context carries the call. Its error is the call's, so
 	// it may be a [*holdfast.Interrupt].
@@ -130,11 +138,14 @@ func (o *Options) Validate() error {
 	if len(o.Command) == 0 && (len(o.Env) > 0 || o.Dir != "") {
 		wrong("env", "env and dir are for a server that is started with command")
 	}
-	if o.URL == "" && len(o.Headers) > 0 {
-		wrong("headers", "headers are for a server that is reached with url")
+	if o.URL == "" && (len(o.Headers) > 0 || len(o.Allow) > 0 || o.Proxy != "") {
+		wrong("headers", "headers, allow and proxy are for a server that is reached with url")
+	}
+	if _, err := o.guard(); err != nil {
+		errs = append(errs, err)
 	}
 	errs = append(errs, o.checkURL(), o.checkEffects())
-	for field, patterns := range map[string][]string{"allow": o.Allow, "deny": o.Deny} {
+	for field, patterns := range map[string][]string{"tools": o.Tools, "exceptTools": o.ExceptTools} {
 		for _, p := range patterns {
 			if _, err := path.Match(p, ""); err != nil || p == "" {
 				wrong(field, "%q is no pattern of a tool's name", p)
@@ -150,6 +161,11 @@ func (o *Options) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// guard returns what decides where connections may go.
+func (o *Options) guard() (*netguard.Guard, error) {
+	return netguard.New(netguard.Options{Allow: o.Allow, Proxy: o.Proxy})
 }
 
 // checkURL checks what makes up a request.
@@ -264,5 +280,5 @@ func (o *Options) redact(text string) string {
 // uses reports whether a tool of the server is used.
 func (o *Options) uses(tool string) bool {
 	matches := func(p string) bool { ok, _ := path.Match(p, tool); return ok }
-	return (len(o.Allow) == 0 || slices.ContainsFunc(o.Allow, matches)) && !slices.ContainsFunc(o.Deny, matches)
+	return (len(o.Tools) == 0 || slices.ContainsFunc(o.Tools, matches)) && !slices.ContainsFunc(o.ExceptTools, matches)
 }

@@ -30,8 +30,10 @@ func TestValidate(t *testing.T) {
 		"effect: ":          func(o *mcp.Options) { o.Effect = holdfast.EffectQuery },
 		"effects.x: ":       func(o *mcp.Options) { o.Effects = map[string]holdfast.Effect{"x": "twice"} },
 		"inDoubt: ":         func(o *mcp.Options) { o.InDoubt = "maybe" },
-		"allow: ":           func(o *mcp.Options) { o.Allow = []string{"["} },
-		"deny: ":            func(o *mcp.Options) { o.Deny = []string{""} },
+		"tools: ":           func(o *mcp.Options) { o.Tools = []string{"["} },
+		"exceptTools: ":     func(o *mcp.Options) { o.ExceptTools = []string{""} },
+		"allow[0]: ":        func(o *mcp.Options) { o.Allow = []string{"a b"} },
+		"proxy: ":           func(o *mcp.Options) { o.Proxy = "x" },
 		"timeout: ":         func(o *mcp.Options) { o.Timeout = -time.Second },
 		"maxTools: ":        func(o *mcp.Options) { o.MaxTools = -1 },
 	} {
@@ -58,5 +60,18 @@ func TestToolSays(t *testing.T) {
 	}
 	if spec := got.Spec(); spec.Description != "The title" || spec.InDoubt != holdfast.DoubtAsk || spec.Timeout <= mcp.DefaultMaxDuration {
 		t.Errorf("the specification is %+v", spec)
+	}
+}
+
+// TestPrivate: a server with a private address is not reached unless it is listed.
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, oneTool, nil)
+	s := opened(t, mcp.Options{URL: f.URL, Allow: []string{"10.0.0.0/8"}})
+	if err := s.Ready(t.Context()); err == nil || !has(err.Error(), "127.0.0.1") {
+		t.Errorf("the error is %v", err)
+	}
+	if n := len(f.got("server/discover")); n != 0 {
+		t.Errorf("it was reached %d times", n)
 	}
 }

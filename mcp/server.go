@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/netguard"
 	"github.com/holdfast-agents/holdfast/mcp/internal/stdio"
 	"github.com/holdfast-agents/holdfast/mcp/internal/streamhttp"
 	"github.com/holdfast-agents/holdfast/mcp/internal/wire"
@@ -52,15 +53,27 @@ func Open(o Options) (*Server, error) {
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.tools.Store(&listing{})
 	if o.URL != "" {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		if o.DialContext != nil {
-			t.DialContext = o.DialContext
+		guard, err := o.guard()
+		if err != nil {
+			return nil, err
 		}
-		t.MaxResponseHeaderBytes = 64 << 10
-		s.http = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		s.http = client(guard, o.RoundTripper)
 	}
 	s.wg.Go(s.run)
 	return s, nil
+}
+
+// client returns a client whose requests go where the guard allows it, and not where an
+// answer says.
+func client(guard *netguard.Guard, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
+	var t http.RoundTripper = guard.Transport(&http.Transport{
+		ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+	})
+	if wrap != nil {
+		t = wrap(t)
+	}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // Name returns the server's name.

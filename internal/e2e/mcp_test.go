@@ -87,7 +87,7 @@ func (s *remoteServer) kill() {
 func (s *remoteServer) options() string {
 	o := map[string]any{"name": "npm", "command": []string{"node", s.script()}, "env": map[string]string{"NOTES": s.notes}}
 	if s.addr != "" {
-		o = map[string]any{"name": "npm", "url": "http://" + s.addr + "/mcp"}
+		o = map[string]any{"name": "npm", "url": "http://" + s.addr + "/mcp", "allow": []string{"127.0.0.1"}}
 	}
 	return mustText(s.T, o)
 }

@@ -21,7 +21,7 @@ func serve(ctx context.Context) error {
 	files, err := mcp.Open(mcp.Options{
 		Name:    "files",
 		Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/docs"},
-		Allow:   []string{"read_*", "list_*", "write_file"},
+		Tools:   []string{"read_*", "list_*", "write_file"},
 		Effects: map[string]holdfast.Effect{"write_file": holdfast.EffectIdempotent},
 	})
 	if err != nil {
