@@ -129,13 +129,14 @@ type remoteCase struct {
 	read            map[string]string
 }
 
-// The cases, which docs/tools.md has as a table.
+// The cases, which docs/mcp.md has as a table. The question comes first, since it takes time
+// until it is asked, and the others are to be cut off in the middle.
 var remoteCases = []remoteCase{
-	{"look", `{"ms":1000}`, map[string]int{"us": 2, "server": 1}, map[string]string{"us": "look done", "server": "has not said what came of it"}},
-	{"put", `{"ms":1000}`, map[string]int{"us": 2, "server": 1}, map[string]string{"us": "put done", "server": "has not said what came of it"}},
-	{"pay", `{"ms":1000}`, map[string]int{"us": 1, "server": 1}, map[string]string{"us": "the server died while this call was running", "server": "no answer came back"}},
-	{"job", `{"ms":1000}`, map[string]int{"us": 1, "server": 1}, map[string]string{"us": "job done", "server": "job done"}},
 	{"ask", `{}`, map[string]int{"us": 1, "server": 1}, map[string]string{"us": "state of ask: <1> 3", "server": "state of ask: <1> 3"}},
+	{"look", `{"ms":2500}`, map[string]int{"us": 2, "server": 1}, map[string]string{"us": "look done", "server": "has not said what came of it"}},
+	{"put", `{"ms":2500}`, map[string]int{"us": 2, "server": 1}, map[string]string{"us": "put done", "server": "has not said what came of it"}},
+	{"pay", `{"ms":2500}`, map[string]int{"us": 1, "server": 1}, map[string]string{"us": "the server died while this call was running", "server": "no answer came back"}},
+	{"job", `{"ms":2500}`, map[string]int{"us": 1, "server": 1}, map[string]string{"us": "job done", "server": "job done"}},
 }
 
 // began is what a tool notes when its work begins.
