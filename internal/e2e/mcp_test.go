@@ -76,11 +76,13 @@ func (s *remoteServer) kill() {
 		_ = s.cmd.Wait()
 		return
 	}
-	for _, pid := range s.noted("started") {
+	started := s.noted("started")
+	for _, pid := range started {
 		if n, err := strconv.Atoi(pid); err == nil {
 			_ = syscall.Kill(n, syscall.SIGKILL)
 		}
 	}
+	s.await("started", len(started)+1)
 }
 
 // options returns the server as a worker is told of it.
@@ -171,7 +173,7 @@ func TestRemoteKilled(t *testing.T) {
 // round makes a call for each case, kills, and looks at what has become of each.
 func (s *remoteServer) round(c *crew, who string) {
 	s.Helper()
-	before := map[string]int{}
+	before, polled := map[string]int{}, len(s.noted("polled"))
 	var talks []*talk
 	var asked record // the question, when it was asked
 	for _, r := range remoteCases {
@@ -195,6 +197,9 @@ func (s *remoteServer) round(c *crew, who string) {
 				s.Fatalf("%s was not begun", name)
 			}
 		}
+	}
+	if s.cmd != nil {
+		s.await("polled", polled+1) // until the task's handle is committed, a death is doubt
 	}
 	if who == "us" {
 		c.kill(c.p.name)

@@ -120,6 +120,7 @@ function answerTask(m) {
   switch (m.method) {
     case 'tasks/get':
       judge(tasks.GetTaskRequestV2Schema, m)
+      note('polled', id)
       return judge(tasks.GetTaskResultV2Schema, { resultType: 'complete', ...detailed(load(id)) })
     case 'tasks/update':
       judge(tasks.UpdateTaskRequestV2Schema, m)
