@@ -26,7 +26,7 @@ func TestProgramOnThePages(t *testing.T) {
 		}
 	}
 	block := regexp.MustCompile("(?ms)^```(?:go|yaml)\n(.*?)^```$")
-	for _, page := range []string{"docs/embedding.md", "docs/extending.md", "docs/tools.md", "README.md"} {
+	for _, page := range []string{"docs/embedding.md", "docs/extending.md", "docs/mcp.md", "docs/tools.md", "README.md"} {
 		blocks := block.FindAllStringSubmatch(readFile(t, page), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s has no code blocks", page)

@@ -171,6 +171,9 @@ type Interrupt struct {
 	ExpiresAt time.Time
 	// Metadata is passed on to the frontend with the question, as JSON.
 	Metadata json.RawMessage
+	// TellDeclined: the tool is called again also if the person declines to answer, with
+	// an answer that is marked so. Otherwise the call's result says that they declined.
+	TellDeclined bool
 }
 
 // The reasons of questions that every frontend knows, from AG-UI.
@@ -199,8 +202,8 @@ type Answer struct {
 	// Asked is the interrupt's Metadata. Code that asks with one of AG-UI's reasons, as
 	// others do, can tell by it whether the question was its own.
 	Asked json.RawMessage `json:"-"`
-	// Declined: the question was abandoned without an answer. Tools never see such
-	// an answer; the call's result says so.
+	// Declined: the question was abandoned without an answer. A tool sees such an answer
+	// only if it asked with TellDeclined; otherwise the call's result says so.
 	Declined bool `json:"declined,omitempty"`
 }
 
@@ -385,6 +388,11 @@ func Keep(ctx context.Context, value json.RawMessage) error {
 	c.kept.Store(&value)
 	return nil
 }
+
+// ErrCancelled is the cause ([context.Cause]) of the end of a tool's context if the user has
+// cancelled the run. Any other cause, such as the end of the process, leaves the run to be
+// continued, so work that goes on elsewhere must be left alone.
+var ErrCancelled = errors.New("cancelled by the user")
 
 // ErrOutcomeUnknown is wrapped by the error of a tool that has sent something and cannot
 // tell what became of it, because a connection broke or a time was up. It is no failure:

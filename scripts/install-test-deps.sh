@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond Go: Node.js, redis-server and Chromium, and from the
-# npm registry the official AG-UI client, the page's type checker, what clients/js is
-# built and tested with, and the packages of the example pages. Skips what is already
-# installed. Packages' install scripts are not run.
+# npm registry the official AG-UI client, the official MCP servers, the page's type checker,
+# what clients/js is built and tested with, and the packages of the example pages. Skips what
+# is already installed. Packages' install scripts are not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,7 +25,7 @@ fi
 
 # All at once: they mostly wait for the registry.
 running=()
-for dir in test/oracle web clients/js $(dirname examples/*/package-lock.json); do
+for dir in test/oracle test/mcp web clients/js $(dirname examples/*/package-lock.json); do
 	if ! cmp -s "$dir/package-lock.json" "$dir/node_modules/.installed-lock"; then
 		(npm --prefix "$dir" ci --ignore-scripts --no-audit --no-fund && cp "$dir/package-lock.json" "$dir/node_modules/.installed-lock") &
 		running+=($!)

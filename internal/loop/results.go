@@ -97,6 +97,7 @@ func (r *run) repeatable(call thread.Call) bool {
 func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 	c := r.st.Call(call.ID)
 	c.Interrupt, c.Answer, c.InDoubt, c.Unknown, c.Repeats = r.interrupt(ask, call.ID), nil, call.InDoubt, call.InDoubt && call.Unknown, false
+	c.TellDeclined = ask.TellDeclined
 	return r.w.Step(nil, func(c *store.Commit, _ store.Cursor) {
 		if !call.InDoubt {
 			// The call ended with the question, so it is not in doubt. It starts again with

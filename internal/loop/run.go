@@ -95,7 +95,7 @@ type run struct {
 }
 
 // errCancelled is the cause of a run that its user cancelled.
-var errCancelled = errors.New("cancelled by the user")
+var errCancelled = holdfast.ErrCancelled
 
 // lister is the list of the runs of this process.
 type lister interface {

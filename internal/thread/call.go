@@ -52,6 +52,9 @@ type Call struct {
 	// Outside is how far a call has come that is finished from outside; nil for others, and
 	// before it is handed out.
 	Outside *Outside `json:"outside,omitempty"`
+	// TellDeclined means that the tool is called with the answer to Interrupt also if the
+	// person declines.
+	TellDeclined bool `json:"tellDeclined,omitempty"`
 	// Interrupt is the question that the call waits for; nil if there is none.
 	Interrupt *agui.Interrupt `json:"interrupt,omitempty"`
 	// Answer is a person's answer to Interrupt; nil until it is given.

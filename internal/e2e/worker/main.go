@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -36,6 +37,7 @@ func run() error {
 	serves := flag.Bool("serve", false, "be that service")
 	reset := flag.Bool("reset-newer", false, "begin states of unknown versions anew")
 	provider := flag.String("provider", "", "where a fake provider of models is; empty for none")
+	mcpOptions := flag.String("mcp", "", "the options of the MCP server of the agent remote, as JSON")
 	flag.Parse()
 	file, err := os.OpenFile(*path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -66,9 +68,14 @@ func run() error {
 		}
 		agents = append(agents, caller)
 	}
+	remotes, end, err := remote(*mcpOptions)
+	if err != nil {
+		return err
+	}
+	defer end()
 	return server.ListenAndServe(server.Config{
 		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
-		Agents: append(agents, prompted...),
+		Agents: slices.Concat(agents, prompted, remotes),
 		Limits: map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}, "orders": {MaxIterations: orderIterations}},
 	})
 }

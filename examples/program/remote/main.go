@@ -1,0 +1,41 @@
+// Command remote runs an agent with tools of an MCP server.
+package main
+
+import (
+	"context"
+	"log"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/mcp"
+	"github.com/holdfast-agents/holdfast/model/openai"
+	"github.com/holdfast-agents/holdfast/server"
+)
+
+func main() {
+	if err := serve(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func serve(ctx context.Context) error {
+	files, err := mcp.Open(mcp.Options{
+		Name:    "files",
+		Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/docs"},
+		Tools:   []string{"read_*", "list_*", "write_file"},
+		Effects: map[string]holdfast.Effect{"write_file": holdfast.EffectIdempotent},
+	})
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	if err := files.Ready(ctx); err != nil {
+		log.Printf("without files for now: %v", err)
+	}
+	model, err := openai.New(openai.Options{Model: "gpt-5-mini"})
+	if err != nil {
+		return err
+	}
+	return server.ListenAndServe(server.Config{
+		Agents: []holdfast.Agent{{Name: "clerk", Model: model, Tools: files.Tools()}},
+	})
+}

@@ -1,0 +1,200 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/schema"
+)
+
+// Questions of a server in the middle of a call. A person answers them one after the other,
+// and each time the run ends meanwhile; what the server has asked and what was answered is
+// kept with the call. With the last answer the call goes on: the same call, with the state
+// that the server gave.
+
+// The types of results that are not the end of a call.
+const (
+	typeInput = "input_required"
+	typeTask  = "task"
+)
+
+// demand is a result that asks for something.
+type demand struct {
+	Type     string          `json:"resultType"`
+	Requests inputRequests   `json:"inputRequests"`
+	State    json.RawMessage `json:"requestState"`
+}
+
+// inputRequests are what a server asks for, by keys of its own.
+type inputRequests map[string]inputRequest
+
+type inputRequest struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// question is a question of a server to a person.
+type question struct {
+	Key     string          `json:"key"`
+	Mode    string          `json:"mode,omitempty"`
+	Message string          `json:"message"`
+	Schema  json.RawMessage `json:"requestedSchema,omitempty"`
+	URL     string          `json:"url,omitempty"`
+}
+
+// url reports whether the person is sent to a page instead of filling in a form.
+func (q *question) url() bool { return q.Mode == "url" }
+
+// asked is what our question's metadata says: the frontend shows it, and with the answer it
+// tells which question was answered.
+type asked struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+	Mode   string `json:"mode"`
+	URL    string `json:"url,omitempty"`
+	Key    string `json:"key"`
+	Round  int    `json:"round"`
+}
+
+// demanded takes over what the server asks for instead of an answer. It returns the first
+// question; nil if the server only wants to be called again.
+func (c *calling) demanded(ctx context.Context, r *demand) (*holdfast.Interrupt, error) {
+	questions, err := c.questionsOf(r.Requests)
+	if err != nil {
+		return nil, err
+	}
+	c.kept.Round++
+	c.kept.State, c.kept.Questions, c.kept.Answers, c.kept.Sending = r.State, questions, nil, false
+	if string(r.State) == "null" {
+		c.kept.State = nil
+	}
+	if err := c.keep(ctx); err != nil {
+		return nil, err
+	}
+	return c.ask(""), nil
+}
+
+// questionsOf returns the questions among what a server asks for, in the order of their
+// keys. It is not offered anything else, so anything else is a mistake.
+func (c *calling) questionsOf(requests inputRequests) ([]question, error) {
+	var questions []question
+	for _, key := range slices.Sorted(maps.Keys(requests)) {
+		r := requests[key]
+		wrong := func(text string) error {
+			return holdfast.Errorf(codeAnswer, "%s was called, and the MCP server %s asks for something that it cannot get: %s.", c.t.spec.Name, c.t.server.o.Name, text)
+		}
+		q := question{Key: key}
+		if r.Method != "elicitation/create" {
+			return nil, wrong(shorten(r.Method, 50))
+		}
+		if err := json.Unmarshal(r.Params, &q); err != nil {
+			return nil, wrong("a question that cannot be read")
+		}
+		q.Key = key
+		if q.url() {
+			q.Schema = json.RawMessage(urlSchema)
+		} else if _, err := schema.Compile(q.Schema); err != nil {
+			return nil, wrong("an answer whose schema cannot be used")
+		}
+		questions = append(questions, q)
+	}
+	return questions, nil
+}
+
+// urlSchema is the schema of the answer to a question on a page elsewhere.
+const urlSchema = `{"type":"object","properties":{"action":{"type":"string","enum":["accept","decline","cancel"],` +
+	`"description":"accept, the default: the page was opened."}}}`
+
+// ask returns the next question without an answer; nil if there is none. Note is added to
+// it.
+func (c *calling) ask(note string) *holdfast.Interrupt {
+	for _, q := range c.kept.Questions {
+		if c.kept.Answers[q.Key] != nil {
+			continue
+		}
+		m := asked{Server: c.t.server.o.Name, Tool: c.t.spec.Name, Mode: "form", URL: q.URL, Key: q.Key, Round: c.kept.Round}
+		if q.url() {
+			m.Mode = "url"
+		}
+		metadata, err := json.Marshal(map[string]asked{"mcp": m})
+		if err != nil {
+			return nil
+		}
+		return &holdfast.Interrupt{
+			Reason: holdfast.ReasonInputRequired, Message: q.Message + note, ResponseSchema: q.Schema, Metadata: metadata, TellDeclined: true,
+		}
+	}
+	return nil
+}
+
+// answered takes over the person's answer, if the call has come with one, and returns the
+// next question; nil if there is none.
+func (c *calling) answered() *holdfast.Interrupt {
+	a := c.call.Answer
+	var to struct {
+		MCP asked `json:"mcp"`
+	}
+	if a == nil || json.Unmarshal(a.Asked, &to) != nil || to.MCP.Round != c.kept.Round {
+		return c.ask("") // it answers something else, such as whether the call may be made
+	}
+	for _, q := range c.kept.Questions {
+		if q.Key != to.MCP.Key || c.kept.Answers[q.Key] != nil {
+			continue
+		}
+		answer, err := q.answer(a)
+		if err != nil {
+			return c.ask(fmt.Sprintf(" (The answer before could not be used: %v.)", err))
+		}
+		if c.kept.Answers == nil {
+			c.kept.Answers = map[string]json.RawMessage{}
+		}
+		c.kept.Answers[q.Key] = answer
+	}
+	return c.ask("")
+}
+
+// answer returns a person's answer as the server gets it.
+func (q *question) answer(a *holdfast.Answer) (json.RawMessage, error) {
+	said := struct {
+		Action  string          `json:"action"`
+		Content json.RawMessage `json:"content,omitempty"`
+	}{Action: "accept"}
+	switch {
+	case a.Declined:
+		said.Action = "decline"
+	case q.url():
+		var page struct {
+			Action string `json:"action"`
+		}
+		if json.Unmarshal(a.Payload, &page) == nil && page.Action != "" {
+			said.Action = page.Action
+		}
+	default:
+		s, err := schema.Compile(q.Schema)
+		if err == nil {
+			err = s.Validate(a.Payload)
+		}
+		if err != nil {
+			return nil, err
+		}
+		said.Content = a.Payload
+	}
+	return json.Marshal(said)
+}
+
+// askAfterKeeping asks the next question of several, when the answers so far are kept.
+func (c *calling) askAfterKeeping(ctx context.Context, ask *holdfast.Interrupt) error {
+	return orInterrupt(c.keep(ctx), ask)
+}
+
+// orInterrupt returns the error, or else the question.
+func orInterrupt(err error, ask *holdfast.Interrupt) error {
+	if err != nil {
+		return err
+	}
+	return ask
+}

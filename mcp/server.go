@@ -1,0 +1,414 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/netguard"
+	"github.com/holdfast-agents/holdfast/mcp/internal/stdio"
+	"github.com/holdfast-agents/holdfast/mcp/internal/streamhttp"
+	"github.com/holdfast-agents/holdfast/mcp/internal/wire"
+)
+
+// The connection to a server, seen from its tools: there is one or there is none. A single
+// goroutine makes it, makes it again when it is lost, and reads the list of tools.
+
+// Server is an MCP server whose tools are used here. One goroutine keeps a connection to it
+// for everybody, and the list of its tools up to date; a call takes whichever connection
+// there is. The methods may be called concurrently.
+type Server struct {
+	o      Options
+	http   *http.Client
+	tools  atomic.Pointer[listing]
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+	first  chan struct{} // closed after the first attempt to connect
+	once   sync.Once
+	random func() float64
+
+	mu      sync.Mutex
+	current *session
+	alive   map[*session]bool
+	trying  chan struct{} // closed when the next attempt has ended; nil if calls do not wait for it
+	lostAt  time.Time     // when the last connection was lost
+	held    map[string]*held
+	problem error // why there is no connection
+}
+
+// Open starts to use a server. It does not wait for it: until the server can be reached it
+// has no tools. The error lists the mistakes in the options.
+func Open(o Options) (*Server, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("the MCP server %q: %w", o.Name, err)
+	}
+	s := &Server{o: o.withDefaults(), first: make(chan struct{}), alive: map[*session]bool{}, held: map[string]*held{}, trying: make(chan struct{}), random: rand.Float64}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.tools.Store(&listing{})
+	if o.URL != "" {
+		guard, err := o.guard()
+		if err != nil {
+			return nil, err
+		}
+		s.http = client(guard, o.RoundTripper)
+	}
+	s.wg.Go(s.run)
+	return s, nil
+}
+
+// client returns a client whose requests go where the guard allows it, and not where an
+// answer says.
+func client(guard *netguard.Guard, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
+	var t http.RoundTripper = guard.Transport(&http.Transport{
+		ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+	})
+	if wrap != nil {
+		t = wrap(t)
+	}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Name returns the server's name.
+func (s *Server) Name() string { return s.o.Name }
+
+// Tools returns the server's tools as they are now, sorted by name: those of the last list,
+// also while the server is down. The caller must not change the slice.
+func (s *Server) Tools() []holdfast.Tool { return s.tools.Load().tools }
+
+// Refused returns what the server offers and is not used, with the reasons. What the options
+// leave out is not among it.
+func (s *Server) Refused() []Refused { return s.tools.Load().refused }
+
+// Ready waits until the server was connected to or the first attempt has failed, and returns
+// why there is no connection.
+func (s *Server) Ready(ctx context.Context) error {
+	select {
+	case <-s.first:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return s.problem
+	}
+	return nil
+}
+
+// errClosed is the error of calls after Close.
+var errClosed = errors.New("the server is not used any more")
+
+// Close ends the connection and waits for its process, if it is one. Calls in progress fail.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.cancel(errClosed)
+	for _, h := range s.held {
+		h.timer.Stop()
+	}
+	for x := range s.alive {
+		_ = x.Close()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+	if s.http != nil {
+		s.http.CloseIdleConnections()
+	}
+}
+
+// session returns the connection to use. It waits for an attempt to connect that is in
+// progress, and for further ones if the connection was lost only now. A server that is down
+// for longer fails its calls at once.
+func (s *Server) session(ctx context.Context) (*session, error) {
+	for {
+		s.mu.Lock()
+		x := s.current
+		if x != nil && x.dead() && s.trying == nil {
+			s.trying = make(chan struct{}) // what the manager is about to do
+		}
+		trying, problem := s.trying, s.problem
+		s.mu.Unlock()
+		switch {
+		case s.ctx.Err() != nil:
+			return nil, errClosed
+		case x != nil && !x.dead():
+			return x, nil
+		case trying == nil:
+			return nil, problem
+		}
+		select {
+		case <-trying:
+		case <-s.ctx.Done():
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// The pauses between attempts to connect double from the first to the longest.
+const (
+	firstPause   = 500 * time.Millisecond
+	longestPause = 30 * time.Second
+	maxAsked     = 2 * time.Minute // that a server can ask for
+	// settled is how long a connection has to last for the next attempt to be made at once,
+	// and how long after its loss calls wait for another.
+	settled = 10 * time.Second
+)
+
+// run keeps a connection until the server is closed.
+func (s *Server) run() {
+	defer s.leave()
+	var e era
+	pause := firstPause
+	for s.ctx.Err() == nil {
+		s.begin()
+		x, list, err := s.connect(&e)
+		s.finish(x, list, err)
+		if err == nil {
+			err = s.watch(x, &e)
+			if time.Since(x.born) >= settled {
+				pause = firstPause
+				continue
+			}
+		}
+		if !s.rest(max(time.Duration(float64(pause)*(0.8+0.4*s.random())), retryAfter(err))) {
+			return
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// leave ends the connection that there is.
+func (s *Server) leave() {
+	s.mu.Lock()
+	x := s.current
+	s.current = nil
+	s.mu.Unlock()
+	if x != nil {
+		_ = x.Close()
+		s.retire(x)
+	}
+}
+
+// retryAfter returns how long the server wants to be left alone.
+func retryAfter(err error) time.Duration {
+	var status *wire.StatusError
+	if errors.As(err, &status) {
+		return min(status.RetryAfter, maxAsked)
+	}
+	return 0
+}
+
+// rest waits; false if the server was closed meanwhile.
+func (s *Server) rest(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// begin notes that an attempt to connect begins.
+func (s *Server) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trying == nil {
+		s.trying = make(chan struct{})
+	}
+}
+
+// finish notes how the attempt to connect ended. The new connection takes the old one's
+// place, which ends when its calls have.
+func (s *Server) finish(x *session, list *listing, err error) {
+	s.mu.Lock()
+	old := s.current
+	said := err != nil && s.problem != nil && err.Error() == s.problem.Error()
+	switch {
+	case x != nil:
+		s.current, s.problem = x, nil
+		s.tools.Store(list)
+	case old == nil || old.dead():
+		s.current, s.problem = nil, err
+	default:
+		old = nil // it goes on
+	}
+	close(s.trying)
+	s.trying = nil
+	if err != nil && time.Since(s.lostAt) < settled {
+		s.trying = make(chan struct{})
+	}
+	s.mu.Unlock()
+	defer s.once.Do(func() { close(s.first) })
+	if old != nil {
+		s.retire(old)
+	}
+	switch {
+	case s.ctx.Err() != nil:
+	case err == nil:
+		s.o.Log.Info("connected to an MCP server", "revision", x.version, "tools", len(list.tools))
+		list.log(s.o.Log)
+	case !said:
+		s.o.Log.Warn("an MCP server cannot be used; it is tried again", "error", s.o.redact(err.Error()))
+	}
+}
+
+// start runs f in a goroutine that Close waits for; false if the server is closed.
+func (s *Server) start(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.wg.Go(f)
+	return true
+}
+
+// retire lets a session end when its calls have.
+func (s *Server) retire(x *session) {
+	s.wg.Go(func() {
+		x.retire()
+		s.mu.Lock()
+		delete(s.alive, x)
+		s.mu.Unlock()
+	})
+}
+
+// followTimeout is how long the list of tools waits until changes of it are told.
+const followTimeout = time.Second
+
+// connect connects to the server and lists its tools.
+func (s *Server) connect(e *era) (*session, *listing, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.ConnectTimeout)
+	defer cancel()
+	ev, h := newEvents(), &hello{era: *e, elicits: s.o.Elicitation}
+	c, err := s.open(ev, h)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := connect(ctx, c, ev, h, s.o.Log)
+	if err != nil {
+		h.learn(e, "", err)
+		return nil, nil, err
+	}
+	h.learn(e, x.version, nil)
+	s.mu.Lock()
+	s.alive[x] = true
+	s.mu.Unlock()
+	// A change between the list and the moment from which changes are told would be missed.
+	t := time.NewTimer(followTimeout)
+	defer t.Stop()
+	select {
+	case <-ev.following:
+		x.followed = true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	list, err := s.list(ctx, x)
+	if err != nil || s.ctx.Err() != nil {
+		_ = x.Close()
+		s.retire(x)
+		return nil, nil, cmpError(err, errClosed)
+	}
+	return x, list, nil
+}
+
+func cmpError(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// open starts the process, or makes ready for requests.
+func (s *Server) open(ev *events, h *hello) (transport, error) {
+	if s.o.URL == "" {
+		if !h.era.patient && !h.era.modern {
+			h.probe = min(probeTimeout, s.o.ConnectTimeout/2)
+		}
+		c, err := stdio.Start(s.o.spec(), s.o.MaxMessageBytes)
+		if err != nil {
+			return nil, fmt.Errorf("it cannot be started: %w", err)
+		}
+		return c, nil
+	}
+	header := http.Header{}
+	for name, value := range s.o.Headers {
+		header.Set(name, value)
+	}
+	return streamhttp.New(streamhttp.Options{URL: s.o.URL, Client: s.http, Header: header, Limit: s.o.MaxMessageBytes, Listening: ev.follow, Stale: ev.replace}), nil
+}
+
+// watch follows changes of the list of tools until the connection is to be replaced, and
+// returns why.
+func (s *Server) watch(x *session, e *era) error {
+	late := x.events.following
+	if x.followed {
+		late = nil
+	}
+	for {
+		select {
+		case <-late:
+			late = nil
+			signal(x.events.relist, struct{}{})
+		case <-s.ctx.Done():
+			s.lost(x, errClosed)
+			return errClosed
+		case <-x.ended:
+			err := fmt.Errorf("the connection has ended: %w", cmpError(x.err, errors.New("the server has closed it")))
+			s.lost(x, err)
+			return err
+		case err := <-x.events.gone:
+			if errors.Is(err, errSlow) {
+				*e = era{modern: true, patient: true}
+			}
+			s.lost(x, err)
+			return err
+		case err := <-x.events.stale:
+			s.o.Log.Info("an MCP server is connected to again", "reason", s.o.redact(err.Error()))
+			return err // and x serves calls until there is another
+		case <-x.events.relist:
+			if err := s.relist(x); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// lost notes that a connection cannot be used any more. Calls wait for the next one.
+func (s *Server) lost(x *session, err error) {
+	s.mu.Lock()
+	s.current, s.problem, s.lostAt = nil, err, time.Now()
+	if s.trying == nil {
+		s.trying = make(chan struct{})
+	}
+	s.mu.Unlock()
+	if s.ctx.Err() == nil {
+		s.o.Log.Warn("the connection to an MCP server is lost", "error", s.o.redact(err.Error()))
+	}
+	s.retire(x)
+}
+
+// relist takes over a changed list of tools.
+func (s *Server) relist(x *session) error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.ConnectTimeout)
+	defer cancel()
+	list, err := s.list(ctx, x)
+	if err != nil {
+		s.o.Log.Warn("the changed list of an MCP server's tools cannot be read", "error", s.o.redact(err.Error()))
+		return err
+	}
+	s.tools.Store(list)
+	s.o.Log.Info("the list of an MCP server's tools has changed", "tools", len(list.tools))
+	list.log(s.o.Log)
+	return nil
+}
