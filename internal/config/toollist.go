@@ -93,7 +93,12 @@ func (p *parser) unknownTool(entry string) string {
 	for _, server := range servers {
 		known = append(known, server+"_*")
 	}
-	if strings.Contains(entry, "*") {
+	if begin, _, isPattern := strings.Cut(entry, "*"); isPattern {
+		for _, server := range servers {
+			if begin != "" && strings.HasPrefix(server, begin) {
+				return "the pattern " + show(entry) + " begins with no name of an MCP server; did you mean " + show(server+"_*") + "?"
+			}
+		}
 		return "the pattern " + show(entry) + " stands for no tool that this file declares, and does not begin with the name of an MCP server and _" + suggest(entry, known)
 	}
 	return "unknown tool " + show(entry) + suggest(entry, known)
