@@ -247,9 +247,13 @@ func (r declaring) besideFile(n *yaml.Node, what string, limit int) ([]byte, boo
 func credential(r declaring, n *yaml.Node, what string) any {
 	c := &Credential{}
 	before := len(r.mistakes)
+	note := func(key string, n *yaml.Node) string {
+		r.d.at[join(what, key)] = position(resolve(n))
+		return join(what, key)
+	}
 	at := r.object(n, what, fields{
-		"env":    func(n *yaml.Node) { c.Env = r.variableName(n, what+".env") },
-		"file":   func(n *yaml.Node) { c.File, _ = r.text(n, what+".file") },
+		"env":    func(n *yaml.Node) { c.Env = r.variableName(n, note("env", n)) },
+		"file":   func(n *yaml.Node) { c.File, _ = r.text(n, note("file", n)) },
 		"header": func(n *yaml.Node) { c.Header = r.headerName(n, what+".header") },
 		"prefix": func(n *yaml.Node) { c.Prefix, _ = r.text(n, what+".prefix") },
 		"scopes": func(n *yaml.Node) {
@@ -259,9 +263,6 @@ func credential(r declaring, n *yaml.Node, what string) any {
 			})
 		},
 	})
-	for key, where := range at {
-		r.d.at[join(what, key)] = where
-	}
 	_, env := at["env"]
 	_, file := at["file"]
 	switch {
