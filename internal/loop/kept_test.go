@@ -118,7 +118,7 @@ func TestKeepRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var large, bad error
 		tool := holdfast.NewTool("work", "works", func(ctx context.Context, _ struct{}) (string, error) {
-			large = holdfast.Keep(ctx, json.RawMessage(`"`+strings.Repeat("x", holdfast.MaxKept)+`"`))
+			large = holdfast.Keep(ctx, json.RawMessage(`"`+strings.Repeat("x", 64<<10)+`"`))
 			bad = holdfast.Keep(ctx, json.RawMessage(`{`))
 			return "ok", nil
 		})
