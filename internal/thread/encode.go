@@ -2,9 +2,17 @@ package thread
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast/store"
+)
+
+var (
+	// ErrUnreadable means that the bytes are not what any version has written.
+	ErrUnreadable = errors.New("a stored value cannot be read")
+	// ErrNegative means that a counter is negative.
+	ErrNegative = errors.New("a checkpoint has a negative counter")
 )
 
 // MustJSON encodes one of this package's own stored values, which can always be encoded.
