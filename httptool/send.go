@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/idempotency"
 	"github.com/holdfast-agents/holdfast/internal/netguard"
 )
 
@@ -172,7 +173,7 @@ func (t *Tool) send(ctx context.Context, call holdfast.ToolCall, r *request, a *
 func (t *Tool) roundTrip(request *http.Request, r *request) (*http.Response, error) {
 	client := *t.client.http
 	if t.spec.Effect != holdfast.EffectPure && r == t.request {
-		client.Transport = holdfast.KeyTransport{Base: client.Transport}
+		client.Transport = idempotency.Transport{Base: client.Transport}
 	}
 	return client.Do(request)
 }

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/idempotency"
 	"github.com/holdfast-agents/holdfast/secret"
 )
 
@@ -112,7 +113,7 @@ func New(o Options) (func(context.Context, holdfast.OutsideCall) error, error) {
 		o.Now = time.Now
 	}
 	s := &sender{Options: o, client: &http.Client{
-		Transport:     holdfast.KeyTransport{Base: o.Transport},
+		Transport:     idempotency.Transport{Base: o.Transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	return s.deliver, nil

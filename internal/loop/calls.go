@@ -107,7 +107,7 @@ func (a *completion) noteRepeats() {
 	used := map[string]int{}
 	for i, c := range a.sequence {
 		call := &r.st.Calls[i]
-		happened := r.st.HappenedWith(c.name)
+		happened := r.st.Happened.With(c.name)
 		if call.Frontend || len(happened) == 0 || call.Given != nil || !r.startable(call) {
 			continue
 		}
