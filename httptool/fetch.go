@@ -115,7 +115,7 @@ func pageRequest(text string) (*request, error) {
 	case u.User != nil:
 		return nil, errors.New("url must have no user name and password")
 	}
-	r := &request{method: http.MethodGet, base: &url.URL{Scheme: u.Scheme, Host: u.Host}, path: []template{{{text: strings.TrimPrefix(cmp.Or(u.EscapedPath(), "/"), "/")}}}}
+	r := &request{strange: true, method: http.MethodGet, base: &url.URL{Scheme: u.Scheme, Host: u.Host}, path: []template{{{text: strings.TrimPrefix(cmp.Or(u.EscapedPath(), "/"), "/")}}}}
 	if u.RawQuery != "" {
 		r.query = []queryMember{{name: template{{text: u.RawQuery}}, bare: true}}
 	}

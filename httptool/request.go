@@ -37,6 +37,8 @@ type request struct {
 	rest bool
 	// declared are the arguments' names, as the schema has them.
 	declared []string
+	// strange: the request goes to whatever host a model has named.
+	strange bool
 	// secrets are texts that nobody may read.
 	secrets []string
 }

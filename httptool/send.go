@@ -21,6 +21,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/netguard"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 )
 
 // The codes of a tool's errors.
@@ -151,6 +152,9 @@ func (t *Tool) send(ctx context.Context, call holdfast.ToolCall, r *request, a *
 	request, err := r.build(tracker.trace(holdfast.ContextWithCall(bounded, call, nil)), a)
 	if err != nil {
 		return nil, &argumentsError{fmt.Errorf("nothing was sent by %s: %w", t.spec.Name, err)}
+	}
+	if !r.strange {
+		traceparent.Add(ctx, request.Header)
 	}
 	res, err := t.roundTrip(request, r)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -461,5 +462,31 @@ func TestHTTP2(t *testing.T) {
 	s.Close()
 	if _, err := call(t, tool, ""); !strings.HasPrefix(public(err), "http_unreachable") {
 		t.Error(err)
+	}
+}
+
+// TestTraceparent: a service gets the trace context of the run, unless the tool's own header
+// says another one; a page that a model has named gets none.
+func TestTraceparent(t *testing.T) {
+	const parent, own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-11111111111111111111111111111111-2222222222222222-00"
+	var got []string
+	s := newService(t, func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Header.Get("traceparent")) })
+	ctx := holdfast.ContextWithRun(t.Context(), &holdfast.RunContext{Iteration: func() holdfast.Iteration { return holdfast.Iteration{Traceparent: parent} }})
+	page, err := httptool.Fetch(httptool.FetchOptions{Allow: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Close()
+	for _, tool := range []holdfast.Tool{newTool(t, httptool.Options{URL: s.URL}), newTool(t, httptool.Options{URL: s.URL, Headers: map[string]string{"Traceparent": own}}), page} {
+		arguments := json.RawMessage(`{}`)
+		if tool == page {
+			arguments = json.RawMessage(`{"url":"` + s.URL + `"}`)
+		}
+		if _, err := tool.Call(ctx, holdfast.ToolCall{Arguments: arguments}); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []string{parent, own, ""}; !slices.Equal(got, want) {
+		t.Errorf("sent %q", got)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/secret"
 )
 
@@ -168,6 +169,7 @@ func (s *sender) try(ctx context.Context, body []byte) (again bool, after time.D
 		r.Header.Set(name, value)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	traceparent.Add(ctx, r.Header)
 	if !s.Secret.IsZero() {
 		r.Header.Set(HeaderSignature, s.sign(body))
 	}
