@@ -62,7 +62,7 @@ type Fetcher struct{ tool *Tool }
 
 // anywhere follows redirects, but none from https to http. The guard looks at each.
 func anywhere(next *http.Request, done []*http.Request) error {
-	if len(done) > maxRedirects || next.URL.Scheme != "https" && done[len(done)-1].URL.Scheme == "https" || next.URL.User != nil {
+	if len(done) > maxRedirects || next.URL.Scheme != "https" && next.URL.Scheme != "http" || next.URL.Scheme != "https" && done[len(done)-1].URL.Scheme == "https" || next.URL.User != nil {
 		return http.ErrUseLastResponse
 	}
 	next.Header.Del("Referer")
