@@ -67,7 +67,7 @@ func (a *completion) settle() (bool, error) {
 // askAgain takes the answer back and notes it, so that the next request has it.
 func (a *completion) askAgain(wrong *misfit) error {
 	r := a.r
-	r.host.cfg.Log.Warn("the model's answer does not have its form, asking again", "thread", r.key.Thread, "run", r.rec.ID,
+	r.log.Warn("the model's answer does not have its form, asking again", "thread", r.key.Thread, "run", r.rec.ID,
 		"iteration", r.st.Iteration, "attempt", a.attempt, "errors", wrong.errors)
 	r.st.AddUsage(a.usage)
 	r.st.Misfit = thread.NewMisfit(string(a.text), wrong.errors)
