@@ -109,6 +109,7 @@ func TestReload(t *testing.T) {
 		if texts := looptest.Texts(t, e, "t"); texts[len(texts)-1] != "assistant:"+said("2") {
 			t.Errorf("the thread goes on with %q", texts)
 		}
+		synctest.Wait()
 		if !closed(use(t, e, edition("a", "3", nil))) {
 			t.Error("agents that no run has are still used")
 		}
@@ -354,37 +355,61 @@ func TestReloadUnsure(t *testing.T) {
 	})
 }
 
-// vague is a store that commits and does not answer, while vague is set.
+// TestReloadForgets: agents are not kept for a run whose first commit never landed.
+func TestReloadForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &vague{Store: memstore.New(), loses: true}
+		e := looptest.Start(t, db, nil, edition("a", "1", nil))
+		reply, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		looptest.Succeeded(t, looptest.Collect(t, reply, err))
+		db.set(true)
+		if _, err := e.Post(t.Context(), looptest.Alice, "", looptest.RunInput("t", "r2", looptest.UserSays("u2", "go"))); looptest.Code(err) != codes.StoreUnavailable {
+			t.Fatalf("got %v", err)
+		}
+		unused := use(t, e, edition("a", "2", nil))
+		synctest.Wait()
+		if closed(unused) {
+			t.Fatal("the agent of a run that may have begun is unused")
+		}
+		db.set(false)
+		<-unused // after a while, or the test never ends
+	})
+}
+
+// vague is a store that, while vague is set, does not say what became of a commit: it has
+// landed or, if the store loses it, not.
 type vague struct {
 	store.Store
-	mu    sync.Mutex
-	vague bool
+	loses        bool
+	mu           sync.Mutex
+	vague, tried bool
 }
 
 func (v *vague) set(on bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.vague = on
-}
-
-func (v *vague) is() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.vague
+	v.vague, v.tried = on, false
 }
 
 func (v *vague) Commit(ctx context.Context, c *store.Commit) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.tried = true
+	if v.vague && v.loses {
+		return errors.New("no answer")
+	}
 	err := v.Store.Commit(ctx, c)
-	if v.is() {
+	if v.vague {
 		return errors.New("no answer")
 	}
 	return err
 }
 
 func (v *vague) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
-	head, err := v.Store.Head(ctx, key)
-	if v.is() && head != nil {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.vague && v.tried {
 		return nil, errors.New("no answer")
 	}
-	return head, err
+	return v.Store.Head(ctx, key)
 }
