@@ -129,14 +129,14 @@ func (b *beginning) states(ctx context.Context) error {
 	if b.p.d.Do == decide.Keep {
 		return nil // nothing runs: they stay as they are
 	}
-	restored, err := b.restore(ctx, b.p.Key, b.st, b.p.agent.Name)
+	restored, err := b.restore(ctx, b.p.Key, b.st, b.p.agent)
 	if err != nil {
 		return err
 	}
 	if b.p.d.Do == decide.Fresh && !b.onlyResults() {
-		restored.states = b.schemas[b.p.agent.Name].NewRun(restored.states)
+		restored.states = b.p.agent.schema.NewRun(restored.states)
 	}
-	b.r.live = b.schemas[b.p.agent.Name].Live(restored.states)
+	b.r.live = b.p.agent.schema.Live(restored.states)
 	b.st.Follow(b.r.live)
 	b.c.Put = append(b.c.Put, restored.put...)
 	b.r.change = restored.change

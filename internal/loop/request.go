@@ -24,7 +24,7 @@ func (a *completion) request() *holdfast.ModelRequest {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)
 	}
 	instruct(req, r.rec, &r.agent.Client, r.st.Changing())
-	if f := r.host.forms[r.agent.Name]; f != nil {
+	if f := r.agent.form; f != nil {
 		req.Output = &f.Output
 	}
 	wrong := after(r.st.Misfit)

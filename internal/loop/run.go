@@ -35,7 +35,7 @@ type run struct {
 	list   lister
 	key    store.ThreadKey
 	rec    *thread.Run
-	agent  *holdfast.Agent
+	agent  *agent
 	box    *toolbox
 	tools  map[string]holdfast.Tool // those of box
 	st     *thread.State
@@ -104,8 +104,8 @@ var errCancelled = holdfast.ErrCancelled
 type lister interface {
 	// unlist removes the run from the list; after that nothing starts to read its inbox.
 	unlist(r *run)
-	// freeSlot gives the run's place to another one.
-	freeSlot(who holdfast.Principal)
+	// freeSlot gives the run's place to another one. It needs its agents no more.
+	freeSlot(who holdfast.Principal, agents *Agents)
 }
 
 // prepare sets up what the run needs to start. first are the records of its first commit
@@ -123,8 +123,8 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
 		Record: r.notes.add, History: r.notes.history, Keep: r.keeps.save,
 	})
-	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
-	r.models = r.host.models[r.agent.Name]
+	r.inner, r.chain = r.ctx, r.agent.chain
+	r.models = r.agent.models
 	r.model = r.models.Find(r.st.Model)
 	r.st.Follow(r.live)
 	for i := range r.hist.Path {
@@ -134,7 +134,7 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.moveTo(r.st.Iteration)
 	r.results, r.counted = r.kept(), r.st.Bytes
 	if r.box == nil { // it has begun elsewhere
-		r.box = r.host.tools[r.agent.Name].now()
+		r.box = r.agent.tools.now()
 	}
 	r.tools = r.box.byName
 }
@@ -215,7 +215,7 @@ func (r *run) main() {
 	r.list.unlist(r)
 	r.inbox.readers.Wait()
 	r.feed.End()
-	r.list.freeSlot(r.principal())
+	r.list.freeSlot(r.principal(), r.agent.of)
 	close(r.done)
 }
 
