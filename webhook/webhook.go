@@ -24,6 +24,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/idempotency"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/secret"
 )
 
@@ -169,6 +170,7 @@ func (s *sender) try(ctx context.Context, body []byte) (again bool, after time.D
 		r.Header.Set(name, value)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	traceparent.Add(ctx, r.Header)
 	if !s.Secret.IsZero() {
 		r.Header.Set(HeaderSignature, s.sign(body))
 	}

@@ -78,7 +78,7 @@ func (a *completion) decideCalls() {
 	b := holdfast.NewBatch(r.at.Load(), list)
 	if err := r.chain.Decide(r.inner, b); err != nil {
 		reason := holdfast.AsError(err)
-		r.host.cfg.Log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
+		r.log.Warn("a middleware ends the run", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "code", reason.Code, "error", err)
 		r.st.Ending = thread.EndingOf(reason)
 		for i := range list {
 			b.Deny(i, "Not started: "+reason.Message)

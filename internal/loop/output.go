@@ -28,7 +28,7 @@ type misfit struct {
 // misfit returns what is wrong with the form of the answer; nil if nothing is. While tools
 // are called it has none.
 func (a *completion) misfit() *misfit {
-	f := a.r.host.forms[a.r.agent.Name]
+	f := a.r.agent.form
 	if f == nil || len(a.sequence) > 0 {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (a *completion) settle() (bool, error) {
 	wrong := a.misfit()
 	switch {
 	case wrong == nil:
-		if f := a.r.host.forms[a.r.agent.Name]; f != nil && len(a.sequence) == 0 {
+		if f := a.r.agent.form; f != nil && len(a.sequence) == 0 {
 			a.r.st.Output = a.message
 		}
 	case wrong.final == nil && a.r.st.Misfit == nil:
@@ -67,7 +67,7 @@ func (a *completion) settle() (bool, error) {
 // askAgain takes the answer back and notes it, so that the next request has it.
 func (a *completion) askAgain(wrong *misfit) error {
 	r := a.r
-	r.host.cfg.Log.Warn("the model's answer does not have its form, asking again", "thread", r.key.Thread, "run", r.rec.ID,
+	r.log.Warn("the model's answer does not have its form, asking again", "thread", r.key.Thread, "run", r.rec.ID,
 		"iteration", r.st.Iteration, "attempt", a.attempt, "errors", wrong.errors)
 	r.st.AddUsage(a.usage)
 	r.st.Misfit = thread.NewMisfit(string(a.text), wrong.errors)
