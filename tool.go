@@ -141,6 +141,10 @@ type ToolCall struct {
 	// Kept is what the call has kept with [Keep] before it was cut off or asked a person;
 	// null if nothing. The call goes on from there.
 	Kept json.RawMessage
+	// Finished: the call's result is there already, from outside or because the tool was
+	// asked what became of the call, and is on its way through the hooks. The tool is not
+	// called for it, so hooks that decide whether a call is made let it pass.
+	Finished bool
 }
 
 // ToolResult is what a tool returned.
