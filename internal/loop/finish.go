@@ -148,8 +148,11 @@ func (x *finishing) try(ctx context.Context) (*thread.OutsideEnd, error) {
 // hidden returns the error of reading the thread. Who has only a token learns nothing from it
 // but that the store is not there.
 func (x *finishing) hidden(err error) error {
-	if errors.Is(err, store.ErrNotFound) || x.Token != "" && thread.Unreadable(err) {
+	switch {
+	case x.Token != "" && (errors.Is(err, store.ErrNotFound) || thread.Unreadable(err)):
 		return x.notFound()
+	case errors.Is(err, store.ErrNotFound):
+		return thread.NotFound(x.Thread) // as for a thread of another user
 	}
 	return thread.ReadError(x.key, err)
 }
