@@ -112,6 +112,22 @@ func (b *batch) start(call thread.Call) {
 	})
 }
 
+// awaits lets a call wait for its tool, if it has none and the run was continued with it:
+// it is then received from awaited. It is not asked twice of a call.
+func (b *batch) awaits(call *thread.Call) bool {
+	_, known := b.tools.find(call.Name)
+	if known || call.Frontend || call.Given != nil || call.Outside != nil || !b.inherited[call.ID] {
+		return false
+	}
+	delete(b.inherited, call.ID)
+	waiting, tools := *call, b.agent.tools
+	b.host.wg.Go(func() {
+		tools.await(b.ctx, waiting.Name)
+		b.awaited <- waiting
+	})
+	return true
+}
+
 // collect saves results as they come. After the run is cancelled or stopped, tools get
 // cancelGrace to return; what they finish in that time is still saved.
 func (b *batch) collect(running int) error {
