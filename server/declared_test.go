@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -229,6 +230,28 @@ func TestDeclaredKeys(t *testing.T) {
 				t.Errorf("%s%s: %v", begin, key, err)
 			}
 		}
+	}
+}
+
+// TestToolsOfTheExample: what is commented out in the file that people copy is valid, too.
+func TestToolsOfTheExample(t *testing.T) {
+	data, err := os.ReadFile("../holdfast.example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, commented, found := strings.Cut(string(data), "#\n# mcpServers:\n")
+	text := "mcpServers:\n" + strings.ReplaceAll("\n"+commented, "\n# ", "\n")[1:] + `
+agents: [{name: a, tools: [reserve, request_refund, list_files, read_file, http_get, "stock_*", "files_*", github_get_issue]}]
+`
+	path := written(t, text)
+	dir := filepath.Dir(path)
+	document := `{"openapi": "3.0.3", "paths": {"/items": {"get": {"operationId": "getItem"}}, "/items/{item}/price": {"put": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": {"type": "string"}}]}}}}`
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "stock.yaml"), []byte(document), 0o600), os.Mkdir(filepath.Join(dir, "docs"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	agents, _, err := server.ValidateAgents(path, server.Parts{Getenv: noEnv})
+	if !found || err != nil || len(agents[0].Tools) != 7 {
+		t.Errorf("%+v, %v in\n%s", agents, err, text)
 	}
 }
 

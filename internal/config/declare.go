@@ -24,9 +24,9 @@ type declaring struct {
 // reader reads a value. what is its path in the declaration. Without a value it returns nil.
 type reader func(r declaring, n *yaml.Node, what string) any
 
-// declaration begins a declaration.
-func (p *parser) declaration(kind string, at place) declaring {
-	return declaring{p, &Declaration{Kind: kind, file: p.name, start: at, at: map[string]place{}, values: map[string]any{}}}
+// begin begins a declaration.
+func (p declarer) begin(kind string, at place) declaring {
+	return declaring{p.parser, &Declaration{Kind: kind, file: p.name, start: at, at: map[string]place{}, values: map[string]any{}}}
 }
 
 // into returns fields that put what the readers return into values.
@@ -279,19 +279,19 @@ func credential(r declaring, n *yaml.Node, what string) any {
 }
 
 // variableName never shows the value, which may be a key.
-func (p *parser) variableName(n *yaml.Node, what string) string {
-	name, ok := p.text(n, what)
+func (r declaring) variableName(n *yaml.Node, what string) string {
+	name, ok := r.text(n, what)
 	if ok && (looksLikeKey(name) || !variableNames.MatchString(name)) {
-		p.mistake(position(resolve(n)), "%s must be the NAME of an environment variable, like GITHUB_TOKEN, and not the credential itself", what)
+		r.mistake(position(resolve(n)), "%s must be the NAME of an environment variable, like GITHUB_TOKEN, and not the credential itself", what)
 		return ""
 	}
 	return name
 }
 
-func (p *parser) headerName(n *yaml.Node, what string) string {
-	name, ok := p.text(n, what)
+func (r declaring) headerName(n *yaml.Node, what string) string {
+	name, ok := r.text(n, what)
 	if ok && (looksLikeKey(name) || !headerNames.MatchString(name)) {
-		p.mistake(position(resolve(n)), "%s must be the name of a header, like X-Api-Key", what)
+		r.mistake(position(resolve(n)), "%s must be the name of a header, like X-Api-Key", what)
 	}
 	return name
 }
