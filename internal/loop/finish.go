@@ -177,7 +177,7 @@ func (x *finishing) tool(agent string, call *thread.Call, end *thread.OutsideEnd
 		name = end.Tool
 	}
 	if r := x.local(x.key); r != nil {
-		return r.box.spec(name).Outside // those that the run has offered, whatever there is now
+		return r.tools.spec(name).Outside // those that the run has offered, whatever there is now
 	}
 	if a, known := x.agents.Load().byName[agent]; known {
 		return a.tools.now().spec(name).Outside
