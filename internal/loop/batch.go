@@ -252,7 +252,7 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 
 // announce logs which call a key belongs to, for whoever finds the key at a service.
 func (b *batch) announce(c *holdfast.ToolCall) {
-	b.host.cfg.Log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
+	b.log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
 }
 
 // toolOf returns the tool of a call. A frontend's tool is only a specification.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/schema"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // form is an agent's Output, ready to use: with its defaults, and its schema on one line.
@@ -31,4 +33,26 @@ func newForm(a *holdfast.Agent) (*form, error) {
 	}
 	f.Schema = f.compiled.JSON()
 	return f, nil
+}
+
+// after returns what the model reads after all else, in the tail: the answer that did not fit, and
+// why.
+func after(m *thread.Misfit) []holdfast.Message {
+	if m == nil {
+		return nil
+	}
+	return []holdfast.Message{
+		{ID: "misfit", Role: holdfast.RoleAssistant, Text: m.Answer},
+		{ID: "misfit_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(m.Errors)},
+	}
+}
+
+// behind returns what the model reads behind a message: what is wrong with an answer that was
+// kept although it does not fit.
+func behind(m *agui.Message) []holdfast.Message {
+	errors := thread.MisfitOf(m)
+	if errors == nil {
+		return nil
+	}
+	return []holdfast.Message{{ID: m.ID + "_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(errors)}}
 }

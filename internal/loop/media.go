@@ -118,7 +118,7 @@ func (a *completion) shows(answer []agui.Message) []agui.Event {
 		}
 	}
 	if len(a.left) > 0 {
-		a.r.host.cfg.Log.Warn("a part of a model's answer was left out", "thread", a.r.key.Thread, "run", a.r.rec.ID, "iteration", a.r.st.Iteration, "content", a.left)
+		a.r.log.Warn("a part of a model's answer was left out", "thread", a.r.key.Thread, "run", a.r.rec.ID, "iteration", a.r.st.Iteration, "content", a.left)
 		events = append(events, agui.Custom{Base: a.base(), Name: "holdfast.output_left_out", Value: thread.MustJSON(map[string]any{"content": a.left})})
 	}
 	return events

@@ -67,7 +67,7 @@ func (a *completion) settle() (bool, error) {
 // askAgain takes the answer back and notes it, so that the next request has it.
 func (a *completion) askAgain(wrong *misfit) error {
 	r := a.r
-	r.host.cfg.Log.Warn("the model's answer does not have its form, asking again", "thread", r.key.Thread, "run", r.rec.ID,
+	r.log.Warn("the model's answer does not have its form, asking again", "thread", r.key.Thread, "run", r.rec.ID,
 		"iteration", r.st.Iteration, "attempt", a.attempt, "errors", wrong.errors)
 	r.st.AddUsage(a.usage)
 	r.st.Misfit = thread.NewMisfit(string(a.text), wrong.errors)
@@ -88,28 +88,6 @@ func (a *completion) endWith(wrong *misfit) {
 	}
 	a.mark = thread.MisfitMark(wrong.errors)
 	a.r.st.Ending = thread.EndingOf(err)
-}
-
-// after returns what the model reads after all else, in the tail: the answer that did not fit, and
-// why.
-func after(m *thread.Misfit) []holdfast.Message {
-	if m == nil {
-		return nil
-	}
-	return []holdfast.Message{
-		{ID: "misfit", Role: holdfast.RoleAssistant, Text: m.Answer},
-		{ID: "misfit_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(m.Errors)},
-	}
-}
-
-// behind returns what the model reads behind a message: what is wrong with an answer that was
-// kept although it does not fit.
-func behind(m *agui.Message) []holdfast.Message {
-	errors := thread.MisfitOf(m)
-	if errors == nil {
-		return nil
-	}
-	return []holdfast.Message{{ID: m.ID + "_errors", Role: holdfast.RoleUser, Text: thread.MisfitText(errors)}}
 }
 
 // resultOf returns the answer that is the result of a run that ends; nil if there is none.

@@ -61,7 +61,7 @@ func (a *completion) prompted() {
 	p := observe.Prompt{Provider: sent.Provider, Model: sent.Model, Bytes: sent.Size, Repeated: sent.Repeated, Cut: cutOf(sent)}
 	r.host.cfg.Observer.PromptSent(r.place(), p)
 	if p.Cut != observe.CutNone && p.Cut != observe.CutFirst {
-		r.host.cfg.Log.Debug("the prompt does not begin as the one before", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration,
+		r.log.Debug("the prompt does not begin as the one before", "thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration,
 			"provider", p.Provider, "model", p.Model, "cut", p.Cut, "bytes", p.Bytes, "repeated", p.Repeated)
 	}
 }

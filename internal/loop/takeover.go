@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -47,7 +48,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agents *Agents)
 	return &begun{run: o.run, c: c, seq: o.seq, elsewhere: true, accepted: func() {
 		e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
-		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
+		traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 		e.announceSchema(t.Place(), o.states.change)
 	}}, nil
 }
