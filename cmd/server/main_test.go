@@ -129,8 +129,14 @@ func TestFileNamesCharge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, closeAll, err := o.config(slog.New(slog.DiscardHandler))
+	log := slog.New(slog.DiscardHandler)
+	loaded, closeAll, err := o.load(log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer closeAll()
+	cfg, stop, err := o.config(loaded, log)
+	defer stop()
 	if err != nil || len(cfg.Agents) != 1 || cfg.Quotas.PerUser.Runs != 3 {
 		t.Errorf("the file is read as %+v, %v", cfg.Quotas, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 )
 
-// MaxSize bounds the file, and each instructions file that it names, in bytes.
+// MaxSize bounds the file, and each one that it names but OpenAPI documents, in bytes.
 const MaxSize = 1 << 20
 
 // Known is what the file may refer to.
@@ -33,6 +33,9 @@ type Known struct {
 	// Priced are the names of the kinds whose option prices defaults to the file's
 	// prices.
 	Priced []string
+	// Declared looks at a declaration without opening anything, and returns the names of the
+	// tools that it makes. Its error is one of the declaration's; see [Declaration.Located].
+	Declared func(*Declaration) ([]string, error)
 	// Price returns what is wrong with one of the file's prices, a JSON object; nil
 	// accepts any.
 	Price func(price json.RawMessage) error
@@ -46,6 +49,8 @@ type File struct {
 	Agents []Agent
 	// Quotas are the limits of tenants and users.
 	Quotas Quotas
+	// Declared is what tools come from besides those that are known: MCP servers first.
+	Declared []*Declaration
 }
 
 // Agent is one entry of agents. A member that is not in the file is zero: the caller
@@ -64,7 +69,10 @@ type Agent struct {
 	// InstructionsFile is the path in instructionsFile, made absolute or relative to
 	// the working directory; empty if there is none.
 	InstructionsFile string
-	Tools            []string
+	// Tools are the agent's tools, without those of MCP servers.
+	Tools []string
+	// ServerTools are its tools of MCP servers.
+	ServerTools []ServerTools
 	// Middleware is in the order of the file, the first outermost.
 	Middleware []holdfast.Middleware
 	Limits     Limits
@@ -81,6 +89,13 @@ type Agent struct {
 	name  string
 	start place
 	at    map[string]place // of the keys
+}
+
+// ServerTools are tools of an MCP server that an agent lists.
+type ServerTools struct {
+	Server string
+	// Patterns are names of tools, in which * stands for any characters.
+	Patterns []string
 }
 
 // Limits bounds a run. Zero means not set; set values are positive.
@@ -126,7 +141,7 @@ func Load(path string, known Known) (*File, error) {
 // instructionsFile are relative to its directory and are read with readFile. The error
 // is an [*Error] with every mistake.
 func Parse(name string, data []byte, known Known, readFile func(path string) ([]byte, error)) (*File, error) {
-	p := &parser{name: name, known: known, readFile: readFile}
+	p := &parser{name: name, known: known, readFile: readFile, declared: map[string]place{}}
 	f := &File{Name: name}
 	if root := p.document(data); root != nil {
 		p.file(f, root)
@@ -146,5 +161,5 @@ func readBounded(path string) ([]byte, error) {
 	}
 	// Nothing was written, so a failed close loses nothing.
 	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, MaxSize+1))
+	return io.ReadAll(io.LimitReader(f, maxDocument+1))
 }
