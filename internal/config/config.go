@@ -51,6 +51,8 @@ type File struct {
 	Quotas Quotas
 	// Declared is what tools come from besides those that are known: MCP servers first.
 	Declared []*Declaration
+	// Sums are to compare the file with an earlier reading of it.
+	Sums Sums
 }
 
 // Agent is one entry of agents. A member that is not in the file is zero: the caller
@@ -141,14 +143,17 @@ func Load(path string, known Known) (*File, error) {
 // instructionsFile are relative to its directory and are read with readFile. The error
 // is an [*Error] with every mistake.
 func Parse(name string, data []byte, known Known, readFile func(path string) ([]byte, error)) (*File, error) {
-	p := &parser{name: name, known: known, readFile: readFile, declared: map[string]place{}}
+	files := map[string]string{}
+	p := &parser{name: name, known: known, readFile: noting(files, readFile), declared: map[string]place{}}
 	f := &File{Name: name}
-	if root := p.document(data); root != nil {
+	root := p.document(data)
+	if root != nil {
 		p.file(f, root)
 	}
 	if err := p.err(); err != nil {
 		return nil, err
 	}
+	f.Sums = sumsOf(root, f.Agents, files)
 	return f, nil
 }
 
