@@ -51,4 +51,3 @@ func validateClient(a holdfast.Agent) error {
 	}
 	return nil
 }
-
