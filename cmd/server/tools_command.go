@@ -138,7 +138,7 @@ func toolSources(ctx context.Context, loaded *server.Loaded) []toolSource {
 // listed returns what is said of a tool.
 func listed(tool holdfast.Tool, agents []holdfast.Agent) listedTool {
 	spec := tool.Spec()
-	l := listedTool{Name: spec.Name, Effect: spec.Effect, Why: "it is declared with the tool", Agents: []string{}}
+	l := listedTool{Name: spec.Name, Effect: spec.Effect, Why: "the tool declares it", Agents: []string{}}
 	if t, ok := tool.(interface{ Why() string }); ok {
 		l.Why = t.Why()
 	}
@@ -178,7 +178,7 @@ func printTools(w io.Writer, path string, sources []toolSource) error {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", tool.Name, tool.Effect, tool.Why, orDefault(strings.Join(tool.Agents, ", "), "(no agent lists it)"))
 		}
 		for _, n := range s.NotUsed {
-			fmt.Fprintf(t, "  %q\tnot used\t%s\t\n", n.Name, n.Why)
+			fmt.Fprintf(t, "  %q\tnot used\t%s\n", n.Name, n.Why)
 		}
 	}
 	return t.Flush()
