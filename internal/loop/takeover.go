@@ -32,9 +32,10 @@ const (
 )
 
 // takeOver prepares what becomes of a thread whose owner is gone: the run continues here,
-// or ends. The caller holds the thread's lock, and makes the commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agents *Agents) (*begun, error) {
-	o, err := e.readOrphan(ctx, t, agents)
+// or ends. a is its agent; nil if there is none. The caller holds the thread's lock, and
+// makes the commit.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, a *agent) (*begun, error) {
+	o, err := e.readOrphan(ctx, t, a)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +69,11 @@ type orphan struct {
 }
 
 // readOrphan reads what a takeover needs, and decides.
-func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agents *Agents) (*orphan, error) {
+func (h *host) readOrphan(ctx context.Context, t *thread.Thread, a *agent) (*orphan, error) {
 	o := &orphan{host: h, t: t}
-	agent, err := agents.ofThread(t)
 	switch {
-	case err != nil:
-		o.refused = holdfast.AsError(err)
+	case a == nil:
+		o.refused = errAgentGone(t.State.Agent)
 	case t.State.Retaken >= MaxRetaken:
 		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
@@ -94,7 +94,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agents *Agents)
 		o.refused = holdfast.AsError(err)
 		return o, nil
 	}
-	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true}
+	o.run = &run{host: h, rec: found.Run, agent: a, st: h.acquired(t), doubted: found.Started, resumed: true}
 	o.run.ground(found.Ground)
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
@@ -329,7 +329,7 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 	}
 	agents := e.use()
 	defer agents.drop()
-	next, err := e.takeOver(ctx, t, agents)
+	next, err := e.takeOver(ctx, t, agents.byName[t.State.Agent])
 	if err == nil {
 		err = e.acquire(ctx, t.Place(), next)
 	}
