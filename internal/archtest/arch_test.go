@@ -24,7 +24,7 @@ type rule struct {
 // not here fails the test: decide first what it may know.
 var rules = map[string]rule{
 	"":                    {ours: []string{"access", "codes", "failure", "secret", "internal/schema"}, why: "the root package is the vocabulary; extension authors must be able to read all of it"},
-	"agenttest":           {ours: []string{"", "state", "store", "threads", "server", "offline", "internal/agui", "internal/memstore"}, why: "agenttest runs the server that is shipped, as a client would: agui reads what it says, memstore is where it keeps threads"},
+	"agenttest":           {ours: []string{"", "access", "state", "store", "threads", "server", "offline", "internal/agui", "internal/memstore"}, why: "agenttest runs the server that is shipped, as a client would: agui reads what it says, memstore is where it keeps threads"},
 	"agenttest/storetest": {ours: []string{"", "store"}, libraries: []string{"pgregory.net/rapid"}, why: "a store's author runs the suite from outside"},
 	"access":              {why: "access is a list of roles and actions, and one rule"},
 	"apikey":              {ours: []string{"", "access", "codes", "internal/bearer"}, why: "apikey reads a header and a list of hashes; it knows no routes and no stores"},

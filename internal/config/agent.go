@@ -18,37 +18,6 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-func (p *parser) file(f *File, root *yaml.Node) {
-	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
-		p.mistake(position(root), "the file is empty; it needs agents, see holdfast.example.yaml")
-		return
-	}
-	var agents, servers, tools, openAPI *yaml.Node
-	p.object(root, "the file", fields{
-		"agents":     func(n *yaml.Node) { agents = n },
-		"mcpServers": func(n *yaml.Node) { servers = n },
-		"tools":      func(n *yaml.Node) { tools = n },
-		"openapi":    func(n *yaml.Node) { openAPI = n },
-		"prices":     p.prices,
-		"limits":     func(n *yaml.Node) { f.Quotas = p.quotas(n) },
-	})
-	// Agents come after the prices and the tools, wherever those are: they are made with them.
-	for _, section := range []struct {
-		n    *yaml.Node
-		read func(*File, *yaml.Node)
-	}{{servers, p.mcpServers}, {tools, p.toolEntries}, {openAPI, p.openAPI}} {
-		if section.n != nil {
-			section.read(f, section.n)
-		}
-	}
-	switch {
-	case agents != nil:
-		p.agents(f, agents)
-	case resolve(root).Kind == yaml.MappingNode:
-		p.mistake(position(root), "the file has no agents; start with agents: and a list of them, see holdfast.example.yaml")
-	}
-}
-
 func (p *parser) agents(f *File, n *yaml.Node) {
 	names := map[string]int{}
 	p.list(n, "agents", func(n *yaml.Node) { f.Agents = append(f.Agents, p.agent(n, names)) })
@@ -73,7 +42,7 @@ func (p *parser) agent(n *yaml.Node, names map[string]int) Agent {
 
 		"instructions":     func(n *yaml.Node) { inline = n; a.Instructions, _ = p.text(n, "instructions") },
 		"instructionsFile": func(n *yaml.Node) { file = n },
-		"tools":            func(n *yaml.Node) { p.toolsOf(&a, n) },
+		"tools":            func(n *yaml.Node) { toolLister{p}.read(&a, n) },
 		"middleware":       func(n *yaml.Node) { a.Middleware = p.middleware(n) },
 		"limits":           func(n *yaml.Node) { a.Limits = p.limits(n) },
 		"output":           func(n *yaml.Node) { a.Output = formParser{p}.read(n) },

@@ -8,10 +8,6 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -126,45 +122,4 @@ func (a Agent) Errorf(key, format string, args ...any) error {
 		at = a.start
 	}
 	return &Error{File: a.name, Mistakes: []Mistake{mistakeAt(at, format, args...)}}
-}
-
-// Load reads and checks the file at path. The error is an [*Error] with every mistake,
-// or says why the file cannot be read; if it does not exist, the error wraps
-// fs.ErrNotExist.
-func Load(path string, known Known) (*File, error) {
-	data, err := readBounded(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
-	}
-	return Parse(path, data, known, readBounded)
-}
-
-// Parse checks the content of a file. name is used in mistakes. Paths in
-// instructionsFile are relative to its directory and are read with readFile. The error
-// is an [*Error] with every mistake.
-func Parse(name string, data []byte, known Known, readFile func(path string) ([]byte, error)) (*File, error) {
-	files := map[string]string{}
-	p := &parser{name: name, known: known, readFile: noting(files, readFile), declared: map[string]place{}}
-	f := &File{Name: name}
-	root := p.document(data)
-	if root != nil {
-		p.file(f, root)
-	}
-	if err := p.err(); err != nil {
-		return nil, err
-	}
-	f.Sums = sumsOf(root, func(i int) (string, string) { return f.Agents[i].Name, f.Agents[i].Instructions }, files)
-	return f, nil
-}
-
-// readBounded reads at most one byte more than is allowed, so that a device or a wrong
-// path cannot fill the memory, but the parser still sees that the file is too large.
-func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(filepath.Clean(path))
-	if err != nil {
-		return nil, err
-	}
-	// Nothing was written, so a failed close loses nothing.
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, maxDocument+1))
 }

@@ -33,7 +33,7 @@ func known() config.Known {
 		},
 		Declared: declared,
 		Priced:   []string{"acme.budget"},
-		Price:  func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &budget.Price{}) },
+		Price:    func(raw json.RawMessage) error { return holdfast.DecodeOptions(raw, &budget.Price{}) },
 	}
 }
 

@@ -80,8 +80,8 @@ const unknownAddress = "https://variable.invalid"
 // value in it. Without getenv the file is only checked: something stands for each variable,
 // or nothing if it is a path.
 func (d *Declaration) Decode(into any, getenv func(string) string) error {
-	fill := &parser{name: d.file}
-	values := fill.filled(d.values, getenv)
+	fill := &filler{parser{name: d.file}, getenv}
+	values := fill.filled(d.values)
 	if err := fill.err(); err != nil {
 		return err
 	}
@@ -97,35 +97,43 @@ func (d *Declaration) Decode(into any, getenv func(string) string) error {
 	return nil
 }
 
+// filler puts values of the environment in; nil as getenv means something that stands for
+// them.
+type filler struct {
+	parser
+	getenv func(string) string
+}
+
 // filled returns a value with the phrases in it filled in.
-func (p *parser) filled(v any, getenv func(string) string) any {
+func (p *filler) filled(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		filled := make(map[string]any, len(v))
 		for key, value := range v {
-			filled[key] = p.filled(value, getenv)
+			filled[key] = p.filled(value)
 		}
 		return filled
 	case []any:
 		filled := make([]any, len(v))
 		for i, value := range v {
-			filled[i] = p.filled(value, getenv)
+			filled[i] = p.filled(value)
 		}
 		return filled
 	case phrase:
-		return v.filled(p, getenv)
+		return p.phrase(v)
 	}
 	return v
 }
 
-func (t phrase) filled(p *parser, getenv func(string) string) string {
+// phrase returns a text with its variables filled in.
+func (p *filler) phrase(t phrase) string {
 	has, text := variables.MatchString(t.text), t.text
 	switch {
-	case getenv != nil && t.as == template:
-		p.fill(text, t.what, t.at, getenv) // only to find what is not set
+	case p.getenv != nil && t.as == template:
+		p.fill(text, t.what, t.at, p.getenv) // only to find what is not set
 		return text
-	case getenv != nil:
-		text = p.fill(text, t.what, t.at, getenv)
+	case p.getenv != nil:
+		text = p.fill(text, t.what, t.at, p.getenv)
 	case has && t.as == addressText:
 		return unknownAddress
 	case has && t.as == pathText:

@@ -15,13 +15,19 @@ import (
 // maxDocument bounds an OpenAPI document, in bytes.
 const maxDocument = 16 << 20
 
+// declarer reads what a file declares.
+type declarer struct {
+	*parser
+	f *File
+}
+
 // declare takes over a declaration without mistakes: whoever knows its options looks at it,
 // and says which tools it makes. known is the number of mistakes before it was read.
-func (p *parser) declare(f *File, d *Declaration, before int) {
+func (p declarer) declare(d *Declaration, before int) {
 	names := []string{}
 	switch {
 	case len(p.mistakes) > before:
-		p.unsure = p.unsure || d.Name == ""
+		p.catalog.unsure = p.catalog.unsure || d.Name == ""
 	case p.known.Declared != nil:
 		made, err := p.known.Declared(d)
 		var wrong *Error
@@ -31,12 +37,12 @@ func (p *parser) declare(f *File, d *Declaration, before int) {
 		case err != nil:
 			p.mistake(d.start, "%v", err)
 		}
-		p.unsure = p.unsure || err != nil && d.Name == ""
+		p.catalog.unsure = p.catalog.unsure || err != nil && d.Name == ""
 		names = made
 	}
-	f.Declared = append(f.Declared, d)
+	p.f.Declared = append(p.f.Declared, d)
 	if d.Kind == KindMCP {
-		p.servers, p.unsure = append(p.servers, d), p.unsure || strings.Contains(d.Name, "_")
+		p.catalog.servers, p.catalog.unsure = append(p.catalog.servers, d), p.catalog.unsure || strings.Contains(d.Name, "_")
 		return
 	}
 	if d.Name != "" {
@@ -54,24 +60,24 @@ func (p *parser) declare(f *File, d *Declaration, before int) {
 }
 
 // declareTool takes over the name of a tool.
-func (p *parser) declareTool(name string, at place) {
-	if first, twice := p.declared[name]; twice {
+func (p declarer) declareTool(name string, at place) {
+	if first, twice := p.catalog.places[name]; twice {
 		p.mistake(at, "the tool %s is declared twice, the first on line %d; give each a name of its own", show(name), first.line)
 		return
 	}
-	server, _, _ := strings.Cut(name, "_")
-	if i := slices.IndexFunc(p.servers, func(d *Declaration) bool { return strings.HasPrefix(name, d.Name+"_") }); i >= 0 {
-		p.mistake(at, "the tool %s has a name that a tool of the MCP server %s on line %d can have, because it begins with %s_; choose another", show(name), server, p.servers[i].start.line, server)
+	if i := slices.IndexFunc(p.catalog.servers, func(d *Declaration) bool { return strings.HasPrefix(name, d.Name+"_") }); i >= 0 {
+		server := p.catalog.servers[i].Name
+		p.mistake(at, "the tool %s has a name that a tool of the MCP server %s on line %d can have, because it begins with %s_; choose another", show(name), server, p.catalog.servers[i].start.line, server)
 	}
-	p.declared[name] = at
-	p.names = append(p.names, name)
+	p.catalog.places[name] = at
+	p.catalog.names = append(p.catalog.names, name)
 }
 
-// mcpServers reads the MCP servers.
-func (p *parser) mcpServers(f *File, n *yaml.Node) {
+// servers reads the MCP servers.
+func (p declarer) servers(n *yaml.Node) {
 	p.entries(n, "mcpServers", func(name string, at place, value *yaml.Node) {
 		before := len(p.mistakes)
-		r := p.declaration(KindMCP, at)
+		r := p.begin(KindMCP, at)
 		r.d.Name, r.d.at["name"], r.d.values["name"] = name, at, name
 		var args *yaml.Node
 		known := r.into(r.d.values, "", mcpKeys())
@@ -84,7 +90,7 @@ func (p *parser) mcpServers(f *File, n *yaml.Node) {
 		if r.d.Credential != nil && r.d.values["url"] == nil && len(p.mistakes) == before {
 			r.mistake(r.d.at["credential"], "credential is for a server that is reached with url; a command gets what it needs with env")
 		}
-		p.declare(f, r.d, before)
+		p.declare(r.d, before)
 	})
 }
 
@@ -165,13 +171,13 @@ func pointer(r declaring, n *yaml.Node, what string) any {
 	return plain(r, n, what)
 }
 
-// toolEntries reads the list of tools.
-func (p *parser) toolEntries(f *File, n *yaml.Node) {
+// tools reads the list of tools.
+func (p declarer) tools(n *yaml.Node) {
 	p.list(n, "tools", func(n *yaml.Node) {
 		before := len(p.mistakes)
-		r := p.declaration("", position(n))
+		r := p.begin("", position(n))
 		r.tool(n)
-		p.declare(f, r.d, before)
+		p.declare(r.d, before)
 	})
 }
 
@@ -275,14 +281,14 @@ func toolName(r declaring, n *yaml.Node, what string) any {
 }
 
 // openAPI reads the list of OpenAPI documents.
-func (p *parser) openAPI(f *File, n *yaml.Node) {
+func (p declarer) openAPI(n *yaml.Node) {
 	operation := map[string]reader{
 		"operation": plain, "name": toolName, "description": plain, "effect": effect(), "inDoubt": doubt(), "notDone": statuses(), "lookUp": with(template),
 		"result": toolKinds(nil)[KindHTTP]["result"],
 	}
 	p.list(n, "openapi", func(n *yaml.Node) {
 		before := len(p.mistakes)
-		r := p.declaration(KindOpenAPI, position(n))
+		r := p.begin(KindOpenAPI, position(n))
 		known := r.into(r.d.values, "", map[string]reader{
 			"server": with(template), "variables": mapped(plain), "headers": headersAs(template), "prefix": toolName, "credential": credential,
 			"followRedirects": yes, "timeout": duration, "allow": each(plain), "proxy": with(addressText),
@@ -304,7 +310,7 @@ func (p *parser) openAPI(f *File, n *yaml.Node) {
 		if r.d.Credential != nil && r.d.values["server"] == nil {
 			r.mistake(r.d.at["credential"], "credential needs server, the URL of the one that gets it: otherwise the document would say who does")
 		}
-		p.declare(f, r.d, before)
+		p.declare(r.d, before)
 	})
 }
 

@@ -24,9 +24,9 @@ type declaring struct {
 // reader reads a value. what is its path in the declaration. Without a value it returns nil.
 type reader func(r declaring, n *yaml.Node, what string) any
 
-// declaration begins a declaration.
-func (p *parser) declaration(kind string, at place) declaring {
-	return declaring{p, &Declaration{Kind: kind, file: p.name, start: at, at: map[string]place{}, values: map[string]any{}}}
+// begin begins a declaration.
+func (p declarer) begin(kind string, at place) declaring {
+	return declaring{p.parser, &Declaration{Kind: kind, file: p.name, start: at, at: map[string]place{}, values: map[string]any{}}}
 }
 
 // into returns fields that put what the readers return into values.
@@ -247,9 +247,13 @@ func (r declaring) besideFile(n *yaml.Node, what string, limit int) ([]byte, boo
 func credential(r declaring, n *yaml.Node, what string) any {
 	c := &Credential{}
 	before := len(r.mistakes)
+	note := func(key string, n *yaml.Node) string {
+		r.d.at[join(what, key)] = position(resolve(n))
+		return join(what, key)
+	}
 	at := r.object(n, what, fields{
-		"env":    func(n *yaml.Node) { c.Env = r.variableName(n, what+".env") },
-		"file":   func(n *yaml.Node) { c.File, _ = r.text(n, what+".file") },
+		"env":    func(n *yaml.Node) { c.Env = r.variableName(n, note("env", n)) },
+		"file":   func(n *yaml.Node) { c.File, _ = r.text(n, note("file", n)) },
 		"header": func(n *yaml.Node) { c.Header = r.headerName(n, what+".header") },
 		"prefix": func(n *yaml.Node) { c.Prefix, _ = r.text(n, what+".prefix") },
 		"scopes": func(n *yaml.Node) {
@@ -259,9 +263,6 @@ func credential(r declaring, n *yaml.Node, what string) any {
 			})
 		},
 	})
-	for key, where := range at {
-		r.d.at[join(what, key)] = where
-	}
 	_, env := at["env"]
 	_, file := at["file"]
 	switch {
@@ -278,19 +279,19 @@ func credential(r declaring, n *yaml.Node, what string) any {
 }
 
 // variableName never shows the value, which may be a key.
-func (p *parser) variableName(n *yaml.Node, what string) string {
-	name, ok := p.text(n, what)
+func (r declaring) variableName(n *yaml.Node, what string) string {
+	name, ok := r.text(n, what)
 	if ok && (looksLikeKey(name) || !variableNames.MatchString(name)) {
-		p.mistake(position(resolve(n)), "%s must be the NAME of an environment variable, like GITHUB_TOKEN, and not the credential itself", what)
+		r.mistake(position(resolve(n)), "%s must be the NAME of an environment variable, like GITHUB_TOKEN, and not the credential itself", what)
 		return ""
 	}
 	return name
 }
 
-func (p *parser) headerName(n *yaml.Node, what string) string {
-	name, ok := p.text(n, what)
+func (r declaring) headerName(n *yaml.Node, what string) string {
+	name, ok := r.text(n, what)
 	if ok && (looksLikeKey(name) || !headerNames.MatchString(name)) {
-		p.mistake(position(resolve(n)), "%s must be the name of a header, like X-Api-Key", what)
+		r.mistake(position(resolve(n)), "%s must be the name of a header, like X-Api-Key", what)
 	}
 	return name
 }

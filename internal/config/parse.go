@@ -32,13 +32,8 @@ type parser struct {
 	mistakes []Mistake
 	// priced are the file's prices, by model.
 	priced map[string]any
-	// servers are the MCP servers, names the tools that the file declares, in its order, and
-	// declared their places.
-	servers  []*Declaration
-	names    []string
-	declared map[string]place
-	// unsure: because of other mistakes, not all names of tools are known.
-	unsure bool
+	// catalog is what agents can list besides what is known.
+	catalog catalog
 }
 
 // document returns the file's one value, or nil if there is nothing more to check.

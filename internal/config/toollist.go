@@ -11,12 +11,34 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// catalog is what the file declares that agents can list.
+type catalog struct {
+	// servers are the MCP servers, names the tools, in the order of the file, and places where
+	// those are declared.
+	servers []*Declaration
+	names   []string
+	places  map[string]place
+	// unsure: because of other mistakes, not all names are known.
+	unsure bool
+}
+
+// serverNames returns the names of the MCP servers.
+func (c *catalog) serverNames() (names []string) {
+	for _, d := range c.servers {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// toolLister reads the tools of an agent.
+type toolLister struct{ *parser }
+
 // patterns matches names of tools in which * stands for any characters.
 var patterns = regexp.MustCompile(`^[A-Za-z0-9_*-]{1,128}$`)
 
-// toolsOf reads the list of an agent. Its entries are names of tools, or patterns, which pick
+// read reads the list of an agent. Its entries are names of tools, or patterns, which pick
 // from what the file declares: what begins with the name of an MCP server is the server's.
-func (p *parser) toolsOf(a *Agent, n *yaml.Node) {
+func (p toolLister) read(a *Agent, n *yaml.Node) {
 	var listed []string
 	p.list(n, "tools", func(n *yaml.Node) {
 		entry, ok := p.text(n, "a tool")
@@ -32,7 +54,7 @@ func (p *parser) toolsOf(a *Agent, n *yaml.Node) {
 		switch {
 		case server != "":
 			a.listServer(server, entry)
-		case len(names) == 0 && !p.unsure:
+		case len(names) == 0 && !p.catalog.unsure:
 			p.mistake(position(n), "%s", p.unknownTool(entry))
 		}
 		for _, name := range names {
@@ -44,29 +66,22 @@ func (p *parser) toolsOf(a *Agent, n *yaml.Node) {
 }
 
 // picked returns the tools that an entry stands for, or the MCP server that they are of.
-func (p *parser) picked(entry string) (names []string, server string) {
-	if slices.Contains(p.names, entry) || slices.Contains(p.known.Tools, entry) {
+func (p toolLister) picked(entry string) (names []string, server string) {
+	if slices.Contains(p.catalog.names, entry) || slices.Contains(p.known.Tools, entry) {
 		return []string{entry}, ""
 	}
 	if !patterns.MatchString(entry) {
 		return nil, ""
 	}
-	if name, rest, _ := strings.Cut(entry, "_"); rest != "" && slices.Contains(p.serverNames(), name) {
+	if name, rest, _ := strings.Cut(entry, "_"); rest != "" && slices.Contains(p.catalog.serverNames(), name) {
 		return nil, name
 	}
-	for _, name := range p.names {
+	for _, name := range p.catalog.names {
 		if ok, _ := path.Match(entry, name); ok {
 			names = append(names, name)
 		}
 	}
 	return names, ""
-}
-
-func (p *parser) serverNames() (names []string) {
-	for _, d := range p.servers {
-		names = append(names, d.Name)
-	}
-	return names
 }
 
 // listServer adds a pattern of an MCP server's tools.
@@ -80,8 +95,8 @@ func (a *Agent) listServer(server, pattern string) {
 }
 
 // unknownTool says that an entry stands for nothing, and what may be meant.
-func (p *parser) unknownTool(entry string) string {
-	servers := p.serverNames()
+func (p toolLister) unknownTool(entry string) string {
+	servers := p.catalog.serverNames()
 	name, rest, _ := strings.Cut(entry, "_")
 	switch meant := closest(name, servers); {
 	case slices.Contains(servers, name): // with nothing after it
@@ -89,7 +104,7 @@ func (p *parser) unknownTool(entry string) string {
 	case rest != "" && meant != "" && !looksLikeKey(rest):
 		return "unknown tool " + show(entry) + "; did you mean " + show(meant+"_"+rest) + "?"
 	}
-	known := slices.Concat(p.names, p.known.Tools)
+	known := slices.Concat(p.catalog.names, p.known.Tools)
 	for _, server := range servers {
 		known = append(known, server+"_*")
 	}

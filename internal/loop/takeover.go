@@ -32,10 +32,10 @@ const (
 )
 
 // takeOver prepares what becomes of a thread whose owner is gone: the run continues here,
-// or ends. a is its agent; nil if there is none. The caller holds the thread's lock, and
-// makes the commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, a *agent) (*begun, error) {
-	o, err := e.readOrphan(ctx, t, a)
+// or ends. agent is nil if there is none with the thread's work any more. The caller holds
+// the thread's lock, and makes the commit.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent) (*begun, error) {
+	o, err := e.readOrphan(ctx, t, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +69,10 @@ type orphan struct {
 }
 
 // readOrphan reads what a takeover needs, and decides.
-func (h *host) readOrphan(ctx context.Context, t *thread.Thread, a *agent) (*orphan, error) {
+func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent) (*orphan, error) {
 	o := &orphan{host: h, t: t}
 	switch {
-	case a == nil:
+	case agent == nil:
 		o.refused = errAgentGone(t.State.Agent)
 	case t.State.Retaken >= MaxRetaken:
 		o.refused = errGaveUp(t.State.Retaken)
@@ -94,7 +94,7 @@ func (h *host) readOrphan(ctx context.Context, t *thread.Thread, a *agent) (*orp
 		o.refused = holdfast.AsError(err)
 		return o, nil
 	}
-	o.run = &run{host: h, rec: found.Run, agent: a, st: h.acquired(t), doubted: found.Started, resumed: true}
+	o.run = &run{host: h, rec: found.Run, agent: agent, st: h.acquired(t), doubted: found.Started, resumed: true}
 	o.run.ground(found.Ground)
 	if err := o.restoreStates(ctx); err != nil || o.refused != nil {
 		return o, err
@@ -329,7 +329,8 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 	}
 	agents := e.use()
 	defer agents.drop()
-	next, err := e.takeOver(ctx, t, agents.byName[t.State.Agent])
+	agent, _ := agents.ofThread(t) // nil if it is gone
+	next, err := e.takeOver(ctx, t, agent)
 	if err == nil {
 		err = e.acquire(ctx, t.Place(), next)
 	}
