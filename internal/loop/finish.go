@@ -86,7 +86,7 @@ func (e *Engine) Finish(ctx context.Context, f Finishing) (*threads.FinishedCall
 
 // Expects returns an error unless a token is that of a call's one-time URL, also of one that
 // is over. Whoever asks before the result is received need not receive it from strangers.
-func (e *Engine) Expects(ctx context.Context, token string) error {
+func Expects(ctx context.Context, e *Engine, token string) error {
 	x := &finishing{Engine: e, Finishing: Finishing{Token: token}}
 	x.key, x.Call, _ = thread.ParseToken(token)
 	_, err := x.look(ctx)

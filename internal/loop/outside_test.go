@@ -436,7 +436,7 @@ func TestExpects(t *testing.T) {
 		want := func(when, code string, tokens ...string) {
 			t.Helper()
 			for _, token := range tokens {
-				if got := looptest.Code(e.Expects(t.Context(), token)); got != code {
+				if got := looptest.Code(loop.Expects(t.Context(), e.Engine, token)); got != code {
 					t.Errorf("%s, %.40s…: %q, want %q", when, token, got, code)
 				}
 			}
