@@ -30,6 +30,12 @@ type Tool interface {
 // Toolset is a set of tools that may change while the server runs, like those of another
 // server. An agent's run has the tools that there are when it begins, or is continued in
 // another process, until it ends.
+//
+// A set whose tools come only some time after the process has started can have a method
+// AwaitTool(ctx context.Context, name string) error. It is called for an open call of a run
+// that is continued, if there is no tool of its name; the call waits until it returns, and
+// nothing else does. It returns when the tool is there, when it is clear that it does not
+// come soon, and at once if the name cannot be that of one of its tools.
 type Toolset interface {
 	// Tools returns the tools as they are now. It is called often, so it only returns a list
 	// that is there: the same slice, unchanged, as long as nothing has changed, and another

@@ -50,7 +50,9 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	}
 	c, st := h.acquisition(t, h.process), h.acquired(t)
 	p.rec = p.runRecord(h.cfg.Now(), who)
-	return &beginning{host: h, p: p, c: c, st: st, r: &run{host: h, rec: p.rec, agent: p.agent, box: p.box, st: st, resumed: p.d.Do == decide.Resume}}
+	r := &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}
+	r.tools.Store(p.box)
+	return &beginning{host: h, p: p, c: c, st: st, r: r}
 }
 
 // runRecord returns how the run begins, as it is stored.

@@ -94,8 +94,8 @@ func isHandedOut(err error) bool {
 }
 
 // outsideOf returns how the calls of a tool are finished from outside; nil for other tools.
-func outsideOf(tools map[string]holdfast.Tool, name string) *holdfast.Outside {
-	if t, ours := tools[name]; ours {
+func outsideOf(tools *runTools, name string) *holdfast.Outside {
+	if t, ours := tools.find(name); ours {
 		return t.Spec().Outside
 	}
 	return nil

@@ -167,8 +167,11 @@ func (x *finishing) try(ctx context.Context) (*thread.OutsideEnd, error) {
 // hidden returns the error of reading the thread. Who has only a token learns nothing from it
 // but that the store is not there.
 func (x *finishing) hidden(err error) error {
-	if errors.Is(err, store.ErrNotFound) || x.Token != "" && thread.Unreadable(err) {
+	switch {
+	case x.Token != "" && (errors.Is(err, store.ErrNotFound) || thread.Unreadable(err)):
 		return x.notFound()
+	case errors.Is(err, store.ErrNotFound):
+		return thread.NotFound(x.Thread) // as for a thread of another user
 	}
 	return thread.ReadError(x.key, err)
 }
@@ -193,7 +196,7 @@ func (x *finishing) tool(agent string, call *thread.Call, end *thread.OutsideEnd
 		name = end.Tool
 	}
 	if r := x.local(x.key); r != nil {
-		return r.box.spec(name).Outside // those that the run has offered, whatever there is now
+		return r.tools.spec(name).Outside // those that the run has offered, whatever there is now
 	}
 	if a, known := x.agents.Load().byName[agent]; known {
 		return a.tools.now().spec(name).Outside

@@ -14,7 +14,7 @@ import (
 
 // query asks the tool what happened to the call; false if the call must be started.
 func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall) (finished, bool) {
-	spec := b.tools[call.Name].Spec()
+	spec := b.tools.spec(call.Name)
 	if spec.Query == nil {
 		return inDoubt(call, spec), true
 	}
@@ -39,7 +39,7 @@ func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall
 // unknown returns what happens to a call whose tool could not tell what became of it: f is
 // what the tool returned. A tool that may run twice has simply failed.
 func (b *batch) unknown(ctx context.Context, call thread.Call, c holdfast.ToolCall, f finished) finished {
-	tool, ours := b.tools[call.Name]
+	tool, ours := b.tools.find(call.Name)
 	if !ours {
 		return f
 	}
@@ -65,7 +65,7 @@ func (b *batch) gone(call thread.Call) finished {
 	case call.Outside != nil: // it may have been handed out
 		f.result.Text = thread.TextGivenUp
 		return f
-	case !b.unsure(call):
+	case !b.doubted[call.ID]: // one that has kept something was started, too
 		f.notRun = true
 		return f
 	}
