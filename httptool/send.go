@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/idempotency"
 	"github.com/holdfast-agents/holdfast/internal/netguard"
 	"github.com/holdfast-agents/holdfast/internal/secrets"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
@@ -161,7 +162,7 @@ func (t *Tool) roundTrip(request *http.Request, r *request) (*http.Response, err
 		request.Header[strings.ToLower(otherKey)] = key
 	}
 	if t.spec.Effect != holdfast.EffectPure && r == t.request {
-		client.Transport = holdfast.KeyTransport{Base: client.Transport}
+		client.Transport = idempotency.Transport{Base: client.Transport}
 	}
 	return client.Do(request)
 }

@@ -24,6 +24,7 @@ import (
 	"unicode"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/idempotency"
 	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/secret"
 )
@@ -123,7 +124,7 @@ func New(o Options) (func(context.Context, holdfast.OutsideCall) error, error) {
 		o.Now = time.Now
 	}
 	s := &sender{Options: o, client: &http.Client{
-		Transport:     holdfast.KeyTransport{Base: o.Transport},
+		Transport:     idempotency.Transport{Base: o.Transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	return s.deliver, nil

@@ -84,7 +84,7 @@ func TestDelivery(t *testing.T) {
 	if a.bodies[0] != want || r.Method != "POST" || r.URL.String() != o.URL || r.Header.Get("X-Team") != "finance" || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("traceparent") != parent {
 		t.Errorf("%s %s %v\n%s", r.Method, r.URL, r.Header, a.bodies[0])
 	}
-	//lint:ignore SA1008 see holdfast.KeyTransport
+	//lint:ignore SA1008 see idempotency.Transport
 	if key := r.Header["idempotency-key"]; len(key) != 1 || key[0] != "thekey" {
 		t.Errorf("the key is %q", key)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -245,42 +244,16 @@ func (o *options) log(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, h))
 }
 
-// config returns the server's configuration. closeAll releases what was opened for it.
-func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), err error) {
-	closeAll = func() {}
-	var journal io.Writer
-	if o.demoJournal != "" {
-		f, err := os.OpenFile(o.demoJournal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return cfg, closeAll, fmt.Errorf("open the demo journal: %w", err)
-		}
-		journal = f
-		closeAll = func() {
-			if err := f.Close(); err != nil {
-				log.Warn("the demo journal could not be closed", "error", err)
-			}
-		}
-	}
-	agents, limits, err := o.configured(journal)
-	if err != nil {
-		return cfg, closeAll, err
-	}
-	quotas, err := o.quotas(journal)
-	if err != nil {
-		return cfg, closeAll, err
-	}
+// config returns the server's configuration. stop ends what reads the keys again.
+func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Config, stop func(), err error) {
+	stop = func() {}
 	who, err := o.callers(log)
 	if err != nil {
-		return cfg, closeAll, err
+		return cfg, stop, err
 	}
 	keep, err := o.keepCheckpoints()
 	if err != nil {
-		return cfg, closeAll, err
-	}
-	stopReloading, closeJournal := who.reloadOnSignal(log), closeAll
-	closeAll = func() {
-		stopReloading()
-		closeJournal()
+		return cfg, stop, err
 	}
 	authenticate := who.authenticate()
 	if o.anonymous && authenticate == nil {
@@ -294,10 +267,10 @@ func (o *options) config(log *slog.Logger) (cfg server.Config, closeAll func(), 
 		ArchiveAfter: o.archiveAfter, DeleteCheckpointsAfter: o.dropHistory, DeleteThreadsAfter: o.dropThreads, ThreadWarnBytes: o.warnBytes, ThreadMaxBytes: orNone(o.maxBytes), ThreadPruneBytes: o.pruneBytes,
 		Lease: o.lease, DeltaWindow: o.deltaWindow, MaxRuns: o.maxRuns, MaxIterations: o.maxSteps,
 		MaxBody: o.maxBody, MaxBodies: o.maxBodies, BodyTimeout: o.bodyTimeout, MinRate: o.minRate, MaxConnections: o.connections,
-		Log: log, Agents: agents, Limits: limits, Quotas: quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
+		Log: log, Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), PublicURL: o.publicURL, MetricsAddr: o.metricsAddr,
 		UI: web.Handler(), Version: version(), DefaultModel: o.model,
-	}, closeAll, nil
+	}, who.reloadOnSignal(log), nil
 }
 
 // orNone returns the bound as server.Config has it, where 0 is the default.

@@ -180,7 +180,7 @@ func (t *attempts) follow(a *completion, err error) error {
 func (t *attempts) failure(failed *holdfast.ModelError) fallback.Failure {
 	return fallback.Failure{
 		Kind: failed.Kind, Retryable: failed.Retryable, RetryAfter: failed.RetryAfter,
-		Tries: t.tries[t.model], MaxTries: t.host.modelTries(t.agent.Name),
+		Tries: t.tries[t.model], MaxTries: t.agent.tries,
 		Shrunk: t.tooLong != nil, Others: t.others(), RefusedToo: t.agent.FallbackRefused,
 	}
 }

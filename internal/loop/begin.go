@@ -50,7 +50,9 @@ func (h *host) newBeginning(who holdfast.Principal, p *plan) *beginning {
 	}
 	c, st := h.acquisition(t, h.process), h.acquired(t)
 	p.rec = p.runRecord(h.cfg.Now(), who)
-	return &beginning{host: h, p: p, c: c, st: st, r: &run{host: h, rec: p.rec, agent: p.agent, box: p.box, st: st, resumed: p.d.Do == decide.Resume}}
+	r := &run{host: h, rec: p.rec, agent: p.agent, st: st, resumed: p.d.Do == decide.Resume}
+	r.tools.Store(p.box)
+	return &beginning{host: h, p: p, c: c, st: st, r: r}
 }
 
 // runRecord returns how the run begins, as it is stored.
@@ -129,14 +131,14 @@ func (b *beginning) states(ctx context.Context) error {
 	if b.p.d.Do == decide.Keep {
 		return nil // nothing runs: they stay as they are
 	}
-	restored, err := b.restore(ctx, b.p.Key, b.st, b.p.agent.Name)
+	restored, err := b.restore(ctx, b.p.Key, b.st, b.p.agent)
 	if err != nil {
 		return err
 	}
 	if b.p.d.Do == decide.Fresh && !b.onlyResults() {
-		restored.states = b.schemas[b.p.agent.Name].NewRun(restored.states)
+		restored.states = b.p.agent.schema.NewRun(restored.states)
 	}
-	b.r.live = b.schemas[b.p.agent.Name].Live(restored.states)
+	b.r.live = b.p.agent.schema.Live(restored.states)
 	b.st.Follow(b.r.live)
 	b.c.Put = append(b.c.Put, restored.put...)
 	b.r.change = restored.change

@@ -19,7 +19,7 @@ import (
 func (r *run) save(f finished) error {
 	var ask *holdfast.Interrupt
 	switch {
-	case isHandedOut(f.err) && outsideOf(r.tools, f.call.Name) != nil:
+	case isHandedOut(f.err) && outsideOf(&r.tools, f.call.Name) != nil:
 		return saveHandedOut(r, f.call)
 	case errors.As(f.err, &ask):
 		return r.saveQuestion(f.call, ask)
@@ -89,7 +89,7 @@ func (r *run) when(call thread.Call) journal.Urgency {
 
 // repeatable reports whether a call that was cut off is run again.
 func (r *run) repeatable(call thread.Call) bool {
-	tool, ours := r.tools[call.Name]
+	tool, ours := r.tools.find(call.Name)
 	return !ours || !neverTwice(tool.Spec().Effect)
 }
 

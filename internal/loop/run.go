@@ -35,9 +35,8 @@ type run struct {
 	list   lister
 	key    store.ThreadKey
 	rec    *thread.Run
-	agent  *holdfast.Agent
-	box    *toolbox
-	tools  map[string]holdfast.Tool // those of box
+	agent  *agent
+	tools  runTools
 	st     *thread.State
 	hist   *thread.History
 	shared []byte
@@ -50,6 +49,9 @@ type run struct {
 	// imported counts the messages of the history that a client brought. Other goroutines
 	// read it in place.
 	imported atomic.Int64
+	// inherited are the ids of the calls that were open when the run was continued here, until
+	// their tools were waited for.
+	inherited map[string]bool
 	// doubted are the ids of the calls that an owner that died had started.
 	doubted map[string]bool
 	w       *journal.Writer
@@ -104,8 +106,8 @@ var errCancelled = holdfast.ErrCancelled
 type lister interface {
 	// unlist removes the run from the list; after that nothing starts to read its inbox.
 	unlist(r *run)
-	// freeSlot gives the run's place to another one.
-	freeSlot(who holdfast.Principal)
+	// freeSlot gives the run's place to another one. It needs its agents no more.
+	freeSlot(who holdfast.Principal, agents *Agents)
 }
 
 // prepare sets up what the run needs to start. first are the records of its first commit
@@ -123,8 +125,8 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 		Notify: r.notify, Iteration: func() holdfast.Iteration { return *r.at.Load() },
 		Record: r.notes.add, History: r.notes.history, Keep: r.keeps.save,
 	})
-	r.inner, r.chain = r.ctx, r.host.chains[r.agent.Name]
-	r.models = r.host.models[r.agent.Name]
+	r.inner, r.chain = r.ctx, r.agent.chain
+	r.models = r.agent.models
 	r.model = r.models.Find(r.st.Model)
 	r.st.Follow(r.live)
 	for i := range r.hist.Path {
@@ -133,10 +135,15 @@ func (r *run) prepare(list lister, head *store.Head, first []store.Record) {
 	r.stale = r.resumed && !reasons(r.hist.Path)
 	r.moveTo(r.st.Iteration)
 	r.results, r.counted = r.kept(), r.st.Bytes
-	if r.box == nil { // it has begun elsewhere
-		r.box = r.host.tools[r.agent.Name].now()
+	if r.tools.Load() == nil { // it has begun elsewhere
+		r.tools.Store(r.agent.tools.now())
 	}
-	r.tools = r.box.byName
+	if r.resumed {
+		r.inherited = map[string]bool{}
+		for i := range r.st.Calls {
+			r.inherited[r.st.Calls[i].ID] = true
+		}
+	}
 }
 
 // writerConfig returns what the run's journal needs.
@@ -215,7 +222,7 @@ func (r *run) main() {
 	r.list.unlist(r)
 	r.inbox.readers.Wait()
 	r.feed.End()
-	r.list.freeSlot(r.principal())
+	r.list.freeSlot(r.principal(), r.agent.of)
 	close(r.done)
 }
 

@@ -114,7 +114,9 @@ func TestResultHash(t *testing.T) {
 			t.Errorf("%s has another hash", one)
 		}
 	}
-	same := func(a, b string) bool { return ResultHash(json.RawMessage(a), false) == ResultHash(json.RawMessage(b), false) }
+	same := func(a, b string) bool {
+		return ResultHash(json.RawMessage(a), false) == ResultHash(json.RawMessage(b), false)
+	}
 	for _, c := range []struct {
 		a, b string
 		want bool

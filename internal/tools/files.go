@@ -26,6 +26,8 @@ import (
 type FilesOptions struct {
 	// Directory is the directory that can be read.
 	Directory string `json:"directory"`
+	// Prefix comes before the names of the tools; default none.
+	Prefix string `json:"prefix,omitempty"`
 	// MaxBytes is how much of a file one call reads at most; default 64 KiB.
 	MaxBytes int `json:"maxBytes,omitempty"`
 	// MaxEntries is how many entries of a directory one call lists at most; default 500.
@@ -41,7 +43,7 @@ const (
 
 // FileTools are the tools list_files and read_file.
 type FileTools struct {
-	// Tools are both of them.
+	// Tools are both of them, after the prefix.
 	Tools []holdfast.Tool
 	root  *os.Root
 }
@@ -66,8 +68,8 @@ func Files(o FilesOptions) (*FileTools, error) {
 	}
 	f := &files{FilesOptions: o, root: root}
 	return &FileTools{root: root, Tools: []holdfast.Tool{
-		holdfast.NewTool("list_files", "Lists a directory: names of directories end in /, files have their size in bytes.", f.list, holdfast.WithEffect(holdfast.EffectPure)),
-		holdfast.NewTool("read_file", "Reads a text file, large ones in pieces.", f.read, holdfast.WithEffect(holdfast.EffectPure)),
+		holdfast.NewTool(o.Prefix+"list_files", "Lists a directory: names of directories end in /, files have their size in bytes.", f.list, holdfast.WithEffect(holdfast.EffectPure)),
+		holdfast.NewTool(o.Prefix+"read_file", "Reads a text file, large ones in pieces.", f.read, holdfast.WithEffect(holdfast.EffectPure)),
 	}}, nil
 }
 
@@ -181,7 +183,7 @@ func (f *files) read(_ context.Context, args readArgs) (string, error) {
 	case err != nil:
 		return "", readable(args.Path, err)
 	case info.IsDir():
-		return "", fmt.Errorf("%s is a directory: use list_files", args.Path)
+		return "", fmt.Errorf("%s is a directory: use %slist_files", args.Path, f.Prefix)
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("%s is no file that can be read", args.Path)
 	case args.Offset > info.Size():
