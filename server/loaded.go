@@ -29,6 +29,7 @@ type Loaded struct {
 	Servers []*mcp.Server
 
 	parts  Parts
+	sums   config.Sums
 	shared []*sharedServer
 	closed sync.Once
 	ends   []func()
@@ -53,7 +54,7 @@ func load(path string, parts Parts, before []*sharedServer) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{parts: parts, Limits: make(map[string]Limits, len(file.Agents)), Quotas: quotasOf(file)}
+	l := &Loaded{parts: parts, sums: file.Sums, Limits: make(map[string]Limits, len(file.Agents)), Quotas: quotasOf(file)}
 	declared, servers, mistakes := l.declared(file)
 	agents, err := parts.agents(file, declared)
 	mistakes = append(mistakes, err)

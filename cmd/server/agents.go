@@ -45,8 +45,10 @@ func (o *options) load(log *slog.Logger) (loaded *server.Loaded, closeAll func()
 func (o *options) configured(journal io.Writer, log *slog.Logger) (*server.Loaded, error) {
 	parts := o.parts(journal)
 	parts.Log = log
-	loaded, err := server.Load(orDefault(o.configFile, defaultConfig), parts)
+	o.agentsFile = orDefault(o.configFile, defaultConfig)
+	loaded, err := server.Load(o.agentsFile, parts)
 	if errors.Is(err, fs.ErrNotExist) && o.configFile == "" {
+		o.agentsFile = ""
 		return server.Load("", parts)
 	}
 	return loaded, err

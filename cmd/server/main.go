@@ -57,18 +57,20 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return exitUsage
 	}
 	defer closeAll()
-	cfg, stop, err := o.config(loaded, log)
+	cfg, who, err := o.config(loaded, log)
 	if err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitUsage
 	}
-	defer stop()
+	hangUps := newReloader(who, o.agentsFile, loaded, log)
+	defer hangUps.stop()
 	waitForServers(ctx, loaded, log)
 	s, err := server.New(cfg)
 	if err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitFailed
 	}
+	hangUps.start(s)
 	if err := serve(ctx, s, stdout); err != nil {
 		fmt.Fprintf(stderr, "holdfast: %v\n", err)
 		return exitFailed

@@ -135,8 +135,7 @@ func TestFileNamesCharge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeAll()
-	cfg, stop, err := o.config(loaded, log)
-	defer stop()
+	cfg, _, err := o.config(loaded, log)
 	if err != nil || len(cfg.Agents) != 1 || cfg.Quotas.PerUser.Runs != 3 {
 		t.Errorf("the file is read as %+v, %v", cfg.Quotas, err)
 	}

@@ -69,6 +69,8 @@ type options struct {
 	version       bool
 
 	getenv func(string) string
+	// agentsFile is the agents file that was read; empty if there is none.
+	agentsFile string
 }
 
 // flags declares the settings; docs/configuration.md has a table of them.
@@ -244,16 +246,14 @@ func (o *options) log(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, h))
 }
 
-// config returns the server's configuration. stop ends what reads the keys again.
-func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Config, stop func(), err error) {
-	stop = func() {}
-	who, err := o.callers(log)
-	if err != nil {
-		return cfg, stop, err
+// config returns the server's configuration, and who may call it.
+func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Config, who callers, err error) {
+	if who, err = o.callers(log); err != nil {
+		return cfg, who, err
 	}
 	keep, err := o.keepCheckpoints()
 	if err != nil {
-		return cfg, stop, err
+		return cfg, who, err
 	}
 	authenticate := who.authenticate()
 	if o.anonymous && authenticate == nil {
@@ -270,7 +270,7 @@ func (o *options) config(loaded *server.Loaded, log *slog.Logger) (cfg server.Co
 		Log: log, Agents: loaded.Agents, Limits: loaded.Limits, Quotas: loaded.Quotas, Authenticate: authenticate, MultiTenant: who.severalTenants, AllowAnonymous: o.anonymous,
 		Hosts: list(o.hosts), BehindProxy: o.behindProxy, AllowedOrigins: list(o.origins), PublicURL: o.publicURL, MetricsAddr: o.metricsAddr,
 		UI: web.Handler(), Version: version(), DefaultModel: o.model,
-	}, who.reloadOnSignal(log), nil
+	}, who, nil
 }
 
 // orNone returns the bound as server.Config has it, where 0 is the default.

@@ -26,11 +26,10 @@ func demoStore(t *testing.T) (path, journal string) {
 		t.Fatal(err)
 	}
 	defer closeAll()
-	cfg, stop, err := o.config(loaded, log)
+	cfg, _, err := o.config(loaded, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
 	s, err := server.New(cfg)
 	if err != nil {
 		t.Fatal(err)

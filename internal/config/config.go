@@ -47,6 +47,8 @@ type File struct {
 	Quotas Quotas
 	// Declared is what tools come from besides those that are known: MCP servers first.
 	Declared []*Declaration
+	// Sums are to compare the file with an earlier reading of it.
+	Sums Sums
 }
 
 // Agent is one entry of agents. A member that is not in the file is zero: the caller

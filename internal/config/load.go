@@ -26,14 +26,17 @@ func Load(path string, known Known) (*File, error) {
 // instructionsFile are relative to its directory and are read with readFile. The error
 // is an [*Error] with every mistake.
 func Parse(name string, data []byte, known Known, readFile func(path string) ([]byte, error)) (*File, error) {
-	p := &parser{name: name, known: known, readFile: readFile, catalog: catalog{places: map[string]place{}}}
+	files := map[string]string{}
+	p := &parser{name: name, known: known, readFile: noting(files, readFile), catalog: catalog{places: map[string]place{}}}
 	f := &File{Name: name}
-	if root := p.document(data); root != nil {
+	root := p.document(data)
+	if root != nil {
 		p.file(f, root)
 	}
 	if err := p.err(); err != nil {
 		return nil, err
 	}
+	f.Sums = sumsOf(root, f.Agents, files)
 	return f, nil
 }
 
