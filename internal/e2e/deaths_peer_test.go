@@ -77,7 +77,7 @@ func (p *peer) arguments() []string {
 	if p.moment == atUnsent && p.dies != diesHoldfast {
 		o["timeout"] = 3 * time.Second // how long a call waits for a server that was just lost
 	}
-	return []string{"--mcp=" + mustText(p.T, o)}
+	return []string{"--mortal-mcp=" + mustText(p.T, o)}
 }
 
 func (p *peer) script() string {

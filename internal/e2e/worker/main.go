@@ -37,7 +37,8 @@ func run() error {
 	serves := flag.Bool("serve", false, "be that service")
 	reset := flag.Bool("reset-newer", false, "begin states of unknown versions anew")
 	provider := flag.String("provider", "", "where a fake provider of models is; empty for none")
-	mcpOptions := flag.String("mcp", "", "the options of the MCP server that the agent mortal calls, as JSON")
+	mcpOptions := flag.String("mcp", "", "the options of the MCP server of the agent remote, as JSON")
+	mortalMCP := flag.String("mortal-mcp", "", "the options of the MCP server that the agent mortal calls, as JSON")
 	flag.Parse()
 	file, err := os.OpenFile(*path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -60,18 +61,23 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller()}, w.limited()...)
-	if *service != "" || *mcpOptions != "" {
-		mortal, end, err := w.mortal(*service, *mcpOptions)
+	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller(), w.holder()}, w.limited()...)
+	if *service != "" || *mortalMCP != "" {
+		mortal, end, err := w.mortal(*service, *mortalMCP)
 		if err != nil {
 			return err
 		}
 		defer end()
 		agents = append(agents, mortal)
 	}
+	remotes, end, err := remote(*mcpOptions)
+	if err != nil {
+		return err
+	}
+	defer end()
 	return server.ListenAndServe(server.Config{
 		Addr: *addr, Store: *store, Lease: *lease, SchemaChanges: *schemas, ResetNewerStates: *reset, ArchiveAfter: *archiveAfter,
-		Agents: slices.Concat(agents, prompted),
+		Agents: slices.Concat(agents, prompted, remotes),
 		Limits: map[string]server.Limits{keeper.Name: {MaxIterations: keeperIterations}, "orders": {MaxIterations: orderIterations}},
 	})
 }

@@ -46,7 +46,7 @@ func (w *worker) mortal(service, mcpOptions string) (_ holdfast.Agent, end func(
 		}},
 	}}
 	if mcpOptions != "" {
-		set, end, err := remote(mcpOptions)
+		set, end, err := mortalRemote(mcpOptions)
 		agent.Toolsets = []holdfast.Toolset{set}
 		return agent, end, err
 	}
@@ -95,7 +95,7 @@ func jobTool(service, name string) holdfast.Tool {
 		var job string
 		if call.Kept == nil {
 			var err error
-			if job, err = ask(ctx, http.MethodPost, service+"/jobs/"+name, call.Key); err != nil {
+			if job, err = request(ctx, http.MethodPost, service+"/jobs/"+name, call.Key); err != nil {
 				return "", err
 			}
 			handle, err := json.Marshal(job)
@@ -109,7 +109,7 @@ func jobTool(service, name string) holdfast.Tool {
 			return "", err
 		}
 		for {
-			text, err := ask(ctx, http.MethodGet, service+path.Join("/jobs", name, job), call.Key)
+			text, err := request(ctx, http.MethodGet, service+path.Join("/jobs", name, job), call.Key)
 			if err == nil || ctx.Err() != nil {
 				return text, err
 			}
@@ -120,7 +120,7 @@ func jobTool(service, name string) holdfast.Tool {
 	if e.effect == holdfast.EffectQuery {
 		options = append(options, holdfast.WithQuery(func(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
 			for {
-				text, err := ask(ctx, http.MethodGet, service+"/lookup?key="+call.Key, call.Key)
+				text, err := request(ctx, http.MethodGet, service+"/lookup?key="+call.Key, call.Key)
 				switch {
 				case errors.Is(err, errNotFound):
 					return holdfast.ToolResult{}, holdfast.FateNotDone, nil
@@ -138,8 +138,8 @@ func jobTool(service, name string) holdfast.Tool {
 
 var errNotFound = errors.New("it is not known")
 
-// ask asks the service something, and says if it cannot be known what became of that.
-func ask(ctx context.Context, method, url, key string) (string, error) {
+// request asks the service something, and says if it cannot be known what became of that.
+func request(ctx context.Context, method, url, key string) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
 	if err != nil {
 		return "", err
@@ -157,16 +157,16 @@ func ask(ctx context.Context, method, url, key string) (string, error) {
 	return answerOf(res)
 }
 
-// remote are the tools of an MCP server, whose options are JSON. It does not wait for the
+// mortalRemote are the tools of an MCP server, whose options are JSON. It does not wait for the
 // server.
-func remote(options string) (holdfast.Toolset, func(), error) {
+func mortalRemote(options string) (holdfast.Toolset, func(), error) {
 	var o mcp.Options
 	if err := json.Unmarshal([]byte(options), &o); err != nil {
-		return nil, nil, fmt.Errorf("--mcp: %w", err)
+		return nil, nil, fmt.Errorf("--mortal-mcp: %w", err)
 	}
 	s, err := mcp.Open(o)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--mcp: %w", err)
+		return nil, nil, fmt.Errorf("--mortal-mcp: %w", err)
 	}
 	return &remoteTools{Server: s}, s.Close, nil
 }
