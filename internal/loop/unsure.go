@@ -55,7 +55,7 @@ func (b *batch) unknown(ctx context.Context, call thread.Call, c holdfast.ToolCa
 		if known, ok := b.query(ctx, call, c); ok {
 			return known
 		}
-		f.err, f.result = nil, holdfast.ToolResult{Text: thread.TextNotDone, Failed: true}
+		f.err, f.code, f.result = nil, thread.CodeNotDone, holdfast.ToolResult{Text: thread.TextNotDone, Failed: true}
 	}
 	return f
 }
