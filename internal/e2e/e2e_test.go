@@ -74,8 +74,9 @@ func runTests(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
+// build builds without what only debuggers read, which takes half as long.
 func build(args ...string) error {
-	if out, err := exec.Command("go", append([]string{"build"}, args...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", append([]string{"build", "-ldflags=-s -w"}, args...)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %q: %w\n%s", args, err, out)
 	}
 	return nil
