@@ -28,7 +28,7 @@ const (
 // fate returns which of these a call came to.
 func fate(r holdfast.ToolResult, err error) string {
 	switch {
-	case errors.Is(err, holdfast.ErrOutcomeUnknown):
+	case errors.Is(err, holdfast.ErrOutcomeUnknown), err != nil && has(err.Error(), "mcp_no_answer"):
 		return unknown
 	case err != nil && has(err.Error(), "mcp_answer_unreadable"):
 		return failed
