@@ -196,10 +196,10 @@ func TestProcessDies(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, o mcp.Options) {
-		o.Timeout = 100 * time.Millisecond
+		o.Timeout = 500 * time.Millisecond
 		s := open(t, o)
 		r, err := do(t, s, "srv_wait", `{}`)
-		if got := fate(r, err); got != unknown || !has(err.Error(), "none came within 100ms") {
+		if got := fate(r, err); got != unknown || !has(err.Error(), "none came within 500ms") {
 			t.Errorf("the call is %s: %v", got, err)
 		}
 		if got := fate(do(t, s, "srv_echo", `{}`)); got != fine {

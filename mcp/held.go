@@ -51,15 +51,18 @@ func (x *session) turn(ctx context.Context, f *flight, timeout time.Duration) (r
 	case <-x.ended:
 		return nil, errors.New("the connection has ended")
 	case <-t.C:
-		return nil, errors.New("another call of this server has not ended")
+		return nil, errBusy
 	}
 }
+
+// errBusy is the error of a call that did not get its turn.
+var errBusy = errors.New("another call of this server has not ended")
 
 // elicited hands a question to the call that it is of.
 func (x *session) elicited(ctx context.Context, m *jsonrpc.Request) {
 	if f := x.asker.Load(); f != nil {
 		select {
-		case f.asks <- elicitation{id: m.ID, params: m.Params}:
+		case f.asks <- elicitation{id: m.ID, params: x.secrets.strip(m.Params)}:
 			return
 		default: // it asks a second thing before the first is answered
 		}

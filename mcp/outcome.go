@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/mcp/internal/wire"
@@ -28,26 +29,54 @@ func certainlyNot(err error) bool {
 	}
 	switch rpc.Code {
 	case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams,
-		-32020, -32021, -32022: // headers that do not match, a capability that is missing, an unknown revision
+		-32020, -32021, -32022, -32042: // wrong headers, a missing capability, an unknown revision, a page that has to be opened first
 		return true
 	}
 	return false
 }
 
+// hintOf says what an operator can do about an error; "" if that is not known.
+func hintOf(err error) string {
+	var status *wire.StatusError
+	if !errors.As(err, &status) {
+		return ""
+	}
+	switch {
+	case status.Status == http.StatusUnauthorized:
+		return "it wants a credential, or does not accept the one that it gets: set headers, or CallHeaders where each user has one"
+	case status.Status == http.StatusForbidden:
+		return "the credential does not allow this, or the server does not accept requests from here"
+	case status.Status == http.StatusNotFound:
+		return "url is not that of an MCP endpoint"
+	case status.Status == http.StatusProxyAuthRequired:
+		return "proxy wants a credential"
+	case status.Status < 400:
+		return "redirects are not followed: set url to where it leads"
+	}
+	return ""
+}
+
 // failure returns what the error of a request means for the call.
 func (t *Tool) failure(ctx context.Context, r *wire.Request, err error) error {
-	server := t.server.o.Name
+	server, known := t.server.o.Name, t.server.secrets.with(r.Header)
+	said := known.redact(reason(err))
+	err = known.clean(err)
 	switch {
 	case errors.Is(err, wire.ErrTooLarge):
-		return holdfast.Errorf(codeAnswer, "%s was called and has answered, but its answer cannot be used: %s.", t.spec.Name, reason(err)).Wrap(err)
+		return holdfast.Errorf(codeAnswer, "%s was called and has answered, but its answer cannot be used: %s.", t.spec.Name, said).Wrap(err)
 	case certainlyNot(err):
-		return holdfast.Errorf(codeRefused, "The MCP server %s has not started the call: %s.", server, reason(err)).Wrap(err)
+		if hint := hintOf(err); hint != "" {
+			said += ". Only an operator can change that: " + hint
+		}
+		return holdfast.Errorf(codeRefused, "The MCP server %s has not started the call: %s.", server, said).Wrap(err)
+	case errors.Is(err, errBusy):
+		return holdfast.Errorf(codeUnreachable, "The MCP server %s takes one call at a time and is busy; nothing was sent to it. Try again later.", server).Wrap(err)
 	case !r.Sent():
 		return holdfast.Errorf(codeUnreachable, "The MCP server %s cannot be reached; nothing was sent to it. Try again later.", server).Wrap(err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return holdfast.Errorf(codeUnknown, "%s was called, and the MCP server %s has not said what came of it: %s.", t.spec.Name, server, reason(err)).
+	return holdfast.Errorf(codeUnknown, "%s was called, and the MCP server %s has not said what came of it: %s.", t.spec.Name, server, said).
 		Wrap(fmt.Errorf("%w: %w", holdfast.ErrOutcomeUnknown, err))
 }
 

@@ -146,18 +146,18 @@ func (c *calling) callTool(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 	members := map[string]any{"name": c.t.remote, "arguments": c.arguments}
-	if c.kept.Round > 0 {
+	if c.kept.Round > 0 && c.x.modern() {
 		if len(c.kept.Answers) > 0 {
 			members["inputResponses"] = c.kept.Answers
 		}
 		if c.kept.State != nil {
 			members["requestState"] = c.kept.State
 		}
-		if c.once() {
-			c.kept.Sending = true
-			if err := c.keep(ctx); err != nil {
-				return nil, err
-			}
+	}
+	if c.kept.Round > 0 && c.once() {
+		c.kept.Sending = true
+		if err := c.keep(ctx); err != nil {
+			return nil, err
 		}
 	}
 	raw, err := c.send(ctx, "tools/call", members)
@@ -286,6 +286,9 @@ func (c *calling) land(ctx context.Context, f *flight) (json.RawMessage, error) 
 	f.cancel(nil)
 	if a.err != nil {
 		f.r.GiveUp()
+		if raw := pagesFirst(a.err); raw != nil && !f.x.modern() {
+			return c.t.server.secrets.strip(raw), nil
+		}
 		return nil, c.t.failure(ctx, f.r, a.err)
 	}
 	return a.raw, nil

@@ -1,0 +1,176 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What a server is given to be let in somewhere must not come back through what it says: its
+// errors, its standard error, its results and questions. So the values are looked for in
+// all of that.
+
+// secrets are values that are not told. A nil one has none.
+type secrets struct {
+	// all are kept out of the log and of errors; credentials, those of them whose names say
+	// that they are some, also out of what models and clients get. Longer ones come first.
+	all         []string
+	credentials []string
+}
+
+// secretName is what the name of a variable, header or parameter says of a credential.
+var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|passphrase|credential|auth|cookie|session|private`)
+
+// redacted stands in the place of a secret.
+const redacted = "[secret]"
+
+// secrets returns the secrets of the options.
+func (o *Options) secrets() *secrets {
+	s := &secrets{}
+	for _, values := range []map[string]string{o.Env, o.Headers} {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			s.add(name, values[name])
+		}
+	}
+	for _, raw := range []string{o.URL, o.Proxy} {
+		u, err := url.Parse(raw)
+		if err != nil {
+			continue
+		}
+		for name, values := range u.Query() {
+			for _, value := range values {
+				s.add(name, value)
+				s.add(name, url.QueryEscape(value))
+			}
+		}
+		if u.User != nil {
+			password, _ := u.User.Password()
+			s.add("password", cmp.Or(password, u.User.Username()))
+			s.add("authorization", base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		}
+	}
+	return s
+}
+
+// with returns the secrets together with those of a call's own headers.
+func (s *secrets) with(h http.Header) *secrets {
+	if len(h) == 0 {
+		return s
+	}
+	more := &secrets{all: slices.Clone(s.all), credentials: slices.Clone(s.credentials)}
+	for name, values := range h {
+		if strings.HasPrefix(name, paramPrefix) {
+			continue // an argument of the model's
+		}
+		for _, value := range values {
+			more.add(name, value)
+		}
+	}
+	return more
+}
+
+// add adds a value. Short ones are no secrets and would take too much with them.
+func (s *secrets) add(name, value string) {
+	const shortest = 6
+	_, token, ok := strings.Cut(value, " ") // of "Bearer token"
+	if !ok || len(token) < shortest {
+		token = value
+	}
+	for _, v := range []string{value, token} {
+		if len(v) < shortest {
+			continue
+		}
+		s.all = append(s.all, v)
+		if secretName.MatchString(name) {
+			s.credentials = append(s.credentials, v)
+		}
+	}
+	longer := func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
+	slices.SortFunc(s.all, longer)
+	slices.SortFunc(s.credentials, longer)
+}
+
+// redact takes the secrets out of a text for the log or of an error.
+func (s *secrets) redact(text string) string {
+	for _, value := range s.all {
+		text = strings.ReplaceAll(text, value, redacted)
+	}
+	return text
+}
+
+// clean takes the secrets out of an error's text.
+func (s *secrets) clean(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := s.redact(err.Error()); text != err.Error() {
+		return &cleaned{err, text}
+	}
+	return err
+}
+
+// cleaned is an error with another text.
+type cleaned struct {
+	err  error
+	text string
+}
+
+// Error implements [error].
+func (e *cleaned) Error() string { return e.text }
+
+// Unwrap returns the error.
+func (e *cleaned) Unwrap() error { return e.err }
+
+// strip takes the credentials out of what the server says.
+func (s *secrets) strip(raw json.RawMessage) json.RawMessage {
+	for _, value := range s.credentials {
+		if text, err := json.Marshal(value); err == nil {
+			raw = bytes.ReplaceAll(raw, text[1:len(text)-1], []byte(redacted))
+		}
+		raw = bytes.ReplaceAll(raw, []byte(value), []byte(redacted))
+	}
+	return raw
+}
+
+// discreet is a handler of a log that is not told any secrets.
+type discreet struct {
+	slog.Handler
+	*secrets
+}
+
+// Handle implements [slog.Handler].
+func (d discreet) Handle(ctx context.Context, r slog.Record) error {
+	told := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		switch v := a.Value.Resolve(); v.Kind() {
+		case slog.KindString:
+			a.Value = slog.StringValue(d.redact(v.String()))
+		case slog.KindAny:
+			if err, ok := v.Any().(error); ok {
+				a.Value = slog.StringValue(d.redact(err.Error()))
+			}
+		}
+		told.AddAttrs(a)
+		return true
+	})
+	return d.Handler.Handle(ctx, told)
+}
+
+// WithAttrs implements [slog.Handler].
+func (d discreet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return discreet{d.Handler.WithAttrs(attrs), d.secrets}
+}
+
+// WithGroup implements [slog.Handler].
+func (d discreet) WithGroup(name string) slog.Handler {
+	return discreet{d.Handler.WithGroup(name), d.secrets}
+}
