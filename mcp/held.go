@@ -62,7 +62,7 @@ var errBusy = errors.New("another call of this server has not ended")
 func (x *session) elicited(ctx context.Context, m *jsonrpc.Request) {
 	if f := x.asker.Load(); f != nil {
 		select {
-		case f.asks <- elicitation{id: m.ID, params: x.secrets.strip(m.Params)}:
+		case f.asks <- elicitation{id: m.ID, params: m.Params}:
 			return
 		default: // it asks a second thing before the first is answered
 		}
@@ -82,7 +82,7 @@ func (x *session) reply(ctx context.Context, id jsonrpc.ID, answer json.RawMessa
 // hold keeps a request open and returns the server's question.
 func (c *calling) hold(ctx context.Context, f *flight, e *elicitation) error {
 	s := c.t.server
-	questions, err := c.questionsOf(inputRequests{"elicitation": {Method: "elicitation/create", Params: e.params}})
+	questions, err := c.questionsOf(inputRequests{"elicitation": {Method: "elicitation/create", Params: c.secrets.strip(e.params)}})
 	if err == nil {
 		c.kept.Round++
 		c.kept.Questions, c.kept.Answers, c.kept.Held = questions, nil, rand.Text()

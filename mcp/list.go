@@ -93,6 +93,7 @@ func (s *Server) list(ctx context.Context, x *session) (*listing, error) {
 		if err != nil {
 			return nil, fmt.Errorf("its tools cannot be listed: %w", err)
 		}
+		raw = s.secrets.strip(raw)
 		if size += len(raw); size > s.o.MaxMessageBytes {
 			return nil, fmt.Errorf("its list of tools is larger than %d bytes", s.o.MaxMessageBytes)
 		}

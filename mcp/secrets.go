@@ -85,7 +85,7 @@ func (s *secrets) add(name, value string) {
 	if !ok || len(token) < shortest {
 		token = value
 	}
-	for _, v := range []string{value, token} {
+	for _, v := range []string{value, token, escaped(value), escaped(token)} {
 		if len(v) < shortest {
 			continue
 		}
@@ -95,8 +95,19 @@ func (s *secrets) add(name, value string) {
 		}
 	}
 	longer := func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
-	slices.SortFunc(s.all, longer)
-	slices.SortFunc(s.credentials, longer)
+	for _, list := range []*[]string{&s.all, &s.credentials} {
+		slices.SortFunc(*list, longer)
+		*list = slices.Compact(*list)
+	}
+}
+
+// escaped returns a text as it stands in JSON.
+func escaped(text string) string {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return text
+	}
+	return string(quoted[1 : len(quoted)-1])
 }
 
 // redact takes the secrets out of a text for the log or of an error.
@@ -130,12 +141,18 @@ func (e *cleaned) Error() string { return e.text }
 // Unwrap returns the error.
 func (e *cleaned) Unwrap() error { return e.err }
 
+// hide takes the credentials out of a text for models and clients.
+func (s *secrets) hide(text string) string {
+	for _, value := range s.credentials {
+		text = strings.ReplaceAll(text, value, redacted)
+	}
+	return text
+}
+
 // strip takes the credentials out of what the server says.
 func (s *secrets) strip(raw json.RawMessage) json.RawMessage {
 	for _, value := range s.credentials {
-		if text, err := json.Marshal(value); err == nil {
-			raw = bytes.ReplaceAll(raw, text[1:len(text)-1], []byte(redacted))
-		}
+		raw = bytes.ReplaceAll(raw, []byte(escaped(value)), []byte(redacted))
 		raw = bytes.ReplaceAll(raw, []byte(value), []byte(redacted))
 	}
 	return raw

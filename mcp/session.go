@@ -42,7 +42,6 @@ type session struct {
 	transport
 	cs      *sdk.ClientSession
 	log     *slog.Logger
-	secrets *secrets
 	born    time.Time
 	// version is the negotiated revision.
 	version string
@@ -134,7 +133,7 @@ const extensionTasks = "io.modelcontextprotocol/tasks"
 
 // connect connects to the server over t, which it owns.
 func connect(ctx context.Context, t transport, ev *events, h *hello, s *Server) (_ *session, err error) {
-	x := &session{transport: t, log: s.o.Log, secrets: s.secrets, events: ev, ended: make(chan struct{}), hello: h, born: time.Now(), turns: make(chan struct{}, 1)}
+	x := &session{transport: t, log: s.o.Log, events: ev, ended: make(chan struct{}), hello: h, born: time.Now(), turns: make(chan struct{}, 1)}
 	client := sdk.NewClient(&sdk.Implementation{Name: "holdfast", Version: "1"}, &sdk.ClientOptions{
 		Logger: slog.New(slog.DiscardHandler), // what it would log is in its errors
 		Capabilities: &sdk.ClientCapabilities{
@@ -224,7 +223,7 @@ func (x *session) request(ctx context.Context, r *wire.Request, p *params) (raw 
 		}
 		return nil, err
 	}
-	return x.secrets.with(r.Header).strip(res.raw), nil
+	return res.raw, nil
 }
 
 // token returns a token for the progress of a request, whose news f gets until forget is
@@ -283,7 +282,7 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 			case m.Method == "notifications/subscriptions/acknowledged":
 				x.events.follow()
 			case m.Method == "notifications/progress":
-				x.progressed(x.secrets.strip(m.Params))
+				x.progressed(m.Params)
 			}
 		}
 	}

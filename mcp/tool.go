@@ -56,6 +56,7 @@ func (t *Tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolR
 			return holdfast.ToolResult{}, err
 		}
 	}
+	c.secrets = t.server.secrets.with(c.header)
 	return c.run(ctx)
 }
 
@@ -79,6 +80,7 @@ type calling struct {
 	call      holdfast.ToolCall
 	arguments json.RawMessage
 	header    http.Header
+	secrets   *secrets
 	until     time.Time
 	notices   notices
 	kept      kept
@@ -287,11 +289,11 @@ func (c *calling) land(ctx context.Context, f *flight) (json.RawMessage, error) 
 	if a.err != nil {
 		f.r.GiveUp()
 		if raw := pagesFirst(a.err); raw != nil && !f.x.modern() {
-			return c.t.server.secrets.strip(raw), nil
+			return c.secrets.strip(raw), nil
 		}
 		return nil, c.t.failure(ctx, f.r, a.err)
 	}
-	return a.raw, nil
+	return c.secrets.strip(a.raw), nil
 }
 
 // wait waits for the answer, as long as there is news of progress and the call's time is
