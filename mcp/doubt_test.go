@@ -240,6 +240,7 @@ func TestSessionForgotten(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 400} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
 			w := serveWeb(t, newServer(), false)
 			s := open(t, mcp.Options{URL: w.URL})
 			var forgotten atomic.Value // the session that the server knows no more

@@ -81,6 +81,7 @@ func TestRestart(t *testing.T) {
 	t.Parallel()
 	for _, stateless := range []bool{true, false} {
 		t.Run(fmt.Sprint(stateless), func(t *testing.T) {
+			t.Parallel()
 			server := newServer()
 			old, other := serveWeb(t, server, stateless), serveWeb(t, newServer(func(s *sdk.Server) {
 				s.AddTool(&sdk.Tool{Name: "zebra", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
@@ -113,6 +114,7 @@ func TestRestart(t *testing.T) {
 func TestOldServers(t *testing.T) {
 	t.Parallel()
 	t.Run("silent", func(t *testing.T) {
+		t.Parallel()
 		o := process(t, "silent")
 		o.ConnectTimeout = time.Second
 		s := open(t, o)
@@ -121,12 +123,14 @@ func TestOldServers(t *testing.T) {
 		}
 	})
 	t.Run("banner", func(t *testing.T) {
+		t.Parallel()
 		s := open(t, process(t, "banner"))
 		if got := fate(do(t, s, "srv_echo", `{}`)); got != fine {
 			t.Errorf("the call is %s", got)
 		}
 	})
 	t.Run("deaf", func(t *testing.T) {
+		t.Parallel()
 		o := process(t, "deaf")
 		o.ConnectTimeout = 100 * time.Millisecond
 		s := opened(t, o)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -86,7 +87,7 @@ func hostile() {
 				}
 				answer(id, strings.Join(got, ", "))
 			case "flood":
-				for i := range 3000 {
+				for i := range 500 {
 					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t%d","progress":1}}`, i)
 					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":1e999}}`, i)
 					say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
@@ -180,7 +181,7 @@ func TestHostileLists(t *testing.T) {
 	}
 	var log logged
 	f := newFake(t, strings.Join(list, ","), nil)
-	s := open(t, mcp.Options{URL: f.URL, Log: log.logger()})
+	s := open(t, mcp.Options{URL: f.URL, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	if got := len(s.Tools()); got < mcp.DefaultMaxTools-5 || got > mcp.DefaultMaxTools {
 		t.Errorf("%d tools", got)
 	}
@@ -230,10 +231,10 @@ func TestHostileResults(t *testing.T) {
 		}
 	}
 	f := newFake(t, oneTool, func(w http.ResponseWriter, m message) {
-		m.result(w, `{"content":[`+strings.Repeat(`{},`, 500_000)+`{}]}`)
+		m.result(w, `{"content":[`+strings.Repeat(`{},`, 20_000)+`{}]}`)
 	})
 	r, err := do(t, open(t, mcp.Options{URL: f.URL}), "srv_work", `{}`)
-	if len(r.Parts) != 1001 || r.Parts[1000].Text != "[499001 more pieces of content, which are left out]" || err != nil {
+	if len(r.Parts) != 1001 || r.Parts[1000].Text != "[19001 more pieces of content, which are left out]" || err != nil {
 		t.Errorf("many parts: %d, %v", len(r.Parts), err)
 	}
 }

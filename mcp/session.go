@@ -40,9 +40,9 @@ type transport interface {
 // session is one connection to a server.
 type session struct {
 	transport
-	cs      *sdk.ClientSession
-	log     *slog.Logger
-	born    time.Time
+	cs   *sdk.ClientSession
+	log  *slog.Logger
+	born time.Time
 	// version is the negotiated revision.
 	version string
 	// events is where the connection reports what concerns the whole server.
@@ -54,8 +54,10 @@ type session struct {
 	err   error
 
 	hello *hello
-	// broken is the error with which reading ended.
+	// broken is the error with which reading ended, and deaf that it has; what ends the SDK's
+	// part of the session takes a moment longer.
 	broken atomic.Pointer[error]
+	deaf   atomic.Bool
 
 	// asker is the request that has its turn, if the server may ask in the middle of one.
 	turns chan struct{}
@@ -201,7 +203,7 @@ func (x *session) dead() bool {
 	case <-x.ended:
 		return true
 	default:
-		return false
+		return x.deaf.Load()
 	}
 }
 
@@ -263,6 +265,7 @@ func (x *session) Read(ctx context.Context) (jsonrpc.Message, error) {
 			if !errors.Is(err, io.EOF) {
 				x.broken.Store(&err)
 			}
+			x.deaf.Store(true)
 			return nil, err
 		}
 		switch m := m.(type) {

@@ -233,11 +233,17 @@ type flight struct {
 // send sends a request of the call and waits for its result, within the bounds of the
 // options. The error says what it means for the call.
 func (c *calling) send(ctx context.Context, method string, members map[string]any) (json.RawMessage, error) {
-	f, err := c.launch(ctx, method, members)
-	if err != nil {
-		return nil, err
+	for began := time.Now(); ; {
+		f, err := c.launch(ctx, method, members)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := c.land(ctx, f)
+		// A request that met a connection at its end, and has not left, goes over the next one.
+		if err == nil || f.r.Sent() || !f.x.dead() || ctx.Err() != nil || time.Since(began) > c.t.server.o.Timeout || c.connect(ctx) != nil {
+			return raw, err
+		}
 	}
-	return c.land(ctx, f)
 }
 
 // launch sends a request of the call.
