@@ -19,8 +19,8 @@ type agentList struct {
 	tools func(agent string) []holdfast.ToolSpec
 }
 
-// Agents returns the agents, the default one first.
-func (l agentList) Agents() []hfhttp.AgentInfo {
+// all returns the agents, the default one first.
+func (l agentList) all() []hfhttp.AgentInfo {
 	list := slices.Clone(l.agents)
 	for i := range list {
 		list[i].Tools = l.tools(list[i].Name)

@@ -313,6 +313,32 @@ func setDefault[T comparable](v *T, d T) {
 }
 
 func (c *Config) validate() error {
+	if err := c.validateAgents(); err != nil {
+		return err
+	}
+	if err := c.validateModes(); err != nil {
+		return err
+	}
+	if err := validatePatterns(c.RedactPatterns); err != nil {
+		return err
+	}
+	if c.DeltaWindow < 0 || c.DeltaWindow > 10*time.Second {
+		return fmt.Errorf("a delta window of %s is not possible: use 0s to 10s", c.DeltaWindow)
+	}
+	if c.Lease < 100*time.Millisecond {
+		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)
+	}
+	if err := c.validateBounds(); err != nil {
+		return err
+	}
+	if _, err := c.doors(); err != nil {
+		return err
+	}
+	return errors.Join(c.validatePublicURL(), c.validateAddr())
+}
+
+// validateAgents checks what [Server.Reload] replaces.
+func (c *Config) validateAgents() error {
 	if len(c.Agents) == 0 {
 		return errors.New("no agent is configured: set Config.Agents")
 	}
@@ -335,28 +361,7 @@ func (c *Config) validate() error {
 			return err
 		}
 	}
-	if err := c.validateModes(); err != nil {
-		return err
-	}
-	if err := c.Quotas.validate(); err != nil {
-		return err
-	}
-	if err := validatePatterns(c.RedactPatterns); err != nil {
-		return err
-	}
-	if c.DeltaWindow < 0 || c.DeltaWindow > 10*time.Second {
-		return fmt.Errorf("a delta window of %s is not possible: use 0s to 10s", c.DeltaWindow)
-	}
-	if c.Lease < 100*time.Millisecond {
-		return fmt.Errorf("a lease of %s is too short: use at least 100ms; 3s is a good choice", c.Lease)
-	}
-	if err := c.validateBounds(); err != nil {
-		return err
-	}
-	if _, err := c.doors(); err != nil {
-		return err
-	}
-	return errors.Join(c.validatePublicURL(), c.validateAddr())
+	return c.Quotas.validate()
 }
 
 func (c *Config) validatePublicURL() error {

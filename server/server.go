@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,7 +46,9 @@ const GracePeriod = 25 * time.Second
 // Server is a durable agent server. Make one with [New], then call Start and, in the
 // end, Shutdown.
 type Server struct {
-	cfg      Config
+	cfg      Config // without what served has
+	served   atomic.Pointer[servedAgents]
+	reloads  sync.Mutex // one Reload at a time
 	store    store.Store
 	level    store.Level
 	metrics  *metrics.Metrics
@@ -63,7 +66,7 @@ type Server struct {
 	operators
 	tools   sync.WaitGroup // tools that have outlived their timeout
 	replays sync.Map       // what wakes each replay, by the [store.ThreadKey] of its fork
-	served  chan error
+	ended   chan error     // of the listener
 }
 
 // New checks the configuration, opens the store and finds out how durable it is. It
@@ -74,7 +77,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg.Log = slog.New(redaction.NewLogHandler(cfg.Log.Handler(), redaction.Options{Patterns: cfg.RedactPatterns}))
-	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), reached: cfg.Addr, served: make(chan error, 1)}
+	s := &Server{cfg: cfg, metrics: metrics.New(cfg.Agents), reached: cfg.Addr, ended: make(chan error, 1)}
 	var err error
 	if s.store, err = openStore(cfg); err != nil {
 		return nil, err
@@ -88,6 +91,8 @@ func New(cfg Config) (*Server, error) {
 	if s.engine, err = loop.New(s.loopConfig()); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
+	s.serveAgents(cfg, s.engine.Agents())
+	s.cfg.Agents, s.cfg.Limits, s.cfg.Quotas = nil, nil, Quotas{} // served has them, and nobody can use what is out of date
 	s.keeper = upkeep.New(s.keeperConfig())
 	s.guard = &guard{engine: s.engine, keeper: s.keeper, store: s.store, authorize: cfg.Authorize, log: cfg.Log, now: cfg.Now}
 	doors, err := cfg.doors()
@@ -95,7 +100,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.handler = hfhttp.New(hfhttp.Config{
-		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Agents: cfg.agentList(s.engine.Tools), Streams: s.limits, Ready: s.engine.Ready,
+		Runs: s.guard, Threads: s.guard, Travel: s.guard, Upkeep: s.guard, Titles: s.guard, Calls: s.guard, Agents: agentsNow{s}, Streams: s.limits, Ready: s.engine.Ready,
 		Backup: s.backup(), Operator: s.operatorOf, MayUse: s.guard.mayBeShown,
 		Audit:        func(ctx context.Context, who, action string, err error) { s.guard.audit(ctx, who, action, "", err) },
 		Authenticate: s.authenticate(), LoopbackOnly: doors.loopback, Anonymous: doors.anonymous, BehindProxy: cfg.BehindProxy, Hosts: doors.hosts,
@@ -138,15 +143,7 @@ const retentionEvery = 10 * time.Second
 
 func (s *Server) loopConfig() loop.Config {
 	c := s.cfg
-	agents := make([]holdfast.Agent, len(c.Agents))
-	modelTries, maxMedia := make(map[string]int, len(c.Agents)), make(map[string]int, len(c.Agents))
-	for i, a := range c.Agents {
-		a = s.withLimits(a)
-		a.Client = c.clientPolicy(&a)
-		a.Policy.Chat = a.Policy.Chat || c.Chat
-		agents[i] = a
-		modelTries[a.Name], maxMedia[a.Name] = c.limits(a.Name).ModelTries, c.limits(a.Name).MaxMedia
-	}
+	agents, modelTries, maxMedia := s.engineAgents(c)
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
@@ -168,9 +165,24 @@ func (s *Server) keeperConfig() upkeep.Config {
 	}
 }
 
+// engineAgents returns the agents of a configuration as the engine runs them, and what it is
+// told of them by name.
+func (s *Server) engineAgents(c Config) (agents []holdfast.Agent, modelTries, maxMedia map[string]int) {
+	agents = make([]holdfast.Agent, len(c.Agents))
+	modelTries, maxMedia = make(map[string]int, len(c.Agents)), make(map[string]int, len(c.Agents))
+	for i, a := range c.Agents {
+		l := c.limits(a.Name)
+		a = s.withLimits(a, l)
+		a.Client = c.clientPolicy(&a)
+		a.Policy.Chat = a.Policy.Chat || c.Chat
+		agents[i] = a
+		modelTries[a.Name], maxMedia[a.Name] = l.ModelTries, l.MaxMedia
+	}
+	return agents, modelTries, maxMedia
+}
+
 // withLimits returns the agent with the server's limits around its middleware.
-func (s *Server) withLimits(a holdfast.Agent) holdfast.Agent {
-	l := s.cfg.limits(a.Name)
+func (s *Server) withLimits(a holdfast.Agent, l Limits) holdfast.Agent {
 	// Timeouts and the limits of answers and results are about the model and the tool themselves. They
 	// come last, so that a hook that waits does not count as a silent model, and each
 	// attempt of a call has its full time.
@@ -249,7 +261,7 @@ func (s *Server) Start(ctx context.Context) error {
 	limited := newConnections(l, s.cfg.MaxConnections, s.metrics.ConnectionsChanged)
 	s.listener, s.http.ConnState = limited, limited.state
 	s.announce()
-	go func() { s.served <- s.http.Serve(limited) }()
+	go func() { s.ended <- s.http.Serve(limited) }()
 	return nil
 }
 
@@ -274,7 +286,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		err = errors.Join(err, s.http.Shutdown(short))
-		if e := <-s.served; !errors.Is(e, http.ErrServerClosed) {
+		if e := <-s.ended; !errors.Is(e, http.ErrServerClosed) {
 			err = errors.Join(err, e)
 		}
 		err = errors.Join(err, s.side.stop(short))
@@ -332,8 +344,8 @@ func (s *Server) ListenAndServe(ctx context.Context) error {
 	var failed error
 	select {
 	case <-ctx.Done():
-	case failed = <-s.served:
-		s.served <- http.ErrServerClosed
+	case failed = <-s.ended:
+		s.ended <- http.ErrServerClosed
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), GracePeriod)
 	defer cancel()

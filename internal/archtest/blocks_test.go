@@ -38,6 +38,8 @@ var proofs = []struct {
 	{page: "docs/extending.md", language: "go yaml", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/tools.md", language: "go", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/mcp.md", language: "go", test: "holdfast.TestProgramOnThePages"},
+	{page: "docs/mcp.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
+	{page: "docs/tools.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
 	{page: "README.md", language: "go", test: "holdfast.TestProgramOnThePages"},
 	{page: "README.md", language: "js", test: "cmd/server.TestClientInREADME"},
 	{page: "docs/configuration.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},

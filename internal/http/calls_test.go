@@ -105,3 +105,30 @@ func TestFinishLogsNoToken(t *testing.T) {
 		t.Errorf("the log: %s", text)
 	}
 }
+
+// TestOnlyPostFinishes: whoever only looks at a one-time URL, such as the scanner of a mail
+// client or a browser that somebody pastes it into, finishes nothing, and is told how.
+func TestOnlyPostFinishes(t *testing.T) {
+	f := &fake{}
+	s := serve(t, f, nil)
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"} {
+		res, said := do(t, method, s.URL+"/calls?token=hfc_abc.secret", "", "X-HTTP-Method-Override", "POST")
+		if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != "POST" || len(f.finished) > 0 || strings.Contains(said, "secret") {
+			t.Errorf("%s: %d %v %s", method, res.StatusCode, res.Header, said)
+		}
+		if res, _ := do(t, method, s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type", "application/json"); res.StatusCode < 400 || len(f.finished) > 0 {
+			t.Errorf("%s with a body: %d", method, res.StatusCode)
+		}
+	}
+	if res, _ := do(t, "PUT", s.URL+"/threads/t%2F1", "{}", "Content-Type", "application/json"); res.Header.Get("Allow") != "GET, PATCH, DELETE" {
+		t.Errorf("a thread: %v", res.Header)
+	}
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
+		if res, _ := do(t, "POST", s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type", kind); res.StatusCode != http.StatusUnsupportedMediaType || len(f.finished) > 0 {
+			t.Errorf("%q: %d", kind, res.StatusCode)
+		}
+	}
+	if res, _ := do(t, "POST", s.URL+"/calls?token=hfc_abc.secret", `{"result":true}`, "Content-Type", "application/json; charset=utf-8"); res.StatusCode != http.StatusOK || res.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%v", res.Header)
+	}
+}

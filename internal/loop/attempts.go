@@ -105,7 +105,7 @@ func (t *attempts) move(to int) error {
 		t.st.Model = ""
 	}
 	t.host.cfg.Observer.FellBack(t.place(), from, next)
-	t.host.cfg.Log.Warn("falling back to another model", "thread", t.key.Thread, "run", t.rec.ID,
+	t.run.log.Warn("falling back to another model", "thread", t.key.Thread, "run", t.rec.ID,
 		"iteration", t.st.Iteration, "attempt", t.count, "from", from, "to", next)
 	value := map[string]any{"iteration": t.st.Iteration, "attempt": t.count, "from": from, "to": next}
 	if t.half != nil {
@@ -180,7 +180,7 @@ func (t *attempts) follow(a *completion, err error) error {
 func (t *attempts) failure(failed *holdfast.ModelError) fallback.Failure {
 	return fallback.Failure{
 		Kind: failed.Kind, Retryable: failed.Retryable, RetryAfter: failed.RetryAfter,
-		Tries: t.tries[t.model], MaxTries: t.host.modelTries(t.agent.Name),
+		Tries: t.tries[t.model], MaxTries: t.agent.tries,
 		Shrunk: t.tooLong != nil, Others: t.others(), RefusedToo: t.agent.FallbackRefused,
 	}
 }
@@ -239,7 +239,7 @@ func (t *attempts) report(failed *holdfast.ModelError, next fallback.Decision) {
 // log tells operators of a try that failed, and what follows.
 func (t *attempts) log(failed *holdfast.ModelError, err error, next fallback.Decision) {
 	m := &t.models[t.model]
-	t.host.cfg.Log.Warn("model call failed", "thread", t.key.Thread, "run", t.rec.ID, "iteration", t.st.Iteration, "attempt", t.count-1,
+	t.run.log.Warn("model call failed", "thread", t.key.Thread, "run", t.rec.ID, "iteration", t.st.Iteration, "attempt", t.count-1,
 		"provider", m.Provider, "model", m.ID, "kind", failed.Kind, "status", failed.Status, "request", failed.RequestID,
 		"next", next.Step, "in", next.Wait, "error", err)
 }

@@ -112,6 +112,22 @@ func (b *batch) start(call thread.Call) {
 	})
 }
 
+// awaits lets a call wait for its tool, if it has none and the run was continued with it:
+// it is then received from awaited. It is not asked twice of a call.
+func (b *batch) awaits(call *thread.Call) bool {
+	_, known := b.tools.find(call.Name)
+	if known || call.Frontend || call.Given != nil || call.Outside != nil || !b.inherited[call.ID] {
+		return false
+	}
+	delete(b.inherited, call.ID)
+	waiting, tools := *call, b.agent.tools
+	b.host.wg.Go(func() {
+		tools.await(b.ctx, waiting.Name)
+		b.awaited <- waiting
+	})
+	return true
+}
+
 // collect saves results as they come. After the run is cancelled or stopped, tools get
 // cancelGrace to return; what they finish in that time is still saved.
 func (b *batch) collect(running int) error {
@@ -132,7 +148,7 @@ func (b *batch) collect(running int) error {
 			}
 		case call := <-b.awaited:
 			if b.ctx.Err() == nil {
-				b.tools.add(b.host.tools[b.agent.Name].now(), call.Name)
+				b.tools.add(b.agent.tools.now(), call.Name)
 				b.start(call)
 				running++
 			}
@@ -185,9 +201,8 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 		return fail(thread.TextCut)
 	case call.Expired(b.host.cfg.Now()):
 		return finished{call: call, result: holdfast.ToolResult{Text: thread.TextExpired, Failed: true}}, true
-	case !known && call.Finished() != nil: // the contract is gone, what has come is not
-		r := call.Finished()
-		return finished{call: call, result: holdfast.ToolResult{Text: r.Text, Failed: r.Failed}}, true
+	case call.Finished() != nil: // also if the contract is gone
+		return finished{}, false
 	case call.InDoubt:
 		return givenByPerson(call), true
 	case !known && !call.Frontend:
@@ -213,7 +228,7 @@ func (b *batch) toolCall(call *thread.Call) holdfast.ToolCall {
 	c := holdfast.ToolCall{
 		ID: call.ID, Name: call.Name, Key: b.keyOf(call), Principal: b.principal(),
 		Thread: b.key.Thread, Run: b.rec.ID, Iteration: b.st.Iteration, State: b.shared, Answer: handed(call.Answer, call.Interrupt), Frontend: call.Frontend,
-		Kept: call.Kept,
+		Kept: call.Kept, Finished: call.Finished() != nil,
 	}
 	// An answer to the server's own question is not the hooks' or the tool's.
 	if call.Repeats || call.Answer != nil && call.Answer.Reason == thread.ReasonLogin {
@@ -242,8 +257,11 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 			f.result, f.err = b.chain.ToolPanicked(b.ctx, c, p), nil
 		}
 	}()
+	if c.Finished {
+		return b.through(ctx, b.toolOf(&call), call, c)
+	}
 	if b.unsure(call) && b.tools.spec(call.Name).Effect == holdfast.EffectQuery {
-		if f, known := b.query(call, c); known {
+		if f, known := b.query(ctx, call, c); known {
 			return f
 		}
 	}
@@ -252,26 +270,39 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 		return f
 	}
 	b.announce(&c)
-	var u updates
-	f.result, f.err = b.chain.CallTool(holdfast.ContextWithCall(ctx, c, u.add), b.toolOf(&call), c)
-	f.updates, f.notRun = u.take(), f.result.NotRun
+	f = b.through(ctx, b.toolOf(&call), call, c)
 	if errors.Is(f.err, holdfast.ErrOutcomeUnknown) && b.ctx.Err() == nil {
-		return b.unknown(call, c, f)
+		return b.unknown(ctx, call, c, f)
 	}
 	return f
 }
 
-// announce logs which call a key belongs to, for whoever finds the key at a service.
-func (b *batch) announce(c *holdfast.ToolCall) {
-	b.host.cfg.Log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
+// through calls a tool through the Tool hooks.
+func (b *batch) through(ctx context.Context, tool holdfast.Tool, call thread.Call, c holdfast.ToolCall) finished {
+	var u updates
+	result, err := b.chain.CallTool(holdfast.ContextWithCall(ctx, c, u.add), tool, c)
+	return finished{call: call, result: result, err: err, updates: u.take(), notRun: result.NotRun}
 }
 
-// toolOf returns the tool of a call. A frontend's tool is only a specification.
+// announce logs which call a key belongs to, for whoever finds the key at a service.
+func (b *batch) announce(c *holdfast.ToolCall) {
+	b.log.Debug("tool call starts", "thread", c.Thread, "run", c.Run, "iteration", c.Iteration, "call", c.ID, "tool", c.Name, "key", c.Key)
+}
+
+// toolOf returns the tool of a call. A frontend's tool is only a specification, and that of a
+// call that is finished has only its result.
 func (b *batch) toolOf(call *thread.Call) holdfast.Tool {
-	if tool, ours := b.tools.find(call.Name); ours {
-		if tool.Spec().Outside != nil {
-			return &outsideTool{Tool: tool, call: *call, key: b.key, keep: b.keeps.change, cfg: &b.host.cfg}
+	tool, ours := b.tools.find(call.Name)
+	switch r := call.Finished(); {
+	case r != nil:
+		spec := holdfast.ToolSpec{Name: call.Name, Effect: holdfast.EffectOnce} // of a contract that is gone
+		if ours {
+			spec = tool.Spec()
 		}
+		return resultTool{spec, holdfast.ToolResult{Text: r.Text, Failed: r.Failed}}
+	case ours && tool.Spec().Outside != nil:
+		return &outsideTool{Tool: tool, call: *call, key: b.key, keep: b.keeps.change, cfg: &b.host.cfg}
+	case ours:
 		return tool
 	}
 	for _, t := range b.rec.Tools {

@@ -16,7 +16,7 @@ import (
 
 // What a call that is not made here is to the rest of the engine. For one that is finished from
 // outside it is a tool that hands it out, results that arrive for it, and what is shown of it;
-// for the frontend's, a tool that cannot be called.
+// for the frontend's, a tool that cannot be called; and for a call whose result is there, that.
 
 // outsideTool stands for a contract in the Tool hooks.
 type outsideTool struct {
@@ -32,11 +32,8 @@ type outsideTool struct {
 	handed string
 }
 
-// Call hands the call out, or returns what has come from outside.
+// Call hands the call out.
 func (t *outsideTool) Call(ctx context.Context, c holdfast.ToolCall) (holdfast.ToolResult, error) {
-	if r := t.call.Finished(); r != nil {
-		return holdfast.ToolResult{Text: r.Text, Failed: r.Failed}, nil
-	}
 	result, err := t.Tool.Call(ctx, c)
 	if !isHandedOut(err) {
 		return result, err
@@ -173,6 +170,20 @@ func outsideMetadata(st *thread.State) []byte {
 		return nil
 	}
 	return thread.MustJSON(map[string]any{"holdfast": map[string]any{"outsideCalls": calls}})
+}
+
+// resultTool stands in the Tool hooks for the tool of a call whose result is there already.
+type resultTool struct {
+	spec   holdfast.ToolSpec
+	result holdfast.ToolResult
+}
+
+// Spec returns the tool's.
+func (t resultTool) Spec() holdfast.ToolSpec { return t.spec }
+
+// Call returns the result.
+func (t resultTool) Call(context.Context, holdfast.ToolCall) (holdfast.ToolResult, error) {
+	return t.result, nil
 }
 
 // errFrontend means that the hooks let a frontend's call pass.

@@ -291,6 +291,7 @@ func TestOutsideNoRoom(t *testing.T) {
 		s := memstore.New()
 		e := looptest.Start(t, s, func(c *looptest.Config) { c.MaxRuns, c.Retention.Every = 1, 10*time.Second }, outsideAgent(finance(nil, holdfast.Outside{})), busy)
 		call := waitingFor(t, looptest.Started(t, e, "t"))[0].ID
+		synctest.Wait() // until that run has given its place back
 		looptest.Must(e.Post(t.Context(), looptest.Alice, "busy", looptest.RunInput("other", "r1", looptest.UserSays("u1", "go"))))(t)
 		done := looptest.Must(byKey(e, call, `{"approved":true}`))(t)
 		if done.Run != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -388,6 +389,13 @@ func TestOutsideByKey(t *testing.T) {
 					if again := looptest.Must(e.Finish(t.Context(), f))(t); *again != *first {
 						t.Errorf("again it is %+v", again)
 					}
+				}
+				if hidden := strings.ReplaceAll(fmt.Sprint(err), `"t"`, `"nowhere"`); c.code == codes.NotFound {
+					f.Thread = "nowhere"
+					if _, err := e.Finish(t.Context(), f); err.Error() != hidden {
+						t.Errorf("it shows that the thread is there: %s, for none %s", hidden, err)
+					}
+					f.Thread = "t"
 				}
 				f.Call = "nobody"
 				if _, err := e.Finish(t.Context(), f); err == nil || c.code == "" && looptest.Code(err) != codes.NotFound {

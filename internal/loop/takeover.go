@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/traceparent"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -31,9 +32,10 @@ const (
 )
 
 // takeOver prepares what becomes of a thread whose owner is gone: the run continues here,
-// or ends. The caller holds the thread's lock, and makes the commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error) {
-	o, err := e.readOrphan(ctx, t)
+// or ends. agent is nil if there is none with the thread's work any more. The caller holds
+// the thread's lock, and makes the commit.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent) (*begun, error) {
+	o, err := e.readOrphan(ctx, t, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func (e *Engine) takeOver(ctx context.Context, t *thread.Thread) (*begun, error)
 	return &begun{run: o.run, c: c, seq: o.seq, elsewhere: true, accepted: func() {
 		e.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 		e.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
-		e.cfg.Log.Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
+		traceparent.Log(e.cfg.Log, o.run.rec.Traceparent).Info("resuming agent loop from checkpoint", "thread", t.Key.Thread, "run", t.State.Run(), "iteration", t.State.Iteration, "takeover", true)
 		e.announceSchema(t.Place(), o.states.change)
 	}}, nil
 }
@@ -67,12 +69,11 @@ type orphan struct {
 }
 
 // readOrphan reads what a takeover needs, and decides.
-func (h *host) readOrphan(ctx context.Context, t *thread.Thread) (*orphan, error) {
+func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent) (*orphan, error) {
 	o := &orphan{host: h, t: t}
-	agent, err := h.Agent(t.State.Agent)
 	switch {
-	case err != nil:
-		o.refused = holdfast.AsError(err)
+	case agent == nil:
+		o.refused = errAgentGone(t.State.Agent)
 	case t.State.Retaken >= MaxRetaken:
 		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
@@ -141,7 +142,7 @@ func isDelta(ev agui.Event) bool {
 // restoreStates restores the middleware's states. It sets refused if they do not allow
 // the run to continue.
 func (o *orphan) restoreStates(ctx context.Context) (err error) {
-	o.states, err = o.restore(ctx, o.t.Key, o.run.st, o.run.agent.Name)
+	o.states, err = o.restore(ctx, o.t.Key, o.run.st, o.run.agent)
 	var refused *holdfast.Error
 	if errors.As(err, &refused) && refused.Code != codes.StoreUnavailable {
 		o.refused = refused
@@ -150,7 +151,7 @@ func (o *orphan) restoreStates(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o.run.live = o.schemas[o.run.agent.Name].Live(o.states.states)
+	o.run.live = o.run.agent.schema.Live(o.states.states)
 	o.run.st.Follow(o.run.live)
 	return nil
 }
@@ -326,7 +327,10 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 	if err != nil || !gone {
 		return false, err
 	}
-	next, err := e.takeOver(ctx, t)
+	agents := e.use()
+	defer agents.drop()
+	agent, _ := agents.ofThread(t) // nil if it is gone
+	next, err := e.takeOver(ctx, t, agent)
 	if err == nil {
 		err = e.acquire(ctx, t.Place(), next)
 	}

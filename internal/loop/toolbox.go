@@ -124,22 +124,6 @@ func (t *toolboxes) await(ctx context.Context, name string) {
 	}
 }
 
-// awaits lets a call wait for its tool, if it has none and the run was continued with it:
-// it is then received from awaited. It is not asked twice of a call.
-func (b *batch) awaits(call *thread.Call) bool {
-	_, known := b.tools.find(call.Name)
-	if known || call.Frontend || call.Given != nil || call.Outside != nil || !b.inherited[call.ID] {
-		return false
-	}
-	delete(b.inherited, call.ID)
-	waiting, tools := *call, b.host.tools[b.agent.Name]
-	b.host.wg.Go(func() {
-		tools.await(b.ctx, waiting.Name)
-		b.awaited <- waiting
-	})
-	return true
-}
-
 // runTools are the tools of a run. Only the run's goroutine changes them.
 type runTools struct{ atomic.Pointer[toolbox] }
 

@@ -13,7 +13,7 @@ import (
 // says what happens to those that stay in doubt.
 
 // query asks the tool what happened to the call; false if the call must be started.
-func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
+func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall) (finished, bool) {
 	spec := b.tools.spec(call.Name)
 	if spec.Query == nil {
 		return inDoubt(call, spec), true
@@ -23,12 +23,13 @@ func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 		return finished{call: call, err: cut}, true
 	}
 	if err != nil {
-		b.host.cfg.Log.Warn("a tool could not say what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)
+		b.log.Warn("a tool could not say what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "error", err)
 		fate = holdfast.FateUnknown
 	}
 	switch fate {
 	case holdfast.FateDone:
-		return finished{call: call, result: result}, true
+		c.Finished = true
+		return b.through(ctx, resultTool{spec, result}, call, c), true
 	case holdfast.FateNotDone:
 		return finished{}, false
 	}
@@ -37,18 +38,18 @@ func (b *batch) query(call thread.Call, c holdfast.ToolCall) (finished, bool) {
 
 // unknown returns what happens to a call whose tool could not tell what became of it: f is
 // what the tool returned. A tool that may run twice has simply failed.
-func (b *batch) unknown(call thread.Call, c holdfast.ToolCall, f finished) finished {
+func (b *batch) unknown(ctx context.Context, call thread.Call, c holdfast.ToolCall, f finished) finished {
 	tool, ours := b.tools.find(call.Name)
 	if !ours {
 		return f
 	}
-	b.host.cfg.Log.Warn("a tool does not know what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
+	b.log.Warn("a tool does not know what became of a call", "thread", b.key.Thread, "run", b.rec.ID, "tool", call.Name, "call", call.ID, "error", f.err)
 	call.Unknown = true
 	switch spec := tool.Spec(); spec.Effect {
 	case holdfast.EffectOnce:
 		return inDoubt(call, spec)
 	case holdfast.EffectQuery:
-		if known, ok := b.query(call, c); ok {
+		if known, ok := b.query(ctx, call, c); ok {
 			return known
 		}
 		f.err, f.result = nil, holdfast.ToolResult{Text: thread.TextNotDone, Failed: true}
@@ -70,7 +71,7 @@ func (b *batch) gone(call thread.Call) finished {
 	}
 	intent, err := b.host.read.Intent(b.ctx, b.key, call.ID)
 	if err != nil {
-		b.host.cfg.Log.Warn("it cannot be read what was about to be done", "thread", b.key.Thread, "run", b.rec.ID, "call", call.ID, "error", err)
+		b.log.Warn("it cannot be read what was about to be done", "thread", b.key.Thread, "run", b.rec.ID, "call", call.ID, "error", err)
 		intent = &thread.Intent{Effect: holdfast.EffectOnce}
 	}
 	switch intent.Effect {
