@@ -69,7 +69,7 @@ func (p Parts) httpTool(d *config.Declaration, getenv func(string) string) ([]ho
 		return nil, nil, err
 	}
 	var err error
-	o.Getenv = orPlaceholder(getenv)
+	o.Getenv = orStandIn(getenv, o.URL, o.LookUp)
 	if o.RoundTripper, err = p.credentialed(d, o.Name, originOf(o.URL, o.Getenv), getenv); err != nil {
 		return nil, nil, err
 	}
@@ -87,7 +87,11 @@ func (p Parts) openAPITools(d *config.Declaration, getenv func(string) string) (
 		return nil, nil, err
 	}
 	var err error
-	o.Getenv = orPlaceholder(getenv)
+	urls := []string{o.Server}
+	for _, op := range o.Operations {
+		urls = append(urls, op.LookUp)
+	}
+	o.Getenv = orStandIn(getenv, urls...)
 	if o.RoundTripper, err = p.credentialed(d, "", originOf(o.Server, o.Getenv), getenv); err != nil {
 		return nil, nil, err
 	}
@@ -198,14 +202,19 @@ func (p Parts) mcpOptions(d *config.Declaration, getenv func(string) string) (o 
 	return o, nil
 }
 
-// placeholder stands for a variable when a file is only checked. It can be a URL.
-const placeholder = "https://variable.invalid"
-
-func orPlaceholder(getenv func(string) string) func(string) string {
+// orStandIn returns an environment for templates; when a file is only checked, one in which
+// each variable is a URL that the others of the tool can belong together with.
+func orStandIn(getenv func(string) string, urls ...string) func(string) string {
 	if getenv != nil {
 		return getenv
 	}
-	return func(string) string { return placeholder }
+	standIn := "https://variable.invalid"
+	for _, u := range urls {
+		if u != "" && !strings.HasPrefix(u, "${") {
+			standIn = originOf(u, func(string) string { return "" })
+		}
+	}
+	return func(string) string { return standIn }
 }
 
 var variables = regexp.MustCompile(`\$\{([^}]*)\}`)
@@ -229,7 +238,7 @@ func (p Parts) credentialed(d *config.Declaration, name, server string, getenv f
 	}
 	source := credential.File(c.File)
 	if c.Env != "" {
-		source = envCredential(c.Env, orPlaceholder(getenv))
+		source = envCredential(c.Env, orStandIn(getenv))
 	}
 	if getenv != nil { // the file is not only checked
 		if _, err := source.Credential(context.Background(), credential.Request{}); err != nil {

@@ -255,6 +255,24 @@ agents: [{name: a, tools: [reserve, request_refund, list_files, read_file, http_
 	}
 }
 
+// TestVariablesUnchecked: what variables stand for is not known to whoever only checks the
+// file, so it cannot be wrong.
+func TestVariablesUnchecked(t *testing.T) {
+	for _, text := range []string{
+		`tools: [{name: a, effect: query, http: {url: "http://localhost:8080/a", lookUp: "${BASE}/b"}}]`,
+		`tools: [{name: a, effect: query, http: {url: "${BASE}/a", lookUp: "http://localhost:8080/b"}}]`,
+		`tools: [{name: a, http: {url: "${BASE}", headers: {X-A: "${B}"}, proxy: "${PROXY}", credential: {env: C}}}]`,
+		`tools: [{files: {directory: "${DATA}"}}]`,
+		`tools: [{name: a, outside: {webhook: {url: "${HOOK}", secret: "${SECRET}", headers: {X-A: "${B}"}}}}]`,
+		`mcpServers: {a: {url: "http://${HOST}:${PORT}/mcp", proxy: "${PROXY}", credential: {env: C}}}`,
+		`mcpServers: {a: {command: "${PROGRAM}", args: ["${A}"], dir: "${DIR}", env: {A: "${A}"}}}`,
+	} {
+		if _, _, err := server.ValidateAgents(written(t, "agents: [{name: a}]\n"+text+"\n"), server.Parts{Getenv: noEnv}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // TestBuiltInReplaced: what the file declares takes the place of a built-in tool.
 func TestBuiltInReplaced(t *testing.T) {
 	l, err := server.Load(written(t, "agents: [{name: a, tools: [lookup]}]\ntools: [{name: lookup, description: ours, http: {url: \"https://x.example/{word}\"}}]\n"), server.Parts{Getenv: noEnv, DefaultModel: "demo"})

@@ -130,7 +130,7 @@ func openStore(cfg Config) (store.Store, error) {
 }
 
 // finishURL returns the one-time URL with a token, for a call that is finished from outside.
-func (s *Server) finishURL(token string) string {
+func finishURL(s *Server, token string) string {
 	base := s.cfg.PublicURL
 	if base == "" {
 		base = "http://" + s.reached
@@ -149,7 +149,7 @@ func (s *Server) loopConfig() loop.Config {
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
 		Authorize: c.Authorize, SchemaMode: loop.SchemaMode(c.SchemaChanges), ResetNewerStates: c.ResetNewerStates,
 		StoreTimeout: c.StoreTimeout, StopOnStoreFailure: c.StopOnStoreFailure, BufferBytes: 256 << 10, TailBytes: 128 << 10, DeltaWindow: c.DeltaWindow, KeepAlive: c.KeepAlive,
-		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, FinishURL: s.finishURL, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
+		WarnBytes: c.ThreadWarnBytes, MaxBytes: c.ThreadMaxBytes, FinishURL: func(token string) string { return finishURL(s, token) }, Ended: func(key store.ThreadKey) { s.keeper.ArchiveSoon(key) },
 		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Observer: s.observer, Random: rand.Float64,
 	}
 }

@@ -4,6 +4,7 @@ package config
 
 import (
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -188,8 +189,9 @@ func (r declaring) tool(n *yaml.Node) {
 		"parameters": schemaHere, "parametersFile": schemaIn("parameters", r.d.values),
 	})
 	var first string
-	hints := map[string]string{}
-	for kind, keys := range toolKinds(r.d.values) {
+	kinds, hints := toolKinds(r.d.values), map[string]string{}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		keys := kinds[kind]
 		known[kind] = func(n *yaml.Node) {
 			if r.d.Kind = kind; first != "" {
 				r.mistake(position(resolve(n)), "a tool is made of one thing, and this one has %s and %s; make two entries of it", first, kind)
@@ -203,7 +205,7 @@ func (r declaring) tool(n *yaml.Node) {
 			r.onlyOne(at, "result", "resultFile")
 		}
 		for key := range keys {
-			hints[key] = "indent it below what the tool is made of, " + listOf(kindsWith(key))
+			hints[key] = or(hints[key], "indent it below what the tool is made of, ", kind)
 		}
 	}
 	before := len(r.mistakes)
@@ -224,18 +226,13 @@ func (r declaring) onlyOne(at map[string]place, a, b string) {
 	}
 }
 
-// kindsWith returns the kinds of tools that have a key.
-func kindsWith(key string) (kinds []string) {
-	for kind, keys := range toolKinds(map[string]any{}) {
-		if _, ok := keys[key]; ok {
-			kinds = append(kinds, kind)
-		}
+// or adds a word to a list that has a beginning.
+func or(list, beginning, word string) string {
+	if list == "" {
+		return beginning + word
 	}
-	slices.Sort(kinds)
-	return kinds
+	return list + " or " + word
 }
-
-func listOf(words []string) string { return strings.Join(words, " or ") }
 
 // complete finds out what is missing or too much in an entry of tools.
 func (r declaring) complete(n *yaml.Node, kind string, at map[string]place) {
