@@ -318,7 +318,7 @@ func TestNotFoundIsNotOld(t *testing.T) {
 // neither to models and clients nor into the log.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
-	const given = "swordfish-header swordfish-bearer swordfish-query swordfish-user swordfish-call dXNlcjpzd29yZGZpc2gtdXNlcg== sword\\\"fish"
+	const given = "swordfish-header swordfish-bearer swordfish-query swordfish-user swordfish-call swordfish-added dXNlcjpzd29yZGZpc2gtdXNlcg== sword\\\"fish"
 	var step atomic.Value
 	step.Store("")
 	f := newFake(t, oneTool, nil)
@@ -356,6 +356,7 @@ func TestSecrets(t *testing.T) {
 		CallHeaders: func(context.Context) (http.Header, error) {
 			return http.Header{"X-Call-Token": {"swordfish-call"}}, nil
 		},
+		RoundTripper: func(next http.RoundTripper) http.RoundTripper { return adding{next} },
 	})
 	for _, what := range []string{"result", "error", "refused", "unauthorized", "page", "question", "progress"} {
 		step.Store(what)
@@ -385,6 +386,16 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("the error does not say what to do: %v", err)
 		}
 	}
+}
+
+// adding adds a credential to requests.
+type adding struct{ next http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (a adding) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Added-Token", "Bearer swordfish-added")
+	return a.next.RoundTrip(r)
 }
 
 // TestStderrSecrets: the same of a process, whose variables are its secrets.

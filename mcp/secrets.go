@@ -13,18 +13,64 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // What a server is given to be let in somewhere must not come back through what it says: its
 // errors, its standard error, its results and questions. So the values are looked for in
 // all of that.
 
-// secrets are values that are not told. A nil one has none.
+// secrets are values that are not told.
 type secrets struct {
 	// all are kept out of the log and of errors; credentials, those of them whose names say
 	// that they are some, also out of what models and clients get. Longer ones come first.
 	all         []string
 	credentials []string
+	// seen are those that only the requests had, because a RoundTripper of the program adds
+	// them; nil if there are none.
+	seen *atomic.Pointer[secrets]
+}
+
+// maxSeen bounds the credentials of requests that are remembered.
+const maxSeen = 100
+
+// watcher is a transport that notes the credentials of the requests.
+type watcher struct {
+	http.RoundTripper
+	*secrets
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (w watcher) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.note(r.Header)
+	return w.RoundTripper.RoundTrip(r)
+}
+
+// CloseIdleConnections closes those of the transport.
+func (w watcher) CloseIdleConnections() {
+	if t, ok := w.RoundTripper.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// note notes the credentials of a request.
+func (s *secrets) note(h http.Header) {
+	for name, values := range h {
+		if strings.HasPrefix(name, "Mcp-") || !secretName.MatchString(name) {
+			continue
+		}
+		for _, value := range values {
+			for seen := s.seen.Load(); !slices.Contains(seen.all, value); seen = s.seen.Load() {
+				more := &secrets{}
+				if len(seen.all) < maxSeen {
+					more.all, more.credentials = slices.Clone(seen.all), slices.Clone(seen.credentials)
+				}
+				if more.add(name, value); !slices.Contains(more.all, value) || s.seen.CompareAndSwap(seen, more) {
+					break
+				}
+			}
+		}
+	}
 }
 
 // secretName is what the name of a variable, header or parameter says of a credential.
@@ -35,7 +81,8 @@ const redacted = "[secret]"
 
 // secrets returns the secrets of the options.
 func (o *Options) secrets() *secrets {
-	s := &secrets{}
+	s := &secrets{seen: &atomic.Pointer[secrets]{}}
+	s.seen.Store(&secrets{})
 	for _, values := range []map[string]string{o.Env, o.Headers} {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			s.add(name, values[name])
@@ -66,7 +113,7 @@ func (s *secrets) with(h http.Header) *secrets {
 	if len(h) == 0 {
 		return s
 	}
-	more := &secrets{all: slices.Clone(s.all), credentials: slices.Clone(s.credentials)}
+	more := &secrets{all: slices.Clone(s.all), credentials: slices.Clone(s.credentials), seen: s.seen}
 	for name, values := range h {
 		if strings.HasPrefix(name, paramPrefix) {
 			continue // an argument of the model's
@@ -81,6 +128,9 @@ func (s *secrets) with(h http.Header) *secrets {
 // add adds a value. Short ones are no secrets and would take too much with them.
 func (s *secrets) add(name, value string) {
 	const shortest = 6
+	if strings.HasSuffix(strings.ToLower(name), "idempotency-key") {
+		return // which a server may well repeat
+	}
 	_, token, ok := strings.Cut(value, " ") // of "Bearer token"
 	if !ok || len(token) < shortest {
 		token = value
@@ -112,6 +162,9 @@ func escaped(text string) string {
 
 // redact takes the secrets out of a text for the log or of an error.
 func (s *secrets) redact(text string) string {
+	if s.seen != nil {
+		text = s.seen.Load().redact(text)
+	}
 	for _, value := range s.all {
 		text = strings.ReplaceAll(text, value, redacted)
 	}
@@ -143,6 +196,9 @@ func (e *cleaned) Unwrap() error { return e.err }
 
 // hide takes the credentials out of a text for models and clients.
 func (s *secrets) hide(text string) string {
+	if s.seen != nil {
+		text = s.seen.Load().hide(text)
+	}
 	for _, value := range s.credentials {
 		text = strings.ReplaceAll(text, value, redacted)
 	}
@@ -151,6 +207,9 @@ func (s *secrets) hide(text string) string {
 
 // strip takes the credentials out of what the server says.
 func (s *secrets) strip(raw json.RawMessage) json.RawMessage {
+	if s.seen != nil {
+		raw = s.seen.Load().strip(raw)
+	}
 	for _, value := range s.credentials {
 		raw = bytes.ReplaceAll(raw, []byte(escaped(value)), []byte(redacted))
 		raw = bytes.ReplaceAll(raw, []byte(value), []byte(redacted))

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,7 +64,7 @@ func Open(o Options) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.http = client(guard, o.RoundTripper)
+		s.http = client(guard, s.secrets, o.RoundTripper)
 	}
 	s.wg.Go(s.run)
 	return s, nil
@@ -73,11 +72,11 @@ func Open(o Options) (*Server, error) {
 
 // client returns a client whose requests go where the guard allows it, and not where an
 // answer says.
-func client(guard *netguard.Guard, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
-	var t http.RoundTripper = guard.Transport(&http.Transport{
+func client(guard *netguard.Guard, known *secrets, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
+	var t http.RoundTripper = watcher{guard.Transport(&http.Transport{
 		ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
-	})
+	}), known}
 	if wrap != nil {
 		t = wrap(t)
 	}
@@ -129,71 +128,6 @@ func (s *Server) Close() {
 	if s.http != nil {
 		s.http.CloseIdleConnections()
 	}
-}
-
-// session returns the connection to use. It waits for one if there was none yet, or the last
-// one was lost only now. A server that is down for longer fails its calls at once.
-func (s *Server) session(ctx context.Context) (*session, error) {
-	for {
-		s.mu.Lock()
-		x, changed, hope, problem := s.current, s.changed, s.hope, s.problem
-		s.mu.Unlock()
-		switch {
-		case s.ctx.Err() != nil:
-			return nil, errClosed
-		case x != nil && !x.dead():
-			return x, nil
-		case x != nil: // the manager is about to notice
-			hope = time.Now().Add(settled)
-		}
-		switch err := s.waitFor(ctx, changed, hope); {
-		case errors.Is(err, errNotYet):
-			return nil, cmpError(problem, err)
-		case err != nil:
-			return nil, err
-		}
-	}
-}
-
-// errNotYet is the error of a server that could not be connected to in time.
-var errNotYet = errors.New("it does not answer")
-
-// waitFor waits until changed is closed. It returns an error if that does not happen before
-// the hope ends.
-func (s *Server) waitFor(ctx context.Context, changed <-chan struct{}, hope time.Time) error {
-	t := time.NewTimer(time.Until(hope))
-	defer t.Stop()
-	select {
-	case <-changed:
-		return nil
-	case <-t.C:
-		return errNotYet
-	case <-s.ctx.Done():
-		return errClosed
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// AwaitTool waits until the server's tools were listed for the first time, if a tool of
-// this name can be one of them, but no longer than ConnectTimeout after [Open]. Whatever
-// goes on with a call in another process waits like that for the call's tool.
-func (s *Server) AwaitTool(ctx context.Context, name string) error {
-	for strings.HasPrefix(name, s.o.Name+"_") {
-		s.mu.Lock()
-		changed, hope, problem := s.changed, s.hope, s.problem
-		s.mu.Unlock()
-		if s.tools.Load().read {
-			break
-		}
-		switch err := s.waitFor(ctx, changed, hope); {
-		case errors.Is(err, errNotYet):
-			return cmpError(problem, err)
-		case err != nil:
-			return err
-		}
-	}
-	return nil
 }
 
 // The pauses between attempts to connect double from the first to the longest.
