@@ -91,6 +91,8 @@ type Options struct {
 	Getenv func(string) string `json:"-"`
 	// Now is the clock for dates in headers; default time.Now.
 	Now func() time.Time `json:"-"`
+
+	why string // the effect is what it is
 }
 
 // Resolver resolves names, as a [net.Resolver] does.
@@ -114,6 +116,7 @@ type Result struct {
 // Tool is a tool that calls an HTTP service. It may be used concurrently.
 type Tool struct {
 	spec      holdfast.ToolSpec
+	why       string
 	arguments *schema.Schema
 	request   *request
 	lookUp    *request // nil if there is none
@@ -165,10 +168,11 @@ func (o *Options) setDefaults() {
 		o.Method = http.MethodPost
 	}
 	o.Method = strings.ToUpper(cmp.Or(o.Method, http.MethodGet))
+	o.why = "the configuration says so"
 	if o.Effect == "" {
-		o.Effect = effectOf(o.Method)
+		o.Effect, o.why = effectOf(o.Method), "its method is "+o.Method
 		if o.LookUp != "" {
-			o.Effect = holdfast.EffectQuery
+			o.Effect, o.why = holdfast.EffectQuery, "it has a look-up"
 		}
 	}
 	if o.NotDone == nil {
@@ -248,7 +252,7 @@ func (o *Options) tool(r *request, c *client) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parameters: %w", err)
 	}
-	t := &Tool{arguments: s, request: r, notDone: o.NotDone, timeout: o.Timeout, client: c, spec: holdfast.ToolSpec{
+	t := &Tool{why: o.why, arguments: s, request: r, notDone: o.NotDone, timeout: o.Timeout, client: c, spec: holdfast.ToolSpec{
 		Name: o.Name, Description: o.Description, Parameters: s.JSON(), Effect: o.Effect, InDoubt: o.InDoubt, Timeout: o.Timeout + grace,
 	}}
 	if t.shape, err = newShape(o.Result); err != nil {
@@ -282,6 +286,9 @@ func (o *Options) tool(r *request, c *client) (*Tool, error) {
 
 // Spec implements [holdfast.Tool].
 func (t *Tool) Spec() holdfast.ToolSpec { return t.spec }
+
+// Why says why the tool's effect is what it is.
+func (t *Tool) Why() string { return t.why }
 
 // Close closes the connections that no call uses.
 func (t *Tool) Close() { t.client.closeIdle() }

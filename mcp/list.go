@@ -28,6 +28,7 @@ type listing struct {
 	tools   []holdfast.Tool
 	refused []Refused
 	more    int // that are refused and not listed
+	leftOut []string
 }
 
 // maxRefused bounds the list of what is refused.
@@ -129,6 +130,9 @@ func (s *Server) choose(l *listing, all []offered, modern bool) {
 		err := o.check(modern)
 		switch {
 		case !s.o.uses(o.Name):
+			if len(l.leftOut) < s.o.MaxTools {
+				l.leftOut = append(l.leftOut, shorten(o.Name, 200))
+			}
 			continue
 		case err == nil && seen[o.Name]:
 			err = errors.New("the server has another tool of this name")

@@ -9,20 +9,20 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// newCircuits returns the circuits of all models. Servers tell each other what they find out
-// only if there is an agent that has another model to ask.
+// newCircuits returns the circuits of all models.
 func (s *Server) newCircuits() *circuit.Circuits {
 	c := circuit.New(circuit.Config{Log: s.cfg.Log, Now: s.cfg.Now})
-	c.Add(s.modelsOf(s.cfg.Agents))
+	c.Add(modelsOf(s.cfg.Agents, s.store))
 	return c
 }
 
-// modelsOf returns the models of agents, and where servers tell each other of them.
-func (s *Server) modelsOf(agents []holdfast.Agent) (models []circuit.Model, hints store.Hints) {
+// modelsOf returns the models of agents, and where servers tell each other of them: nowhere
+// unless there is an agent that has another model to ask.
+func modelsOf(agents []holdfast.Agent, shared store.Hints) (models []circuit.Model, hints store.Hints) {
 	for i := range agents {
 		chain := fallback.ChainOf(&agents[i])
 		if len(chain) > 1 {
-			hints = s.store
+			hints = shared
 		}
 		for _, m := range chain {
 			models = append(models, circuit.Model{Key: m.Circuit, Provider: m.Provider, Model: m.ID})

@@ -25,6 +25,9 @@ type Loaded struct {
 	Limits map[string]Limits
 	// Quotas are for [Config].Quotas.
 	Quotas Quotas
+	// Declared are the tools that the file declares, in its order, whether an agent lists
+	// them or not; those of MCP servers are in Servers.
+	Declared []holdfast.Tool
 	// Servers are the MCP servers that the file names, in its order. Close ends them.
 	Servers []*mcp.Server
 
@@ -41,15 +44,24 @@ type Loaded struct {
 // them. The error has a line for each mistake, with its place in the file; if there is no
 // file, it wraps fs.ErrNotExist.
 func Load(path string, parts Parts) (*Loaded, error) {
-	return load(path, parts.withDefaults(), nil)
+	return load(path, parts.withDefaults(), nil, Parts.models)
+}
+
+// LoadTools reads a file as [Load] does, for a look at its tools: it makes no models, which
+// may need keys, so its agents cannot run.
+func LoadTools(path string, parts Parts) (*Loaded, error) {
+	none := func(Parts, config.Agent) ([]holdfast.Model, error) { return []holdfast.Model{nil}, nil }
+	return load(path, parts.withDefaults(), nil, none)
 }
 
 // Again reads the file, or another one, as [Load] does, while what was loaded before is
 // still in use. It takes over the MCP servers that are reached in the same way. Both are to
 // be closed, in any order.
-func (l *Loaded) Again(path string) (*Loaded, error) { return load(path, l.parts, l.shared) }
+func (l *Loaded) Again(path string) (*Loaded, error) {
+	return load(path, l.parts, l.shared, Parts.models)
+}
 
-func load(path string, parts Parts, before []*sharedServer) (*Loaded, error) {
+func load(path string, parts Parts, before []*sharedServer, modelsOf func(Parts, config.Agent) ([]holdfast.Model, error)) (*Loaded, error) {
 	file, err := parts.read(path, map[string]holdfast.Tool{})
 	if err != nil {
 		return nil, err
@@ -59,7 +71,7 @@ func load(path string, parts Parts, before []*sharedServer) (*Loaded, error) {
 	agents, err := parts.agents(file, declared)
 	mistakes = append(mistakes, err)
 	for i, a := range file.Agents {
-		models, err := parts.models(a)
+		models, err := modelsOf(parts, a)
 		if mistakes = append(mistakes, err); err == nil {
 			agents[i].Model, agents[i].Fallbacks = models[0], models[1:]
 		}
@@ -101,6 +113,7 @@ func (l *Loaded) declared(file *config.File) (tools map[string]holdfast.Tool, se
 		for _, tool := range made {
 			tools[tool.Spec().Name] = tool
 		}
+		l.Declared = append(l.Declared, made...)
 	}
 	return tools, servers, mistakes
 }

@@ -274,3 +274,49 @@ func served(t *testing.T, c server.Config) *server.Server {
 	})
 	return s
 }
+
+// TestReloadKeepsServers: a run that began before a reload can call the tools of an MCP server
+// that is not in the file any more; the server is closed when the run has ended.
+func TestReloadKeepsServers(t *testing.T) {
+	t.Parallel()
+	parts, _ := childParts(t, "the-token")
+	l := must(server.Load(written(t, withServers), parts))(t)
+	t.Cleanup(l.Close)
+	ready(t, l)
+	gate := make(chan struct{})
+	l.Agents[0].Model = holdfast.ModelFunc(func(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		return func(yield func(holdfast.Delta, error) bool) {
+			if last := req.Messages[len(req.Messages)-1]; last.Role == holdfast.RoleTool {
+				yield(holdfast.Delta{Text: last.PlainText(), Finish: holdfast.FinishStop}, nil)
+				return
+			}
+			if yield(holdfast.Delta{Text: "I ask. "}, nil) {
+				<-gate
+				yield(holdfast.Delta{Call: &holdfast.CallDelta{Name: "child_say", Arguments: "{}"}, Finish: holdfast.FinishToolCalls}, nil)
+			}
+		}
+	})
+	c := config(t)
+	c.Agents = l.Agents
+	s := served(t, c)
+	firstText(t, s.Run(t.Context(), me, server.Input{Thread: "t", Run: "r", Agent: l.Agents[0].Name, Text: "hi"}))
+	unused := must(s.Reload([]holdfast.Agent{signed("new", "new", nil)}, nil, server.Quotas{}))(t)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		<-unused
+		l.Close()
+	}()
+	close(gate)
+	text := ""
+	for _, ev := range all(t, s.Events(t.Context(), me, "t", "r", "")) {
+		text += deltaOf(t, ev)
+	}
+	if !strings.Contains(text, "the child has") {
+		t.Errorf("the run says %q", text)
+	}
+	<-closed
+	if err := speak(t, l.Servers[0]); err == nil {
+		t.Error("the server lives on without anybody who uses it")
+	}
+}

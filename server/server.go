@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,7 +35,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/internal/quota"
-	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
 
@@ -143,7 +141,7 @@ const retentionEvery = 10 * time.Second
 
 func (s *Server) loopConfig() loop.Config {
 	c := s.cfg
-	agents, modelTries, maxMedia := s.engineAgents(c)
+	agents, modelTries, maxMedia := c.engineAgents(&s.tools)
 	return loop.Config{
 		Store: s.store, Agents: agents, Recover: !c.NoRecovery, Frequency: loop.Frequency(c.CheckpointFrequency),
 		KeepCheckpoints: c.KeepCheckpoints, NoPendingWrites: c.NoPendingWrites, Lease: c.Lease, Circuit: s.circuits, MaxRuns: c.MaxRuns, Limits: s.limits, MaxParallelTools: maxParallelTools, ModelTries: c.ModelTries, ModelTriesOf: modelTries, MaxMedia: c.MaxMedia, MaxMediaOf: maxMedia,
@@ -163,47 +161,6 @@ func (s *Server) keeperConfig() upkeep.Config {
 		},
 		Log: c.Log, Now: c.Now, NewID: ids.New(c.Now), Cleaned: s.observer.Cleaned, Walked: s.observer.Walked,
 	}
-}
-
-// engineAgents returns the agents of a configuration as the engine runs them, and what it is
-// told of them by name.
-func (s *Server) engineAgents(c Config) (agents []holdfast.Agent, modelTries, maxMedia map[string]int) {
-	agents = make([]holdfast.Agent, len(c.Agents))
-	modelTries, maxMedia = make(map[string]int, len(c.Agents)), make(map[string]int, len(c.Agents))
-	for i, a := range c.Agents {
-		l := c.limits(a.Name)
-		a = s.withLimits(a, l)
-		a.Client = c.clientPolicy(&a)
-		a.Policy.Chat = a.Policy.Chat || c.Chat
-		agents[i] = a
-		modelTries[a.Name], maxMedia[a.Name] = l.ModelTries, l.MaxMedia
-	}
-	return agents, modelTries, maxMedia
-}
-
-// withLimits returns the agent with the server's limits around its middleware.
-func (s *Server) withLimits(a holdfast.Agent, l Limits) holdfast.Agent {
-	// Timeouts and the limits of answers and results are about the model and the tool themselves. They
-	// come last, so that a hook that waits does not count as a silent model, and each
-	// attempt of a call has its full time.
-	var all []holdfast.Middleware
-	if !boundsItself(a) {
-		all = append(all, middleware.IterationLimit(l.MaxIterations))
-	}
-	all = append(all, withBuiltIns(a)...)
-	a, own := heldToTimes(a, l.ModelTimeout, l.ModelIdleTimeout)
-	if !own {
-		all = append(all, middleware.ModelTimeout(l.ModelTimeout, l.ModelIdleTimeout))
-	}
-	a.Middleware = append(all, middleware.ModelLimit(l.MaxAnswer, l.MaxCalls, l.MaxArguments),
-		middleware.ToolTimeout(l.ToolTimeout, &s.tools), middleware.ToolResultLimit(l.MaxToolResult))
-	return a
-}
-
-// boundsItself reports whether a middleware decides how many iterations an agent may run,
-// by asking a person for example. The server's own limit would end runs that it allows.
-func boundsItself(a holdfast.Agent) bool {
-	return slices.ContainsFunc(a.Middleware, func(m holdfast.Middleware) bool { return m.BoundsIterations })
 }
 
 // authenticate returns the configured function or, without one, a function that takes

@@ -104,7 +104,10 @@ func (r *reloader) reloadAgents() {
 		}
 		before.Close()
 	})
-	c := next.Changes(before)
+	r.changed(next.Changes(before))
+}
+
+func (r *reloader) changed(c server.Changes) {
 	r.audit("ok", "added", c.Added, "removed", c.Removed, "changed", c.Changed, "others", c.Others)
 }
 

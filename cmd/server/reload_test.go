@@ -202,6 +202,20 @@ func TestReloadAgents(t *testing.T) {
 	}
 }
 
+// TestReloadOnThePage: the line that docs/operations.md shows is what the log says.
+func TestReloadOnThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	r := &reloader{log: slog.New(slog.NewTextHandler(&log, nil))}
+	r.changed(server.Changes{Added: []string{"translator"}, Changed: []string{"support"}, Others: []string{"prices"}})
+	if _, line, _ := strings.Cut(log.String(), " "); !strings.Contains(string(page), "\n"+line) {
+		t.Errorf("the page does not show %s", line)
+	}
+}
+
 type lineWriter chan string
 
 func (w lineWriter) Write(p []byte) (int, error) {

@@ -26,6 +26,7 @@ var proofs = []struct {
 }{
 	{page: "docs/http.md", language: "sh json", test: "cmd/server.TestHTTPPage"},
 	{page: "docs/tools.md", language: "sh", test: "cmd/server.TestToolsPage"},
+	{page: "docs/tools.md", language: "text", why: "what holdfast tools prints of somebody's file; TestToolsCommand in cmd/server has the form"},
 	{page: "docs/tools.md", language: "json", why: "what a webhook gets; TestDelivery in package webhook has it"},
 	{page: "docs/middleware.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/models.md", language: "go", test: "holdfast.TestDocumentedCode"},
@@ -44,6 +45,7 @@ var proofs = []struct {
 	{page: "README.md", language: "js", test: "cmd/server.TestClientInREADME"},
 	{page: "docs/configuration.md", language: "yaml", test: "cmd/server.TestFileOnThePage"},
 	{page: "docs/security.md", language: "go yaml text", test: "server.TestSecurityPage"},
+	{page: "docs/operations.md", language: "text", test: "cmd/server.TestReloadOnThePage"},
 	{page: "docs/metrics.md", language: "yaml promql", test: "internal/metrics.TestRulesOnThePage"},
 	{page: "docs/frontends.md", language: "js", why: "clients/js/test/pages.test.mjs runs them with Node, in make clients"},
 	{page: "docs/frontends.md", language: "sh", why: "examples/browser/firstpage.mjs runs the five commands, in make first-page; clients/js/test/pages.test.mjs runs curl, in make clients"},

@@ -36,7 +36,7 @@ func Parse(name string, data []byte, known Known, readFile func(path string) ([]
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	f.Sums = sumsOf(root, f.Agents, files)
+	f.Sums = sumsOf(root, func(i int) (string, string) { return f.Agents[i].Name, f.Agents[i].Instructions }, files)
 	return f, nil
 }
 

@@ -20,21 +20,31 @@ type Sums struct {
 	Others map[string]string
 }
 
-// sumsOf returns the sums of a file without mistakes.
-func sumsOf(root *yaml.Node, agents []Agent, files map[string]string) Sums {
+// sumsOf returns the sums of a file without mistakes. agent returns the name and the
+// instructions of an agent by its number.
+func sumsOf(root *yaml.Node, agent func(i int) (name, instructions string), files map[string]string) Sums {
 	s := Sums{Agents: map[string]string{}, Others: files}
-	root = resolve(root)
+	root = meant(root)
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, value := root.Content[i].Value, resolve(root.Content[i+1])
+		key, value := root.Content[i].Value, meant(root.Content[i+1])
 		if key != "agents" {
 			s.Others[key] = sum(value, "")
 			continue
 		}
 		for n, entry := range value.Content {
-			s.Agents[agents[n].Name] = sum(entry, agents[n].Instructions)
+			name, instructions := agent(n)
+			s.Agents[name] = sum(entry, instructions)
 		}
 	}
 	return s
+}
+
+// meant returns what an alias stands for.
+func meant(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
 }
 
 // sum returns the sum of a value and a text. Comments and how the value is written do not
@@ -47,7 +57,7 @@ func sum(n *yaml.Node, text string) string {
 }
 
 func write(h hash.Hash, n *yaml.Node) {
-	n = resolve(n)
+	n = meant(n)
 	fmt.Fprintf(h, "%d %s %q %d\n", n.Kind, n.ShortTag(), n.Value, len(n.Content))
 	for _, c := range n.Content {
 		write(h, c)

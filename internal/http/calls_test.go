@@ -20,6 +20,13 @@ func (f *fake) Finish(_ context.Context, who holdfast.Principal, thread, call st
 	return &threads.FinishedCall{Thread: thread, ID: call, Tool: "approve", Run: "r2", FinishedAt: time.Unix(0, 1).UTC()}, f.err
 }
 
+func (f *fake) Expects(_ context.Context, token string) error {
+	if strings.HasPrefix(token, "hfc_guess.") {
+		return holdfast.Errorf("not_found", "This URL finishes no call.")
+	}
+	return nil
+}
+
 func (f *fake) FinishByToken(_ context.Context, token string, r threads.CallResult) (*threads.FinishedCall, error) {
 	f.finished = append(f.finished, finishedCall{token, r})
 	return &threads.FinishedCall{Thread: "t", ID: "c", Tool: "approve", FinishedAt: time.Unix(0, 1).UTC()}, f.err
@@ -59,6 +66,7 @@ func TestFinish(t *testing.T) {
 		{byURL, `{"result": "yes"}`, false, 200, "hfc_abc.def", threads.CallResult{Result: json.RawMessage(`"yes"`)}},
 		{byURL, `{"result": null}`, false, 200, "hfc_abc.def", threads.CallResult{Result: json.RawMessage(`null`)}},
 		{"/calls", `{"result": 1}`, false, 400, "", threads.CallResult{}},
+		{"/calls?token=hfc_guess.def", `{"result": 1}`, false, 404, "", threads.CallResult{}},
 		{byURL, `{"result": 1, "error": "x"}`, false, 400, "", threads.CallResult{}},
 		{byURL, `{}`, false, 400, "", threads.CallResult{}},
 		{byURL, ``, false, 400, "", threads.CallResult{}},

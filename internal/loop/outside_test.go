@@ -431,3 +431,30 @@ func TestOutsideObserved(t *testing.T) {
 		}
 	})
 }
+
+// TestExpects: only the tokens of a call's own URLs are expected, as long as the thread is
+// there, also once it is over.
+func TestExpects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &postbox{}
+		e := looptest.Start(t, memstore.New(), withURLs, outsideAgent(finance(p, holdfast.Outside{})))
+		waitingFor(t, looptest.Started(t, e, "t"))
+		token := p.token()
+		place, _, _ := strings.Cut(token, ".")
+		want := func(when, code string, tokens ...string) {
+			t.Helper()
+			for _, token := range tokens {
+				if got := looptest.Code(loop.Expects(t.Context(), e.Engine, token)); got != code {
+					t.Errorf("%s, %.40s…: %q, want %q", when, token, got, code)
+				}
+			}
+		}
+		want("waiting", "", token)
+		want("waiting", codes.NotFound, "", "x", place, place+".x", token+"x", thread.NewToken(looptest.KeyOf("other"), "call_0", "x"))
+		looptest.Must(finish(e, token, `{"approved":true}`))(t)
+		settled(t, e, "t")
+		want("over", "", token)
+		looptest.Must(e.Delete(t.Context(), looptest.Alice, "t", "", false))(t)
+		want("deleted", codes.NotFound, token)
+	})
+}

@@ -60,7 +60,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller(), w.outsider()}, w.limited()...)
+	agents := append([]holdfast.Agent{w.sturdy(), w.asker(), keeper, spender, orders(), w.chained(), w.narrow(), w.teller(), w.outsider(), w.holder()}, w.limited()...)
 	if *service != "" {
 		caller, err := w.caller(*service)
 		if err != nil {
