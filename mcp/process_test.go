@@ -2,9 +2,6 @@ package mcp_test
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/mcp"
 )
 
@@ -33,36 +28,31 @@ func needProc(t *testing.T) {
 	}
 }
 
-// TestFrozen: a server that reads no more is ended with force when it keeps a call from being
-// written, also if nobody wants the call any more, and is started again. Meanwhile the tools
-// of others go on.
+// TestFrozen: a server that reads no more fails its calls at their deadlines, is ended with
+// force when it keeps a call from being written, and is started again. Meanwhile the tools of
+// others go on.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	o := process(t, "plain")
 	o.Timeout = time.Second
 	s, other := open(t, o), open(t, process(t, "plain"))
-	why := errors.New("not wanted any more")
-	cancelled := func(name, arguments string, when func() bool) {
-		ctx, _ := agenttest.Context(t)
-		ctx, cancel := context.WithCancelCause(ctx)
-		done := make(chan error, 1)
-		go func() {
-			_, err := call(t, ctx, tool(t, s, name), holdfast.ToolCall{Arguments: json.RawMessage(arguments)})
-			done <- err
-		}()
-		eventually(t, name+" is cancelled", when)
-		cancel(why)
-		if err := <-done; !errors.Is(err, why) && fate(holdfast.ToolResult{}, err) != unknown {
-			t.Errorf("the call is %v", err)
-		}
+	if got := fate(do(t, s, "srv_freeze", `{}`)); got != unknown {
+		t.Errorf("the call that froze it is %s", got)
 	}
-	cancelled("srv_freeze", `{}`, func() bool { return len(noted(o, "called")) == 1 })
 	large := `{"x":"` + strings.Repeat("x", 200<<10) + `"}` // more than a pipe holds
 	eventually(t, "it is started again", func() bool {
-		cancelled("srv_set", large, func() bool { // perhaps when it is being written
-			time.Sleep(10 * time.Millisecond)
-			return fate(do(t, other, "srv_echo", `{}`)) == fine
-		})
+		results := make(chan string)
+		for range 3 {
+			go func() { results <- fate(do(t, s, "srv_set", large)) }()
+		}
+		if got := fate(do(t, other, "srv_echo", `{}`)); got != fine {
+			t.Errorf("the other server's call is %s", got)
+		}
+		for range 3 {
+			if got := <-results; got == failed {
+				t.Errorf("a call is %s", got)
+			}
+		}
 		return len(noted(o, "started")) > 1
 	})
 	eventually(t, "a call is served", func() bool { return fate(do(t, s, "srv_echo", `{}`)) == fine })

@@ -241,7 +241,11 @@ func (s *Server) finish(x *session, list *listing, err error) {
 			list.log(s.o.Log)
 		}
 	case !said:
-		s.o.Log.Warn("an MCP server cannot be used; it is tried again", "error", err, "hint", hintOf(err))
+		log := s.o.Log
+		if hint := hintOf(err); hint != "" {
+			log = log.With("hint", hint)
+		}
+		log.Warn("an MCP server cannot be used; it is tried again", "error", err)
 	}
 }
 

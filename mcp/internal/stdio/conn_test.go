@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"go.uber.org/goleak"
 )
 
@@ -89,6 +90,20 @@ func TestRunaway(t *testing.T) {
 	child := pidIn(t, filepath.Join(dir, "child"))
 	t.Cleanup(func() { _ = syscall.Kill(child, syscall.SIGKILL) })
 	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "exit status 7") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestStuck: a process that does not read what was written to it is ended, also if nobody
+// waits for an answer any more.
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	c, _ := started(t, `exec sleep 3600`, func(s *Spec) { s.Stuck = 50 * time.Millisecond })
+	text := `"` + strings.Repeat("x", 200<<10) + `"` // more than a pipe holds
+	if err := c.Write(t.Context(), &jsonrpc.Request{Method: "notifications/large", Params: []byte(`{"x":` + text + `}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the error is %v", err)
 	}
 }
