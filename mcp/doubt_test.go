@@ -28,7 +28,7 @@ const (
 // fate returns which of these a call came to.
 func fate(r holdfast.ToolResult, err error) string {
 	switch {
-	case errors.Is(err, holdfast.ErrOutcomeUnknown):
+	case errors.Is(err, holdfast.ErrOutcomeUnknown), err != nil && has(err.Error(), "mcp_no_answer"): // of what may be called again
 		return unknown
 	case err != nil && has(err.Error(), "mcp_answer_unreadable"):
 		return failed
@@ -128,6 +128,24 @@ func TestFates(t *testing.T) {
 				t.Errorf("connected %d times", n)
 			}
 		})
+	}
+}
+
+// TestNoAnswerByEffect: a call that may be made twice and is not answered has failed, and says
+// whether that matters.
+func TestNoAnswerByEffect(t *testing.T) {
+	t.Parallel()
+	for effect, want := range map[holdfast.Effect]string{
+		holdfast.EffectPure:       "mcp_no_answer: srv_work was called, and the MCP server srv has not said what came of it: the connection broke.",
+		holdfast.EffectIdempotent: "mcp_no_answer: srv_work was called, and the MCP server srv has not said what came of it: the connection broke. It may have taken effect.",
+		holdfast.EffectOnce:       "mcp_outcome_unknown: srv_work was called",
+	} {
+		f := newFake(t, oneTool, func(w http.ResponseWriter, m message) { m.cut(w) })
+		s := open(t, mcp.Options{URL: f.URL, Effect: effect})
+		_, err := do(t, s, "srv_work", `{}`)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || errors.Is(err, holdfast.ErrOutcomeUnknown) != (effect == holdfast.EffectOnce) {
+			t.Errorf("%s: %v", effect, err)
+		}
 	}
 }
 

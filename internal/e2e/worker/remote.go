@@ -18,24 +18,19 @@ func remote(options string) (agents []holdfast.Agent, end func(), err error) {
 	if options == "" {
 		return nil, func() {}, nil
 	}
-	var o struct {
-		mcp.Options
-		Late bool `json:"late"` // the worker does not wait for the server
-	}
+	var o mcp.Options
 	if err := json.Unmarshal([]byte(options), &o); err != nil {
 		return nil, nil, fmt.Errorf("--mcp: %w", err)
 	}
-	s, err := mcp.Open(o.Options)
+	s, err := mcp.Open(o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--mcp: %w", err)
 	}
-	if o.Late {
-		// Its tools come when they come.
-	} else if err := s.Ready(context.Background()); err != nil {
+	if err := s.Ready(context.Background()); err != nil {
 		s.Close()
 		return nil, nil, fmt.Errorf("--mcp: %w", err)
 	}
-	return []holdfast.Agent{{Name: "remote", Model: holdfast.ModelFunc(callOnce), Toolsets: []holdfast.Toolset{s}}}, s.Close, nil
+	return []holdfast.Agent{{Name: "remote", Model: holdfast.ModelFunc(callOnce), Tools: s.Tools()}}, s.Close, nil
 }
 
 func callOnce(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
