@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested
+.PHONY: help run build test short check lint api bench model-cuts fairness damage fuzz web verify-web browser pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -120,3 +120,7 @@ cuts: tested ## cut CUTS connections at random bytes, with both official clients
 KILLS ?= 1000
 prefixes: ## kill workers KILLS times, and compare what models are asked before and after; prints the table in docs/prompt-cache.md (needs redis-server)
 	HOLDFAST_PREFIX_KILLS=$(KILLS) HOLDFAST_PREFIX_SEED=$(SEED) go test -count=1 -timeout=60m -run='TestPrefixes$$' -v ./internal/e2e
+
+UPDATE ?=
+deaths: ## kill Holdfast, the other side and the network in the middle of every kind of tool call, on both stores; prints the table in docs/durability.md, and with UPDATE=-update writes it (needs redis-server, node)
+	HOLDFAST_DEATHS=all bash -o pipefail -c "go test -count=1 -timeout=20m -run='^TestDeaths' -v ./internal/e2e -args $(UPDATE) | sed -nE 's/^ +(\|)/\1/p; /FAIL|deaths_.*go:|^ok/p'"

@@ -32,9 +32,10 @@ const (
 )
 
 // takeOver prepares what becomes of a thread whose owner is gone: the run continues here,
-// or ends. The caller holds the thread's lock, and makes the commit.
-func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agents *Agents) (*begun, error) {
-	o, err := e.readOrphan(ctx, t, agents)
+// or ends. agent is nil if there is none with the thread's work any more. The caller holds
+// the thread's lock, and makes the commit.
+func (e *Engine) takeOver(ctx context.Context, t *thread.Thread, agent *agent) (*begun, error) {
+	o, err := e.readOrphan(ctx, t, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +69,11 @@ type orphan struct {
 }
 
 // readOrphan reads what a takeover needs, and decides.
-func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agents *Agents) (*orphan, error) {
+func (h *host) readOrphan(ctx context.Context, t *thread.Thread, agent *agent) (*orphan, error) {
 	o := &orphan{host: h, t: t}
-	agent, err := agents.ofThread(t)
 	switch {
-	case err != nil:
-		o.refused = holdfast.AsError(err)
+	case agent == nil:
+		o.refused = errAgentGone(t.State.Agent)
 	case t.State.Retaken >= MaxRetaken:
 		o.refused = errGaveUp(t.State.Retaken)
 	case !h.cfg.Recover:
@@ -329,7 +329,8 @@ func (e *Engine) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil) (b
 	}
 	agents := e.use()
 	defer agents.drop()
-	next, err := e.takeOver(ctx, t, agents)
+	agent, _ := agents.ofThread(t) // nil if it is gone
+	next, err := e.takeOver(ctx, t, agent)
 	if err == nil {
 		err = e.acquire(ctx, t.Place(), next)
 	}
