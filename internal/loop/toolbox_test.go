@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -232,9 +233,12 @@ func TestToolComesLate(t *testing.T) {
 					})
 				}
 				work, other := hang("late_work", func() {}), hang("other_work", func() { quick <- time.Now() })
+				var mu sync.Mutex // both processes ask
 				var offered []string
 				model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					mu.Lock()
 					offered = append(offered, names(req))
+					mu.Unlock()
 					if len(req.Messages) > 1 {
 						return looptest.Say(holdfast.Delta{Text: "done"}).Stream(ctx, req)
 					}
@@ -282,6 +286,8 @@ func TestToolComesLate(t *testing.T) {
 				if comes > time.Minute {
 					last = "other_work"
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				if got := offered[len(offered)-1]; got != last {
 					t.Errorf("the model was offered %q", got)
 				}
