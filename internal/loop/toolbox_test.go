@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -233,12 +232,9 @@ func TestToolComesLate(t *testing.T) {
 					})
 				}
 				work, other := hang("late_work", func() {}), hang("other_work", func() { quick <- time.Now() })
-				var mu sync.Mutex // both processes ask
-				var offered []string
+				var offered atomic.Value // what the model was offered last
 				model := holdfast.ModelFunc(func(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
-					mu.Lock()
-					offered = append(offered, names(req))
-					mu.Unlock()
+					offered.Store(names(req))
 					if len(req.Messages) > 1 {
 						return looptest.Say(holdfast.Delta{Text: "done"}).Stream(ctx, req)
 					}
@@ -286,9 +282,7 @@ func TestToolComesLate(t *testing.T) {
 				if comes > time.Minute {
 					last = "other_work"
 				}
-				mu.Lock()
-				defer mu.Unlock()
-				if got := offered[len(offered)-1]; got != last {
+				if got := offered.Load(); got != last {
 					t.Errorf("the model was offered %q", got)
 				}
 				sound(t, mortal.Store, "t")
