@@ -10,6 +10,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -210,6 +212,36 @@ func TestOutsideEdited(t *testing.T) {
 			sound(t, e.Store, "t")
 		})
 	}
+}
+
+// TestOutsideEditedAfterAnError: an error that has come stays one on the branch that was left,
+// and where its call is made again.
+func TestOutsideEditedAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := outsideAgent(finance(nil, holdfast.Outside{Abandonable: true}))
+		a.Model = callsThese(`approve {"amount":1}`, `approve {"amount":2}`)
+		e := looptest.Start(t, memstore.New(), nil, a)
+		waitingFor(t, looptest.Started(t, e, "t"))
+		looptest.Must(e.Finish(t.Context(), loop.Finishing{Who: service, Thread: "t", Call: "c0", Result: []byte(`"closed today"`), Failed: true}))(t)
+		in := looptest.RunInput("t", "r2", looptest.UserSays("u9", "go elsewhere"))
+		in.ForwardedProps = []byte(`{"holdfast":{"chat":true,"whole":true}}`)
+		looptest.OpenOf(t, looptest.Posted(t, e, in))
+		stored := looptest.Must(e.Store.Messages(t.Context(), looptest.KeyOf("t")))(t)
+		errors := 0
+		for i := range stored {
+			m := looptest.Must(agui.DecodeMessage(stored[i].Data))(t)
+			if thread.TextOf(m.Content) != "closed today" {
+				continue
+			}
+			if errors++; !thread.MarkOf(&m).Failed {
+				t.Errorf("no error: %s", stored[i].Data)
+			}
+		}
+		if errors != 2 {
+			t.Errorf("%d results", errors)
+		}
+		sound(t, e.Store, "t")
+	})
 }
 
 // TestOutsideKept: retention and clean-ups leave a thread that waits alone; pruning keeps how
