@@ -270,3 +270,23 @@ func TestOutsideKept(t *testing.T) {
 		}
 	})
 }
+
+// TestOutsideForgotten: retention removes a thread whose call has expired and whose agent is
+// gone: nobody will ever go on with it.
+func TestOutsideForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _, _ := handsOut(t, holdfast.Outside{ExpiresAfter: time.Hour}, nil)
+		if err := e.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		other := outsideAgent()
+		other.Name = "b"
+		e = looptest.Start(t, e.Store, func(c *looptest.Config) { c.Retention.Every, c.Retention.Threads = 10*time.Second, 2*time.Hour }, other)
+		time.Sleep(90 * time.Minute)
+		looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+		time.Sleep(90 * time.Minute)
+		if _, err := e.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
+			t.Errorf("it is kept: %v", err)
+		}
+	})
+}
