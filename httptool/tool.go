@@ -306,23 +306,53 @@ func (t *Tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolR
 	return t.resultOf(answer)
 }
 
+// How long a service that does not say what became of a call is asked again, at most, and the
+// pauses in between: a service that died in the middle of a call is often back soon.
+const (
+	lookUpFor       = 10 * time.Second
+	firstLookPause  = 200 * time.Millisecond
+	longestLookWait = 2 * time.Second
+)
+
 // query finds out what became of a call; see [Options.LookUp].
 func (t *Tool) query(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolResult, holdfast.Fate, error) {
 	a, err := t.read(call)
 	if err != nil {
 		return holdfast.ToolResult{}, holdfast.FateUnknown, err
 	}
+	until := time.NewTimer(min(lookUpFor, t.timeout))
+	defer until.Stop()
+	for pause := firstLookPause; ; pause = min(2*pause, longestLookWait) {
+		result, fate, later, err := t.look(ctx, call, a)
+		if !later {
+			return result, fate, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-until.C:
+			return result, fate, err
+		case <-ctx.Done():
+			return result, fate, err
+		}
+	}
+}
+
+// look asks the service once. later means that it may be able to answer later.
+func (t *Tool) look(ctx context.Context, call holdfast.ToolCall, a *arguments) (_ holdfast.ToolResult, _ holdfast.Fate, later bool, _ error) {
 	answer, err := t.send(ctx, call, t.lookUp, a)
 	switch {
 	case err != nil:
-		return holdfast.ToolResult{}, holdfast.FateUnknown, err
+		var said *holdfast.Error
+		later = errors.As(err, &said) && (said.Code == CodeUnreachable || said.Code == CodeNoAnswer)
+		return holdfast.ToolResult{}, holdfast.FateUnknown, later, err
 	case answer.status == http.StatusNotFound:
-		return holdfast.ToolResult{}, holdfast.FateNotDone, nil
+		return holdfast.ToolResult{}, holdfast.FateNotDone, false, nil
 	case !answer.ok() || answer.broken != nil:
-		return holdfast.ToolResult{}, holdfast.FateUnknown, fmt.Errorf("%s answered %s", t.lookUp.host(), statusText(answer.status))
+		later = answer.broken != nil || answer.status >= 500 || answer.status == http.StatusTooManyRequests
+		return holdfast.ToolResult{}, holdfast.FateUnknown, later, fmt.Errorf("%s answered %s", t.lookUp.host(), statusText(answer.status))
 	}
 	result, err := t.resultOf(answer)
-	return result, holdfast.FateDone, err
+	return result, holdfast.FateDone, false, err
 }
 
 // read checks a call's arguments.

@@ -109,7 +109,7 @@ var rules = map[string]rule{
 }
 
 // testOnly are packages that are not part of the server.
-var testOnly = []string{"internal/archtest", "internal/e2e", "internal/e2e/worker", "internal/looptest", "internal/modeltest", "internal/modeltest/cuts", "internal/prompt/prompttest", "internal/redistest", "internal/smoke", "bench", "bench/floor", "bench/load", "middleware/internal/hooktest"}
+var testOnly = []string{"internal/archtest", "internal/e2e", "internal/e2e/worker", "internal/looptest", "internal/modeltest", "internal/modeltest/cuts", "internal/prompt/prompttest", "internal/redistest", "internal/sample", "internal/smoke", "bench", "bench/floor", "bench/load", "middleware/internal/hooktest"}
 
 // goPackage is a package as go list tells it.
 type goPackage struct {

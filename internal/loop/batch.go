@@ -192,7 +192,7 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 		s := call.Given
 		return finished{call: call, notRun: s.NotRun, result: holdfast.ToolResult{Text: s.Text, Parts: s.Parts, Failed: s.Failed}}, true
 	case call.Answer != nil && call.Answer.Declined && call.InDoubt:
-		return finished{call: call, result: holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}}, true
+		return finished{call: call, code: thread.CodeUnknown, result: holdfast.ToolResult{Text: call.TextUnsure(), Failed: true}}, true
 	case call.Answer != nil && call.Answer.Declined && !call.TellDeclined, staysOut(call.Answer):
 		return fail(thread.TextDeclined)
 	case call.Answer != nil && call.Repeats && !approves(call.Answer):

@@ -307,7 +307,7 @@ func (b *beginning) close(call *thread.Call, text string, started bool) {
 	}
 	m := agui.FromDomain(d)
 	if call.Outside == nil && !started && b.p.repeatsMatter(call.Name) {
-		m.Metadata = thread.FailedMark(true) // so that no branch takes it for one that was made
+		m.Metadata = thread.FailedMark(true, "") // so that no branch takes it for one that was made
 	}
 	b.add(m)
 }

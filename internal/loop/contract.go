@@ -26,10 +26,12 @@ type outsideTool struct {
 	// keep changes the open call, and waits until that is durable.
 	keep func(ctx context.Context, call string, change func(*thread.Call)) error
 	cfg  *Config
-	// handed is the token that was handed out here, so that a hook that tries again does not
-	// need another one; guarded by mu, because a hook may have given an attempt up.
+	// handed is the token that was handed out here, and until when it works, so that a hook
+	// that tries again does not need another one; guarded by mu, because a hook may have given
+	// an attempt up.
 	mu     sync.Mutex
 	handed string
+	until  time.Time
 }
 
 // Call hands the call out.
@@ -50,33 +52,30 @@ func (t *outsideTool) deliver(ctx context.Context, c holdfast.ToolCall) error {
 	if o.Deliver == nil {
 		return nil
 	}
-	token, err := t.token(ctx, o)
+	token, expiresAt, err := t.token(ctx, o)
 	if err != nil {
 		return err
-	}
-	expiresAt := expiry(t.cfg, o)
-	if was := t.call.Outside; was != nil && !was.ExpiresAt.IsZero() {
-		expiresAt = was.ExpiresAt
 	}
 	return o.Deliver(ctx, holdfast.OutsideCall{Call: c, URL: secret.New(t.cfg.FinishURL(token)), ExpiresAt: expiresAt})
 }
 
-// token returns the token of the call's URL once its hash is durable.
-func (t *outsideTool) token(ctx context.Context, o *holdfast.Outside) (string, error) {
+// token returns the token of the call's URL once its hash is durable, and when it expires.
+func (t *outsideTool) token(ctx context.Context, o *holdfast.Outside) (string, time.Time, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.handed != "" {
-		return t.handed, nil
+		return t.handed, t.until, nil
 	}
-	newID := t.cfg.NewID
+	newID, until := t.cfg.NewID, expiry(t.cfg, o)
 	token := thread.NewToken(t.key, t.call.ID, newID("")+newID(""))
-	err := t.keep(ctx, t.call.ID, func(call *thread.Call) {
-		call.Issue(thread.TokenHash(token), expiry(t.cfg, o))
-	})
-	if err == nil {
-		t.handed = token
+	if err := t.keep(ctx, t.call.ID, func(call *thread.Call) { call.Issue(thread.TokenHash(token), until) }); err != nil {
+		return "", until, err
 	}
-	return t.handed, err
+	if was := t.call.Outside; was != nil && len(was.Tokens) > 0 {
+		until = was.ExpiresAt // an earlier process has begun the time
+	}
+	t.handed, t.until = token, until
+	return token, until, nil
 }
 
 // expiry returns when a call that is handed out now expires.

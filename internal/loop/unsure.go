@@ -18,7 +18,10 @@ func (b *batch) query(ctx context.Context, call thread.Call, c holdfast.ToolCall
 	if spec.Query == nil {
 		return inDoubt(call, spec), true
 	}
-	result, fate, err := spec.Query(b.ctx, c)
+	// Credentials are those of the call's user; the key is the call's own, and not the question's.
+	asking := c
+	asking.Key = ""
+	result, fate, err := spec.Query(holdfast.ContextWithCall(b.ctx, asking, nil), c)
 	if cut := context.Cause(b.ctx); cut != nil {
 		return finished{call: call, err: cut}, true
 	}
@@ -52,7 +55,7 @@ func (b *batch) unknown(ctx context.Context, call thread.Call, c holdfast.ToolCa
 		if known, ok := b.query(ctx, call, c); ok {
 			return known
 		}
-		f.err, f.result = nil, holdfast.ToolResult{Text: thread.TextNotDone, Failed: true}
+		f.err, f.code, f.result = nil, thread.CodeNotDone, holdfast.ToolResult{Text: thread.TextNotDone, Failed: true}
 	}
 	return f
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -358,3 +360,79 @@ type loopback struct{}
 func (loopback) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
 	return []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::ffff:127.0.0.1")}, nil
 }
+
+// TestBothFamilies: a host that has addresses of both families is reached soon if one of them
+// leads nowhere, and no attempt is left behind.
+func TestBothFamilies(t *testing.T) {
+	const six, four = "[2606:4700::1111]:443", "8.8.8.8:443"
+	type dial func(ctx context.Context) error
+	silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	fails := func(context.Context) error { return errors.New("refused") }
+	works := func(context.Context) error { return nil }
+	after := func(d time.Duration) dial {
+		return func(ctx context.Context) error {
+			select {
+			case <-time.After(d):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		six, four dial
+		reached   string
+		took      time.Duration
+	}{
+		"the first works":   {works, works, six, 0},
+		"the first is slow": {after(200 * time.Millisecond), works, six, 200 * time.Millisecond},
+		"slower":            {after(time.Second), works, four, 300 * time.Millisecond},
+		"silent":            {silent, works, four, 300 * time.Millisecond},
+		"refused":           {fails, works, four, 0},
+		"both late":         {after(time.Second), after(time.Minute), six, time.Second},
+		"the other refused": {after(time.Second), fails, six, time.Second},
+		"neither":           {fails, fails, "", 0},
+		"both silent":       {silent, silent, "", 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var open atomic.Int32
+				g := newGuard(t, Options{
+					Resolver: &names{answers: map[string][]string{"both.example": {"2606:4700::1111 8.8.8.8"}}},
+					Dial: func(ctx context.Context, _, address string) (net.Conn, error) {
+						if err := map[string]dial{six: c.six, four: c.four}[address](ctx); err != nil {
+							return nil, err
+						}
+						open.Add(1)
+						return &conn{to: address, closed: func() { open.Add(-1) }}, nil
+					},
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				began := time.Now()
+				got, err := g.DialContext(ctx, "tcp", "both.example:443")
+				reached := ""
+				if err == nil {
+					reached = got.(*conn).to
+					_ = got.Close()
+				}
+				if took := time.Since(began); reached != c.reached || took != c.took {
+					t.Errorf("%q after %s, %v", reached, took, err)
+				}
+				synctest.Wait()
+				if n := open.Load(); n != 0 {
+					t.Errorf("%d connections are left", n)
+				}
+			})
+		})
+	}
+}
+
+// conn is a connection that is only counted.
+type conn struct {
+	net.Conn
+	to     string
+	closed func()
+}
+
+func (c *conn) Close() error { c.closed(); return nil }

@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -200,5 +201,56 @@ func TestManyFiles(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("listed %d of %d: %q", len(got), len(want), got[max(0, len(got)-5):])
+	}
+}
+
+// TestSwappedDirectory: while a directory is replaced by a link that leads out, and back,
+// nothing outside is read or listed.
+func TestSwappedDirectory(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dir, outside := filepath.Join(top, "docs"), filepath.Join(top, "outside")
+	for _, d := range []string{filepath.Join(dir, "sub"), outside} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "sub", "f"), []byte("fine"), 0o600), os.WriteFile(filepath.Join(outside, "f"), []byte("hidden"), 0o600),
+		os.WriteFile(filepath.Join(outside, "hidden"), nil, 0o600), os.Symlink(outside, filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	f, err := tools.Files(tools.FilesOptions{Directory: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	stop, swapped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(swapped)
+		sub, away, link := filepath.Join(dir, "sub"), filepath.Join(dir, "away"), filepath.Join(dir, "link")
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			_, _, _, _ = os.Rename(sub, away), os.Rename(link, sub), os.Rename(sub, link), os.Rename(away, sub)
+		}
+	}()
+	fine := 0
+	for range 500 {
+		for _, got := range []string{use(t, f.Tools[1], m{"path": "sub/f"}, nil), use(t, f.Tools[0], m{"path": "sub"}, nil)} {
+			if strings.Contains(got, "hidden") {
+				t.Fatalf("got %q", got)
+			}
+			if got == "fine" {
+				fine++
+			}
+		}
+	}
+	close(stop)
+	<-swapped
+	if fine == 0 {
+		t.Error("nothing was ever read, so this shows nothing")
 	}
 }
