@@ -379,7 +379,7 @@ const maxKept = 64 << 10
 // keeps the handle of that work before it waits for it, and with a handle it only waits.
 //
 // The value may be a secret: neither the stream nor the model gets it. It is forgotten with
-// the call's result. It has at most 64 KiB. An error means that it is not known to be saved.
+// the call's result, and with the checkpoints that were made meanwhile. It has at most 64 KiB. An error means that it is not known to be saved.
 func Keep(ctx context.Context, value json.RawMessage) error {
 	c, ok := ctx.Value(callKey{}).(callContext)
 	r, err := runFrom(ctx)

@@ -40,9 +40,11 @@ func (e *Engine) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 		if place, err = take(at.Principal); err != nil {
 			return err
 		}
-		if place.agents = b.run.agent.of; !place.agents.hold() {
+		if !b.run.agent.of.hold() {
+			place.release()
 			return errDecideAgain // somebody has dropped them who uses them
 		}
+		place.agents = b.run.agent.of
 	}
 	defer place.release()
 	known, err := e.commitAlone(ctx, at, b.c)

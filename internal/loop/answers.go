@@ -41,6 +41,7 @@ func (b *beginning) resume(ctx context.Context) error {
 			call.Answer = b.answer(a, call.Interrupt)
 			if edited := decide.EditedArguments(call.Answer.Payload, call.Interrupt); edited != nil && !call.Answer.Declined && b.changes(call, edited) {
 				edits[call.ID], call.Edited, call.Kept = edited, thread.CallHash(call.Name, string(edited)), nil // it is another call now
+				delete(b.r.doubted, call.ID)
 			}
 			if call.InDoubt && verdictOf(call.Answer).Outcome == answerRunAgain {
 				// One answer allows one start: after another crash the call is in doubt again.

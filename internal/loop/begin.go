@@ -299,14 +299,17 @@ func (b *beginning) closeOpen(ctx context.Context) error {
 // close gives a call without a result one that says why: text, or what is known of a call
 // that is finished from outside.
 func (b *beginning) close(call *thread.Call, text string, started bool) {
-	d := holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text}
+	failed := false
 	if call.Outside != nil {
-		d.Text, _ = call.TextClosed(text, b.cfg.Now())
+		text, failed = call.TextClosed(text, b.cfg.Now())
 		thread.PutOutsideEnd(b.c, call, b.cfg.Now())
 		b.over = append(b.over, *call)
 	}
-	m := agui.FromDomain(d)
-	if call.Outside == nil && !started && b.p.repeatsMatter(call.Name) {
+	m := agui.FromDomain(holdfast.Message{Role: holdfast.RoleTool, CallID: call.ID, Text: text})
+	switch {
+	case failed:
+		m.Metadata = thread.FailedMark(false, "")
+	case call.Outside == nil && !started && b.p.repeatsMatter(call.Name):
 		m.Metadata = thread.FailedMark(true, "") // so that no branch takes it for one that was made
 	}
 	b.add(m)

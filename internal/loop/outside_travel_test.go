@@ -10,6 +10,8 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -212,6 +214,36 @@ func TestOutsideEdited(t *testing.T) {
 	}
 }
 
+// TestOutsideEditedAfterAnError: an error that has come stays one on the branch that was left,
+// and where its call is made again.
+func TestOutsideEditedAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := outsideAgent(finance(nil, holdfast.Outside{Abandonable: true}))
+		a.Model = callsThese(`approve {"amount":1}`, `approve {"amount":2}`)
+		e := looptest.Start(t, memstore.New(), nil, a)
+		waitingFor(t, looptest.Started(t, e, "t"))
+		looptest.Must(e.Finish(t.Context(), loop.Finishing{Who: service, Thread: "t", Call: "c0", Result: []byte(`"closed today"`), Failed: true}))(t)
+		in := looptest.RunInput("t", "r2", looptest.UserSays("u9", "go elsewhere"))
+		in.ForwardedProps = []byte(`{"holdfast":{"chat":true,"whole":true}}`)
+		looptest.OpenOf(t, looptest.Posted(t, e, in))
+		stored := looptest.Must(e.Store.Messages(t.Context(), looptest.KeyOf("t")))(t)
+		errors := 0
+		for i := range stored {
+			m := looptest.Must(agui.DecodeMessage(stored[i].Data))(t)
+			if thread.TextOf(m.Content) != "closed today" {
+				continue
+			}
+			if errors++; !thread.MarkOf(&m).Failed {
+				t.Errorf("no error: %s", stored[i].Data)
+			}
+		}
+		if errors != 2 {
+			t.Errorf("%d results", errors)
+		}
+		sound(t, e.Store, "t")
+	})
+}
+
 // TestOutsideKept: retention and clean-ups leave a thread that waits alone; pruning keeps how
 // calls ended that are still in the history.
 func TestOutsideKept(t *testing.T) {
@@ -235,6 +267,26 @@ func TestOutsideKept(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		if _, err := e.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
 			t.Errorf("a thread that waits no more is kept: %v", err)
+		}
+	})
+}
+
+// TestOutsideForgotten: retention removes a thread whose call has expired and whose agent is
+// gone: nobody will ever go on with it.
+func TestOutsideForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _, _ := handsOut(t, holdfast.Outside{ExpiresAfter: time.Hour}, nil)
+		if err := e.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		other := outsideAgent()
+		other.Name = "b"
+		e = looptest.Start(t, e.Store, func(c *looptest.Config) { c.Retention.Every, c.Retention.Threads = 10*time.Second, 2*time.Hour }, other)
+		time.Sleep(90 * time.Minute)
+		looptest.Must(e.Thread(t.Context(), looptest.Alice, "t"))(t)
+		time.Sleep(90 * time.Minute)
+		if _, err := e.Thread(t.Context(), looptest.Alice, "t"); looptest.Code(err) != codes.NotFound {
+			t.Errorf("it is kept: %v", err)
 		}
 	})
 }

@@ -44,16 +44,17 @@ func (r *run) save(f finished) error {
 	m := agui.FromDomain(holdfast.Message{ID: message, Role: holdfast.RoleTool, CallID: f.call.ID, Text: f.result.Text, Parts: f.result.Parts})
 	shown := agui.ToolCallResult{MessageID: m.ID, ToolCallID: f.call.ID, Content: m.Content, Role: string(holdfast.RoleTool)}
 	shown.Timestamp = r.now()
+	over := *r.st.Call(f.call.ID)
 	if f.result.Failed {
-		// The protocol has no field that says that a result is an error's text.
-		m.Metadata = thread.FailedMark(f.notRun, f.code)
+		// The protocol has no field that says that a result is an error's text. A call that has
+		// kept something was begun, unless a person says that nothing came of it.
+		m.Metadata = thread.FailedMark(f.notRun && (over.Kept == nil || f.code == thread.CodeNotDone), f.code)
 		shown.Metadata = m.Metadata
 	}
 	if f.said { // the tool has not
 		m.MarkImported()
 		shown.Metadata = m.Metadata
 	}
-	over := *r.st.Call(f.call.ID)
 	r.host.outsideEnded(r.place(), &over)
 	r.st.CloseCall(f.call.ID)
 	r.results++
@@ -99,9 +100,9 @@ func (r *run) saveQuestion(call thread.Call, ask *holdfast.Interrupt) error {
 	c.Interrupt, c.Answer, c.InDoubt, c.Unknown, c.Repeats = r.interrupt(ask, call.ID), nil, call.InDoubt, call.InDoubt && call.Unknown, false
 	c.TellDeclined = ask.TellDeclined
 	return r.w.Step(nil, func(c *store.Commit, _ store.Cursor) {
-		if !call.InDoubt {
+		if !call.InDoubt && r.st.Call(call.ID).Kept == nil {
 			// The call ended with the question, so it is not in doubt. It starts again with
-			// the answer.
+			// the answer. One that has kept something was begun, and stays so.
 			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindIntent, ID: call.ID})
 		}
 		r.saveState(c)

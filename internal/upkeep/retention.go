@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/panics"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -137,18 +139,25 @@ func (w *walk) retain(ctx context.Context, key store.ThreadKey) (threads.Cleaned
 	if err := w.Archive(ctx, key); err != nil {
 		return done, err
 	}
-	goesOn, err := w.remove(ctx, key, &done)
-	if err == nil && goesOn {
-		if err := w.engine.GoOn(ctx, key); err != nil && ctx.Err() == nil {
-			w.cfg.Log.Info("a thread whose calls are finished goes on later", "thread", key.Thread, "error", err)
-		}
+	goesOn, err := w.remove(ctx, key, &done, false)
+	if err != nil || !goesOn {
+		return done, err
 	}
-	return done, err
+	err = w.engine.GoOn(ctx, key)
+	var public *holdfast.Error
+	if errors.As(err, &public) && public.Code == codes.AgentNotFound {
+		_, err := w.remove(ctx, key, &done, true)
+		return done, err
+	}
+	if err != nil && ctx.Err() == nil {
+		w.cfg.Log.Info("a thread whose calls are finished goes on later", "thread", key.Thread, "error", err)
+	}
+	return done, nil
 }
 
 // remove removes what is due of one thread. It reports whether the thread waits for nothing
-// but a run.
-func (w *walk) remove(ctx context.Context, key store.ThreadKey, done *threads.Cleaned) (goesOn bool, err error) {
+// but a run. agentGone means that it waits for that in vain.
+func (w *walk) remove(ctx context.Context, key store.ThreadKey, done *threads.Cleaned, agentGone bool) (goesOn bool, err error) {
 	defer w.engine.Lock(key)()
 	t, err := w.read.Head(ctx, key)
 	if err != nil {
@@ -156,10 +165,11 @@ func (w *walk) remove(ctx context.Context, key store.ThreadKey, done *threads.Cl
 	}
 	head := t.Head
 	now, keep := w.cfg.Now(), w.cfg.Retention
-	if t.State.Running() || t.State.GoesOn(now) {
-		return !t.State.Running(), nil
+	waits := t.State.GoesOn(now)
+	if t.State.Running() || waits && !agentGone {
+		return waits, nil
 	}
-	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && len(t.State.OutsideCalls()) == 0 && now.Sub(head.UpdatedAt) > keep.Threads {
+	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && (waits || len(t.State.OutsideCalls()) == 0) && now.Sub(head.UpdatedAt) > keep.Threads {
 		done.Threads = 1
 		err := w.cfg.Store.Delete(ctx, key, head.Position())
 		if err == nil {

@@ -193,7 +193,8 @@ func (d *departure) restAt(k *Keeper) {
 		if c.Interrupt != nil {
 			again := *c.Interrupt
 			again.ID = k.cfg.NewID("int")
-			if happened && effects(d.past[i].made.name) != string(holdfast.EffectPure) && !strings.HasSuffix(again.Message, textHappened) {
+			// One that has kept something goes on with that, whatever the answer is.
+			if happened && c.Kept == nil && effects(d.past[i].made.name) != string(holdfast.EffectPure) && !strings.HasSuffix(again.Message, textHappened) {
 				again.Message = strings.TrimPrefix(again.Message+" "+textHappened, " ")
 			}
 			c.Interrupt, c.Answer = &again, nil
