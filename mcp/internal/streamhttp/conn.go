@@ -231,7 +231,9 @@ func (c *Conn) post(ctx context.Context, m jsonrpc.Message, body []byte, record 
 	if record != nil {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 			// A further attempt is made only if nothing was written in the one before.
-			GetConn:      func(string) { record.Again() },
+			GetConn: func(string) { record.Again() },
+			// From here on it is written, even if it is given up before its headers are.
+			GotConn:      func(httptrace.GotConnInfo) { record.Begin() },
 			WroteHeaders: func() { record.Begin(); record.Written() },
 		})
 	}
