@@ -336,7 +336,7 @@ func TestSecrets(t *testing.T) {
 		case "unauthorized":
 			m.error(w, 401, -32000, given)
 		case "page":
-			fmt.Fprint(w, given)
+			fmt.Fprint(w, strings.Repeat("x", 190)+given) // as much as is quoted ends in a secret
 		case "question":
 			m.result(w, `{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"`+given+`","requestedSchema":{"type":"object"}}}}}`)
 		case "progress":

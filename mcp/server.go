@@ -332,7 +332,7 @@ func (s *Server) open(ev *events, h *hello) (transport, error) {
 	for name, value := range s.o.Headers {
 		header.Set(name, value)
 	}
-	return streamhttp.New(streamhttp.Options{URL: s.o.URL, Client: s.http, Header: header, Limit: s.o.MaxMessageBytes, Listening: ev.follow, Stale: ev.replace}), nil
+	return streamhttp.New(streamhttp.Options{URL: s.o.URL, Client: s.http, Header: header, Redact: s.secrets.redact, Limit: s.o.MaxMessageBytes, Listening: ev.follow, Stale: ev.replace}), nil
 }
 
 // listPause is the least time between two readings of the list of tools.
