@@ -105,4 +105,7 @@ func TestRunContextWithin(t *testing.T) {
 	if err := holdfast.Record(ctx, "a.b", struct{}{}); err != nil || run.Keep != nil {
 		t.Errorf("recorded with %v, and the hook's own value is %+v", err, run)
 	}
+	if err := holdfast.Record(holdfast.ContextWithRun(outer, &holdfast.RunContext{}), "a.b", struct{}{}); err == nil {
+		t.Error("what the hook leaves out is not the outer run's")
+	}
 }

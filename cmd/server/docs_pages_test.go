@@ -65,7 +65,7 @@ func checkLine(line string) string {
 		return checkTarget(words[1:])
 	case "go":
 		return checkGo(words[1:])
-	case "curl", "docker", "kill", "cd", "git", "npm":
+	case "cat", "curl", "docker", "kill", "cd", "git", "npm":
 		return ""
 	}
 	if _, err := os.Stat(filepath.Join("../..", words[0])); err != nil {

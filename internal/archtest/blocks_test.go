@@ -26,7 +26,7 @@ var proofs = []struct {
 }{
 	{page: "docs/http.md", language: "sh json", test: "cmd/server.TestHTTPPage"},
 	{page: "docs/tools.md", language: "sh", test: "cmd/server.TestToolsPage"},
-	{page: "docs/tools.md", language: "text", why: "what holdfast tools prints of somebody's file; TestToolsCommand in cmd/server has the form"},
+	{page: "docs/tools.md", language: "console", test: "internal/e2e.TestToolsExample"},
 	{page: "docs/tools.md", language: "json", why: "what a webhook gets; TestDelivery in package webhook has it"},
 	{page: "docs/middleware.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/models.md", language: "go", test: "holdfast.TestDocumentedCode"},

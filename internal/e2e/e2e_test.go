@@ -34,6 +34,7 @@ import (
 // it is made of run under the detector in tests of their own.
 var (
 	binary, workerBinary string
+	shopBinary           string // the MCP server of examples/tools
 	crashing             func() (path string, err error)
 	crashingWorker       func() (path string, err error)
 )
@@ -57,8 +58,8 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, sharedRedis.Stop(), os.RemoveAll(dir)) }()
-	binary, workerBinary = filepath.Join(dir, "server"), filepath.Join(dir, "worker")
-	if err := build("-o", dir, "../../cmd/server", "./worker"); err != nil {
+	binary, workerBinary, shopBinary = filepath.Join(dir, "server"), filepath.Join(dir, "worker"), filepath.Join(dir, "shop")
+	if err := build("-o", dir, "../../cmd/server", "./worker", "../../examples/tools/shop"); err != nil {
 		return 1, err
 	}
 	withCrashPoints := func(name, source string) func() (string, error) {

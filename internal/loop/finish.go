@@ -244,8 +244,9 @@ func (x *finishing) allowed(ctx context.Context, t *thread.Thread, tool *holdfas
 }
 
 func errNotService(agent string) *holdfast.Error {
-	return holdfast.Errorf(codes.Forbidden, "Your key or token does not allow to finish this call.").
-		WithHint("Send the result to the call's one-time URL, or with a key that has the role service.").With("action", string(access.Finish)).With("agent", agent)
+	return holdfast.Errorf(codes.Forbidden, "You may not finish this call.").
+		WithHint("Send the result to the call's one-time URL, or with a key that has the role service. On a server without keys nobody has that role: there a contract needs a webhook, or says that the user finishes its calls (finishedBy: user).").
+		With("action", string(access.Finish)).With("agent", agent)
 }
 
 // fits returns an error for a result that the contract does not take.

@@ -385,6 +385,10 @@ func TestOutsideByKey(t *testing.T) {
 				if looptest.Code(err) != c.code {
 					t.Fatalf("%v, want %q", err, c.code)
 				}
+				var said *holdfast.Error
+				if name == "owner" && (!errors.As(err, &said) || !strings.Contains(said.Hint, "finishedBy: user")) {
+					t.Errorf("without keys nobody is a service, and the error does not say what to do: %+v", said)
+				}
 				if err == nil {
 					settled(t, e, "t")
 					if again := looptest.Must(e.Finish(t.Context(), f))(t); *again != *first {

@@ -340,6 +340,18 @@ func TestPermissionLeavesDecidedCallsAlone(t *testing.T) {
 	}
 }
 
+// TestPermissionOfFinishedCalls: a call that was finished from outside has happened; there is
+// nothing to permit any more.
+func TestPermissionOfFinishedCalls(t *testing.T) {
+	t.Parallel()
+	p := newPermissionRun(t, refundRules)
+	call := p.call("drop_x {}")
+	call.Finished = true
+	if got := p.start(call); got != "ran" || len(p.reached) != 1 || len(p.Notices) > 0 {
+		t.Errorf("got %q, %q", got, p.Notices)
+	}
+}
+
 // TestPermissionMistakes: every mistake is found at start-up, and the text says what to
 // write.
 func TestPermissionMistakes(t *testing.T) {
