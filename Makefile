@@ -126,4 +126,4 @@ prefixes: ## kill workers KILLS times, and compare what models are asked before 
 
 UPDATE ?=
 deaths: ## kill Holdfast, the other side and the network in the middle of every kind of tool call, on both stores; prints the table in docs/durability.md, and with UPDATE=-update writes it (needs redis-server, node)
-	HOLDFAST_DEATHS=all bash -o pipefail -c "go test -count=1 -timeout=20m -run='^TestDeaths' -v ./internal/e2e -args $(UPDATE) | sed -nE 's/^ +(\|)/\1/p; /FAIL|deaths_.*go:|^ok/p'"
+	HOLDFAST_DEATHS=all HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=20m -run='^TestDeaths' -v ./internal/e2e -args $(UPDATE) | sed -nE 's/^ +(\|)/\1/p; /FAIL|deaths_.*go:|^ok/p'"

@@ -15,12 +15,12 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/holdfast-agents/holdfast/internal/schema"
+	"github.com/holdfast-agents/holdfast/internal/secrets"
 )
 
 // request is the template of a request.
@@ -186,7 +186,7 @@ func (r *request) setHeaders(headers map[string]string, getenv func(string) stri
 			if err != nil {
 				return fmt.Errorf("headers: %s: its value has a line ending or a character that headers cannot have", name)
 			}
-			if credentials.MatchString(name) { // it may be written down, without a variable
+			if secrets.IsName(name) { // it may be written down, without a variable
 				r.secrets = append(r.secrets, strings.Fields(whole)...)
 			}
 		}
@@ -194,9 +194,6 @@ func (r *request) setHeaders(headers map[string]string, getenv func(string) stri
 	}
 	return nil
 }
-
-// credentials are the names of headers that let a request in.
-var credentials = regexp.MustCompile(`(?i)auth|cookie|key|token|secret|credential|password|session|signature`)
 
 // overrides are headers that some servers and proxies prefer to the method or the path.
 var overrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url", "X-Forwarded-Host"}

@@ -318,7 +318,7 @@ func TestNotFoundIsNotOld(t *testing.T) {
 // neither to models and clients nor into the log.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
-	const given = "swordfish-header swordfish-bearer swordfish-query swordfish-user swordfish-call swordfish-added dXNlcjpzd29yZGZpc2gtdXNlcg== sword\\\"fish"
+	const given = "swordfish-header swordfish-bearer swordfish-query swordfish-user swordfish-call swordfish-added dXNlcjpzd29yZGZpc2gtdXNlcg== sword\\\"fish shark\\/fin\\/1 shark%2Ffin%2F1"
 	var step atomic.Value
 	step.Store("")
 	f := newFake(t, oneTool, nil)
@@ -336,7 +336,7 @@ func TestSecrets(t *testing.T) {
 		case "unauthorized":
 			m.error(w, 401, -32000, given)
 		case "page":
-			fmt.Fprint(w, given)
+			fmt.Fprint(w, strings.Repeat("x", 190)+given) // as much as is quoted ends in a secret
 		case "question":
 			m.result(w, `{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"`+given+`","requestedSchema":{"type":"object"}}}}}`)
 		case "progress":
@@ -352,7 +352,7 @@ func TestSecrets(t *testing.T) {
 	var log logged
 	s := open(t, mcp.Options{
 		URL: strings.Replace(f.URL, "http://", "http://user:swordfish-user@", 1) + "/?api_key=swordfish-query", Log: log.logger(),
-		Headers: map[string]string{"Authorization": "Bearer swordfish-bearer", "X-Api-Key": "swordfish-header", "X-Other-Key": `sword"fish`, "X-Short": "x"},
+		Headers: map[string]string{"Authorization": "Bearer swordfish-bearer", "X-Api-Key": "swordfish-header", "X-Other-Key": `sword"fish`, "X-Signature": "shark/fin/1", "X-Short": "x"},
 		CallHeaders: func(context.Context) (http.Header, error) {
 			return http.Header{"X-Call-Token": {"swordfish-call"}}, nil
 		},
@@ -379,7 +379,7 @@ func TestSecrets(t *testing.T) {
 		}
 		all, _ := json.Marshal(r)
 		notices, _ := json.Marshal(recorded.Notices())
-		if got := fmt.Sprintf("%s %s %s %s %s", all, said, notices, recorded.Kept("c1"), log.String()); strings.Contains(got, "swordfish") || strings.Contains(got, "dXNlcjpz") || strings.Contains(got, `sword\"fish`) {
+		if got := fmt.Sprintf("%s %s %s %s %s", all, said, notices, recorded.Kept("c1"), log.String()); strings.Contains(got, "swordfish") || strings.Contains(got, "dXNlcjpz") || strings.Contains(got, `sword\"fish`) || strings.Contains(got, "shark/fin") || strings.Contains(got, `shark\/fin`) || strings.Contains(got, "shark%2F") {
 			t.Errorf("%s: it is told: %s", what, got)
 		}
 		if what == "unauthorized" && !has(fmt.Sprint(err), "Only an operator can change that: it wants a credential") {

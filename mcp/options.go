@@ -104,8 +104,9 @@ type Options struct {
 	// gets refuses private addresses; a RoundTripper that does not use it must do so itself.
 	RoundTripper func(http.RoundTripper) http.RoundTripper `json:"-"`
 	// CallHeaders returns further headers for the requests of one call, such as the
-	// caller's own credentials; the context carries the call. Its error is the call's, so
-	// it may be a [*holdfast.Interrupt].
+	// caller's own credentials; the context carries the call. It is asked before each of
+	// them. Its error is the call's, so it may be a [*holdfast.Interrupt]; but of a task it is
+	// asked again until it has an answer.
 	CallHeaders func(ctx context.Context) (http.Header, error) `json:"-"`
 	// Traceparent returns the W3C trace context of a call, which is passed on to the
 	// server; empty if there is none. The default is that of the run.

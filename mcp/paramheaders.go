@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,9 +31,6 @@ type annotated struct {
 	Properties map[string]annotated `json:"properties"`
 }
 
-// token is what a header's name may be.
-var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-
 // paramHeaders returns the annotations of a schema. A tool with a wrong one must not be
 // used.
 func paramHeaders(parameters json.RawMessage) ([]paramHeader, error) {
@@ -58,7 +54,7 @@ func (a *annotated) collect(path []string, found *[]paramHeader) error {
 		at := append(path, name)
 		if p.Header != nil {
 			var header string
-			if json.Unmarshal(p.Header, &header) != nil || !token.MatchString(header) {
+			if json.Unmarshal(p.Header, &header) != nil || !headerName.MatchString(header) {
 				return errors.New("one of its arguments goes into a header without a proper name (x-mcp-header)")
 			}
 			if p.Type != "string" && p.Type != "integer" && p.Type != "boolean" {

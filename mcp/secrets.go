@@ -10,10 +10,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	known "github.com/holdfast-agents/holdfast/internal/secrets"
+	"github.com/holdfast-agents/holdfast/secret"
 )
 
 // What a server is given to be let in somewhere must not come back through what it says: its
@@ -56,7 +58,7 @@ func (w watcher) CloseIdleConnections() {
 // note notes the credentials of a request.
 func (s *secrets) note(h http.Header) {
 	for name, values := range h {
-		if strings.HasPrefix(name, "Mcp-") || !secretName.MatchString(name) {
+		if strings.HasPrefix(name, "Mcp-") || !known.IsName(name) {
 			continue
 		}
 		for _, value := range values {
@@ -72,12 +74,6 @@ func (s *secrets) note(h http.Header) {
 		}
 	}
 }
-
-// secretName is what the name of a variable, header or parameter says of a credential.
-var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|passphrase|credential|auth|cookie|session|private`)
-
-// redacted stands in the place of a secret.
-const redacted = "[secret]"
 
 // secrets returns the secrets of the options.
 func (o *Options) secrets() *secrets {
@@ -96,7 +92,6 @@ func (o *Options) secrets() *secrets {
 		for name, values := range u.Query() {
 			for _, value := range values {
 				s.add(name, value)
-				s.add(name, url.QueryEscape(value))
 			}
 		}
 		if u.User != nil {
@@ -135,13 +130,13 @@ func (s *secrets) add(name, value string) {
 	if !ok || len(token) < shortest {
 		token = value
 	}
-	for _, v := range []string{value, token, escaped(value), escaped(token)} {
+	for _, v := range []string{value, token} {
 		if len(v) < shortest {
 			continue
 		}
-		s.all = append(s.all, v)
-		if secretName.MatchString(name) {
-			s.credentials = append(s.credentials, v)
+		s.all = append(s.all, known.Forms(v)...)
+		if known.IsName(name) {
+			s.credentials = append(s.credentials, known.Forms(v)...)
 		}
 	}
 	longer := func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
@@ -151,22 +146,13 @@ func (s *secrets) add(name, value string) {
 	}
 }
 
-// escaped returns a text as it stands in JSON.
-func escaped(text string) string {
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		return text
-	}
-	return string(quoted[1 : len(quoted)-1])
-}
-
 // redact takes the secrets out of a text for the log or of an error.
 func (s *secrets) redact(text string) string {
 	if s.seen != nil {
 		text = s.seen.Load().redact(text)
 	}
 	for _, value := range s.all {
-		text = strings.ReplaceAll(text, value, redacted)
+		text = strings.ReplaceAll(text, value, secret.Shown)
 	}
 	return text
 }
@@ -200,7 +186,7 @@ func (s *secrets) hide(text string) string {
 		text = s.seen.Load().hide(text)
 	}
 	for _, value := range s.credentials {
-		text = strings.ReplaceAll(text, value, redacted)
+		text = strings.ReplaceAll(text, value, secret.Shown)
 	}
 	return text
 }
@@ -211,8 +197,7 @@ func (s *secrets) strip(raw json.RawMessage) json.RawMessage {
 		raw = s.seen.Load().strip(raw)
 	}
 	for _, value := range s.credentials {
-		raw = bytes.ReplaceAll(raw, []byte(escaped(value)), []byte(redacted))
-		raw = bytes.ReplaceAll(raw, []byte(value), []byte(redacted))
+		raw = bytes.ReplaceAll(raw, []byte(value), []byte(secret.Shown))
 	}
 	return raw
 }

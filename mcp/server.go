@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -310,16 +311,9 @@ func (s *Server) connect(e *era) (*session, *listing, error) {
 	if err != nil || s.ctx.Err() != nil {
 		_ = x.Close()
 		s.retire(x)
-		return nil, nil, cmpError(err, errClosed)
+		return nil, nil, cmp.Or(err, errClosed)
 	}
 	return x, list, nil
-}
-
-func cmpError(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // open starts the process, or makes ready for requests.
@@ -338,7 +332,7 @@ func (s *Server) open(ev *events, h *hello) (transport, error) {
 	for name, value := range s.o.Headers {
 		header.Set(name, value)
 	}
-	return streamhttp.New(streamhttp.Options{URL: s.o.URL, Client: s.http, Header: header, Limit: s.o.MaxMessageBytes, Listening: ev.follow, Stale: ev.replace}), nil
+	return streamhttp.New(streamhttp.Options{URL: s.o.URL, Client: s.http, Header: header, Redact: s.secrets.redact, Limit: s.o.MaxMessageBytes, Listening: ev.follow, Stale: ev.replace}), nil
 }
 
 // listPause is the least time between two readings of the list of tools.
@@ -366,7 +360,7 @@ func (s *Server) watch(x *session, e *era) error {
 			s.lost(x, errClosed)
 			return errClosed
 		case <-x.ended:
-			err := fmt.Errorf("the connection has ended: %w", cmpError(x.err, errors.New("the server has closed it")))
+			err := fmt.Errorf("the connection has ended: %w", cmp.Or(x.err, errors.New("the server has closed it")))
 			s.lost(x, err)
 			return err
 		case err := <-x.events.gone:

@@ -164,6 +164,9 @@ func refused(err error) bool {
 	return errors.As(err, &e) && e.Code == codeRefused
 }
 
+// asks reports whether an error is a question to a person.
+func asks(err error) bool { return errors.As(err, new(*holdfast.Interrupt)) }
+
 // taskState asks how the task goes.
 func (c *calling) taskState(ctx context.Context) (*taskState, error) {
 	raw, err := c.insist(ctx, "tasks/get", map[string]any{"taskId": c.kept.Task.ID})
@@ -178,14 +181,14 @@ func (c *calling) taskState(ctx context.Context) (*taskState, error) {
 }
 
 // insist sends a request about the task until the server answers or the time is up: the work
-// goes on, whatever becomes of the connection.
+// goes on, whatever becomes of the connection. A person who has to log in first is asked.
 func (c *calling) insist(ctx context.Context, method string, members map[string]any) (json.RawMessage, error) {
 	wait := leastInterval
 	for {
 		err := c.connect(ctx)
 		if err == nil {
 			var raw json.RawMessage
-			if raw, err = c.send(ctx, method, members); err == nil || refused(err) || unusable(err) {
+			if raw, err = c.send(ctx, method, members); err == nil || refused(err) || unusable(err) || asks(err) {
 				return raw, err
 			}
 		}
@@ -206,7 +209,7 @@ func (c *calling) insist(ctx context.Context, method string, members map[string]
 // only if the work is not wanted any more.
 func (c *calling) taskCut(ctx context.Context, err error) error {
 	switch {
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), holdfast.ErrCancelled):
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), holdfast.ErrCancelled), ctx.Err() == nil && asks(err):
 		return err // it is followed by whoever goes on
 	case ctx.Err() != nil || !refused(err):
 		c.cancelTask(ctx)

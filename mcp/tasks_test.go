@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/credential"
 	"github.com/holdfast-agents/holdfast/mcp"
 )
 
@@ -162,6 +164,52 @@ func TestTaskEnds(t *testing.T) {
 	s = open(t, mcp.Options{URL: f.URL})
 	if got := fate(do(t, s, "srv_work", `{}`)); got != unknown {
 		t.Errorf("a task without an id: %s", got)
+	}
+}
+
+// TestTaskLogin: who has to log in again while a task goes on is asked to, and the task goes on
+// with the new credential; a source that has none for a moment is asked again.
+func TestTaskLogin(t *testing.T) {
+	t.Parallel()
+	f := tasking(t, nil, finished)
+	answers := []error{errors.New("the vault is sealed"), &credential.LoginRequired{URL: "https://example.com/login"}}
+	k := newTalk(t, f, mcp.Options{MaxDuration: 5 * time.Second, CallHeaders: func(context.Context) (http.Header, error) {
+		if len(answers) > 0 {
+			err := answers[0]
+			answers = answers[1:]
+			return nil, err
+		}
+		return http.Header{"X-User": {"HAL"}}, nil
+	}})
+	k.call.Kept = json.RawMessage(`{"task":{"id":"t1"}}`)
+	if _, err := k.next(); k.asked == nil || k.asked.Reason != credential.ReasonLogin {
+		t.Fatalf("the error is %v", err)
+	}
+	if r, err := k.next(); r.Text != "done" || err != nil {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if got := f.got("tasks/get"); len(got) != 1 || got[0].Header.Get("X-User") != "HAL" || len(f.got("tasks/cancel")) > 0 {
+		t.Errorf("the task was asked about: %+v", got)
+	}
+}
+
+// TestTaskToken: the headers of a call are asked for with each of its requests, since it may
+// outlive a token.
+func TestTaskToken(t *testing.T) {
+	t.Parallel()
+	f := tasking(t, nil, working, finished)
+	n := 0
+	k := newTalk(t, f, mcp.Options{CallHeaders: func(context.Context) (http.Header, error) {
+		n++
+		return http.Header{"X-Try": {fmt.Sprint(n)}}, nil
+	}})
+	if r, err := k.next(); r.Text != "done" || err != nil {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	for i, m := range append(f.got("tools/call"), f.got("tasks/get")...) {
+		if got := m.Header.Get("X-Try"); got != fmt.Sprint(i+1) {
+			t.Errorf("request %d has the headers of %s", i+1, got)
+		}
 	}
 }
 

@@ -50,13 +50,7 @@ func (t *Tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolR
 	if err != nil {
 		return holdfast.ToolResult{}, err
 	}
-	c := &calling{t: t, call: call, arguments: arguments, until: time.Now().Add(t.server.o.MaxDuration)}
-	if t.server.o.CallHeaders != nil {
-		if c.header, err = t.server.o.CallHeaders(ctx); err != nil {
-			return holdfast.ToolResult{}, err
-		}
-	}
-	c.secrets = t.server.secrets.with(c.header)
+	c := &calling{t: t, call: call, arguments: arguments, secrets: t.server.secrets, until: time.Now().Add(t.server.o.MaxDuration)}
 	return c.run(ctx)
 }
 
@@ -246,8 +240,16 @@ func (c *calling) send(ctx context.Context, method string, members map[string]an
 	}
 }
 
-// launch sends a request of the call.
+// launch sends a request of the call. Its headers are asked for anew, because a call may outlive
+// a token.
 func (c *calling) launch(ctx context.Context, method string, members map[string]any) (*flight, error) {
+	if headers := c.t.server.o.CallHeaders; headers != nil {
+		h, err := headers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.header, c.secrets = h, c.secrets.with(h)
+	}
 	f := &flight{
 		x: c.x, r: &wire.Request{Method: method, Header: c.header.Clone()},
 		done: make(chan answer, 1), news: make(chan progress, 1), asks: make(chan elicitation, 1),

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -27,7 +28,7 @@ func (s *Server) session(ctx context.Context) (*session, error) {
 		}
 		switch err := s.waitFor(ctx, changed, hope); {
 		case errors.Is(err, errNotYet):
-			return nil, cmpError(problem, err)
+			return nil, cmp.Or(problem, err)
 		case err != nil:
 			return nil, err
 		}
@@ -67,7 +68,7 @@ func (s *Server) AwaitTool(ctx context.Context, name string) error {
 		}
 		switch err := s.waitFor(ctx, changed, hope); {
 		case errors.Is(err, errNotYet):
-			return cmpError(problem, err)
+			return cmp.Or(problem, err)
 		case err != nil:
 			return err
 		}

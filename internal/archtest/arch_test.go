@@ -93,7 +93,7 @@ var rules = map[string]rule{
 	"model/responses":               {ours: []string{"", "failure", "internal/modelhttp", "internal/prompt"}, why: "a model knows neither the loop nor AG-UI"},
 	"httptool":                      {ours: []string{"", "idempotency", "internal/netguard", "internal/secrets", "internal/schema", "internal/traceparent"}, libraries: []string{"go.yaml.in/yaml"}, why: "a tool knows neither the loop nor AG-UI; OpenAPI documents are JSON or YAML"},
 	"internal/tools":                {ours: []string{"", "access", "contract"}, why: "tools are written with the public API"},
-	"mcp":                           {ours: []string{"", "internal/netguard", "internal/schema", "mcp/internal/stdio", "mcp/internal/streamhttp", "mcp/internal/wire"}, libraries: []string{"github.com/modelcontextprotocol/go-sdk"}, why: "a source of tools knows neither the loop nor AG-UI"},
+	"mcp":                           {ours: []string{"", "internal/netguard", "internal/schema", "internal/secrets", "mcp/internal/stdio", "mcp/internal/streamhttp", "mcp/internal/wire", "secret"}, libraries: []string{"github.com/modelcontextprotocol/go-sdk"}, why: "a source of tools knows neither the loop nor AG-UI"},
 	"mcp/internal/stdio":            {ours: []string{"mcp/internal/wire"}, libraries: []string{"github.com/modelcontextprotocol/go-sdk"}, why: "a transport moves messages; it knows no tools"},
 	"mcp/internal/streamhttp":       {ours: []string{"mcp/internal/wire"}, libraries: []string{"github.com/modelcontextprotocol/go-sdk"}, why: "as mcp/internal/stdio"},
 	"mcp/internal/wire":             {libraries: []string{"github.com/modelcontextprotocol/go-sdk"}, why: "wire is a leaf that the transports share"},

@@ -187,10 +187,14 @@ func newWire(t *testing.T, to string) *wire {
 	return w
 }
 
-// join makes connections possible.
+// join makes connections possible. While there were none, another program may have taken the
+// port for a moment.
 func (w *wire) join() {
 	w.t.Helper()
 	l, err := net.Listen("tcp", w.addr)
+	for begun := time.Now(); err != nil && time.Since(begun) < patience; l, err = net.Listen("tcp", w.addr) {
+		time.Sleep(10 * time.Millisecond)
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -62,19 +61,11 @@ func TestGoldenTools(t *testing.T) {
 				s := newTaskServer(t)
 				s.done.Store(true)
 				k := s.crew(replayed(t, newStore(t), goldenFile(format, "tools.gz")))
-				k.holdsFile("let-in")
+				k.file("let-in")
 				k.begin()
 				want.check(k, s)
 			})
 		})
-	}
-}
-
-// holdsFile makes a file in the folder that says where workers stop.
-func (c *crew) holdsFile(name string) {
-	c.Helper()
-	if err := os.WriteFile(filepath.Join(c.holds, name), nil, 0o600); err != nil {
-		c.Fatal(err)
 	}
 }
 

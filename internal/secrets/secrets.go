@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -57,7 +58,7 @@ func (l *List) Add(text string) {
 func (l *List) add(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, form := range formsOf(text) {
+	for _, form := range Forms(text) {
 		if !slices.Contains(l.forms, form) {
 			l.forms = append(l.forms, form)
 		}
@@ -66,9 +67,16 @@ func (l *List) add(text string) {
 	slices.SortStableFunc(l.forms, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 }
 
-// formsOf returns how a text reads by itself, in URLs and in JSON. Some encoders escape what
+// name is what names say of credentials.
+var name = regexp.MustCompile(`(?i)key|token|secret|passw|passphrase|credential|auth|cookie|session|private|signature`)
+
+// IsName reports whether the name of a header, variable or parameter says that its value is a
+// credential.
+func IsName(text string) bool { return name.MatchString(text) }
+
+// Forms returns how a text reads by itself, in URLs and in JSON. Some encoders escape what
 // matters to HTML, and slashes.
-func formsOf(text string) []string {
+func Forms(text string) []string {
 	plain := func(html bool) string {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)

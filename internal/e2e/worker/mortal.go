@@ -160,11 +160,7 @@ func request(ctx context.Context, method, url, key string) (string, error) {
 // mortalRemote are the tools of an MCP server, whose options are JSON. It does not wait for the
 // server.
 func mortalRemote(options string) (holdfast.Toolset, func(), error) {
-	var o mcp.Options
-	if err := json.Unmarshal([]byte(options), &o); err != nil {
-		return nil, nil, fmt.Errorf("--mortal-mcp: %w", err)
-	}
-	s, err := mcp.Open(o)
+	s, err := openServer(options)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--mortal-mcp: %w", err)
 	}

@@ -18,11 +18,7 @@ func remote(options string) (agents []holdfast.Agent, end func(), err error) {
 	if options == "" {
 		return nil, func() {}, nil
 	}
-	var o mcp.Options
-	if err := json.Unmarshal([]byte(options), &o); err != nil {
-		return nil, nil, fmt.Errorf("--mcp: %w", err)
-	}
-	s, err := mcp.Open(o)
+	s, err := openServer(options)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--mcp: %w", err)
 	}
@@ -31,6 +27,15 @@ func remote(options string) (agents []holdfast.Agent, end func(), err error) {
 		return nil, nil, fmt.Errorf("--mcp: %w", err)
 	}
 	return []holdfast.Agent{{Name: "remote", Model: holdfast.ModelFunc(callOnce), Tools: s.Tools()}}, s.Close, nil
+}
+
+// openServer begins to use an MCP server, whose options are JSON.
+func openServer(options string) (*mcp.Server, error) {
+	var o mcp.Options
+	if err := json.Unmarshal([]byte(options), &o); err != nil {
+		return nil, err
+	}
+	return mcp.Open(o)
 }
 
 func callOnce(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {

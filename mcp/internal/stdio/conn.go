@@ -118,7 +118,7 @@ func (c *Conn) read() error {
 		if err != nil && !warned {
 			warned = true // once: a server that logs to its standard output does so often
 			c.log.Warn("an MCP server writes lines to its standard output that are no messages; they are skipped",
-				"line", c.p.spec.Redact(wire.Quote(line)), "error", err)
+				"line", wire.Quote([]byte(c.p.spec.Redact(string(line)))), "error", err)
 		}
 		for _, m := range messages {
 			if !c.inbox.Put(m) {

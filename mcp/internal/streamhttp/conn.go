@@ -33,6 +33,8 @@ type Options struct {
 	Client *http.Client
 	// Header are the headers of every request.
 	Header http.Header
+	// Redact takes secrets out of what errors quote of an answer; nil if there are none.
+	Redact func(string) string
 	// Limit bounds an answer, or a message of a stream, in bytes.
 	Limit int
 	// Listening is called when the server's own messages are read from now on, or it turned
@@ -173,8 +175,8 @@ func (c *Conn) answered(ctx context.Context, r *jsonrpc.Request, body []byte) er
 		return c.follow(ctx, r, res)
 	case kind != "application/json":
 		defer res.Body.Close()
-		text, _ := io.ReadAll(io.LimitReader(res.Body, 200))
-		return fmt.Errorf("%w: it has the content type %q: %s", wire.ErrUnreadable, kind, wire.Quote(text))
+		text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10)) // more than is quoted
+		return fmt.Errorf("%w: it has the content type %q: %s", wire.ErrUnreadable, kind, c.quote(text))
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, int64(c.o.Limit)+1))
@@ -191,11 +193,19 @@ func (c *Conn) answered(ctx context.Context, r *jsonrpc.Request, body []byte) er
 	return err
 }
 
+// quote quotes an answer, whose secrets must not be cut in two before they are taken out.
+func (c *Conn) quote(text []byte) string {
+	if c.o.Redact != nil {
+		text = []byte(c.o.Redact(string(text)))
+	}
+	return wire.Quote(text)
+}
+
 // take hands on a message; true if it is the answer to the request.
 func (c *Conn) take(r *jsonrpc.Request, data []byte, res *http.Response) (bool, error) {
 	m, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		return false, fmt.Errorf("%w: %s", wire.ErrUnreadable, wire.Quote(data))
+		return false, fmt.Errorf("%w: %s", wire.ErrUnreadable, c.quote(data))
 	}
 	answer, ok := m.(*jsonrpc.Response)
 	if !ok {
@@ -231,7 +241,9 @@ func (c *Conn) post(ctx context.Context, m jsonrpc.Message, body []byte, record 
 	if record != nil {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 			// A further attempt is made only if nothing was written in the one before.
-			GetConn:      func(string) { record.Again() },
+			GetConn: func(string) { record.Again() },
+			// From here on it is written, even if it is given up before its headers are.
+			GotConn:      func(httptrace.GotConnInfo) { record.Begin() },
 			WroteHeaders: func() { record.Begin(); record.Written() },
 		})
 	}

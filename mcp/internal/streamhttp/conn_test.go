@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,28 @@ type refusing struct{}
 
 // RoundTrip implements [http.RoundTripper].
 func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("refused") }
+
+// TestGivenUp: a request that is given up when it has a connection may still be written to it.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	conn, _ := connTo(t, func(http.ResponseWriter, *http.Request) {})
+	conn.o.Client = &http.Client{Transport: connected{}}
+	if _, r := ask(t, conn); !r.Sent() {
+		t.Error("it counts as not sent")
+	}
+}
+
+// connected is a transport that gives its requests up when they have a connection.
+type connected struct{}
+
+// RoundTrip implements [http.RoundTripper].
+func (connected) RoundTrip(r *http.Request) (*http.Response, error) {
+	if record := wire.RequestFrom(r.Context()); record != nil {
+		httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
+		record.GiveUp()
+	}
+	return nil, errors.New("given up")
+}
 
 // TestStatusError: which answers mean that nothing was started.
 func TestStatusError(t *testing.T) {
