@@ -116,7 +116,11 @@ func (s *Server) Ready(ctx context.Context) error {
 	select {
 	case <-s.first:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		select {
+		case <-s.first: // who asks too late is told all the same
+		default:
+			return context.Cause(ctx)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -94,6 +94,7 @@ func (b toolBound) await(ctx context.Context, name string, done <-chan returned)
 	select {
 	case r = <-done:
 	case <-timer.C:
+		<-ctx.Done() // by itself, and now: the caller's cancel would give it another cause
 		return b.timeUp(name)
 	}
 	if r.panic != nil {

@@ -201,7 +201,7 @@ func (s *sender) try(ctx context.Context, body []byte) (again bool, after time.D
 		again = true
 	}
 	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
-	return again, time.Duration(max(0, seconds)) * time.Second, failed(fmt.Sprintf("the answer is %d", res.StatusCode), nil)
+	return again, time.Duration(max(0, seconds)) * time.Second, failed(fmt.Sprintf("the answer is %d", res.StatusCode), errAnswer)
 }
 
 // sign returns the signature of a body.
@@ -212,6 +212,10 @@ func (s *sender) sign(body []byte) string {
 	mac.Write(body)
 	return "t=" + at + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
+
+// errAnswer is the cause of a failure that an answer says all about. What has no cause is the
+// model's alone, and this is for the operator to mend.
+var errAnswer = errors.New("the webhook does not take it")
 
 // failed returns an error whose text the model may read, with its cause for the log.
 func failed(why string, cause error) error {

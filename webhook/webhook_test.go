@@ -138,6 +138,10 @@ func TestTries(t *testing.T) {
 					if text := err.Error(); !strings.Contains(text, c.fails) || strings.Contains(text, "hidden") || strings.Contains(text, "hfc_") || strings.Contains(text, "story") {
 						t.Errorf("the error is %s", text)
 					}
+					var public *holdfast.Error
+					if !errors.As(err, &public) || public.Err == nil {
+						t.Errorf("%v has no cause, so the server does not log it", err)
+					}
 				}
 			})
 		})

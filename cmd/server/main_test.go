@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-agents/holdfast/server"
 )
 
 func env(values map[string]string) func(string) string {
@@ -141,8 +143,7 @@ func TestFileNamesCharge(t *testing.T) {
 	}
 }
 
-// TestMCPServersOfTheFile: the start says for which server it waits, and goes on without one
-// that cannot be started.
+// TestMCPServersOfTheFile: the start goes on without a server that cannot be started.
 func TestMCPServersOfTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "holdfast.yaml")
 	if err := os.WriteFile(file, []byte("agents: [{name: a, model: demo, tools: [\"broken_*\"]}]\nmcpServers:\n  broken: {command: nosuch-program}\n"), 0o600); err != nil {
@@ -154,8 +155,33 @@ func TestMCPServersOfTheFile(t *testing.T) {
 	if code := run(ctx, []string{"--addr=localhost:0", "--store=memory:", "--config=" + file}, env(nil), out, &errOut); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errOut.String())
 	}
-	if log := errOut.String(); !strings.Contains(log, `msg="waiting for an MCP server" mcp=broken`) || !strings.Contains(log, "nosuch-program") {
+	if log := errOut.String(); strings.Count(log, "mcp=broken error=") != 1 || !strings.Contains(log, "nosuch-program") {
 		t.Errorf("the log is %s", log)
+	}
+}
+
+// TestWaitForServers: the log says for which servers it is waited, and which are not there. One
+// that was tried already is not waited for, however late it is.
+func TestWaitForServers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "holdfast.yaml")
+	text := "agents: [{name: a, model: demo}]\nmcpServers: {broken: {command: nosuch-program}, silent: {command: sh, args: [-c, \"cat > /dev/null\"]}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := server.Load(file, server.Parts{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loaded.Close()
+	if err := loaded.Servers[0].Ready(t.Context()); err == nil {
+		t.Error("it was started")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var log bytes.Buffer
+	waitForServers(ctx, loaded, slog.New(slog.NewTextHandler(&log, nil)))
+	if got := log.String(); strings.Contains(got, "broken") || strings.Count(got, "mcp=silent") != 2 || !strings.Contains(got, "not waited for any longer") {
+		t.Errorf("the log is %s", got)
 	}
 }
 

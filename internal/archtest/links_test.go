@@ -16,21 +16,15 @@ var (
 	heading   = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
 	// notInAnchor is what GitHub leaves out of a heading's anchor.
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	// conflict matches the beginning of a side of a merge that nobody has resolved.
+	conflict = regexp.MustCompile(`(?m)^(<{7}|>{7}) `)
 )
 
 // TestLinks: every link between the project's pages, and from the alerts to the runbook,
 // leads to a file that exists and to a heading in it.
 func TestLinks(t *testing.T) {
-	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md"), filepath.Join(root, "SECURITY.md"), filepath.Join(root, "deploy", "alerts.yml")}
-	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("%s: %v, %v", pattern, found, err)
-		}
-		pages = append(pages, found...)
-	}
 	checked := 0
-	for _, page := range pages {
+	for _, page := range linking(t) {
 		for _, m := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(read(t, page), ""), -1) {
 			to, from := m[1], filepath.Dir(page)
 			if m[2] != "" {
@@ -55,6 +49,29 @@ func TestLinks(t *testing.T) {
 	if checked < 100 {
 		t.Errorf("only %d links were found", checked)
 	}
+}
+
+// TestMerged: no page has what a merge leaves where two branches differ.
+func TestMerged(t *testing.T) {
+	for _, page := range linking(t) {
+		if found := conflict.FindString(read(t, page)); found != "" {
+			t.Errorf("%s has a line that begins with %s: keep one of the two sides, or both", page, found)
+		}
+	}
+}
+
+// linking returns the project's pages and the other files that link to them.
+func linking(t *testing.T) []string {
+	t.Helper()
+	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md"), filepath.Join(root, "SECURITY.md"), filepath.Join(root, "deploy", "alerts.yml")}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, found, err)
+		}
+		pages = append(pages, found...)
+	}
+	return pages
 }
 
 // anchors returns the anchors of a page's headings, as GitHub makes them.

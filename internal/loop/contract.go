@@ -41,6 +41,9 @@ func (t *outsideTool) Call(ctx context.Context, c holdfast.ToolCall) (holdfast.T
 		return result, err
 	}
 	if err := t.deliver(ctx, c); err != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // then the result says only that the time was up
+			t.cfg.Log.Warn("a call could not be handed out in its time", "tool", c.Name, "thread", c.Thread, "run", c.Run, "call", c.ID, "error", err)
+		}
 		return holdfast.ToolResult{}, fmt.Errorf("%s could not be handed out: %w", c.Name, err)
 	}
 	return holdfast.ToolResult{}, err

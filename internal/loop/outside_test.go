@@ -1,10 +1,12 @@
 package loop_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +24,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/looptest"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -255,6 +258,33 @@ func TestOutsideNotHandedOut(t *testing.T) {
 	if _, err := finish(e, p.token(), `{"approved":true}`); looptest.Code(err) != codes.CallClosed {
 		t.Errorf("a result all the same: %v", err)
 	}
+}
+
+// TestOutsideNotInTime: if nobody takes a call in its time, the log says why.
+func TestOutsideNotInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		p := &postbox{before: func(ctx context.Context, _ holdfast.OutsideCall) error {
+			<-ctx.Done()
+			return errors.Join(errors.New("no route"), context.Cause(ctx))
+		}}
+		var handingOut sync.WaitGroup
+		a := outsideAgent(finance(p, holdfast.Outside{}))
+		a.Middleware = []holdfast.Middleware{middleware.ToolTimeout(time.Minute, &handingOut)}
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+			withURLs(c)
+			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		}, a)
+		looptest.Succeeded(t, looptest.Started(t, e, "t"))
+		looptest.WantTexts(t, e, "t", "user:go", "assistant:", "tool:approve did not finish within 1m0s and was given up. It may have taken effect all the same.", "assistant:done")
+		handingOut.Wait()
+		if err := e.Shutdown(t.Context()); err != nil { // nothing writes to the log any more
+			t.Error(err)
+		}
+		if got := log.String(); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "no route") || !strings.Contains(got, "tool=approve thread=t run=r1") || strings.Contains(got, p.token()) {
+			t.Errorf("the log is %s", got)
+		}
+	})
 }
 
 // TestOutsideMessages: a new message is refused while a call waits, or gives it up; resume
