@@ -38,7 +38,7 @@ func hintOf(err error) string {
 	}
 	switch {
 	case status.Status == http.StatusUnauthorized:
-		return "it wants a credential, or does not accept the one that it gets: set headers, or CallHeaders where each user has one"
+		return "it wants a credential, or does not accept the one that it gets: set headers or, in the agents file, credential; in Go, CallHeaders where each user has one"
 	case status.Status == http.StatusForbidden:
 		return "the credential does not allow this, or the server does not accept requests from here"
 	case status.Status == http.StatusNotFound:

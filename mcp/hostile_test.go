@@ -441,7 +441,7 @@ func TestLogin(t *testing.T) {
 // TestRefusals: what keeps a server from being used says what to do, in the log too.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]string{401: "set headers, or CallHeaders", 403: "the credential does not allow this", 404: "url is not that of an MCP endpoint", 307: "redirects are not followed"} {
+	for status, want := range map[int]string{401: "in the agents file, credential", 403: "the credential does not allow this", 404: "url is not that of an MCP endpoint", 307: "redirects are not followed"} {
 		var log logged
 		w := serveWeb(t, newServer(), true)
 		w.intercept(func(w http.ResponseWriter, _ *http.Request, _ string) bool { w.WriteHeader(status); return true })
