@@ -99,7 +99,12 @@ func TestImagesAreActivities(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute) // it is archived
 		again, err := e.Events(t.Context(), looptest.Alice, "t", "r1", store.Cursor{}, agui.DialectV1)
-		if replayed := looptest.Collect(t, again, err); looptest.Show(replayed) != looptest.Show(events) {
+		// A text may have been shown in more pieces than it is replayed in.
+		replayed := looptest.Collect(t, again, err)
+		sameImages := slices.EqualFunc(activitiesOf(replayed), shown, func(a, b agui.ActivitySnapshot) bool {
+			return a.MessageID == b.MessageID && string(a.Content) == string(b.Content)
+		})
+		if !sameImages || !slices.Equal(looptest.Reduce(replayed), looptest.Reduce(events)) {
 			t.Errorf("the replay differs:\n%.1000s", looptest.Show(replayed))
 		}
 		looptest.Succeeded(t, looptest.Posted(t, e, looptest.RunInput("t", "r2", looptest.UserSays("u2", "fine"))))
