@@ -236,7 +236,7 @@ func (b *batch) call(ctx context.Context, call thread.Call, c holdfast.ToolCall)
 			return f
 		}
 	}
-	if err := b.confirmOwner(call); err != nil {
+	if err := b.host.confirmOwner(b.ctx, b.w, b.key, b.hasEffects(call)); err != nil {
 		f.err = err
 		return f
 	}

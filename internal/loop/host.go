@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/fallback"
@@ -32,6 +33,7 @@ type host struct {
 	schemas map[string]*thread.Schema
 	// process names this process among the owners of threads.
 	process string
+	contact *contact // with the store
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -55,6 +57,7 @@ func newHost(cfg Config) (*host, error) {
 		models:   make(map[string]fallback.Chain, len(cfg.Agents)),
 		schemas:  make(map[string]*thread.Schema, len(cfg.Agents)),
 		process:  cfg.NewID("p"),
+		contact:  newContact(cfg.Lease),
 		draining: make(chan struct{}),
 	}
 	h.cfg.Observer = observe.Join(cfg.Observer)
@@ -173,4 +176,14 @@ func (h *host) commitAlone(ctx context.Context, at holdfast.Iteration, c *store.
 		return true, err
 	}
 	return false, err
+}
+
+// handOver tells the other processes that this one never writes to the thread again. If
+// nobody hears it, the thread is found when this process has retired.
+func (h *host) handOver(key store.ThreadKey) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := h.cfg.Store.HandOver(ctx, h.process, key); err != nil {
+		h.cfg.Log.Warn("a run could not be handed over; it continues when this server has stopped", "thread", key.Thread, "error", err)
+	}
 }

@@ -228,10 +228,11 @@ func (r *run) conclude(err error) {
 }
 
 // leave stops the journal. At a shutdown it first commits what is finished, with this
-// process still named as the owner: once the process is gone, the thread is taken over.
+// process still named as the owner, and then hands the thread over.
 func (r *run) leave(cause error) {
 	if errors.Is(cause, errStopped) {
 		if err := r.w.Close(context.WithoutCancel(r.ctx), r.host.process); err == nil {
+			r.host.handOver(r.key)
 			return
 		}
 	}

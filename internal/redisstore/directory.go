@@ -133,8 +133,12 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 		return nil, failed("list owned threads", err)
 	}
 	var found []claim
+	living := 0
 	mend := s.client.Pipeline()
 	for i := range processes {
+		if int64(processes[i].Score) > s.now().UnixMicro() {
+			living++
+		}
 		if len(sets[i].Val()) == 0 && int64(processes[i].Score) < s.now().Add(-processAge).UnixMicro() {
 			mend.ZRem(ctx, s.keys.processes(), processes[i].Member)
 		}
@@ -146,6 +150,11 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	if err == nil {
 		// What this fails to correct is corrected the next time.
 		_, _ = mend.Exec(ctx)
+		owners := map[string]bool{}
+		for _, o := range owned {
+			owners[o.Process] = true
+		}
+		s.peers.listed(owners, living)
 	}
 	return owned, err
 }

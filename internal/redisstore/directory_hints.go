@@ -88,6 +88,7 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 	if acquires {
 		want.score = s.hints.score(s.now())
 	}
+	says := acquires && s.peers.claims(want.process)
 	var hints hintWriter
 	if moves || acquires || c.Parent != "" {
 		hints = func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
@@ -101,6 +102,9 @@ func (s *Store) announceAndCommit(ctx context.Context, tag string, c *store.Comm
 			if acquires {
 				cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.processes(), redis.Z{Score: float64(want.score), Member: want.process}),
 					pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag}))
+			}
+			if says {
+				cmds = append(cmds, pipe.Publish(ctx, s.keys.peersChannel(), newsClaims+want.process))
 			}
 			return cmds
 		}

@@ -36,6 +36,7 @@ func (s *Store) OnPost(f func(store.ThreadKey)) func() {
 type watchers struct {
 	wake.List
 	keys    keys
+	news    func(text string) // gets what is published on the channel of the peers
 	mu      sync.Mutex
 	asked   map[string]time.Time // until when each watched thread publishes, by tag
 	changed chan struct{}        // there may be something to subscribe to or to leave
@@ -46,12 +47,12 @@ type watchers struct {
 
 // start subscribes and starts the goroutines; the caller must call stop.
 func (w *watchers) start(s *Store) {
-	w.keys = s.keys
+	w.keys, w.news = s.keys, s.heardNews
 	w.asked = map[string]time.Time{}
 	w.changed = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
-	w.pubsub = s.client.Subscribe(ctx, w.keys.inboxChannel())
+	w.pubsub = s.client.Subscribe(ctx, w.keys.inboxChannel(), w.keys.peersChannel())
 	w.running.Go(func() { w.listen(w.pubsub.ChannelWithSubscriptions()) })
 	w.running.Go(func() { w.ask(ctx, s) })
 }
@@ -88,9 +89,13 @@ func (w *watchers) listen(messages <-chan any) {
 	for m := range messages {
 		switch m := m.(type) {
 		case *redis.Message:
+			if m.Channel == w.keys.peersChannel() {
+				w.news(m.Payload)
+				continue
+			}
 			w.heard(m.Channel, m.Payload)
 		case *redis.Subscription:
-			if m.Kind == "subscribe" {
+			if m.Kind == "subscribe" && m.Channel != w.keys.peersChannel() {
 				w.heard(m.Channel, "")
 			}
 		}
